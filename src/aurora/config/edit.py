@@ -1,0 +1,175 @@
+"""Writing one setting back into a file that belongs to a person.
+
+Only the line that has to change is touched, so comments, order, quotes and indentation stay. The
+outcome is parsed again before it replaces the file; where a line edit would not give exactly the
+wanted settings (flow style, anchors), the file is rewritten by a comment-keeping YAML library.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from ruamel.yaml import YAML
+
+from aurora.config.places import shown
+from aurora.config.schema import CATALOGUE, Setting
+from aurora.config.yaml import YamlError, parse_yaml
+from aurora.errors import ConfigError
+
+_VALUE = re.compile(r"""("(?:\\.|[^"\\])*"|'(?:''|[^'])*'|[^\s#][^#]*?|)(?=\s+#|\s*$)""")
+_KEY = re.compile(
+    r"""^(?P<indent> *)(?P<quote>["']?)(?P<name>[^\s"'#:]+)(?P=quote)\s*:(?P<rest>\s.*|)$"""
+)
+
+
+def known_setting(key: str) -> Setting:
+    """The setting of that name, or an error that lists what there is."""
+    if key not in CATALOGUE:
+        raise ConfigError(
+            f"There is no setting {key!r}", hint=f"the settings are {', '.join(CATALOGUE)}"
+        )
+    return CATALOGUE[key]
+
+
+def set_value(file: Path, key: str, raw: str) -> object:
+    """Set one setting in a YAML file, making the file if needed; returns the value understood."""
+    setting = known_setting(key)
+    try:
+        value = setting.parse(parse_yaml(raw.encode()))
+    except ValueError as exc:
+        raise ConfigError(f"Invalid value for {key}: {exc} (got {raw})") from exc
+    _write(file, _with_value(_read(file), key, value, origin=shown(file)))
+    return value
+
+
+def _with_value(source: str, key: str, value: object, *, origin: str) -> str:
+    try:
+        tree = parse_yaml(source.encode())
+    except YamlError as exc:
+        raise ConfigError(f"Invalid config in {origin}:\n  - {exc}") from exc
+    if tree is not None and not isinstance(tree, Mapping):
+        raise ConfigError(f"Invalid config in {origin}:\n  - Must hold settings (got {tree!r})")
+    path = key.split(".")
+    wanted = _nested(tree or {}, path, value)
+    edited = _edit_lines(source, path, _scalar(value))
+    try:
+        if parse_yaml(edited.encode()) == wanted:
+            return edited
+    except YamlError:
+        pass  # the line edit did not fit this file's style: fall through to the rewrite
+    return _rewrite(source, path, value)
+
+
+def _edit_lines(source: str, path: list[str], scalar: str) -> str:
+    """Replace the value where the key stands, or add the missing lines to its section."""
+    lines = source.splitlines()
+    start, end, indent = 0, len(lines), 0
+    for depth, name in enumerate(path):
+        found = _find(lines, start, end, name)
+        if found is None:
+            step = 2 if depth == 0 else max(indent - _indent(lines[start - 1]), 1)
+            missing = _block(path[depth:], scalar, indent, step)
+            return "\n".join([*lines[:end], *missing, *lines[end:]]) + "\n"
+        if depth == len(path) - 1:
+            lines[found] = _replace(lines[found], scalar)
+            return "\n".join(lines) + "\n"
+        start, end, indent = _section(lines, found, end)
+    return source
+
+
+def _find(lines: list[str], start: int, end: int, name: str) -> int | None:
+    """The line of a key among the direct children between two lines."""
+    level: int | None = None
+    for number in range(start, end):
+        match = _KEY.match(lines[number])
+        if match is None:
+            continue
+        level = len(match["indent"]) if level is None else level
+        if match["name"] == name and len(match["indent"]) == level:
+            return number
+    return None
+
+
+def _section(lines: list[str], header: int, end: int) -> tuple[int, int, int]:
+    """First line, line after the last, and indentation of what belongs to a section."""
+    outer = _indent(lines[header])
+    last, indent = header, outer + 2
+    for number in range(header + 1, end):
+        text = lines[number].strip()
+        if not text or text.startswith("#"):
+            continue
+        if _indent(lines[number]) <= outer:
+            break
+        indent = _indent(lines[number]) if last == header else indent
+        last = number
+    return header + 1, last + 1, indent
+
+
+def _block(path: list[str], scalar: str, indent: int, step: int) -> list[str]:
+    heads = [f"{' ' * (indent + step * depth)}{name}:" for depth, name in enumerate(path)]
+    return [*heads[:-1], f"{heads[-1]} {scalar}"]
+
+
+def _replace(line: str, scalar: str) -> str:
+    head, colon, tail = line.partition(":")
+    space = tail[: len(tail) - len(tail.lstrip())] or " "
+    return f"{head}{colon}{space}{_VALUE.sub(lambda _: scalar, tail.lstrip(), count=1)}"
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _nested(tree: Mapping[str, object], path: list[str], value: object) -> dict[str, object]:
+    if len(path) == 1:
+        return {**tree, path[0]: value}
+    below = tree.get(path[0])
+    inner = below if isinstance(below, Mapping) else {}
+    return {**tree, path[0]: _nested(inner, path[1:], value)}
+
+
+def _rewrite(source: str, path: list[str], value: object) -> str:
+    yaml = YAML()
+    tree = yaml.load(source) or {}
+    section = tree
+    for name in path[:-1]:
+        if not isinstance(section.get(name), dict):
+            section[name] = {}
+        section = section[name]
+    section[path[-1]] = value
+    out = io.StringIO()
+    yaml.dump(tree, out)
+    return out.getvalue()
+
+
+def _scalar(value: object) -> str:
+    if isinstance(value, str) and re.fullmatch(r"[A-Za-z][\w./-]*", value):
+        return json.dumps(value) if parse_yaml(value.encode()) != value else value
+    return json.dumps(value)
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        return ""
+    except (OSError, ValueError) as exc:
+        raise ConfigError(f"Cannot read {shown(file)}: {exc}") from exc
+
+
+def _write(file: Path, source: str) -> None:
+    """Replace the file in one step; a link to the real file stays a link."""
+    target = file.resolve()
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        scratch = target.with_name(f"{target.name}.{os.getpid()}.tmp")
+        scratch.write_text(source, encoding="utf-8")
+        scratch.chmod(target.stat().st_mode & 0o777 if target.exists() else 0o600)
+        scratch.replace(target)
+    except OSError as exc:
+        raise ConfigError(f"Cannot write {shown(file)}: {exc}") from exc

@@ -1,0 +1,170 @@
+"""Where a value comes from: flag, then environment, project file, user file, default.
+
+Every problem of every layer is collected before one error names them all (seed 000, FR-9.3). What
+was read is remembered by file stamp, so that a change takes effect on the next search (FR-9.5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from aurora.config.places import Places, shown
+from aurora.config.schema import CATALOGUE, Settings, build_settings
+from aurora.config.trust import is_approved, refused
+from aurora.config.yaml import YamlError, parse_yaml
+from aurora.errors import ConfigError
+
+_WEIGHTS = "search.hybrid.stage2_weights"
+_SECTIONS = {key[:at] for key in CATALOGUE for at, letter in enumerate(key) if letter == "."}
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedSettings:
+    """Checked settings, the origin of each value that is not a default, and what was ignored."""
+
+    settings: Settings
+    origins: Mapping[str, str] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class SettingsFiles:
+    """The layers of one place. `current()` reads again only what changed since the last call."""
+
+    places: Places
+    environ: Mapping[str, str] = field(default_factory=dict)
+    flags: Mapping[str, object] = field(default_factory=dict)
+    _stamp: object = None
+    _loaded: LoadedSettings | None = None
+
+    def current(self) -> LoadedSettings:
+        files = (
+            self.places.user_config,
+            self.places.project_config,
+            self.places.home / "approved.json",
+        )
+        stamp = tuple(_stamp(file) for file in files)
+        if self._loaded is None or stamp != self._stamp:
+            self._loaded, self._stamp = _Reading(self.places).load(self.environ, self.flags), stamp
+        return self._loaded
+
+
+class _Reading:
+    """One pass over all layers, lowest first, collecting values, problems and warnings."""
+
+    def __init__(self, places: Places) -> None:
+        self.places = places
+        self.values: dict[str, object] = {}
+        self.origins: dict[str, str] = {}
+        self.problems: dict[str, list[str]] = {}
+        self.warnings: list[str] = []
+
+    def load(self, environ: Mapping[str, str], flags: Mapping[str, object]) -> LoadedSettings:
+        self._read_file(self.places.user_config)
+        if self.places.project_config is not None:
+            self._read_file(self.places.project_config, project=self.places.project)
+        self._read_environment(environ)
+        for key, value in flags.items():
+            self._take(key, value, origin="the command line")
+        self._check_weights()
+        if self.problems:
+            raise ConfigError(_describe(self.problems))
+        return LoadedSettings(build_settings(self.values), self.origins, tuple(self.warnings))
+
+    def _read_file(self, file: Path, *, project: Path | None = None) -> None:
+        origin = shown(file)
+        try:
+            content = file.read_bytes()
+            tree = parse_yaml(content)
+        except FileNotFoundError:
+            return  # FR-9.4: defaults, no error
+        except (OSError, YamlError) as exc:
+            self._problem(origin, str(exc))
+            return
+        trusted = project is None or is_approved(self.places.home, file, content)
+        for key, value in self._flatten(tree, origin):
+            reason = (
+                ""
+                if trusted or project is None
+                else refused(CATALOGUE[key], value, project=project, base=file.parent)
+            )
+            if reason:
+                self.warnings.append(
+                    f"Ignored {key} in {origin}: {reason} until you run `aur config approve`"
+                )
+            else:
+                self._take(key, value, origin=origin)
+
+    def _flatten(self, tree: object, origin: str, prefix: str = "") -> Iterator[tuple[str, object]]:
+        if not isinstance(tree, Mapping):
+            if tree is not None:  # an empty section says nothing
+                where = f"{prefix[:-1]}: " if prefix else ""
+                self._problem(origin, f"{where}Must hold settings (got {tree!r})")
+            return
+        for name, value in tree.items():
+            key = f"{prefix}{name}"
+            if key in CATALOGUE:
+                yield key, value
+            elif key in _SECTIONS:
+                yield from self._flatten(value, origin, f"{key}.")
+            elif (
+                prefix
+            ):  # a foreign section may be another tool's; a foreign name in ours is a typo
+                self.warnings.append(f"Ignored {key} in {origin}: there is no such setting")
+
+    def _read_environment(self, environ: Mapping[str, str]) -> None:
+        for setting in CATALOGUE.values():
+            raw = environ.get(setting.variable)
+            if raw is None:
+                continue
+            try:
+                value = parse_yaml(raw.encode("utf-8", "surrogateescape"))
+            except YamlError:
+                value = raw
+            self._take(setting.key, value, origin=f"the environment ({setting.variable})")
+
+    def _take(self, key: str, value: object, *, origin: str) -> None:
+        try:
+            self.values[key] = CATALOGUE[key].parse(value)
+        except ValueError as exc:
+            self._problem(origin, f"{key}: {exc} (got {_got(value)})")
+        else:
+            self.origins[key] = origin
+
+    def _check_weights(self) -> None:
+        """The two weights of stage 2 are judged together, once each is a weight at all."""
+        keys = [f"{_WEIGHTS}.semantic", f"{_WEIGHTS}.activation"]
+        given = [self.values.get(key, CATALOGUE[key].default) for key in keys]
+        total = sum(value for value in given if isinstance(value, float))
+        origin = next((self.origins[key] for key in keys if key in self.origins), None)
+        if origin is not None and not self._rejected(keys) and abs(total - 1.0) > 1e-6:
+            self._problem(origin, f"{_WEIGHTS}: Must sum to 1.0 (got {total:g})")
+
+    def _rejected(self, keys: list[str]) -> bool:
+        texts = [text for texts in self.problems.values() for text in texts]
+        return any(text.startswith(f"{key}:") for key in keys for text in texts)
+
+    def _problem(self, origin: str, text: str) -> None:
+        self.problems.setdefault(origin, []).append(text)
+
+
+def _describe(problems: Mapping[str, list[str]]) -> str:
+    """All problems at once, a block for each origin, worded as in FR-9.3."""
+    return "\n".join(
+        f"Invalid config in {origin}:\n" + "\n".join(f"  - {text}" for text in texts)
+        for origin, texts in problems.items()
+    )
+
+
+def _got(value: object) -> str:
+    return repr(value) if isinstance(value, str) else str(value)
+
+
+def _stamp(file: Path | None) -> object:
+    try:
+        status = file.stat() if file else None
+    except OSError:
+        return None
+    return (status.st_ino, status.st_size, status.st_mtime_ns) if status else None

@@ -1,0 +1,52 @@
+"""Where things live: the user's home of Aurora and the project around a working directory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+FOLDER = ".aurora"
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """`home` is the user's own folder; `project` is the root that holds a `.aurora`, if any."""
+
+    home: Path
+    project: Path | None = None
+
+    @classmethod
+    def find(cls, cwd: Path, environ: Mapping[str, str]) -> Places:
+        """The nearest `.aurora` at or above `cwd` makes the project; the user's own does not."""
+        home = Path(environ.get("AURORA_HOME") or Path.home() / FOLDER).expanduser().absolute()
+        for folder in (cwd, *cwd.parents):
+            memory = folder / FOLDER
+            if memory.is_dir() and not _same(memory, home):
+                return cls(home, folder)
+        return cls(home)
+
+    @property
+    def memory_folder(self) -> Path:
+        """Where the memory in use keeps its database and indexes."""
+        return self.project / FOLDER if self.project else self.home
+
+    @property
+    def user_config(self) -> Path:
+        return self.home / "config.yml"
+
+    @property
+    def project_config(self) -> Path | None:
+        return self.project / FOLDER / "config.yml" if self.project else None
+
+
+def _same(a: Path, b: Path) -> bool:
+    return b.exists() and a.samefile(b)
+
+
+def shown(path: Path) -> str:
+    """A path as a person would type it: below the home directory it starts with `~`."""
+    try:
+        return f"~/{path.relative_to(Path.home()).as_posix()}"
+    except (ValueError, RuntimeError):  # elsewhere, or no home at all
+        return str(path)

@@ -1,0 +1,194 @@
+"""What can be set: every setting with its default, its rule and its description, in one place.
+
+A setting is declared once, here. Reading files and variables is left to `layers`, writing to
+`edit`, and the rule that a cloned project may not choose everything to `trust`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from enum import Enum, auto
+from typing import TypeVar
+
+T = TypeVar("T")
+Parse = Callable[[object], object]
+
+
+class Guard(Enum):
+    """When a project's own file may not choose a setting until the user approves the file."""
+
+    CHOICE = auto()  # models and endpoints: where text is sent and what code runs
+    OUTSIDE = auto()  # paths: only when they lead out of the project
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One leaf of the settings: its dotted key, default, rule, meaning and guard."""
+
+    key: str
+    default: object
+    parse: Parse
+    help: str
+    guard: Guard | None
+
+    @property
+    def variable(self) -> str:
+        """The environment variable that sets it: search.bm25.k1 → AURORA_SEARCH_BM25_K1."""
+        return "AURORA_" + self.key.replace(".", "_").upper()
+
+
+def number(*, minimum: float = -math.inf, maximum: float = math.inf) -> Parse:
+    """A finite number within bounds. The wording is seed 000's, FR-9.3."""
+    bounded = maximum < math.inf
+    rule = f"Must be in [{minimum}, {maximum}]" if bounded else f"Must be ≥ {minimum}"
+
+    def parse(raw: object) -> float:
+        if isinstance(raw, bool) or not isinstance(raw, int | float) or not math.isfinite(raw):
+            raise ValueError("Must be a number")
+        if not minimum <= raw <= maximum:
+            raise ValueError(rule)
+        return float(raw)
+
+    return parse
+
+
+def integer(*, minimum: int) -> Parse:
+    def parse(raw: object) -> int:
+        if isinstance(raw, bool) or not isinstance(raw, int):
+            raise ValueError("Must be an integer")  # noqa: TRY004 - a value of the user's
+        if raw < minimum:
+            raise ValueError(f"Must be ≥ {minimum}")
+        return raw
+
+    return parse
+
+
+def choice(*names: str) -> Parse:
+    def parse(raw: object) -> str:
+        if raw not in names:
+            raise ValueError(f"Must be one of {', '.join(names)}")
+        return str(raw)
+
+    return parse
+
+
+def flag(raw: object) -> bool:
+    if not isinstance(raw, bool):
+        raise ValueError("Must be true or false")  # noqa: TRY004
+    return raw
+
+
+def text(raw: object) -> str:
+    if not isinstance(raw, str):
+        raise ValueError("Must be text")  # noqa: TRY004
+    return raw
+
+
+def _setting(default: T, parse: Parse, help: str, *, guard: Guard | None = None) -> T:  # noqa: A002
+    return field(default=default, metadata={"parse": parse, "help": help, "guard": guard})
+
+
+@dataclass(frozen=True, slots=True)
+class BM25Settings:
+    k1: float = _setting(1.5, number(minimum=0.0), "Term frequency saturation; 1.2–2.0 is typical.")
+    b: float = _setting(
+        0.75, number(minimum=0.0, maximum=1.0), "Length normalisation; 0 ignores length."
+    )
+    idf: str = _setting(
+        "lucene",
+        choice("lucene", "robertson"),
+        "`lucene` is ln(1 + (N−n+.5)/(n+.5)), never negative; `robertson` leaves out the 1.",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class StageWeights:
+    semantic: float = _setting(
+        0.5, number(minimum=0.0, maximum=1.0), "Weight of meaning in stage 2."
+    )
+    activation: float = _setting(
+        0.5, number(minimum=0.0, maximum=1.0), "Weight of use and change in stage 2."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class HybridSettings:
+    stage1_top_k: int = _setting(100, integer(minimum=10), "Candidates taken by keyword.")
+    stage2_weights: StageWeights = field(default_factory=StageWeights)
+
+
+@dataclass(frozen=True, slots=True)
+class SearchSettings:
+    bm25: BM25Settings = field(default_factory=BM25Settings)
+    hybrid: HybridSettings = field(default_factory=HybridSettings)
+
+
+@dataclass(frozen=True, slots=True)
+class StoreSettings:
+    path: str = _setting(
+        "memory.db",
+        text,
+        "Database file; a relative path starts at the memory's folder.",
+        guard=Guard.OUTSIDE,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingSettings:
+    provider: str = _setting(
+        "none", choice("none"), "Which embedder makes vectors.", guard=Guard.CHOICE
+    )
+    model: str = _setting("", text, "The embedder's model.", guard=Guard.CHOICE)
+    endpoint: str = _setting("", text, "Address of a remote embedder.", guard=Guard.CHOICE)
+
+
+@dataclass(frozen=True, slots=True)
+class UiSettings:
+    shown_search_format_notice: bool = _setting(
+        False, flag, "Whether the notice about the output format was shown."
+    )
+    default_search_format: str = _setting(
+        "enhanced", choice("enhanced", "legacy"), "Columns of the results table."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All settings of one memory, checked."""
+
+    version: str = _setting("1.0", text, "Version of the settings file.")
+    search: SearchSettings = field(default_factory=SearchSettings)
+    store: StoreSettings = field(default_factory=StoreSettings)
+    embedding: EmbeddingSettings = field(default_factory=EmbeddingSettings)
+    ui: UiSettings = field(default_factory=UiSettings)
+
+
+def _leaves(part: object, prefix: str) -> Iterator[Setting]:
+    for item in fields(part):  # type: ignore[arg-type]
+        value = getattr(part, item.name)
+        if is_dataclass(value):
+            yield from _leaves(value, f"{prefix}{item.name}.")
+        else:
+            meta = item.metadata
+            yield Setting(
+                prefix + item.name, value, meta["parse"], meta["help"], guard=meta["guard"]
+            )
+
+
+CATALOGUE: Mapping[str, Setting] = {leaf.key: leaf for leaf in _leaves(Settings(), "")}
+
+
+def build_settings(values: Mapping[str, object]) -> Settings:
+    """Settings from parsed values by dotted key; what is not given keeps its default."""
+    return _build(Settings(), values, "")
+
+
+def _build(default: T, values: Mapping[str, object], prefix: str) -> T:
+    changed = {}
+    for item in fields(default):  # type: ignore[arg-type]
+        value, key = getattr(default, item.name), prefix + item.name
+        nested = is_dataclass(value)
+        changed[item.name] = _build(value, values, f"{key}.") if nested else values.get(key, value)
+    return type(default)(**changed)

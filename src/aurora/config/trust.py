@@ -1,0 +1,60 @@
+"""Who may set what: a settings file that came with a clone is not the user's word.
+
+Until the user approves the file as it is now, it may not choose models or endpoints, nor lead a
+path out of the project. Approval is remembered by content: an edited file must be approved anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from pathlib import Path
+
+from aurora.config.schema import Guard, Setting
+from aurora.errors import ConfigError
+
+_APPROVED = "approved.json"
+
+
+def is_approved(home: Path, file: Path, content: bytes) -> bool:
+    """True when the user approved exactly this content of this file."""
+    return _read(home).get(str(file.resolve())) == _digest(content)
+
+
+def approve(home: Path, file: Path) -> None:
+    """Remember that the user trusts the file as it is now."""
+    approved = _read(home) | {str(file.resolve()): _digest(file.read_bytes())}
+    home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    scratch = home / f"{_APPROVED}.{os.getpid()}.tmp"
+    scratch.write_text(json.dumps(approved, indent=2) + "\n", encoding="utf-8")
+    scratch.replace(home / _APPROVED)
+
+
+def refused(setting: Setting, value: object, *, project: Path, base: Path) -> str:
+    """Why an unapproved project file may not set this, or nothing when it may."""
+    if setting.guard is Guard.CHOICE:
+        return "a project file may not choose models or endpoints"
+    if setting.guard is Guard.OUTSIDE:
+        target = (base / Path(str(value)).expanduser()).resolve()
+        if not target.is_relative_to(project.resolve()):
+            return "a project file may not lead out of the project"
+    return ""
+
+
+def _read(home: Path) -> dict[str, str]:
+    file = home / _APPROVED
+    try:
+        known = json.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as exc:
+        raise ConfigError(
+            f"Cannot read the list of approved projects {file}: {exc}",
+            hint="delete the file and approve your projects again with `aur config approve`",
+        ) from exc
+    return known if isinstance(known, dict) else {}
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()

@@ -1,0 +1,70 @@
+"""Everything that can go wrong in the world, as one tree. Mistakes of a programmer stay ValueError.
+
+    AuroraError
+    ├── ConfigError             a settings file or variable says something impossible
+    ├── SourceError             a path that cannot be read or is not there
+    ├── QueryError              a query that asks for nothing
+    ├── ChunkNotFoundError      no chunk, or more than one, answers to an id
+    ├── IndexFileError          a derived index file is damaged or foreign; it is rebuilt
+    └── StoreError              the database cannot be used
+        ├── NoMemoryError       nothing was indexed here yet
+        ├── StoreFormatError    the file is not ours, damaged, or newer than this program
+        ├── StoreBusyError      another process holds the write lock for too long
+        └── EmbedderMismatchError   vectors of two models would be mixed
+
+A message names the value that is wrong; the hint names the next step.
+"""
+
+from __future__ import annotations
+
+
+class AuroraError(Exception):
+    """Base of all errors meant for people."""
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message}\n\nhint: {self.hint}" if self.hint else self.message
+
+
+class ConfigError(AuroraError):
+    """A settings file or variable says something impossible."""
+
+
+class SourceError(AuroraError):
+    """A path cannot be read or is not there."""
+
+
+class QueryError(AuroraError):
+    """The query asks for nothing."""
+
+
+class ChunkNotFoundError(AuroraError):
+    """No chunk, or more than one, answers to an id."""
+
+
+class IndexFileError(AuroraError):
+    """A derived index file is damaged, truncated, or of another format."""
+
+
+class StoreError(AuroraError):
+    """The database cannot be used."""
+
+
+class NoMemoryError(StoreError):
+    """Nothing was indexed here yet."""
+
+
+class StoreFormatError(StoreError):
+    """The file is not ours, damaged, or written by a newer program."""
+
+
+class StoreBusyError(StoreError):
+    """Another process held the write lock for too long."""
+
+
+class EmbedderMismatchError(StoreError):
+    """Vectors of two models would be mixed in one memory."""

@@ -1,0 +1,1 @@
+"""Where chunks are kept: the one truth of a memory."""

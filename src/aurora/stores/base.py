@@ -1,0 +1,162 @@
+"""What every store promises. `tests/stores/conformance.py` holds each implementation to it.
+
+Promises that hold for all methods:
+
+* A write is durable and whole when its transaction ends; a failure leaves what was there before.
+* Ids are unique. Writing an id again replaces the chunk; accesses stay, and the embedding stays
+  while the text it was made of does.
+* Asking for an id that is not there is no error: it is left out of the answer.
+* Every error is an `AuroraError`; none of the database's own leaks out.
+"""
+
+from __future__ import annotations
+
+import array
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from aurora.types import Chunk, Kind
+
+SEARCHABLE_SUCCESS = 0.5  # reasoning below this is kept but not found (seed 000, FR-4.4)
+
+
+@dataclass(frozen=True, slots=True)
+class FileState:
+    """What a file was when its chunks were made, to tell whether it must be read again."""
+
+    path: str
+    size: int
+    modified_ns: int
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reasoning:
+    """The record behind a chunk of kind `reasoning` (seed 000, FR-4.3)."""
+
+    pattern_type: str
+    success_score: float
+    usage_count: int
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Embedder:
+    """Which model made the vectors of a memory. Vectors of two embedders never mix."""
+
+    name: str
+    dimension: int
+    fingerprint: str
+
+
+class Store(Protocol):
+    """One memory's chunks and everything remembered about them."""
+
+    @property
+    def identity(self) -> str:
+        """A random word made with the store: an index of another store is not an index of this."""
+        ...
+
+    def generation(self) -> int:
+        """A number that grows with every change of what can be found. Accesses do not count."""
+        ...
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """All writes inside take effect together or not at all. Nested ones join the outer one."""
+        ...
+
+    def put_chunks(self, chunks: Iterable[Chunk]) -> int:
+        """Insert or replace by id; returns how many were new or different."""
+        ...
+
+    def delete_chunks(self, chunk_ids: Iterable[str]) -> int:
+        """Remove chunks and all that hangs on them; returns how many there were."""
+        ...
+
+    def get_chunks(self, chunk_ids: Sequence[str]) -> list[Chunk]:
+        """The chunks in the order asked for."""
+        ...
+
+    def find_ids(self, suffix: str, *, limit: int) -> list[str]:
+        """Ids that end so, exactly (`%` and `_` are plain), in order."""
+        ...
+
+    def iter_chunks(self) -> Iterator[Chunk]:
+        """Every chunk that may be found, oldest first, without holding a lock in between."""
+        ...
+
+    def count_chunks(self) -> Mapping[Kind, int]:
+        """How many chunks of each kind may be found; kinds that have none are left out."""
+        ...
+
+    def count_namespaces(self) -> Mapping[str, int]:
+        """How many chunks each namespace holds; the unnamed one is `""`."""
+        ...
+
+    def replace_file(self, state: FileState, chunks: Sequence[Chunk]) -> int:
+        """Make these the chunks of one file, whatever it had; returns how many rows changed."""
+        ...
+
+    def file_states(self) -> Mapping[str, FileState]:
+        """The state of every file by path."""
+        ...
+
+    def put_file_state(self, state: FileState) -> None:
+        """Remember a file's new state while its chunks stay."""
+        ...
+
+    def forget_files(self, paths: Iterable[str]) -> int:
+        """Remove files with their chunks; returns how many chunks left."""
+        ...
+
+    def put_reasoning(self, chunk_id: str, reasoning: Reasoning) -> None:
+        """Attach or replace the record of a chunk that is there."""
+        ...
+
+    def get_reasoning(self, chunk_id: str) -> Reasoning | None: ...
+
+    def record_access(self, chunk_id: str, at: datetime) -> None:
+        """Remember one use of a chunk that is there."""
+        ...
+
+    def get_accesses(self, chunk_ids: Sequence[str]) -> Mapping[str, tuple[datetime, ...]]:
+        """The uses of each chunk, oldest first; chunks never used are left out."""
+        ...
+
+    def embedder(self) -> Embedder | None:
+        """Who made the vectors, once there are any."""
+        ...
+
+    def put_embeddings(self, embedder: Embedder, vectors: Iterable[tuple[str, bytes]]) -> None:
+        """Keep vectors (see `pack_vector`) by chunk id; refuses a second embedder."""
+        ...
+
+    def get_embeddings(self, chunk_ids: Sequence[str]) -> Mapping[str, bytes]: ...
+
+    def check(self) -> list[str]:
+        """Look for damage; an empty list means the store and its text indexes are whole."""
+        ...
+
+    def close(self) -> None: ...
+
+
+def pack_vector(values: Sequence[float]) -> bytes:
+    """A vector as it is stored everywhere: little-endian float32, four bytes a dimension."""
+    return _little_endian(array.array("f", values)).tobytes()
+
+
+def unpack_vector(packed: bytes) -> Sequence[float]:
+    """The numbers of a stored vector."""
+    values = array.array("f")
+    values.frombytes(packed)
+    return _little_endian(values)
+
+
+def _little_endian(values: array.array[float]) -> array.array[float]:
+    if sys.byteorder == "big":
+        values.byteswap()
+    return values

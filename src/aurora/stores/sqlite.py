@@ -1,0 +1,323 @@
+"""The default store: one SQLite file in WAL mode, one writer and many readers.
+
+Each thread has its own connection, so readers never wait for each other or for the writer.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from datetime import datetime
+from pathlib import Path
+
+from aurora.errors import EmbedderMismatchError, StoreError
+from aurora.stores.base import SEARCHABLE_SUCCESS, Embedder, FileState, Reasoning
+from aurora.stores.sqlite_connection import connect, transaction, translated
+from aurora.stores.sqlite_rows import (
+    COLUMNS,
+    Row,
+    batches,
+    chunk_from,
+    chunk_values,
+    file_state_from,
+    moment,
+    reasoning_from,
+)
+from aurora.types import Chunk, Kind
+
+_PAGE = 1000  # chunks read at a time while iterating
+_SEARCHABLE = f"""
+    FROM chunks LEFT JOIN reasoning ON reasoning.chunk = chunks.rowid
+    WHERE (reasoning.success_score IS NULL OR reasoning.success_score >= {SEARCHABLE_SUCCESS})"""
+_QUALIFIED = ", ".join(f"chunks.{name}" for name in COLUMNS.split(", "))
+_UPDATES = ", ".join(f"{name} = excluded.{name}" for name in COLUMNS.split(", ")[1:])
+_UPSERT = f"""
+    INSERT INTO chunks ({COLUMNS}, has_cjk, generation) VALUES ({", ".join("?" * 15)})
+    ON CONFLICT (id) DO UPDATE SET {_UPDATES},
+        has_cjk = excluded.has_cjk, generation = excluded.generation"""
+
+
+class SQLiteStore:
+    """`Store` in one file. Opening it makes the file and its folder when they are missing."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._local = threading.local()
+        self._connections: list[sqlite3.Connection] = []
+        self._lock = threading.Lock()
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        except OSError as exc:
+            raise StoreError(f"Cannot make the folder {path.parent}: {exc}") from exc
+        self.identity = str(self._fact("identity"))
+
+    # Connections and transactions
+
+    @property
+    def _connection(self) -> sqlite3.Connection:
+        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
+        if connection is None:
+            connection = self._local.connection = connect(self.path)
+            with self._lock:
+                self._connections.append(connection)
+        return connection
+
+    def close(self) -> None:
+        with self._lock:
+            for connection in self._connections:
+                connection.close()
+            self._connections.clear()
+        self._local = threading.local()
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        connection = self._connection
+        with translated(self.path):
+            if connection.in_transaction:
+                yield
+                return
+            with transaction(connection):
+                self._local.changed = False
+                yield
+                if self._local.changed:
+                    self._set_fact("generation", str(self.generation() + 1))
+
+    def _rows(self, sql: str, values: Sequence[object] = ()) -> list[Row]:
+        with translated(self.path), closing(self._connection.execute(sql, values)) as cursor:
+            return cursor.fetchall()
+
+    def _write(self, sql: str, values: Sequence[object] = ()) -> int:
+        """Run one change of what can be found, inside a transaction; returns the rows changed."""
+        count = self._connection.execute(sql, values).rowcount
+        if count:
+            self._local.changed = True
+        return count
+
+    # Facts about the whole memory
+
+    def _fact(self, name: str) -> str | None:
+        rows = self._rows("SELECT value FROM facts WHERE name = ?", (name,))
+        return str(rows[0][0]) if rows else None
+
+    def _set_fact(self, name: str, value: str) -> None:
+        self._connection.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, value))
+
+    def generation(self) -> int:
+        return int(self._fact("generation") or 0)
+
+    # Chunks
+
+    def put_chunks(self, chunks: Iterable[Chunk]) -> int:
+        with self.transaction():
+            wanted = {chunk.id: chunk for chunk in chunks}
+            known = {chunk.id: chunk for chunk in self.get_chunks(list(wanted))}
+            return self._replace(known, wanted)
+
+    def _replace(self, known: Mapping[str, Chunk], wanted: Mapping[str, Chunk]) -> int:
+        """Write the chunks that differ from what is known; an embedding follows its text."""
+        changed = [chunk for id_, chunk in wanted.items() if known.get(id_) != chunk]
+        generation = self.generation() + 1
+        for chunk in changed:
+            self._write(_UPSERT, (*chunk_values(chunk), generation))
+            before = known.get(chunk.id)
+            if before is not None and _embedded_text(before) != _embedded_text(chunk):
+                self._write(
+                    "DELETE FROM embeddings WHERE chunk = (SELECT rowid FROM chunks WHERE id = ?)",
+                    (chunk.id,),
+                )
+        return len(changed)
+
+    def delete_chunks(self, chunk_ids: Iterable[str]) -> int:
+        with self.transaction():
+            return sum(
+                self._write(f"DELETE FROM chunks WHERE id IN ({marks})", batch)
+                for batch, marks in batches(list(chunk_ids))
+            )
+
+    def get_chunks(self, chunk_ids: Sequence[str]) -> list[Chunk]:
+        found = {
+            chunk.id: chunk
+            for batch, marks in batches(chunk_ids)
+            for chunk in self._chunks(f"SELECT {COLUMNS} FROM chunks WHERE id IN ({marks})", batch)
+        }
+        return [found[id_] for id_ in chunk_ids if id_ in found]
+
+    def _chunks(self, sql: str, values: Sequence[object] = ()) -> list[Chunk]:
+        return [chunk_from(row) for row in self._rows(sql, values)]
+
+    def find_ids(self, suffix: str, *, limit: int) -> list[str]:
+        rows = self._rows(
+            "SELECT id FROM chunks WHERE substr(id, -length(?)) = ? ORDER BY id LIMIT ?",
+            (suffix, suffix, limit),
+        )
+        return [row[0] for row in rows] if suffix else []
+
+    def iter_chunks(self) -> Iterator[Chunk]:
+        last = 0
+        while True:
+            rows = self._rows(
+                f"SELECT {_QUALIFIED}, chunks.rowid {_SEARCHABLE} AND chunks.rowid > ? "
+                "ORDER BY chunks.rowid LIMIT ?",
+                (last, _PAGE),
+            )
+            yield from map(chunk_from, rows)
+            if len(rows) < _PAGE:
+                return
+            last = rows[-1][-1]
+
+    def count_chunks(self) -> Mapping[Kind, int]:
+        rows = self._rows(f"SELECT chunks.kind, count(*) {_SEARCHABLE} GROUP BY chunks.kind")
+        return {Kind(kind): count for kind, count in rows}
+
+    def count_namespaces(self) -> Mapping[str, int]:
+        rows = self._rows("SELECT namespace, count(*) FROM chunks GROUP BY namespace")
+        return dict(rows)
+
+    # Files
+
+    def replace_file(self, state: FileState, chunks: Sequence[Chunk]) -> int:
+        with self.transaction():
+            known = {
+                chunk.id: chunk
+                for chunk in self._chunks(
+                    f"SELECT {COLUMNS} FROM chunks WHERE path = ?", (state.path,)
+                )
+            }
+            wanted = {chunk.id: chunk for chunk in chunks}
+            gone = self.delete_chunks(known.keys() - wanted.keys())
+            changed = self._replace(known, wanted)
+            self.put_file_state(state)
+            return gone + changed
+
+    def file_states(self) -> Mapping[str, FileState]:
+        states = map(
+            file_state_from, self._rows("SELECT path, size, modified_ns, digest FROM files")
+        )
+        return {state.path: state for state in states}
+
+    def put_file_state(self, state: FileState) -> None:
+        with self.transaction():
+            self._connection.execute(
+                "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?)",
+                (state.path, state.size, state.modified_ns, state.digest),
+            )
+
+    def forget_files(self, paths: Iterable[str]) -> int:
+        gone = 0
+        with self.transaction():
+            for batch, marks in batches(list(paths)):
+                gone += self._write(f"DELETE FROM chunks WHERE path IN ({marks})", batch)
+                self._connection.execute(f"DELETE FROM files WHERE path IN ({marks})", batch)
+        return gone
+
+    # Reasoning and accesses
+
+    def put_reasoning(self, chunk_id: str, reasoning: Reasoning) -> None:
+        with self.transaction():
+            self._write(
+                "INSERT OR REPLACE INTO reasoning "
+                "SELECT rowid, ?, ?, ?, ? FROM chunks WHERE id = ?",
+                (
+                    reasoning.pattern_type,
+                    reasoning.success_score,
+                    reasoning.usage_count,
+                    reasoning.created_at.timestamp(),
+                    chunk_id,
+                ),
+            )
+
+    def get_reasoning(self, chunk_id: str) -> Reasoning | None:
+        rows = self._rows(
+            "SELECT pattern_type, success_score, usage_count, reasoning.created_at "
+            "FROM reasoning JOIN chunks ON chunks.rowid = reasoning.chunk WHERE chunks.id = ?",
+            (chunk_id,),
+        )
+        return reasoning_from(rows[0]) if rows else None
+
+    def record_access(self, chunk_id: str, at: datetime) -> None:
+        with self.transaction():
+            self._connection.execute(
+                "INSERT INTO accesses SELECT rowid, ? FROM chunks WHERE id = ?",
+                (at.timestamp(), chunk_id),
+            )
+
+    def get_accesses(self, chunk_ids: Sequence[str]) -> Mapping[str, tuple[datetime, ...]]:
+        found: dict[str, tuple[datetime, ...]] = {}
+        for batch, marks in batches(chunk_ids):
+            rows = self._rows(
+                "SELECT chunks.id, at FROM accesses JOIN chunks ON chunks.rowid = accesses.chunk "
+                f"WHERE chunks.id IN ({marks}) ORDER BY at",
+                batch,
+            )
+            for id_, at in rows:
+                found[id_] = (*found.get(id_, ()), moment(at))
+        return found
+
+    # Embeddings
+
+    def embedder(self) -> Embedder | None:
+        name, dimension, fingerprint = (
+            self._fact(f"embedder.{part}") for part in ("name", "dimension", "fingerprint")
+        )
+        if name is None or dimension is None or fingerprint is None:
+            return None
+        return Embedder(name, int(dimension), fingerprint)
+
+    def put_embeddings(self, embedder: Embedder, vectors: Iterable[tuple[str, bytes]]) -> None:
+        with self.transaction():
+            self._claim(embedder)
+            for chunk_id, vector in vectors:
+                if len(vector) != 4 * embedder.dimension:
+                    raise ValueError(
+                        f"vector of {chunk_id!r} has {len(vector)} bytes, "
+                        f"{embedder.name} makes {4 * embedder.dimension}"
+                    )
+                self._write(
+                    "INSERT OR REPLACE INTO embeddings SELECT rowid, ? FROM chunks WHERE id = ?",
+                    (vector, chunk_id),
+                )
+
+    def _claim(self, embedder: Embedder) -> None:
+        """The first embedder makes the memory its own; a second one is refused."""
+        owner = self.embedder()
+        if owner is not None and owner != embedder:
+            raise EmbedderMismatchError(
+                f"This memory holds vectors of {owner.name} ({owner.dimension} dimensions), "
+                f"not of {embedder.name} ({embedder.dimension})",
+                hint="set `embedding.provider` back, or index into a new memory",
+            )
+        if owner is None:
+            self._set_fact("embedder.name", embedder.name)
+            self._set_fact("embedder.dimension", str(embedder.dimension))
+            self._set_fact("embedder.fingerprint", embedder.fingerprint)
+
+    def get_embeddings(self, chunk_ids: Sequence[str]) -> Mapping[str, bytes]:
+        return {
+            id_: vector
+            for batch, marks in batches(chunk_ids)
+            for id_, vector in self._rows(
+                "SELECT chunks.id, vector FROM embeddings "
+                f"JOIN chunks ON chunks.rowid = embeddings.chunk WHERE chunks.id IN ({marks})",
+                batch,
+            )
+        }
+
+    def check(self) -> list[str]:
+        problems = [str(row[0]) for row in self._rows("PRAGMA quick_check") if row[0] != "ok"]
+        problems += [
+            f"dangling reference in {row[0]}" for row in self._rows("PRAGMA foreign_key_check")
+        ]
+        for table in ("chunks_words", "chunks_trigrams"):
+            try:
+                # rank 1 compares the index with the rows it was made of, not only with itself
+                self._rows(f"INSERT INTO {table}({table}, rank) VALUES ('integrity-check', 1)")
+            except StoreError as exc:
+                problems.append(f"text index {table}: {exc.message}")
+        return problems
+
+
+def _embedded_text(chunk: Chunk) -> tuple[str, ...]:
+    """What a vector is made of: a chunk that only moved down its file keeps its vector."""
+    return (chunk.path, chunk.qualified_name, chunk.name, chunk.content)

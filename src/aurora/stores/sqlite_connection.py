@@ -1,0 +1,116 @@
+"""Opening a SQLite file safely: pragmas, migrations, transactions, and errors a person can read.
+
+What the tables mean is left to `sqlite`; here is only what any use of the file needs.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from aurora.errors import StoreBusyError, StoreError, StoreFormatError
+from aurora.stores.sqlite_schema import APPLICATION_ID, MIGRATIONS
+
+BUSY_MS = 10_000  # how long a writer waits for another one before it gives up
+_PRAGMAS = (
+    f"PRAGMA busy_timeout = {BUSY_MS}",
+    "PRAGMA foreign_keys = ON",
+    "PRAGMA journal_mode = WAL",
+    "PRAGMA synchronous = NORMAL",  # in WAL mode a crash loses no consistency
+)
+_CORRUPT = ("malformed", "not a database", "corrupt", "disk image")
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    """Open the file, make or migrate its tables, and refuse what is not ours."""
+    with translated(path):
+        connection = sqlite3.connect(
+            path, isolation_level=None, check_same_thread=False, cached_statements=256
+        )
+        try:
+            version = _recognise(connection, path)
+            for pragma in _PRAGMAS:
+                connection.execute(pragma)
+            if version < len(MIGRATIONS):
+                _migrate(connection)
+        except BaseException:
+            connection.close()
+            raise
+    return connection
+
+
+def _recognise(connection: sqlite3.Connection, path: Path) -> int:
+    """The schema version of a file of ours. Nothing is written before it is known to be ours."""
+    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    owner = int(connection.execute("PRAGMA application_id").fetchone()[0])
+    tables = int(connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0])
+    if owner != APPLICATION_ID and tables:
+        raise StoreFormatError(
+            f"{path} is a SQLite database of another program",
+            hint=f"move it away (`mv {path} {path}.old`) and index again",
+        )
+    if version > len(MIGRATIONS):
+        raise StoreFormatError(
+            f"{path} was written by a newer Aurora "
+            f"(schema {version}, this one knows {len(MIGRATIONS)})",
+            hint="upgrade with `pip install --upgrade aurora-memory`; the file was not touched",
+        )
+    return version
+
+
+def _migrate(connection: sqlite3.Connection) -> None:
+    """Bring the file to the newest schema, each step whole or not at all."""
+    for number, migration in enumerate(MIGRATIONS, start=1):
+        with transaction(connection):
+            # Asked inside the write lock: another process may have migrated while we waited.
+            if int(connection.execute("PRAGMA user_version").fetchone()[0]) >= number:
+                continue
+            for statement in migration.statements:
+                connection.execute(statement)
+            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            connection.execute(f"PRAGMA user_version = {number}")
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """Take the write lock, then commit or roll back; cleaning up never hides the first error."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+@contextmanager
+def translated(path: Path) -> Iterator[None]:
+    """Turn SQLite's errors into ours, with the file's name and the next step."""
+    try:
+        yield
+    except sqlite3.Error as exc:
+        raise _explained(exc, path) from exc
+
+
+def _explained(exc: sqlite3.Error, path: Path) -> StoreError:
+    text = str(exc)
+    if "locked" in text or "busy" in text:
+        return StoreBusyError(
+            f"{path} is in use by another process (waited {BUSY_MS // 1000} s)",
+            hint="wait until the other `aur` has finished, then try again",
+        )
+    if any(word in text for word in _CORRUPT):
+        return StoreFormatError(
+            f"{path} is not a usable database: {text}",
+            hint=f"move it away (`mv {path} {path}.damaged`) and index again",
+        )
+    if "unable to open" in text or "readonly" in text:
+        return StoreError(
+            f"Cannot open {path}: {text}", hint="check that the folder exists and is writable"
+        )
+    if "full" in text:
+        return StoreError(f"Cannot write {path}: {text}", hint="free some space, then try again")
+    return StoreError(f"{path}: {text}", hint="`aur mem stats` tells whether the memory opens")

@@ -1,0 +1,113 @@
+"""The tables of a memory in SQLite, as numbered migrations. One that was released is never edited.
+
+`rowid` numbers are never used again (AUTOINCREMENT), so an index may tell new rows from old ones.
+The text indexes are external-content FTS5 tables kept in step by triggers that delete and insert,
+never update: an update trigger on such a table corrupts it. Trigrams are made only of rows with
+CJK text, because only queries with CJK ask for them and they cost three times their text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+APPLICATION_ID = 0x41555241  # "AURA", so that another program's database is known as such
+
+
+class Migration(NamedTuple):
+    """One step from a version to the next: SQL statements that run in one transaction."""
+
+    name: str
+    statements: Sequence[str]
+
+
+_CHUNKS = """
+CREATE TABLE chunks (
+    rowid           INTEGER PRIMARY KEY AUTOINCREMENT,
+    id              TEXT    NOT NULL UNIQUE,
+    kind            TEXT    NOT NULL,
+    name            TEXT    NOT NULL,
+    qualified_name  TEXT    NOT NULL,
+    path            TEXT    NOT NULL,
+    start_line      INTEGER,
+    end_line        INTEGER,
+    language        TEXT    NOT NULL,
+    content         TEXT    NOT NULL,
+    namespace       TEXT    NOT NULL,
+    document_type   TEXT    NOT NULL,
+    created_at      REAL,              -- seconds since 1970, UTC
+    metadata        TEXT    NOT NULL,  -- JSON object
+    has_cjk         INTEGER NOT NULL,
+    generation      INTEGER NOT NULL   -- the store's generation when this row last changed
+)"""
+
+_ADD = "INSERT INTO {table}(rowid, name, content) VALUES (new.rowid, new.name, new.content)"
+_REMOVE = (
+    "INSERT INTO {table}({table}, rowid, name, content) "
+    "VALUES ('delete', old.rowid, old.name, old.content)"
+)
+
+
+def _triggers(table: str, only: str = "") -> list[str]:
+    """Keep an FTS5 table in step; an update is a delete of the old and an insert of the new."""
+
+    def trigger(suffix: str, event: str, row: str, statement: str) -> str:
+        when = f"WHEN {row}.{only}" if only else ""
+        return (
+            f"CREATE TRIGGER {table}_{suffix} AFTER {event} ON chunks {when} "
+            f"BEGIN {statement.format(table=table)}; END"
+        )
+
+    changed = "UPDATE OF name, content, has_cjk"
+    return [
+        trigger("insert", "INSERT", "new", _ADD),
+        trigger("delete", "DELETE", "old", _REMOVE),
+        trigger("before_update", changed, "old", _REMOVE).replace("AFTER", "BEFORE", 1),
+        trigger("after_update", changed, "new", _ADD),
+    ]
+
+
+MIGRATIONS: Sequence[Migration] = (
+    Migration(
+        "m001_create_memory",
+        (
+            _CHUNKS,
+            "CREATE INDEX chunks_path ON chunks(path)",
+            "CREATE INDEX chunks_namespace ON chunks(namespace)",
+            "CREATE INDEX chunks_generation ON chunks(generation)",
+            "CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
+            "INSERT INTO facts VALUES ('identity', lower(hex(randomblob(16))))",
+            """CREATE TABLE embeddings (
+                   chunk   INTEGER PRIMARY KEY REFERENCES chunks(rowid) ON DELETE CASCADE,
+                   vector  BLOB NOT NULL  -- little-endian float32
+               )""",
+            """CREATE TABLE accesses (
+                   chunk  INTEGER NOT NULL REFERENCES chunks(rowid) ON DELETE CASCADE,
+                   at     REAL    NOT NULL
+               )""",
+            "CREATE INDEX accesses_chunk ON accesses(chunk, at)",
+            """CREATE TABLE reasoning (
+                   chunk          INTEGER PRIMARY KEY REFERENCES chunks(rowid) ON DELETE CASCADE,
+                   pattern_type   TEXT    NOT NULL,
+                   success_score  REAL    NOT NULL,
+                   usage_count    INTEGER NOT NULL,
+                   created_at     REAL    NOT NULL
+               )""",
+            """CREATE TABLE files (
+                   path         TEXT PRIMARY KEY,
+                   size         INTEGER NOT NULL,
+                   modified_ns  INTEGER NOT NULL,
+                   digest       TEXT    NOT NULL
+               ) WITHOUT ROWID""",
+            """CREATE VIRTUAL TABLE chunks_words USING fts5(
+                   name, content, content='chunks', content_rowid='rowid', tokenize='unicode61'
+               )""",
+            "CREATE VIEW cjk_chunks AS SELECT rowid, name, content FROM chunks WHERE has_cjk",
+            """CREATE VIRTUAL TABLE chunks_trigrams USING fts5(
+                   name, content, content='cjk_chunks', content_rowid='rowid', tokenize='trigram'
+               )""",
+            *_triggers("chunks_words"),
+            *_triggers("chunks_trigrams", only="has_cjk"),
+        ),
+    ),
+)

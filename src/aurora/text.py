@@ -1,0 +1,105 @@
+"""Text into tokens, the same way for chunks and for queries.
+
+Identifiers stay whole and give their parts beside them, because people ask both ways:
+`getUserData` becomes `getuserdata get user data`. Scripts written without spaces give pairs of
+neighbouring characters. No stop words and no stemming: identifiers are exact (seed 000, 6.1).
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from string import ascii_lowercase, ascii_uppercase, digits
+
+MAX_TOKEN = 128  # longer runs are encoded data, not words anybody asks for
+_CACHE_WORDS = 1 << 18  # words remembered before the cache starts anew: about 40 MB at the most
+
+# Vowel signs and accents that belong to a word although Python's \w leaves them out.
+_MARKS = "\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670\u0900-\u0963\u0970-\u0d7f"
+# Scripts without spaces between words: Thai to Burmese, Khmer, Kana, Bopomofo, Han, Hangul.
+_UNSPACED = (
+    "\u0e00-\u0e4e\u0e80-\u0ece\u1000-\u109f\u1100-\u11ff\u1780-\u17d3\u3005\u3007"
+    "\u3040-\u30ff\u3100-\u318f\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3"
+    "\uf900-\ufaff\U00020000-\U000323af"
+)
+_COMPOUND = re.compile(rf"[\w{_MARKS}{_UNSPACED}]+(?:[.@][\w{_MARKS}{_UNSPACED}]+)*")
+_CJK = re.compile(
+    "[\u1100-\u11ff\u3005\u3007\u3040-\u318f\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
+    "\uac00-\ud7a3\uf900-\ufaff\uff66-\uff9d\U00020000-\U000323af]"
+)
+_UNSPACED_RUN = re.compile(rf"([{_UNSPACED}]+)")
+_ASCII_SHAPE = str.maketrans(
+    ascii_uppercase + ascii_lowercase + digits, "A" * 26 + "a" * 26 + "0" * 10
+)
+_PART = re.compile("A+(?!a)0*|A?a+0*|0+")  # on a word's shape: HTTPServer2 is AAAAAaaaaa0
+
+
+def tokenize(text: str) -> list[str]:
+    """Split text into lower-case tokens: identifiers, their parts, character pairs for CJK."""
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", text)
+    tokens: list[str] = []
+    for compound in _COMPOUND.findall(text):
+        tokens.extend(_tokens[compound])
+    return tokens
+
+
+def has_cjk(text: str) -> bool:
+    """True when the text holds a Chinese, Japanese or Korean character."""
+    return not text.isascii() and _CJK.search(text) is not None
+
+
+class _Tokens(dict[str, tuple[str, ...]]):
+    """Compound word → its tokens, worked out once: source code repeats its words."""
+
+    def __missing__(self, compound: str) -> tuple[str, ...]:
+        tokens = tuple(_compound_tokens(compound))
+        if len(compound) <= MAX_TOKEN:
+            if len(self) >= _CACHE_WORDS:
+                self.clear()
+            self[compound] = tokens
+        return tokens
+
+
+_tokens = _Tokens()
+
+
+def _compound_tokens(compound: str) -> list[str]:
+    """`auth.oauth_client` → the whole, then each word's own tokens."""
+    words = re.split("[.@]", compound)
+    spaced = compound.isascii() or _UNSPACED_RUN.search(compound) is None
+    tokens = (
+        [compound.casefold()] if len(words) > 1 and spaced and len(compound) <= MAX_TOKEN else []
+    )
+    for word in words:
+        if word.isascii():
+            tokens += _identifier_tokens(word)
+            continue
+        for position, run in enumerate(_UNSPACED_RUN.split(word)):
+            tokens += _pairs(run) if position % 2 else _identifier_tokens(run)
+    return tokens
+
+
+def _identifier_tokens(word: str) -> list[str]:
+    """`getUserData` → getuserdata, get, user, data. A word of one part gives just itself."""
+    if len(word) > MAX_TOKEN:
+        return []
+    shape = word.translate(_ASCII_SHAPE) if word.isascii() else "".join(map(_shape, word))
+    parts = [word[match.start() : match.end()].casefold() for match in _PART.finditer(shape)]
+    whole = word.casefold()
+    if not parts or parts == [whole]:
+        return parts
+    return [whole, *parts]
+
+
+def _shape(character: str) -> str:
+    if character.isupper():
+        return "A"
+    if character.isdigit():
+        return "0"
+    return character if character == "_" else "a"
+
+
+def _pairs(run: str) -> list[str]:
+    """Neighbouring characters of a run; a single character stands for itself."""
+    return [run[i : i + 2] for i in range(len(run) - 1)] or [run]
