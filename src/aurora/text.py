@@ -9,25 +9,25 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import cache
 from string import ascii_lowercase, ascii_uppercase, digits
 
+VERSION = 1  # grows when the same text would give other tokens: indexes are then rebuilt
 MAX_TOKEN = 128  # longer runs are encoded data, not words anybody asks for
 _CACHE_WORDS = 1 << 18  # words remembered before the cache starts anew: about 40 MB at the most
 
 # Vowel signs and accents that belong to a word although Python's \w leaves them out.
-_MARKS = "\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670\u0900-\u0963\u0970-\u0d7f"
+_MARKS = (
+    "\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670\u0900-\u0963\u0970-\u0d7f\u0e31-\u0e4e"
+    "\u0eb1-\u0ece\u102b-\u103e\u1056-\u109d\u17b4-\u17d3"
+)
 # Scripts without spaces between words: Thai to Burmese, Khmer, Kana, Bopomofo, Han, Hangul.
 _UNSPACED = (
     "\u0e00-\u0e4e\u0e80-\u0ece\u1000-\u109f\u1100-\u11ff\u1780-\u17d3\u3005\u3007"
     "\u3040-\u30ff\u3100-\u318f\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3"
     "\uf900-\ufaff\U00020000-\U000323af"
 )
-_COMPOUND = re.compile(rf"[\w{_MARKS}{_UNSPACED}]+(?:[.@][\w{_MARKS}{_UNSPACED}]+)*")
-_CJK = re.compile(
-    "[\u1100-\u11ff\u3005\u3007\u3040-\u318f\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
-    "\uac00-\ud7a3\uf900-\ufaff\uff66-\uff9d\U00020000-\U000323af]"
-)
-_UNSPACED_RUN = re.compile(rf"([{_UNSPACED}]+)")
+_ASCII_COMPOUND = re.compile(r"\w+(?:[.@]\w+)*", re.ASCII)
 _ASCII_SHAPE = str.maketrans(
     ascii_uppercase + ascii_lowercase + digits, "A" * 26 + "a" * 26 + "0" * 10
 )
@@ -36,17 +36,38 @@ _PART = re.compile("A+(?!a)0*|A?a+0*|0+")  # on a word's shape: HTTPServer2 is A
 
 def tokenize(text: str) -> list[str]:
     """Split text into lower-case tokens: identifiers, their parts, character pairs for CJK."""
-    if not text.isascii():
-        text = unicodedata.normalize("NFKC", text)
+    if text.isascii():
+        compounds = _ASCII_COMPOUND.findall(text)
+    else:
+        compounds = _compound().findall(unicodedata.normalize("NFKC", text))
     tokens: list[str] = []
-    for compound in _COMPOUND.findall(text):
+    for compound in compounds:
         tokens.extend(_tokens[compound])
     return tokens
 
 
 def has_cjk(text: str) -> bool:
     """True when the text holds a Chinese, Japanese or Korean character."""
-    return not text.isascii() and _CJK.search(text) is not None
+    return not text.isascii() and _cjk().search(text) is not None
+
+
+# Wide character classes take milliseconds to compile: only text that needs them pays.
+@cache
+def _compound() -> re.Pattern[str]:
+    return re.compile(rf"[\w{_MARKS}]+(?:[.@][\w{_MARKS}]+)*")
+
+
+@cache
+def _unspaced_run() -> re.Pattern[str]:
+    return re.compile(f"([{_UNSPACED}]+)")
+
+
+@cache
+def _cjk() -> re.Pattern[str]:
+    return re.compile(
+        "[\u1100-\u11ff\u3005\u3007\u3040-\u318f\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
+        "\uac00-\ud7a3\uf900-\ufaff\uff66-\uff9d\U00020000-\U000323af]"
+    )
 
 
 class _Tokens(dict[str, tuple[str, ...]]):
@@ -67,7 +88,7 @@ _tokens = _Tokens()
 def _compound_tokens(compound: str) -> list[str]:
     """`auth.oauth_client` → the whole, then each word's own tokens."""
     words = re.split("[.@]", compound)
-    spaced = compound.isascii() or _UNSPACED_RUN.search(compound) is None
+    spaced = compound.isascii() or _unspaced_run().search(compound) is None
     tokens = (
         [compound.casefold()] if len(words) > 1 and spaced and len(compound) <= MAX_TOKEN else []
     )
@@ -75,7 +96,7 @@ def _compound_tokens(compound: str) -> list[str]:
         if word.isascii():
             tokens += _identifier_tokens(word)
             continue
-        for position, run in enumerate(_UNSPACED_RUN.split(word)):
+        for position, run in enumerate(_unspaced_run().split(word)):
             tokens += _pairs(run) if position % 2 else _identifier_tokens(run)
     return tokens
 

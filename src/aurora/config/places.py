@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from aurora.errors import SourceError
+
 FOLDER = ".aurora"
 
 
@@ -38,6 +40,18 @@ class Places:
     @property
     def project_config(self) -> Path | None:
         return self.project / FOLDER / "config.yml" if self.project else None
+
+
+def make_project(root: Path) -> None:
+    """Start a project's memory at a folder. It ignores itself, so that git never sees it."""
+    folder = root / FOLDER
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        ignore = folder / ".gitignore"
+        if not ignore.exists():
+            ignore.write_text("*\n", encoding="utf-8")
+    except OSError as exc:
+        raise SourceError(f"Cannot make {folder}: {exc}", hint="check who owns the folder") from exc
 
 
 def _same(a: Path, b: Path) -> bool:

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import cast
 
-from ruamel.yaml import YAML
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
-
 
 class YamlError(ValueError):
     """Text that is no YAML; the message says where and why, in one line."""
@@ -14,6 +11,10 @@ class YamlError(ValueError):
 
 def parse_yaml(content: bytes) -> object:
     """Plain Python values of the first document; nothing for an empty one."""
+    # Most runs read no settings file at all; those need not wait for the library.
+    from ruamel.yaml import YAML  # noqa: PLC0415
+    from ruamel.yaml.error import MarkedYAMLError, YAMLError  # noqa: PLC0415
+
     try:
         return cast("object", YAML(typ="safe", pure=True).load(content.decode("utf-8-sig")))
     except MarkedYAMLError as exc:

@@ -1,0 +1,69 @@
+"""`aur mem index`: read files into the memory."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import click
+
+from aurora.cli.init import start_project
+from aurora.cli.session import find_places, open_memory, tell
+from aurora.config.places import Places, shown
+from aurora.display.summary import render_index_summary
+from aurora.indexing.indexer import IndexReport
+from aurora.sources.git import find_root
+from aurora.types import Note
+
+_SHOWN_WARNINGS = 10
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  aur mem index           everything here
+  aur mem index src docs  only these
+\b
+Only what changed since the last time is read. Files git ignores, binaries, very large
+files and files that look like secrets are left out."""
+)
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
+def index(paths: tuple[Path, ...]) -> None:
+    """Read files and folders into the memory (default: the working directory).
+
+    Inside a git repository the first run starts a memory for the project; elsewhere the user's
+    own memory is used.
+    """
+    with open_memory(_places_for_index()) as memory:
+        reports = [memory.index(path) for path in paths or (Path(),)]
+        warnings = [text for report in reports for text in report.warnings]
+        _tell_skipped(reports)
+        for text in warnings[:_SHOWN_WARNINGS]:
+            tell(Note(text, warning=True))
+        stats = memory.stats()
+        count = sum(stats.chunks.values())
+        click.echo(
+            render_index_summary(
+                files=sum(report.scanned for report in reports),
+                chunks=stats.chunks,
+                warnings=len(warnings),
+                errors=0,
+                index=f"BM25 index: Built ({count} chunks indexed, "
+                f"saved to {shown(stats.index_path)})",
+            )
+        )
+
+
+def _places_for_index() -> Places:
+    places = find_places()
+    root = find_root(Path.cwd()) if places.project is None else None
+    return start_project(places, root) if root else places
+
+
+def _tell_skipped(reports: list[IndexReport]) -> None:
+    skipped: Counter[str] = Counter()
+    for report in reports:
+        skipped.update(report.skipped)
+    if skipped:
+        reasons = ", ".join(f"{count} {reason}" for reason, count in skipped.most_common())
+        tell(Note(f"Left out {skipped.total()} files: {reasons}"))

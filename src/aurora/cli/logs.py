@@ -1,0 +1,48 @@
+"""The log file. Nothing is written, not even the folder, before there is something to say."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+_BYTES, _FILES = 1_000_000, 3
+
+
+class _LazyFile(logging.Handler):
+    """Opens the rotating file with the first record; a place that cannot be written stays quiet."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(logging.INFO)
+        self._path = path
+        self._file: logging.Handler | None = None
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            if self._file is None:
+                self._file = _open(self._path)
+            self._file.emit(record)
+        except OSError:
+            self._file = logging.NullHandler()
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+        super().close()
+
+
+def log_to(path: Path) -> None:
+    """Send Aurora's own log to a file, once."""
+    logger = logging.getLogger("aurora")
+    logger.setLevel(logging.INFO)
+    logger.propagate = False  # never to the terminal: stdout is data, stderr is for people
+    if not logger.handlers:
+        logger.addHandler(_LazyFile(path))
+
+
+def _open(path: Path) -> logging.Handler:
+    from logging.handlers import RotatingFileHandler
+
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    handler = RotatingFileHandler(path, maxBytes=_BYTES, backupCount=_FILES, encoding="utf-8")
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    return handler

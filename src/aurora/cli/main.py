@@ -1,0 +1,111 @@
+"""The `aur` command: its groups, its way of failing, and nothing that takes time to import."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import os
+import sys
+from collections.abc import Mapping
+from typing import NoReturn
+
+import click
+
+from aurora.errors import AuroraError
+
+logger = logging.getLogger(__name__)
+
+_INTERRUPTED = 130  # what shells expect of a program stopped by Ctrl-C
+
+
+class Failure(click.ClickException):
+    """An `AuroraError` on its way to the terminal."""
+
+    exit_code = 2
+
+    def __init__(self, error: AuroraError) -> None:
+        super().__init__(str(error))
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when they are asked for, in the order given."""
+
+    def __init__(self, *, lazy: Mapping[str, tuple[str, str]], **attributes: object) -> None:
+        super().__init__(**attributes)  # type: ignore[arg-type]
+        self._lazy = lazy  # name → (module:attribute, one line of help)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        return list(self._lazy)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in self._lazy:
+            return None
+        module, _, attribute = self._lazy[cmd_name][0].partition(":")
+        command: click.Command = getattr(importlib.import_module(module), attribute)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, line) in self._lazy.items()])
+
+
+_HELP = {"help_option_names": ["-h", "--help"]}
+
+mem = LazyGroup(
+    name="mem",
+    help="Index, search and look into the memory.",
+    context_settings=_HELP,
+    lazy={
+        "index": ("aurora.cli.index:index", "Read files into the memory."),
+        "search": ("aurora.cli.search:search", "Find chunks by words."),
+        "get": ("aurora.cli.inspect:get", "Print one chunk."),
+        "stats": ("aurora.cli.inspect:stats", "Tell what the memory holds."),
+        "rebuild-bm25": ("aurora.cli.inspect:rebuild_bm25", "Build the keyword index anew."),
+    },
+)
+
+cli = LazyGroup(
+    name="aur",
+    help="Aurora: one memory for a developer and the agents beside them.",
+    epilog="""\b
+Examples:
+  aur mem index .                       read this project
+  aur mem search "parse the config"     find by words
+  aur mem search getUserData --limit 3  find an identifier
+  aur mem get src/app.py:main           print what was found
+  aur config set search.bm25.k1 1.2     change a setting""",
+    context_settings=_HELP,
+    lazy={
+        "init": ("aurora.cli.init:init", "Start a memory for this project."),
+        "mem": ("aurora.cli.main:mem", "Index, search and look into the memory."),
+        "config": ("aurora.cli.settings:config", "Read and change settings."),
+    },
+)
+cli = click.version_option(package_name="aurora-memory", prog_name="aur")(cli)
+
+
+def main() -> NoReturn:
+    """Run a command. 0: it did what was asked; 2: it could not, and said why."""
+    try:
+        cli.main(standalone_mode=False)
+    except AuroraError as exc:
+        logger.error("%s", exc.message)  # noqa: TRY400 - expected: the message is enough
+        _fail(Failure(exc))
+    except click.ClickException as exc:
+        _fail(exc)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("Interrupted.", err=True)
+        sys.exit(_INTERRUPTED)
+    except BrokenPipeError:
+        # The reader has seen enough. Python would complain once more while closing stdout.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except Exception as exc:
+        logger.exception("unexpected error")
+        click.echo(f"Error: unexpected: {exc!r}\n\nhint: the log file has the details", err=True)
+        sys.exit(2)
+    sys.exit(0)
+
+
+def _fail(exc: click.ClickException) -> NoReturn:
+    exc.show()
+    sys.exit(2)

@@ -1,0 +1,70 @@
+"""`aur config`: read, change and approve settings."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from aurora.cli.session import find_places
+from aurora.config import SettingsFiles
+from aurora.config.edit import known_setting, set_value
+from aurora.config.places import shown
+from aurora.config.schema import CATALOGUE
+from aurora.config.trust import approve as approve_file
+from aurora.errors import ConfigError
+
+
+@click.group()
+def config() -> None:
+    """Read and change settings: flag, environment, project file, user file, default."""
+
+
+@config.command("get", epilog="Without a key, every setting is listed with where it comes from.")
+@click.argument("key", required=False)
+def get(key: str | None) -> None:
+    """Print a setting, or all of them."""
+    loaded = SettingsFiles(find_places(), os.environ).current()
+    if key is not None:
+        known_setting(key)
+    for name in CATALOGUE if key is None else [key]:
+        value: object = loaded.settings
+        for part in name.split("."):
+            value = getattr(value, part)
+        shown_value = str(value).lower() if isinstance(value, bool) else str(value)
+        origin = loaded.origins.get(name, "default")
+        click.echo(shown_value if key else f"{name} = {shown_value}  ({origin})")
+
+
+@config.command("set", epilog="\b\nExamples:\n  aur config set search.bm25.k1 1.2")
+@click.argument("key")
+@click.argument("value")
+@click.option("--project", is_flag=True, help="Write the project's file, not the user's.")
+def set_(key: str, value: str, *, project: bool) -> None:
+    """Set a value in the user's file; comments and order in it stay."""
+    places = find_places()
+    file = places.user_config if not project else places.project_config
+    if file is None:
+        raise ConfigError("There is no project here", hint="start one with `aur init`")
+    set_value(file, key, value)
+    click.echo(f"Set {key} in {shown(file)}", err=True)
+
+
+@config.command()
+def path() -> None:
+    """Print the settings files, the stronger one first."""
+    places = find_places()
+    for file in (places.project_config, places.user_config):
+        if file is not None:
+            click.echo(shown(file) if file.exists() else f"{shown(file)} (not there)")
+
+
+@config.command()
+def approve() -> None:
+    """Let this project's settings file choose models, endpoints and outside paths, as it is now."""
+    places = find_places()
+    file = places.project_config
+    if file is None or not file.exists():
+        raise ConfigError("This project has no settings file to approve")
+    approve_file(places.home, file)
+    click.echo(f"Approved {shown(file)}", err=True)

@@ -1,0 +1,49 @@
+"""What a run of indexing did and what a memory holds, in the words of seed 000, FR-11."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from aurora.types import Kind
+
+_CODE = (Kind.FUNCTION, Kind.METHOD, Kind.CLASS, Kind.CODE)
+
+
+def render_index_summary(
+    *, files: int, chunks: Mapping[Kind, int], warnings: int, errors: int, index: str
+) -> str:
+    """The summary of FR-11.1 with the index line of FR-11.5."""
+    code = sum(chunks.get(kind, 0) for kind in _CODE)
+    return "\n".join([
+        "Indexing complete!",
+        "",
+        "Summary:",
+        f"  Files scanned: {files}",
+        f"  Code chunks: {code}",
+        f"  Reasoning chunks: {chunks.get(Kind.REASONING, 0)}",
+        f"  Knowledge chunks: {chunks.get(Kind.KNOWLEDGE, 0)}",
+        f"  Total chunks: {sum(chunks.values())}",
+        "",
+        f"  Errors: {errors}",
+        f"  Warnings: {warnings}",
+        "",
+        index,
+    ])  # fmt: skip
+
+
+def render_stats(facts: Mapping[str, str], chunks: Mapping[Kind, int]) -> str:
+    """Facts about a memory, then its chunks by kind."""
+    rows = {**facts, "Chunks": str(sum(chunks.values()))}
+    rows |= {f"  {kind}": str(chunks[kind]) for kind in Kind if kind in chunks}
+    width = max(map(len, rows))
+    return "\n".join(f"{name:<{width}}  {value}" for name, value in rows.items())
+
+
+def human_size(count: int) -> str:
+    """Bytes as a person would say it."""
+    size = float(count)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if size < 1024 or unit == "GiB":
+            break
+        size /= 1024
+    return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"

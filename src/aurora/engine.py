@@ -1,0 +1,175 @@
+"""One memory, as its users know it: index, search, get, stats.
+
+Here, and only here, settings become objects. Opening a memory is cheap: the database, the index
+and numpy come with the first call that needs them.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+
+from aurora.config import Places, Settings, SettingsFiles
+from aurora.errors import ChunkNotFoundError, NoMemoryError, SourceError
+from aurora.indexing.indexer import Indexer, IndexReport
+from aurora.retrieval.retriever import HybridConfig, HybridRetriever
+from aurora.stores.base import Store
+from aurora.stores.sqlite import SQLiteStore
+from aurora.types import DEFAULT_LIMIT, Chunk, Kind, Listener, Query, SearchResults, ignore_events
+
+logger = logging.getLogger(__name__)
+
+_CANDIDATES = 5  # ids named when one could mean several chunks
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """What a memory holds."""
+
+    path: Path
+    chunks: Mapping[Kind, int]
+    files: int
+    namespaces: Mapping[str, int]
+    generation: int
+    bytes: int
+    index_path: Path
+    index_bytes: int
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+class Memory:
+    """A project's or the user's memory. Close it, or use it in a `with` block."""
+
+    def __init__(
+        self,
+        places: Places,
+        settings: SettingsFiles | None = None,
+        *,
+        listen: Listener = ignore_events,
+        now: Callable[[], datetime] = utc_now,
+    ) -> None:
+        self.places = places
+        self._files = settings or SettingsFiles(places)
+        self._listen, self._now = listen, now
+        self._retriever: tuple[Settings, HybridRetriever] | None = None
+
+    @property
+    def settings(self) -> Settings:
+        """As the files say now: a change takes effect with the next call."""
+        return self._files.current().settings
+
+    @cached_property
+    def path(self) -> Path:
+        return self.places.memory_folder / Path(self.settings.store.path).expanduser()
+
+    @property
+    def index_path(self) -> Path:
+        return self.path.parent / "indexes" / "bm25.idx"
+
+    @cached_property
+    def _store(self) -> Store:
+        if not self.path.exists():
+            raise NoMemoryError(
+                f"There is no memory yet at {self.path}", hint="make one with `aur mem index .`"
+            )
+        return SQLiteStore(self.path)
+
+    def index(self, target: Path) -> IndexReport:
+        """Bring the memory of a file or folder up to date, and its keyword index with it."""
+        if not target.exists():
+            raise SourceError(
+                f"There is no file or folder {target}",
+                hint="name an existing path: aur mem index .",
+            )
+        if not self.path.exists():
+            SQLiteStore(self.path).close()
+        report = Indexer(self._store, self.places.project, listen=self._listen).index(target)
+        self.retriever.bm25.refresh()
+        return report
+
+    def search(self, text: str, *, limit: int = DEFAULT_LIMIT) -> SearchResults:
+        """The best chunks for a query of plain words. Being listed is not an access."""
+        return self.retriever.retrieve(Query(text, limit))
+
+    def get(self, chunk_id: str) -> Chunk:
+        """One chunk by its id, or by an ending of it that no other has. Counts as an access."""
+        found = self._store.get_chunks([chunk_id])
+        if not found:
+            found = self._store.get_chunks([self._complete(chunk_id)])
+        self._store.record_access(found[0].id, self._now())
+        return found[0]
+
+    def _complete(self, ending: str) -> str:
+        candidates = self._store.find_ids(ending, limit=_CANDIDATES + 1)
+        if not candidates:
+            raise ChunkNotFoundError(
+                f"There is no chunk {ending!r}",
+                hint="an id is FILE:NAME as `aur mem search` shows them, such as app.py:main",
+            )
+        if len(candidates) > 1:
+            shown = ", ".join(candidates[:_CANDIDATES])
+            more = ", …" if len(candidates) > _CANDIDATES else ""
+            raise ChunkNotFoundError(
+                f"{ending!r} could be {shown}{more}", hint="name more of the id's beginning"
+            )
+        return candidates[0]
+
+    def stats(self) -> Stats:
+        return Stats(
+            path=self.path,
+            chunks=self._store.count_chunks(),
+            files=len(self._store.file_states()),
+            namespaces=self._store.count_namespaces(),
+            generation=self._store.generation(),
+            bytes=_size(self.path) + _size(self.path.with_name(f"{self.path.name}-wal")),
+            index_path=self.index_path,
+            index_bytes=_size(self.index_path),
+        )
+
+    def rebuild_bm25(self) -> int:
+        """Build the keyword index anew; tells how many chunks it holds."""
+        return len(self.retriever.bm25.rebuild())
+
+    @property
+    def retriever(self) -> HybridRetriever:
+        """Made again when a setting changed; it opens nothing by itself."""
+        settings = self.settings
+        if self._retriever is None or self._retriever[0] != settings:
+            self._retriever = (settings, self._make_retriever(settings))
+        return self._retriever[1]
+
+    def _make_retriever(self, settings: Settings) -> HybridRetriever:
+        bm25, hybrid = settings.search.bm25, settings.search.hybrid
+        return HybridRetriever(
+            self._store,
+            HybridConfig(bm25.k1, bm25.b, bm25.idf, hybrid.stage1_top_k),
+            index_folder=self.index_path.parent,
+            now=self._now,
+            listen=self._listen,
+        )
+
+    def close(self) -> None:
+        if "_store" in self.__dict__:
+            self._store.close()
+            del self.__dict__["_store"]
+        self._retriever = None
+
+    def __enter__(self) -> Memory:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0

@@ -1,0 +1,1 @@
+"""Combining rankings: pure functions from what the signals say to one order."""

@@ -1,0 +1,96 @@
+"""The way of a query: signals rank, a fusion combines, the store gives the chunks.
+
+Creating a retriever opens nothing and imports nothing heavy: the signals, with their indexes, come
+on the first question, once for all threads (seed 003).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from aurora.errors import QueryError
+from aurora.fusion.base import Fusion
+from aurora.fusion.weighted import Weighted
+from aurora.signals.base import Signal
+from aurora.stores.base import Store
+from aurora.types import Fused, Listener, Query, SearchResult, SearchResults, ignore_events
+
+if TYPE_CHECKING:
+    from aurora.signals.bm25_signal import BM25Signal
+
+
+@dataclass(frozen=True, slots=True)
+class HybridConfig:
+    """Everything that shapes a ranking."""
+
+    k1: float = 1.5
+    b: float = 0.75
+    idf: str = "lucene"
+    stage1_top_k: int = 100
+
+
+class HybridRetriever:
+    """Finds chunks. Today by keyword alone; every further signal is one more in the list."""
+
+    def __init__(
+        self,
+        store: Store,
+        config: HybridConfig,
+        *,
+        index_folder: Path,
+        now: Callable[[], datetime],
+        fusion: Fusion | None = None,
+        listen: Listener = ignore_events,
+    ) -> None:
+        self._store, self._config = store, config
+        self._index_path = index_folder / "bm25.idx"
+        self._now, self._listen = now, listen
+        self._fusion = fusion or Weighted()
+        self._bm25: BM25Signal | None = None
+        self._lock = threading.Lock()
+
+    def retrieve(self, query: Query) -> SearchResults:
+        """Rank, combine, fetch. What is first does not depend on how many are asked for."""
+        if not query.text.strip():
+            raise QueryError(
+                "The query is empty", hint='say what to look for: aur mem search "parse config"'
+            )
+        signals: Sequence[Signal] = (self.bm25,)
+        pool = max(self._config.stage1_top_k, query.limit)
+        fused = self._fusion([signal.rank(query, pool=pool) for signal in signals])
+        names = tuple(signal.name for signal in signals)
+        return SearchResults(query, self._results(fused[: query.limit]), self._fusion.name, names)
+
+    @property
+    def bm25(self) -> BM25Signal:
+        """The keyword signal, loaded by the first who asks."""
+        with self._lock:
+            if self._bm25 is None:
+                self._bm25 = self._make_bm25()
+            return self._bm25
+
+    def _make_bm25(self) -> BM25Signal:
+        # numpy comes with these two: only a search pays for it
+        from aurora.signals.bm25 import BM25Parameters  # noqa: PLC0415
+        from aurora.signals.bm25_signal import BM25Signal  # noqa: PLC0415
+
+        return BM25Signal(
+            self._store,
+            self._index_path,
+            now=self._now,
+            parameters=BM25Parameters(self._config.k1, self._config.b, self._config.idf),
+            listen=self._listen,
+        )
+
+    def _results(self, fused: Sequence[Fused]) -> tuple[SearchResult, ...]:
+        chunks = {c.id: c for c in self._store.get_chunks([one.chunk_id for one in fused])}
+        return tuple(
+            SearchResult(chunks[one.chunk_id], one.score, one.contributions)
+            for one in fused
+            if one.chunk_id in chunks  # forgotten by another process a moment ago
+        )

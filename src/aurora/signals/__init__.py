@@ -1,0 +1,1 @@
+"""Reasons to prefer one chunk to another."""

@@ -1,0 +1,180 @@
+"""Arrays in a file that opens at once and never lies.
+
+    prefix   magic, format, length and checksum of the header, length of the file
+    header   JSON: kind, facts about the contents, and where each array lies
+    arrays   each on a page boundary, followed by one CRC-32 a page
+
+The file is mapped, not read: a page's checksum is compared the first time the page is touched, so
+opening costs the same for a thousand chunks as for a million, and a flipped bit is still found
+before it can reach a result. Writing goes to a temporary name and is renamed into place.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import struct
+import zlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aurora.errors import IndexFileError
+from aurora.types import Json
+
+FORMAT = 1
+_MAGIC = b"AURORAIX"
+_PREFIX = struct.Struct("<8sIIIQ")
+_PAGE = 8192
+Array: TypeAlias = NDArray[Any]  # the element type is part of the file, not of the program
+
+
+class Arrays(Protocol):
+    """Named arrays that can be read in part, from memory or from a file."""
+
+    def size(self, name: str) -> int: ...
+
+    def read(self, name: str, start: int, stop: int) -> Array: ...
+
+
+class MemoryArrays:
+    """Arrays just built, before or instead of being saved."""
+
+    def __init__(self, arrays: Mapping[str, Array]) -> None:
+        self._arrays = arrays
+
+    def size(self, name: str) -> int:
+        return len(self._arrays[name])
+
+    def read(self, name: str, start: int, stop: int) -> Array:
+        return self._arrays[name][start:stop]
+
+
+class IndexFile:
+    """An index file opened for reading. Raises `IndexFileError` for anything not as written."""
+
+    def __init__(self, path: Path, *, kind: str) -> None:
+        with path.open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            header = _read_header(file, size, path)
+            self._map = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        if header.get("kind") != kind:
+            raise IndexFileError(f"{path} is not a {kind} index")
+        self.facts: Mapping[str, Json] = header["facts"]
+        self._path = path
+        self._sections = {name: _Section(*place) for name, place in header["arrays"].items()}
+
+    def size(self, name: str) -> int:
+        return self._sections[name].count
+
+    def read(self, name: str, start: int, stop: int) -> Array:
+        """Part of an array, straight from the mapped file, checked."""
+        section = self._sections[name]
+        width = section.dtype.itemsize
+        for page in section.unchecked(start * width, stop * width):
+            low = section.offset + page * _PAGE
+            high = min(low + _PAGE, section.offset + section.nbytes)
+            stored = self._map[section.checksums + 4 * page : section.checksums + 4 * page + 4]
+            if zlib.crc32(self._map[low:high]) != int.from_bytes(stored, "little"):
+                raise IndexFileError(f"{self._path} is damaged: checksum of {name} page {page}")
+            section.checked[page] = 1
+        offset = section.offset + start * width
+        return np.frombuffer(self._map, section.dtype, max(stop - start, 0), offset)
+
+
+class _Section:
+    """Where one array lies, and which of its pages were already found whole."""
+
+    def __init__(self, dtype: str, count: int, offset: int) -> None:
+        self.dtype = np.dtype(dtype)
+        self.count, self.offset = count, offset
+        self.nbytes = count * self.dtype.itemsize
+        self.checksums = offset + self.nbytes
+        self.checked = bytearray(-(-self.nbytes // _PAGE))
+
+    def unchecked(self, low: int, high: int) -> Iterator[int]:
+        """The pages between two byte positions that nobody has looked at yet."""
+        first, last = low // _PAGE, -(-high // _PAGE)
+        page = self.checked.find(0, first, last)
+        while page >= 0:
+            yield page
+            page = self.checked.find(0, page + 1, last)
+
+
+def _read_header(file: BinaryIO, size: int, path: Path) -> dict[str, Any]:
+    prefix = file.read(_PREFIX.size)
+    if len(prefix) < _PREFIX.size or not prefix.startswith(_MAGIC):
+        raise IndexFileError(f"{path} is not an index file")
+    _, version, length, checksum, total = _PREFIX.unpack(prefix)
+    if version != FORMAT:
+        raise IndexFileError(f"{path} has format {version}, this Aurora reads {FORMAT}")
+    header = file.read(length)
+    if total != size or zlib.crc32(header) != checksum:
+        raise IndexFileError(f"{path} is truncated or damaged")
+    parsed: dict[str, Any] = json.loads(header)
+    return parsed
+
+
+def write_index_file(
+    path: Path, *, kind: str, facts: Mapping[str, Json], arrays: Mapping[str, Array]
+) -> None:
+    """Write all arrays, then put the file in place in one step."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    _remove_leftovers(path)
+    places, end = _layout(arrays)
+    header = json.dumps({"kind": kind, "facts": facts, "arrays": places}).encode()
+    if _PREFIX.size + len(header) > _PAGE:
+        raise ValueError(f"header of {kind} index is too long")
+    scratch = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    try:
+        with scratch.open("wb") as file:
+            prefix = (_MAGIC, FORMAT, len(header), zlib.crc32(header), end)
+            file.write(_PREFIX.pack(*prefix) + header)
+            for name, array in arrays.items():
+                file.seek(places[name][2])
+                _write_array(file, array)
+            file.flush()
+            os.fsync(file.fileno())
+        scratch.replace(path)
+    finally:
+        scratch.unlink(missing_ok=True)
+
+
+def _layout(arrays: Mapping[str, Array]) -> tuple[dict[str, tuple[str, int, int]], int]:
+    """Where each array goes, and where the file ends. The header has the first page."""
+    places, end = {}, _PAGE
+    for name, array in arrays.items():
+        offset = -(-end // _PAGE) * _PAGE
+        places[name] = (array.dtype.newbyteorder("<").str, len(array), offset)
+        end = offset + array.nbytes + 4 * -(-array.nbytes // _PAGE)
+    return places, end
+
+
+def _write_array(file: BinaryIO, array: Array) -> None:
+    little = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
+    data = little.view(np.uint8).data
+    file.write(data)
+    for low in range(0, len(data), _PAGE):
+        file.write(zlib.crc32(data[low : low + _PAGE]).to_bytes(4, "little"))
+
+
+def _remove_leftovers(path: Path) -> None:
+    """Delete temporary files of processes that are gone: a kill between write and rename."""
+    for leftover in path.parent.glob(f"{path.name}.*.tmp"):
+        process = leftover.name.split(".")[-2]
+        if not process.isdigit() or not _is_running(int(process)):
+            leftover.unlink(missing_ok=True)
+
+
+def _is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True  # somebody else's: leave it alone
+    return True

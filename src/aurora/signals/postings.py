@@ -1,0 +1,115 @@
+"""From texts to an inverted index: which term stands how often in which document.
+
+The arrays are those of `index_file`; the terms are sorted, so a term is found by bisection without
+loading the vocabulary. Scoring is left to `bm25`.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aurora.signals.index_file import Array, Arrays
+from aurora.text import tokenize
+
+_BLOCK_TOKENS = 1 << 22  # tokens counted at a time: bounds memory, about 100 MB while sorting
+_PROGRESS_EVERY = 1000  # seed 000, FR-8.2
+
+
+def build_postings(
+    documents: Iterable[tuple[str, str]], on_progress: Callable[[int], None] | None = None
+) -> dict[str, Array]:
+    """Count every token of every (id, text) pair."""
+    builder = _Builder()
+    for done, (document_id, text) in enumerate(documents, start=1):
+        builder.add(document_id, tokenize(text))
+        if on_progress is not None and done % _PROGRESS_EVERY == 0:
+            on_progress(done)
+    return builder.finish()
+
+
+class _Builder:
+    def __init__(self) -> None:
+        self._vocabulary: defaultdict[str, int] = defaultdict()
+        self._vocabulary.default_factory = self._vocabulary.__len__  # a new term's number
+        self._ids: list[str] = []
+        self._lengths = array("i")
+        self._tokens = array("i")
+        self._counted = 0  # documents whose tokens are already in a block
+        self._blocks: list[tuple[NDArray[np.int64], NDArray[np.uint16]]] = []
+
+    def add(self, document_id: str, tokens: Sequence[str]) -> None:
+        self._ids.append(document_id)
+        self._lengths.append(len(tokens))
+        self._tokens.extend(map(self._vocabulary.__getitem__, tokens))
+        if len(self._tokens) >= _BLOCK_TOKENS:
+            self._count_block()
+
+    def _count_block(self) -> None:
+        """Tokens → (term, document) keys with their counts. A key is term << 32 | document."""
+        lengths = np.frombuffer(self._lengths, np.int32)[self._counted :]
+        documents = np.repeat(np.arange(self._counted, len(self._ids), dtype=np.int64), lengths)
+        terms = np.frombuffer(self._tokens, np.int32).astype(np.int64)
+        keys, counts = np.unique(terms << 32 | documents, return_counts=True)
+        self._blocks.append((keys, np.minimum(counts, 0xFFFF).astype(np.uint16)))
+        self._counted = len(self._ids)
+        self._tokens = array("i")
+
+    def finish(self) -> dict[str, Array]:
+        self._count_block()
+        terms = sorted(term.encode() for term in self._vocabulary)
+        number_of = np.fromiter((self._vocabulary[t.decode()] for t in terms), np.int64, len(terms))
+        place_of = np.empty(len(terms), np.int64)
+        place_of[number_of] = np.arange(len(terms))
+        keys = np.concatenate([keys for keys, _ in self._blocks])
+        counts = np.concatenate([counts for _, counts in self._blocks])
+        places, documents = place_of[keys >> 32], (keys & 0xFFFFFFFF).astype(np.int32)
+        order = np.lexsort((documents, places))
+        return {
+            **_strings("term", terms),
+            "posting_offsets": _offsets(np.bincount(places, minlength=len(terms))),
+            "documents": documents[order],
+            "frequencies": counts[order],
+            **_strings("id", [id_.encode() for id_ in self._ids]),
+            "lengths": np.array(self._lengths, np.int32),
+        }
+
+
+def _strings(name: str, values: Sequence[bytes]) -> dict[str, Array]:
+    lengths = np.fromiter(map(len, values), np.int64, len(values))
+    return {
+        f"{name}_bytes": np.frombuffer(b"".join(values), np.uint8),
+        f"{name}_offsets": _offsets(lengths),
+    }
+
+
+def _offsets(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+
+
+class Strings:
+    """A list of strings kept as one array of bytes and one of offsets."""
+
+    def __init__(self, arrays: Arrays, name: str) -> None:
+        self._arrays, self._name = arrays, name
+
+    def __len__(self) -> int:
+        return self._arrays.size(f"{self._name}_offsets") - 1
+
+    def bytes_at(self, place: int) -> bytes:
+        start, stop = self._arrays.read(f"{self._name}_offsets", place, place + 2).tolist()
+        return self._arrays.read(f"{self._name}_bytes", start, stop).tobytes()
+
+    def __getitem__(self, place: int) -> str:
+        return self.bytes_at(place).decode()
+
+    def find(self, value: str) -> int | None:
+        """The place of a value in a sorted list."""
+        wanted = value.encode()
+        place = bisect_left(range(len(self)), wanted, key=self.bytes_at)
+        return place if place < len(self) and self.bytes_at(place) == wanted else None

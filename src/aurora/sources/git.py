@@ -1,0 +1,38 @@
+"""The only module that runs git. The user's repository is never written to."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+_QUIET = ("-c", "core.quotepath=off", "-c", "core.fsmonitor=false")
+
+
+def find_root(path: Path) -> Path | None:
+    """The top of the work tree that holds a path, or nothing where there is none (or no git)."""
+    folder = path if path.is_dir() else path.parent
+    answer = _run(folder, "rev-parse", "--show-toplevel")
+    return Path(os.fsdecode(answer.rstrip(b"\n"))) if answer else None
+
+
+def list_files(folder: Path) -> list[str] | None:
+    """Paths below a folder that git tracks or would add, or nothing outside a work tree."""
+    answer = _run(folder, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    if answer is None:
+        return None
+    return sorted({os.fsdecode(name) for name in answer.split(b"\0") if name})
+
+
+def _run(folder: Path, *arguments: str) -> bytes | None:
+    try:
+        done = subprocess.run(  # noqa: S603 - fixed words and a path, no shell
+            ["git", *_QUIET, *arguments],  # noqa: S607 - the git the user has
+            cwd=folder,
+            env={**os.environ, "GIT_OPTIONAL_LOCKS": "0"},
+            capture_output=True,
+            check=False,
+        )
+    except OSError:  # git is not installed, or the folder went away
+        return None
+    return done.stdout if done.returncode == 0 else None
