@@ -6,22 +6,19 @@ and numpy come with the first call that needs them.
 
 from __future__ import annotations
 
-import logging
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cached_property
 from pathlib import Path
 
 from aurora.config import Places, Settings, SettingsFiles
-from aurora.errors import ChunkNotFoundError, NoMemoryError, SourceError
+from aurora.errors import ChunkNotFoundError, NoMemoryError
 from aurora.indexing.indexer import Indexer, IndexReport
 from aurora.retrieval.retriever import HybridConfig, HybridRetriever
 from aurora.stores.base import Store
 from aurora.stores.sqlite import SQLiteStore
 from aurora.types import DEFAULT_LIMIT, Chunk, Kind, Listener, Query, SearchResults, ignore_events
-
-logger = logging.getLogger(__name__)
 
 _CANDIDATES = 5  # ids named when one could mean several chunks
 
@@ -58,14 +55,16 @@ class Memory:
         self.places = places
         self._files = settings or SettingsFiles(places)
         self._listen, self._now = listen, now
+        self._opened: Store | None = None
         self._retriever: tuple[Settings, HybridRetriever] | None = None
+        self._lock = threading.RLock()
 
     @property
     def settings(self) -> Settings:
         """As the files say now: a change takes effect with the next call."""
         return self._files.current().settings
 
-    @cached_property
+    @property
     def path(self) -> Path:
         return self.places.memory_folder / Path(self.settings.store.path).expanduser()
 
@@ -73,21 +72,22 @@ class Memory:
     def index_path(self) -> Path:
         return self.path.parent / "indexes" / "bm25.idx"
 
-    @cached_property
+    @property
     def _store(self) -> Store:
-        if not self.path.exists():
-            raise NoMemoryError(
-                f"There is no memory yet at {self.path}", hint="make one with `aur mem index .`"
-            )
-        return SQLiteStore(self.path)
+        """Opened by the first who asks, one for all threads."""
+        with self._lock:
+            if self._opened is None:
+                if not self.path.exists():
+                    raise NoMemoryError(
+                        f"There is no memory yet at {self.path}",
+                        hint="make one with `aur mem index .`",
+                    )
+                self._opened = SQLiteStore(self.path)
+            return self._opened
 
     def index(self, target: Path) -> IndexReport:
         """Bring the memory of a file or folder up to date, and its keyword index with it."""
-        if not target.exists():
-            raise SourceError(
-                f"There is no file or folder {target}",
-                hint="name an existing path: aur mem index .",
-            )
+        require_path(target)
         if not self.path.exists():
             SQLiteStore(self.path).close()
         report = Indexer(self._store, self.places.project, listen=self._listen).index(target)
@@ -140,10 +140,11 @@ class Memory:
     @property
     def retriever(self) -> HybridRetriever:
         """Made again when a setting changed; it opens nothing by itself."""
-        settings = self.settings
-        if self._retriever is None or self._retriever[0] != settings:
-            self._retriever = (settings, self._make_retriever(settings))
-        return self._retriever[1]
+        with self._lock:
+            settings = self.settings
+            if self._retriever is None or self._retriever[0] != settings:
+                self._retriever = (settings, self._make_retriever(settings))
+            return self._retriever[1]
 
     def _make_retriever(self, settings: Settings) -> HybridRetriever:
         bm25, hybrid = settings.search.bm25, settings.search.hybrid
@@ -156,10 +157,10 @@ class Memory:
         )
 
     def close(self) -> None:
-        if "_store" in self.__dict__:
-            self._store.close()
-            del self.__dict__["_store"]
-        self._retriever = None
+        with self._lock:
+            if self._opened is not None:
+                self._opened.close()
+            self._opened = self._retriever = None
 
     def __enter__(self) -> Memory:
         return self

@@ -13,6 +13,7 @@ from aurora.config.places import Places, shown
 from aurora.display.summary import render_index_summary
 from aurora.indexing.indexer import IndexReport
 from aurora.sources.git import find_root
+from aurora.sources.walk import require_path
 from aurora.types import Note
 
 _SHOWN_WARNINGS = 10
@@ -34,8 +35,11 @@ def index(paths: tuple[Path, ...]) -> None:
     Inside a git repository the first run starts a memory for the project; elsewhere the user's
     own memory is used.
     """
+    targets = paths or (Path(),)
+    for target in targets:
+        require_path(target)
     with open_memory(_places_for_index()) as memory:
-        reports = [memory.index(path) for path in paths or (Path(),)]
+        reports = [memory.index(target) for target in targets]
         warnings = [text for report in reports for text in report.warnings]
         _tell_skipped(reports)
         for text in warnings[:_SHOWN_WARNINGS]:

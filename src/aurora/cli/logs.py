@@ -35,7 +35,7 @@ def log_to(path: Path) -> None:
     logger = logging.getLogger("aurora")
     logger.setLevel(logging.INFO)
     logger.propagate = False  # never to the terminal: stdout is data, stderr is for people
-    if not logger.handlers:
+    if not any(isinstance(handler, _LazyFile) for handler in logger.handlers):
         logger.addHandler(_LazyFile(path))
 
 

@@ -82,10 +82,16 @@ Examples:
     },
 )
 cli = click.version_option(package_name="aurora-memory", prog_name="aur")(cli)
+cli = click.option(
+    "-c", "flags", metavar="KEY=VALUE", multiple=True, expose_value=False, is_eager=True,
+    callback=lambda ctx, _, values: ctx.meta.update({"aurora.flags": values}),
+    help="Set a setting for this command alone; may be repeated.",
+)(cli)  # fmt: skip
 
 
 def main() -> NoReturn:
     """Run a command. 0: it did what was asked; 2: it could not, and said why."""
+    logging.getLogger("aurora").addHandler(logging.NullHandler())  # quiet until there is a file
     try:
         cli.main(standalone_mode=False)
     except AuroraError as exc:

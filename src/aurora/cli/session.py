@@ -14,7 +14,10 @@ import click
 
 from aurora.cli.logs import log_to
 from aurora.config import Places, SettingsFiles
+from aurora.config.schema import known_setting
+from aurora.config.yaml import parse_yaml
 from aurora.engine import Memory
+from aurora.errors import ConfigError
 from aurora.types import Event, Note, Progress
 
 logger = logging.getLogger(__name__)
@@ -30,10 +33,26 @@ def find_places() -> Places:
 def open_memory(places: Places | None = None) -> Memory:
     """The memory of the working directory, which tells its news on stderr."""
     places = places or find_places()
-    files = SettingsFiles(places, os.environ)
+    files = settings_files(places)
     for warning in files.current().warnings:
         tell(Note(warning, warning=True))
     return Memory(places, files, listen=tell)
+
+
+def settings_files(places: Places) -> SettingsFiles:
+    """All layers of the settings, from the options of this command down to the defaults."""
+    return SettingsFiles(
+        places, os.environ, dict(map(_flag, click.get_current_context().meta["aurora.flags"]))
+    )
+
+
+def _flag(option: str) -> tuple[str, object]:
+    key, equals, raw = option.partition("=")
+    if not equals:
+        raise ConfigError(
+            f"{option!r} sets nothing", hint="write -c KEY=VALUE, such as -c search.bm25.k1=1.2"
+        )
+    return known_setting(key).key, parse_yaml(raw.encode())
 
 
 def tell(event: Event) -> None:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
-
 import click
 
-from aurora.cli.session import find_places
-from aurora.config import SettingsFiles
-from aurora.config.edit import known_setting, set_value
+from aurora.cli.session import find_places, settings_files
+from aurora.config.edit import set_value
 from aurora.config.places import shown
-from aurora.config.schema import CATALOGUE
+from aurora.config.schema import CATALOGUE, known_setting
 from aurora.config.trust import approve as approve_file
 from aurora.errors import ConfigError
 
@@ -24,7 +21,7 @@ def config() -> None:
 @click.argument("key", required=False)
 def get(key: str | None) -> None:
     """Print a setting, or all of them."""
-    loaded = SettingsFiles(find_places(), os.environ).current()
+    loaded = settings_files(find_places()).current()
     if key is not None:
         known_setting(key)
     for name in CATALOGUE if key is None else [key]:

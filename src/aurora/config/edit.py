@@ -17,7 +17,7 @@ from pathlib import Path
 from ruamel.yaml import YAML
 
 from aurora.config.places import shown
-from aurora.config.schema import CATALOGUE, Setting
+from aurora.config.schema import known_setting
 from aurora.config.yaml import YamlError, parse_yaml
 from aurora.errors import ConfigError
 
@@ -25,15 +25,6 @@ _VALUE = re.compile(r"""("(?:\\.|[^"\\])*"|'(?:''|[^'])*'|[^\s#][^#]*?|)(?=\s+#|
 _KEY = re.compile(
     r"""^(?P<indent> *)(?P<quote>["']?)(?P<name>[^\s"'#:]+)(?P=quote)\s*:(?P<rest>\s.*|)$"""
 )
-
-
-def known_setting(key: str) -> Setting:
-    """The setting of that name, or an error that lists what there is."""
-    if key not in CATALOGUE:
-        raise ConfigError(
-            f"There is no setting {key!r}", hint=f"the settings are {', '.join(CATALOGUE)}"
-        )
-    return CATALOGUE[key]
 
 
 def set_value(file: Path, key: str, raw: str) -> object:

@@ -67,10 +67,12 @@ class _Reading:
             self._read_file(self.places.project_config, project=self.places.project)
         self._read_environment(environ)
         for key, value in flags.items():
-            self._take(key, value, origin="the command line")
+            self._take(key, value, origin="the command line (-c)")
         self._check_weights()
         if self.problems:
-            raise ConfigError(_describe(self.problems))
+            raise ConfigError(
+                _describe(self.problems), hint="correct the value, or remove it to use the default"
+            )
         return LoadedSettings(build_settings(self.values), self.origins, tuple(self.warnings))
 
     def _read_file(self, file: Path, *, project: Path | None = None) -> None:

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from enum import Enum, auto
 from typing import TypeVar
 
+from aurora.errors import ConfigError
+
 T = TypeVar("T")
 Parse = Callable[[object], object]
 
@@ -178,6 +180,15 @@ def _leaves(part: object, prefix: str) -> Iterator[Setting]:
 
 
 CATALOGUE: Mapping[str, Setting] = {leaf.key: leaf for leaf in _leaves(Settings(), "")}
+
+
+def known_setting(key: str) -> Setting:
+    """The setting of that name, or an error that lists what there is."""
+    if key not in CATALOGUE:
+        raise ConfigError(
+            f"There is no setting {key!r}", hint=f"the settings are {', '.join(CATALOGUE)}"
+        )
+    return CATALOGUE[key]
 
 
 def build_settings(values: Mapping[str, object]) -> Settings:

@@ -44,12 +44,17 @@ class Skipped:
     reason: str
 
 
-def walk_files(target: Path) -> Iterator[SourceFile | Skipped]:
-    """Every regular file at or below a path, in a stable order."""
+def require_path(target: Path) -> None:
+    """Refuse a path that leads nowhere, before anything is made for it."""
     if not target.exists():
         raise SourceError(
             f"There is no file or folder {target}", hint="name an existing path: aur mem index ."
         )
+
+
+def walk_files(target: Path) -> Iterator[SourceFile | Skipped]:
+    """Every regular file at or below a path, in a stable order."""
+    require_path(target)
     if target.is_file():
         yield _look_at(target) or Skipped(target, "link or special file")
         return
