@@ -16,6 +16,7 @@ from aurora.config import Places, Settings, SettingsFiles
 from aurora.errors import ChunkNotFoundError, NoMemoryError
 from aurora.indexing.indexer import Indexer, IndexReport
 from aurora.retrieval.retriever import HybridConfig, HybridRetriever
+from aurora.sources.walk import require_path
 from aurora.stores.base import Store
 from aurora.stores.sqlite import SQLiteStore
 from aurora.types import DEFAULT_LIMIT, Chunk, Kind, Listener, Query, SearchResults, ignore_events
