@@ -81,9 +81,10 @@ class BM25Signal:
         scorer = self._empty_scorer()
         try:
             scorer.load_index(self._path)
-        except FileNotFoundError:
+        except OSError as exc:  # mostly: there is none yet
+            logger.info("no BM25 index: %s", exc)
             return None
-        except (IndexFileError, OSError) as exc:
+        except IndexFileError as exc:
             self._report_damage(exc)
             return None
         if (scorer.facts.get("store"), scorer.facts.get("generation")) != self._stamp(generation):

@@ -137,6 +137,7 @@ def write_index_file(
             for name, array in arrays.items():
                 file.seek(places[name][2])
                 _write_array(file, array)
+            file.truncate(end)  # an empty array at the end has written nothing
             file.flush()
             os.fsync(file.fileno())
         scratch.replace(path)

@@ -1,0 +1,107 @@
+"""The way of a query through the retriever."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from aurora.errors import QueryError
+from aurora.retrieval.retriever import HybridConfig, HybridRetriever
+from aurora.stores.base import Reasoning
+from aurora.stores.sqlite import SQLiteStore
+from aurora.types import Kind, Query
+from tests.builders import NOW, make_chunk
+from tests.signals.corpus import standard_library_chunks
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SQLiteStore]:
+    store = SQLiteStore(tmp_path / "memory.db")
+    yield store
+    store.close()
+
+
+def retriever_on(store: SQLiteStore, **config: object) -> HybridRetriever:
+    return HybridRetriever(
+        store,
+        HybridConfig(**config),  # type: ignore[arg-type]
+        index_folder=store.path.parent / "indexes",
+        now=lambda: NOW,
+    )
+
+
+def test_results_carry_chunk_score_and_reasons(store: SQLiteStore) -> None:
+    chunk = make_chunk("def login(): check the password", name="login")
+    store.put_chunks([chunk, make_chunk("unrelated", name="g")])
+
+    answer = retriever_on(store).retrieve(Query("password", limit=5))
+
+    assert (answer.fusion, answer.signals) == ("weighted", ("bm25",))
+    assert [result.chunk for result in answer.results] == [chunk]
+    result = answer.results[0]
+    assert 0 < result.score < 1
+    assert sum(part.value for part in result.contributions) == result.score
+    assert [(part.signal, part.rank) for part in result.contributions] == [("bm25", 1)]
+
+
+def test_the_first_three_of_ten_are_the_three_of_three(store: SQLiteStore) -> None:
+    store.put_chunks(standard_library_chunks()[:2000])
+    retriever = retriever_on(store, stage1_top_k=10)
+    for query in ("open file", "encode", "parse header value", "event loop callback"):
+        everything = retriever.retrieve(Query(query, limit=200)).results
+        for limit in (1, 3, 10, 50):
+            assert retriever.retrieve(Query(query, limit=limit)).results == everything[:limit]
+
+
+def test_more_results_than_candidates_can_be_asked_for(store: SQLiteStore) -> None:
+    store.put_chunks([make_chunk("same words", name=f"f{number}") for number in range(150)])
+    answer = retriever_on(store, stage1_top_k=100).retrieve(Query("words", limit=150))
+    assert len(answer.results) == 150
+
+
+@pytest.mark.parametrize("text", ["", "   ", "\n\t"])
+def test_an_empty_query_is_an_error_with_an_example(store: SQLiteStore, text: str) -> None:
+    with pytest.raises(QueryError, match="empty") as caught:
+        retriever_on(store).retrieve(Query(text))
+    assert "aur mem search" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "???",
+        "xyzabc123",
+        "'; DROP TABLE chunks; --",
+        '"unclosed',
+        "NEAR(zz",
+        "* AND OR NOT",
+        "\udcff",
+    ],
+    ids=["punctuation", "unknown", "sql", "quote", "fts", "operators", "surrogate"],
+)
+def test_no_query_is_a_syntax_error(store: SQLiteStore, text: str) -> None:
+    store.put_chunks([make_chunk("plain words here")])
+    assert retriever_on(store).retrieve(Query(text)).results == ()
+
+
+def test_a_chunk_forgotten_meanwhile_is_left_out(store: SQLiteStore) -> None:
+    """Another process deletes between ranking and fetching: the index still knows the id."""
+    store.put_chunks([make_chunk("one word"), make_chunk("two words word", name="g")])
+    retriever = retriever_on(store)
+    assert len(retriever.retrieve(Query("word")).results) == 2
+    frozen = store.generation()
+    store.delete_chunks(["a.py:f"])
+    store.generation = lambda: frozen  # type: ignore[method-assign]
+    assert [r.chunk_id for r in retriever.retrieve(Query("word")).results] == ["a.py:g"]
+
+
+def test_failed_reasoning_is_never_found(store: SQLiteStore) -> None:
+    for name, score in (("good", 0.8), ("bad", 0.2)):
+        chunk = make_chunk("retry with backoff", name=name, kind=Kind.REASONING)
+        store.put_chunks([chunk])
+        store.put_reasoning(chunk.id, Reasoning("verification", score, 1, NOW))
+    assert [r.chunk.name for r in retriever_on(store).retrieve(Query("backoff")).results] == [
+        "good"
+    ]

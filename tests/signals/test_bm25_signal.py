@@ -1,0 +1,205 @@
+"""The keyword index kept in step with a store (seed 000, FR-8; seed 003, lazy loading)."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from aurora.signals.bm25 import BM25Parameters
+from aurora.signals.bm25_signal import BM25Signal, chunk_text
+from aurora.stores.sqlite import SQLiteStore
+from aurora.types import Event, Note, Progress, Query
+from tests.builders import NOW, make_chunk
+
+AUTH = make_chunk("def login(): check the password", name="login")
+PARSE = make_chunk("def parse(): read the config", name="parse")
+CORRUPTED = Note("BM25 index corrupted, rebuilding...", warning=True)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SQLiteStore]:
+    store = SQLiteStore(tmp_path / "memory.db")
+    store.put_chunks([AUTH, PARSE])
+    yield store
+    store.close()
+
+
+class Bench:
+    """Signals on one store and one index file, and everything they say."""
+
+    def __init__(self, store: SQLiteStore, path: Path) -> None:
+        self.store, self.path, self.events = store, path, list[Event]()
+
+    def signal(self, **parameters: object) -> BM25Signal:
+        return BM25Signal(
+            self.store,
+            self.path,
+            now=lambda: NOW,
+            parameters=BM25Parameters(**parameters),  # type: ignore[arg-type]
+            listen=self.events.append,
+        )
+
+    def find(self, text: str, signal: BM25Signal | None = None) -> list[str]:
+        ranking = (signal or self.signal()).rank(Query(text), pool=10)
+        return [hit.chunk_id for hit in ranking.hits]
+
+
+@pytest.fixture
+def bench(store: SQLiteStore, tmp_path: Path) -> Bench:
+    return Bench(store, tmp_path / "indexes" / "bm25.idx")
+
+
+def test_name_signature_path_and_content_can_all_be_found(bench: Bench) -> None:
+    chunk = make_chunk("body", "lib/tools.py", "run", qualified_name="Engine.run",
+                       metadata={"signature": "def run(speed)"})  # fmt: skip
+    bench.store.put_chunks([chunk])
+    for word in ("run", "engine", "tools", "speed", "body", "Engine.run"):
+        assert bench.find(word) == [chunk.id], word
+    assert chunk_text(chunk).count("run\n") == 6
+
+
+def test_creating_a_signal_opens_nothing(bench: Bench) -> None:
+    bench.store.close()
+    bench.signal()
+    assert not bench.path.exists()
+    assert bench.events == []
+
+
+def test_the_first_search_builds_the_index_and_its_folder(bench: Bench) -> None:
+    """FR-8.5"""
+    assert bench.find("password") == [AUTH.id]
+    assert bench.path.exists()
+    assert bench.events == []
+
+
+def test_a_second_process_uses_the_saved_index(bench: Bench) -> None:
+    bench.find("password")
+    stamp = bench.path.stat().st_mtime_ns
+    assert bench.find("config") == [PARSE.id]
+    assert bench.path.stat().st_mtime_ns == stamp
+    assert bench.events == []
+
+
+@pytest.mark.parametrize(
+    ("change", "note", "found"),
+    [
+        (
+            lambda store: store.put_chunks([make_chunk("a password too", name="g")]),
+            "Rebuilding BM25 index (detected 1 new chunks)...",
+            ["a.py:g", "a.py:login"],
+        ),
+        (
+            lambda store: store.delete_chunks([AUTH.id]),
+            "Rebuilding BM25 index (detected 1 removed chunks)...",
+            [],
+        ),
+        (
+            lambda store: store.put_chunks([make_chunk("no secret word", name="login")]),
+            "Rebuilding BM25 index (chunks changed)...",
+            [],
+        ),
+    ],
+    ids=["new", "removed", "same-count"],
+)
+@pytest.mark.parametrize("fresh", [True, False], ids=["new-process", "long-running"])
+def test_a_stale_index_is_rebuilt(
+    bench: Bench, change: Callable[[SQLiteStore], object], note: str, found: list[str], fresh: bool
+) -> None:
+    """FR-8.1 and 8.2, by the store's generation: an edit that keeps the count is stale too."""
+    signal = bench.signal()
+    bench.find("password", signal)
+    change(bench.store)
+    assert bench.find("password", bench.signal() if fresh else signal) == found
+    assert bench.events == [Note(note)]
+
+
+def test_progress_is_told_every_thousand_chunks(bench: Bench) -> None:
+    """FR-8.2"""
+    bench.store.put_chunks([make_chunk(name=f"f{number}") for number in range(2500)])
+    bench.find("password")
+    assert bench.events == [
+        Progress("Building BM25 index", 1000, 2502),
+        Progress("Building BM25 index", 2000, 2502),
+    ]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda _: b"not a pickle",
+        lambda _: b"",
+        lambda content: content[: len(content) // 2],
+        lambda content: os.urandom(len(content)),
+        lambda content: content.replace(b"password", b"passwort"),
+    ],
+    ids=["garbage", "empty", "truncated", "random", "flipped-inside"],
+)
+def test_a_damaged_index_is_rebuilt_with_the_seeds_warning(
+    bench: Bench, damage: Callable[[bytes], bytes]
+) -> None:
+    """FR-8.4, FR-10.4: warned, deleted, rebuilt, searched."""
+    bench.find("password")
+    whole = bench.path.read_bytes()
+    bench.path.write_bytes(damage(whole))
+
+    assert bench.find("password") == [AUTH.id]
+
+    assert bench.events == [CORRUPTED]
+    assert bench.path.read_bytes() == whole
+
+
+def test_an_index_of_another_store_is_not_used(bench: Bench, tmp_path: Path) -> None:
+    other = SQLiteStore(tmp_path / "other.db")
+    other.put_chunks([make_chunk("password of another store", name="x"), PARSE])
+    Bench(other, bench.path).find("password")
+    assert other.generation() == bench.store.generation()
+    other.close()
+    assert bench.find("password") == [AUTH.id]
+
+
+def test_changed_parameters_weigh_the_saved_index_anew_and_save_it(bench: Bench) -> None:
+    plain = bench.signal().rank(Query("login"), pool=1).hits[0].score
+    flat = bench.signal(k1=0.0).rank(Query("login"), pool=1).hits[0].score
+    assert flat < plain
+    assert bench.signal(k1=0.0).rank(Query("login"), pool=1).hits[0].score == flat
+    assert bench.events == []
+    assert b'"k1": 0.0' in bench.path.read_bytes()[:1000]
+
+
+def test_an_index_that_cannot_be_saved_still_answers(bench: Bench) -> None:
+    bench.path.parent.parent.joinpath("indexes").write_text("a file where the folder should be")
+    assert bench.find("password") == [AUTH.id]
+    assert len(bench.events) == 1
+    assert "Cannot save the BM25 index" in str(bench.events[0])
+
+
+def test_ten_threads_load_one_index(bench: Bench) -> None:
+    """Seed 003: ten concurrent first searches, one load."""
+    bench.store.put_chunks([make_chunk(name=f"f{number}") for number in range(1000)])
+    signal, found, start = bench.signal(), list[list[str]](), threading.Barrier(10)
+
+    def search() -> None:
+        start.wait()
+        found.append(bench.find("password", signal))
+
+    threads = [threading.Thread(target=search) for _ in range(10)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert found == [[AUTH.id]] * 10
+    assert bench.events == [Progress("Building BM25 index", 1000, 1002)]
+
+
+def test_rebuild_builds_whatever_there_is(bench: Bench) -> None:
+    """FR-8.3"""
+    signal = bench.signal()
+    bench.find("password", signal)
+    inode = bench.path.stat().st_ino
+    assert len(signal.rebuild()) == 2
+    assert bench.path.stat().st_ino != inode

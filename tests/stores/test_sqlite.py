@@ -1,0 +1,226 @@
+"""SQLiteStore: the conformance suite, and what only a SQLite file can get wrong."""
+
+from __future__ import annotations
+
+import multiprocessing
+import multiprocessing.connection
+import os
+import signal
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from aurora.errors import StoreBusyError, StoreError, StoreFormatError
+from aurora.stores import sqlite_connection
+from aurora.stores.sqlite import SQLiteStore
+from aurora.stores.sqlite_schema import MIGRATIONS
+from tests.builders import make_chunk
+from tests.stores.conformance import FULL, StoreConformance
+
+
+@pytest.fixture
+def open_store(tmp_path: Path) -> Iterator[Callable[[], SQLiteStore]]:
+    opened: list[SQLiteStore] = []
+
+    def open_() -> SQLiteStore:
+        opened.append(SQLiteStore(tmp_path / "deep" / "memory.db"))
+        return opened[-1]
+
+    yield open_
+    for store in opened:
+        store.close()
+
+
+class TestSQLiteStore(StoreConformance):
+    pass
+
+
+@pytest.fixture
+def store(open_store: Callable[[], SQLiteStore]) -> SQLiteStore:
+    return open_store()
+
+
+def sql(path: Path, statement: str, *values: object) -> list[tuple[object, ...]]:
+    with closing(sqlite3.connect(path)) as connection, connection:
+        return connection.execute(statement, values).fetchall()
+
+
+def words(store: SQLiteStore, query: str) -> int:
+    found = sql(store.path, "SELECT count(*) FROM chunks_words WHERE chunks_words MATCH ?", query)
+    return int(str(found[0][0]))
+
+
+def trigrams(store: SQLiteStore, query: str) -> int:
+    found = sql(
+        store.path, "SELECT count(*) FROM chunks_trigrams WHERE chunks_trigrams MATCH ?", query
+    )
+    return int(str(found[0][0]))
+
+
+def test_the_text_indexes_follow_every_change(store: SQLiteStore) -> None:
+    store.put_chunks([make_chunk("alpha 用户认证"), make_chunk("beta", name="g")])
+    assert (words(store, "alpha"), words(store, "beta"), trigrams(store, '"用户认"')) == (1, 1, 1)
+
+    store.put_chunks([make_chunk("gamma")])
+    assert (words(store, "alpha"), words(store, "gamma"), trigrams(store, '"用户认"')) == (0, 1, 0)
+
+    store.put_chunks([make_chunk("delta 认证流程")])
+    assert (words(store, "gamma"), trigrams(store, '"证流程"')) == (0, 1)
+
+    store.delete_chunks(["a.py:f", "a.py:g"])
+    assert (words(store, "delta OR beta"), trigrams(store, '"证流程"')) == (0, 0)
+    assert store.check() == []
+
+
+def test_only_cjk_rows_pay_for_trigrams(store: SQLiteStore) -> None:
+    store.put_chunks([make_chunk("plain ascii text"), FULL])
+    assert sql(store.path, "SELECT count(*) FROM chunks_trigrams_docsize") == [(1,)]
+
+
+@pytest.mark.parametrize("table", ["chunks_words", "chunks_trigrams"])
+def test_check_finds_a_text_index_out_of_step(store: SQLiteStore, table: str) -> None:
+    store.put_chunks([FULL])
+    sql(store.path, f"INSERT INTO {table}({table}) VALUES ('delete-all')")
+    assert [problem.split(":")[0] for problem in store.check()] == [f"text index {table}"]
+
+
+def test_the_file_is_in_wal_mode_with_our_mark(store: SQLiteStore) -> None:
+    assert sql(store.path, "PRAGMA journal_mode") == [("wal",)]
+    assert sql(store.path, "PRAGMA user_version") == [(len(MIGRATIONS),)]
+    assert sql(store.path, "PRAGMA application_id") == [(0x41555241,)]
+
+
+def test_tables_are_named_for_what_they_hold(store: SQLiteStore) -> None:
+    names = sql(store.path, "SELECT name FROM sqlite_schema WHERE type = 'table'")
+    assert {"chunks", "embeddings", "accesses", "reasoning", "files"} <= {row[0] for row in names}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"this is not a database, it is a letter\n" * 100, os.urandom(5000), b"SQLite format 3\0" * 9],
+    ids=["text", "random", "broken-header"],
+)
+def test_a_file_that_is_no_database_is_refused_and_untouched(
+    tmp_path: Path, content: bytes
+) -> None:
+    path = tmp_path / "memory.db"
+    path.write_bytes(content)
+    with pytest.raises(StoreFormatError, match="not a usable database") as caught:
+        SQLiteStore(path)
+    assert str(path) in caught.value.message
+    assert "index again" in caught.value.hint
+    assert path.read_bytes() == content
+    assert [file.name for file in tmp_path.iterdir()] == ["memory.db"]
+
+
+def test_another_programs_database_is_refused_and_untouched(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    sql(path, "CREATE TABLE chunks (id TEXT)")
+    before = path.read_bytes()
+    with pytest.raises(StoreFormatError, match="another program"):
+        SQLiteStore(path)
+    assert path.read_bytes() == before
+
+
+def test_a_newer_database_is_refused_and_untouched(store: SQLiteStore) -> None:
+    store.put_chunks([FULL])
+    store.close()
+    sql(store.path, "PRAGMA user_version = 99")
+    before = store.path.read_bytes()
+    with pytest.raises(StoreFormatError, match="newer Aurora") as caught:
+        SQLiteStore(store.path)
+    assert "upgrade" in caught.value.hint
+    assert store.path.read_bytes() == before
+
+
+def test_an_empty_file_becomes_a_store(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    path.touch()
+    store = SQLiteStore(path)
+    assert store.check() == []
+    store.close()
+
+
+def test_a_failed_migration_leaves_no_half_schema(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every step is one transaction: the next start tries again from where it was."""
+    broken = MIGRATIONS[0]._replace(statements=[*MIGRATIONS[0].statements, "CREATE NONSENSE"])
+    with monkeypatch.context() as patch:
+        patch.setattr(sqlite_connection, "MIGRATIONS", (broken,))
+        with pytest.raises(StoreError, match="syntax error"):
+            SQLiteStore(tmp_path / "memory.db")
+    assert sql(tmp_path / "memory.db", "SELECT count(*) FROM sqlite_schema") == [(0,)]
+    store = SQLiteStore(tmp_path / "memory.db")
+    assert store.check() == []
+    store.close()
+
+
+def test_a_writer_that_waits_too_long_says_so(store: SQLiteStore) -> None:
+    with closing(sqlite3.connect(store.path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        store._connection.execute("PRAGMA busy_timeout = 50")
+        with pytest.raises(StoreBusyError, match="in use by another process"):
+            store.put_chunks([FULL])
+        other.execute("ROLLBACK")
+    assert store.put_chunks([FULL]) == 1
+
+
+def test_a_folder_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(StoreError, match="Cannot make the folder"):
+        SQLiteStore(tmp_path / "file" / "memory.db")
+
+
+def _open_and_write(path: Path, number: int) -> None:
+    store = SQLiteStore(path)
+    for step in range(20):
+        store.put_chunks([make_chunk(name=f"f{number}_{step}")])
+    store.close()
+
+
+def test_processes_that_start_together_share_one_store(tmp_path: Path) -> None:
+    """Migrating and writing at once: nothing doubled, nothing lost."""
+    path = tmp_path / "memory.db"
+    context = multiprocessing.get_context("spawn")
+    writers = [context.Process(target=_open_and_write, args=(path, n)) for n in range(4)]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    assert [writer.exitcode for writer in writers] == [0] * 4
+    store = SQLiteStore(path)
+    assert (len(list(store.iter_chunks())), store.generation(), store.check()) == (80, 80, [])
+    store.close()
+
+
+def _write_forever(path: Path, told: multiprocessing.connection.Connection) -> None:
+    store = SQLiteStore(path)
+    for number in range(1_000_000):
+        store.put_chunks([make_chunk(name=f"{number}_{part}") for part in range(10)])
+        told.send(number)
+
+
+def test_a_killed_writer_loses_nothing_it_acknowledged(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    context = multiprocessing.get_context("spawn")
+    hears, told = context.Pipe(duplex=False)
+    writer = context.Process(target=_write_forever, args=(path, told))
+    writer.start()
+    last = -1
+    while last < 30:
+        last = hears.recv()
+    os.kill(writer.pid or 0, signal.SIGKILL)
+    writer.join()
+    while hears.poll():
+        last = hears.recv()
+
+    store = SQLiteStore(path)
+    found = {chunk.name for chunk in store.iter_chunks()}
+    assert {f"{number}_{part}" for number in range(last + 1) for part in range(10)} <= found
+    assert len(found) % 10 == 0
+    assert store.check() == []
+    store.close()

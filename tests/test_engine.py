@@ -1,0 +1,201 @@
+"""Memory, as a Python program uses it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from aurora import Memory, Places
+from aurora.errors import AuroraError, ChunkNotFoundError, NoMemoryError, SourceError
+from aurora.types import Event, Kind, Note
+from tests.builders import NOW, write_tree
+
+FILES: dict[str, str | bytes] = {
+    "app.py": '"""An app."""\n\n\ndef main():\n    serve("8080")\n',
+    "auth/login.py": "class Login:\n    def check(self, password):\n        hash(password)\n",
+    "auth/logout.py": "def check(session):\n    session.clear()\n",
+    "settings.py": "PORT = 8080\nHOST = 'localhost'\n",
+    "README.md": "# Demo\n\nHow to serve the app.\n",
+}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    root = write_tree(tmp_path / "project", FILES)
+    (root / ".aurora").mkdir()
+    return root
+
+
+@pytest.fixture
+def memory(project: Path, tmp_path: Path) -> Iterator[Memory]:
+    with Memory(Places(tmp_path / "home", project), now=lambda: NOW) as memory:
+        yield memory
+
+
+def test_a_walk_from_files_to_results(memory: Memory, project: Path) -> None:
+    report = memory.index(project)
+
+    assert (report.scanned, report.parsed, report.warnings) == (5, 5, ())
+    best = memory.search("check password").results[0]
+    assert (best.chunk_id, best.chunk.kind) == ("auth/login.py:Login.check", Kind.METHOD)
+
+
+def test_files_without_a_function_are_found_too(memory: Memory, project: Path) -> None:
+    memory.index(project)
+    assert memory.search("HOST localhost").results[0].chunk.path == "settings.py"
+    assert memory.search("how to serve the app").results[0].chunk.path == "README.md"
+
+
+def test_searching_before_indexing_says_what_to_do(memory: Memory) -> None:
+    with pytest.raises(NoMemoryError, match="no memory yet") as caught:
+        memory.search("anything")
+    assert "aur mem index" in caught.value.hint
+    assert not memory.path.exists()
+
+
+def test_indexing_a_missing_path_makes_nothing(memory: Memory, project: Path) -> None:
+    with pytest.raises(SourceError, match="nowhere"):
+        memory.index(project / "nowhere")
+    assert not memory.path.exists()
+
+
+def test_opening_a_chunk_is_an_access_and_listing_it_is_not(memory: Memory, project: Path) -> None:
+    memory.index(project)
+    for _ in range(3):
+        memory.search("password")
+    assert memory._store.get_accesses(["auth/login.py:Login.check"]) == {}
+    memory.get("auth/login.py:Login.check")
+    accesses = memory._store.get_accesses(["auth/login.py:Login.check"])
+    assert accesses == {"auth/login.py:Login.check": (NOW,)}
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        ("auth/login.py:Login.check", "auth/login.py:Login.check"),
+        ("login.py:Login.check", "auth/login.py:Login.check"),
+        ("Login.check", "auth/login.py:Login.check"),
+        ("main", "app.py:main"),
+    ],
+)
+def test_a_chunk_by_its_id_or_a_clear_ending(
+    memory: Memory, project: Path, given: str, found: str
+) -> None:
+    memory.index(project)
+    assert memory.get(given).id == found
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("nothing", "no chunk 'nothing'"),
+        ("", "no chunk ''"),
+        ("check", "could be auth/login.py:Login.check, auth/logout.py:check"),
+        ("%", "no chunk '%'"),
+    ],
+)
+def test_an_unclear_id_is_an_error_with_a_hint(
+    memory: Memory, project: Path, given: str, message: str
+) -> None:
+    memory.index(project)
+    with pytest.raises(ChunkNotFoundError, match=message) as caught:
+        memory.get(given)
+    assert caught.value.hint
+
+
+def test_ut_config_07_changes_take_effect_on_the_next_search(
+    memory: Memory, project: Path, tmp_path: Path
+) -> None:
+    """Seed 000, FR-9.5: the same Memory object, no restart."""
+    memory.index(project)
+    before = memory.search("password").results[0].score
+    config = tmp_path / "home" / "config.yml"
+    config.parent.mkdir(exist_ok=True)
+    config.write_text("search:\n  bm25:\n    k1: 0.0\n", encoding="utf-8")
+
+    after = memory.search("password").results[0].score
+
+    assert after != before
+    config.write_text("search:\n  bm25:\n    k1: -1\n", encoding="utf-8")
+    with pytest.raises(AuroraError, match=r"search\.bm25\.k1: Must be ≥ 0\.0 \(got -1\)"):
+        memory.search("password")
+    config.unlink()
+    assert memory.search("password").results[0].score == before
+
+
+def test_an_index_written_by_another_process_is_noticed(
+    memory: Memory, project: Path, tmp_path: Path
+) -> None:
+    memory.index(project)
+    assert memory.search("brand_new_word").results == ()
+    write_tree(project, {"new.py": "def brand_new_word(): pass\n"})
+    with Memory(Places(tmp_path / "home", project)) as other:
+        other.index(project)
+    assert [r.chunk_id for r in memory.search("brand_new_word").results] == [
+        "new.py:brand_new_word"
+    ]
+
+
+def test_stats_tell_what_there_is(memory: Memory, project: Path) -> None:
+    memory.index(project)
+    stats = memory.stats()
+    assert stats.chunks == {
+        Kind.CLASS: 1, Kind.CODE: 2, Kind.FUNCTION: 2, Kind.METHOD: 1, Kind.KNOWLEDGE: 1,
+    }  # fmt: skip
+    assert (stats.files, stats.namespaces, stats.path) == (5, {"": 7}, memory.path)
+    assert stats.bytes > 0
+    assert stats.index_bytes == stats.index_path.stat().st_size > 0
+
+
+def test_rebuilding_counts_the_chunks(memory: Memory, project: Path) -> None:
+    memory.index(project)
+    memory.index_path.unlink()
+    assert memory.rebuild_bm25() == 7
+    assert memory.index_path.exists()
+
+
+def test_deleting_every_derived_file_loses_nothing(memory: Memory, project: Path) -> None:
+    memory.index(project)
+    before = memory.search("password").results
+    memory.close()
+    memory.index_path.unlink()
+    assert memory.search("password").results == before
+
+
+def test_the_database_can_be_elsewhere(project: Path, tmp_path: Path) -> None:
+    home = write_tree(tmp_path / "home", {"config.yml": f"store:\n  path: {tmp_path}/else/m.db\n"})
+    with Memory(Places(home, project)) as memory:
+        memory.index(project)
+        assert memory.search("password").results
+    assert (tmp_path / "else" / "m.db").exists()
+    assert (tmp_path / "else" / "indexes" / "bm25.idx").exists()
+    assert not (project / ".aurora" / "memory.db").exists()
+
+
+def test_threads_share_one_memory(memory: Memory, project: Path) -> None:
+    memory.index(project)
+    memory.close()
+    found: list[str] = []
+
+    def search() -> None:
+        found.extend(result.chunk_id for result in memory.search("password", limit=1).results)
+
+    threads = [threading.Thread(target=search) for _ in range(10)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == ["auth/login.py:Login.check"] * 10
+
+
+def test_events_reach_the_listener(project: Path, tmp_path: Path) -> None:
+    events: list[Event] = []
+    with Memory(Places(tmp_path / "home", project), listen=events.append) as memory:
+        memory.index(project)
+        memory.index_path.write_bytes(b"broken")
+        memory.close()
+        memory.search("password")
+    assert Note("BM25 index corrupted, rebuilding...", warning=True) in events

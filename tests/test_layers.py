@@ -1,0 +1,138 @@
+"""Imports only go down: the table of docs/architecture.md, read from the source."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import aurora
+
+SOURCE = Path(aurora.__file__).parent
+
+FLOORS = {
+    "cli": 7, "mcp": 7,
+    "display": 6, "evaluation": 6,
+    "engine": 5,
+    "indexing": 4, "retrieval": 4,
+    "fusion": 3,
+    "signals": 2,
+    "sources": 1, "parsers": 1, "stores": 1, "embeddings": 1, "llm": 1, "config": 1,
+    "types": 0, "errors": 0, "text": 0,
+}  # fmt: skip
+
+# Floors 2 to 4 may know what a store promises, but not which one it is.
+PROTOCOLS = {"stores.base", "embeddings.base"}
+CONCRETE = {"stores", "embeddings"}
+SETTINGS_READERS = {"engine", "cli", "mcp", "config"}
+
+
+def room(module: str) -> str:
+    return module.split(".")[1]
+
+
+def imports(file: Path) -> Iterator[str]:
+    """Every module of ours that a file imports, wherever in the file."""
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name.startswith("aurora."))
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{file}: relative import"
+            if node.module == "aurora":
+                yield from (f"aurora.{alias.name}" for alias in node.names)
+            elif node.module is not None and node.module.startswith("aurora."):
+                yield node.module
+
+
+def faults(file: Path) -> Iterator[str]:
+    inside = file.relative_to(SOURCE).with_suffix("").as_posix().replace("/", ".")
+    here = inside.split(".")[0]
+    for module in imports(file):
+        there = room(module)
+        target = module.removeprefix("aurora.")
+        if there == here:
+            continue
+        if FLOORS[there] > FLOORS[here]:
+            yield f"{inside} looks up to {target}"
+        elif FLOORS[there] == FLOORS[here] != 0:
+            yield f"{inside} looks sideways to {target}"
+        elif 2 <= FLOORS[here] <= 4 and there in CONCRETE and target not in PROTOCOLS:
+            yield f"{inside} knows the backend {target}"
+        elif there == "config" and here not in SETTINGS_READERS:
+            yield f"{inside} reads settings"
+        elif here == "display" and FLOORS[there] != 0:
+            yield f"{inside} knows more than types: {target}"
+
+
+def source_files() -> list[Path]:
+    return [file for file in sorted(SOURCE.rglob("*.py")) if file != SOURCE / "__init__.py"]
+
+
+@pytest.mark.parametrize("file", source_files(), ids=lambda f: f.relative_to(SOURCE).as_posix())
+def test_imports_only_go_down(file: Path) -> None:
+    assert list(faults(file)) == []
+
+
+@pytest.mark.parametrize(
+    ("place", "line", "fault"),
+    [
+        ("signals/x.py", "from aurora.engine import Memory", "signals.x looks up to engine"),
+        ("stores/x.py", "import aurora.config.schema", "stores.x looks sideways to config.schema"),
+        ("retrieval/x.py", "from aurora import cli", "retrieval.x looks up to cli"),
+        (
+            "fusion/x.py",
+            "def f():\n    from aurora.stores.sqlite import SQLiteStore",
+            "fusion.x knows the backend stores.sqlite",
+        ),
+        ("display/x.py", "from aurora.stores.base import Store", "knows more than types"),
+    ],
+)
+def test_the_guard_sees_a_wrong_import(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, line: str, fault: str
+) -> None:
+    file = tmp_path / place
+    file.parent.mkdir()
+    file.write_text(line, encoding="utf-8")
+    monkeypatch.setattr("tests.test_layers.SOURCE", tmp_path)
+
+    found = list(faults(file))
+
+    assert len(found) == 1
+    assert fault in found[0]
+
+
+def test_only_git_runs_processes() -> None:
+    runners = {
+        file.relative_to(SOURCE).as_posix()
+        for file in source_files()
+        if "subprocess" in file.read_text(encoding="utf-8")
+    }
+    assert runners == {"sources/git.py"}
+
+
+def test_only_stores_write_sql() -> None:
+    writers = {
+        file.relative_to(SOURCE).parts[0]
+        for file in source_files()
+        if "sqlite3" in file.read_text(encoding="utf-8")
+    }
+    assert writers == {"stores"}
+
+
+@pytest.mark.parametrize("module", ["pickle", "marshal", "shelve"])
+def test_nothing_is_unpickled(module: str) -> None:
+    assert [file for file in source_files() if f"import {module}" in file.read_text()] == []
+
+
+def test_nothing_below_the_doors_prints_or_reads_the_environment() -> None:
+    doors = {"cli", "mcp"}
+    guilty = [
+        file.relative_to(SOURCE).as_posix()
+        for file in source_files()
+        if file.relative_to(SOURCE).parts[0] not in doors
+        and file.name != "git.py"  # hands the user's environment to git
+        and any(word in file.read_text() for word in ("print(", "os.environ", "sys.stdout"))
+    ]
+    assert guilty == []
