@@ -32,7 +32,7 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
             "from aurora.retrieval.retriever import HybridRetriever, HybridConfig\n"
             "from pathlib import Path\n"
             "HybridRetriever(None, HybridConfig(), index_folder=Path('x'), now=None)",
-            ["numpy"],
+            ["numpy", "tree_sitter"],
         ),
         ("import aurora.cli.main", ["numpy", "tree_sitter", "ruamel", "rich", "sqlite3"]),
         ("import aurora.cli.inspect", ["numpy", "tree_sitter", "ruamel", "rich"]),

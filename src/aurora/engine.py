@@ -11,15 +11,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from aurora.config import Places, Settings, SettingsFiles
 from aurora.errors import ChunkNotFoundError, NoMemoryError
-from aurora.indexing.indexer import Indexer, IndexReport
 from aurora.retrieval.retriever import HybridConfig, HybridRetriever
-from aurora.sources.walk import require_path
 from aurora.stores.base import Store
 from aurora.stores.sqlite import SQLiteStore
 from aurora.types import DEFAULT_LIMIT, Chunk, Kind, Listener, Query, SearchResults, ignore_events
+
+if TYPE_CHECKING:
+    from aurora.indexing.indexer import IndexReport
 
 _CANDIDATES = 5  # ids named when one could mean several chunks
 
@@ -88,6 +90,10 @@ class Memory:
 
     def index(self, target: Path) -> IndexReport:
         """Bring the memory of a file or folder up to date, and its keyword index with it."""
+        # Parsers and git are the larger half of the program; a search is done before they load.
+        from aurora.indexing.indexer import Indexer  # noqa: PLC0415
+        from aurora.sources.walk import require_path  # noqa: PLC0415
+
         require_path(target)
         if not self.path.exists():
             SQLiteStore(self.path).close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from array import array
 from pathlib import Path
 
 import bm25s
@@ -12,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aurora.errors import IndexFileError
-from aurora.signals.bm25 import BM25Scorer, best
+from aurora.signals.bm25 import BM25Scorer, add_sparse
 from aurora.signals.bm25_signal import chunk_text
+from aurora.signals.dense import add_dense, best
 from aurora.text import tokenize
 from aurora.types import Hit
 from tests.signals.corpus import standard_library_chunks
@@ -223,7 +225,27 @@ def test_progress_is_told_every_thousand_documents() -> None:
 @given(st.lists(st.sampled_from([0.0, 1.0, 2.0, -1.0, 0.5]), max_size=30), st.integers(1, 40))
 def test_best_is_a_stable_sort_cut_short(values: list[float], limit: int) -> None:
     expected = sorted((n for n, v in enumerate(values) if v), key=lambda n: -values[n])[:limit]
-    assert best(np.array(values, np.float32), limit).tolist() == expected
+    assert best(np.array(values), limit).tolist() == expected
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(1, 3),
+            st.dictionaries(st.integers(0, 29), st.floats(-5, 5, width=32), max_size=30),
+        ),
+        max_size=6,
+    ),
+    st.integers(1, 35),
+)
+def test_with_and_without_numpy_the_numbers_are_the_same(
+    terms: list[tuple[int, dict[int, float]]], pool: int
+) -> None:
+    """To the last bit: otherwise the second search could order ties unlike the first."""
+    columns = [
+        (count, array("i", postings), array("f", postings.values())) for count, postings in terms
+    ]
+    assert add_sparse(columns, pool) == add_dense(columns, pool, total=30)
 
 
 def test_a_term_more_frequent_than_sixteen_bits_hold() -> None:

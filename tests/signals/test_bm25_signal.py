@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from aurora.signals.bm25 import BM25Parameters
 from aurora.signals.bm25_signal import BM25Signal, chunk_text
+from aurora.signals.formula import BM25Parameters
 from aurora.stores.sqlite import SQLiteStore
 from aurora.types import Event, Note, Progress, Query
 from tests.builders import NOW, make_chunk

@@ -64,7 +64,7 @@ class _Reading:
     def load(self, environ: Mapping[str, str], flags: Mapping[str, object]) -> LoadedSettings:
         self._read_file(self.places.user_config)
         if self.places.project_config is not None:
-            self._read_file(self.places.project_config, project=self.places.project)
+            self._read_file(self.places.project_config, of_project=True)
         self._read_environment(environ)
         for key, value in flags.items():
             self._take(key, value, origin="the command line (-c)")
@@ -75,23 +75,20 @@ class _Reading:
             )
         return LoadedSettings(build_settings(self.values), self.origins, tuple(self.warnings))
 
-    def _read_file(self, file: Path, *, project: Path | None = None) -> None:
+    def _read_file(self, file: Path, *, of_project: bool = False) -> None:
         origin = shown(file)
         try:
             content = file.read_bytes()
             tree = parse_yaml(content)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return  # FR-9.4: defaults, no error
         except (OSError, YamlError) as exc:
             self._problem(origin, str(exc))
             return
-        trusted = project is None or is_approved(self.places.home, file, content)
+        trusted = not of_project or is_approved(self.places.home, file, content)
+        root = self.places.project or file.parent
         for key, value in self._flatten(tree, origin):
-            reason = (
-                ""
-                if trusted or project is None
-                else refused(CATALOGUE[key], value, project=project, base=file.parent)
-            )
+            reason = "" if trusted else refused(CATALOGUE[key], value, project=root, file=file)
             if reason:
                 self.warnings.append(
                     f"Ignored {key} in {origin}: {reason} until you run `aur config approve`"

@@ -6,7 +6,6 @@ path out of the project. Approval is remembered by content: an edited file must 
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from pathlib import Path
@@ -31,12 +30,12 @@ def approve(home: Path, file: Path) -> None:
     scratch.replace(home / _APPROVED)
 
 
-def refused(setting: Setting, value: object, *, project: Path, base: Path) -> str:
+def refused(setting: Setting, value: object, *, project: Path, file: Path) -> str:
     """Why an unapproved project file may not set this, or nothing when it may."""
     if setting.guard is Guard.CHOICE:
         return "a project file may not choose models or endpoints"
     if setting.guard is Guard.OUTSIDE:
-        target = (base / Path(str(value)).expanduser()).resolve()
+        target = (file.parent / Path(str(value)).expanduser()).resolve()
         if not target.is_relative_to(project.resolve()):
             return "a project file may not lead out of the project"
     return ""
@@ -46,7 +45,7 @@ def _read(home: Path) -> dict[str, str]:
     file = home / _APPROVED
     try:
         known = json.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return {}
     except (OSError, ValueError) as exc:
         raise ConfigError(
@@ -57,4 +56,6 @@ def _read(home: Path) -> dict[str, str]:
 
 
 def _digest(content: bytes) -> str:
+    import hashlib  # noqa: PLC0415 - few projects have a settings file
+
     return hashlib.sha256(content).hexdigest()

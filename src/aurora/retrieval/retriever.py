@@ -1,27 +1,24 @@
 """The way of a query: signals rank, a fusion combines, the store gives the chunks.
 
-Creating a retriever opens nothing and imports nothing heavy: the signals, with their indexes, come
-on the first question, once for all threads (seed 003).
+Creating a retriever opens nothing: each signal opens its index with the first question, once for
+all threads (seed 003).
 """
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from aurora.errors import QueryError
 from aurora.fusion.base import Fusion
 from aurora.fusion.weighted import Weighted
 from aurora.signals.base import Signal
+from aurora.signals.bm25_signal import BM25Signal
+from aurora.signals.formula import BM25Parameters
 from aurora.stores.base import Store
 from aurora.types import Fused, Listener, Query, SearchResult, SearchResults, ignore_events
-
-if TYPE_CHECKING:
-    from aurora.signals.bm25_signal import BM25Signal
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +45,14 @@ class HybridRetriever:
         listen: Listener = ignore_events,
     ) -> None:
         self._store, self._config = store, config
-        self._index_path = index_folder / "bm25.idx"
-        self._now, self._listen = now, listen
         self._fusion = fusion or Weighted()
-        self._bm25: BM25Signal | None = None
-        self._lock = threading.Lock()
+        self.bm25 = BM25Signal(
+            store,
+            index_folder / "bm25.idx",
+            now=now,
+            parameters=BM25Parameters(config.k1, config.b, config.idf),
+            listen=listen,
+        )
 
     def retrieve(self, query: Query) -> SearchResults:
         """Rank, combine, fetch. What is first does not depend on how many are asked for."""
@@ -65,27 +65,6 @@ class HybridRetriever:
         fused = self._fusion([signal.rank(query, pool=pool) for signal in signals])
         names = tuple(signal.name for signal in signals)
         return SearchResults(query, self._results(fused[: query.limit]), self._fusion.name, names)
-
-    @property
-    def bm25(self) -> BM25Signal:
-        """The keyword signal, loaded by the first who asks."""
-        with self._lock:
-            if self._bm25 is None:
-                self._bm25 = self._make_bm25()
-            return self._bm25
-
-    def _make_bm25(self) -> BM25Signal:
-        # numpy comes with these two: only a search pays for it
-        from aurora.signals.bm25 import BM25Parameters  # noqa: PLC0415
-        from aurora.signals.bm25_signal import BM25Signal  # noqa: PLC0415
-
-        return BM25Signal(
-            self._store,
-            self._index_path,
-            now=self._now,
-            parameters=BM25Parameters(self._config.k1, self._config.b, self._config.idf),
-            listen=self._listen,
-        )
 
     def _results(self, fused: Sequence[Fused]) -> tuple[SearchResult, ...]:
         chunks = {c.id: c for c in self._store.get_chunks([one.chunk_id for one in fused])}

@@ -1,71 +1,46 @@
-"""Okapi BM25 over code-aware tokens.
+"""BM25 over code-aware tokens: an index that can be built, saved, opened and asked.
 
-    score(Q, D) = Σ idf(q) · f(q, D) · (k1 + 1) / (f(q, D) + k1 · (1 − b + b · |D| / avgdl))
-
-Raw scores lie in [0, ∞) and are never normalised here (seed 000, FR-2.2). The formula is seed 000
-FR-1.2 and seed 002; see Robertson and Zaragoza, *The Probabilistic Relevance Framework* (2009).
+Raw scores lie in [0, ∞) and are never normalised here (seed 000, FR-2.2). The first question to
+an index is answered without numpy, whose import would take longer than the answer; from the second
+on, or for a very broad question, numpy adds the columns. Both ways give the same numbers.
 """
 
 from __future__ import annotations
 
+from array import array
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from heapq import nsmallest
 from pathlib import Path
-
-import numpy as np
-from numpy.typing import NDArray
 
 from aurora import text
 from aurora.errors import IndexFileError
+from aurora.signals.formula import BM25Parameters, rarity, saturate
 from aurora.signals.index_file import Array, Arrays, IndexFile, MemoryArrays, write_index_file
-from aurora.signals.postings import Strings, build_postings
 from aurora.types import Hit, Json, Ranking
 
 _ARRAYS = (
     "term_bytes", "term_offsets", "posting_offsets", "documents", "frequencies", "weights",
     "id_bytes", "id_offsets", "lengths",
 )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class BM25Parameters:
-    """`k1` saturates repetition, `b` discounts length, `idf` names the rarity formula."""
-
-    k1: float = 1.5
-    b: float = 0.75
-    idf: str = "lucene"
-
-
-def rarity(total: int, containing: NDArray[np.int64] | int, *, variant: str) -> Array:
-    """idf of terms that `containing` of `total` documents have.
-
-    `lucene`: ln(1 + (N − n + ½) / (n + ½)), never negative. `robertson`: without the 1, so that a
-    term in more than half of all documents counts against a match (seed 002, UT-BM25-08).
-    """
-    odds = (total - np.asarray(containing) + 0.5) / (np.asarray(containing) + 0.5)
-    return np.log(odds if variant == "robertson" else 1.0 + odds)
-
-
-def saturate(
-    frequency: Array | float, length: Array | float, average: float, parameters: BM25Parameters
-) -> Array:
-    """The part of the formula behind idf: repetition counts less and less, length discounts."""
-    k1, b = parameters.k1, parameters.b
-    relative = np.asarray(length) / average if average else np.ones_like(length, dtype=float)
-    frequency = np.asarray(frequency, dtype=float)
-    return frequency * (k1 + 1.0) / (frequency + k1 * (1.0 - b + b * relative))
+_NOTHING = {name: array("q", [0] if name.endswith("offsets") else []) for name in _ARRAYS}
+_Column = tuple[int, Array, Array]  # how often the query has a term, its documents, its weights
+_BROAD = 300_000  # postings whose adding in plain Python takes as long as importing numpy
 
 
 class BM25Scorer:
-    """An index of texts that can be built, saved, opened and asked."""
+    """Okapi BM25 of (id, text) pairs."""
 
     tokenize = staticmethod(text.tokenize)
 
     def __init__(self, k1: float = 1.5, b: float = 0.75, *, idf: str = "lucene") -> None:
         self.parameters = BM25Parameters(k1, b, idf)
         self.facts: Mapping[str, Json] = {}  # of the file it was loaded from or saved to
-        self._use(MemoryArrays(self._weighted(build_postings([]))))
+        self._arrays: Arrays = MemoryArrays(_NOTHING)
+        self._average_length = 0.0
+        self._was_asked = False
 
     def build_index(
         self,
@@ -73,7 +48,16 @@ class BM25Scorer:
         on_progress: Callable[[int], None] | None = None,
     ) -> None:
         """Index (id, text) pairs in place of whatever was indexed before."""
-        self._use(MemoryArrays(self._weighted(build_postings(documents, on_progress))))
+        from aurora.signals.postings import build_postings  # noqa: PLC0415 - numpy
+
+        self._weigh(build_postings(documents, on_progress))
+
+    def _weigh(self, arrays: Mapping[str, Array]) -> None:
+        from aurora.signals.postings import weigh_postings  # noqa: PLC0415 - numpy
+
+        lengths = arrays["lengths"].tolist()
+        self._average_length = sum(lengths) / len(lengths) if lengths else 0.0
+        self._arrays = MemoryArrays(weigh_postings(arrays, self.parameters))
 
     def save_index(self, path: Path, facts: Mapping[str, Json] | None = None) -> None:
         """Write the index with its parameters and the caller's own facts about it."""
@@ -82,10 +66,9 @@ class BM25Scorer:
             **asdict(self.parameters),
             "tokenizer": text.VERSION,
             "chunks": len(self),
-            "average_length": self.average_length,
+            "average_length": self._average_length,
         }
-        arrays = {name: self._arrays.read(name, 0, self._arrays.size(name)) for name in _ARRAYS}
-        write_index_file(path, kind="bm25", facts=self.facts, arrays=arrays)
+        write_index_file(path, kind="bm25", facts=self.facts, arrays=_whole(self._arrays))
 
     def load_index(self, path: Path) -> None:
         """Open a saved index. One made with other parameters is weighed anew, in memory."""
@@ -94,90 +77,113 @@ class BM25Scorer:
             raise IndexFileError(f"{path} was made by another tokenizer")
         self.facts = file.facts
         if self.has_parameters(file.facts):
-            self._use(file)
-            return
-        arrays = {name: file.read(name, 0, file.size(name)) for name in _ARRAYS}
-        self._use(MemoryArrays(self._weighted(arrays)))
+            self._arrays = file
+            self._average_length = float(str(file.facts["average_length"]))
+        else:
+            self._weigh(_whole(file))
 
     def has_parameters(self, facts: Mapping[str, Json]) -> bool:
         """True when an index with these facts was weighed as this scorer would."""
         return all(facts.get(name) == value for name, value in asdict(self.parameters).items())
 
-    def _use(self, arrays: Arrays) -> None:
-        self._arrays = arrays
-        self._terms, self._ids = Strings(arrays, "term"), Strings(arrays, "id")
-        lengths = arrays.read("lengths", 0, arrays.size("lengths"))
-        self.average_length = float(lengths.mean()) if len(lengths) else 0.0
-
-    def _weighted(self, arrays: Mapping[str, Array]) -> dict[str, Array]:
-        """Work out every posting's share of a score once, so that a query only has to add."""
-        containing, lengths = np.diff(arrays["posting_offsets"]), arrays["lengths"]
-        idf = rarity(len(lengths), containing, variant=self.parameters.idf)
-        average = float(lengths.mean()) if len(lengths) else 0.0
-        shares = saturate(
-            arrays["frequencies"], lengths[arrays["documents"]], average, self.parameters
-        )
-        weights = (np.repeat(idf, containing) * shares).astype(np.float32)
-        return {**arrays, "weights": weights}
-
     def __len__(self) -> int:
-        return len(self._ids)
+        return len(_Strings(self._arrays, "id"))
 
     @property
     def idf(self) -> Mapping[str, float]:
         """Term → rarity, for every term of the corpus."""
-        return _Idf(self._terms, self._rarity)
-
-    def _rarity(self, place: int | None) -> float:
-        bounds = [0, 0] if place is None else self._postings(place)
-        return float(rarity(len(self), bounds[1] - bounds[0], variant=self.parameters.idf))
-
-    def _postings(self, place: int) -> list[int]:
-        bounds: list[int] = self._arrays.read("posting_offsets", place, place + 2).tolist()
-        return bounds
+        return _Idf(_Strings(self._arrays, "term"), self._rarity)
 
     def score(self, query: str, document: str) -> float:
         """BM25 of any text against the statistics of the indexed ones."""
-        tokens = self.tokenize(document)
-        frequencies = Counter(tokens)
-        return sum(
-            count
-            * self._rarity(self._terms.find(term))
-            * float(saturate(frequencies[term], len(tokens), self.average_length, self.parameters))
-            for term, count in Counter(self.tokenize(query)).items()
-            if term in frequencies
-        )
+        terms, tokens = _Strings(self._arrays, "term"), self.tokenize(document)
+        frequencies, score = Counter(tokens), 0.0
+        for term, count in Counter(self.tokenize(query)).items():
+            if term in frequencies:
+                share = saturate(
+                    frequencies[term], len(tokens), self._average_length, self.parameters
+                )
+                score += count * self._rarity(terms.find(term)) * share
+        return score
 
     def rank(self, query: str, *, pool: int) -> Ranking:
         """The best `pool` documents that share a term with the query."""
-        scores = np.zeros(len(self), np.float32)
-        ceiling = 0.0
+        terms, ids = _Strings(self._arrays, "term"), _Strings(self._arrays, "id")
+        columns, ceiling = [], 0.0
         for term, count in Counter(self.tokenize(query)).items():
-            place = self._terms.find(term)
+            place = terms.find(term)
             ceiling += count * max(self._rarity(place), 0.0) * (self.parameters.k1 + 1.0)
             if place is not None:
-                start, stop = self._postings(place)
-                documents = self._arrays.read("documents", start, stop)
-                scores[documents] += np.float32(count) * self._arrays.read("weights", start, stop)
-        hits = tuple(Hit(self._ids[i], float(scores[i])) for i in best(scores, pool).tolist())
-        return Ranking("bm25", hits, ceiling)
+                columns.append((count, *self._column(place)))
+        hits = [Hit(ids[place], score) for place, score in self._best(columns, pool)]
+        return Ranking("bm25", tuple(hits), ceiling)
+
+    def _best(self, columns: Sequence[_Column], pool: int) -> list[tuple[int, float]]:
+        broad = sum(len(documents) for _, documents, _ in columns) > _BROAD
+        if not broad and not self._was_asked:
+            self._was_asked = True
+            return add_sparse(columns, pool)
+        from aurora.signals.dense import add_dense  # noqa: PLC0415 - numpy
+
+        return add_dense(columns, pool, total=len(self))
+
+    def _column(self, place: int) -> tuple[Array, Array]:
+        """The documents that have a term, and what the term weighs in each."""
+        start, stop = self._bounds(place)
+        return self._arrays.read("documents", start, stop), self._arrays.read(
+            "weights", start, stop
+        )
+
+    def _rarity(self, place: int | None) -> float:
+        start, stop = (0, 0) if place is None else self._bounds(place)
+        return float(rarity(len(self), stop - start, variant=self.parameters.idf))
+
+    def _bounds(self, place: int) -> tuple[int, int]:
+        start, stop = self._arrays.read("posting_offsets", place, place + 2).tolist()
+        return start, stop
 
 
-def best(scores: NDArray[np.float32], limit: int) -> NDArray[np.int64]:
-    """Places of the highest scores other than 0, best first, ties by place."""
-    places = np.flatnonzero(scores)
-    if len(places) > limit:
-        values = scores[places]
-        cut = np.partition(values, -limit)[-limit]  # the last score that still gets in
-        above, level = places[values > cut], places[values == cut]
-        places = np.concatenate([above, level[: limit - len(above)]])
-    return places[np.lexsort((places, -scores[places]))]
+def add_sparse(columns: Sequence[_Column], pool: int) -> list[tuple[int, float]]:
+    """Add the columns one posting at a time; the best places and scores, ties by place."""
+    scores: dict[int, float] = {}
+    for count, documents, weights in columns:
+        for place, weight in zip(documents.tolist(), weights.tolist(), strict=True):
+            scores[place] = scores.get(place, 0.0) + count * weight
+    ranked = ((-score, place) for place, score in scores.items() if score)
+    return [(place, -score) for score, place in nsmallest(pool, ranked)]
+
+
+def _whole(arrays: Arrays) -> dict[str, Array]:
+    return {name: arrays.read(name, 0, arrays.size(name)) for name in _ARRAYS}
+
+
+class _Strings:
+    """A list of strings kept as one array of bytes and one of offsets."""
+
+    def __init__(self, arrays: Arrays, name: str) -> None:
+        self._arrays, self._name = arrays, name
+
+    def __len__(self) -> int:
+        return self._arrays.size(f"{self._name}_offsets") - 1
+
+    def bytes_at(self, place: int) -> bytes:
+        start, stop = self._arrays.read(f"{self._name}_offsets", place, place + 2).tolist()
+        return self._arrays.read(f"{self._name}_bytes", start, stop).tobytes()
+
+    def __getitem__(self, place: int) -> str:
+        return self.bytes_at(place).decode()
+
+    def find(self, value: str) -> int | None:
+        """The place of a value in a sorted list."""
+        wanted = value.encode()
+        place = bisect_left(range(len(self)), wanted, key=self.bytes_at)
+        return place if place < len(self) and self.bytes_at(place) == wanted else None
 
 
 class _Idf(Mapping[str, float]):
     """Rarities looked up in the index, one at a time."""
 
-    def __init__(self, terms: Strings, rarity_of: Callable[[int | None], float]) -> None:
+    def __init__(self, terms: _Strings, rarity_of: Callable[[int | None], float]) -> None:
         self._terms, self._rarity_of = terms, rarity_of
 
     def __getitem__(self, term: str) -> float:

@@ -13,7 +13,8 @@ from datetime import datetime
 from pathlib import Path
 
 from aurora.errors import IndexFileError
-from aurora.signals.bm25 import BM25Parameters, BM25Scorer
+from aurora.signals.bm25 import BM25Scorer
+from aurora.signals.formula import BM25Parameters
 from aurora.stores.base import Store
 from aurora.types import Chunk, Json, Listener, Note, Progress, Query, Ranking, ignore_events
 
@@ -82,7 +83,7 @@ class BM25Signal:
         try:
             scorer.load_index(self._path)
         except OSError as exc:  # mostly: there is none yet
-            logger.info("no BM25 index: %s", exc)
+            logger.debug("no BM25 index: %s", exc)
             return None
         except IndexFileError as exc:
             self._report_damage(exc)

@@ -1,12 +1,13 @@
 """Arrays in a file that opens at once and never lies.
 
     prefix   magic, format, length and checksum of the header, length of the file
-    header   JSON: kind, facts about the contents, and where each array lies
+    header   JSON: kind, byte order, facts about the contents, and where each array lies
     arrays   each on a page boundary, followed by one CRC-32 a page
 
 The file is mapped, not read: a page's checksum is compared the first time the page is touched, so
 opening costs the same for a thousand chunks as for a million, and a flipped bit is still found
-before it can reach a result. Writing goes to a temporary name and is renamed into place.
+before it can reach a result. Writing goes to a temporary name and is renamed into place. Numbers
+are in the machine's own byte order: an index is derived, and is made anew on another machine.
 """
 
 from __future__ import annotations
@@ -15,13 +16,11 @@ import json
 import mmap
 import os
 import struct
+import sys
 import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol, TypeAlias
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any, BinaryIO, Protocol
 
 from aurora.errors import IndexFileError
 from aurora.types import Json
@@ -30,7 +29,18 @@ FORMAT = 1
 _MAGIC = b"AURORAIX"
 _PREFIX = struct.Struct("<8sIIIQ")
 _PAGE = 8192
-Array: TypeAlias = NDArray[Any]  # the element type is part of the file, not of the program
+
+
+class Array(Protocol):
+    """Numbers side by side: a memoryview, or a numpy array where somebody has made one."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, part: slice, /) -> Any: ...
+
+    def tolist(self) -> list[Any]: ...
+
+    def tobytes(self) -> bytes: ...
 
 
 class Arrays(Protocol):
@@ -51,7 +61,8 @@ class MemoryArrays:
         return len(self._arrays[name])
 
     def read(self, name: str, start: int, stop: int) -> Array:
-        return self._arrays[name][start:stop]
+        part: Array = self._arrays[name][start:stop]
+        return part
 
 
 class IndexFile:
@@ -62,8 +73,8 @@ class IndexFile:
             size = os.fstat(file.fileno()).st_size
             header = _read_header(file, size, path)
             self._map = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-        if header.get("kind") != kind:
-            raise IndexFileError(f"{path} is not a {kind} index")
+        if (header.get("kind"), header.get("byteorder")) != (kind, sys.byteorder):
+            raise IndexFileError(f"{path} is not a {kind} index of this machine")
         self.facts: Mapping[str, Json] = header["facts"]
         self._path = path
         self._sections = {name: _Section(*place) for name, place in header["arrays"].items()}
@@ -74,7 +85,7 @@ class IndexFile:
     def read(self, name: str, start: int, stop: int) -> Array:
         """Part of an array, straight from the mapped file, checked."""
         section = self._sections[name]
-        width = section.dtype.itemsize
+        width = section.width
         for page in section.unchecked(start * width, stop * width):
             low = section.offset + page * _PAGE
             high = min(low + _PAGE, section.offset + section.nbytes)
@@ -82,17 +93,18 @@ class IndexFile:
             if zlib.crc32(self._map[low:high]) != int.from_bytes(stored, "little"):
                 raise IndexFileError(f"{self._path} is damaged: checksum of {name} page {page}")
             section.checked[page] = 1
-        offset = section.offset + start * width
-        return np.frombuffer(self._map, section.dtype, max(stop - start, 0), offset)
+        low, high = section.offset + start * width, section.offset + stop * width
+        part: Array = self._map[low:high].cast(section.code)  # type: ignore[call-overload]
+        return part
 
 
 class _Section:
     """Where one array lies, and which of its pages were already found whole."""
 
-    def __init__(self, dtype: str, count: int, offset: int) -> None:
-        self.dtype = np.dtype(dtype)
-        self.count, self.offset = count, offset
-        self.nbytes = count * self.dtype.itemsize
+    def __init__(self, code: str, count: int, offset: int) -> None:
+        self.code, self.count, self.offset = code, count, offset  # the code is struct's
+        self.width = struct.calcsize(code)
+        self.nbytes = count * self.width
         self.checksums = offset + self.nbytes
         self.checked = bytearray(-(-self.nbytes // _PAGE))
 
@@ -125,8 +137,10 @@ def write_index_file(
     """Write all arrays, then put the file in place in one step."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     _remove_leftovers(path)
-    places, end = _layout(arrays)
-    header = json.dumps({"kind": kind, "facts": facts, "arrays": places}).encode()
+    views = {name: memoryview(array) for name, array in arrays.items()}  # type: ignore[arg-type]
+    places, end = _layout(views)
+    described = {"kind": kind, "byteorder": sys.byteorder, "facts": facts, "arrays": places}
+    header = json.dumps(described).encode()
     if _PREFIX.size + len(header) > _PAGE:
         raise ValueError(f"header of {kind} index is too long")
     scratch = path.with_name(f"{path.name}.{os.getpid()}.tmp")
@@ -134,9 +148,9 @@ def write_index_file(
         with scratch.open("wb") as file:
             prefix = (_MAGIC, FORMAT, len(header), zlib.crc32(header), end)
             file.write(_PREFIX.pack(*prefix) + header)
-            for name, array in arrays.items():
+            for name, view in views.items():
                 file.seek(places[name][2])
-                _write_array(file, array)
+                _write_array(file, view)
             file.truncate(end)  # an empty array at the end has written nothing
             file.flush()
             os.fsync(file.fileno())
@@ -145,19 +159,18 @@ def write_index_file(
         scratch.unlink(missing_ok=True)
 
 
-def _layout(arrays: Mapping[str, Array]) -> tuple[dict[str, tuple[str, int, int]], int]:
+def _layout(views: Mapping[str, memoryview]) -> tuple[dict[str, tuple[str, int, int]], int]:
     """Where each array goes, and where the file ends. The header has the first page."""
     places, end = {}, _PAGE
-    for name, array in arrays.items():
+    for name, view in views.items():
         offset = -(-end // _PAGE) * _PAGE
-        places[name] = (array.dtype.newbyteorder("<").str, len(array), offset)
-        end = offset + array.nbytes + 4 * -(-array.nbytes // _PAGE)
+        places[name] = (view.format, len(view), offset)
+        end = offset + view.nbytes + 4 * -(-view.nbytes // _PAGE)
     return places, end
 
 
-def _write_array(file: BinaryIO, array: Array) -> None:
-    little = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
-    data = little.view(np.uint8).data
+def _write_array(file: BinaryIO, view: memoryview) -> None:
+    data = view.cast("B") if view.nbytes else b""  # an empty view cannot be cast
     file.write(data)
     for low in range(0, len(data), _PAGE):
         file.write(zlib.crc32(data[low : low + _PAGE]).to_bytes(4, "little"))

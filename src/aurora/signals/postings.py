@@ -1,20 +1,19 @@
-"""From texts to an inverted index: which term stands how often in which document.
+"""Building an inverted index: which term stands how often in which document, and what it weighs.
 
-The arrays are those of `index_file`; the terms are sorted, so a term is found by bisection without
-loading the vocabulary. Scoring is left to `bm25`.
+The arrays are those of `index_file`. Only building needs numpy; asking is left to `bm25`.
 """
 
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from aurora.signals.index_file import Array, Arrays
+from aurora.signals.formula import BM25Parameters, rarity, saturate
+from aurora.signals.index_file import Array
 from aurora.text import tokenize
 
 _BLOCK_TOKENS = 1 << 22  # tokens counted at a time: bounds memory, about 100 MB while sorting
@@ -31,6 +30,17 @@ def build_postings(
         if on_progress is not None and done % _PROGRESS_EVERY == 0:
             on_progress(done)
     return builder.finish()
+
+
+def weigh_postings(arrays: Mapping[str, Array], parameters: BM25Parameters) -> dict[str, Array]:
+    """Work out every posting's share of a score once, so that a query only has to add."""
+    offsets, documents = np.asarray(arrays["posting_offsets"]), np.asarray(arrays["documents"])
+    lengths, frequencies = np.asarray(arrays["lengths"]), np.asarray(arrays["frequencies"])
+    containing = np.diff(offsets)
+    idf = rarity(len(lengths), containing, variant=parameters.idf, log=np.log)
+    average = float(lengths.mean()) if len(lengths) else 0.0
+    shares = saturate(frequencies.astype(float), lengths[documents], average, parameters)
+    return {**arrays, "weights": (np.repeat(idf, containing) * shares).astype(np.float32)}
 
 
 class _Builder:
@@ -52,9 +62,9 @@ class _Builder:
 
     def _count_block(self) -> None:
         """Tokens → (term, document) keys with their counts. A key is term << 32 | document."""
-        lengths = np.frombuffer(self._lengths, np.int32)[self._counted :]
+        lengths = np.array(self._lengths[self._counted :], np.int32)
         documents = np.repeat(np.arange(self._counted, len(self._ids), dtype=np.int64), lengths)
-        terms = np.frombuffer(self._tokens, np.int32).astype(np.int64)
+        terms = np.array(self._tokens, np.int64)
         keys, counts = np.unique(terms << 32 | documents, return_counts=True)
         self._blocks.append((keys, np.minimum(counts, 0xFFFF).astype(np.uint16)))
         self._counted = len(self._ids)
@@ -90,26 +100,3 @@ def _strings(name: str, values: Sequence[bytes]) -> dict[str, Array]:
 
 def _offsets(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-
-
-class Strings:
-    """A list of strings kept as one array of bytes and one of offsets."""
-
-    def __init__(self, arrays: Arrays, name: str) -> None:
-        self._arrays, self._name = arrays, name
-
-    def __len__(self) -> int:
-        return self._arrays.size(f"{self._name}_offsets") - 1
-
-    def bytes_at(self, place: int) -> bytes:
-        start, stop = self._arrays.read(f"{self._name}_offsets", place, place + 2).tolist()
-        return self._arrays.read(f"{self._name}_bytes", start, stop).tobytes()
-
-    def __getitem__(self, place: int) -> str:
-        return self.bytes_at(place).decode()
-
-    def find(self, value: str) -> int | None:
-        """The place of a value in a sorted list."""
-        wanted = value.encode()
-        place = bisect_left(range(len(self)), wanted, key=self.bytes_at)
-        return place if place < len(self) and self.bytes_at(place) == wanted else None

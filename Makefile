@@ -1,0 +1,48 @@
+# Everything here works on a fresh machine with only Python 3.11, git and make.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
+export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
+
+.PHONY: all demo test lint fix bench docs clean
+
+all: test lint
+
+# The program alone: what a user gets.
+$(VENV)/installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(INSTALL) --editable .
+	touch $@
+
+# The program and the tools to work on it.
+$(VENV)/installed-dev: $(VENV)/installed
+	$(INSTALL) --editable '.[dev]'
+	touch $@
+
+demo: $(VENV)/installed
+	$(BIN)/aur mem index .
+	$(BIN)/aur mem search "check settings and list all problems" --limit 5
+	$(BIN)/aur mem search BM25Scorer --limit 5
+
+test: $(VENV)/installed-dev
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+lint: $(VENV)/installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+fix: $(VENV)/installed-dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/installed-dev
+	$(BIN)/python benchmarks/speed/bm25_build.py
+
+docs: $(VENV)/installed-dev
+	$(BIN)/python docs/generate.py
+	$(BIN)/python -m pytest tests/test_docs.py --quiet
+
+clean:
+	rm -rf $(VENV) .aurora build dist

@@ -1,0 +1,46 @@
+"""The formula of Okapi BM25, for single numbers and for arrays alike.
+
+    score(Q, D) = Σ idf(q) · f(q, D) · (k1 + 1) / (f(q, D) + k1 · (1 − b + b · |D| / avgdl))
+
+Seed 000, FR-1.2, and seed 002; see Robertson and Zaragoza, *The Probabilistic Relevance Framework*
+(2009).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+Number: TypeAlias = Any  # a float, or an array of them: the arithmetic is the same
+
+
+@dataclass(frozen=True, slots=True)
+class BM25Parameters:
+    """`k1` saturates repetition, `b` discounts length, `idf` names the rarity formula."""
+
+    k1: float = 1.5
+    b: float = 0.75
+    idf: str = "lucene"
+
+
+def rarity(
+    total: int, containing: Number, *, variant: str, log: Callable[[Number], Number] = math.log
+) -> Number:
+    """idf of terms that `containing` of `total` documents have.
+
+    `lucene`: ln(1 + (N − n + ½) / (n + ½)), never negative. `robertson`: without the 1, so that a
+    term in more than half of all documents counts against a match (seed 002, UT-BM25-08).
+    """
+    odds = (total - containing + 0.5) / (containing + 0.5)
+    return log(odds if variant == "robertson" else odds + 1.0)
+
+
+def saturate(
+    frequency: Number, length: Number, average: float, parameters: BM25Parameters
+) -> Number:
+    """The part of the formula behind idf: repetition counts less and less, length discounts."""
+    k1, b = parameters.k1, parameters.b
+    relative = length / (average or 1.0)
+    return frequency * (k1 + 1.0) / (frequency + k1 * (1.0 - b + b * relative))

@@ -1,0 +1,85 @@
+"""The real `aur` in a real process, in a project and with a home of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from tests.builders import write_tree
+
+AUR = Path(sys.executable).with_name("aur")
+
+
+@dataclass
+class Shell:
+    """A working directory and an environment to run `aur` in."""
+
+    cwd: Path
+    home: Path
+    environ: dict[str, str] = field(default_factory=dict)
+
+    def run(self, *words: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+        kept = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
+        environment = kept | {"HOME": str(self.home.parent), "AURORA_HOME": str(self.home)}
+        return subprocess.run(
+            [AUR, *words],
+            cwd=cwd or self.cwd,
+            env=environment | self.environ,
+            capture_output=True,
+            encoding="utf-8",
+            stdin=subprocess.DEVNULL,
+            check=False,
+        )
+
+    def ok(self, *words: str, cwd: Path | None = None) -> str:
+        """Run a command that must work; returns what it printed on stdout."""
+        done = self.run(*words, cwd=cwd)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def fails(self, *words: str, cwd: Path | None = None) -> str:
+        """Run a command that must refuse with exit status 2 and an empty stdout; returns stderr."""
+        done = self.run(*words, cwd=cwd)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "Traceback" not in done.stderr
+        return done.stderr
+
+
+PROJECT: dict[str, str | bytes] = {
+    "auth_manager.py": '''"""Accounts."""
+
+
+class AuthManager:
+    """Keeps sessions."""
+
+    def logout(self, session):
+        session.clear()
+
+
+def authenticate_user(name, password):
+    """Check a password."""
+    return name in USERS
+''',
+    "settings.py": "USERS = {'ada'}\nTIMEOUT = 30\n",
+    "notes.md": "# Login\n\nHow authentication works here.\n",
+    "用户.py": "def 认证流程():\n    '用户认证'\n",
+}
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Shell:
+    """A git repository that nobody has indexed yet."""
+    root = write_tree(tmp_path / "project", PROJECT)
+    subprocess.run(["git", "init", "-q", root], check=True)
+    return Shell(root, tmp_path / "user" / "home")
+
+
+@pytest.fixture
+def indexed(shell: Shell) -> Shell:
+    shell.ok("mem", "index", ".")
+    return shell

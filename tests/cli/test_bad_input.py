@@ -1,0 +1,137 @@
+"""Bad input at the door: one line of error, the next step, exit status 2, nothing lost."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.builders import write_tree
+from tests.cli.conftest import Shell
+
+
+def memory_of(shell: Shell) -> Path:
+    return shell.cwd / ".aurora" / "memory.db"
+
+
+def index_of(shell: Shell) -> Path:
+    return shell.cwd / ".aurora" / "indexes" / "bm25.idx"
+
+
+def error_and_hint(stderr: str) -> tuple[str, str]:
+    """The first line and the hint of an error: exactly one of each."""
+    lines = stderr.splitlines()
+    assert lines[0].startswith("Error: ")
+    assert lines[-1].startswith("hint: ")
+    return lines[0], lines[-1]
+
+
+def test_a_missing_path(shell: Shell) -> None:
+    error, hint = error_and_hint(shell.fails("mem", "index", "nowhere"))
+    assert "nowhere" in error
+    assert "aur mem index" in hint
+    assert not (shell.cwd / ".aurora").exists()
+
+
+def test_no_memory_yet(shell: Shell) -> None:
+    for words in (("mem", "search", "x"), ("mem", "stats"), ("mem", "get", "x")):
+        _, hint = error_and_hint(shell.fails(*words))
+        assert "aur mem index" in hint
+    assert not shell.home.exists() or not (shell.home / "memory.db").exists()
+
+
+@pytest.mark.parametrize("command", [("search", "x"), ("index",), ("stats",), ("rebuild-bm25",)])
+def test_a_file_as_database_that_is_none(indexed: Shell, command: tuple[str, ...]) -> None:
+    for file in memory_of(indexed).parent.glob("memory.db*"):
+        file.unlink()
+    memory_of(indexed).write_text("Dear diary,\n" * 1000)
+    error, hint = error_and_hint(indexed.fails("mem", *command))
+    assert "memory.db is not a usable database" in error
+    assert "index again" in hint
+    assert memory_of(indexed).read_text() == "Dear diary,\n" * 1000
+
+
+def test_a_newer_database(indexed: Shell) -> None:
+    with closing(sqlite3.connect(memory_of(indexed))) as connection:
+        connection.execute("PRAGMA user_version = 99")
+    error, hint = error_and_hint(indexed.fails("mem", "search", "x"))
+    assert "newer Aurora (schema 99" in error
+    assert "upgrade" in hint
+    with closing(sqlite3.connect(memory_of(indexed))) as connection:
+        assert connection.execute("SELECT count(*) FROM chunks").fetchone() == (7,)
+
+
+@pytest.mark.parametrize("content", [b"", b"garbage", None], ids=["empty", "garbage", "truncated"])
+def test_a_broken_index_file_is_rebuilt_with_a_warning(
+    indexed: Shell, content: bytes | None
+) -> None:
+    before = indexed.ok("mem", "search", "password")
+    whole = index_of(indexed).read_bytes()
+    index_of(indexed).write_bytes(whole[:5000] if content is None else content)
+
+    done = indexed.run("mem", "search", "password")
+
+    assert (done.returncode, done.stdout) == (0, before)
+    assert done.stderr == "Warning: BM25 index corrupted, rebuilding...\n"
+    log = (indexed.home / "logs" / "aurora.log").read_text()
+    assert "ERROR aurora.signals.bm25_signal: BM25 index " in log
+    assert indexed.run("mem", "search", "password").stderr == ""
+
+
+def test_broken_yaml(indexed: Shell) -> None:
+    write_tree(indexed.home, {"config.yml": "search:\n  bm25: [1, 2\n"})
+    stderr = indexed.fails("mem", "search", "x")
+    error, hint = error_and_hint(stderr)
+    assert error == f"Error: Invalid config in ~/{indexed.home.name}/config.yml:"
+    assert "line 3, column 1" in stderr
+    assert "correct" in hint
+
+
+def test_negative_k1_and_weights_in_the_seeds_words(indexed: Shell) -> None:
+    """FR-9.3, to the letter and all at once."""
+    write_tree(indexed.home, {
+        "config.yml": "search:\n  bm25:\n    k1: -1.5\n  hybrid:\n    stage2_weights:\n"
+        "      semantic: 0.5\n      activation: 0.2\n"
+    })  # fmt: skip
+    assert indexed.fails("mem", "search", "x").startswith(
+        f"Error: Invalid config in ~/{indexed.home.name}/config.yml:\n"
+        "  - search.bm25.k1: Must be ≥ 0.0 (got -1.5)\n"
+        "  - search.hybrid.stage2_weights: Must sum to 1.0 (got 0.7)\n"
+    )
+
+
+def test_an_empty_query(indexed: Shell) -> None:
+    """ST-20, UT-HYBRID-09"""
+    for query in ("", "   "):
+        error, _ = error_and_hint(indexed.fails("mem", "search", query))
+        assert error == "Error: The query is empty"
+
+
+def test_no_query_at_all_is_a_usage_error(indexed: Shell) -> None:
+    assert "Usage: aur mem search" in indexed.fails("mem", "search")
+
+
+@pytest.mark.parametrize("limit", ["0", "-3", "many"])
+def test_an_impossible_limit_is_a_usage_error(indexed: Shell, limit: str) -> None:
+    assert "Invalid value for '--limit'" in indexed.fails("mem", "search", "x", "--limit", limit)
+
+
+def test_an_unknown_id(indexed: Shell) -> None:
+    error, hint = error_and_hint(indexed.fails("mem", "get", "nobody"))
+    assert "'nobody'" in error
+    assert "FILE:NAME" in hint
+
+
+def test_a_home_that_cannot_be_written(shell: Shell) -> None:
+    """A project's memory needs no home: everything works, only the log stays unwritten."""
+    write_tree(shell.home.parent, {shell.home.name: "a file where the home should be"})
+    shell.ok("mem", "index")
+    assert "AuthManager" in shell.ok("mem", "search", "AuthManager")
+
+
+def test_a_search_writes_nothing_to_the_home(indexed: Shell) -> None:
+    indexed.ok("mem", "search", "password")
+    indexed.ok("mem", "stats")
+    assert not indexed.home.exists()

@@ -1,0 +1,155 @@
+"""Every command once, as a person would use it."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.builders import write_tree
+from tests.cli.conftest import AUR, Shell
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        (), ("mem",), ("mem", "index"), ("mem", "search"), ("mem", "get"), ("mem", "stats"),
+        ("mem", "rebuild-bm25"), ("init",), ("config",), ("config", "set"), ("config", "get"),
+        ("config", "path"), ("config", "approve"),
+    ],
+    ids=" ".join,
+)  # fmt: skip
+def test_every_command_has_help(shell: Shell, words: tuple[str, ...]) -> None:
+    text = shell.ok(*words, "--help")
+    assert text.startswith(f"Usage: {' '.join(('aur', *words))} ")
+    assert shell.ok(*words, "-h") == text
+
+
+def test_help_shows_examples_that_start_with_aur(shell: Shell) -> None:
+    for words in ((), ("mem", "index"), ("mem", "search"), ("mem", "get"), ("init",)):
+        text = shell.ok(*words, "--help")
+        assert re.search(r"Examples:\n +aur ", text), words
+
+
+def test_version(shell: Shell) -> None:
+    assert re.fullmatch(r"aur, version \d+\.\d+\.\d+\n", shell.ok("--version"))
+
+
+def test_the_first_index_starts_the_projects_memory(shell: Shell) -> None:
+    below = write_tree(shell.cwd / "src" / "deep", {"x.py": "def x(): pass\n"})
+
+    summary = shell.ok("mem", "index", str(shell.cwd), cwd=below)
+
+    assert summary == (
+        "Indexing complete!\n\nSummary:\n  Files scanned: 5\n  Code chunks: 7\n"
+        "  Reasoning chunks: 0\n  Knowledge chunks: 1\n  Total chunks: 8\n\n"
+        "  Errors: 0\n  Warnings: 0\n\n"
+        f"BM25 index: Built (8 chunks indexed, saved to {shell.cwd}/.aurora/indexes/bm25.idx)\n"
+    )
+    assert (shell.cwd / ".aurora" / "memory.db").exists()
+    status = subprocess.run(
+        ["git", "status", "--short"], cwd=shell.cwd, capture_output=True, text=True, check=True
+    )
+    assert ".aurora" not in status.stdout
+    assert not (shell.home / "memory.db").exists()
+
+
+def test_outside_git_the_users_memory_is_used(shell: Shell, tmp_path: Path) -> None:
+    folder = write_tree(tmp_path / "loose", {"tool.py": "def sharpen(): pass\n"})
+    shell.ok("mem", "index", cwd=folder)
+    assert (shell.home / "memory.db").exists()
+    assert "sharpen" in shell.ok("mem", "search", "sharpen", cwd=tmp_path)
+
+
+def test_init_then_index_outside_git(shell: Shell, tmp_path: Path) -> None:
+    folder = write_tree(tmp_path / "loose", {"tool.py": "def sharpen(): pass\n"})
+    assert "loose/.aurora" in shell.ok("init", cwd=folder)
+    assert "loose/.aurora" in shell.ok("init", cwd=folder)
+    shell.ok("mem", "index", cwd=folder)
+    assert (folder / ".aurora" / "memory.db").exists()
+    assert (folder / ".aurora" / ".gitignore").read_text() == "*\n"
+
+
+def test_search_prints_a_table(indexed: Shell) -> None:
+    assert indexed.ok("mem", "search", "authenticate_user", "--limit", "1") == (
+        "File            | Type     | Name              | Lines | Score\n"
+        "----------------+----------+-------------------+-------+------\n"
+        "auth_manager.py | function | authenticate_user | 11-13 | 0.792\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [
+        ("AuthManager", "AuthManager"),
+        ("logout", "AuthManager.logout"),
+        ("check a password", "authenticate_user"),
+        ("TIMEOUT", "settings"),
+        ("how authentication works", "notes.md"),
+        ("用户认证", "认证流程"),
+    ],
+)
+def test_search_finds(indexed: Shell, query: str, first: str) -> None:
+    rows = indexed.ok("mem", "search", query).splitlines()
+    assert rows[2].split(" | ")[2].strip() == first
+
+
+def test_words_of_a_query_need_no_quotes(indexed: Shell) -> None:
+    apart = indexed.ok("mem", "search", "check", "a", "password")
+    assert apart == indexed.ok("mem", "search", "check a password")
+
+
+def test_nothing_found_is_said_with_suggestions(indexed: Shell) -> None:
+    """ST-16: exit 0, because the search ran."""
+    text = indexed.ok("mem", "search", "xyzabc123")
+    assert text.startswith("No relevant results found\n\nSuggestions:\n")
+
+
+def test_get_prints_the_chunk_on_stdout_and_talk_on_stderr(indexed: Shell) -> None:
+    done = indexed.run("mem", "get", "auth_manager.py:authenticate_user")
+    assert done.stdout.startswith("def authenticate_user(name, password):\n")
+    assert done.stderr == "auth_manager.py:authenticate_user (function, lines 11-13)\n"
+
+
+def test_stats(indexed: Shell) -> None:
+    text = indexed.ok("mem", "stats")
+    rows = dict(re.split(r" {2,}", line.strip(), maxsplit=1) for line in text.splitlines())
+    assert (rows["Files"], rows["Chunks"], rows["function"], rows["class"]) == ("4", "7", "2", "1")
+
+
+def test_rebuild_bm25(indexed: Shell) -> None:
+    """FR-8.3"""
+    done = indexed.run("mem", "rebuild-bm25")
+    assert done.stderr == "Rebuilding BM25 index for 7 chunks...\n"
+    assert done.stdout.startswith("BM25 index: Built (7 chunks indexed, saved to ")
+
+
+def test_a_changed_file_is_noticed_and_a_deleted_one_leaves(indexed: Shell) -> None:
+    write_tree(indexed.cwd, {"settings.py": "def brand_new(): pass\n"})
+    (indexed.cwd / "notes.md").unlink()
+    indexed.ok("mem", "index")
+    assert "brand_new" in indexed.ok("mem", "search", "brand_new")
+    assert indexed.ok("mem", "search", "TIMEOUT").startswith("No relevant results")
+    assert "notes.md" not in indexed.ok("mem", "search", "authentication works")
+
+
+def test_secrets_and_binaries_are_left_out_and_said(shell: Shell) -> None:
+    write_tree(shell.cwd, {".env": "PASSWORD=hunter2\n", "x.bin": b"\0\1\2"})
+    done = shell.run("mem", "index")
+    assert "Left out 2 files: " in done.stderr
+    assert "1 looks like a secret" in done.stderr
+    assert shell.ok("mem", "search", "hunter2").startswith("No relevant results")
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(indexed: Shell) -> None:
+    done = subprocess.run(
+        ["bash", "-c", f"set -o pipefail; {AUR} mem search password --limit 50 | head -1"],
+        cwd=indexed.cwd,
+        env={"PATH": "/usr/bin:/bin", "AURORA_HOME": str(indexed.home)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")

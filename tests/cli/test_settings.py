@@ -1,0 +1,81 @@
+"""`aur config`, and settings that reach a search."""
+
+from __future__ import annotations
+
+from tests.builders import write_tree
+from tests.cli.conftest import Shell
+
+
+def score(shell: Shell, *options: str) -> str:
+    row = shell.ok(*options, "mem", "search", "authenticate_user", "-n", "1").splitlines()[2]
+    return row.rsplit(" | ", 1)[1]
+
+
+def test_flag_over_environment_over_project_over_user_over_default(indexed: Shell) -> None:
+    """Each layer in turn gives another score."""
+    seen = [score(indexed)]
+    indexed.ok("config", "set", "search.bm25.k1", "0.2")
+    seen.append(score(indexed))
+    indexed.ok("config", "set", "--project", "search.bm25.k1", "0.4")
+    seen.append(score(indexed))
+    indexed.environ["AURORA_SEARCH_BM25_K1"] = "0.6"
+    seen.append(score(indexed))
+    seen.append(score(indexed, "-c", "search.bm25.k1=0.8"))
+    assert len(set(seen)) == 5
+    assert indexed.ok("-c", "search.bm25.k1=0.8", "config", "get", "search.bm25.k1") == "0.8\n"
+    assert indexed.ok("config", "get", "search.bm25.k1") == "0.6\n"
+    del indexed.environ["AURORA_SEARCH_BM25_K1"]
+    assert indexed.ok("config", "get", "search.bm25.k1") == "0.4\n"
+
+
+def test_set_keeps_the_users_comments(shell: Shell) -> None:
+    config = "# mine\nsearch:\n    bm25:   # numbers\n        k1: 1.9  # tuned\n        b: 0.5\n"
+    write_tree(shell.home, {"config.yml": config})
+    shell.ok("config", "set", "search.bm25.k1", "1.2")
+    assert (shell.home / "config.yml").read_text() == config.replace("1.9", "1.2")
+
+
+def test_get_lists_every_setting_with_its_origin(shell: Shell) -> None:
+    shell.environ["AURORA_SEARCH_BM25_B"] = "0.5"
+    lines = shell.ok("config", "get").splitlines()
+    assert "search.bm25.k1 = 1.5  (default)" in lines
+    assert "search.bm25.b = 0.5  (the environment (AURORA_SEARCH_BM25_B))" in lines
+
+
+def test_path_names_the_files(indexed: Shell) -> None:
+    indexed.ok("config", "set", "search.bm25.b", "0.5")
+    lines = indexed.ok("config", "path").splitlines()
+    assert [line.endswith("(not there)") for line in lines] == [True, False]
+
+
+def test_a_cloned_projects_file_is_not_trusted_until_approved(indexed: Shell) -> None:
+    """A file in the clone leads the database out of the project: ignored, said, then approved."""
+    outside = indexed.cwd.parent / "elsewhere" / "m.db"
+    write_tree(indexed.cwd, {".aurora/config.yml": f"store:\n  path: {outside}\n"})
+
+    done = indexed.run("mem", "stats")
+    assert done.returncode == 0
+    assert "Warning: Ignored store.path in " in done.stderr
+    assert "aur config approve" in done.stderr
+    assert ".aurora/memory.db" in done.stdout
+
+    indexed.ok("config", "approve")
+    indexed.ok("mem", "index")
+    assert outside.exists()
+    assert "elsewhere/m.db" in indexed.ok("mem", "stats")
+
+    write_tree(indexed.cwd, {".aurora/config.yml": f"store:\n  path: {outside}2\n"})
+    assert "Ignored store.path" in indexed.run("mem", "stats").stderr
+
+
+def test_approving_nothing_is_an_error(shell: Shell) -> None:
+    assert "no settings file to approve" in shell.fails("config", "approve")
+
+
+def test_unknown_and_impossible_settings(shell: Shell) -> None:
+    assert "There is no setting 'serach.k1'" in shell.fails("config", "set", "serach.k1", "1")
+    assert "There is no setting 'x'" in shell.fails("config", "get", "x")
+    refusal = shell.fails("config", "set", "search.bm25.b", "2")
+    assert "Invalid value for search.bm25.b: Must be in [0.0, 1.0] (got 2)" in refusal
+    assert "There is no project here" in shell.fails("config", "set", "--project", "version", "2")
+    assert not (shell.home / "config.yml").exists()
