@@ -108,9 +108,8 @@ class _Reading:
                 yield key, value
             elif key in _SECTIONS:
                 yield from self._flatten(value, origin, f"{key}.")
-            elif (
-                prefix
-            ):  # a foreign section may be another tool's; a foreign name in ours is a typo
+            elif prefix:
+                # A name at the top may be another tool's section; one inside ours is a typo.
                 self.warnings.append(f"Ignored {key} in {origin}: there is no such setting")
 
     def _read_environment(self, environ: Mapping[str, str]) -> None:

@@ -108,10 +108,10 @@ class BM25Settings:
 @dataclass(frozen=True, slots=True)
 class StageWeights:
     semantic: float = _setting(
-        0.5, number(minimum=0.0, maximum=1.0), "Weight of meaning in stage 2."
+        0.5, number(minimum=0.0, maximum=1.0), "Weight of meaning in stage 2. Not read yet."
     )
     activation: float = _setting(
-        0.5, number(minimum=0.0, maximum=1.0), "Weight of use and change in stage 2."
+        0.5, number(minimum=0.0, maximum=1.0), "Weight of use and change in stage 2. Not read yet."
     )
 
 
@@ -140,19 +140,24 @@ class StoreSettings:
 @dataclass(frozen=True, slots=True)
 class EmbeddingSettings:
     provider: str = _setting(
-        "none", choice("none"), "Which embedder makes vectors.", guard=Guard.CHOICE
+        "none",
+        choice("none"),
+        "Which embedder makes vectors; there is none yet.",
+        guard=Guard.CHOICE,
     )
-    model: str = _setting("", text, "The embedder's model.", guard=Guard.CHOICE)
-    endpoint: str = _setting("", text, "Address of a remote embedder.", guard=Guard.CHOICE)
+    model: str = _setting("", text, "The embedder's model. Not read yet.", guard=Guard.CHOICE)
+    endpoint: str = _setting(
+        "", text, "Address of a remote embedder. Not read yet.", guard=Guard.CHOICE
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class UiSettings:
     shown_search_format_notice: bool = _setting(
-        False, flag, "Whether the notice about the output format was shown."
+        False, flag, "Whether the notice about the output format was shown. Not read yet."
     )
     default_search_format: str = _setting(
-        "enhanced", choice("enhanced", "legacy"), "Columns of the results table."
+        "enhanced", choice("enhanced", "legacy"), "Columns of the results table. Not read yet."
     )
 
 
@@ -160,7 +165,6 @@ class UiSettings:
 class Settings:
     """All settings of one memory, checked."""
 
-    version: str = _setting("1.0", text, "Version of the settings file.")
     search: SearchSettings = field(default_factory=SearchSettings)
     store: StoreSettings = field(default_factory=StoreSettings)
     embedding: EmbeddingSettings = field(default_factory=EmbeddingSettings)
