@@ -1,0 +1,215 @@
+"""Writing one setting into a person's file: the file stays theirs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from aurora.config.edit import set_value
+from aurora.config.yaml import parse_yaml
+from aurora.errors import ConfigError
+from tests.config.world import APPENDIX_C, World
+
+K1 = "search.bm25.k1"
+
+
+def edited(folder: Path, source: str, key: str, raw: str) -> str:
+    """The text of a file after one setting was set in it, line ends as they are."""
+    file = folder / "edited.yml"
+    file.write_bytes(source.encode())
+    set_value(file, key, raw)
+    return file.read_bytes().decode()
+
+
+@pytest.mark.parametrize(
+    ("key", "raw", "before", "after"),
+    [
+        pytest.param(K1, "1.2", "k1: 1.5          # Term", "k1: 1.2          # Term", id="number"),
+        pytest.param("version", "two", 'version: "1.0"', "version: two", id="top"),
+        pytest.param("search.hybrid.stage1_top_k", "50", "top_k: 100", "top_k: 50", id="integer"),
+        pytest.param("ui.shown_search_format_notice", "false", "notice: true", "notice: false"),
+        pytest.param("ui.default_search_format", "legacy", '"enhanced"  # "en', 'legacy  # "en'),
+    ],
+)
+def test_only_the_value_changes_where_the_key_stands(
+    tmp_path: Path, key: str, raw: str, before: str, after: str
+) -> None:
+    """Comments, order, quotes and indentation of the whole Appendix C stay, to the letter."""
+    assert APPENDIX_C.count(before) == 1
+    assert edited(tmp_path, APPENDIX_C, key, raw) == APPENDIX_C.replace(before, after)
+
+
+@pytest.mark.parametrize(
+    ("source", "key", "expected"),
+    [
+        pytest.param("", K1, "search:\n  bm25:\n    k1: 0.4\n", id="empty-file"),
+        pytest.param("# mine\n", K1, "# mine\nsearch:\n  bm25:\n    k1: 0.4\n", id="comment-only"),
+        pytest.param(
+            "search:\n  bm25:\n    b: 0.5\n  # of search\n\n# of ui\nui:\n",
+            K1,
+            "search:\n  bm25:\n    b: 0.5\n    k1: 0.4\n  # of search\n\n# of ui\nui:\n",
+            id="beside-its-sibling",
+        ),
+        pytest.param(
+            "search:\n  hybrid:\n    stage1_top_k: 50\nui:\n",
+            K1,
+            "search:\n  hybrid:\n    stage1_top_k: 50\n  bm25:\n    k1: 0.4\nui:\n",
+            id="section-in-a-section",
+        ),
+        pytest.param(
+            "search:  # later\n",
+            K1,
+            "search:  # later\n  bm25:\n    k1: 0.4\n",
+            id="empty-section",
+        ),
+        pytest.param(
+            "search:\n    hybrid:\n        stage1_top_k: 50\n",
+            "search.hybrid.stage2_weights.semantic",
+            "search:\n    hybrid:\n        stage1_top_k: 50\n"
+            "        stage2_weights:\n            semantic: 0.4\n",
+            id="four-spaces",
+        ),
+        pytest.param(
+            "ui:\n    default_search_format: legacy\n",
+            K1,
+            "ui:\n    default_search_format: legacy\nsearch:\n    bm25:\n        k1: 0.4\n",
+            id="four-spaces-new-section",
+        ),
+        pytest.param(
+            "search:\n    bm25:\n",
+            K1,
+            "search:\n    bm25:\n        k1: 0.4\n",
+            id="four-spaces-empty-section",
+        ),
+        pytest.param(
+            "search:\n  bm25:\n    k1:  # soon\n", K1, "search:\n  bm25:\n    k1: 0.4 # soon\n"
+        ),
+        pytest.param(
+            'search:\n  bm25:\n    "k1": 2',
+            K1,
+            'search:\n  bm25:\n    "k1": 0.4\n',
+            id="quoted-key",
+        ),
+        pytest.param(
+            "other:\n  k1: 2\n  bm25:\n    k1: 3\nsearch:\n  bm25:\n    k1: 4\n",
+            K1,
+            "other:\n  k1: 2\n  bm25:\n    k1: 3\nsearch:\n  bm25:\n    k1: 0.4\n",
+            id="same-names-elsewhere",
+        ),
+        pytest.param(
+            "note: |\n  search:\n    bm25:\n      k1: 4\n",
+            K1,
+            "note: |\n  search:\n    bm25:\n      k1: 4\nsearch:\n  bm25:\n    k1: 0.4\n",
+            id="block-of-text",
+        ),
+        pytest.param(
+            "search:\r\n  bm25:\r\n    k1: 2 # a\r\nui:\r\n",
+            K1,
+            "search:\r\n  bm25:\r\n    k1: 0.4 # a\r\nui:\r\n",
+            id="line-ends-of-windows",
+        ),
+    ],
+)
+def test_a_missing_key_finds_its_place(
+    tmp_path: Path, source: str, key: str, expected: str
+) -> None:
+    """What is missing is added in the style of the file; no other line changes."""
+    assert edited(tmp_path, source, key, "0.4") == expected
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        pytest.param("search: {bm25: {k1: 2}}  # a\n", "search: {bm25: {k1: 1.2}}  # a\n"),
+        pytest.param(
+            "# top\nsearch: {bm25: {b: 0.5}}  # a\n# of ui\n"
+            "ui:\n  default_search_format: 'legacy'\n",
+            "# top\nsearch: {bm25: {b: 0.5, k1: 1.2}}  # a\n# of ui\n"
+            "ui:\n  default_search_format: 'legacy'\n",
+            id="quotes-elsewhere",
+        ),
+        pytest.param("# top\n{}\n", "# top\n{search: {bm25: {k1: 1.2}}}\n", id="empty-map"),
+        pytest.param("search: null  # a\n", "search:  # a\n  bm25:\n    k1: 1.2\n", id="null"),
+        pytest.param(
+            f"search: {{}}\nlong: {'word ' * 30}end\n",
+            f"search: {{bm25: {{k1: 1.2}}}}\nlong: {'word ' * 30}end\n",
+            id="long-line-elsewhere",
+        ),
+    ],
+)
+def test_flow_style_is_rewritten_with_its_comments(
+    tmp_path: Path, source: str, expected: str
+) -> None:
+    """Where no single line can be edited the file is written anew, as near as can be."""
+    after = edited(tmp_path, source, K1, "1.2")
+    assert parse_yaml(after.encode()) == parse_yaml(expected.encode())
+    comments = [line for line in source.splitlines() if "#" in line]
+    assert after.count("#") == len(comments)
+    elsewhere = [line for line in source.splitlines() if line.startswith(("long:", "ui:", "  def"))]
+    assert [line for line in elsewhere if line not in after.splitlines()] == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        pytest.param("base: &b {k1: 2.0}\nsearch:\n  bm25: *b\n", id="alias"),
+        pytest.param("search:\n  bm25: &b {b: 0.5}\nother: *b\n", id="anchor"),
+        pytest.param("base: &b {k1: 2.0}\nsearch:\n  bm25:\n    <<: *b\n", id="merge"),
+        pytest.param("search: {bm25: &b {k1: &k 2.0}}\nother: [*b, *k]\n", id="both"),
+        pytest.param("other: &a [*a]\n", id="circle"),
+    ],
+)
+def test_what_is_shared_by_an_anchor_is_not_changed_elsewhere(tmp_path: Path, source: str) -> None:
+    """Exactly the wanted settings come out, or the edit is refused and nothing is written."""
+    file = tmp_path / "shared.yml"
+    file.write_text(source, encoding="utf-8")
+    try:
+        set_value(file, K1, "1.2")
+    except ConfigError:
+        assert file.read_text(encoding="utf-8") == source
+    else:
+        before, after = parse_yaml(source.encode()), parse_yaml(file.read_bytes())
+        assert isinstance(before, dict)
+        assert isinstance(after, dict)
+        before.setdefault("search", {})
+        bm25 = dict(before["search"].get("bm25") or {}) | {"k1": 1.2}
+        assert repr(after) == repr(before | {"search": {"bm25": bm25}})
+
+
+@pytest.mark.parametrize(
+    ("raw", "line"),
+    [
+        pytest.param("own.db", "path: own.db", id="plain"),
+        pytest.param("/data/own.db", 'path: "/data/own.db"', id="absolute"),
+        pytest.param("a #1.db", 'path: "a #1.db"', id="hash"),
+        pytest.param("2024", 'path: "2024"', id="digits"),
+        pytest.param("null", 'path: "null"', id="null"),
+        pytest.param("数据/记忆.db", 'path: "数据/记忆.db"', id="cjk"),
+        pytest.param("🧠.db", 'path: "🧠.db"', id="emoji"),
+        pytest.param("a: b", 'path: "a: b"', id="colon"),
+        pytest.param("C:\\own.db", 'path: "C:\\\\own.db"', id="backslash"),
+    ],
+)
+def test_text_is_written_as_it_was_given(tmp_path: Path, raw: str, line: str) -> None:
+    """What was typed is what is read back, in letters a person can read."""
+    after = edited(tmp_path, "", "store.path", raw)
+    assert parse_yaml(after.encode()) == {"store": {"path": raw}}
+    assert after == f"store:\n  {line}\n"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        pytest.param("", id="empty"),
+        pytest.param("search: {bm25: {k1: 2}}", id="flow"),
+        pytest.param("search:\n  hybrid:\n    stage1_top_k: 50\n{key}: 2\n", id="dotted"),
+        pytest.param("search:\n  bm25:\n    b: 0.5\n  bm25.k1: 2\n", id="half-dotted"),
+        pytest.param("\ufeffsearch:\n  bm25:\n    k1: 2\n", id="byte-order-mark"),
+    ],
+)
+def test_what_was_set_is_what_is_read(world: World, source: str) -> None:
+    """Whatever the file looked like before, the new value is the one that holds."""
+    world.write(user=source.format(key=K1) if "{key}" in source else source)
+    set_value(world.user_file, K1, "1.2")
+    assert world.load().settings.search.bm25.k1 == 1.2

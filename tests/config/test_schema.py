@@ -1,0 +1,150 @@
+"""Every setting is described, has a default that it would itself accept, and one name."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from aurora.config import Settings
+from aurora.config.schema import (
+    CATALOGUE,
+    BM25Settings,
+    Guard,
+    SearchSettings,
+    Setting,
+    UiSettings,
+    build_settings,
+    integer,
+    known_setting,
+    number,
+)
+from aurora.errors import ConfigError
+
+every_setting = pytest.mark.parametrize("setting", CATALOGUE.values(), ids=CATALOGUE)
+
+
+def leaf(settings: Settings, key: str) -> object:
+    value: object = settings
+    for name in key.split("."):
+        value = getattr(value, name)
+    return value
+
+
+@every_setting
+def test_a_setting_accepts_its_own_default(setting: Setting) -> None:
+    """The default is a value a user could have written, and the one `Settings()` holds."""
+    understood = setting.parse(setting.default)
+    assert (understood, type(understood)) == (setting.default, type(setting.default))
+    assert leaf(Settings(), setting.key) == setting.default
+
+
+@every_setting
+def test_a_setting_is_described_in_a_sentence(setting: Setting) -> None:
+    """The help starts like a sentence and ends like one."""
+    assert setting.help == setting.help.strip()
+    assert setting.help.endswith(".")
+    assert setting.help[0].isupper() or setting.help[0] == "`"
+
+
+@every_setting
+def test_a_setting_reaches_the_settings_it_names(setting: Setting) -> None:
+    """What is parsed for a key arrives at that key and nowhere else."""
+    marked = build_settings({setting.key: "marked"})
+    changed = [key for key in CATALOGUE if leaf(marked, key) != leaf(Settings(), key)]
+    assert changed == [setting.key]
+
+
+@every_setting
+@pytest.mark.parametrize("value", [None, [], {}, object(), math.nan, b"x"], ids=type)
+def test_a_setting_refuses_what_no_file_should_hold(setting: Setting, value: object) -> None:
+    """A wrong kind of value is a ValueError with a reason, never another error."""
+    with pytest.raises(ValueError, match="Must be "):
+        setting.parse(value)
+
+
+def test_variables_are_unique_and_leave_aurora_home_alone() -> None:
+    """Two settings never share a variable, and none takes the name of the home."""
+    variables = [setting.variable for setting in CATALOGUE.values()]
+    assert sorted(set(variables)) == sorted(variables)
+    assert "AURORA_HOME" not in variables
+    assert CATALOGUE["search.bm25.k1"].variable == "AURORA_SEARCH_BM25_K1"
+
+
+def test_the_settings_of_the_requirements_exist_with_their_defaults() -> None:
+    """FR-9.1 and Appendix C, to the letter."""
+    required = {
+        "version": "1.0",
+        "search.bm25.k1": 1.5,
+        "search.bm25.b": 0.75,
+        "search.hybrid.stage1_top_k": 100,
+        "search.hybrid.stage2_weights.semantic": 0.5,
+        "search.hybrid.stage2_weights.activation": 0.5,
+        "ui.shown_search_format_notice": False,
+        "ui.default_search_format": "enhanced",
+    }
+    assert {key: CATALOGUE[key].default for key in required} == required
+
+
+def test_what_sends_text_away_or_leads_out_is_guarded() -> None:
+    """Every setting under `embedding` and every path; nothing else."""
+    assert {key: item.guard for key, item in CATALOGUE.items() if item.guard} == {
+        "store.path": Guard.OUTSIDE,
+        "embedding.provider": Guard.CHOICE,
+        "embedding.model": Guard.CHOICE,
+        "embedding.endpoint": Guard.CHOICE,
+    }
+
+
+def test_settings_are_built_from_what_was_given() -> None:
+    """What is not given keeps its default, at every depth."""
+    assert build_settings({}) == Settings()
+    assert build_settings({"search.bm25.b": 0.0, "ui.default_search_format": "legacy"}) == Settings(
+        search=SearchSettings(bm25=BM25Settings(b=0.0)),
+        ui=UiSettings(default_search_format="legacy"),
+    )
+
+
+def test_an_unknown_setting_is_answered_with_the_known_ones() -> None:
+    """The error names what was asked, the hint all there is."""
+    assert known_setting("search.bm25.k1") is CATALOGUE["search.bm25.k1"]
+    for key in ("search.bm25.k2", "search.bm25", "", "SEARCH.BM25.K1"):
+        with pytest.raises(ConfigError) as caught:
+            known_setting(key)
+        assert caught.value.message == f"There is no setting {key!r}"
+        assert caught.value.hint == f"the settings are {', '.join(CATALOGUE)}"
+
+
+@pytest.mark.parametrize(
+    ("raw", "understood"),
+    [
+        pytest.param(0, 0.0, id="lower-edge"),
+        pytest.param(1, 1.0, id="upper-edge"),
+        pytest.param(1e-300, 1e-300, id="tiny"),
+        pytest.param(-0.0, 0.0, id="minus-zero"),
+    ],
+)
+def test_a_number_at_the_edge_is_within(raw: float, understood: float) -> None:
+    """Bounds belong to the range, and a whole number becomes a float."""
+    value = number(minimum=0.0, maximum=1.0)(raw)
+    assert (value, type(value)) == (understood, float)
+
+
+@pytest.mark.parametrize(
+    ("rule", "raw", "reason"),
+    [
+        pytest.param(number(minimum=0.0), -1e-9, "Must be ≥ 0.0", id="below"),
+        pytest.param(number(minimum=0.0, maximum=1.0), 1.0000001, "Must be in [0.0, 1.0]"),
+        pytest.param(number(minimum=0.0), -math.inf, "Must be a number", id="infinite"),
+        pytest.param(number(minimum=0.0), 10**400, "Must be a number", id="beyond-a-float"),
+        pytest.param(number(), "1.5", "Must be a number", id="text"),
+        pytest.param(integer(minimum=10), 9, "Must be ≥ 10", id="too-few"),
+        pytest.param(integer(minimum=10), True, "Must be an integer", id="bool"),
+        pytest.param(integer(minimum=10), 10.0, "Must be an integer", id="float"),
+    ],
+)
+def test_a_rule_says_why_it_refuses(rule: object, raw: object, reason: str) -> None:
+    """The wording is FR-9.3's."""
+    with pytest.raises(ValueError) as caught:  # noqa: PT011 - the whole message is compared
+        rule(raw)  # type: ignore[operator]
+    assert str(caught.value) == reason

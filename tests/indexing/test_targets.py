@@ -1,0 +1,202 @@
+"""What a run covers: which files come, under which names, and which leave."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from aurora.errors import SourceError
+from aurora.indexing.indexer import Indexer
+from aurora.sources.walk import MAX_BYTES
+from aurora.stores.sqlite import SQLiteStore
+from tests.builders import NOW, write_tree
+from tests.sources.repository import make_repository
+
+
+def known(store: SQLiteStore) -> set[str]:
+    """Paths that are remembered, and that the chunks and the file states agree on."""
+    paths = set(store.file_states())
+    assert {chunk.path for chunk in store.iter_chunks()} == paths
+    return paths
+
+
+def replace(path: Path, make: Callable[[Path], object]) -> None:
+    path.unlink()
+    make(path)
+
+
+@pytest.mark.parametrize(
+    "happens",
+    [
+        pytest.param(lambda path: path.unlink(), id="deleted"),
+        pytest.param(lambda path: path.write_bytes(b"\0\1\2"), id="became-binary"),
+        pytest.param(lambda path: path.write_bytes(b"caf\xe9"), id="became-latin-1"),
+        pytest.param(lambda path: path.write_bytes(b"x" * (MAX_BYTES + 1)), id="became-huge"),
+        pytest.param(lambda path: replace(path, Path.mkdir), id="became-a-folder"),
+        pytest.param(
+            lambda path: replace(path, lambda p: p.symlink_to("kept.py")), id="became-a-link"
+        ),
+        pytest.param(
+            lambda path: (path.parent / ".gitignore").write_text("gone.py\n"), id="became-ignored"
+        ),
+        pytest.param(lambda path: path.rename(path.with_name(".env")), id="became-a-secret"),
+    ],
+)
+def test_a_file_that_is_no_longer_text_leaves(
+    store: SQLiteStore, root: Path, happens: Callable[[Path], object]
+) -> None:
+    make_repository(root, {".gitignore": "x\n", "kept.py": "x = 1\n"})
+    write_tree(root, {"gone.py": "def f(): pass\n"})
+    Indexer(store, root).index(root)
+    assert known(store) == {".gitignore", "kept.py", "gone.py"}
+
+    happens(root / "gone.py")
+
+    assert Indexer(store, root).index(root).removed == 1
+    assert known(store) == {".gitignore", "kept.py"}
+    assert store.check() == []
+
+
+def test_a_renamed_file_leaves_under_its_old_name_and_comes_under_its_new(
+    store: SQLiteStore, root: Path
+) -> None:
+    write_tree(root, {"old.py": "def f(): pass\n", "other.py": "x = 1\n"})
+    Indexer(store, root).index(root)
+    (root / "old.py").rename(root / "new.py")
+
+    report = Indexer(store, root).index(root)
+
+    assert (report.parsed, report.unchanged, report.removed) == (1, 1, 1)
+    assert {chunk.id for chunk in store.iter_chunks()} == {"new.py:f", "other.py:module"}
+
+
+def test_a_folder_that_is_gone_leaves_with_all_its_files(store: SQLiteStore, root: Path) -> None:
+    write_tree(root, {"a.py": "x = 1\n", "sub/b.py": "x = 1\n", "sub/deep/c.py": "x = 1\n"})
+    Indexer(store, root).index(root)
+    shutil.rmtree(root / "sub")
+
+    assert Indexer(store, root).index(root).removed == 2
+    assert known(store) == {"a.py"}
+
+
+def test_a_subfolder_forgets_nothing_outside_itself(store: SQLiteStore, root: Path) -> None:
+    files = ["a.py", "sub/b.py", "sub/c.py", "subway/d.py"]
+    write_tree(root, dict.fromkeys(files, "x = 1\n"))
+    Indexer(store, root).index(root)
+    for name in ("a.py", "sub/b.py", "subway/d.py"):
+        (root / name).unlink()
+
+    report = Indexer(store, root).index(root / "sub")
+
+    assert (report.scanned, report.unchanged, report.removed) == (1, 1, 1)
+    assert known(store) == {"a.py", "sub/c.py", "subway/d.py"}
+    Indexer(store, root).index(root)
+    assert known(store) == {"sub/c.py"}
+
+
+def test_a_single_file_forgets_nothing_beside_itself(store: SQLiteStore, root: Path) -> None:
+    write_tree(root, {"a.py": "x = 1\n", "b.py": "x = 1\n"})
+    Indexer(store, root).index(root)
+    (root / "b.py").unlink()
+    write_tree(root, {"a.py": "x = 1000\n"})
+
+    report = Indexer(store, root).index(root / "a.py")
+
+    assert (report.scanned, report.parsed, report.removed) == (1, 1, 0)
+    assert known(store) == {"a.py", "b.py"}
+
+
+def test_two_targets_live_side_by_side(store: SQLiteStore, root: Path, tmp_path: Path) -> None:
+    write_tree(root, {"a.py": "x = 1\n"})
+    other = write_tree(tmp_path / "other", {"a.py": "x = 2\n"})
+
+    Indexer(store, root).index(root)
+    Indexer(store, root).index(other)
+    assert known(store) == {"a.py", (other / "a.py").as_posix()}
+
+    (other / "a.py").unlink()
+    Indexer(store, root).index(root)
+    assert len(known(store)) == 2
+    Indexer(store, root).index(other)
+    assert known(store) == {"a.py"}
+
+
+def test_without_a_project_paths_are_absolute(store: SQLiteStore, root: Path) -> None:
+    write_tree(root, {"sub/a.py": "x = 1\n"})
+
+    Indexer(store, None).index(root)
+
+    assert known(store) == {(root / "sub" / "a.py").as_posix()}
+    assert Indexer(store, None).index(root / "sub").unchanged == 1
+
+
+def test_a_target_may_be_relative_or_lead_through_a_link(
+    store: SQLiteStore, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_tree(root, {"sub/a.py": "x = 1\n"})
+    (root / "link").symlink_to("sub")
+    monkeypatch.chdir(root / "sub")
+
+    assert Indexer(store, root).index(Path()).parsed == 1
+    assert Indexer(store, root).index(Path("..", "sub", "a.py")).unchanged == 1
+    assert Indexer(store, root).index(root / "link").unchanged == 1
+    assert known(store) == {"sub/a.py"}
+
+
+@pytest.mark.parametrize("given", ["link", ".", "sub/.."])
+def test_paths_are_relative_however_the_root_is_spelled(
+    store: SQLiteStore, root: Path, monkeypatch: pytest.MonkeyPatch, given: str
+) -> None:
+    write_tree(root, {"sub/a.py": "x = 1\n"})
+    (root / "link").symlink_to(".")
+    monkeypatch.chdir(root)
+
+    Indexer(store, Path(given)).index(root)
+
+    assert known(store) == {"sub/a.py"}
+
+
+def test_a_project_that_moved_is_known_again(
+    store: SQLiteStore, root: Path, tmp_path: Path
+) -> None:
+    write_tree(root, {"a.py": "def f(): pass\n"})
+    Indexer(store, root).index(root)
+    store.record_access("a.py:f", NOW)
+    moved = root.rename(tmp_path / "moved")
+
+    assert Indexer(store, moved).index(moved).unchanged == 1
+    assert store.get_accesses(["a.py:f"]) == {"a.py:f": (NOW,)}
+
+
+def test_what_is_left_out_is_counted_by_reason(store: SQLiteStore, root: Path) -> None:
+    write_tree(
+        root,
+        {"a.py": "x = 1\n", ".env": "", "b.key": "", "c.lock": "", "d.bin": b"\0", "e.py": b"\xe9"},
+    )
+    (root / os.fsdecode(b"\xff.py")).write_text("x = 1\n")
+
+    report = Indexer(store, root).index(root)
+
+    assert (report.scanned, report.parsed) == (7, 1)
+    assert report.skipped == {
+        "looks like a secret": 2,
+        "generated": 1,
+        "binary": 1,
+        "not UTF-8": 1,
+        "file name is not UTF-8": 1,
+    }
+    assert known(store) == {"a.py"}
+
+
+def test_a_missing_target_changes_nothing(store: SQLiteStore, root: Path) -> None:
+    write_tree(root, {"a.py": "x = 1\n"})
+    Indexer(store, root).index(root)
+
+    with pytest.raises(SourceError):
+        Indexer(store, root).index(root / "nothing")
+
+    assert known(store) == {"a.py"}

@@ -1,0 +1,179 @@
+"""Bad files and interrupted runs: nothing is lost, and the next run repairs the rest."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from aurora.indexing.indexer import Indexer
+from aurora.stores.base import FileState, Store
+from aurora.stores.sqlite import SQLiteStore
+from aurora.types import Event, Progress
+from tests.builders import make_chunk, write_tree
+from tests.sources.repository import as_ordinary_user
+
+ALWAYS_UNREADABLE = Path("/proc/self/mem")  # even for root, who may read a file of mode 000
+FILE_COUNT, FUNCTIONS = 25, 100  # more chunks than one batch of 2,000 holds
+STOP_AT = 22
+
+INDEX_AND_DIE = """
+import os, signal, sys
+from pathlib import Path
+from aurora.indexing.indexer import Indexer
+from aurora.stores.sqlite import SQLiteStore
+
+def listen(event):
+    if event.done == int(sys.argv[3]):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+Indexer(SQLiteStore(Path(sys.argv[1])), Path(sys.argv[2]), listen=listen).index(Path(sys.argv[2]))
+"""
+
+INDEX_WITHOUT_GRAMMAR = """
+import sys
+from pathlib import Path
+sys.modules["tree_sitter_python"] = None  # as if its wheel were broken
+from aurora.indexing.indexer import Indexer
+from aurora.stores.sqlite import SQLiteStore
+
+report = Indexer(SQLiteStore(Path(sys.argv[1])), Path(sys.argv[2])).index(Path(sys.argv[2]))
+print(report.scanned, report.parsed, sum(report.skipped.values()), *report.warnings, sep="\\n")
+"""
+
+
+def many_files(version: int) -> dict[str, str | bytes]:
+    text = "".join(f"def f{n}():\n    return {version}\n\n\n" for n in range(FUNCTIONS))
+    return {f"m{number:02}.py": text for number in range(FILE_COUNT)}
+
+
+def everything(store: Store) -> tuple[list[object], dict[str, FileState]]:
+    chunks = sorted(store.iter_chunks(), key=lambda chunk: chunk.id)
+    return [*chunks], dict(store.file_states())
+
+
+def interrupt(store: SQLiteStore, root: Path) -> None:
+    def listen(event: Event) -> None:
+        if isinstance(event, Progress) and event.done == STOP_AT:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Indexer(store, root, listen=listen).index(root)
+
+
+def kill(store: SQLiteStore, root: Path) -> None:
+    command = [sys.executable, "-c", INDEX_AND_DIE, str(store.path), str(root), str(STOP_AT)]
+    assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
+
+
+@pytest.fixture
+def undisturbed(tmp_path: Path, root: Path) -> tuple[list[object], dict[str, FileState]]:
+    """What a memory of the folder holds when nothing happens on the way."""
+    write_tree(root, many_files(version=1000))
+    with closing(SQLiteStore(tmp_path / "undisturbed" / "memory.db")) as store:
+        Indexer(store, root).index(root)
+        return everything(store)
+
+
+@pytest.mark.parametrize("stop", [interrupt, kill])
+def test_a_stopped_first_run_leaves_a_smaller_memory_and_the_next_completes_it(
+    store: SQLiteStore,
+    root: Path,
+    undisturbed: tuple[list[object], dict[str, FileState]],
+    stop: Callable[[SQLiteStore, Path], None],
+) -> None:
+    stop(store, root)
+
+    chunks, states = everything(store)
+    assert len(states) == 20  # the first batch: it is written when 2,000 chunks wait
+    assert len(chunks) == 20 * FUNCTIONS
+    assert store.check() == []
+
+    report = Indexer(store, root).index(root)
+    assert (report.parsed, report.unchanged) == (5, 20)
+    assert everything(store) == undisturbed
+
+
+@pytest.mark.parametrize("stop", [interrupt, kill])
+def test_a_stopped_later_run_leaves_each_file_old_or_new(
+    store: SQLiteStore,
+    root: Path,
+    undisturbed: tuple[list[object], dict[str, FileState]],
+    stop: Callable[[SQLiteStore, Path], None],
+) -> None:
+    write_tree(root, many_files(version=1))
+    Indexer(store, root).index(root)
+    write_tree(root, many_files(version=1000))
+    times = {path: state.modified_ns for path, state in undisturbed[1].items()}
+    for path, at in times.items():
+        os.utime(root / path, ns=(at, at))
+
+    stop(store, root)
+
+    versions = {chunk.path: set[str]() for chunk in store.iter_chunks()}
+    for chunk in store.iter_chunks():
+        versions[chunk.path].add(chunk.content.split()[-1])
+    assert sorted(versions.values(), key=str) == [{"1"}] * 5 + [{"1000"}] * 20
+    Indexer(store, root).index(root)
+    assert everything(store) == undisturbed
+
+
+def test_a_file_with_syntax_errors_is_named_and_kept(store: SQLiteStore, root: Path) -> None:
+    write_tree(
+        root, {"a.py": "x = 1\n", "bad.py": "def f(:\n    return secret_word\n", "z.py": "y = 1\n"}
+    )
+
+    report = Indexer(store, root).index(root)
+
+    assert (report.parsed, report.warnings) == (3, ("bad.py has syntax errors",))
+    assert store.file_states().keys() == {"a.py", "bad.py", "z.py"}
+    assert any("secret_word" in chunk.content for chunk in store.iter_chunks())
+
+
+def test_a_parser_that_fails_is_counted_and_named_and_stops_nothing(
+    store: SQLiteStore, root: Path
+) -> None:
+    write_tree(root, {"a.py": "x = 1\n", "b.md": "words\n"})
+    command = [sys.executable, "-c", INDEX_WITHOUT_GRAMMAR, str(store.path), str(root)]
+
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    scanned, parsed, skipped, *warnings = done.stdout.splitlines()
+
+    assert store.file_states().keys() == {"b.md"}
+    assert len(warnings) == 1
+    assert warnings[0].startswith("a.py: cannot be parsed")
+    assert (scanned, parsed, skipped) == ("2", "1", "1")
+
+
+@pytest.mark.skipif(not ALWAYS_UNREADABLE.exists(), reason="Linux only")
+def test_what_is_known_of_an_unreadable_file_stays(store: SQLiteStore) -> None:
+    path = ALWAYS_UNREADABLE.resolve().as_posix()
+    chunk = make_chunk("remembered", path)
+    store.replace_file(FileState(path, 1, 1, ""), [chunk])
+
+    report = Indexer(store, None).index(ALWAYS_UNREADABLE)
+
+    assert report.skipped == {"unreadable": 1}
+    assert report.warnings == (f"{path}: unreadable: Input/output error",)
+    assert store.get_chunks([chunk.id]) == [chunk]
+
+
+def test_what_is_known_of_an_unreadable_folder_stays() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o777)
+        with as_ordinary_user(), closing(SQLiteStore(Path(name, "memory", "memory.db"))) as store:
+            root = write_tree(Path(name, "project"), {"a.txt": "one", "shut/b.txt": "two"})
+            Indexer(store, root).index(root)
+            (root / "shut").chmod(0)
+            report = Indexer(store, root).index(root)
+            (root / "shut").chmod(0o700)
+
+            assert {chunk.content for chunk in store.iter_chunks()} == {"one", "two"}
+            assert (report.removed, report.skipped) == (0, {"unreadable": 1})

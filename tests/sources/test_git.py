@@ -1,0 +1,176 @@
+"""Which files git knows, asked without touching the repository."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from aurora.sources.git import find_root, list_files
+from tests.builders import write_tree
+from tests.sources.repository import git, make_repository
+
+
+def test_tracked_and_new_files_are_listed_in_order_and_ignored_ones_are_not(tmp_path: Path) -> None:
+    root = make_repository(
+        tmp_path, {"b.py": "", "a/deep/c.py": "", ".gitignore": "*.log\n/out/\n"}
+    )
+    write_tree(
+        root, {"new.py": "", "a/new.py": "", "a/x.log": "", "out/y.py": "", "a/out/z.py": ""}
+    )
+
+    assert list_files(root) == [
+        ".gitignore", "a/deep/c.py", "a/new.py", "a/out/z.py", "b.py", "new.py",
+    ]  # fmt: skip
+
+
+def test_every_ignore_file_counts_where_it_stands(tmp_path: Path) -> None:
+    root = make_repository(tmp_path, {"a.txt": "", ".gitignore": "*.txt\n!kept.txt\n"})
+    write_tree(
+        root,
+        {
+            "sub/.gitignore": "*.py\n!*.txt\n",
+            "sub/a.py": "",
+            "sub/b.txt": "",
+            "kept.txt": "",
+            "other/c.py": "",
+            "other/d.txt": "",
+            ".git/info/exclude": "private/\n",
+            "private/e.py": "",
+        },
+    )
+
+    assert list_files(root) == [
+        ".gitignore",
+        "kept.txt",
+        "other/c.py",
+        "sub/.gitignore",
+        "sub/b.txt",
+    ]
+
+
+def test_a_file_that_was_added_by_force_is_listed_although_ignored(tmp_path: Path) -> None:
+    root = make_repository(tmp_path, {".gitignore": "*.log\n", "x.log": "", "y.log": ""})
+    git(root, "add", "--force", "x.log")
+
+    assert list_files(root) == [".gitignore", "x.log"]
+
+
+def test_a_subfolder_is_listed_relative_to_itself_under_the_rules_above_it(tmp_path: Path) -> None:
+    root = make_repository(tmp_path, {"sub/a.py": "", "b.py": "", ".gitignore": "*.log\n"})
+    write_tree(root, {"sub/x.log": "", "sub/in/c.py": ""})
+
+    assert list_files(root / "sub") == ["a.py", "in/c.py"]
+
+
+def test_a_conflict_lists_its_file_once(tmp_path: Path) -> None:
+    root = make_repository(tmp_path, {"a.py": "x = 1\n"})
+    git(root, "checkout", "--quiet", "-b", "other")
+    write_tree(root, {"a.py": "x = 2\n"})
+    git(root, "commit", "--quiet", "--all", "--message", "two")
+    git(root, "checkout", "--quiet", "main")
+    write_tree(root, {"a.py": "x = 3\n"})
+    git(root, "commit", "--quiet", "--all", "--message", "three")
+    with pytest.raises(subprocess.CalledProcessError):
+        git(root, "merge", "--quiet", "other")
+
+    assert git(root, "ls-files", "--unmerged").count("a.py") == 3
+    assert list_files(root) == ["a.py"]
+
+
+def test_an_empty_repository_has_no_files(tmp_path: Path) -> None:
+    git(tmp_path, "init", "--quiet")
+
+    assert list_files(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    [b"two words", b"new\nline", b'"quoted"', b"-n", b"*", b"back\\slash", "é走".encode(), b"\xff"],
+)
+def test_any_name_comes_back_as_it_is(tmp_path: Path, name: bytes) -> None:
+    (tmp_path / os.fsdecode(name)).write_text("x")
+    root = make_repository(tmp_path, {})
+
+    assert list_files(root) == [os.fsdecode(name)]
+    git(root, "rm", "--quiet", "--cached", "-r", ".")
+    assert list_files(root) == [os.fsdecode(name)]
+
+
+@pytest.mark.parametrize(
+    "name", ["plain", "two words", 'with"quote', "é走", "in\nside", "at the end\n"], ids=ascii
+)
+def test_the_root_is_found_from_a_folder_and_from_a_file(tmp_path: Path, name: str) -> None:
+    root = make_repository(tmp_path / name, {"sub/a.py": ""})
+
+    assert find_root(root) == root
+    assert find_root(root / "sub") == root
+    assert find_root(root / "sub" / "a.py") == root
+
+
+def test_a_worktree_is_a_root_of_its_own(tmp_path: Path) -> None:
+    root = make_repository(tmp_path / "main", {"a.py": ""})
+    git(root, "worktree", "add", "--quiet", str(tmp_path / "linked"))
+
+    assert find_root(tmp_path / "linked") == tmp_path / "linked"
+    assert list_files(tmp_path / "linked") == ["a.py"]
+
+
+def test_a_repository_named_in_the_environment_is_not_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Git sets these for its hooks, and a hook is a good place to index from."""
+    other = make_repository(tmp_path / "other", {"other.py": ""})
+    root = make_repository(tmp_path / "own", {"own.py": "", ".gitignore": "*.log\n", "x.log": ""})
+    monkeypatch.setenv("GIT_DIR", str(other / ".git"))
+    monkeypatch.setenv("GIT_WORK_TREE", str(other))
+    monkeypatch.setenv("GIT_INDEX_FILE", str(other / ".git" / "index"))
+
+    assert find_root(root) == root
+    assert list_files(root) == [".gitignore", "own.py"]
+
+
+def test_outside_a_repository_there_is_no_answer(tmp_path: Path) -> None:
+    write_tree(tmp_path, {"a.py": ""})
+
+    assert (find_root(tmp_path), list_files(tmp_path)) == (None, None)
+    assert find_root(tmp_path / "a.py") is None
+
+
+def test_without_git_there_is_no_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = make_repository(tmp_path / "repository", {"a.py": ""})
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    assert (find_root(root), list_files(root)) == (None, None)
+
+
+def test_a_folder_that_is_not_there_has_no_answer(tmp_path: Path) -> None:
+    assert (find_root(tmp_path / "no" / "a.py"), list_files(tmp_path / "no")) == (None, None)
+
+
+def test_the_repository_is_not_written_to(tmp_path: Path) -> None:
+    root = make_repository(tmp_path, {"a.py": "x = 1\n", "b.py": "y = 1\n"})
+    write_tree(root, {"a.py": "x = 2\n", "new.py": ""})
+    os.utime(
+        root / "b.py", ns=(1, 1)
+    )  # git's index is out of date now: it would like to refresh it
+    before = listing(root / ".git")
+
+    list_files(root)
+    find_root(root)
+
+    assert listing(root / ".git") == before
+
+
+def listing(folder: Path) -> dict[str, tuple[int, int, bytes]]:
+    """Everything below a folder: mode, time and content."""
+    return {
+        str(path.relative_to(folder)): (
+            path.lstat().st_mode,
+            path.lstat().st_mtime_ns,
+            path.read_bytes() if path.is_file() else b"",
+        )
+        for path in sorted(folder.rglob("*"))
+    }

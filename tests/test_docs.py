@@ -1,0 +1,92 @@
+"""The documents are true: generated pages are current, links lead somewhere, examples run."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from aurora.config.schema import CATALOGUE
+
+ROOT = Path(__file__).parents[1]
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
+    *sorted((ROOT / "benchmarks").glob("*.md")),
+]
+
+
+def names(paths: list[Path]) -> list[str]:
+    return [path.relative_to(ROOT).as_posix() for path in paths]
+
+
+def test_the_reference_is_up_to_date() -> None:
+    done = subprocess.run(
+        [sys.executable, ROOT / "docs" / "generate.py", "--check"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_every_setting_is_in_the_reference() -> None:
+    page = (ROOT / "docs" / "reference" / "settings.md").read_text(encoding="utf-8")
+    assert [key for key in CATALOGUE if f"`{key}`" not in page] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=names(PAGES))
+def test_links_lead_somewhere(page: Path) -> None:
+    targets = re.findall(r"\]\(([^)#]+)", page.read_text(encoding="utf-8"))
+    local = [target for target in targets if "://" not in target]
+    assert [target for target in local if not (page.parent / target).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=names(PAGES))
+def test_files_named_in_the_text_exist(page: Path) -> None:
+    """`src/…`, `tests/…`, `docs/…` and `benchmarks/…` in backticks are real paths."""
+    text = page.read_text(encoding="utf-8")
+    named = re.findall(r"`((?:src|tests|docs|benchmarks)/[\w./-]+?)(?:::\w+)?`", text)
+    assert [name for name in named if not (ROOT / name).exists()] == []
+
+
+def test_every_test_named_in_the_requirements_exists() -> None:
+    """A row that says which test shows a requirement cannot name one that is gone."""
+    text = (ROOT / "docs" / "requirements.md").read_text(encoding="utf-8")
+    named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", text)
+    assert len(named) > 50
+    missing = [
+        f"{file}::{test}"
+        for file, test in named
+        if not re.search(rf"(def|class) {test}\b", (ROOT / file).read_text(encoding="utf-8"))
+    ]
+    assert missing == []
+
+
+def test_every_requirement_of_the_seeds_has_a_row() -> None:
+    text = (ROOT / "docs" / "requirements.md").read_text(encoding="utf-8")
+    wanted = [
+        *(f"FR-{major}.{minor}" for major, last in
+          [(1, 4), (2, 3), (3, 6), (4, 4), (5, 5), (6, 5), (7, 4), (8, 5), (9, 5), (10, 5), (11, 6)]
+          for minor in range(1, last + 1)),
+        *(f"UT-BM25-{number:02}" for number in range(1, 16)),
+        *(f"UT-HYBRID-{number:02}" for number in range(1, 13)),
+        *(f"UT-KNOW-{number:02}" for number in range(1, 11)),
+        *(f"UT-FILTER-{number:02}" for number in range(1, 7)),
+        *(f"UT-CONFIG-{number:02}" for number in range(1, 8)),
+        *(f"UT-DISPLAY-{number:02}" for number in range(1, 11)),
+        *(f"ST-{number}" for number in range(1, 21)),
+        *(f"REQ-F1.{number}" for number in range(1, 7)),
+        *(f"REQ-F2.{number}" for number in range(1, 7)),
+        *(f"REQ-T{number}" for number in range(1, 7)),
+    ]  # fmt: skip
+    assert [name for name in wanted if not re.search(rf"\| {re.escape(name)}\b", text)] == []
+
+
+def test_the_readme_has_the_two_commands() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert "make demo" in text
+    assert "make test" in text

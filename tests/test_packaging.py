@@ -1,0 +1,64 @@
+"""The wheel, in an empty environment: what a user installs is what we test."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.builders import write_tree
+
+ROOT = Path(__file__).parents[1]
+
+
+def run(*words: str | Path, cwd: Path, home: Path | None = None) -> str:
+    environment = {"PATH": "/usr/bin:/bin", "HOME": str(home or cwd)}
+    done = subprocess.run(
+        words, cwd=cwd, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Built as a release would be, from a clean checkout of what git knows."""
+    out = tmp_path_factory.mktemp("dist")
+    subprocess.run(
+        [sys.executable, "-m", "build", "--wheel", "--outdir", out, ROOT],
+        check=True,
+        capture_output=True,
+    )
+    return next(out.glob("*.whl"))
+
+
+@pytest.mark.xdist_group("wheel")
+def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
+    names = zipfile.ZipFile(wheel).namelist()
+    assert {name.split("/")[0] for name in names} == {
+        "aurora", "aurora_memory-0.1.0.dist-info",
+    }  # fmt: skip
+    assert "aurora/py.typed" in names
+    assert not [name for name in names if "__pycache__" in name]
+
+
+@pytest.mark.xdist_group("wheel")
+def test_the_wheel_works_in_an_empty_environment(wheel: Path, tmp_path: Path) -> None:
+    venv = tmp_path / "venv"
+    subprocess.run([sys.executable, "-m", "venv", venv], check=True)
+    subprocess.run(
+        [venv / "bin" / "pip", "install", "-q", "-c", ROOT / "constraints.txt", wheel],
+        check=True,
+        capture_output=True,
+    )
+    project = write_tree(tmp_path / "project", {"a.py": "def find_me(): pass\n"})
+    aur = venv / "bin" / "aur"
+
+    assert "Usage: aur" in run(aur, "--help", cwd=project)
+    assert run(aur, "--version", cwd=project) == "aur, version 0.1.0\n"
+    run(aur, "init", cwd=project)
+    run(aur, "mem", "index", cwd=project)
+    assert "find_me" in run(aur, "mem", "search", "find_me", cwd=project)
