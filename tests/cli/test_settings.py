@@ -77,5 +77,7 @@ def test_unknown_and_impossible_settings(shell: Shell) -> None:
     assert "There is no setting 'x'" in shell.fails("config", "get", "x")
     refusal = shell.fails("config", "set", "search.bm25.b", "2")
     assert "Invalid value for search.bm25.b: Must be in [0.0, 1.0] (got 2)" in refusal
-    assert "There is no project here" in shell.fails("config", "set", "--project", "search.bm25.b", "1")
+    assert "There is no project here" in shell.fails(
+        "config", "set", "--project", "search.bm25.b", "1"
+    )
     assert not (shell.home / "config.yml").exists()

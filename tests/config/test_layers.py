@@ -67,11 +67,11 @@ def test_ut_config_01_load_valid_config(world: World) -> None:
 
 
 def test_ut_config_01_appendix_c_loads_as_a_whole(world: World) -> None:
-    """The example of Appendix C is taken without a warning, all eight values of it."""
+    """The example of Appendix C is taken without a warning, `version` without being a setting."""
     world.write(user=APPENDIX_C)
     loaded = world.load()
     assert loaded.settings == Settings(ui=UiSettings(shown_search_format_notice=True))
-    assert (len(loaded.origins), set(loaded.origins.values())) == (8, {USER})
+    assert (len(loaded.origins), set(loaded.origins.values())) == (7, {USER})
     assert loaded.warnings == ()
 
 

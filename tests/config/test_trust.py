@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from aurora.config import LoadedSettings, Places, Settings, SettingsFiles
@@ -202,8 +200,9 @@ def test_a_home_that_cannot_hold_a_list_is_an_error(world: World) -> None:
         approve(world.home, world.project_file)
 
 
-def test_approving_leaves_one_file(world: World, tmp_path: Path) -> None:
-    """The list is replaced in one step and no scratch file stays."""
+def test_approving_leaves_one_file(world: World) -> None:
+    """The home is made when needed, the list replaced in one step, and no scratch file stays."""
     world.write(project=MODEL)
-    approve(world.home, world.project_file)
-    assert [file.name for file in (tmp_path / ".aurora").iterdir()] == ["approved.json"]
+    home = world.root / "moved" / "home"
+    approve(home, world.project_file)
+    assert list(home.iterdir()) == [home / "approved.json"]

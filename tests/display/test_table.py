@@ -153,6 +153,12 @@ def test_no_line_is_wider_than_the_terminal(width: int) -> None:
     assert max(map(cell_len, lines)) <= max(width, NARROWEST)
 
 
+def test_a_path_and_a_name_keep_twelve_cells() -> None:
+    """Narrower than that nothing would be left to read, so a tiny terminal wraps instead."""
+    assert render_table(LONG, width=1) == render_table(LONG, width=NARROWEST)
+    assert cell_len(render_table(LONG, width=1).splitlines()[1]) == NARROWEST
+
+
 def test_the_room_there_is_is_used() -> None:
     """Nothing is cut that would have fitted: the widest line is as wide as the terminal."""
     for width in (60, 80, 100):

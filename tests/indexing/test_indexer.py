@@ -16,9 +16,9 @@ from tests.builders import NOW, write_tree
 FILES: dict[str, str | bytes] = {
     "a.py": "def f():\n    return 1\n\n\ndef g():\n    return 2\n",
     "sub/b.py": "class B:\n    def m(self):\n        return 3\n",
-    "notes.md": "# Notes\n",
+    "NOTES.md": "# Notes\n",
 }
-IDS = {"a.py:f", "a.py:g", "sub/b.py:B", "sub/b.py:B.m", "notes.md:text"}
+IDS = {"a.py:f", "a.py:g", "sub/b.py:B", "sub/b.py:B.m", "NOTES.md:text"}
 
 
 def report(
@@ -34,9 +34,11 @@ def contents(store: SQLiteStore) -> dict[str, str]:
 
 def test_the_first_run_reads_everything(store: SQLiteStore, root: Path) -> None:
     write_tree(root, FILES)
+    generation = store.generation()
 
     assert Indexer(store, root).index(root) == report(scanned=3, parsed=3)
     assert contents(store).keys() == IDS
+    assert store.generation() == generation + 1  # a batch of files takes effect together
     assert store.count_chunks() == {
         Kind.FUNCTION: 2, Kind.CLASS: 1, Kind.METHOD: 1, Kind.KNOWLEDGE: 1,
     }  # fmt: skip
@@ -115,14 +117,14 @@ def test_a_chunk_with_new_text_keeps_its_accesses_and_not_its_vector(
 ) -> None:
     write_tree(root, FILES)
     Indexer(store, root).index(root)
-    store.put_embeddings(Embedder("test", 1, "1"), [("notes.md:text", pack_vector([1]))])
-    store.record_access("notes.md:text", NOW)
+    store.put_embeddings(Embedder("test", 1, "1"), [("NOTES.md:text", pack_vector([1]))])
+    store.record_access("NOTES.md:text", NOW)
 
-    write_tree(root, {"notes.md": "# Other notes\n"})
+    write_tree(root, {"NOTES.md": "# Other notes\n"})
     Indexer(store, root).index(root)
 
-    assert store.get_embeddings(["notes.md:text"]) == {}
-    assert store.get_accesses(["notes.md:text"]) == {"notes.md:text": (NOW,)}
+    assert store.get_embeddings(["NOTES.md:text"]) == {}
+    assert store.get_accesses(["NOTES.md:text"]) == {"NOTES.md:text": (NOW,)}
 
 
 def test_files_of_an_older_parser_are_parsed_again(store: SQLiteStore, root: Path) -> None:

@@ -128,6 +128,11 @@ def test_a_class_is_its_header_docstring_fields_and_signatures() -> None:
             id="try",
         ),
         pytest.param(
+            "try:\n    import a\nexcept* E:\n    def f(): pass\n",
+            [("a.py:f", "function", (4, 4))],
+            id="except-group",
+        ),
+        pytest.param(
             "with a:\n    for b in c:\n        while d:\n            def f(): pass\n",
             [("a.py:f", "function", (4, 4))],
             id="with-for-while",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import multiprocessing.connection
 import os
 import signal
 import sqlite3
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -173,6 +175,16 @@ def test_a_folder_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(StoreError, match="Cannot make the folder"):
         SQLiteStore(tmp_path / "file" / "memory.db")
+
+
+def test_a_thread_takes_its_connection_along(store: SQLiteStore) -> None:
+    """A server that starts a thread a request does not run out of files."""
+    for _ in range(20):
+        thread = threading.Thread(target=store.count_chunks)
+        thread.start()
+        thread.join()
+    gc.collect()
+    assert len(store._connections) == 1
 
 
 def _open_and_write(path: Path, number: int) -> None:

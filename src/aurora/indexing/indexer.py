@@ -43,6 +43,7 @@ class _Run:
 
     known: Mapping[str, FileState]
     seen: set[str] = field(default_factory=set)
+    shut: list[Path] = field(default_factory=list)  # files and folders that could not be read
     batch: list[tuple[FileState, Sequence[Chunk]]] = field(default_factory=list)
     skipped: Counter[str] = field(default_factory=Counter)
     warnings: list[str] = field(default_factory=list)
@@ -59,7 +60,8 @@ class Indexer:
     def __init__(
         self, store: Store, root: Path | None, *, listen: Listener = ignore_events
     ) -> None:
-        self._store, self._root, self._listen = store, root, listen
+        self._store, self._listen = store, listen
+        self._root = root.resolve() if root is not None else None
 
     def index(self, target: Path) -> IndexReport:
         """Bring everything at or below a path up to date."""
@@ -81,10 +83,10 @@ class Indexer:
         )
 
     def _visit(self, file: SourceFile | Skipped, run: _Run) -> None:
-        if isinstance(file, Skipped):
-            run.skipped[file.reason] += 1
-            return
         name = self._name(file.path)
+        if isinstance(file, Skipped):
+            self._leave_out(file, name, run)
+            return
         known = run.known.get(name)
         stamp = (file.size, file.modified_ns)
         if known and _is_ours(known) and stamp == (known.size, known.modified_ns):
@@ -106,7 +108,7 @@ class Indexer:
     def _leave_out(self, skipped: Skipped, name: str, run: _Run) -> None:
         run.skipped[skipped.reason.partition(":")[0]] += 1
         if skipped.reason.startswith("unreadable"):
-            run.seen.add(name)  # what is known of it stays: it may be readable again tomorrow
+            run.shut.append(self._path(name))
             run.warnings.append(f"{name}: {skipped.reason}")
 
     def _parse(self, document: Document, state: FileState, run: _Run) -> None:
@@ -115,6 +117,7 @@ class Indexer:
         except Exception as exc:
             logger.exception("cannot parse %s", document.path)
             run.warnings.append(f"{document.path}: cannot be parsed ({exc!r})")
+            run.skipped["cannot be parsed"] += 1
             return
         if parsed.problem:
             run.warnings.append(parsed.problem)
@@ -132,12 +135,15 @@ class Indexer:
     def _forget_missing(self, target: Path, run: _Run) -> int:
         """Files of an earlier run at or below the target that are no longer there."""
         gone = [
-            name
-            for name in run.known
-            if name not in run.seen and self._path(name).is_relative_to(target)
+            name for name in run.known if name not in run.seen and self._left(name, target, run)
         ]
         self._store.forget_files(gone)
         return len(gone)
+
+    def _left(self, name: str, target: Path, run: _Run) -> bool:
+        """True for what should be there and is not; what is shut may open again tomorrow."""
+        path = self._path(name)
+        return path.is_relative_to(target) and not any(map(path.is_relative_to, run.shut))
 
     def _name(self, path: Path) -> str:
         inside = self._root is not None and path.is_relative_to(self._root)

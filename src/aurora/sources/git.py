@@ -7,13 +7,18 @@ import subprocess
 from pathlib import Path
 
 _QUIET = ("-c", "core.quotepath=off", "-c", "core.fsmonitor=false")
+# Variables with which a hook or a script names another repository than the folder's own.
+_ELSEWHERE = {
+    "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR", "GIT_NAMESPACE",
+    "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+}  # fmt: skip
 
 
 def find_root(path: Path) -> Path | None:
     """The top of the work tree that holds a path, or nothing where there is none (or no git)."""
     folder = path if path.is_dir() else path.parent
     answer = _run(folder, "rev-parse", "--show-toplevel")
-    return Path(os.fsdecode(answer.rstrip(b"\n"))) if answer else None
+    return Path(os.fsdecode(answer.removesuffix(b"\n"))) if answer else None
 
 
 def list_files(folder: Path) -> list[str] | None:
@@ -25,11 +30,12 @@ def list_files(folder: Path) -> list[str] | None:
 
 
 def _run(folder: Path, *arguments: str) -> bytes | None:
+    environment = {k: v for k, v in os.environ.items() if k not in _ELSEWHERE}
     try:
         done = subprocess.run(  # noqa: S603 - fixed words and a path, no shell
             ["git", *_QUIET, *arguments],  # noqa: S607 - the git the user has
             cwd=folder,
-            env={**os.environ, "GIT_OPTIONAL_LOCKS": "0"},
+            env=environment | {"GIT_OPTIONAL_LOCKS": "0"},
             capture_output=True,
             check=False,
         )

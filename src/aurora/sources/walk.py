@@ -1,6 +1,6 @@
 """Which files of a folder are worth reading, and their text.
 
-Git decides where there is one; elsewhere hidden and vendored folders are left out. Links are never
+Git decides where there is one; elsewhere what is hidden or vendored is left out. Links are never
 followed, so nothing outside the folder is read. What is left out is told, with the reason.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import fnmatch
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,21 +46,25 @@ class Skipped:
 
 def require_path(target: Path) -> None:
     """Refuse a path that leads nowhere, before anything is made for it."""
-    if not target.exists():
+    try:
+        target.stat()
+    except PermissionError as exc:
+        raise SourceError(f"{target} may not be read", hint="check who owns it") from exc
+    except (OSError, ValueError) as exc:
         raise SourceError(
             f"There is no file or folder {target}", hint="name an existing path: aur mem index ."
-        )
+        ) from exc
 
 
 def walk_files(target: Path) -> Iterator[SourceFile | Skipped]:
     """Every regular file at or below a path, in a stable order."""
     require_path(target)
-    if target.is_file():
+    if not target.is_dir():
         yield _look_at(target) or Skipped(target, "link or special file")
         return
     names = list_files(target)
-    for path in (target / name for name in names) if names is not None else _plain_walk(target):
-        found = _look_at(path)
+    for path in _git_walk(target, names) if names is not None else _plain_walk(target):
+        found = path if isinstance(path, Skipped) else _look_at(path)
         if found is not None:
             yield found
 
@@ -79,18 +83,34 @@ def read_text(path: Path) -> str | Skipped:
         return Skipped(path, "not UTF-8")
 
 
-def _plain_walk(top: Path) -> Iterator[Path]:
-    for folder, folders, files in os.walk(top):
+def _git_walk(top: Path, names: Iterable[str]) -> Iterator[Path]:
+    """Paths of git's list, less those behind a link that has taken a tracked folder's place."""
+    real = {top: True}
+
+    def is_real(folder: Path) -> bool:
+        if folder not in real:
+            real[folder] = is_real(folder.parent) and not folder.is_symlink()
+        return real[folder]
+
+    return (top / name for name in names if is_real((top / name).parent))
+
+
+def _plain_walk(top: Path) -> Iterator[Path | Skipped]:
+    shut: list[OSError] = []
+    for folder, folders, files in os.walk(top, onerror=shut.append):
         folders[:] = sorted(f for f in folders if f[0] != "." and f not in _SKIPPED_FOLDERS)
         yield from (Path(folder, name) for name in sorted(files) if name[0] != "." or _secret(name))
+    yield from (Skipped(Path(exc.filename), f"unreadable: {exc.strerror}") for exc in shut)
 
 
 def _look_at(path: Path) -> SourceFile | Skipped | None:
     """What is known of a file without opening it; nothing for links, folders and the vanished."""
     try:
         status = path.lstat()
-    except OSError:
+    except (FileNotFoundError, NotADirectoryError):
         return None  # still in git's list, but deleted
+    except OSError as exc:
+        return Skipped(path, f"unreadable: {exc.strerror}")
     if not stat.S_ISREG(status.st_mode):
         return None
     reason = _reason_to_skip(path.name, status.st_size, str(path))

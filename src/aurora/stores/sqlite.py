@@ -5,16 +5,16 @@ Each thread has its own connection, so readers never wait for each other or for 
 
 from __future__ import annotations
 
-import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from datetime import datetime
 from pathlib import Path
+from weakref import WeakSet
 
 from aurora.errors import EmbedderMismatchError, StoreError
 from aurora.stores.base import SEARCHABLE_SUCCESS, Embedder, FileState, Reasoning
-from aurora.stores.sqlite_connection import connect, transaction, translated
+from aurora.stores.sqlite_connection import Connection, connect, transaction, translated
 from aurora.stores.sqlite_rows import (
     COLUMNS,
     Row,
@@ -45,7 +45,7 @@ class SQLiteStore:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._local = threading.local()
-        self._connections: list[sqlite3.Connection] = []
+        self._connections: WeakSet[Connection] = WeakSet()
         self._lock = threading.Lock()
         try:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -56,12 +56,12 @@ class SQLiteStore:
     # Connections and transactions
 
     @property
-    def _connection(self) -> sqlite3.Connection:
-        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
+    def _connection(self) -> Connection:
+        connection: Connection | None = getattr(self._local, "connection", None)
         if connection is None:
             connection = self._local.connection = connect(self.path)
             with self._lock:
-                self._connections.append(connection)
+                self._connections.add(connection)
         return connection
 
     def close(self) -> None:

@@ -23,11 +23,18 @@ _PRAGMAS = (
 _CORRUPT = ("malformed", "not a database", "corrupt", "disk image")
 
 
-def connect(path: Path) -> sqlite3.Connection:
+class Connection(sqlite3.Connection):
+    """A connection that goes with its thread: it can be referred to weakly and closes itself."""
+
+    def __del__(self) -> None:
+        self.close()
+
+
+def connect(path: Path) -> Connection:
     """Open the file, make or migrate its tables, and refuse what is not ours."""
     with translated(path):
         connection = sqlite3.connect(
-            path, isolation_level=None, check_same_thread=False, cached_statements=256
+            path, isolation_level=None, check_same_thread=False, factory=Connection
         )
         try:
             version = _recognise(connection, path)
