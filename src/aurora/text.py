@@ -51,6 +51,14 @@ def has_cjk(text: str) -> bool:
     return not text.isascii() and _cjk().search(text) is not None
 
 
+def printable(text: str) -> str:
+    """One line that is safe to show: file names and strangers' files may hold anything."""
+    return "".join(
+        letter if letter.isprintable() or unicodedata.category(letter) == "Zs" else "\ufffd"
+        for letter in text
+    )
+
+
 # Wide character classes take milliseconds to compile: only text that needs them pays.
 @cache
 def _compound() -> re.Pattern[str]:

@@ -12,6 +12,7 @@ from typing import NoReturn
 import click
 
 from aurora.errors import AuroraError
+from aurora.text import printable
 
 logger = logging.getLogger(__name__)
 
@@ -24,7 +25,7 @@ class Failure(click.ClickException):
     exit_code = 2
 
     def __init__(self, error: AuroraError) -> None:
-        super().__init__(str(error))
+        super().__init__("\n".join(map(printable, str(error).split("\n"))))
 
 
 class LazyGroup(click.Group):

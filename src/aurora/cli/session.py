@@ -15,9 +15,10 @@ import click
 from aurora.cli.logs import log_to
 from aurora.config import Places, SettingsFiles
 from aurora.config.schema import known_setting
-from aurora.config.yaml import parse_yaml
+from aurora.config.yaml import YamlError
 from aurora.engine import Memory
 from aurora.errors import ConfigError
+from aurora.text import printable
 from aurora.types import Event, Note, Progress
 
 logger = logging.getLogger(__name__)
@@ -52,14 +53,19 @@ def _flag(option: str) -> tuple[str, object]:
         raise ConfigError(
             f"{option!r} sets nothing", hint="write -c KEY=VALUE, such as -c search.bm25.k1=1.2"
         )
-    return known_setting(key).key, parse_yaml(raw.encode())
+    setting = known_setting(key)
+    try:
+        return key, setting.read(raw)
+    except YamlError:
+        return key, raw  # refused with the setting's own words
 
 
 def tell(event: Event) -> None:
     """Say an event on stderr: notes always, progress only to a terminal."""
     if isinstance(event, Note):
         _clear_progress()
-        click.echo(f"Warning: {event.text}" if event.warning else event.text, err=True)
+        text = printable(event.text)
+        click.echo(f"Warning: {text}" if event.warning else text, err=True)
         logger.log(logging.WARNING if event.warning else logging.INFO, "%s", event.text)
     elif sys.stderr.isatty() and _is_due(event):
         click.echo(f"\r\033[K{event.task}: {event.done}/{event.total}", err=True, nl=False)

@@ -31,10 +31,12 @@ def set_value(file: Path, key: str, raw: str) -> object:
     """Set one setting in a YAML file, making the file if needed; returns the value understood."""
     setting = known_setting(key)
     try:
-        value = setting.parse(parse_yaml(raw.encode()))
+        value = setting.parse(setting.read(raw))
     except ValueError as exc:
         raise ConfigError(f"Invalid value for {key}: {exc} (got {raw})") from exc
-    _write(file, _with_value(_read(file), key, value, origin=shown(file)))
+    source = _read(file)
+    edited = _with_value(source.replace("\r\n", "\n"), key, value, origin=shown(file))
+    _write(file, edited.replace("\n", "\r\n") if "\r\n" in source else edited)
     return value
 
 
@@ -48,28 +50,39 @@ def _with_value(source: str, key: str, value: object, *, origin: str) -> str:
     path = key.split(".")
     wanted = _nested(tree or {}, path, value)
     edited = _edit_lines(source, path, _scalar(value))
+    if _holds(edited, wanted):
+        return edited
+    rewritten = _rewrite(source, path, value)  # the line edit did not fit this file's style
+    if _holds(rewritten, wanted):
+        return rewritten
+    raise ConfigError(
+        f"Cannot set {key} in {origin} and leave all else as it is",
+        hint="the file shares values by anchors; edit it by hand",
+    )
+
+
+def _holds(source: str, wanted: Mapping[str, object]) -> bool:
     try:
-        if parse_yaml(edited.encode()) == wanted:
-            return edited
-    except YamlError:
-        pass  # the line edit did not fit this file's style: fall through to the rewrite
-    return _rewrite(source, path, value)
+        return parse_yaml(source.encode()) == wanted
+    except (YamlError, RecursionError):  # an alias may hold itself
+        return False
 
 
 def _edit_lines(source: str, path: list[str], scalar: str) -> str:
     """Replace the value where the key stands, or add the missing lines to its section."""
     lines = source.splitlines()
+    own = next((_indent(line) for line in lines if _KEY.match(line) and _indent(line)), 2)
     start, end, indent = 0, len(lines), 0
     for depth, name in enumerate(path):
         found = _find(lines, start, end, name)
         if found is None:
-            step = 2 if depth == 0 else max(indent - _indent(lines[start - 1]), 1)
+            step = own if depth == 0 else max(indent - _indent(lines[start - 1]), 1)
             missing = _block(path[depth:], scalar, indent, step)
             return "\n".join([*lines[:end], *missing, *lines[end:]]) + "\n"
         if depth == len(path) - 1:
             lines[found] = _replace(lines[found], scalar)
             return "\n".join(lines) + "\n"
-        start, end, indent = _section(lines, found, end)
+        start, end, indent = _section(lines, found, end, step=own)
     return source
 
 
@@ -86,10 +99,10 @@ def _find(lines: list[str], start: int, end: int, name: str) -> int | None:
     return None
 
 
-def _section(lines: list[str], header: int, end: int) -> tuple[int, int, int]:
+def _section(lines: list[str], header: int, end: int, *, step: int) -> tuple[int, int, int]:
     """First line, line after the last, and indentation of what belongs to a section."""
     outer = _indent(lines[header])
-    last, indent = header, outer + 2
+    last, indent = header, outer + step
     for number in range(header + 1, end):
         text = lines[number].strip()
         if not text or text.startswith("#"):
@@ -126,7 +139,9 @@ def _nested(tree: Mapping[str, object], path: list[str], value: object) -> dict[
 
 def _rewrite(source: str, path: list[str], value: object) -> str:
     yaml = YAML()
-    tree = yaml.load(source) or {}
+    yaml.preserve_quotes, yaml.width = True, 10_000  # no line but the one is to change
+    tree = yaml.load(source)
+    tree = {} if tree is None else tree
     section = tree
     for name in path[:-1]:
         if not isinstance(section.get(name), dict):
@@ -141,12 +156,12 @@ def _rewrite(source: str, path: list[str], value: object) -> str:
 def _scalar(value: object) -> str:
     if isinstance(value, str) and re.fullmatch(r"[A-Za-z][\w./-]*", value):
         return json.dumps(value) if parse_yaml(value.encode()) != value else value
-    return json.dumps(value)
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _read(file: Path) -> str:
     try:
-        return file.read_text(encoding="utf-8-sig")
+        return file.read_bytes().decode("utf-8-sig")
     except FileNotFoundError:
         return ""
     except (OSError, ValueError) as exc:
@@ -159,7 +174,7 @@ def _write(file: Path, source: str) -> None:
     try:
         target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         scratch = target.with_name(f"{target.name}.{os.getpid()}.tmp")
-        scratch.write_text(source, encoding="utf-8")
+        scratch.write_bytes(source.encode())
         scratch.chmod(target.stat().st_mode & 0o777 if target.exists() else 0o600)
         scratch.replace(target)
     except OSError as exc:

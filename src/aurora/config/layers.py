@@ -1,13 +1,15 @@
 """Where a value comes from: flag, then environment, project file, user file, default.
 
 Every problem of every layer is collected before one error names them all (seed 000, FR-9.3). What
-was read is remembered by file stamp, so that a change takes effect on the next search (FR-9.5).
+was read is compared with the files, so that a change takes effect on the next search (FR-9.5).
 """
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import date
 from pathlib import Path
 
 from aurora.config.places import Places, shown
@@ -15,7 +17,10 @@ from aurora.config.schema import CATALOGUE, Settings, build_settings
 from aurora.config.trust import is_approved, refused
 from aurora.config.yaml import YamlError, parse_yaml
 from aurora.errors import ConfigError
+from aurora.text import printable
 
+_BRIEF = reprlib.Repr()
+_BRIEF.maxlevel, _BRIEF.maxstring = 2, 80
 _WEIGHTS = "search.hybrid.stage2_weights"
 _SECTIONS = {key[:at] for key in CATALOGUE for at, letter in enumerate(key) if letter == "."}
 
@@ -45,7 +50,7 @@ class SettingsFiles:
             self.places.project_config,
             self.places.home / "approved.json",
         )
-        stamp = tuple(_stamp(file) for file in files)
+        stamp = tuple(_content(file) for file in files)
         if self._loaded is None or stamp != self._stamp:
             self._loaded, self._stamp = _Reading(self.places).load(self.environ, self.flags), stamp
         return self._loaded
@@ -100,25 +105,27 @@ class _Reading:
         if not isinstance(tree, Mapping):
             if tree is not None:  # an empty section says nothing
                 where = f"{prefix[:-1]}: " if prefix else ""
-                self._problem(origin, f"{where}Must hold settings (got {tree!r})")
+                self._problem(origin, f"{where}Must hold settings (got {_got(tree)})")
             return
         for name, value in tree.items():
             key = f"{prefix}{name}"
-            if key in CATALOGUE:
+            dotted = "." in str(name)  # the file nests; `aur config set` would not find this one
+            if key in CATALOGUE and not dotted:
                 yield key, value
-            elif key in _SECTIONS:
+            elif key in _SECTIONS and not dotted:
                 yield from self._flatten(value, origin, f"{key}.")
-            elif prefix:
+            elif prefix or key in CATALOGUE:
                 # A name at the top may be another tool's section; one inside ours is a typo.
-                self.warnings.append(f"Ignored {key} in {origin}: there is no such setting")
+                told = f"Ignored {key} in {origin}: there is no such setting"
+                self.warnings.append(printable(told))
 
     def _read_environment(self, environ: Mapping[str, str]) -> None:
         for setting in CATALOGUE.values():
             raw = environ.get(setting.variable)
-            if raw is None:
-                continue
+            if not raw:
+                continue  # an empty variable is none, as with AURORA_HOME
             try:
-                value = parse_yaml(raw.encode("utf-8", "surrogateescape"))
+                value = setting.read(raw)
             except YamlError:
                 value = raw
             self._take(setting.key, value, origin=f"the environment ({setting.variable})")
@@ -129,6 +136,7 @@ class _Reading:
         except ValueError as exc:
             self._problem(origin, f"{key}: {exc} (got {_got(value)})")
         else:
+            self.origins.pop(key, None)  # so that the last origin is of the strongest layer
             self.origins[key] = origin
 
     def _check_weights(self) -> None:
@@ -136,9 +144,9 @@ class _Reading:
         keys = [f"{_WEIGHTS}.semantic", f"{_WEIGHTS}.activation"]
         given = [self.values.get(key, CATALOGUE[key].default) for key in keys]
         total = sum(value for value in given if isinstance(value, float))
-        origin = next((self.origins[key] for key in keys if key in self.origins), None)
+        origin = next((self.origins[key] for key in reversed(self.origins) if key in keys), None)
         if origin is not None and not self._rejected(keys) and abs(total - 1.0) > 1e-6:
-            self._problem(origin, f"{_WEIGHTS}: Must sum to 1.0 (got {total:g})")
+            self._problem(origin, f"{_WEIGHTS}: Must sum to 1.0 (got {round(total, 9)})")
 
     def _rejected(self, keys: list[str]) -> bool:
         texts = [text for texts in self.problems.values() for text in texts]
@@ -157,12 +165,16 @@ def _describe(problems: Mapping[str, list[str]]) -> str:
 
 
 def _got(value: object) -> str:
-    return repr(value) if isinstance(value, str) else str(value)
-
-
-def _stamp(file: Path | None) -> object:
+    """A value in a few words, however much an alias of aliases unfolds to."""
     try:
-        status = file.stat() if file else None
+        return str(value) if isinstance(value, float | date) else _BRIEF.repr(value)
+    except ValueError:  # an integer of more digits than Python prints
+        return "a very large number"
+
+
+def _content(file: Path | None) -> bytes | None:
+    """These files are small: reading them costs what a stamp costs, and misses no edit."""
+    try:
+        return file.read_bytes() if file else None
     except OSError:
         return None
-    return (status.st_ino, status.st_size, status.st_mtime_ns) if status else None

@@ -21,10 +21,11 @@ class Places:
     @classmethod
     def find(cls, cwd: Path, environ: Mapping[str, str]) -> Places:
         """The nearest `.aurora` at or above `cwd` makes the project; the user's own does not."""
-        home = Path(environ.get("AURORA_HOME") or Path.home() / FOLDER).expanduser().absolute()
+        usual = Path.home() / FOLDER
+        home = Path(environ.get("AURORA_HOME") or usual).expanduser().absolute()
         for folder in (cwd, *cwd.parents):
             memory = folder / FOLDER
-            if memory.is_dir() and not _same(memory, home):
+            if memory.is_dir() and not (_same(memory, home) or _same(memory, usual)):
                 return cls(home, folder)
         return cls(home)
 

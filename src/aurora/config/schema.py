@@ -10,8 +10,10 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from enum import Enum, auto
+from pathlib import Path
 from typing import TypeVar
 
+from aurora.config.yaml import parse_yaml
 from aurora.errors import ConfigError
 
 T = TypeVar("T")
@@ -40,6 +42,12 @@ class Setting:
         """The environment variable that sets it: search.bm25.k1 → AURORA_SEARCH_BM25_K1."""
         return "AURORA_" + self.key.replace(".", "_").upper()
 
+    def read(self, typed: str) -> object:
+        """What was typed for it: text is taken to the letter, all else is YAML."""
+        if self.parse in (text, file_path):
+            return typed
+        return parse_yaml(typed.encode("utf-8", "surrogateescape"))
+
 
 def number(*, minimum: float = -math.inf, maximum: float = math.inf) -> Parse:
     """A finite number within bounds. The wording is seed 000's, FR-9.3."""
@@ -47,13 +55,20 @@ def number(*, minimum: float = -math.inf, maximum: float = math.inf) -> Parse:
     rule = f"Must be in [{minimum}, {maximum}]" if bounded else f"Must be ≥ {minimum}"
 
     def parse(raw: object) -> float:
-        if isinstance(raw, bool) or not isinstance(raw, int | float) or not math.isfinite(raw):
+        if isinstance(raw, bool) or not isinstance(raw, int | float) or not _is_finite(raw):
             raise ValueError("Must be a number")
         if not minimum <= raw <= maximum:
             raise ValueError(rule)
         return float(raw)
 
     return parse
+
+
+def _is_finite(raw: float) -> bool:
+    try:
+        return math.isfinite(raw)
+    except OverflowError:  # an integer beyond every float
+        return False
 
 
 def integer(*, minimum: int) -> Parse:
@@ -86,6 +101,16 @@ def text(raw: object) -> str:
     if not isinstance(raw, str):
         raise ValueError("Must be text")  # noqa: TRY004
     return raw
+
+
+def file_path(raw: object) -> str:
+    try:
+        path = Path(text(raw)).expanduser()  # of nobody's home: RuntimeError
+    except RuntimeError as exc:
+        raise ValueError("Must be a path") from exc
+    if not raw or "\0" in str(path):
+        raise ValueError("Must be a path")
+    return text(raw)
 
 
 def _setting(default: T, parse: Parse, help: str, *, guard: Guard | None = None) -> T:  # noqa: A002
@@ -131,7 +156,7 @@ class SearchSettings:
 class StoreSettings:
     path: str = _setting(
         "memory.db",
-        text,
+        file_path,
         "Database file; a relative path starts at the memory's folder.",
         guard=Guard.OUTSIDE,
     )

@@ -23,11 +23,15 @@ def is_approved(home: Path, file: Path, content: bytes) -> bool:
 
 def approve(home: Path, file: Path) -> None:
     """Remember that the user trusts the file as it is now."""
-    approved = _read(home) | {str(file.resolve()): _digest(file.read_bytes())}
-    home.mkdir(parents=True, exist_ok=True, mode=0o700)
-    scratch = home / f"{_APPROVED}.{os.getpid()}.tmp"
-    scratch.write_text(json.dumps(approved, indent=2) + "\n", encoding="utf-8")
-    scratch.replace(home / _APPROVED)
+    approved = _read(home)
+    try:
+        approved[str(file.resolve())] = _digest(file.read_bytes())
+        home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        scratch = home / f"{_APPROVED}.{os.getpid()}.tmp"
+        scratch.write_text(json.dumps(approved, indent=2) + "\n", encoding="utf-8")
+        scratch.replace(home / _APPROVED)
+    except OSError as exc:
+        raise ConfigError(f"Cannot approve {file}: {exc}") from exc
 
 
 def refused(setting: Setting, value: object, *, project: Path, file: Path) -> str:
@@ -35,8 +39,11 @@ def refused(setting: Setting, value: object, *, project: Path, file: Path) -> st
     if setting.guard is Guard.CHOICE:
         return "a project file may not choose models or endpoints"
     if setting.guard is Guard.OUTSIDE:
-        target = (file.parent / Path(str(value)).expanduser()).resolve()
-        if not target.is_relative_to(project.resolve()):
+        try:
+            target = (file.parent / Path(str(value)).expanduser()).resolve()
+        except (OSError, RuntimeError, ValueError):  # a circle of links, nobody's home, no path
+            target = None
+        if target is None or not target.is_relative_to(project.resolve()):
             return "a project file may not lead out of the project"
     return ""
 
@@ -45,6 +52,8 @@ def _read(home: Path) -> dict[str, str]:
     file = home / _APPROVED
     try:
         known = json.loads(file.read_text(encoding="utf-8"))
+        if not isinstance(known, dict):
+            raise ValueError("it does not hold files with their digests")  # noqa: TRY004, TRY301
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except (OSError, ValueError) as exc:
@@ -52,7 +61,7 @@ def _read(home: Path) -> dict[str, str]:
             f"Cannot read the list of approved projects {file}: {exc}",
             hint="delete the file and approve your projects again with `aur config approve`",
         ) from exc
-    return known if isinstance(known, dict) else {}
+    return known
 
 
 def _digest(content: bytes) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import cast
 
+from aurora.text import printable
+
 
 class YamlError(ValueError):
     """Text that is no YAML; the message says where and why, in one line."""
@@ -15,11 +17,14 @@ def parse_yaml(content: bytes) -> object:
     from ruamel.yaml import YAML  # noqa: PLC0415
     from ruamel.yaml.error import MarkedYAMLError, YAMLError  # noqa: PLC0415
 
+    yaml = YAML(typ="safe", pure=True)
+    yaml.composer.warn_double_anchors = False  # YAML 1.2 lets an anchor be used again
     try:
-        return cast("object", YAML(typ="safe", pure=True).load(content.decode("utf-8-sig")))
+        return cast("object", yaml.load(content.decode("utf-8-sig")))
     except MarkedYAMLError as exc:
         mark = exc.problem_mark or exc.context_mark
         where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
-        raise YamlError(f"{where}{exc.problem or exc.context or 'not valid YAML'}") from exc
-    except (YAMLError, ValueError, RecursionError) as exc:  # bad bytes, bad dates, absurd nesting
-        raise YamlError(f"not valid YAML: {str(exc).splitlines()[0]}") from exc
+        raise YamlError(printable(f"{where}{exc.problem or exc.context}")) from exc
+    # Bad bytes, bad dates, absurd nesting, and what the library stumbles over, such as `!!int ""`.
+    except (YAMLError, ValueError, RecursionError, LookupError, TypeError, AttributeError) as exc:
+        raise YamlError(printable(f"not valid YAML: {exc}".partition("\n")[0])) from exc

@@ -43,7 +43,7 @@ def human_size(count: int) -> str:
     """Bytes as a person would say it."""
     size = float(count)
     for unit in ("B", "KiB", "MiB", "GiB"):
-        if size < 1024 or unit == "GiB":
+        if round(size, 1) < 1024 or unit == "GiB":
             break
         size /= 1024
     return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from rich.cells import cell_len, set_cell_size
 
+from aurora.text import printable
 from aurora.types import Kind, SearchResult
 
 _HEADERS = ("File", "Type", "Name", "Lines", "Score")
@@ -33,17 +34,12 @@ def render_table(results: Sequence[SearchResult], *, width: int | None = None) -
 def _cells(result: SearchResult) -> tuple[str, ...]:
     chunk = result.chunk
     return (
-        _printable(chunk.path or chunk.id),
+        printable(chunk.path or chunk.id),
         _ABBREVIATIONS.get(chunk.kind, str(chunk.kind)),
-        _printable(chunk.qualified_name or chunk.name),
+        printable(chunk.qualified_name or chunk.name),
         f"{chunk.lines.start}-{chunk.lines.end}" if chunk.lines else "-",
         f"{result.score:.3f}",
     )
-
-
-def _printable(text: str) -> str:
-    """A name may hold anything a file system allows; a table line holds no control characters."""
-    return "".join(letter if letter.isprintable() else "�" for letter in text)
 
 
 def _fit(widths: list[int], width: int) -> list[int]:
