@@ -76,7 +76,7 @@ def test_search_prints_a_table(indexed: Shell) -> None:
     assert indexed.ok("mem", "search", "authenticate_user", "--limit", "1") == (
         "File            | Type     | Name              | Lines | Score\n"
         "----------------+----------+-------------------+-------+------\n"
-        "auth_manager.py | function | authenticate_user | 11-13 | 0.792\n"
+        "auth_manager.py | function | authenticate_user | 11-13 | 0.757\n"
     )
 
 

@@ -59,7 +59,12 @@ def test_name_signature_path_and_content_can_all_be_found(bench: Bench) -> None:
     bench.store.put_chunks([chunk])
     for word in ("run", "engine", "tools", "speed", "body", "Engine.run"):
         assert bench.find(word) == [chunk.id], word
-    assert chunk_text(chunk).count("run\n") == 6
+
+
+def test_a_name_counts_more_the_longer_the_body() -> None:
+    """Otherwise BM25's discount of length would drown the names of long chunks."""
+    assert chunk_text(make_chunk("x" * 49)).count("f\n") == 4  # three, and as qualified name
+    assert chunk_text(make_chunk("x" * 500)).count("f\n") == 14
 
 
 def test_creating_a_signal_opens_nothing(bench: Bench) -> None:
@@ -159,6 +164,16 @@ def test_an_index_of_another_store_is_not_used(bench: Bench, tmp_path: Path) -> 
     assert other.generation() == bench.store.generation()
     other.close()
     assert bench.find("password") == [AUTH.id]
+
+
+def test_an_index_of_another_recipe_is_rebuilt(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A newer Aurora that indexes other words of a chunk does not use the old index."""
+    bench.find("password")
+    monkeypatch.setattr("aurora.signals.bm25_signal._RECIPE", 2)
+    assert bench.find("password") == [AUTH.id]
+    assert bench.events == [Note("Rebuilding BM25 index (chunks changed)...")]
 
 
 def test_changed_parameters_weigh_the_saved_index_anew_and_save_it(bench: Bench) -> None:

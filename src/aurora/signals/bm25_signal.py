@@ -20,14 +20,15 @@ from aurora.types import Chunk, Json, Listener, Note, Progress, Query, Ranking, 
 
 logger = logging.getLogger(__name__)
 
-# A name says more about a chunk than a line of its body. Of 12 identifiers of Flask the definition
-# came first for 2 without repeats, 5 with three, 8 with five or ten (BM25 alone).
-_NAME_REPEATS = 5
+# A name says more about a chunk than a line of its body, however long the body is: it counts a few
+# times, and again for every so many characters. docs/concepts/ranking.md has the measurements.
+_NAME_TIMES, _NAME_EVERY = 3, 50
+_RECIPE = 1  # grows when `chunk_text` gives another text: indexes are then rebuilt
 
 
 def chunk_text(chunk: Chunk) -> str:
     """What is indexed of a chunk: name, signature and path count again beside the content."""
-    names = f"{chunk.name}\n" * _NAME_REPEATS
+    names = f"{chunk.name}\n" * (_NAME_TIMES + len(chunk.content) // _NAME_EVERY)
     signature = chunk.metadata.get("signature", "")
     return f"{names}{chunk.qualified_name}\n{signature}\n{chunk.path}\n{chunk.content}"
 
@@ -88,7 +89,8 @@ class BM25Signal:
         except IndexFileError as exc:
             self._report_damage(exc)
             return None
-        if (scorer.facts.get("store"), scorer.facts.get("generation")) != self._stamp(generation):
+        stamp = self._stamp(generation)
+        if {name: scorer.facts.get(name) for name in stamp} != stamp:
             self._listen(Note(f"Rebuilding BM25 index ({self._difference(scorer)})..."))
             return None
         if not scorer.has_parameters(scorer.facts):
@@ -109,12 +111,7 @@ class BM25Signal:
         return scorer
 
     def _save(self, scorer: BM25Scorer, generation: int) -> None:
-        store, number = self._stamp(generation)
-        facts: dict[str, Json] = {
-            "store": store,
-            "generation": number,
-            "created_at": self._now().isoformat(),
-        }
+        facts = {**self._stamp(generation), "created_at": self._now().isoformat()}
         try:
             scorer.save_index(self._path, facts)
         except OSError as exc:
@@ -122,8 +119,9 @@ class BM25Signal:
             text = f"Cannot save the BM25 index to {self._path}: {exc}"
             self._listen(Note(f"{text}. The next search builds it again.", warning=True))
 
-    def _stamp(self, generation: int) -> tuple[str, int]:
-        return self._store.identity, generation
+    def _stamp(self, generation: int) -> dict[str, Json]:
+        """What an index must say of itself to be the index of this store, now."""
+        return {"store": self._store.identity, "generation": generation, "recipe": _RECIPE}
 
     def _empty_scorer(self) -> BM25Scorer:
         return BM25Scorer(self._parameters.k1, self._parameters.b, idf=self._parameters.idf)
