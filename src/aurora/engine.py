@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from aurora.config import Places, Settings, SettingsFiles
-from aurora.errors import ChunkNotFoundError, NoMemoryError
+from aurora.errors import ChunkNotFoundError, IndexFileError, NoMemoryError
 from aurora.retrieval.retriever import HybridConfig, HybridRetriever
 from aurora.stores.base import Store
 from aurora.stores.sqlite import SQLiteStore
@@ -141,8 +141,19 @@ class Memory:
         )
 
     def rebuild_bm25(self) -> int:
-        """Build the keyword index anew; tells how many chunks it holds."""
-        return len(self.retriever.bm25.rebuild())
+        """Build and save the keyword index anew; tells how many chunks it holds (FR-8.3)."""
+        built = len(self.retriever.bm25.rebuild())
+        if not self.index_saved:
+            raise IndexFileError(
+                f"The BM25 index could not be saved to {self.index_path}",
+                hint="check who owns the folder and whether the disk is full",
+            )
+        return built
+
+    @property
+    def index_saved(self) -> bool:
+        """False when the keyword index is only in memory, because it could not be written."""
+        return self.retriever.bm25.saved
 
     @property
     def retriever(self) -> HybridRetriever:

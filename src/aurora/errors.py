@@ -6,6 +6,7 @@
     ├── QueryError              a query that asks for nothing
     ├── ChunkNotFoundError      no chunk, or more than one, answers to an id
     ├── IndexFileError          a derived index file is damaged or foreign; it is rebuilt
+    │   └── IndexVersionError   it was made by another version; it is rebuilt
     └── StoreError              the database cannot be used
         ├── NoMemoryError       nothing was indexed here yet
         ├── StoreFormatError    the file is not ours, damaged, or newer than this program
@@ -48,6 +49,10 @@ class ChunkNotFoundError(AuroraError):
 
 class IndexFileError(AuroraError):
     """A derived index file is damaged, truncated, or of another format."""
+
+
+class IndexVersionError(IndexFileError):
+    """A derived index file is whole, but another version of the program made it."""
 
 
 class StoreError(AuroraError):

@@ -68,6 +68,10 @@ class Query:
     text: str
     limit: int = DEFAULT_LIMIT
 
+    def __post_init__(self) -> None:
+        if self.limit < 1:
+            raise ValueError(f"limit must be at least 1, not {self.limit}")
+
 
 @dataclass(frozen=True, slots=True)
 class Hit:

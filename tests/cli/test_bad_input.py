@@ -135,3 +135,20 @@ def test_a_search_writes_nothing_to_the_home(indexed: Shell) -> None:
     indexed.ok("mem", "search", "password")
     indexed.ok("mem", "stats")
     assert not indexed.home.exists()
+
+
+def test_a_rebuild_that_cannot_be_saved_is_no_success(indexed: Shell) -> None:
+    """FR-8.3; a search or an index run goes on without the file, and says so."""
+    index_of(indexed).unlink()
+    index_of(indexed).parent.rmdir()
+    index_of(indexed).parent.write_text("a file where the folder should be")
+
+    talk = indexed.fails("mem", "rebuild-bm25")
+    error, hint = error_and_hint(talk[talk.index("Error: ") :])
+    assert "could not be saved" in error
+    assert "disk" in hint
+    done = indexed.run("mem", "index")
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (
+        0, "BM25 index: Built (7 chunks indexed, not saved)",
+    )  # fmt: skip
+    assert "AuthManager" in indexed.ok("mem", "search", "AuthManager")

@@ -105,3 +105,18 @@ def test_failed_reasoning_is_never_found(store: SQLiteStore) -> None:
     assert [r.chunk.name for r in retriever_on(store).retrieve(Query("backoff")).results] == [
         "good"
     ]
+
+
+def test_ut_hybrid_11_ten_results_unless_asked_otherwise(store: SQLiteStore) -> None:
+    """Search returns exactly N results (default 10), or fewer if the corpus is smaller."""
+    store.put_chunks([make_chunk("same words", name=f"f{number}") for number in range(15)])
+    retriever = retriever_on(store)
+    assert len(retriever.retrieve(Query("words")).results) == 10
+    assert len(retriever.retrieve(Query("words", limit=12)).results) == 12
+    assert len(retriever.retrieve(Query("f3")).results) == 1
+
+
+@pytest.mark.parametrize("limit", [0, -1])
+def test_a_limit_below_one_is_a_mistake(limit: int) -> None:
+    with pytest.raises(ValueError, match=f"at least 1, not {limit}"):
+        Query("words", limit=limit)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from aurora.signals.bm25 import BM25Scorer
 from aurora.signals.bm25_signal import BM25Signal, chunk_text
 from aurora.signals.formula import BM25Parameters
 from aurora.stores.sqlite import SQLiteStore
@@ -129,6 +130,7 @@ def test_progress_is_told_every_thousand_chunks(bench: Bench) -> None:
     assert bench.events == [
         Progress("Building BM25 index", 1000, 2502),
         Progress("Building BM25 index", 2000, 2502),
+        Progress("Building BM25 index", 2502, 2502),
     ]
 
 
@@ -176,6 +178,23 @@ def test_an_index_of_another_recipe_is_rebuilt(
     assert bench.events == [Note("Rebuilding BM25 index (chunks changed)...")]
 
 
+def test_an_index_of_another_version_is_rebuilt_without_alarm(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.find("password")
+    monkeypatch.setattr("aurora.text.VERSION", 2)
+    assert bench.find("password") == [AUTH.id]
+    assert bench.events == [Note("Rebuilding BM25 index (made by another version)...")]
+
+
+def test_the_index_says_when_it_was_made(bench: Bench) -> None:
+    """FR-1.3"""
+    bench.find("password")
+    scorer = BM25Scorer()
+    scorer.load_index(bench.path)
+    assert (scorer.facts["created_at"], scorer.facts["chunks"]) == (NOW.isoformat(), 2)
+
+
 def test_changed_parameters_weigh_the_saved_index_anew_and_save_it(bench: Bench) -> None:
     plain = bench.signal().rank(Query("login"), pool=1).hits[0].score
     flat = bench.signal(k1=0.0).rank(Query("login"), pool=1).hits[0].score
@@ -187,7 +206,9 @@ def test_changed_parameters_weigh_the_saved_index_anew_and_save_it(bench: Bench)
 
 def test_an_index_that_cannot_be_saved_still_answers(bench: Bench) -> None:
     bench.path.parent.parent.joinpath("indexes").write_text("a file where the folder should be")
-    assert bench.find("password") == [AUTH.id]
+    signal = bench.signal()
+    assert bench.find("password", signal) == [AUTH.id]
+    assert not signal.saved
     assert len(bench.events) == 1
     assert "Cannot save the BM25 index" in str(bench.events[0])
 
@@ -208,7 +229,8 @@ def test_ten_threads_load_one_index(bench: Bench) -> None:
         thread.join()
 
     assert found == [[AUTH.id]] * 10
-    assert bench.events == [Progress("Building BM25 index", 1000, 1002)]
+    progress = [Progress("Building BM25 index", done, 1002) for done in (1000, 1002)]
+    assert bench.events == progress
 
 
 def test_rebuild_builds_whatever_there_is(bench: Bench) -> None:

@@ -10,7 +10,7 @@ import click
 from aurora.cli.init import start_project
 from aurora.cli.session import find_places, open_memory, tell
 from aurora.config.places import Places, shown
-from aurora.display.summary import render_index_summary
+from aurora.display.summary import render_index_line, render_index_summary
 from aurora.indexing.indexer import IndexReport
 from aurora.sources.git import find_root
 from aurora.sources.walk import require_path
@@ -45,15 +45,14 @@ def index(paths: tuple[Path, ...]) -> None:
         for text in warnings[:_SHOWN_WARNINGS]:
             tell(Note(text, warning=True))
         stats = memory.stats()
-        count = sum(stats.chunks.values())
+        saved_to = shown(stats.index_path) if memory.index_saved else ""
         click.echo(
             render_index_summary(
                 files=sum(report.scanned for report in reports),
                 chunks=stats.chunks,
                 warnings=len(warnings),
-                errors=0,
-                index=f"BM25 index: Built ({count} chunks indexed, "
-                f"saved to {shown(stats.index_path)})",
+                errors=0,  # a run with a fatal error ends before its summary
+                index=render_index_line(sum(stats.chunks.values()), saved_to),
             )
         )
 

@@ -6,7 +6,7 @@ import click
 
 from aurora.cli.session import open_memory, tell
 from aurora.config.places import shown
-from aurora.display.summary import human_size, render_stats
+from aurora.display.summary import human_size, render_index_line, render_stats
 from aurora.types import Note
 
 
@@ -46,6 +46,4 @@ def rebuild_bm25() -> None:
         count = sum(memory.stats().chunks.values())
         tell(Note(f"Rebuilding BM25 index for {count} chunks..."))
         built = memory.rebuild_bm25()
-        click.echo(
-            f"BM25 index: Built ({built} chunks indexed, saved to {shown(memory.index_path)})"
-        )
+        click.echo(render_index_line(built, shown(memory.index_path)))

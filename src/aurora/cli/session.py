@@ -60,24 +60,33 @@ def _flag(option: str) -> tuple[str, object]:
         return key, raw  # refused with the setting's own words
 
 
-def tell(event: Event) -> None:
-    """Say an event on stderr: notes always, progress only to a terminal."""
-    if isinstance(event, Note):
-        _clear_progress()
-        text = printable(event.text)
-        click.echo(f"Warning: {text}" if event.warning else text, err=True)
-        logger.log(logging.WARNING if event.warning else logging.INFO, "%s", event.text)
-    elif sys.stderr.isatty() and _is_due(event):
-        click.echo(f"\r\033[K{event.task}: {event.done}/{event.total}", err=True, nl=False)
-        if event.done >= event.total:
-            _clear_progress()
+class _Voice:
+    """Says events on stderr: notes always, progress as one line that changes, on a terminal."""
+
+    def __init__(self) -> None:
+        self._shown = ""  # the progress line that stands there now
+
+    def __call__(self, event: Event) -> None:
+        if isinstance(event, Note):
+            self._say(event)
+        elif sys.stderr.isatty():
+            self._draw(event)
+
+    def _say(self, note: Note) -> None:
+        self._replace("")
+        text = printable(note.text)
+        click.echo(f"Warning: {text}" if note.warning else text, err=True)
+        logger.log(logging.WARNING if note.warning else logging.INFO, "%s", note.text)
+
+    def _draw(self, progress: Progress) -> None:
+        percent = 100 * progress.done // max(progress.total, 1)
+        line = f"{progress.task}: {percent} % of {progress.total}"
+        self._replace("" if progress.done >= progress.total else line)
+
+    def _replace(self, line: str) -> None:
+        if line != self._shown:
+            click.echo(f"\r\033[K{line}", err=True, nl=False)
+            self._shown = line
 
 
-def _is_due(progress: Progress) -> bool:
-    step = max(progress.total // 100, 1)
-    return progress.done % step == 0 or progress.done >= progress.total
-
-
-def _clear_progress() -> None:
-    if sys.stderr.isatty():
-        click.echo("\r\033[K", err=True, nl=False)
+tell = _Voice()

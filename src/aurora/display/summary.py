@@ -31,6 +31,12 @@ def render_index_summary(
     ])  # fmt: skip
 
 
+def render_index_line(chunks: int, saved_to: str) -> str:
+    """The line of FR-11.5; `saved_to` is empty when the index could not be written."""
+    where = f"saved to {saved_to}" if saved_to else "not saved"
+    return f"BM25 index: Built ({chunks} chunks indexed, {where})"
+
+
 def render_stats(facts: Mapping[str, str], chunks: Mapping[Kind, int]) -> str:
     """Facts about a memory, then its chunks by kind."""
     rows = {**facts, "Chunks": str(sum(chunks.values()))}

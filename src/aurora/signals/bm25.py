@@ -16,7 +16,7 @@ from heapq import nsmallest
 from pathlib import Path
 
 from aurora import text
-from aurora.errors import IndexFileError
+from aurora.errors import IndexVersionError
 from aurora.signals.formula import BM25Parameters, rarity, saturate
 from aurora.signals.index_file import Array, Arrays, IndexFile, MemoryArrays, write_index_file
 from aurora.types import Hit, Json, Ranking
@@ -42,15 +42,11 @@ class BM25Scorer:
         self._average_length = 0.0
         self._was_asked = False
 
-    def build_index(
-        self,
-        documents: Iterable[tuple[str, str]],
-        on_progress: Callable[[int], None] | None = None,
-    ) -> None:
+    def build_index(self, documents: Iterable[tuple[str, str]]) -> None:
         """Index (id, text) pairs in place of whatever was indexed before."""
         from aurora.signals.postings import build_postings  # noqa: PLC0415 - numpy
 
-        self._weigh(build_postings(documents, on_progress))
+        self._weigh(build_postings(documents))
 
     def _weigh(self, arrays: Mapping[str, Array]) -> None:
         from aurora.signals.postings import weigh_postings  # noqa: PLC0415 - numpy
@@ -74,7 +70,7 @@ class BM25Scorer:
         """Open a saved index. One made with other parameters is weighed anew, in memory."""
         file = IndexFile(path, kind="bm25")
         if file.facts.get("tokenizer") != text.VERSION:
-            raise IndexFileError(f"{path} was made by another tokenizer")
+            raise IndexVersionError(f"{path} was made by another tokenizer")
         self.facts = file.facts
         if self.has_parameters(file.facts):
             self._arrays = file

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
 
-from aurora.errors import IndexFileError
+from aurora.errors import IndexFileError, IndexVersionError
 from aurora.signals.bm25 import BM25Scorer
 from aurora.signals.formula import BM25Parameters
 from aurora.stores.base import Store
@@ -23,6 +23,7 @@ logger = logging.getLogger(__name__)
 # A name says more about a chunk than a line of its body, however long the body is: it counts a few
 # times, and again for every so many characters. docs/concepts/ranking.md has the measurements.
 _NAME_TIMES, _NAME_EVERY = 3, 50
+_PROGRESS_EVERY = 1000  # chunks; seed 000, FR-8.2
 _RECIPE = 1  # grows when `chunk_text` gives another text: indexes are then rebuilt
 
 
@@ -51,6 +52,7 @@ class BM25Signal:
         self._parameters = parameters or BM25Parameters()
         self._scorer: BM25Scorer | None = None
         self._generation = -1
+        self.saved = True  # false while the index in use could not be written
         self._lock = threading.Lock()
 
     def rank(self, query: Query, *, pool: int) -> Ranking:
@@ -86,6 +88,9 @@ class BM25Signal:
         except OSError as exc:  # mostly: there is none yet
             logger.debug("no BM25 index: %s", exc)
             return None
+        except IndexVersionError:
+            self._listen(Note("Rebuilding BM25 index (made by another version)..."))
+            return None
         except IndexFileError as exc:
             self._report_damage(exc)
             return None
@@ -99,12 +104,19 @@ class BM25Signal:
 
     def _build(self, generation: int) -> BM25Scorer:
         scorer = self._empty_scorer()
-        scorer.build_index(self._documents(), self._report_progress)
+        scorer.build_index(self._documents())
         self._save(scorer, generation)
         return self._keep(scorer, generation)
 
     def _documents(self) -> Iterator[tuple[str, str]]:
-        return ((chunk.id, chunk_text(chunk)) for chunk in self._store.iter_chunks())
+        """What to index of every chunk; tells now and then how far it is."""
+        total, done = sum(self._store.count_chunks().values()), 0
+        for done, chunk in enumerate(self._store.iter_chunks(), start=1):
+            yield chunk.id, chunk_text(chunk)
+            if done % _PROGRESS_EVERY == 0:
+                self._listen(Progress("Building BM25 index", done, total))
+        if done >= _PROGRESS_EVERY:
+            self._listen(Progress("Building BM25 index", done, done))
 
     def _keep(self, scorer: BM25Scorer, generation: int) -> BM25Scorer:
         self._scorer, self._generation = scorer, generation
@@ -114,7 +126,9 @@ class BM25Signal:
         facts = {**self._stamp(generation), "created_at": self._now().isoformat()}
         try:
             scorer.save_index(self._path, facts)
+            self.saved = True
         except OSError as exc:
+            self.saved = False
             logger.warning("cannot save %s: %s", self._path, exc)
             text = f"Cannot save the BM25 index to {self._path}: {exc}"
             self._listen(Note(f"{text}. The next search builds it again.", warning=True))
@@ -140,7 +154,3 @@ class BM25Signal:
             self._path.unlink(missing_ok=True)
         except OSError as failure:  # it is replaced by the rebuild, if anything can be written
             logger.warning("cannot delete %s: %s", self._path, failure)
-
-    def _report_progress(self, done: int) -> None:
-        total = sum(self._store.count_chunks().values())
-        self._listen(Progress("Building BM25 index", done, total))

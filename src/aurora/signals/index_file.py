@@ -22,7 +22,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
-from aurora.errors import IndexFileError
+from aurora.errors import IndexFileError, IndexVersionError
 from aurora.types import Json
 
 FORMAT = 1
@@ -123,7 +123,7 @@ def _read_header(file: BinaryIO, size: int, path: Path) -> dict[str, Any]:
         raise IndexFileError(f"{path} is not an index file")
     _, version, length, checksum, total = _PREFIX.unpack(prefix)
     if version != FORMAT:
-        raise IndexFileError(f"{path} has format {version}, this Aurora reads {FORMAT}")
+        raise IndexVersionError(f"{path} has format {version}, this Aurora reads {FORMAT}")
     header = file.read(length)
     if total != size or zlib.crc32(header) != checksum:
         raise IndexFileError(f"{path} is truncated or damaged")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from array import array
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,18 +17,13 @@ from aurora.signals.index_file import Array
 from aurora.text import tokenize
 
 _BLOCK_TOKENS = 1 << 22  # tokens counted at a time: bounds memory, about 100 MB while sorting
-_PROGRESS_EVERY = 1000  # seed 000, FR-8.2
 
 
-def build_postings(
-    documents: Iterable[tuple[str, str]], on_progress: Callable[[int], None] | None = None
-) -> dict[str, Array]:
+def build_postings(documents: Iterable[tuple[str, str]]) -> dict[str, Array]:
     """Count every token of every (id, text) pair."""
     builder = _Builder()
-    for done, (document_id, text) in enumerate(documents, start=1):
+    for document_id, text in documents:
         builder.add(document_id, tokenize(text))
-        if on_progress is not None and done % _PROGRESS_EVERY == 0:
-            on_progress(done)
     return builder.finish()
 
 
