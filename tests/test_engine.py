@@ -9,7 +9,13 @@ from pathlib import Path
 import pytest
 
 from aurora import Memory, Places
-from aurora.errors import AuroraError, ChunkNotFoundError, NoMemoryError, SourceError
+from aurora.errors import (
+    AuroraError,
+    ChunkNotFoundError,
+    IndexFileError,
+    NoMemoryError,
+    SourceError,
+)
 from aurora.types import Event, Kind, Note
 from tests.builders import NOW, write_tree
 
@@ -155,6 +161,24 @@ def test_rebuilding_counts_the_chunks(memory: Memory, project: Path) -> None:
     memory.index_path.unlink()
     assert memory.rebuild_bm25() == 7
     assert memory.index_path.exists()
+
+
+def test_a_rebuild_counts_what_it_built(memory: Memory, project: Path, tmp_path: Path) -> None:
+    """FR-8.3: a file that another process forgets meanwhile is noticed, and said."""
+    write_tree(project, {"many.py": "\n".join(f"def f{n}(): pass" for n in range(1000))})
+    memory.index(project)
+
+    def forget_a_file(_: Event) -> None:
+        (project / "app.py").unlink(missing_ok=True)
+        with Memory(Places(tmp_path / "home", project)) as other:
+            other.index(project)
+
+    with (
+        Memory(Places(tmp_path / "home", project), listen=forget_a_file) as slow,
+        pytest.raises(IndexFileError, match="holds 1007 chunks, the memory 1005"),
+    ):
+        slow.rebuild_bm25()
+    assert "app.py" not in {result.chunk.path for result in memory.search("serve main").results}
 
 
 def test_deleting_every_derived_file_loses_nothing(memory: Memory, project: Path) -> None:

@@ -148,6 +148,12 @@ class Memory:
                 f"The BM25 index could not be saved to {self.index_path}",
                 hint="check who owns the folder and whether the disk is full",
             )
+        stored = sum(self._store.count_chunks().values())
+        if built != stored:
+            raise IndexFileError(
+                f"The BM25 index holds {built} chunks, the memory {stored}",
+                hint="another process is writing; the next search brings the index up to date",
+            )
         return built
 
     @property
