@@ -22,7 +22,7 @@ $(VENV)/installed-dev: $(VENV)/installed
 
 demo: $(VENV)/installed
 	$(BIN)/aur mem index .
-	$(BIN)/aur mem search "set a value and keep comments in the YAML file" --limit 5
+	$(BIN)/aur mem search "a flipped bit in the index file" --limit 5
 	$(BIN)/aur mem search BM25Scorer --limit 5
 
 test: $(VENV)/installed-dev

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from aurora.config.schema import CATALOGUE
+from tests.builders import write_tree
 
 ROOT = Path(__file__).parents[1]
 PAGES = [
@@ -84,6 +85,22 @@ def test_every_requirement_of_the_seeds_has_a_row() -> None:
         *(f"REQ-T{number}" for number in range(1, 7)),
     ]  # fmt: skip
     assert [name for name in wanted if not re.search(rf"\| {re.escape(name)}\b", text)] == []
+
+
+def test_the_python_example_of_the_readme_runs(tmp_path: Path) -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    example = re.search(r"```python\n(.+?)```", text, re.DOTALL)
+    assert example is not None
+    project = write_tree(tmp_path / "project", {"settings.py": "def parse_config(): pass\n"})
+    done = subprocess.run(
+        [sys.executable, "-c", example[1]],
+        cwd=project,
+        env={"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert re.match(r"0\.\d{3} settings\.py:parse_config\n", done.stdout)
 
 
 def test_the_readme_has_the_two_commands() -> None:

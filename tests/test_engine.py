@@ -49,6 +49,13 @@ def test_a_walk_from_files_to_results(memory: Memory, project: Path) -> None:
     assert (best.chunk_id, best.chunk.kind) == ("auth/login.py:Login.check", Kind.METHOD)
 
 
+def test_the_first_index_hides_the_memory_from_git(tmp_path: Path) -> None:
+    root = write_tree(tmp_path / "fresh", FILES)
+    with Memory(Places(tmp_path / "home", root)) as memory:
+        memory.index(root)
+    assert (root / ".aurora" / ".gitignore").read_text() == "*\n"
+
+
 def test_files_without_a_function_are_found_too(memory: Memory, project: Path) -> None:
     memory.index(project)
     assert memory.search("HOST localhost").results[0].chunk.path == "settings.py"

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from aurora.config import Places, Settings, SettingsFiles
+from aurora.config.places import make_project
 from aurora.errors import ChunkNotFoundError, IndexFileError, NoMemoryError
 from aurora.retrieval.retriever import HybridConfig, HybridRetriever
 from aurora.stores.base import Store
@@ -95,6 +96,8 @@ class Memory:
         from aurora.sources.walk import require_path  # noqa: PLC0415
 
         require_path(target)
+        if self.places.project is not None:
+            make_project(self.places.project)
         if not self.path.exists():
             SQLiteStore(self.path).close()
         report = Indexer(self._store, self.places.project, listen=self._listen).index(target)
