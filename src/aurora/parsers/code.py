@@ -8,6 +8,7 @@ What belongs to no definition (imports, constants, scripts) is kind `code`, cut 
 from __future__ import annotations
 
 import importlib
+import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
@@ -16,12 +17,15 @@ import tree_sitter
 from tree_sitter import Node
 
 from aurora.parsers.base import Ids, Parsed
-from aurora.parsers.definitions import Definition, find_definitions
+from aurora.parsers.definitions import Definition, DefinitionFinder
 from aurora.parsers.languages import Grammar
+from aurora.parsers.pieces import Span, cut
 from aurora.parsers.source import Source
-from aurora.types import Chunk, Document, Kind
+from aurora.types import Chunk, Document, Json, Kind
 
-_MOST_LINES = 60  # of module-level statements in one chunk
+_MOST_LINES = 120  # of a definition in one chunk: about three screens
+_MOST_MODULE_LINES = 60  # of statements between definitions in one chunk
+_FEWEST_WORDS = 3  # of text that is no statement, to be worth a chunk
 _SIGNATURE = 300  # characters kept of a signature
 
 
@@ -31,7 +35,8 @@ class CodeParser:
     def __init__(self, grammar: Grammar) -> None:
         module = importlib.import_module(grammar.module)
         self._grammar = grammar
-        self._parser = tree_sitter.Parser(tree_sitter.Language(module.language()))
+        language = tree_sitter.Language(getattr(module, grammar.entry)())
+        self._parser = tree_sitter.Parser(language)
 
     def parse(self, document: Document) -> Parsed:
         source = Source(document.text)
@@ -47,75 +52,91 @@ class _Cutting:
     def __init__(self, grammar: Grammar, path: str, source: Source) -> None:
         self._grammar, self._path, self._source = grammar, path, source
         self._ids = Ids(path)
+        self._finder = DefinitionFinder(grammar, source)
 
     def chunks(self, root: Node) -> Iterator[Chunk]:
-        outermost = find_definitions(root, (), self._grammar, self._source)
+        outermost = self._finder.directly_in(root)
         waiting = outermost[::-1]
         while waiting:
             definition = waiting.pop()
             inner = self._inner(definition)
             waiting += inner[::-1]
-            yield self._definition_chunk(definition, inner)
+            yield from self._definition_chunks(definition, inner)
         # After the definitions, so that a function called `module` keeps its name to itself.
         yield from self._module_chunks(root, outermost)
 
     def _inner(self, definition: Definition) -> list[Definition]:
         if definition.kind is not Kind.CLASS:
             return []  # what a function defines inside is its own business
-        return find_definitions(definition.node, definition.names, self._grammar, self._source)
+        return self._finder.directly_in(definition.node, definition.names)
 
-    def _definition_chunk(self, definition: Definition, inner: Sequence[Definition]) -> Chunk:
+    def _definition_chunks(
+        self, definition: Definition, inner: Sequence[Definition]
+    ) -> Iterator[Chunk]:
+        """One chunk, or several when the body is very long; all carry name and signature."""
         qualified = ".".join(definition.names)
         signature = self._source.text(definition.node.start_byte, definition.header_end)
-        return Chunk(
-            id=self._ids.make(qualified),
-            kind=definition.kind,
-            name=definition.names[-1],
-            content=self._outline(definition.start, definition.end, inner),
-            qualified_name=qualified,
-            path=self._path,
-            lines=self._source.lines(definition.start, definition.end),
-            language=self._grammar.language,
-            metadata={"signature": " ".join(signature.split())[:_SIGNATURE]},
-        )
-
-    def _outline(self, start: int, end: int, inner: Sequence[Definition]) -> str:
-        """Source with the bodies of inner definitions left out."""
-        return self._source.outline(start, end, [(one.header_end, one.end) for one in inner])
+        about: dict[str, Json] = {"signature": " ".join(signature.split())[:_SIGNATURE]}
+        span, gaps = (definition.start, definition.end), _gaps(inner)
+        pieces = cut(definition.node, span, gaps, self._source, most=_MOST_LINES)
+        for number, piece in enumerate(pieces, start=1):
+            part: dict[str, Json] = {"part": number, "parts": len(pieces)}
+            yield Chunk(
+                id=self._ids.make(qualified if number == 1 else f"{qualified}@{number}"),
+                kind=definition.kind,
+                name=definition.names[-1],
+                content=self._source.outline(*piece, gaps),
+                qualified_name=qualified,
+                path=self._path,
+                lines=self._source.lines(*piece),
+                language=self._grammar.language,
+                metadata=about | part if len(pieces) > 1 else about,
+            )
 
     def _module_chunks(self, root: Node, definitions: Sequence[Definition]) -> Iterator[Chunk]:
         """Chunks of the text outside all definitions."""
         starts = [definition.start for definition in definitions]
-        for span in self._runs(root, definitions):
-            start, end = self._source.stripped(*span)
-            if start == end:
-                continue
+        for start, end in self._runs(root, definitions):
             inner = definitions[bisect_left(starts, start) : bisect_left(starts, end)]
-            yield Chunk(
-                id=self._ids.make("module"),
-                kind=Kind.CODE,
-                name=PurePosixPath(self._path).stem,
-                content=self._outline(start, end, inner),
-                path=self._path,
-                lines=self._source.lines(start, end),
-                language=self._grammar.language,
-            )
+            for piece in cut(root, (start, end), _gaps(inner), self._source, most=_MOST_LINES):
+                yield Chunk(
+                    id=self._ids.make("module"),
+                    kind=Kind.CODE,
+                    name=PurePosixPath(self._path).stem,
+                    content=self._source.outline(*piece, _gaps(inner)),
+                    path=self._path,
+                    lines=self._source.lines(*piece),
+                    language=self._grammar.language,
+                )
 
-    def _runs(self, root: Node, definitions: Sequence[Definition]) -> Iterator[tuple[int, int]]:
+    def _runs(self, root: Node, definitions: Sequence[Definition]) -> Iterator[Span]:
         """Spans between the definitions of a module, a new one where sixty lines are full.
 
         Spans of the source, not lists of nodes: the tree of a broken file leaves text out.
         """
         ends = {definition.start: definition.end for definition in definitions}
         start, first_row, covered = 0, -1, -1
-        for node in root.children:
+        for node in self._finder.statements(root):
             covered = max(covered, ends.get(node.start_byte, -1))
             inside = node.end_byte <= covered  # of a definition or the comment above it
-            full = first_row >= 0 and node.end_point.row - first_row >= _MOST_LINES
+            full = first_row >= 0 and node.end_point.row - first_row >= _MOST_MODULE_LINES
             if inside or full:
-                yield start, node.start_byte
+                yield from self._worthwhile(start, node.start_byte, first_row >= 0)
                 start = node.end_byte if inside else node.start_byte
                 first_row = -1
             if not inside and first_row < 0:
                 first_row = node.start_point.row
-        yield start, len(self._source.content)
+        yield from self._worthwhile(start, len(self._source.content), first_row >= 0)
+
+    def _worthwhile(self, start: int, end: int, has_statement: bool) -> Iterator[Span]:
+        """The span without white space; nothing for the `namespace x {` and `}` of a scope."""
+        start, end = self._source.stripped(start, end)
+        opened = bool(self._grammar.scopes or self._grammar.guards)
+        few = opened and len(re.findall(r"\w+", self._source.text(start, end))) < _FEWEST_WORDS
+        if start < end and (has_statement or not few):
+            yield start, end
+
+
+def _gaps(inner: Sequence[Definition]) -> list[Span]:
+    """The bodies that an outline leaves out."""
+    return [(definition.header_end, definition.end) for definition in inner]

@@ -1,43 +1,251 @@
 """What is known of each language: its suffixes and, where there is a grammar, its node types.
 
 A catalogue: a language more is an entry more. The grammars are wheels of their own that carry the
-compiled parser, so nothing is fetched at run time.
+compiled parser, so nothing is fetched at run time; `tests/parsers/test_languages.py` shows what
+each gives.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
 class Grammar:
-    """How a language's syntax tree shows definitions."""
+    """How a language's syntax tree shows definitions. All sets hold node types."""
 
     language: str
     module: str  # the wheel's import name
-    functions: frozenset[str]
-    classes: frozenset[str]
-    wrappers: frozenset[str]  # nodes around a definition that belong to it: decorators
-    blocks: frozenset[str]  # nodes that are no definition but may hold some
-    comments: frozenset[str]
+    functions: frozenset[str]  # definitions when they have a body
+    classes: frozenset[str] = frozenset()  # classes, structs, interfaces, enums
+    scopes: Mapping[str, bool] = field(default_factory=dict)  # named; True: functions are methods
+    wrappers: frozenset[str] = frozenset()  # belong to the one definition inside them
+    blocks: frozenset[str] = frozenset()  # no definition, but may hold some
+    guards: frozenset[str] = frozenset()  # blocks that may hold a whole file
+    comments: frozenset[str] = frozenset(
+        {"comment"}
+    )  # with attributes: they belong to what follows
+    holders: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # name and value fields
+    values: frozenset[str] = frozenset()  # what a holder must hold to be a function
+    bodies: frozenset[str] = frozenset()  # bodies that the grammar gives no field
+    bodiless: frozenset[str] = frozenset()  # functions that are definitions without a body
+    entry: str = "language"
+
+
+def _types(words: str) -> frozenset[str]:
+    return frozenset(words.split())
 
 
 PYTHON = Grammar(
     language="python",
     module="tree_sitter_python",
-    functions=frozenset({"function_definition"}),
-    classes=frozenset({"class_definition"}),
-    wrappers=frozenset({"decorated_definition"}),
-    blocks=frozenset({
-        "block", "if_statement", "elif_clause", "else_clause", "try_statement", "except_clause",
-        "except_group_clause", "finally_clause", "with_statement", "for_statement",
-        "while_statement", "match_statement", "case_clause", "ERROR",
-    }),
-    comments=frozenset({"comment"}),
-)  # fmt: skip
+    functions=_types("function_definition"),
+    classes=_types("class_definition"),
+    wrappers=_types("decorated_definition"),
+    blocks=_types(
+        "block if_statement elif_clause else_clause try_statement except_clause finally_clause "
+        "with_statement for_statement while_statement match_statement case_clause ERROR"
+    ),
+)
 
-GRAMMARS: Mapping[str, Grammar] = {".py": PYTHON, ".pyi": PYTHON}
+_JS_FUNCTIONS = "function_declaration generator_function_declaration method_definition"
+_JS_WRAPPERS = "export_statement lexical_declaration variable_declaration expression_statement"
+_JS_VALUES = _types("arrow_function function_expression generator_function")
+_JS_BLOCKS = _types("class_body statement_block if_statement ERROR")
+
+JAVASCRIPT = Grammar(
+    language="javascript",
+    module="tree_sitter_javascript",
+    functions=_types(_JS_FUNCTIONS),
+    classes=_types("class_declaration"),
+    wrappers=_types(_JS_WRAPPERS),
+    blocks=_JS_BLOCKS,
+    comments=_types("comment decorator"),
+    holders={
+        "variable_declarator": ("name", "value"),
+        "assignment_expression": ("left", "right"),
+        "field_definition": ("property", "value"),
+    },
+    values=_JS_VALUES,
+)
+
+TYPESCRIPT = Grammar(
+    language="typescript",
+    module="tree_sitter_typescript",
+    entry="language_typescript",
+    functions=_types(_JS_FUNCTIONS),
+    classes=_types(
+        "class_declaration abstract_class_declaration interface_declaration enum_declaration "
+        "type_alias_declaration"
+    ),
+    scopes={"internal_module": False, "module": False},
+    wrappers=_types(f"{_JS_WRAPPERS} ambient_declaration"),
+    blocks=_JS_BLOCKS,
+    comments=_types("comment decorator"),
+    holders={
+        "variable_declarator": ("name", "value"),
+        "assignment_expression": ("left", "right"),
+        "public_field_definition": ("name", "value"),
+    },
+    values=_JS_VALUES,
+)
+
+TSX = Grammar(**{
+    **{name: getattr(TYPESCRIPT, name) for name in Grammar.__dataclass_fields__},
+    "language": "tsx",
+    "entry": "language_tsx",
+})  # fmt: skip
+
+GO = Grammar(
+    language="go",
+    module="tree_sitter_go",
+    functions=_types("function_declaration method_declaration"),
+    classes=_types("type_spec type_alias"),
+    wrappers=_types("type_declaration"),
+    blocks=_types("ERROR"),
+)
+
+RUST = Grammar(
+    language="rust",
+    module="tree_sitter_rust",
+    functions=_types("function_item macro_definition"),
+    bodiless=_types("macro_definition"),
+    classes=_types("struct_item enum_item trait_item union_item"),
+    scopes={"impl_item": True, "mod_item": False},
+    blocks=_types("declaration_list foreign_mod_item ERROR"),
+    comments=_types("line_comment block_comment attribute_item"),
+)
+
+JAVA = Grammar(
+    language="java",
+    module="tree_sitter_java",
+    functions=_types("method_declaration constructor_declaration compact_constructor_declaration"),
+    classes=_types(
+        "class_declaration interface_declaration enum_declaration record_declaration "
+        "annotation_type_declaration"
+    ),
+    blocks=_types(
+        "class_body interface_body enum_body enum_body_declarations annotation_type_body ERROR"
+    ),
+    comments=_types("line_comment block_comment"),
+)
+
+_C_BLOCKS = (
+    "preproc_ifdef preproc_if preproc_else preproc_elif linkage_specification declaration_list "
+    "field_declaration_list ERROR"
+)
+
+C = Grammar(
+    language="c",
+    module="tree_sitter_c",
+    functions=_types("function_definition"),
+    classes=_types("struct_specifier union_specifier enum_specifier"),
+    wrappers=_types("type_definition"),
+    blocks=_types(_C_BLOCKS),
+    guards=_types("preproc_ifdef preproc_if linkage_specification"),
+)
+
+CPP = Grammar(
+    language="cpp",
+    module="tree_sitter_cpp",
+    functions=_types("function_definition"),
+    classes=_types("class_specifier struct_specifier union_specifier enum_specifier"),
+    scopes={"namespace_definition": False},
+    wrappers=_types("template_declaration type_definition"),
+    blocks=_types(_C_BLOCKS),
+    guards=_types("preproc_ifdef preproc_if linkage_specification"),
+)
+
+C_SHARP = Grammar(
+    language="csharp",
+    module="tree_sitter_c_sharp",
+    functions=_types(
+        "method_declaration constructor_declaration destructor_declaration operator_declaration "
+        "conversion_operator_declaration local_function_statement"
+    ),
+    classes=_types(
+        "class_declaration interface_declaration struct_declaration record_declaration "
+        "enum_declaration"
+    ),
+    scopes={"namespace_declaration": False},
+    wrappers=_types("global_statement"),
+    blocks=_types("declaration_list preproc_if ERROR"),
+    guards=_types("preproc_if"),
+)
+
+RUBY = Grammar(
+    language="ruby",
+    module="tree_sitter_ruby",
+    functions=_types("method singleton_method"),
+    bodiless=_types("method singleton_method"),
+    classes=_types("class module"),
+    blocks=_types("body_statement singleton_class if unless begin ERROR"),
+)
+
+PHP = Grammar(
+    language="php",
+    module="tree_sitter_php",
+    entry="language_php",
+    functions=_types("function_definition method_declaration"),
+    classes=_types("class_declaration interface_declaration trait_declaration enum_declaration"),
+    scopes={"namespace_definition": False},
+    wrappers=_types("expression_statement"),
+    blocks=_types("declaration_list enum_declaration_list compound_statement if_statement ERROR"),
+    holders={"assignment_expression": ("left", "right")},
+    values=_types("anonymous_function arrow_function"),
+)
+
+KOTLIN = Grammar(
+    language="kotlin",
+    module="tree_sitter_kotlin",
+    functions=_types("function_declaration secondary_constructor"),
+    classes=_types("class_declaration object_declaration"),
+    blocks=_types("class_body enum_class_body companion_object ERROR"),
+    comments=_types("line_comment block_comment"),
+    bodies=_types("function_body class_body enum_class_body block"),
+)
+
+SWIFT = Grammar(
+    language="swift",
+    module="tree_sitter_swift",
+    functions=_types(
+        "function_declaration init_declaration deinit_declaration subscript_declaration"
+    ),
+    classes=_types("class_declaration protocol_declaration"),
+    blocks=_types("class_body enum_class_body protocol_body ERROR"),
+    comments=_types("comment multiline_comment"),
+)
+
+SCALA = Grammar(
+    language="scala",
+    module="tree_sitter_scala",
+    functions=_types("function_definition"),
+    classes=_types("class_definition object_definition trait_definition enum_definition"),
+    scopes={"package_clause": False},
+    blocks=_types("template_body enum_body extension_definition ERROR"),
+    comments=_types("comment block_comment"),
+)
+
+BASH = Grammar(
+    language="bash",
+    module="tree_sitter_bash",
+    functions=_types("function_definition"),
+    blocks=_types("if_statement elif_clause else_clause case_statement case_item list ERROR"),
+)
+
+GRAMMARS: Mapping[str, Grammar] = {
+    ".py": PYTHON, ".pyi": PYTHON, ".pyw": PYTHON,
+    ".js": JAVASCRIPT, ".jsx": JAVASCRIPT, ".mjs": JAVASCRIPT, ".cjs": JAVASCRIPT,
+    ".ts": TYPESCRIPT, ".mts": TYPESCRIPT, ".cts": TYPESCRIPT, ".tsx": TSX,
+    ".go": GO, ".rs": RUST, ".java": JAVA,
+    ".c": C,
+    # A header may be of either; what C++ makes of one of C is right but for rare words.
+    ".h": CPP, ".cc": CPP, ".cpp": CPP, ".cxx": CPP, ".hh": CPP, ".hpp": CPP, ".hxx": CPP,
+    ".cs": C_SHARP, ".rb": RUBY, ".rake": RUBY, ".php": PHP,
+    ".kt": KOTLIN, ".kts": KOTLIN, ".swift": SWIFT, ".scala": SCALA, ".sc": SCALA,
+    ".sh": BASH, ".bash": BASH,
+}  # fmt: skip
 
 PROSE: Mapping[str, str] = {
     ".md": "markdown",
@@ -47,10 +255,6 @@ PROSE: Mapping[str, str] = {
 }
 
 LANGUAGES: Mapping[str, str] = {
-    ".c": "c", ".cc": "cpp", ".cfg": "ini", ".cpp": "cpp", ".cs": "csharp", ".css": "css",
-    ".go": "go", ".h": "c", ".hpp": "cpp", ".html": "html", ".ini": "ini", ".java": "java",
-    ".js": "javascript", ".json": "json", ".jsx": "javascript", ".kt": "kotlin", ".php": "php",
-    ".rb": "ruby", ".rs": "rust", ".scala": "scala", ".sh": "bash", ".sql": "sql",
-    ".swift": "swift", ".toml": "toml", ".ts": "typescript", ".tsx": "tsx", ".xml": "xml",
-    ".yaml": "yaml", ".yml": "yaml",
+    ".cfg": "ini", ".css": "css", ".html": "html", ".ini": "ini", ".json": "json", ".sql": "sql",
+    ".toml": "toml", ".xml": "xml", ".yaml": "yaml", ".yml": "yaml",
 }  # fmt: skip

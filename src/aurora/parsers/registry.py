@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 from functools import cache
 from pathlib import PurePosixPath
 
 from aurora.parsers.base import Parser
-from aurora.parsers.languages import GRAMMARS, LANGUAGES, PROSE
+from aurora.parsers.languages import GRAMMARS, LANGUAGES, PROSE, Grammar
 from aurora.parsers.plain import PlainParser
 from aurora.types import Kind
+
+logger = logging.getLogger(__name__)
 
 
 def parser_for(path: str) -> Parser:
@@ -19,9 +22,18 @@ def parser_for(path: str) -> Parser:
 @cache
 def _parser_for_suffix(suffix: str) -> Parser:
     if suffix in GRAMMARS:
-        from aurora.parsers.code import CodeParser  # noqa: PLC0415 - tree-sitter only when needed
-
-        return CodeParser(GRAMMARS[suffix])
+        return _code_parser(GRAMMARS[suffix])
     if suffix in PROSE:
         return PlainParser(Kind.KNOWLEDGE, PROSE[suffix])
     return PlainParser(Kind.CODE, LANGUAGES.get(suffix, ""))
+
+
+def _code_parser(grammar: Grammar) -> Parser:
+    """By syntax; by lines where the grammar's wheel is missing."""
+    try:
+        from aurora.parsers.code import CodeParser  # noqa: PLC0415 - tree-sitter only when needed
+
+        return CodeParser(grammar)
+    except ImportError as exc:
+        logger.warning("no grammar for %s, its files are cut by lines: %s", grammar.language, exc)
+        return PlainParser(Kind.CODE, grammar.language)

@@ -35,6 +35,10 @@ class Source:
         _, last = self.stripped(start, end)
         return Lines(bisect_left(self._newlines, start) + 1, bisect_left(self._newlines, last) + 1)
 
+    def count_lines(self, start: int, end: int) -> int:
+        """How many line ends a span holds."""
+        return bisect_left(self._newlines, end) - bisect_left(self._newlines, start)
+
     def starts_line(self, at: int) -> bool:
         """True when only indentation stands before it on its line."""
         return not self.content[self._line_start(at) : at].strip()
@@ -43,9 +47,11 @@ class Source:
         return self.content.rfind(b"\n", 0, at) + 1
 
     def outline(self, start: int, end: int, gaps: Iterable[tuple[int, int]]) -> str:
-        """A span with an ellipsis for each gap, its first line's indentation taken off all."""
+        """A span with an ellipsis for each gap in it, its first line's indentation taken off."""
         at, pieces = self._line_start(start) if self.starts_line(start) else start, []
         for low, high in gaps:
+            if low < start or high > end:
+                continue  # of another piece
             pieces += [self.content[at:low].rstrip(), _ELLIPSIS]
             at = high
         pieces.append(self.content[at:end])
