@@ -11,7 +11,7 @@ import pytest
 
 from aurora.errors import SourceError
 from aurora.indexing.indexer import Indexer
-from aurora.sources.walk import MAX_BYTES
+from aurora.sources.unwanted import MAX_BYTES
 from aurora.stores.sqlite import SQLiteStore
 from tests.builders import NOW, write_tree
 from tests.sources.repository import make_repository

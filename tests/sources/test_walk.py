@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from aurora.errors import SourceError
-from aurora.sources.walk import MAX_BYTES, Skipped, SourceFile, walk_files
+from aurora.sources.unwanted import MAX_BYTES
+from aurora.sources.walk import Skipped, SourceFile, walk_files
 from tests.builders import write_tree
 from tests.sources.repository import as_ordinary_user, git, make_repository
 
@@ -69,7 +70,14 @@ def test_elsewhere_hidden_and_vendored_folders_are_left_out(tmp_path: Path) -> N
     write_tree(tmp_path, {f"sub/{folder}/x.py": "" for folder in folders})
     write_tree(tmp_path, {"b.py": "", "a/z.py": "", "a/b/c.py": "", "builder/x.py": ""})
 
-    assert list(found(tmp_path)) == ["b.py", "a/z.py", "a/b/c.py", "builder/x.py"]
+    seen = found(tmp_path)
+    kept = [name for name, reason in seen.items() if not reason]
+    assert kept == ["b.py", "a/z.py", "a/b/c.py", "builder/x.py"]
+    assert {name: reason for name, reason in seen.items() if reason} == {
+        "sub/.tox": "hidden", "sub/__pycache__": "ignored",
+        "sub/build": "ignored", "sub/dist": "ignored", "sub/node_modules": "vendored",
+        "sub/site-packages": "vendored", "sub/venv": "ignored",
+    }  # fmt: skip
 
 
 def test_without_git_a_repository_is_walked_like_any_folder(
@@ -79,7 +87,9 @@ def test_without_git_a_repository_is_walked_like_any_folder(
     write_tree(root, {"b.py": ""})
     monkeypatch.setenv("PATH", str(tmp_path))
 
-    assert found(root) == {"a.py": "", "b.py": ""}
+    assert found(root) == {
+        ".gitignore": "hidden", "a.py": "", "b.py": "ignored",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("with_git", [True, False], ids=["git", "plain"])
@@ -130,7 +140,7 @@ def test_a_tracked_folder_that_became_a_link_is_not_followed(tmp_path: Path) -> 
         ("keys.py", ""),
         ("uv.lock", "generated"),
         ("package-lock.json", "generated"),
-        ("app.min.js", "generated"),
+        ("app.min.js", "minified"),
         ("app.js.map", "generated"),
         ("app.js", ""),
     ],

@@ -25,8 +25,9 @@ Examples:
   aur mem index           everything here
   aur mem index src docs  only these
 \b
-Only what changed since the last time is read. Files git ignores, binaries, very large
-files and files that look like secrets are left out."""
+Only what changed since the last time is read. What git or an .auroraignore ignores,
+vendored, generated and minified files, binaries, very large files and files that look
+like secrets are left out, and counted."""
 )
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
 def index(paths: tuple[Path, ...]) -> None:

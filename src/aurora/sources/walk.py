@@ -1,12 +1,12 @@
 """Which files of a folder are worth reading, and their text.
 
-Git decides where there is one; elsewhere what is hidden or vendored is left out. Links are never
-followed, so nothing outside the folder is read. What is left out is told, with the reason.
+Git decides where there is one; elsewhere the ignore files do, and what is hidden or built is left
+out too. Links are never followed, so nothing outside the folder is read. What is left out is told,
+with the reason.
 """
 
 from __future__ import annotations
 
-import fnmatch
 import os
 import stat
 from collections.abc import Iterable, Iterator
@@ -14,17 +14,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from aurora.errors import SourceError
-from aurora.sources.git import list_files
+from aurora.sources.git import find_root, list_files
+from aurora.sources.ignore import AURORA_IGNORE, GIT_IGNORE, IgnoreFiles
+from aurora.sources.unwanted import (
+    BUILT,
+    VENDORED,
+    looks_secret,
+    unwanted_by_name,
+    unwanted_by_text,
+)
 
-MAX_BYTES = 2 * 1024 * 1024  # larger sources are generated data; they would drown everything else
-_SNIFF = 8192
-_SKIPPED_FOLDERS = {"node_modules", "__pycache__", "venv", "site-packages", "build", "dist"}
-_SECRETS = (
-    ".env", ".env.*", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx",
-    "id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", ".netrc", ".npmrc", ".pypirc", ".htpasswd",
-)  # fmt: skip
-_NOT_SECRET = ("*.example", "*.sample", "*.template", "*.dist")
-_GENERATED = ("*.lock", "package-lock.json", "*.min.js", "*.min.css", "*.map", "*.svg")
+_SNIFF = 8192  # bytes in which a binary file shows itself
+_NO_NEWS = {".git", ".aurora"}  # nobody expects these to be read: left out without a word
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +79,17 @@ def read_text(path: Path) -> str | Skipped:
     if b"\0" in content[:_SNIFF]:
         return Skipped(path, "binary")
     try:
-        return content.decode("utf-8-sig")
+        text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
         return Skipped(path, "not UTF-8")
+    reason = unwanted_by_text(path.name, text)
+    return Skipped(path, reason) if reason else text
 
 
-def _git_walk(top: Path, names: Iterable[str]) -> Iterator[Path]:
+def _git_walk(top: Path, names: Iterable[str]) -> Iterator[Path | Skipped]:
     """Paths of git's list, less those behind a link that has taken a tracked folder's place."""
+    root = find_root(top) or top
+    ignore = IgnoreFiles(root if top.is_relative_to(root) else top, [AURORA_IGNORE])
     real = {top: True}
 
     def is_real(folder: Path) -> bool:
@@ -92,15 +97,39 @@ def _git_walk(top: Path, names: Iterable[str]) -> Iterator[Path]:
             real[folder] = is_real(folder.parent) and not folder.is_symlink()
         return real[folder]
 
-    return (top / name for name in names if is_real((top / name).parent))
+    for path in (top / name for name in names):
+        if not is_real(path.parent):
+            continue
+        if not VENDORED.isdisjoint(path.relative_to(top).parent.parts):
+            yield Skipped(path, "vendored")
+        else:
+            yield Skipped(path, "ignored") if ignore.ignores_file(path) else path
 
 
 def _plain_walk(top: Path) -> Iterator[Path | Skipped]:
+    ignore = IgnoreFiles(top, [GIT_IGNORE, AURORA_IGNORE])
     shut: list[OSError] = []
     for folder, folders, files in os.walk(top, onerror=shut.append):
-        folders[:] = sorted(f for f in folders if f[0] != "." and f not in _SKIPPED_FOLDERS)
-        yield from (Path(folder, name) for name in sorted(files) if name[0] != "." or _secret(name))
+        here = Path(folder)
+        wanted = sorted(set(folders) - _NO_NEWS)
+        left_out = {name: _folder_reason(here / name, ignore) for name in wanted}
+        folders[:] = [name for name, reason in left_out.items() if not reason]
+        yield from (Skipped(here / name, reason) for name, reason in left_out.items() if reason)
+        for name in sorted(files):
+            hidden = name[0] == "." and not looks_secret(name)
+            reason = "hidden" if hidden else "ignored" if ignore.ignores_file(here / name) else ""
+            yield Skipped(here / name, reason) if reason else here / name
     yield from (Skipped(Path(exc.filename), f"unreadable: {exc.strerror}") for exc in shut)
+
+
+def _folder_reason(folder: Path, ignore: IgnoreFiles) -> str:
+    if folder.name[0] == ".":
+        return "hidden"
+    if folder.name in VENDORED:
+        return "vendored"
+    if folder.name in BUILT or ignore.ignores_folder(folder):
+        return "ignored"
+    return ""
 
 
 def _look_at(path: Path) -> SourceFile | Skipped | None:
@@ -113,25 +142,9 @@ def _look_at(path: Path) -> SourceFile | Skipped | None:
         return Skipped(path, f"unreadable: {exc.strerror}")
     if not stat.S_ISREG(status.st_mode):
         return None
-    reason = _reason_to_skip(path.name, status.st_size, str(path))
+    reason = unwanted_by_name(path.name, status.st_size)
+    if not reason and any("\ud800" <= letter <= "\udfff" for letter in str(path)):
+        reason = "file name is not UTF-8"
     if reason:
         return Skipped(path, reason)
     return SourceFile(path, status.st_size, status.st_mtime_ns)
-
-
-def _reason_to_skip(name: str, size: int, path: str) -> str:
-    if _secret(name):
-        return "looks like a secret"
-    if any(fnmatch.fnmatch(name, pattern) for pattern in _GENERATED):
-        return "generated"
-    if size > MAX_BYTES:
-        return f"larger than {MAX_BYTES // 1024} KiB"
-    if any("\ud800" <= letter <= "\udfff" for letter in path):
-        return "file name is not UTF-8"
-    return ""
-
-
-def _secret(name: str) -> bool:
-    if any(fnmatch.fnmatch(name, pattern) for pattern in _NOT_SECRET):
-        return False
-    return any(fnmatch.fnmatch(name, pattern) for pattern in _SECRETS)

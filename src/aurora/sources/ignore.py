@@ -1,0 +1,65 @@
+"""Ignore files in the syntax of git, nested and negated: `.auroraignore`, and `.gitignore` where
+there is no git to ask."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
+    from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
+
+logger = logging.getLogger(__name__)
+
+AURORA_IGNORE = ".auroraignore"
+GIT_IGNORE = ".gitignore"
+
+
+class IgnoreFiles:
+    """The rules at and below a folder. A rule of a deeper file beats one further up."""
+
+    def __init__(self, top: Path, names: Iterable[str]) -> None:
+        self._top, self._names = top, tuple(names)
+        self._specs: dict[Path, list[GitIgnoreSpec]] = {}
+        self._folders: dict[Path, bool] = {top: False}
+
+    def ignores_folder(self, folder: Path) -> bool:
+        """True for a folder that is ignored, or lies in one: nothing in it can come back."""
+        if folder not in self._folders:
+            above = self.ignores_folder(folder.parent)
+            self._folders[folder] = above or self._verdict(folder, "/")
+        return self._folders[folder]
+
+    def ignores_file(self, file: Path) -> bool:
+        return self.ignores_folder(file.parent) or self._verdict(file, "")
+
+    def _verdict(self, path: Path, suffix: str) -> bool:
+        verdict = False
+        inside = path.relative_to(self._top).parent.parts
+        for depth in range(len(inside) + 1):
+            folder = self._top.joinpath(*inside[:depth])
+            for spec in self._rules(folder):
+                found = spec.check_file(path.relative_to(folder).as_posix() + suffix).include
+                verdict = verdict if found is None else found
+        return verdict
+
+    def _rules(self, folder: Path) -> list[GitIgnoreSpec]:
+        if folder not in self._specs:
+            files = (folder / name for name in self._names)
+            self._specs[folder] = [_read(file) for file in files if file.is_file()]
+        return self._specs[folder]
+
+
+def _read(file: Path) -> GitIgnoreSpec:
+    from pathspec import GitIgnoreSpec  # noqa: PLC0415 - most trees have no such file
+
+    rules: list[GitIgnoreSpecPattern] = []
+    for line in file.read_text(encoding="utf-8", errors="replace").splitlines():
+        try:
+            rules += GitIgnoreSpec.from_lines([line]).patterns
+        except ValueError as exc:  # git, too, takes a line it cannot read for none
+            logger.warning("%s: %s", file, exc)
+    return GitIgnoreSpec(rules)
