@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from aurora import Memory, Places
+from aurora.config import SettingsFiles
 from aurora.errors import (
     AuroraError,
     ChunkNotFoundError,
@@ -230,3 +232,48 @@ def test_events_reach_the_listener(project: Path, tmp_path: Path) -> None:
         memory.close()
         memory.search("password")
     assert Note("BM25 index corrupted, rebuilding...", warning=True) in events
+
+
+def test_a_memory_deleted_under_an_open_one_is_made_anew(memory: Memory, project: Path) -> None:
+    memory.index(project)
+    shutil.rmtree(project / ".aurora")
+    with pytest.raises(NoMemoryError):
+        memory.search("password")
+
+    assert memory.index(project).parsed == 5
+    with Memory(memory.places) as other:
+        assert other.search("check password").results
+
+
+def test_another_database_takes_effect_with_the_next_call(memory: Memory, project: Path) -> None:
+    memory.index(project)
+    (project / ".aurora" / "config.yml").write_text("store:\n  path: other.db\n")
+    with pytest.raises(NoMemoryError, match=r"other\.db"):
+        memory.search("password")
+
+
+def test_two_projects_may_share_one_database(tmp_path: Path) -> None:
+    """Relative names would make the second project's files replace the first one's."""
+    settings = {"AURORA_STORE_PATH": str(tmp_path / "shared.db")}
+    for name in ("one", "two"):
+        root = write_tree(tmp_path / name, {"app.py": f"def only_in_{name}(): pass\n"})
+        places = Places(tmp_path / "home", root)
+        with Memory(places, SettingsFiles(places, settings)) as memory:
+            memory.index(root)
+    with Memory(places, SettingsFiles(places, settings)) as memory:
+        assert memory.stats().files == 2
+        first = memory.search("only_in_one").results[0]
+    assert first.chunk_id == f"{tmp_path}/one/app.py:only_in_one"
+
+
+def test_a_restored_memory_never_passes_for_a_later_one(memory: Memory, project: Path) -> None:
+    """The database is the truth: a copy of it may come back while the derived index stays."""
+    memory.index(project)
+    memory.close()
+    backup = memory.path.read_bytes()
+    for name in ("bravo", "charlie"):
+        memory.path.write_bytes(backup)
+        write_tree(project, {"app.py": f"def {name}_{len(name)}(): pass\n"})
+        memory.index(project)
+        memory.close()
+    assert [r.chunk_id for r in memory.search("charlie").results] == ["app.py:charlie_7"]

@@ -6,6 +6,7 @@ and numpy come with the first call that needs them.
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -15,14 +16,26 @@ from typing import TYPE_CHECKING
 
 from aurora.config import Places, Settings, SettingsFiles
 from aurora.config.places import make_project
-from aurora.errors import ChunkNotFoundError, IndexFileError, NoMemoryError
+from aurora.errors import ChunkNotFoundError, IndexFileError, NoMemoryError, StoreError
 from aurora.retrieval.retriever import HybridConfig, HybridRetriever
 from aurora.stores.base import Store
 from aurora.stores.sqlite import SQLiteStore
-from aurora.types import DEFAULT_LIMIT, Chunk, Kind, Listener, Query, SearchResults, ignore_events
+from aurora.types import (
+    DEFAULT_LIMIT,
+    Chunk,
+    Kind,
+    Listener,
+    Note,
+    Query,
+    SearchResults,
+    ignore_events,
+)
 
 if TYPE_CHECKING:
     from aurora.indexing.indexer import IndexReport
+
+# A program that uses us decides what it shows of our log; without a word, nothing.
+logging.getLogger("aurora").addHandler(logging.NullHandler())
 
 _CANDIDATES = 5  # ids named when one could mean several chunks
 
@@ -60,6 +73,7 @@ class Memory:
         self._files = settings or SettingsFiles(places)
         self._listen, self._now = listen, now
         self._opened: Store | None = None
+        self._file: tuple[int, int] | None = None  # which file that is, whatever its name
         self._retriever: tuple[Settings, HybridRetriever] | None = None
         self._lock = threading.RLock()
 
@@ -78,15 +92,17 @@ class Memory:
 
     @property
     def _store(self) -> Store:
-        """Opened by the first who asks, one for all threads."""
+        """Opened by the first who asks, one for all threads; anew when the file is another."""
         with self._lock:
-            if self._opened is None:
-                if not self.path.exists():
-                    raise NoMemoryError(
-                        f"There is no memory yet at {self.path}",
-                        hint="make one with `aur mem index .`",
-                    )
-                self._opened = SQLiteStore(self.path)
+            path = self.path
+            file = _file_identity(path)
+            if file is None:
+                raise NoMemoryError(
+                    f"There is no memory yet at {path}", hint="make one with `aur mem index .`"
+                )
+            if self._opened is None or self._file != file:
+                # Not closed: another thread may still be reading the one that was.
+                self._opened, self._file, self._retriever = SQLiteStore(path), file, None
             return self._opened
 
     def index(self, target: Path) -> IndexReport:
@@ -100,9 +116,16 @@ class Memory:
             make_project(self.places.project)
         if not self.path.exists():
             SQLiteStore(self.path).close()
-        report = Indexer(self._store, self.places.project, listen=self._listen).index(target)
+        report = Indexer(self._store, self._root, listen=self._listen).index(target)
         self.retriever.bm25.refresh()
         return report
+
+    @property
+    def _root(self) -> Path | None:
+        """What stored paths are relative to. A database outside may be several projects'."""
+        project = self.places.project
+        inside = project is not None and self.path.resolve().is_relative_to(project.resolve())
+        return project if inside else None
 
     def search(self, text: str, *, limit: int = DEFAULT_LIMIT) -> SearchResults:
         """The best chunks for a query of plain words. Being listed is not an access."""
@@ -113,7 +136,10 @@ class Memory:
         found = self._store.get_chunks([chunk_id])
         if not found:
             found = self._store.get_chunks([self._complete(chunk_id)])
-        self._store.record_access(found[0].id, self._now())
+        try:
+            self._store.record_access(found[0].id, self._now())
+        except StoreError as exc:  # locked, full or read-only: the answer is there all the same
+            self._listen(Note(f"This use is not remembered: {exc.message}", warning=True))
         return found[0]
 
     def _complete(self, ending: str) -> str:
@@ -168,7 +194,7 @@ class Memory:
     def retriever(self) -> HybridRetriever:
         """Made again when a setting changed; it opens nothing by itself."""
         with self._lock:
-            settings = self.settings
+            settings, _ = self.settings, self._store  # another file means another retriever
             if self._retriever is None or self._retriever[0] != settings:
                 self._retriever = (settings, self._make_retriever(settings))
             return self._retriever[1]
@@ -194,6 +220,14 @@ class Memory:
 
     def __exit__(self, *exc: object) -> None:
         self.close()
+
+
+def _file_identity(path: Path) -> tuple[int, int] | None:
+    try:
+        status = path.stat()
+    except (OSError, ValueError):
+        return None
+    return status.st_dev, status.st_ino
 
 
 def _size(path: Path) -> int:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
+import subprocess
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from tests.builders import write_tree
-from tests.cli.conftest import Shell
+from tests.cli.conftest import AUR, Shell
 
 
 def memory_of(shell: Shell) -> Path:
@@ -102,6 +104,11 @@ def test_negative_k1_and_weights_in_the_seeds_words(indexed: Shell) -> None:
     )
 
 
+def test_a_negative_value_typed_as_such(indexed: Shell) -> None:
+    stderr = indexed.fails("config", "set", "search.bm25.k1", "-1")
+    assert "Invalid value for search.bm25.k1: Must be ≥ 0.0 (got -1)" in stderr
+
+
 def test_an_empty_query(indexed: Shell) -> None:
     """ST-20, UT-HYBRID-09"""
     for query in ("", "   "):
@@ -152,3 +159,44 @@ def test_a_rebuild_that_cannot_be_saved_is_no_success(indexed: Shell) -> None:
         0, "BM25 index: Built (7 chunks indexed, not saved)",
     )  # fmt: skip
     assert "AuthManager" in indexed.ok("mem", "search", "AuthManager")
+
+
+@pytest.mark.parametrize("closed", ["1>&-", "2>&-", "1>&- 2>&-"])
+def test_a_closed_stream_stops_nothing(shell: Shell, closed: str) -> None:
+    """Daemons and cron jobs close what they do not read."""
+    environment = os.environ | {"AURORA_HOME": str(shell.home)}
+    for words in ("index", "search password"):
+        command = f"{AUR} mem {words} {closed}"
+        done = subprocess.run(["sh", "-c", command], cwd=shell.cwd, env=environment, check=False)
+        assert done.returncode == 0
+    assert "Files        4" in shell.ok("mem", "stats")
+
+
+def test_a_working_directory_that_is_gone(shell: Shell) -> None:
+    (shell.cwd / "gone").mkdir()
+    command = f"cd gone && rmdir ../gone && {AUR} mem search x"
+    done = subprocess.run(
+        ["sh", "-c", command], cwd=shell.cwd, capture_output=True, text=True, check=False
+    )
+    error, hint = error_and_hint(done.stderr)
+    assert (done.returncode, "working directory cannot be used" in error) == (2, True)
+    assert "cd" in hint
+
+
+def test_arguments_of_any_bytes(indexed: Shell) -> None:
+    for words in (("mem", "get", "\udcff"), ("config", "set", "store.path", "\udcff")):
+        assert "unexpected" not in indexed.fails(*words)
+
+
+def test_warnings_beyond_the_tenth_are_counted_and_logged(shell: Shell) -> None:
+    write_tree(shell.cwd, {f"bad{n:02}.py": "def (:\n" for n in range(12)})
+    done = shell.run("mem", "index")
+    assert (done.stderr.count("has syntax errors"), "2 more warnings" in done.stderr) == (10, True)
+    log = (shell.home / "logs" / "aurora.log").read_text(encoding="utf-8")
+    assert log.count("has syntax errors") == 12
+
+
+def test_a_log_on_a_full_disk_does_not_spoil_the_answer(indexed: Shell) -> None:
+    (indexed.home / "logs").mkdir(parents=True)
+    (indexed.home / "logs" / "aurora.log").symlink_to("/dev/full")
+    error_and_hint(indexed.fails("mem", "get", "nowhere.py:nothing"))

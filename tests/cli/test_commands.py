@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import sqlite3
 import subprocess
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -86,8 +88,8 @@ def test_search_prints_a_table(indexed: Shell) -> None:
         ("AuthManager", "AuthManager"),
         ("logout", "AuthManager.logout"),
         ("check a password", "authenticate_user"),
-        ("TIMEOUT", "settings"),
-        ("how authentication works", "notes.md"),
+        ("TIMEOUT", "module"),
+        ("how authentication works", "text"),
         ("用户认证", "认证流程"),
     ],
 )
@@ -153,3 +155,19 @@ def test_a_reader_that_has_seen_enough_is_no_error(indexed: Shell) -> None:
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("query", ["TIMEOUT", "how authentication works", "logout", "认证流程"])
+def test_file_and_name_of_a_row_are_the_id_to_get(indexed: Shell, query: str) -> None:
+    file, _, name, *_ = indexed.ok("mem", "search", query).splitlines()[2].split(" | ")
+    assert indexed.ok("mem", "get", f"{file.strip()}:{name.strip()}")
+
+
+def test_a_use_that_cannot_be_remembered_does_not_hide_the_chunk(indexed: Shell) -> None:
+    database = sqlite3.connect(indexed.cwd / ".aurora" / "memory.db", isolation_level=None)
+    with closing(database):
+        database.execute("CREATE TRIGGER full BEFORE INSERT ON accesses "
+                         "BEGIN SELECT RAISE(ABORT, 'disk is full'); END")  # fmt: skip
+    done = indexed.run("mem", "get", "auth_manager.py:authenticate_user")
+    assert (done.returncode, "Check a password" in done.stdout) == (0, True)
+    assert "Warning: This use is not remembered: " in done.stderr

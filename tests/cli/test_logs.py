@@ -67,3 +67,12 @@ def test_one_file_however_often_asked_for(logger: logging.Logger, tmp_path: Path
     logs.log_to(tmp_path / "aurora.log")
     logger.warning("once")
     assert (tmp_path / "aurora.log").read_text(encoding="utf-8").count("once") == 1
+
+
+def test_a_name_of_any_bytes_is_logged(
+    logger: logging.Logger, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    logs.log_to(tmp_path / "aurora.log")
+    logger.error("bad \udcff name")
+    assert "bad \\udcff name" in (tmp_path / "aurora.log").read_text(encoding="utf-8")
+    assert capfd.readouterr() == ("", "")

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
 
 from aurora.config.places import Places, make_project, shown
-from aurora.errors import SourceError
+from aurora.errors import ConfigError, SourceError
 from tests.config.world import World
+from tests.sources.repository import as_ordinary_user
 
 
 def folder(path: Path) -> Path:
@@ -145,3 +147,29 @@ def test_a_project_that_cannot_be_made_is_an_error_with_a_hint(world: World) -> 
 def test_a_path_is_shown_as_a_person_would_type_it(world: World, path: str, expected: str) -> None:
     """Below the home directory it starts with `~`; nothing else is changed."""
     assert shown(world.root / path) == expected
+
+
+def test_a_home_of_nobody_is_an_error_with_a_hint(world: World) -> None:
+    with pytest.raises(ConfigError, match="AURORA_HOME"):
+        Places.find(world.root, {"AURORA_HOME": "~nobody-of-that-name/aurora"})
+
+
+def test_a_folder_above_that_is_shut_is_no_project() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        inner = folder(Path(name, "shut", "inner"))
+        inner.parent.chmod(0)
+        with as_ordinary_user():
+            assert Places.find(inner, {"AURORA_HOME": "/nowhere"}) == Places(Path("/nowhere"))
+        inner.parent.chmod(0o700)
+
+
+@pytest.mark.parametrize("name", ["", ".gitignore", "memory.db", "indexes"])
+def test_a_link_out_of_the_project_is_not_written_through(world: World, name: str) -> None:
+    """A clone can bring links along: nothing outside may be made because of one."""
+    outside = folder(world.root / "outside")
+    link = folder(world.project) / ".aurora" / name
+    folder(link.parent)
+    link.symlink_to(outside if name == "" else outside / "new")
+    with pytest.raises(SourceError, match="leads out of the project"):
+        make_project(world.project)
+    assert list(outside.iterdir()) == []

@@ -175,3 +175,13 @@ def test_what_is_known_of_an_unreadable_folder_stays() -> None:
 
             assert {chunk.content for chunk in store.iter_chunks()} == {"one", "two"}
             assert (report.removed, report.skipped) == (0, {"unreadable": 1})
+
+
+def test_empty_files_are_written_in_batches_too(
+    root: Path, store: SQLiteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("aurora.indexing.indexer._BATCH_ROWS", 3)
+    write_tree(root, {f"e{n}.py": "" for n in range(9)})
+    known: list[int] = []
+    Indexer(store, root, listen=lambda _: known.append(len(store.file_states()))).index(root)
+    assert known == [0, 0, 3, 3, 3, 6, 6, 6, 9]

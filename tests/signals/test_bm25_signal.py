@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -162,6 +164,10 @@ def test_a_damaged_index_is_rebuilt_with_the_seeds_warning(
 def test_an_index_of_another_store_is_not_used(bench: Bench, tmp_path: Path) -> None:
     other = SQLiteStore(tmp_path / "other.db")
     other.put_chunks([make_chunk("password of another store", name="x"), PARSE])
+    with closing(sqlite3.connect(tmp_path / "other.db")) as database:
+        generation = str(bench.store.generation())
+        database.execute("UPDATE facts SET value = ? WHERE name = 'generation'", (generation,))
+        database.commit()
     Bench(other, bench.path).find("password")
     assert other.generation() == bench.store.generation()
     other.close()
@@ -240,3 +246,22 @@ def test_rebuild_builds_whatever_there_is(bench: Bench) -> None:
     inode = bench.path.stat().st_ino
     assert len(signal.rebuild()) == 2
     assert bench.path.stat().st_ino != inode
+
+
+def test_threads_that_meet_one_damage_rebuild_once(bench: Bench) -> None:
+    bench.find("password")
+    content = bench.path.read_bytes()
+    bench.path.write_bytes(content.replace(b"password", b"passwort"))
+    signal, together, answers = bench.signal(), threading.Barrier(5), list[list[str]]()
+
+    def ask() -> None:
+        together.wait()
+        answers.append(bench.find("password", signal))
+
+    threads = [threading.Thread(target=ask) for _ in range(5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert answers == [[AUTH.id]] * 5
+    assert bench.events == [CORRUPTED]

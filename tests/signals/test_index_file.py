@@ -130,3 +130,10 @@ def test_a_write_that_fails_leaves_the_old_file_and_no_scratch(path: Path) -> No
         write_index_file(path, kind="test", facts={"long": "x" * 9000}, arrays={})
     assert path.read_bytes() == before
     assert [file.name for file in path.parent.iterdir()] == ["x.idx"]
+
+
+def test_a_file_cut_short_while_in_use_is_an_error_not_a_crash(path: Path) -> None:
+    file = IndexFile(path, kind="test")
+    os.truncate(path, 100)
+    with pytest.raises(IndexFileError, match="cut short"):
+        file.read("numbers", 0, 10)

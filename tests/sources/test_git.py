@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from aurora.errors import SourceError
 from aurora.sources.git import find_root, list_files
 from tests.builders import write_tree
 from tests.sources.repository import git, make_repository
@@ -174,3 +175,18 @@ def listing(folder: Path) -> dict[str, tuple[int, int, bytes]]:
         )
         for path in sorted(folder.rglob("*"))
     }
+
+
+def test_a_repository_git_cannot_read_is_an_error(tmp_path: Path) -> None:
+    """A walk without git's word would read what is ignored and forget what is hidden."""
+    root = make_repository(tmp_path, {"a.py": ""})
+    (root / ".git" / "index").write_bytes(b"garbage")
+
+    with pytest.raises(SourceError, match="git cannot tell which files"):
+        list_files(root)
+
+
+def test_a_bare_repository_has_no_work_tree(tmp_path: Path) -> None:
+    git(tmp_path, "init", "--quiet", "--bare")
+
+    assert (find_root(tmp_path), list_files(tmp_path)) == (None, None)

@@ -250,3 +250,16 @@ def test_a_folder_that_may_not_be_read_is_told(shut_folder: Path) -> None:
 def test_a_path_that_may_not_be_looked_at_is_refused(shut_folder: Path) -> None:
     with as_ordinary_user(), pytest.raises(SourceError):
         list(walk_files(shut_folder / "shut" / "b.py"))
+
+
+@pytest.mark.parametrize("outer", ["repository", "plain folder", "submodule"])
+def test_a_repository_inside_is_walked_by_its_own_rules(tmp_path: Path, outer: str) -> None:
+    root = write_tree(tmp_path / "outer", {"a.py": ""})
+    make_repository(root / "inner", {"b.py": "", ".gitignore": "*.log\n", "c.log": ""})
+    if outer != "plain folder":
+        git(root, "init", "--quiet")
+    if outer == "submodule":
+        git(root, "submodule", "--quiet", "add", "./inner")
+
+    assert {"a.py", "inner/b.py"} <= found(root).keys()
+    assert "inner/c.log" not in found(root)

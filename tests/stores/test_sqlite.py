@@ -205,7 +205,8 @@ def test_processes_that_start_together_share_one_store(tmp_path: Path) -> None:
         writer.join()
     assert [writer.exitcode for writer in writers] == [0] * 4
     store = SQLiteStore(path)
-    assert (len(list(store.iter_chunks())), store.generation(), store.check()) == (80, 80, [])
+    assert (len(list(store.iter_chunks())), store.check()) == (80, [])
+    assert store.generation() >= 80
     store.close()
 
 

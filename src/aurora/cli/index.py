@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from aurora.indexing.indexer import IndexReport
 from aurora.sources.git import find_root
 from aurora.sources.walk import require_path
 from aurora.types import Note
+
+logger = logging.getLogger(__name__)
 
 _SHOWN_WARNINGS = 10
 
@@ -43,8 +46,7 @@ def index(paths: tuple[Path, ...]) -> None:
         reports = [memory.index(target) for target in targets]
         warnings = [text for report in reports for text in report.warnings]
         _tell_skipped(reports)
-        for text in warnings[:_SHOWN_WARNINGS]:
-            tell(Note(text, warning=True))
+        _tell_warnings(warnings)
         stats = memory.stats()
         saved_to = shown(stats.index_path) if memory.index_saved else ""
         click.echo(
@@ -62,6 +64,15 @@ def _places_for_index() -> Places:
     places = find_places()
     root = find_root(Path.cwd()) if places.project is None else None
     return start_project(places, root) if root else places
+
+
+def _tell_warnings(warnings: list[str]) -> None:
+    for text in warnings[:_SHOWN_WARNINGS]:
+        tell(Note(text, warning=True))
+    for text in warnings[_SHOWN_WARNINGS:]:
+        logger.warning("%s", text)
+    if len(warnings) > _SHOWN_WARNINGS:
+        tell(Note(f"{len(warnings) - _SHOWN_WARNINGS} more warnings are in the log file"))
 
 
 def _tell_skipped(reports: list[IndexReport]) -> None:

@@ -35,6 +35,7 @@ def log_to(path: Path) -> None:
     logger = logging.getLogger("aurora")
     logger.setLevel(logging.INFO)
     logger.propagate = False  # never to the terminal: stdout is data, stderr is for people
+    logging.raiseExceptions = False  # nor the traceback of a log that cannot be written
     if not any(isinstance(handler, _LazyFile) for handler in logger.handlers):
         logger.addHandler(_LazyFile(path))
 
@@ -43,6 +44,8 @@ def _open(path: Path) -> logging.Handler:
     from logging.handlers import RotatingFileHandler
 
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    handler = RotatingFileHandler(path, maxBytes=_BYTES, backupCount=_FILES, encoding="utf-8")
+    handler = RotatingFileHandler(
+        path, maxBytes=_BYTES, backupCount=_FILES, encoding="utf-8", errors="backslashreplace"
+    )
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     return handler

@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from aurora.cli.session import open_memory
+from aurora.cli.session import is_terminal, open_memory
 from aurora.display.table import render_table
 from aurora.types import DEFAULT_LIMIT
 
@@ -42,7 +42,7 @@ def search(query: tuple[str, ...], limit: int) -> None:
 
 def _terminal_width() -> int | None:
     """How wide a table may be: as the terminal is; in a pipe nothing is cut."""
-    if not sys.stdout.isatty():
+    if not is_terminal(sys.stdout):
         return None
     import shutil
 

@@ -9,6 +9,7 @@ import logging
 import os
 import sys
 from pathlib import Path
+from typing import TextIO
 
 import click
 
@@ -17,16 +18,27 @@ from aurora.config import Places, SettingsFiles
 from aurora.config.schema import known_setting
 from aurora.config.yaml import YamlError
 from aurora.engine import Memory
-from aurora.errors import ConfigError
+from aurora.errors import ConfigError, SourceError
 from aurora.text import printable
 from aurora.types import Event, Note, Progress
 
 logger = logging.getLogger(__name__)
 
 
+def is_terminal(stream: TextIO | None) -> bool:
+    """A stream that was closed before the program began (`2>&-`) is None."""
+    return stream is not None and stream.isatty()
+
+
 def find_places() -> Places:
     """The places of the working directory. From here on, what goes wrong is also logged."""
-    places = Places.find(Path.cwd(), os.environ)
+    try:
+        cwd = Path.cwd()
+    except OSError as exc:
+        raise SourceError(
+            f"The working directory cannot be used: {exc.strerror}", hint="cd to one that is there"
+        ) from exc
+    places = Places.find(cwd, os.environ)
     log_to(places.home / "logs" / "aurora.log")
     return places
 
@@ -69,7 +81,7 @@ class _Voice:
     def __call__(self, event: Event) -> None:
         if isinstance(event, Note):
             self._say(event)
-        elif sys.stderr.isatty():
+        elif is_terminal(sys.stderr):
             self._draw(event)
 
     def _say(self, note: Note) -> None:

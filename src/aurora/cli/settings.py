@@ -33,7 +33,11 @@ def get(key: str | None) -> None:
         click.echo(shown_value if key else f"{name} = {shown_value}  ({origin})")
 
 
-@config.command("set", epilog="\b\nExamples:\n  aur config set search.bm25.k1 1.2")
+@config.command(
+    "set",
+    epilog="\b\nExamples:\n  aur config set search.bm25.k1 1.2",
+    context_settings={"ignore_unknown_options": True},  # -1 is a value, and refused as one
+)
 @click.argument("key")
 @click.argument("value")
 @click.option("--project", is_flag=True, help="Write the project's file, not the user's.")

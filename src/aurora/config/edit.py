@@ -31,6 +31,7 @@ def set_value(file: Path, key: str, raw: str) -> object:
     """Set one setting in a YAML file, making the file if needed; returns the value understood."""
     setting = known_setting(key)
     try:
+        raw.encode()  # a file holds text; what was typed may be any bytes
         value = setting.parse(setting.read(raw))
     except ValueError as exc:
         raise ConfigError(f"Invalid value for {key}: {exc} (got {raw})") from exc
@@ -174,8 +175,11 @@ def _write(file: Path, source: str) -> None:
     try:
         target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         scratch = target.with_name(f"{target.name}.{os.getpid()}.tmp")
-        scratch.write_bytes(source.encode())
-        scratch.chmod(target.stat().st_mode & 0o777 if target.exists() else 0o600)
-        scratch.replace(target)
+        try:
+            scratch.write_bytes(source.encode())
+            scratch.chmod(target.stat().st_mode & 0o777 if target.exists() else 0o600)
+            scratch.replace(target)
+        finally:
+            scratch.unlink(missing_ok=True)  # a full disk leaves half of it
     except OSError as exc:
         raise ConfigError(f"Cannot write {shown(file)}: {exc}") from exc

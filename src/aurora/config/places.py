@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from aurora.errors import SourceError
+from aurora.errors import ConfigError, SourceError
 
 FOLDER = ".aurora"
+_WRITTEN = (".gitignore", "memory.db", "indexes")  # what is made in it without being asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,11 +22,17 @@ class Places:
     @classmethod
     def find(cls, cwd: Path, environ: Mapping[str, str]) -> Places:
         """The nearest `.aurora` at or above `cwd` makes the project; the user's own does not."""
-        usual = Path.home() / FOLDER
-        home = Path(environ.get("AURORA_HOME") or usual).expanduser().absolute()
+        chosen, usual = environ.get("AURORA_HOME") or f"~/{FOLDER}", Path("~", FOLDER)
+        try:
+            home = Path(chosen).expanduser().absolute()
+        except RuntimeError as exc:
+            raise ConfigError(
+                f"There is no home directory for {chosen}",
+                hint="set AURORA_HOME to a folder, or HOME to yours",
+            ) from exc
         for folder in (cwd, *cwd.parents):
             memory = folder / FOLDER
-            if memory.is_dir() and not (_same(memory, home) or _same(memory, usual)):
+            if _is_folder(memory) and not (_same(memory, home) or _same(memory, usual)):
                 return cls(home, folder)
         return cls(home)
 
@@ -46,6 +53,12 @@ class Places:
 def make_project(root: Path) -> None:
     """Start a project's memory at a folder. It ignores itself, so that git never sees it."""
     folder = root / FOLDER
+    for path in (folder, *(folder / name for name in _WRITTEN)):
+        if not path.resolve().is_relative_to(root.resolve()):
+            raise SourceError(
+                f"{path} is a link that leads out of the project",
+                hint="it may have come with the clone: delete it, then index again",
+            )
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
         ignore = folder / ".gitignore"
@@ -55,8 +68,18 @@ def make_project(root: Path) -> None:
         raise SourceError(f"Cannot make {folder}: {exc}", hint="check who owns the folder") from exc
 
 
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:  # a folder above that may not be looked into
+        return False
+
+
 def _same(a: Path, b: Path) -> bool:
-    return b.exists() and a.samefile(b)
+    try:
+        return a.samefile(b.expanduser())
+    except (OSError, RuntimeError):  # not there, shut, or of nobody
+        return False
 
 
 def shown(path: Path) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from rich.cells import cell_len, set_cell_size
 
 from aurora.text import printable
-from aurora.types import Kind, SearchResult
+from aurora.types import Chunk, Kind, SearchResult
 
 _HEADERS = ("File", "Type", "Name", "Lines", "Score")
 _FILE, _NAME = 0, 2
@@ -36,10 +36,16 @@ def _cells(result: SearchResult) -> tuple[str, ...]:
     return (
         printable(chunk.path or chunk.id),
         _ABBREVIATIONS.get(chunk.kind, str(chunk.kind)),
-        printable(chunk.qualified_name or chunk.name),
+        printable(_name(chunk)),
         f"{chunk.lines.start}-{chunk.lines.end}" if chunk.lines else "-",
         f"{result.score:.3f}",
     )
+
+
+def _name(chunk: Chunk) -> str:
+    """What follows the path in the id, so that FILE:NAME of a row is what `aur mem get` takes."""
+    path, colon, name = chunk.id.rpartition(":")
+    return name if colon and path == chunk.path else chunk.qualified_name or chunk.name
 
 
 def _fit(widths: list[int], width: int) -> list[int]:

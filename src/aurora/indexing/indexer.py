@@ -22,7 +22,7 @@ from aurora.types import Chunk, Document, Listener, Progress, ignore_events
 logger = logging.getLogger(__name__)
 
 PARSER_VERSION = 2  # grows when the same file would give other chunks: all are then parsed again
-_BATCH_CHUNKS = 2000  # written in one transaction
+_BATCH_ROWS = 2000  # files and chunks written in one transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +45,7 @@ class _Run:
     seen: set[str] = field(default_factory=set)
     shut: list[Path] = field(default_factory=list)  # files and folders that could not be read
     batch: list[tuple[FileState, Sequence[Chunk]]] = field(default_factory=list)
+    waiting: int = 0  # rows of the batch
     skipped: Counter[str] = field(default_factory=Counter)
     warnings: list[str] = field(default_factory=list)
     parsed: int = 0
@@ -123,7 +124,8 @@ class Indexer:
             run.warnings.append(parsed.problem)
         run.parsed += 1
         run.batch.append((state, parsed.chunks))
-        if sum(len(chunks) for _, chunks in run.batch) >= _BATCH_CHUNKS:
+        run.waiting += 1 + len(parsed.chunks)  # an empty file is a row to write, too
+        if run.waiting >= _BATCH_ROWS:
             self._write(run)
 
     def _write(self, run: _Run) -> None:
@@ -131,6 +133,7 @@ class Indexer:
             for state, chunks in run.batch:
                 self._store.replace_file(state, chunks)
         run.batch.clear()
+        run.waiting = 0
 
     def _forget_missing(self, target: Path, run: _Run) -> int:
         """Files of an earlier run at or below the target that are no longer there."""

@@ -56,11 +56,19 @@ class BM25Signal:
         self._lock = threading.Lock()
 
     def rank(self, query: Query, *, pool: int) -> Ranking:
+        scorer = self._current()
         try:
-            return self._current().rank(query.text, pool=pool)
+            return scorer.rank(query.text, pool=pool)
         except IndexFileError as exc:  # a damaged page shows itself when it is first read
+            return self._mend(scorer, exc).rank(query.text, pool=pool)
+
+    def _mend(self, damaged: BM25Scorer, exc: IndexFileError) -> BM25Scorer:
+        """Build the index anew, once for all threads that met the damage."""
+        with self._lock:
+            if self._scorer is not None and self._scorer is not damaged:
+                return self._scorer
             self._report_damage(exc)
-            return self.rebuild().rank(query.text, pool=pool)
+            return self._build(self._store.generation())
 
     def refresh(self) -> int:
         """Bring the index up to date now, if it is not; tells how many chunks it holds."""
@@ -76,6 +84,7 @@ class BM25Signal:
         if self._scorer is not None and generation == self._generation:
             return self._scorer
         with self._lock:
+            generation = self._store.generation()  # it may have grown while we waited
             if self._scorer is None or generation != self._generation:
                 return self._load(generation) or self._build(generation)
             return self._scorer

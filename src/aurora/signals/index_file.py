@@ -72,7 +72,8 @@ class IndexFile:
         with path.open("rb") as file:
             size = os.fstat(file.fileno()).st_size
             header = _read_header(file, size, path)
-            self._map = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+            self._file = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        self._map = memoryview(self._file)
         if (header.get("kind"), header.get("byteorder")) != (kind, sys.byteorder):
             raise IndexFileError(f"{path} is not a {kind} index of this machine")
         self.facts: Mapping[str, Json] = header["facts"]
@@ -84,6 +85,9 @@ class IndexFile:
 
     def read(self, name: str, start: int, stop: int) -> Array:
         """Part of an array, straight from the mapped file, checked."""
+        if self._file.size() < len(self._map):
+            # Touching a page that is gone would end the process, not raise an error.
+            raise IndexFileError(f"{self._path} was cut short while in use")
         section = self._sections[name]
         width = section.width
         for page in section.unchecked(start * width, stop * width):

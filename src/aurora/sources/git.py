@@ -6,12 +6,17 @@ import os
 import subprocess
 from pathlib import Path
 
+from aurora.errors import SourceError
+
 _QUIET = ("-c", "core.quotepath=off", "-c", "core.fsmonitor=false")
 # Variables with which a hook or a script names another repository than the folder's own.
 _ELSEWHERE = {
     "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR", "GIT_NAMESPACE",
     "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES",
 }  # fmt: skip
+# Where git has nothing to say. Any other complaint (a damaged index, a stranger's repository) is an
+# error: without git's word, ignored files would be read and hidden ones forgotten.
+_NO_WORK_TREE = (b"not a git repository (or any", b"must be run in a work tree")
 
 
 def find_root(path: Path) -> Path | None:
@@ -35,10 +40,18 @@ def _run(folder: Path, *arguments: str) -> bytes | None:
         done = subprocess.run(  # noqa: S603 - fixed words and a path, no shell
             ["git", *_QUIET, *arguments],  # noqa: S607 - the git the user has
             cwd=folder,
-            env=environment | {"GIT_OPTIONAL_LOCKS": "0"},
+            env=environment | {"GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"},
             capture_output=True,
             check=False,
         )
     except OSError:  # git is not installed, or the folder went away
         return None
-    return done.stdout if done.returncode == 0 else None
+    if done.returncode == 0:
+        return done.stdout
+    if any(words in done.stderr for words in _NO_WORK_TREE):
+        return None
+    complaint = os.fsdecode(done.stderr).strip().partition("\n")[0]
+    raise SourceError(
+        f"git cannot tell which files of {folder} count: {complaint}",
+        hint="run `git status` there and do what it says",
+    )

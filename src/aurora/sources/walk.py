@@ -65,6 +65,9 @@ def walk_files(target: Path) -> Iterator[SourceFile | Skipped]:
         return
     names = list_files(target)
     for path in _git_walk(target, names) if names is not None else _plain_walk(target):
+        if isinstance(path, Path) and _is_repository(path):
+            yield from walk_files(path)  # a repository inside: its own git decides
+            continue
         found = path if isinstance(path, Skipped) else _look_at(path)
         if found is not None:
             yield found
@@ -111,6 +114,10 @@ def _plain_walk(top: Path) -> Iterator[Path | Skipped]:
     shut: list[OSError] = []
     for folder, folders, files in os.walk(top, onerror=shut.append):
         here = Path(folder)
+        if here != top and _is_repository(here):
+            folders.clear()
+            yield here
+            continue
         wanted = sorted(set(folders) - _NO_NEWS)
         left_out = {name: _folder_reason(here / name, ignore) for name in wanted}
         folders[:] = [name for name, reason in left_out.items() if not reason]
@@ -120,6 +127,13 @@ def _plain_walk(top: Path) -> Iterator[Path | Skipped]:
             reason = "hidden" if hidden else "ignored" if ignore.ignores_file(here / name) else ""
             yield Skipped(here / name, reason) if reason else here / name
     yield from (Skipped(Path(exc.filename), f"unreadable: {exc.strerror}") for exc in shut)
+
+
+def _is_repository(path: Path) -> bool:
+    try:
+        return (path / ".git").exists() and not path.is_symlink()
+    except OSError:
+        return False
 
 
 def _folder_reason(folder: Path, ignore: IgnoreFiles) -> str:

@@ -39,6 +39,12 @@ _UPSERT = f"""
         has_cjk = excluded.has_cjk, generation = excluded.generation"""
 
 
+# By a random step: a memory restored from a copy must not come to a generation it had before, with
+# other chunks, or an index of those would pass for current.
+_NEXT_GENERATION = """
+    INSERT OR REPLACE INTO facts VALUES ('generation', ? + 1 + abs(random() % 1000000))"""
+
+
 class SQLiteStore:
     """`Store` in one file. Opening it makes the file and its folder when they are missing."""
 
@@ -82,7 +88,7 @@ class SQLiteStore:
                 self._local.changed = False
                 yield
                 if self._local.changed:
-                    self._set_fact("generation", str(self.generation() + 1))
+                    self._connection.execute(_NEXT_GENERATION, (self.generation(),))
 
     def _rows(self, sql: str, values: Sequence[object] = ()) -> list[Row]:
         with translated(self.path), closing(self._connection.execute(sql, values)) as cursor:

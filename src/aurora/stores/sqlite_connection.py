@@ -100,6 +100,8 @@ def translated(path: Path) -> Iterator[None]:
         yield
     except sqlite3.Error as exc:
         raise _explained(exc, path) from exc
+    except UnicodeEncodeError as exc:
+        raise StoreError(f"{exc.object!r} is not UTF-8", hint="a memory holds only text") from exc
 
 
 def _explained(exc: sqlite3.Error, path: Path) -> StoreError:

@@ -38,7 +38,7 @@ CREATE TABLE chunks (
     created_at      REAL,              -- seconds since 1970, UTC
     metadata        TEXT    NOT NULL,  -- JSON object
     has_cjk         INTEGER NOT NULL,
-    generation      INTEGER NOT NULL   -- the store's generation when this row last changed
+    generation      INTEGER NOT NULL   -- above the store's generation before this row last changed
 )"""
 
 _ADD = "INSERT INTO {table}(rowid, name, content) VALUES (new.rowid, new.name, new.content)"
