@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,7 +16,13 @@ from typing import TYPE_CHECKING
 
 from aurora.config import Places, Settings, SettingsFiles
 from aurora.config.places import make_project
-from aurora.errors import ChunkNotFoundError, IndexFileError, NoMemoryError, StoreError
+from aurora.errors import (
+    ChunkNotFoundError,
+    IndexFileError,
+    NoMemoryError,
+    QueryError,
+    StoreError,
+)
 from aurora.retrieval.retriever import HybridConfig, HybridRetriever
 from aurora.stores.base import Store
 from aurora.stores.sqlite import SQLiteStore
@@ -112,13 +118,17 @@ class Memory:
         from aurora.sources.walk import require_path  # noqa: PLC0415
 
         require_path(target)
+        self._make()
+        report = Indexer(self._store, self._root, listen=self._listen).index(target)
+        self.retriever.bm25.refresh()
+        return report
+
+    def _make(self) -> None:
+        """Make the memory's folder and database, if they are not there."""
         if self.places.project is not None:
             make_project(self.places.project)
         if not self.path.exists():
             SQLiteStore(self.path).close()
-        report = Indexer(self._store, self._root, listen=self._listen).index(target)
-        self.retriever.bm25.refresh()
-        return report
 
     @property
     def _root(self) -> Path | None:
@@ -141,6 +151,45 @@ class Memory:
         except StoreError as exc:  # locked, full or read-only: the answer is there all the same
             self._listen(Note(f"This use is not remembered: {exc.message}", warning=True))
         return found[0]
+
+    def learn(
+        self, text: str, *, pattern_type: str = "pattern", score: float = 1.0, context: str = ""
+    ) -> Chunk:
+        """Remember a pattern that worked (or, below 0.5, did not); again, and it is used more."""
+        from aurora.indexing.lessons import learn  # noqa: PLC0415 - as in `index`
+
+        if not text.strip():
+            raise QueryError("There is nothing to learn", hint='say what: aur mem learn "…"')
+        self._make()
+        return learn(
+            self._store,
+            text,
+            pattern_type=pattern_type,
+            score=score,
+            context=context,
+            now=self._now(),
+        )
+
+    def find_to_forget(self, what: str) -> list[str]:
+        """Ids that a word stands for: a chunk's id, a file or folder, or `namespace:NAME`."""
+        prefix, colon, name = what.partition(":")
+        if prefix == "namespace" and colon:
+            return self._store.find_in_namespace(name)
+        path = Path(what).resolve()
+        names = {what.rstrip("/"), path.as_posix()}
+        if self._root is not None and path.is_relative_to(self._root.resolve()):
+            names.add(path.relative_to(self._root.resolve()).as_posix())
+        found = {chunk.id for chunk in self._store.get_chunks([what])}
+        return sorted(found.union(*(self._store.find_below(name) for name in names)))
+
+    def forget(self, chunk_ids: Sequence[str]) -> int:
+        """Remove chunks for good, with all that is remembered of them; tells how many."""
+        with self._store.transaction():
+            paths = {chunk.path for chunk in self._store.get_chunks(chunk_ids) if chunk.path}
+            gone = self._store.delete_chunks(chunk_ids)
+            empty = [path for path in paths if not self._store.find_below(path)]
+            self._store.forget_files(empty)  # so that a later index reads them again
+        return gone
 
     def _complete(self, ending: str) -> str:
         candidates = self._store.find_ids(ending, limit=_CANDIDATES + 1)

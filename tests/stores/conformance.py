@@ -112,6 +112,18 @@ class StoreConformance:
         assert store.find_ids(suffix, limit=5) == found
         assert len(store.find_ids("1", limit=2)) == 2
 
+    def test_ids_by_file_folder_and_namespace(self, store: Store) -> None:
+        store.put_chunks([
+            make_chunk(path="a/x.py"), make_chunk(path="a/b/y.py"), make_chunk(path="ab/z.py"),
+            make_chunk(path="a_b/z.py"), FULL,
+        ])  # fmt: skip
+        assert store.find_below("a") == ["a/b/y.py:f", "a/x.py:f"]
+        assert store.find_below("a/") == ["a/b/y.py:f", "a/x.py:f"]
+        assert store.find_below("a/x.py") == ["a/x.py:f"]
+        assert store.find_below("a%") == store.find_below("nowhere") == []
+        assert store.find_in_namespace("team") == [FULL.id]
+        assert store.find_in_namespace("tea_") == []
+
     @pytest.mark.parametrize(
         "text",
         ["'; DROP TABLE chunks; --", '" OR 1=1 --', "a\0b", "%_\\", "x" * 1_000_000, "𝔘𝔫𝔦"],

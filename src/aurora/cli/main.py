@@ -60,6 +60,8 @@ mem = LazyGroup(
         "index": ("aurora.cli.index:index", "Read files into the memory."),
         "search": ("aurora.cli.search:search", "Find chunks by words."),
         "get": ("aurora.cli.inspect:get", "Print one chunk."),
+        "learn": ("aurora.cli.remember:learn", "Remember a pattern that worked."),
+        "forget": ("aurora.cli.remember:forget", "Remove chunks for good."),
         "stats": ("aurora.cli.inspect:stats", "Tell what the memory holds."),
         "rebuild-bm25": ("aurora.cli.inspect:rebuild_bm25", "Build the keyword index anew."),
     },

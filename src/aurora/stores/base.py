@@ -85,6 +85,14 @@ class Store(Protocol):
         """Ids that end so, exactly (`%` and `_` are plain), in order."""
         ...
 
+    def find_below(self, path: str) -> list[str]:
+        """Ids of the chunks of a file, or of all files below a folder, in order."""
+        ...
+
+    def find_in_namespace(self, namespace: str) -> list[str]:
+        """Ids of the chunks of a namespace, in order."""
+        ...
+
     def iter_chunks(self) -> Iterator[Chunk]:
         """Every chunk that may be found, oldest first, without holding a lock in between."""
         ...

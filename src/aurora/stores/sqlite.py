@@ -160,6 +160,18 @@ class SQLiteStore:
         )
         return [row[0] for row in rows] if suffix else []
 
+    def find_below(self, path: str) -> list[str]:
+        folder = f"{path.rstrip('/')}/"
+        rows = self._rows(
+            "SELECT id FROM chunks WHERE path = ? OR substr(path, 1, length(?)) = ? ORDER BY id",
+            (path, folder, folder),
+        )
+        return [row[0] for row in rows]
+
+    def find_in_namespace(self, namespace: str) -> list[str]:
+        rows = self._rows("SELECT id FROM chunks WHERE namespace = ? ORDER BY id", (namespace,))
+        return [row[0] for row in rows]
+
     def iter_chunks(self) -> Iterator[Chunk]:
         last = 0
         while True:
