@@ -3,6 +3,8 @@
     AuroraError
     ├── ConfigError             a settings file or variable says something impossible
     ├── SourceError             a path that cannot be read or is not there
+    │   └── GitError            git is missing, refuses the repository, or failed midway
+    │       └── NoRepositoryError   there is no git repository at a folder
     ├── QueryError              a query that asks for nothing
     ├── ChunkNotFoundError      no chunk, or more than one, answers to an id
     ├── IndexFileError          a derived index file is damaged or foreign; it is rebuilt
@@ -37,6 +39,14 @@ class ConfigError(AuroraError):
 
 class SourceError(AuroraError):
     """A path cannot be read or is not there."""
+
+
+class GitError(SourceError):
+    """Git is missing, refuses the repository, or failed midway. The message is git's own."""
+
+
+class NoRepositoryError(GitError):
+    """There is no git repository at a folder."""
 
 
 class QueryError(AuroraError):

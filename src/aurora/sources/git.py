@@ -1,57 +1,178 @@
-"""The only module that runs git. The user's repository is never written to."""
+"""The only module that runs git. The user's repository is never written to.
+
+What must be written to ask a question (a tree to compare, the contents of a changed file) goes to
+an object folder of the caller's, which borrows from the repository's own.
+"""
 
 from __future__ import annotations
 
 import os
 import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
-from aurora.errors import SourceError
+from aurora.errors import GitError, NoRepositoryError, SourceError
 
 _QUIET = ("-c", "core.quotepath=off", "-c", "core.fsmonitor=false")
-# Variables with which a hook or a script names another repository than the folder's own.
+_SETTINGS = {
+    "GIT_OPTIONAL_LOCKS": "0",  # no refreshed index is written back
+    "GIT_NO_LAZY_FETCH": "1",  # a partial clone is not completed over the network
+    "GIT_TERMINAL_PROMPT": "0",
+    "LC_ALL": "C",  # messages are told apart by their words
+}
+# Variables with which a hook or a script names another repository than the folder's own, and
+# those that would change what a difference looks like.
 _ELSEWHERE = {
     "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR", "GIT_NAMESPACE",
-    "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_SHALLOW_FILE",
+    "GIT_GRAFT_FILE", "GIT_DIFF_OPTS", "GIT_EXTERNAL_DIFF", "LANGUAGE",
 }  # fmt: skip
-# Where git has nothing to say. Any other complaint (a damaged index, a stranger's repository) is an
-# error: without git's word, ignored files would be read and hidden ones forgotten.
-_NO_WORK_TREE = (b"not a git repository (or any", b"must be run in a work tree")
+_BLOCK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Scratch:
+    """A folder for new objects, and the objects of the repository that they build on."""
+
+    objects: Path
+    borrowed: str
+
+
+@contextmanager
+def open_scratch(folder: Path) -> Iterator[Scratch]:
+    """Room for objects that are needed for a moment. It is gone afterwards."""
+    answer = ask(folder, "rev-parse", "--git-path", "objects").removesuffix(b"\n")
+    path = str(folder.absolute() / os.fsdecode(answer))
+    quoted = path.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    with tempfile.TemporaryDirectory(prefix="aurora-git-") as objects:
+        yield Scratch(Path(objects), f'"{quoted}"')
 
 
 def find_root(path: Path) -> Path | None:
     """The top of the work tree that holds a path, or nothing where there is none (or no git)."""
     folder = path if path.is_dir() else path.parent
-    answer = _run(folder, "rev-parse", "--show-toplevel")
-    return Path(os.fsdecode(answer.removesuffix(b"\n"))) if answer else None
+    with _only_trouble(folder):
+        return work_tree(folder)
+    return None
+
+
+def work_tree(folder: Path) -> Path:
+    """The top of the work tree that holds a folder."""
+    answer = ask(folder, "rev-parse", "--show-toplevel")
+    return Path(os.fsdecode(answer.removesuffix(b"\n")))
 
 
 def list_files(folder: Path) -> list[str] | None:
     """Paths below a folder that git tracks or would add, or nothing outside a work tree."""
-    answer = _run(folder, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
-    if answer is None:
-        return None
-    return sorted({os.fsdecode(name) for name in answer.split(b"\0") if name})
+    with _only_trouble(folder):
+        answer = ask(folder, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+        return sorted({os.fsdecode(name) for name in answer.split(b"\0") if name})
+    return None
 
 
-def _run(folder: Path, *arguments: str) -> bytes | None:
-    environment = {k: v for k, v in os.environ.items() if k not in _ELSEWHERE}
+@contextmanager
+def _only_trouble(folder: Path) -> Iterator[None]:
+    """No repository and no git are no trouble; a damaged or a stranger's repository is.
+
+    Without git's word, ignored files would be read and hidden ones forgotten.
+    """
+    try:
+        yield
+    except NoRepositoryError:
+        return
+    except GitError as exc:
+        if isinstance(exc.__cause__, OSError):
+            return  # git is not installed
+        raise SourceError(
+            f"git cannot tell which files of {folder} count: {exc.message}",
+            hint="run `git status` there and do what it says",
+        ) from exc
+
+
+def ask(folder: Path, *arguments: str, given: bytes = b"", scratch: Scratch | None = None) -> bytes:
+    """Git's whole answer. With `scratch`, new objects are written there and nowhere else."""
     try:
         done = subprocess.run(  # noqa: S603 - fixed words and a path, no shell
             ["git", *_QUIET, *arguments],  # noqa: S607 - the git the user has
             cwd=folder,
-            env=environment | {"GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"},
+            env=_environment(scratch),
+            input=given,
             capture_output=True,
             check=False,
         )
-    except OSError:  # git is not installed, or the folder went away
-        return None
-    if done.returncode == 0:
-        return done.stdout
-    if any(words in done.stderr for words in _NO_WORK_TREE):
-        return None
-    complaint = os.fsdecode(done.stderr).strip().partition("\n")[0]
-    raise SourceError(
-        f"git cannot tell which files of {folder} count: {complaint}",
-        hint="run `git status` there and do what it says",
-    )
+    except OSError as exc:
+        raise _cannot_start(folder, exc) from exc
+    _require_success(done.returncode, done.stderr)
+    return done.stdout
+
+
+def stream(
+    folder: Path, *arguments: str, given: bytes = b"", scratch: Scratch | None = None
+) -> Iterator[bytes]:
+    """Git's answer in blocks that end at a line's end, for answers larger than memory should be."""
+    with tempfile.TemporaryFile() as words, tempfile.TemporaryFile() as troubles:
+        words.write(given)  # from a file: git may answer before it has read everything
+        words.seek(0)
+        try:
+            process = subprocess.Popen(  # noqa: S603
+                ["git", *_QUIET, *arguments],  # noqa: S607
+                cwd=folder,
+                env=_environment(scratch),
+                stdin=words,
+                stdout=subprocess.PIPE,
+                stderr=troubles,
+            )
+        except OSError as exc:
+            raise _cannot_start(folder, exc) from exc
+        with process:
+            try:
+                yield from _blocks(process)
+            except GeneratorExit:
+                process.kill()
+                raise
+        troubles.seek(0)
+        _require_success(process.returncode, troubles.read())
+
+
+def _blocks(process: subprocess.Popen[bytes]) -> Iterator[bytes]:
+    assert process.stdout is not None  # noqa: S101 - it was asked for
+    rest = b""
+    while block := process.stdout.read(_BLOCK):
+        whole, newline, tail = block.rpartition(b"\n")
+        if newline:
+            yield rest + whole + newline
+            rest = tail
+        else:
+            rest += tail
+    if rest:
+        yield rest
+
+
+def _environment(scratch: Scratch | None) -> dict[str, str]:
+    environment = {k: v for k, v in os.environ.items() if k not in _ELSEWHERE} | _SETTINGS
+    if scratch is not None:
+        environment["GIT_OBJECT_DIRECTORY"] = str(scratch.objects)
+        environment["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = scratch.borrowed
+    return environment
+
+
+def _cannot_start(folder: Path, exc: OSError) -> GitError:
+    if not folder.is_dir():
+        return NoRepositoryError(f"{folder} is not a folder")
+    if any((above / ".git").exists() for above in (folder.absolute(), *folder.absolute().parents)):
+        return GitError(f"git cannot be run: {exc.strerror}", hint="install git")
+    return NoRepositoryError(f"{folder} is not in a git repository, and there is no git")
+
+
+def _require_success(status: int, words: bytes) -> None:
+    if status == 0:
+        return
+    lines = os.fsdecode(words).strip().splitlines() or [f"git ended with status {status}"]
+    fatal = (line for line in lines if line.startswith(("fatal: ", "error: ")))
+    text = next(fatal, lines[-1]).removeprefix("fatal: ").removeprefix("error: ")
+    if text.startswith(("not a git repository (or any", "this operation must be run in a work")):
+        raise NoRepositoryError(text)
+    raise GitError(text)

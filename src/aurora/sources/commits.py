@@ -1,0 +1,114 @@
+"""Commits and what each changed, read from git in two passes over the whole history.
+
+Only trees are compared here, never contents, so this part is quick: 5 s of CPU for Django's 34,886
+commits.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+from aurora.sources.git import ask
+
+WORKERS = 2  # processes of git at a time
+
+
+class Commit(NamedTuple):
+    """A commit with the author's time, which is the one `git blame` shows."""
+
+    id: bytes
+    time: int
+    tree: bytes
+    parents: tuple[bytes, ...]
+
+
+class Change(NamedTuple):
+    """One path that a commit left otherwise than a parent had it.
+
+    `blob` is empty where the commit has no regular file any more; `source` is the path in the
+    parent: the same, another after a rename, empty for a new file.
+    """
+
+    path: str
+    blob: bytes
+    source: str
+
+
+TreePair = tuple[bytes, bytes]
+Changes = Mapping[TreePair, list[Change]]
+
+
+def read_commits(folder: Path, *revisions: str) -> list[Commit]:
+    """Commits with their parents, parents first."""
+    answer = ask(
+        folder, "rev-list", "--topo-order", "--reverse", "--format=%at %T %P", *revisions, "--"
+    )
+    lines = answer.split(b"\n")
+    return [_commit(*pair) for pair in zip(lines[0:-1:2], lines[1::2], strict=True)]
+
+
+def _commit(name: bytes, facts: bytes) -> Commit:
+    time, tree, *parents = facts.rstrip(b" ").split(b" ")
+    return Commit(name.removeprefix(b"commit "), int(time or 0), tree, tuple(parents))
+
+
+def empty_tree(folder: Path) -> bytes:
+    """The id of the tree without files, which every repository knows."""
+    return ask(folder, "hash-object", "-t", "tree", "--stdin").strip()
+
+
+def read_changes(folder: Path, pairs: Iterable[TreePair], *, only_renames: bool = False) -> Changes:
+    """What differs between trees, with renames as `git blame` finds them: half alike is the same.
+
+    No limit on renames (-l0): blame has none either, since it looks for one file at a time.
+    """
+    options = ("--diff-filter=R",) if only_renames else ()
+    wanted = [pair for pair in dict.fromkeys(pairs) if pair[0] != pair[1]]
+    size = -(-len(wanted) // WORKERS) or 1
+    parts = [wanted[low : low + size] for low in range(0, len(wanted), size)]
+
+    def compare(part: list[TreePair]) -> bytes:
+        given = b"".join(b"%s %s\n" % pair for pair in part)
+        return ask(folder, "diff-tree", "--stdin", "-r", "-z", "-M", "-l0", *options, given=given)
+
+    found: dict[TreePair, list[Change]] = {}
+    with ThreadPoolExecutor(WORKERS) as workers:
+        for answer in workers.map(compare, parts):
+            _sort_by_trees(answer, found)
+    return found
+
+
+def read_work_tree(folder: Path, commit: str) -> list[Change]:
+    """What differs on disk from a commit; the blobs are not known yet."""
+    answer = ask(folder, "diff-index", "-z", "-M", "-l0", "--ignore-submodules", commit, "--")
+    fields = iter(answer.split(b"\0"))
+    return [change for field in fields if field for change in _changes(field, fields)]
+
+
+def _sort_by_trees(answer: bytes, found: dict[TreePair, list[Change]]) -> None:
+    fields = iter(answer.split(b"\0"))
+    current: list[Change] = []
+    for field in fields:
+        headers, newline, row = field.rpartition(b"\n")  # trees end with a line, rows with a NUL
+        if newline:
+            old, new = headers.rpartition(b"\n")[2].split(b" ")
+            current = found.setdefault((old, new), [])
+        if row:
+            current.extend(_changes(row, fields))
+
+
+def _changes(field: bytes, fields: Iterator[bytes]) -> Iterator[Change]:
+    old_mode, new_mode, _, blob, status = field[1:].split(b" ")
+    path = os.fsdecode(next(fields))
+    source = path if old_mode[:2] == b"10" else ""  # links and submodules have no lines
+    if status[:1] == b"R":
+        yield Change(path, b"", path)
+        path = os.fsdecode(next(fields))
+    if new_mode[:2] == b"10":
+        yield Change(path, blob, source)
+    else:
+        yield Change(path, b"", source)

@@ -1,0 +1,128 @@
+"""The lines of the last commit's files, by the cheapest way that gives git's own answer.
+
+* What an earlier run found, for files that nothing has touched since (`book`, `since`).
+* A replay of the commits added since, when they follow one another without a merge.
+* `git blame`, for a few files; a replay of the whole history, for many.
+
+All three agree with `git blame`, so they may be mixed. On two cores, blaming Django's 2,929 Python
+files one by one takes half an hour, the replay 13 s; one file after a commit takes 0.1 s.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from aurora.errors import GitError
+from aurora.sources.blame import blame
+from aurora.sources.book import Book, load_book, save_book
+from aurora.sources.commits import WORKERS, Commit, read_commits
+from aurora.sources.lines import Annotation
+from aurora.sources.replay import Start, replay
+from aurora.sources.since import Since, compare
+from aurora.sources.snapshot import Snapshot
+
+logger = logging.getLogger(__name__)
+
+BLAME_AT_MOST = 16  # in Django a replay costs as much as 44 blames, in Flask as 43
+
+
+def read_committed(
+    now: Snapshot, paths: Collection[str], *, cache: Path | None, blame_at_most: int
+) -> tuple[Book, dict[str, str]]:
+    """A book with the paths' lines at the last commit, and what went wrong for which path."""
+    book = load_book(cache)
+    before = (book.head, len(book.files))
+    _bring_up_to_date(book, now)
+    missing = sorted(path for path in paths if path not in book.files)
+    failed = {}
+    if 0 < len(missing) <= blame_at_most:
+        failed = _blame(book, now, missing)
+    elif missing:
+        _replay(book, now, read_commits(now.top, now.head), missing)
+    if cache is not None and (missing or before != (book.head, len(book.files))):
+        _save(cache, book)
+    return book, failed
+
+
+def _bring_up_to_date(book: Book, now: Snapshot) -> None:
+    """Turn the book to the last commit; what would not hold any more leaves it."""
+    if (book.head, book.shallow) == (now.head, now.shallow):
+        return
+    since = None
+    if book.head and book.shallow == now.shallow:
+        since = compare(now.top, book.head, now.head)
+    if since is None:
+        book.files.clear()
+    elif since.commits:
+        _follow(book, now, since)
+    else:
+        book.drop(since.touched)
+    book.keep_only(now.blobs)
+    book.head, book.shallow = now.head, now.shallow
+
+
+def _follow(book: Book, now: Snapshot, since: Since) -> None:
+    """Carry out the commits that were added since on the lines known before."""
+    touched = sorted(since.touched & now.blobs.keys())
+    blobs = {path: entry.blob.encode() for path, entry in book.files.items()}
+    start = Start(book.head.encode(), since.tree, blobs, book.lines)
+    found = _replay(book, now, since.commits, touched, start=start)
+    book.drop(since.touched - found)
+
+
+def _replay(
+    book: Book,
+    now: Snapshot,
+    commits: Sequence[Commit],
+    paths: Sequence[str],
+    *,
+    start: Start | None = None,
+) -> set[str]:
+    """Put the lines of the paths into the book; those that could be told."""
+    first = len(book.ids)
+    found = replay(now.top, commits, paths, first=first, start=start)
+
+    def number(owner: int) -> int:
+        if owner < first:  # known before
+            return owner
+        commit = commits[owner - first]
+        return book.number(commit.id.decode(), commit.time)
+
+    for path, lines in found.items():
+        book.put(path, now.blobs[path], _renamed(lines, number))
+    return set(found)
+
+
+def _renamed(lines: Annotation, number: Callable[[int], int]) -> Annotation:
+    numbers = {owner: number(owner) for owner in {lines.tail, *lines.owners}}
+    return Annotation([numbers[owner] for owner in lines.owners], numbers[lines.tail])
+
+
+def _blame(book: Book, now: Snapshot, paths: Sequence[str]) -> dict[str, str]:
+    def ask(path: str) -> tuple[list[bytes], Mapping[bytes, int]] | GitError:
+        try:
+            return blame(now.top, path, commit=now.head)
+        except GitError as exc:
+            return exc
+
+    failed = {}
+    with ThreadPoolExecutor(WORKERS) as workers:
+        for path, answer in zip(paths, workers.map(ask, paths), strict=True):
+            if isinstance(answer, GitError):
+                failed[path] = answer.message
+                continue
+            owners, times = answer
+            numbers = {owner: book.number(owner.decode(), times[owner]) for owner in times}
+            lines = [numbers[owner] for owner in owners]
+            book.put(path, now.blobs[path], Annotation(lines[:-1], lines[-1] if lines else 0))
+    return failed
+
+
+def _save(cache: Path, book: Book) -> None:
+    try:
+        save_book(cache, book)
+    except OSError as exc:  # answers do not depend on it; the next run only takes longer
+        logger.warning("cannot keep git history in %s: %s", cache, exc)

@@ -1,0 +1,97 @@
+"""Which commits last touched which lines, for the files of one repository.
+
+The answers are those of `git blame` at the last commit, with the lines that were changed on disk
+since marked as not committed. How they are found is left to `committed` and `edits`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from pathlib import Path, PurePosixPath
+from typing import TypeAlias
+
+from aurora.errors import GitError, NoRepositoryError
+from aurora.sources.book import Book
+from aurora.sources.committed import BLAME_AT_MOST, read_committed
+from aurora.sources.edits import read_edits
+from aurora.sources.lines import UNCOMMITTED, LineHistory, Unavailable, Untracked
+from aurora.sources.snapshot import Snapshot, take_snapshot
+
+logger = logging.getLogger(__name__)
+
+FileHistory: TypeAlias = LineHistory | Untracked | Unavailable
+
+
+class History:
+    """The histories of files below a folder. What was found out is kept in the file `cache`.
+
+    Up to `blame_at_most` files are asked of `git blame`; for more, the history is replayed.
+    """
+
+    def __init__(
+        self, root: Path, *, cache: Path | None, blame_at_most: int = BLAME_AT_MOST
+    ) -> None:
+        self._root, self._cache, self._blame_at_most = root, cache, blame_at_most
+
+    def of(self, paths: Sequence[str]) -> Mapping[str, FileHistory]:
+        """The history of each path, given relative to the root. Git's troubles are answers too.
+
+        Asking for many at once is far cheaper than asking for each.
+        """
+        try:
+            now = take_snapshot(self._root)
+            return dict.fromkeys(paths, Untracked()) if now is None else self._read(now, paths)
+        except NoRepositoryError:
+            return dict.fromkeys(paths, Untracked())
+        except GitError as exc:
+            return dict.fromkeys(paths, _unavailable(str(self._root), exc.message))
+
+    def _read(self, now: Snapshot, paths: Sequence[str]) -> dict[str, FileHistory]:
+        sources = {path: _committed_as(now, now.prefix + path) for path in paths}
+        wanted = {source for source in sources.values() if isinstance(source, str)}
+        book, failed = read_committed(
+            now, wanted, cache=self._cache, blame_at_most=self._blame_at_most
+        )
+        edited = {
+            now.prefix + path: now.blobs[source]
+            for path, source in sources.items()
+            if isinstance(source, str) and now.prefix + path in now.edited
+        }
+        hunks, unread = read_edits(now.top, edited)
+
+        def answer(path: str, source: str) -> FileHistory:
+            full = now.prefix + path
+            reason = failed.get(source) or unread.get(full)
+            if reason is None and source not in book.files:
+                reason = "git did not tell"
+            if reason is not None:
+                return _unavailable(path, reason)
+            return _edited(book, source, hunks.get(full, ()))
+
+        return {
+            path: answer(path, source) if isinstance(source, str) else source
+            for path, source in sources.items()
+        }
+
+
+def _committed_as(now: Snapshot, path: str) -> str | Untracked | Unavailable:
+    """The path that a file on disk has in the last commit: another after a staged rename."""
+    source = now.edited.get(path, path)
+    if source in now.blobs:
+        return source
+    for above in (path, *map(str, PurePosixPath(path).parents)):
+        if above in now.others:
+            return Unavailable(f"{above} is a submodule or a link")
+    return Untracked()
+
+
+def _edited(book: Book, path: str, hunks: Sequence[int]) -> LineHistory:
+    if not hunks:
+        return book.history(path)
+    return LineHistory(book.lines(path).edited(hunks, UNCOMMITTED).runs(), book.times)
+
+
+def _unavailable(path: str, reason: str) -> Unavailable:
+    logger.warning("Git blame failed for %s: %s", path, reason)  # seed 000, FR-10.3
+    return Unavailable(reason)

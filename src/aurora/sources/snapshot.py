@@ -1,0 +1,68 @@
+"""A repository at this moment: its last commit's files, and where the work tree differs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from aurora.errors import GitError
+from aurora.sources.commits import read_work_tree
+from aurora.sources.git import ask, work_tree
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Paths are those of the whole repository; `prefix` leads to the folder that was asked for."""
+
+    top: Path
+    prefix: str
+    head: str
+    shallow: str
+    blobs: Mapping[str, str]  # regular files of the last commit
+    others: frozenset[str]  # its links and submodules
+    edited: Mapping[str, str]  # path on disk -> path in the last commit
+
+
+def take_snapshot(folder: Path) -> Snapshot | None:
+    """What is there, or nothing while there is no commit."""
+    top = work_tree(folder)
+    _refuse_partial_clone(top)
+    prefix = os.fsdecode(ask(folder, "rev-parse", "--show-prefix").removesuffix(b"\n"))
+    try:
+        head = ask(top, "rev-parse", "--verify", "--quiet", "HEAD^{commit}").decode().strip()
+    except GitError:
+        return None
+    blobs, others = _read_tree(top, head)
+    changes = read_work_tree(top, head)
+    edited = {row.path: row.source for row in changes if row.blob and row.source in blobs}
+    return Snapshot(top, prefix, head, _shallow(top), blobs, others, edited)
+
+
+def _read_tree(top: Path, commit: str) -> tuple[dict[str, str], frozenset[str]]:
+    blobs, others = {}, set()
+    for row in ask(top, "ls-tree", "-r", "-z", "--full-tree", commit).split(b"\0")[:-1]:
+        facts, _, name = row.partition(b"\t")
+        mode, _, blob = facts.decode().split(" ")
+        if mode.startswith("10"):
+            blobs[os.fsdecode(name)] = blob
+        else:
+            others.add(os.fsdecode(name))
+    return blobs, frozenset(others)
+
+
+def _refuse_partial_clone(top: Path) -> None:
+    """Old contents may be missing there, and git would fetch them one by one."""
+    words = ask(top, "config", "--list", "--name-only", "-z").lower().split(b"\0")
+    if b"extensions.partialclone" in words or any(w.endswith(b".promisor") for w in words):
+        raise GitError("a partial clone does not hold its whole history")
+
+
+def _shallow(top: Path) -> str:
+    """Where a shallow history ends; fetching more changes answers while HEAD stays the same."""
+    name = os.fsdecode(ask(top, "rev-parse", "--git-path", "shallow").removesuffix(b"\n"))
+    try:
+        return (top / name).read_text(encoding="ascii")
+    except OSError:
+        return ""
