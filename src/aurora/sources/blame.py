@@ -13,8 +13,8 @@ _ENTRY = re.compile(rb"^([0-9a-f]{40,64}) \d+ (\d+) (\d+)$")
 def blame(folder: Path, path: str, *, commit: str) -> tuple[list[bytes], dict[bytes, int]]:
     """The commit of each line, and every commit's time."""
     answer = ask(
-        folder, "-c", "blame.ignoreRevsFile=", "blame", "--incremental", "--no-textconv", commit,
-        "--", path,
+        folder, "blame", "--incremental", "--no-textconv", "--ignore-revs-file=",
+        commit, "--", path,
     )  # fmt: skip
     owners: dict[int, bytes] = {}
     times: dict[bytes, int] = {}

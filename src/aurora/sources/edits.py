@@ -49,4 +49,4 @@ def _hash_files(
 
 
 def _hash(folder: Path, scratch: Scratch, paths: Sequence[str]) -> list[bytes]:
-    return ask(folder, "hash-object", "-w", "--", *paths, scratch=scratch).split()
+    return ask(folder, "hash-object", "-w", "--", *paths, scratch=scratch.sealed()).split()

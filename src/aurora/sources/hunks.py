@@ -72,6 +72,6 @@ def _make_trees(
             rows.extend(b"100644 blob %s\t%08d\n" % (pair[side], at) for at, pair in part)
             rows.append(b"\n")
     answer = ask(
-        folder, "mktree", "--batch", "--missing", given=b"".join(rows), scratch=scratch
+        folder, "mktree", "--batch", "--missing", given=b"".join(rows), scratch=scratch.sealed()
     ).split()
     return list(zip(answer[0::2], answer[1::2], strict=True))
