@@ -7,7 +7,7 @@ commits.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
@@ -15,6 +15,8 @@ from typing import NamedTuple
 from aurora.sources.git import ask
 
 WORKERS = 2  # processes of git at a time
+# As `git blame` follows them: half alike is the same file, and however many there are.
+RENAMES = ("-M", "-l0")
 
 
 class Commit(NamedTuple):
@@ -61,19 +63,17 @@ def empty_tree(folder: Path) -> bytes:
     return ask(folder, "hash-object", "-t", "tree", "--stdin").strip()
 
 
-def read_changes(folder: Path, pairs: Iterable[TreePair], *, only_renames: bool = False) -> Changes:
-    """What differs between trees, with renames as `git blame` finds them: half alike is the same.
-
-    No limit on renames (-l0): blame has none either, since it looks for one file at a time.
-    """
-    options = ("--diff-filter=R",) if only_renames else ()
+def read_changes(
+    folder: Path, pairs: Iterable[TreePair], *, options: Sequence[str] = RENAMES
+) -> Changes:
+    """What differs between trees."""
     wanted = [pair for pair in dict.fromkeys(pairs) if pair[0] != pair[1]]
     size = -(-len(wanted) // WORKERS) or 1
     parts = [wanted[low : low + size] for low in range(0, len(wanted), size)]
 
     def compare(part: list[TreePair]) -> bytes:
         given = b"".join(b"%s %s\n" % pair for pair in part)
-        return ask(folder, "diff-tree", "--stdin", "-r", "-z", "-M", "-l0", *options, given=given)
+        return ask(folder, "diff-tree", "--stdin", "-r", "-z", *options, given=given)
 
     found: dict[TreePair, list[Change]] = {}
     with ThreadPoolExecutor(WORKERS) as workers:
@@ -84,7 +84,7 @@ def read_changes(folder: Path, pairs: Iterable[TreePair], *, only_renames: bool 
 
 def read_work_tree(folder: Path, commit: str) -> list[Change]:
     """What differs on disk from a commit; the blobs are not known yet."""
-    answer = ask(folder, "diff-index", "-z", "-M", "-l0", "--ignore-submodules", commit, "--")
+    answer = ask(folder, "diff-index", "-z", *RENAMES, "--ignore-submodules", commit, "--")
     fields = iter(answer.split(b"\0"))
     return [change for field in fields if field for change in _changes(field, fields)]
 

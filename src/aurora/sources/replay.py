@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from aurora.sources.commits import Commit, empty_tree, read_changes
+from aurora.sources.commits import RENAMES, Changes, Commit, empty_tree, read_changes
 from aurora.sources.git import open_scratch
 from aurora.sources.hunks import Hunks, read_hunks
 from aurora.sources.lines import Annotation
@@ -62,10 +62,30 @@ def _read_past(folder: Path, commits: Sequence[Commit], start: Start | None) -> 
     trees = {commit.id: commit.tree for commit in commits}
     if start is not None:
         trees[start.commit] = start.tree
-    first = [(trees[c.parents[0]] if c.parents else empty, c.tree) for c in commits]
-    others = [(trees[parent], c.tree) for c in commits for parent in c.parents[1:]]
-    changes = read_changes(folder, first)
-    return Past(commits, changes, read_changes(folder, others, only_renames=True), empty)
+    steps = ((trees[c.parents[0]] if c.parents else empty, c.tree) for c in commits)
+    changes = read_changes(folder, steps)
+    return Past(commits, changes, _read_side_renames(folder, commits, trees, changes), empty)
+
+
+def _read_side_renames(
+    folder: Path, commits: Sequence[Commit], trees: Mapping[bytes, bytes], changes: Changes
+) -> Changes:
+    """Renames against a merge's other parents, where it has a file that one of those has not.
+
+    Looking for renames takes long between branches that are far apart, and is seldom needed.
+    """
+    merges = [
+        ((trees[c.parents[0]], c.tree), (trees[other], c.tree))
+        for c in commits
+        for other in c.parents[1:]
+    ]
+    added = read_changes(folder, (pair for _, pair in merges), options=("--diff-filter=A",))
+    doubtful = [
+        side
+        for first, side in merges
+        if {row.path for row in added.get(side, ())} & {row.path for row in changes.get(first, ())}
+    ]
+    return read_changes(folder, doubtful, options=(*RENAMES, "--diff-filter=R"))
 
 
 def _pairs(versions: Sequence[Version], needed: Iterable[int]) -> list[tuple[bytes, bytes]]:
