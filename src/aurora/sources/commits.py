@@ -1,6 +1,6 @@
 """Commits and what each changed, read from git in two passes over the whole history.
 
-Only trees are compared here, never contents, so this part is quick: 5 s of CPU for Django's 34,886
+Only trees are compared here, never contents, so this part is quick: 4 s of CPU for Django's 34,886
 commits.
 """
 

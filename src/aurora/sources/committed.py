@@ -4,8 +4,8 @@
 * A replay of the commits added since, when they follow one another without a merge.
 * `git blame`, for a few files; a replay of the whole history, for many.
 
-All three agree with `git blame`, so they may be mixed. On two cores, blaming Django's 2,929 Python
-files one by one takes half an hour, the replay 13 s; one file after a commit takes 0.1 s.
+All three agree with `git blame`, so they may be mixed. For Django's 2,929 Python files, blaming one
+by one takes 21 minutes of CPU and the replay 18 s; one file after a commit takes 0.3 s.
 """
 
 from __future__ import annotations
