@@ -9,12 +9,15 @@ from __future__ import annotations
 import os
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from aurora.errors import GitError, NoRepositoryError, SourceError
+
+T = TypeVar("T")
 
 _QUIET = ("-c", "core.quotepath=off", "-c", "core.fsmonitor=false")
 _SETTINGS = {
@@ -58,9 +61,7 @@ def open_scratch(folder: Path) -> Iterator[Scratch]:
 def find_root(path: Path) -> Path | None:
     """The top of the work tree that holds a path, or nothing where there is none (or no git)."""
     folder = path if path.is_dir() else path.parent
-    with _only_trouble(folder):
-        return work_tree(folder)
-    return None
+    return _where_there_is_git(folder, work_tree)
 
 
 def work_tree(folder: Path) -> Path:
@@ -71,25 +72,27 @@ def work_tree(folder: Path) -> Path:
 
 def list_files(folder: Path) -> list[str] | None:
     """Paths below a folder that git tracks or would add, or nothing outside a work tree."""
-    with _only_trouble(folder):
-        answer = ask(folder, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
-        return sorted({os.fsdecode(name) for name in answer.split(b"\0") if name})
-    return None
+    return _where_there_is_git(folder, _listed)
 
 
-@contextmanager
-def _only_trouble(folder: Path) -> Iterator[None]:
-    """No repository and no git are no trouble; a damaged or a stranger's repository is.
+def _listed(folder: Path) -> list[str]:
+    answer = ask(folder, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    return sorted({os.fsdecode(name) for name in answer.split(b"\0") if name})
 
-    Without git's word, ignored files would be read and hidden ones forgotten.
+
+def _where_there_is_git(folder: Path, question: Callable[[Path], T]) -> T | None:
+    """An answer, or nothing without a repository or without git.
+
+    A damaged or a stranger's repository is an error: without git's word, ignored files would be
+    read and hidden ones forgotten.
     """
     try:
-        yield
+        return question(folder)
     except NoRepositoryError:
-        return
+        return None
     except GitError as exc:
         if isinstance(exc.__cause__, OSError):
-            return  # git is not installed
+            return None  # git is not installed
         raise SourceError(
             f"git cannot tell which files of {folder} count: {exc.message}",
             hint="run `git status` there and do what it says",
