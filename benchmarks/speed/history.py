@@ -20,10 +20,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from aurora.parsers.registry import parser_for
-from aurora.sources.blame import blame
 from aurora.sources.git import list_files
-from aurora.sources.history import FileHistory, History
-from aurora.sources.lines import ChunkHistory, LineHistory, moment
+from aurora.sources.past.blame import blame
+from aurora.sources.past.history import FileHistory, History
+from aurora.sources.past.lines import ChunkHistory, LineHistory, moment
 from aurora.types import Document, Lines
 
 

@@ -6,7 +6,7 @@ import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
 
-from aurora.sources.lines import ChunkHistory
+from aurora.sources.past.lines import ChunkHistory
 from aurora.types import Lines
 
 NOBODY = "0" * 40  # git's name for what is not committed yet

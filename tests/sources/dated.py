@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from aurora.sources.history import FileHistory, History
-from aurora.sources.lines import ChunkHistory, LineHistory
+from aurora.sources.past.history import FileHistory, History
+from aurora.sources.past.lines import ChunkHistory, LineHistory
 from aurora.types import Lines
 from tests.builders import write_tree
 from tests.sources.repository import git, make_repository

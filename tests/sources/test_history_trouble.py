@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from aurora.sources.history import History
-from aurora.sources.lines import ChunkHistory, LineHistory, Unavailable, Untracked
+from aurora.sources.past.history import History
+from aurora.sources.past.lines import ChunkHistory, LineHistory, Unavailable, Untracked
 from tests.builders import write_tree
 from tests.sources.dated import ALL, TEN, ask, commit, day, start, touching
 from tests.sources.repository import git, make_repository

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from aurora.errors import GitError
-from aurora.sources.commits import read_work_tree
 from aurora.sources.git import ask, work_tree
+from aurora.sources.past.commits import read_work_tree
 
 
 @dataclass(frozen=True, slots=True)

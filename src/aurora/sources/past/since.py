@@ -14,8 +14,8 @@ from itertools import pairwise
 from pathlib import Path
 
 from aurora.errors import GitError
-from aurora.sources.commits import Commit, read_changes, read_commits
 from aurora.sources.git import ask
+from aurora.sources.past.commits import Commit, read_changes, read_commits
 
 
 @dataclass(frozen=True, slots=True)

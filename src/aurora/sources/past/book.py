@@ -17,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from aurora.sources.lines import Annotation, LineHistory
+from aurora.sources.past.lines import Annotation, LineHistory
 
 _MAGIC = b"aurora-history 1 "
 

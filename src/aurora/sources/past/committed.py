@@ -16,13 +16,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from aurora.errors import GitError
-from aurora.sources.blame import blame
-from aurora.sources.book import Book, load_book, save_book
-from aurora.sources.commits import WORKERS, Commit, read_commits
-from aurora.sources.lines import Annotation
-from aurora.sources.replay import Start, replay
-from aurora.sources.since import Since, compare
-from aurora.sources.snapshot import Snapshot
+from aurora.sources.past.blame import blame
+from aurora.sources.past.book import Book, load_book, save_book
+from aurora.sources.past.commits import WORKERS, Commit, read_commits
+from aurora.sources.past.lines import Annotation
+from aurora.sources.past.replay import Start, replay
+from aurora.sources.past.since import Since, compare
+from aurora.sources.past.snapshot import Snapshot
 
 logger = logging.getLogger(__name__)
 

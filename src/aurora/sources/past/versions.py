@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from aurora.sources.commits import Change, Changes, Commit
+from aurora.sources.past.commits import Change, Changes, Commit
 
 UNKNOWN = -1  # owner of lines that are older than the commits at hand
 

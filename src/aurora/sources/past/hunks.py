@@ -16,8 +16,8 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
 
-from aurora.sources.commits import WORKERS
 from aurora.sources.git import Scratch, ask, stream
+from aurora.sources.past.commits import WORKERS
 
 BlobPair = tuple[bytes, bytes]
 Hunks = Mapping[BlobPair, Sequence[int]]

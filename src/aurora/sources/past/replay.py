@@ -12,11 +12,11 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from aurora.sources.commits import RENAMES, Changes, Commit, empty_tree, read_changes
 from aurora.sources.git import open_scratch
-from aurora.sources.hunks import Hunks, read_hunks
-from aurora.sources.lines import Annotation
-from aurora.sources.versions import UNKNOWN, Past, Version, VersionWalk
+from aurora.sources.past.commits import RENAMES, Changes, Commit, empty_tree, read_changes
+from aurora.sources.past.hunks import Hunks, read_hunks
+from aurora.sources.past.lines import Annotation
+from aurora.sources.past.versions import UNKNOWN, Past, Version, VersionWalk
 
 
 @dataclass(frozen=True, slots=True)

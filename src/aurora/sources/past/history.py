@@ -12,11 +12,11 @@ from pathlib import Path, PurePosixPath
 from typing import TypeAlias
 
 from aurora.errors import GitError, NoRepositoryError
-from aurora.sources.book import Book
-from aurora.sources.committed import BLAME_AT_MOST, read_committed
-from aurora.sources.edits import read_edits
-from aurora.sources.lines import UNCOMMITTED, LineHistory, Unavailable, Untracked
-from aurora.sources.snapshot import Snapshot, take_snapshot
+from aurora.sources.past.book import Book
+from aurora.sources.past.committed import BLAME_AT_MOST, read_committed
+from aurora.sources.past.edits import read_edits
+from aurora.sources.past.lines import UNCOMMITTED, LineHistory, Unavailable, Untracked
+from aurora.sources.past.snapshot import Snapshot, take_snapshot
 
 logger = logging.getLogger(__name__)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from aurora.errors import GitError
 from aurora.sources.git import Scratch, ask, open_scratch
-from aurora.sources.hunks import read_hunks
+from aurora.sources.past.hunks import read_hunks
 
 _AT_ONCE = 200  # names on one command line
 
