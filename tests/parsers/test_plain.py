@@ -15,19 +15,19 @@ def numbered(first: int, last: int) -> str:
 
 
 def windows(text: str) -> list[tuple[tuple[int, int] | None, str]]:
-    return [(chunk.lines, chunk.content) for chunk in parse(text, "a.txt")]
+    return [(chunk.lines, chunk.content) for chunk in parse(text, "a.zzz")]
 
 
 def test_a_short_text_is_one_chunk() -> None:
-    assert parse("Buy milk.\nCall Ada.\n", "lists/today.txt") == [
+    assert parse("USER ada\nRUN make\n", "deploy/web.ini") == [
         Chunk(
-            id="lists/today.txt:text",
-            kind=Kind.KNOWLEDGE,
-            name="today.txt",
-            content="Buy milk.\nCall Ada.",
-            path="lists/today.txt",
+            id="deploy/web.ini:text",
+            kind=Kind.CODE,
+            name="web.ini",
+            content="USER ada\nRUN make",
+            path="deploy/web.ini",
             lines=Lines(1, 2),
-            language="text",
+            language="ini",
         )
     ]
 
@@ -70,19 +70,19 @@ def test_every_fiftieth_line_ends_a_window(
 
 
 def test_windows_are_numbered() -> None:
-    ids = [chunk.id for chunk in parse(numbered(1, 120), "notes/a.txt")]
+    ids = [chunk.id for chunk in parse(numbered(1, 120), "ops/a.zzz")]
 
-    assert ids == ["notes/a.txt:text", "notes/a.txt:text#2", "notes/a.txt:text#3"]
+    assert ids == ["ops/a.zzz:text", "ops/a.zzz:text#2", "ops/a.zzz:text#3"]
 
 
 @pytest.mark.parametrize("text", ["", "\n", " \n\t\n", "\n" * 200, "\x0c\n\u2028"])
 def test_blank_text_gives_nothing(text: str) -> None:
-    assert parse(text, "a.txt") == []
+    assert parse(text, "a.zzz") == parse(text, "a.txt") == parse(text, "a.md") == []
 
 
-def test_blank_windows_are_left_out_and_still_counted() -> None:
-    assert windows("first\n" + "\n" * 148 + "\nlast\n") == [
-        ((1, 50), "first" + "\n" * 49),
+def test_blank_lines_around_a_window_are_left_out_and_still_counted() -> None:
+    assert windows("\n\nfirst\n\nmore\n" + "\n" * 144 + "\nlast\n") == [
+        ((3, 5), "first\n\nmore"),
         ((151, 151), "last"),
     ]
 
@@ -128,7 +128,7 @@ def test_crlf_is_one_line_end() -> None:
 def test_every_line_is_in_one_window_of_its_number(text: str) -> None:
     lines = text.split("\n")
     seen = []
-    for chunk in parse(text, "a.txt"):
+    for chunk in parse(text, "a.zzz"):
         assert chunk.lines is not None
         start, end = chunk.lines
         assert chunk.content == "\n".join(lines[start - 1 : end])

@@ -31,6 +31,13 @@ class Ids:
         self._seen: Counter[str] = Counter()
 
     def make(self, name: str) -> str:
-        self._seen[name] += 1
-        number = self._seen[name]
-        return f"{self._path}:{name}" if number == 1 else f"{self._path}:{name}#{number}"
+        return self.number(f"{self._path}:{name}")
+
+    def number(self, wanted: str) -> str:
+        """An id as wanted, or the first number of it that is free: `a#2` may be a name too."""
+        made = wanted
+        while made in self._seen:
+            self._seen[wanted] += 1
+            made = f"{wanted}#{self._seen[wanted]}"
+        self._seen[made] += 1
+        return made

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 from aurora.parsers.base import Ids, Parsed
-from aurora.types import Chunk, Document, Kind, Lines
+from aurora.parsers.windows import Cutter, Window
+from aurora.types import Chunk, Document, Kind
 
 _WINDOW = 50  # lines: about what fits on a screen
 _LONGEST = 8000  # characters of a window; a file of one endless line is cut by this alone
@@ -31,26 +32,12 @@ class PlainParser:
                 language=self._language,
             )
             for lines, content in _windows(document.text)
-            if content.strip()
         )
         return Parsed(chunks)
 
 
-def _windows(text: str) -> Iterator[tuple[Lines, str]]:
-    held: list[str] = []
-    first, last, size = 1, 1, 0
-    for number, piece in _pieces(text):
-        if held and (number - first >= _WINDOW or size + len(piece) > _LONGEST):
-            yield Lines(first, last), "\n".join(held)
-            held, size = [], 0
-        first = number if not held else first
-        held.append(piece)
-        last, size = number, size + len(piece)
-    yield Lines(first, last), "\n".join(held)
-
-
-def _pieces(text: str) -> Iterator[tuple[int, str]]:
-    """Numbered lines, the longest ones in several pieces of the same number."""
+def _windows(text: str) -> Iterator[Window]:
+    cutter = Cutter(longest=_LONGEST, most_lines=_WINDOW, paragraphs=False)
     for number, line in enumerate(text.removesuffix("\n").split("\n"), start=1):
-        for at in range(0, max(len(line), 1), _LONGEST):
-            yield number, line[at : at + _LONGEST]
+        yield from cutter.add(number, line)
+    yield from cutter.rest()
