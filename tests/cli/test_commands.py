@@ -78,7 +78,7 @@ def test_search_prints_a_table(indexed: Shell) -> None:
     assert indexed.ok("mem", "search", "authenticate_user", "--limit", "1") == (
         "File            | Type     | Name              | Lines | Score\n"
         "----------------+----------+-------------------+-------+------\n"
-        "auth_manager.py | function | authenticate_user | 11-13 | 0.757\n"
+        "auth_manager.py | function | authenticate_user | 11-13 | 0.752\n"
     )
 
 
@@ -89,7 +89,7 @@ def test_search_prints_a_table(indexed: Shell) -> None:
         ("logout", "AuthManager.logout"),
         ("check a password", "authenticate_user"),
         ("TIMEOUT", "module"),
-        ("how authentication works", "text"),
+        ("how authentication works", "Login"),
         ("用户认证", "认证流程"),
     ],
 )

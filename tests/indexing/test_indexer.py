@@ -18,7 +18,7 @@ FILES: dict[str, str | bytes] = {
     "sub/b.py": "class B:\n    def m(self):\n        return 3\n",
     "NOTES.md": "# Notes\n",
 }
-IDS = {"a.py:f", "a.py:g", "sub/b.py:B", "sub/b.py:B.m", "NOTES.md:text"}
+IDS = {"a.py:f", "a.py:g", "sub/b.py:B", "sub/b.py:B.m", "NOTES.md:Notes"}
 
 
 def report(
@@ -117,14 +117,14 @@ def test_a_chunk_with_new_text_keeps_its_accesses_and_not_its_vector(
 ) -> None:
     write_tree(root, FILES)
     Indexer(store, root).index(root)
-    store.put_embeddings(Embedder("test", 1, "1"), [("NOTES.md:text", pack_vector([1]))])
-    store.record_access("NOTES.md:text", NOW)
+    store.put_embeddings(Embedder("test", 1, "1"), [("NOTES.md:Notes", pack_vector([1]))])
+    store.record_access("NOTES.md:Notes", NOW)
 
-    write_tree(root, {"NOTES.md": "# Other notes\n"})
+    write_tree(root, {"NOTES.md": "# Notes\n\nMore.\n"})
     Indexer(store, root).index(root)
 
-    assert store.get_embeddings(["NOTES.md:text"]) == {}
-    assert store.get_accesses(["NOTES.md:text"]) == {"NOTES.md:text": (NOW,)}
+    assert store.get_embeddings(["NOTES.md:Notes"]) == {}
+    assert store.get_accesses(["NOTES.md:Notes"]) == {"NOTES.md:Notes": (NOW,)}
 
 
 def test_files_of_an_older_parser_are_parsed_again(store: SQLiteStore, root: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import PurePosixPath
 
 from aurora.parsers.base import Parser
 from aurora.parsers.languages import GRAMMARS, LANGUAGES, PROSE, Grammar
+from aurora.parsers.notes import NotesParser
 from aurora.parsers.plain import PlainParser
 from aurora.types import Kind
 
@@ -15,7 +16,7 @@ logger = logging.getLogger(__name__)
 
 
 def parser_for(path: str) -> Parser:
-    """A grammar where there is one, windows of lines otherwise."""
+    """A grammar where there is one, headings for prose, windows of lines otherwise."""
     return _parser_for_suffix(PurePosixPath(path).suffix.lower())
 
 
@@ -24,7 +25,7 @@ def _parser_for_suffix(suffix: str) -> Parser:
     if suffix in GRAMMARS:
         return _code_parser(GRAMMARS[suffix])
     if suffix in PROSE:
-        return PlainParser(Kind.KNOWLEDGE, PROSE[suffix])
+        return NotesParser(PROSE[suffix])
     return PlainParser(Kind.CODE, LANGUAGES.get(suffix, ""))
 
 

@@ -1,0 +1,101 @@
+"""What a line of Markdown is, as far as cutting needs to know: headings and what hides them.
+
+The rules are CommonMark's, with one exception: an underlined heading is a paragraph of one line. A
+rule under a longer paragraph is read as the rule its writer meant.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+LONGEST_HEADING = 200  # characters kept: the first line of a data file may start with `#` too
+
+_ATX = re.compile(r" {0,3}(#{1,6})(?=[ \t]|$)")
+_UNDERLINE = re.compile(r" {0,3}(?:(=+)|-+)$")
+_RULE = re.compile(r" {0,3}(?:(?:-[ \t]*){3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,})$")
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
+_HTML = re.compile(r" {0,3}<(!--|(?:pre|script|style|textarea)(?=[\s>]|$))", re.IGNORECASE)
+_NO_TITLE = re.compile(r" {4}| {0,3}(?:\t|[>|<]|[-*+](?:\s|$)|[0-9]{1,9}[.)])")
+
+
+class Heading(NamedTuple):
+    """A heading of level 1 to 6; `first` and `after` are the indexes of the lines around it."""
+
+    level: int
+    text: str
+    first: int
+    after: int
+
+
+class Fence:
+    """Follows code fences from line to line. One that is never closed goes on to the end."""
+
+    def __init__(self) -> None:
+        self._open = ""
+
+    def covers(self, line: str) -> bool:
+        """True for the lines of a code block and the two fences around it."""
+        fence = _FENCE.match(line)
+        if not self._open:
+            # Three backticks with another one behind them are code inside a sentence.
+            if fence and not (fence[1][0] == "`" and "`" in fence[2]):
+                self._open = fence[1]
+            return bool(self._open)
+        if fence and fence[1].startswith(self._open) and not fence[2].strip():
+            self._open = ""
+        return True
+
+
+class Blocks:
+    """Follows everything whose lines are no Markdown: code fences, comments, literal HTML."""
+
+    def __init__(self) -> None:
+        self._fence = Fence()
+        self._end = ""  # what closes the HTML we are in
+
+    def covers(self, line: str) -> bool:
+        if not self._end:
+            if self._fence.covers(line):
+                return True
+            opened = _HTML.match(line)
+            if opened is None:
+                return False
+            self._end = "-->" if opened[1] == "!--" else f"</{opened[1].lower()}>"
+        if self._end in line.lower():
+            self._end = ""
+        return True
+
+
+def read_heading(line: str) -> tuple[int, str] | None:
+    """Level and text of a line that starts with `#`s; those that close it are left out."""
+    opening = _ATX.match(line)
+    if opening is None:
+        return None
+    text = line[opening.end() :].strip()
+    bare = text.rstrip("#")
+    if not bare or bare[-1] in " \t":
+        text = bare.rstrip()
+    return len(opening[1]), text[:LONGEST_HEADING].rstrip()
+
+
+def find_headings(lines: Sequence[str], start: int = 0) -> Iterator[Heading]:
+    """All headings from a line on, in order."""
+    blocks = Blocks()
+    paragraph = 0  # lines of the paragraph just above
+    for at in range(start, len(lines)):
+        line = lines[at].rstrip()
+        if blocks.covers(line):
+            paragraph = 0
+        elif found := read_heading(line):
+            yield Heading(*found, at, at + 1)
+            paragraph = 0
+        elif paragraph == 1 and (rule := _UNDERLINE.match(line)):
+            text = lines[at - 1].strip()[:LONGEST_HEADING].rstrip()
+            yield Heading(1 if rule[1] else 2, text, at - 1, at + 1)
+            paragraph = 0
+        elif not line or _RULE.match(line):
+            paragraph = 0
+        else:
+            paragraph += 2 if paragraph == 0 and _NO_TITLE.match(line) else 1

@@ -1,0 +1,117 @@
+"""Prose into sections: Markdown and reStructuredText at their headings, plain text at paragraphs.
+
+A chunk is one heading with the text up to the next one, of whatever level; a section that is too
+long becomes several. A heading with nothing below it but a deeper heading stands at the top of that
+one's chunk, and so does front matter: alone they would be found and say nothing. Text before the
+first heading is a chunk of its own, named after the note. Shorter sections are not merged: what a
+chunk is called would then depend on the length of its neighbours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import PurePosixPath
+
+from aurora.parsers.base import Ids, Parsed
+from aurora.parsers.dates import find_date
+from aurora.parsers.front_matter import FrontMatter, read_front_matter
+from aurora.parsers.markdown import Heading, find_headings
+from aurora.parsers.rst import find_titles
+from aurora.parsers.windows import Cutter, Window
+from aurora.types import Chunk, Document, Json, Kind
+
+_LONGEST = 4000  # characters of a chunk: a screen or two, and what small embedders still take in
+_WINDOW = 50  # lines of plain text, which has no headings to cut at
+_UNDATED = "MEMORY.md"  # what holds at any time, wherever it lies (seed 001)
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Lines of a note, as indexes from `start` up to `end`, below their headings."""
+
+    titles: tuple[str, ...]
+    start: int
+    end: int
+
+
+class NotesParser:
+    """Cuts prose of one language: `markdown`, `restructuredtext` or `text`."""
+
+    def __init__(self, language: str) -> None:
+        self._language = language
+
+    def parse(self, document: Document) -> Parsed:
+        lines = document.text.removeprefix("\ufeff").removesuffix("\n").split("\n")
+        matter = read_front_matter(lines) if self._language == "markdown" else FrontMatter()
+        sections = find_sections(lines, self._headings(lines, matter.end), matter.end)
+        return Parsed(tuple(self._chunks(document.path, lines, sections, matter)))
+
+    def _headings(self, lines: Sequence[str], start: int) -> Iterator[Heading]:
+        if self._language == "markdown":
+            return find_headings(lines, start)
+        if self._language == "restructuredtext":
+            return find_titles(lines)
+        return iter(())
+
+    def _chunks(
+        self, path: str, lines: Sequence[str], sections: Iterable[Section], matter: FrontMatter
+    ) -> Iterator[Chunk]:
+        ids, date, metadata = Ids(path), _date(path, matter), _metadata(matter)
+        for section in sections:
+            titles = section.titles or tuple(filter(None, [matter.title]))
+            for window in self._windows(lines, section):
+                yield Chunk(
+                    id=ids.make(" > ".join(section.titles) or "text"),
+                    kind=Kind.KNOWLEDGE,
+                    name=titles[-1] if titles else PurePosixPath(path).name,
+                    content=window.content,
+                    qualified_name=" > ".join(titles),
+                    path=path,
+                    lines=window.lines,
+                    language=self._language,
+                    created_at=date,
+                    metadata=metadata,
+                )
+
+    def _windows(self, lines: Sequence[str], section: Section) -> Iterator[Window]:
+        cutter = Cutter(longest=_LONGEST, most_lines=_WINDOW if self._language == "text" else None)
+        for at in range(section.start, section.end):
+            yield from cutter.add(at + 1, lines[at])
+        yield from cutter.rest()
+
+
+def find_sections(
+    lines: Sequence[str], headings: Iterable[Heading], start: int = 0
+) -> Iterator[Section]:
+    """Every line in one section. `start` is the index where front matter ends."""
+    above: list[Heading] = []  # the headings of the section being read, outermost first
+    first, text, level = 0, start, 0
+    for heading in headings:
+        bare = level < heading.level and not any(map(str.strip, lines[text : heading.first]))
+        if not bare:
+            yield Section(_titles(above), first, heading.first)
+            first = heading.first
+        above = [one for one in above if one.level < heading.level] + [heading]
+        text, level = heading.after, heading.level
+    yield Section(_titles(above), first, len(lines))
+
+
+def _titles(headings: Iterable[Heading]) -> tuple[str, ...]:
+    return tuple(heading.text for heading in headings if heading.text)
+
+
+def _date(path: str, matter: FrontMatter) -> datetime | None:
+    if PurePosixPath(path).name == _UNDATED:
+        return None
+    return find_date(path) or matter.date
+
+
+def _metadata(matter: FrontMatter) -> Mapping[str, Json]:
+    found: dict[str, Json] = {"source": "note"}
+    if matter.title:
+        found["title"] = matter.title
+    if matter.tags:
+        found["tags"] = list(matter.tags)
+    return found
