@@ -1,0 +1,30 @@
+"""The user's conversation logs are found month by month, and nothing else is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from aurora.sources.conversations import find_logs
+from aurora.types import Event
+from tests.builders import write_tree
+
+
+def test_logs_of_all_years_are_found_in_order(tmp_path: Path) -> None:
+    names = ["2024/01/z.md", "2025/02/a.md", "2025/11/a.md", "2025/11/b.md"]
+    others = ["2025/11/a.txt", "2025/11/deep/a.md", "2025/a.md", "latest/11/a.md", "a.md"]
+    write_tree(tmp_path, dict.fromkeys([*names[::-1], *others], "x"))
+    events: list[Event] = []
+
+    assert find_logs(tmp_path, listen=events.append) == [tmp_path / name for name in names]
+    assert events == []
+
+
+def test_links_are_not_followed(tmp_path: Path) -> None:
+    outside = write_tree(tmp_path / "outside", {"11/a.md": "x", "b.md": "x"})
+    logs = write_tree(tmp_path / "logs", {"2025/12/real.md": "x"})
+    (logs / "2024").symlink_to(outside)
+    (logs / "2025" / "11").symlink_to(outside / "11")
+    (logs / "2025" / "12" / "b.md").symlink_to(outside / "b.md")
+    (logs / "2025" / "12" / "folder.md").mkdir()
+
+    assert find_logs(logs) == [logs / "2025" / "12" / "real.md"]
