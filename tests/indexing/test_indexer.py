@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -145,6 +146,25 @@ def test_progress_counts_every_file(store: SQLiteStore, root: Path) -> None:
     Indexer(store, root, listen=events.append).index(root)
 
     assert events == [Progress("Indexing", done, 4) for done in range(1, 5)]
+
+
+def test_logs_of_one_name_in_two_folders_are_both_kept(store: SQLiteStore, root: Path) -> None:
+    """Ids of logs do not begin with their path; a memory must not mix them up for that."""
+    text = "# Conversation: OAuth\nDate: 2025-12-15\n\n## Phase 1: Assessment\nText {}.\n"
+    places = ["a/session.md", "b/session.md", "logs/conversations/2025/12/session.md"]
+    write_tree(root, {place: text.format(place) for place in places})
+
+    Indexer(store, root).index(root)
+
+    assert {chunk.path: chunk.id for chunk in store.iter_chunks()} == {
+        "a/session.md": "a/conv-session-phase1",
+        "b/session.md": "b/conv-session-phase1",
+        "logs/conversations/2025/12/session.md": "2025/12/conv-session-phase1",
+    }
+    for chunk in store.iter_chunks():
+        assert chunk.metadata["source_file"] == chunk.path
+        assert chunk.created_at == datetime(2025, 12, 15, tzinfo=UTC)
+    assert Indexer(store, root).index(root) == report(scanned=3, unchanged=3)
 
 
 @pytest.mark.parametrize("line_end", ["\n", "\r\n"])

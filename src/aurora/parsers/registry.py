@@ -6,11 +6,12 @@ import logging
 from functools import cache
 from pathlib import PurePosixPath
 
-from aurora.parsers.base import Parser
+from aurora.parsers.base import Parsed, Parser
+from aurora.parsers.conversation import KnowledgeParser, is_conversation
 from aurora.parsers.languages import GRAMMARS, LANGUAGES, PROSE, Grammar
 from aurora.parsers.notes import NotesParser
 from aurora.parsers.plain import PlainParser
-from aurora.types import Kind
+from aurora.types import Document, Kind
 
 logger = logging.getLogger(__name__)
 
@@ -25,7 +26,8 @@ def _parser_for_suffix(suffix: str) -> Parser:
     if suffix in GRAMMARS:
         return _code_parser(GRAMMARS[suffix])
     if suffix in PROSE:
-        return NotesParser(PROSE[suffix])
+        notes = NotesParser(PROSE[suffix])
+        return _LogsOr(notes) if PROSE[suffix] == "markdown" else notes
     return PlainParser(Kind.CODE, LANGUAGES.get(suffix, ""))
 
 
@@ -38,3 +40,13 @@ def _code_parser(grammar: Grammar) -> Parser:
     except ImportError as exc:
         logger.warning("no grammar for %s, its files are cut by lines: %s", grammar.language, exc)
         return PlainParser(Kind.CODE, grammar.language)
+
+
+class _LogsOr:
+    """Conversation logs and other notes have one suffix; a look at the document tells them."""
+
+    def __init__(self, notes: Parser) -> None:
+        self._notes, self._logs = notes, KnowledgeParser()
+
+    def parse(self, document: Document) -> Parsed:
+        return (self._logs if is_conversation(document) else self._notes).parse(document)
