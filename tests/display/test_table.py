@@ -81,6 +81,7 @@ def test_every_kind_has_its_row_above() -> None:
     [
         pytest.param({"path": ""}, ["the-id", "function", "A.f", "45-67"], id="no-path"),
         pytest.param({"qualified_name": ""}, ["a.py", "function", "f", "45-67"], id="plain-name"),
+        pytest.param({"id": "a.py:N: f#2"}, ["a.py", "function", "N: f#2", "45-67"], id="colon"),
         pytest.param({"lines": Lines(7, 7)}, ["a.py", "function", "A.f", "7-7"], id="one-line"),
         pytest.param({"lines": None}, ["a.py", "function", "A.f", "-"], id="no-lines"),
     ],

@@ -44,8 +44,8 @@ def _cells(result: SearchResult) -> tuple[str, ...]:
 
 def _name(chunk: Chunk) -> str:
     """What follows the path in the id, so that FILE:NAME of a row is what `aur mem get` takes."""
-    path, colon, name = chunk.id.rpartition(":")
-    return name if colon and path == chunk.path else chunk.qualified_name or chunk.name
+    name = chunk.id.removeprefix(f"{chunk.path}:")
+    return name if name != chunk.id else chunk.qualified_name or chunk.name
 
 
 def _fit(widths: list[int], width: int) -> list[int]:
