@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from aurora.parsers.conversation import KnowledgeParser, is_conversation
+from aurora.parsers.conversation import KnowledgeParser
 from aurora.sources.conversations import find_logs
 from aurora.types import Chunk, Document, Event, Kind, Lines, Note
-from tests.builders import parse, write_tree
+from tests.builders import write_tree
 
 FOLDER = "/home/ada/.aurora/logs/conversations/2025/12"
 HEADER = "# Conversation: OAuth\nDate: 2025-12-15\nQuery: implement oauth\n\n"
@@ -24,9 +24,8 @@ def log(*phases: int) -> str:
     return HEADER + "\n".join(f"## Phase {n}: {NAMES[n - 1]}\nText of {n}.\n" for n in phases)
 
 
-def read(text: str, name: str = "oauth-impl-2025-12-15.md", folder: str = FOLDER) -> list[Chunk]:
-    document = Document(f"{folder}/{name}" if folder else name, text)
-    return list(KnowledgeParser().parse(document).chunks)
+def read(text: str, name: str = "oauth-impl-2025-12-15.md") -> list[Chunk]:
+    return list(KnowledgeParser().parse(Document(f"{FOLDER}/{name}", text)).chunks)
 
 
 def phases(chunks: list[Chunk]) -> list[object]:
@@ -179,23 +178,6 @@ def test_a_log_without_phases_is_one_chunk_named_by_its_file() -> None:
     assert (chunk.metadata["topic"], chunk.metadata["phase_number"]) == ("auth-oauth-impl", None)
 
 
-@pytest.mark.parametrize(
-    ("name", "topic", "date"),
-    [
-        ("2025-12-15-auth.md", "auth", "2025-12-15"),
-        ("2025-12-15.md", "2025-12-15", "2025-12-15"),
-        ("move-2020-01-01-data-2025-12-15.md", "move-2020-01-01-data", "2025-12-15"),
-        ("auth-2025-12-15-2.md", "auth-2", "2025-12-15"),
-        ("auth-2025-13-01.md", "auth-2025-13-01", None),
-        ("auth.md", "auth", None),
-    ],
-)
-def test_the_name_of_the_file_tells_topic_and_date(name: str, topic: str, date: str | None) -> None:
-    (chunk,) = read("Words.", name)
-
-    assert (chunk.metadata["topic"], chunk.metadata["conversation_date"]) == (topic, date)
-
-
 def test_a_short_header_joins_the_first_phase_and_a_long_one_stands_alone() -> None:
     (short,) = read("# Conversation: A\n\nBefore.\n\n## Phase 1: One\nText")
     before, first = read("# Conversation: A\n\n" + "word " * 250 + "\n\n## Phase 1: One\nText")
@@ -263,53 +245,3 @@ def test_windows_line_ends_and_a_byte_order_mark_change_nothing() -> None:
     assert [c.content.replace("\r", "") for c in chunks] == [c.content for c in plain]
     assert [c.metadata for c in chunks] == [c.metadata for c in plain]
     assert [(c.id, c.name, c.lines) for c in chunks] == [(c.id, c.name, c.lines) for c in plain]
-
-
-@pytest.mark.parametrize(
-    ("path", "expected"),
-    [
-        pytest.param(f"{FOLDER}/a-2025-12-15.md", "conv-a-2025-12-15-phase1", id="its-month"),
-        pytest.param("a-2025-12-15.md", "conv-a-2025-12-15-phase1", id="top"),
-        pytest.param(f"{FOLDER}/a.md", "2025/12/conv-a-phase1", id="undated"),
-        pytest.param(
-            f"{FOLDER}/a-2025-11-01.md", "2025/12/conv-a-2025-11-01-phase1", id="another-month"
-        ),
-        pytest.param("talks/a-2025-12-15.md", "talks/conv-a-2025-12-15-phase1", id="elsewhere"),
-        pytest.param("/talks/a.md", "/talks/conv-a-phase1", id="absolute"),
-        pytest.param("/a.md", "conv-a-phase1", id="root"),
-        pytest.param("talks/a-phase1.md", "talks/conv-a-phase1.md-phase1", id="like-an-id"),
-        pytest.param("talks/a.markdown", "talks/conv-a.markdown-phase1", id="other-suffix"),
-    ],
-)
-def test_logs_of_one_name_in_two_folders_have_different_ids(path: str, expected: str) -> None:
-    assert [chunk.id for chunk in read("## Phase 1: One\n", path, folder="")] == [expected]
-
-
-@pytest.mark.parametrize(
-    ("path", "text", "expected"),
-    [
-        pytest.param(f"{FOLDER}/a.md", "anything", True, id="where-logs-are"),
-        pytest.param("logs/conversations/2025/12/a.md", "", True, id="relative"),
-        pytest.param("blogs/conversations/2025/12/a.md", "", False, id="not-logs"),
-        pytest.param("logs/conversations/2025/a.md", "# Notes", False, id="no-month"),
-        pytest.param("a.md", "\ufeff\n# Conversation: A\n", True, id="heading"),
-        pytest.param("a.md", "---\ntitle: b\n---\n# Conversation: A\r\n", True, id="front-matter"),
-        pytest.param("a.md", "# Notes\n# Conversation: A\n", False, id="second-heading"),
-        pytest.param("a.md", "## Conversation: A\n", False, id="second-level"),
-        pytest.param("a.md", "# Conversations\n", False, id="plural"),
-        pytest.param("a.md", "```\n# Conversation: A\n```\n", False, id="in-code"),
-    ],
-)
-def test_a_log_is_known_by_its_place_or_its_first_heading(
-    path: str, text: str, *, expected: bool
-) -> None:
-    assert is_conversation(Document(path, text)) is expected
-
-
-def test_the_registry_sends_logs_here_and_notes_elsewhere() -> None:
-    texts = ["# Conversation: A\n\n## Phase 1: B\nc", "# Notes\n\n## Phase 1: B\nc"]
-
-    assert [chunk.metadata["source"] for text in texts for chunk in parse(text, "a.md")] == [
-        "conversation",
-        "note",
-    ]

@@ -141,7 +141,7 @@ def test_a_long_section_is_cut_between_paragraphs() -> None:
     paragraph = "\n".join(["a line of the text"] * 20)
     chunks = parse("# Long\n\n" + "\n\n".join([paragraph] * 30) + "\n\n# Next\n\nx", "a.md")
 
-    assert [chunk.id for chunk in chunks[:2]] == ["a.md:Long", "a.md:Long#2"]
+    assert [chunk.id for chunk in chunks[:2]] == ["a.md:Long", "a.md:Long@2"]
     assert chunks[-1].content == "# Next\n\nx"
     for chunk in chunks[:-1]:
         assert 2000 < len(chunk.content) <= 4000 or chunk is chunks[-2]

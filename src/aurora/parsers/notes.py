@@ -61,9 +61,9 @@ class NotesParser:
         ids, date, metadata = Ids(path), _date(path, matter), _metadata(matter)
         for section in sections:
             titles = section.titles or tuple(filter(None, [matter.title]))
-            for window in self._windows(lines, section):
+            for number, window in enumerate(self._windows(lines, section), start=1):
                 yield Chunk(
-                    id=ids.make(" > ".join(section.titles) or "text"),
+                    id=ids.make(_name(section, number)),
                     kind=Kind.KNOWLEDGE,
                     name=titles[-1] if titles else PurePosixPath(path).name,
                     content=window.content,
@@ -100,6 +100,14 @@ def find_sections(
 
 def _titles(headings: Iterable[Heading]) -> tuple[str, ...]:
     return tuple(heading.text for heading in headings if heading.text)
+
+
+def _name(section: Section, number: int) -> str:
+    """A section's further pieces are numbered apart from sections of the same name, as in code."""
+    if not section.titles:
+        return "text"
+    name = " > ".join(section.titles)
+    return name if number == 1 else f"{name}@{number}"
 
 
 def _date(path: str, matter: FrontMatter) -> datetime | None:
