@@ -23,7 +23,7 @@ class IgnoreFiles:
 
     def __init__(self, top: Path, names: Iterable[str]) -> None:
         self._top, self._names = top, tuple(names)
-        self._specs: dict[Path, list[GitIgnoreSpec]] = {}
+        self._known: dict[Path, list[tuple[Path, GitIgnoreSpec]]] = {}
         self._folders: dict[Path, bool] = {top: False}
 
     def ignores_folder(self, folder: Path) -> bool:
@@ -38,19 +38,19 @@ class IgnoreFiles:
 
     def _verdict(self, path: Path, suffix: str) -> bool:
         verdict = False
-        inside = path.relative_to(self._top).parent.parts
-        for depth in range(len(inside) + 1):
-            folder = self._top.joinpath(*inside[:depth])
-            for spec in self._rules(folder):
-                found = spec.check_file(path.relative_to(folder).as_posix() + suffix).include
-                verdict = verdict if found is None else found
+        for folder, spec in self._rules(path.parent):
+            found = spec.check_file(path.relative_to(folder).as_posix() + suffix).include
+            verdict = verdict if found is None else found
         return verdict
 
-    def _rules(self, folder: Path) -> list[GitIgnoreSpec]:
-        if folder not in self._specs:
-            files = (folder / name for name in self._names)
-            self._specs[folder] = [_read(file) for file in files if file.is_file()]
-        return self._specs[folder]
+    def _rules(self, folder: Path) -> list[tuple[Path, GitIgnoreSpec]]:
+        """All rules that speak of a folder's contents, the furthest up first."""
+        if folder not in self._known:
+            above = [] if folder == self._top else self._rules(folder.parent)
+            files = [folder / name for name in self._names]
+            own = [(folder, _read(file)) for file in files if file.is_file()]
+            self._known[folder] = above + own
+        return self._known[folder]
 
 
 def _read(file: Path) -> GitIgnoreSpec:

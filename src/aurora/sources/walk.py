@@ -65,12 +65,11 @@ def walk_files(target: Path) -> Iterator[SourceFile | Skipped]:
         return
     names = list_files(target)
     for path in _git_walk(target, names) if names is not None else _plain_walk(target):
-        if isinstance(path, Path) and _is_repository(path):
-            yield from walk_files(path)  # a repository inside: its own git decides
-            continue
         found = path if isinstance(path, Skipped) else _look_at(path)
         if found is not None:
             yield found
+        elif isinstance(path, Path) and _is_repository(path):
+            yield from walk_files(path)  # a repository inside: its own git decides
 
 
 def read_text(path: Path) -> str | Skipped:
