@@ -28,9 +28,9 @@ Examples:
   aur mem index           everything here
   aur mem index src docs  only these
 \b
-Only what changed since the last time is read. What git or an .auroraignore ignores,
-vendored, generated and minified files, binaries, very large files and files that look
-like secrets are left out, and counted."""
+Only what changed since the last time is read. What git ignores is left out; so are,
+counted in the report, what an .auroraignore names, vendored, generated and minified
+files, binaries, very large files and files that look like secrets."""
 )
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
 def index(paths: tuple[Path, ...]) -> None:
