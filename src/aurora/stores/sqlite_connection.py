@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from aurora.errors import StoreBusyError, StoreError, StoreFormatError
@@ -18,7 +18,7 @@ _PRAGMAS = (
     f"PRAGMA busy_timeout = {BUSY_MS}",
     "PRAGMA foreign_keys = ON",
     "PRAGMA journal_mode = WAL",
-    "PRAGMA synchronous = NORMAL",  # in WAL mode a crash loses no consistency
+    "PRAGMA synchronous = FULL",  # what was acknowledged survives a power cut, too
 )
 _CORRUPT = ("malformed", "not a database", "corrupt", "disk image")
 
@@ -89,7 +89,8 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:
-            connection.execute("ROLLBACK")
+            with suppress(sqlite3.Error):
+                connection.execute("ROLLBACK")
         raise
 
 
