@@ -83,7 +83,7 @@ def test_a_project_may_not_lead_out_of_itself(world: World, path: str) -> None:
     [
         pytest.param("own.db", id="beside-the-file"),
         pytest.param("../data/own.db", id="elsewhere-in-the-project"),
-        pytest.param("../../work/own.db", id="out-and-in-again"),
+        pytest.param("../../code/own.db", id="out-and-in-again"),
         pytest.param("../link/own.db", id="link-that-stays-inside"),
     ],
 )
@@ -97,7 +97,7 @@ def test_a_path_inside_the_project_is_fine(world: World, path: str) -> None:
 
 
 def test_a_project_reached_through_a_link_is_still_itself(world: World) -> None:
-    """Working in ~/link, which is ~/work, makes nothing outside."""
+    """Working in ~/link, which is ~/code, makes nothing outside."""
     world.write(project=f"store:\n  path: {world.project / 'own.db'}\n")
     link = world.root / "link"
     link.symlink_to(world.project)

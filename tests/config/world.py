@@ -9,7 +9,7 @@ from pathlib import Path
 from aurora.config import LoadedSettings, Places, SettingsFiles
 
 USER = "~/.aurora/config.yml"
-PROJECT = "~/work/.aurora/config.yml"
+PROJECT = "~/code/.aurora/config.yml"
 
 # Seed 000, Appendix C, as it stands there
 APPENDIX_C = """\
@@ -49,7 +49,7 @@ class World:
 
     @property
     def project(self) -> Path:
-        return self.root / "work"
+        return self.root / "code"
 
     @property
     def user_file(self) -> Path:
