@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from aurora.errors import IndexFileError
+from aurora.errors import IndexFileError, IndexVersionError
 from aurora.signals.index_file import IndexFile, write_index_file
 
 ARRAYS = {
@@ -59,6 +60,16 @@ def test_only_the_pages_touched_are_checked(path: Path) -> None:
 def test_another_kind_of_index_is_refused(path: Path) -> None:
     with pytest.raises(IndexFileError, match="not a bm25 index"):
         IndexFile(path, kind="bm25")
+
+
+def test_an_index_of_another_byte_order_is_of_another_version(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Copied from another kind of machine: rebuilt, but not called damaged."""
+    other = "big" if sys.byteorder == "little" else "little"
+    monkeypatch.setattr(sys, "byteorder", other)
+    with pytest.raises(IndexVersionError, match="another kind of machine"):
+        IndexFile(path, kind="test")
 
 
 def test_a_newer_format_is_refused(path: Path) -> None:

@@ -22,8 +22,6 @@ _INTERRUPTED = 130  # what shells expect of a program stopped by Ctrl-C
 class Failure(click.ClickException):
     """An `AuroraError` on its way to the terminal."""
 
-    exit_code = 2
-
     def __init__(self, error: AuroraError) -> None:
         super().__init__("\n".join(map(printable, str(error).split("\n"))))
 

@@ -125,10 +125,8 @@ class BM25Scorer:
 
     def _column(self, place: int) -> tuple[Array, Array]:
         """The documents that have a term, and what the term weighs in each."""
-        start, stop = self._bounds(place)
-        return self._arrays.read("documents", start, stop), self._arrays.read(
-            "weights", start, stop
-        )
+        bounds = self._bounds(place)
+        return self._arrays.read("documents", *bounds), self._arrays.read("weights", *bounds)
 
     def _rarity(self, place: int | None) -> float:
         start, stop = (0, 0) if place is None else self._bounds(place)

@@ -74,8 +74,10 @@ class IndexFile:
             header = _read_header(file, size, path)
             self._file = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         self._map = memoryview(self._file)
-        if (header.get("kind"), header.get("byteorder")) != (kind, sys.byteorder):
-            raise IndexFileError(f"{path} is not a {kind} index of this machine")
+        if header.get("kind") != kind:
+            raise IndexFileError(f"{path} is not a {kind} index")
+        if header.get("byteorder") != sys.byteorder:
+            raise IndexVersionError(f"{path} was made on another kind of machine")
         self.facts: Mapping[str, Json] = header["facts"]
         self._path = path
         self._sections = {name: _Section(*place) for name, place in header["arrays"].items()}
