@@ -23,8 +23,8 @@ from aurora.parsers.registry import parser_for
 from aurora.sources.git import list_files
 from aurora.sources.past.blame import blame
 from aurora.sources.past.history import FileHistory, History
-from aurora.sources.past.lines import ChunkHistory, LineHistory, moment
-from aurora.types import Document, Lines
+from aurora.sources.past.lines import LineHistory
+from aurora.types import ChunkHistory, Document, Lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ def blamed(root: Path, path: str) -> Callable[[Lines], ChunkHistory]:
 
     def touching(lines: Lines) -> ChunkHistory:
         commits = set(owners[lines.start - 1 : lines.end])
-        return ChunkHistory(len(commits), moment(max(times[commit] for commit in commits)))
+        return ChunkHistory(commits=tuple(sorted(times[commit] for commit in commits)))
 
     return touching
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import NamedTuple, TypeAlias
 
 Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
 
 DEFAULT_LIMIT = 10  # seed 000, FR-2.1
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Kind(StrEnum):
@@ -59,6 +60,42 @@ class Chunk:
     document_type: str = ""
     created_at: datetime | None = None
     metadata: Mapping[str, Json] = field(default_factory=dict)
+
+
+class Tracking(StrEnum):
+    """Whether git can tell the past of a file. Unavailable: it should, but it failed."""
+
+    TRACKED = "tracked"
+    UNTRACKED = "untracked"
+    UNAVAILABLE = "unavailable"
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkHistory:
+    """What `git blame -L` says of a chunk's lines (seed 000, FR-5.3).
+
+    `commits` are the author's times of the distinct commits that last touched them, oldest first,
+    in seconds since 1970. Lines changed in the work tree since are not a commit: they only set
+    `uncommitted`. `read_at` is when git was asked.
+    """
+
+    tracking: Tracking = Tracking.TRACKED
+    commits: tuple[int, ...] = ()
+    uncommitted: bool = False
+    read_at: datetime | None = None
+
+    @property
+    def last_modified(self) -> datetime | None:
+        """The newest of the commits' times; none while no line is committed."""
+        return moment(self.commits[-1]) if self.commits else None
+
+
+def moment(seconds: int) -> datetime:
+    """A commit's time. A clock that was far off gives the nearest date there is."""
+    try:
+        return _EPOCH + timedelta(seconds=seconds)
+    except OverflowError:
+        return datetime.max.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +158,7 @@ class SearchResult:
     chunk: Chunk
     score: float
     contributions: tuple[Contribution, ...]
+    history: ChunkHistory | None = None  # nothing until git was asked about its file
 
     @property
     def chunk_id(self) -> str:

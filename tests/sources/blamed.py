@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import subprocess
-from datetime import UTC, datetime
 from pathlib import Path
 
-from aurora.sources.past.lines import ChunkHistory
-from aurora.types import Lines
+from aurora.types import ChunkHistory, Lines
 
 NOBODY = "0" * 40  # git's name for what is not committed yet
 
@@ -24,8 +22,7 @@ def blame_lines(root: Path, path: str, lines: Lines) -> ChunkHistory:
         elif line.startswith("author-time "):
             times[commit] = int(line.split(" ")[1])
     uncommitted = times.pop(NOBODY, None) is not None
-    newest = datetime.fromtimestamp(max(times.values()), UTC) if times else None
-    return ChunkHistory(len(times), newest, uncommitted)
+    return ChunkHistory(commits=tuple(sorted(times.values())), uncommitted=uncommitted)
 
 
 def line_count(path: Path) -> int:

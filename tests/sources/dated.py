@@ -4,17 +4,30 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 from aurora.sources.past.history import FileHistory, History
-from aurora.sources.past.lines import ChunkHistory, LineHistory
-from aurora.types import Lines
+from aurora.sources.past.lines import LineHistory
+from aurora.types import ChunkHistory, Lines
 from tests.builders import write_tree
 from tests.sources.repository import git, make_repository
 
 TEN = "".join(f"line {number}\n" for number in range(1, 11))
 ALL = Lines(1, 10)
+
+
+class Told(NamedTuple):
+    """A chunk's history as it is shown."""
+
+    commits: int
+    last_modified: datetime | None
+    uncommitted: bool = False
+
+
+def told(history: ChunkHistory) -> Told:
+    return Told(len(history.commits), history.last_modified, history.uncommitted)
 
 
 def day(number: int) -> datetime:
@@ -42,7 +55,7 @@ def ask(root: Path, path: str, way: int = 0) -> FileHistory:
     return History(root, cache=None, blame_at_most=way).of([path])[path]
 
 
-def touching(root: Path, path: str, lines: Lines = ALL, way: int = 0) -> ChunkHistory:
+def touching(root: Path, path: str, lines: Lines = ALL, way: int = 0) -> Told:
     found = ask(root, path, way)
     assert isinstance(found, LineHistory), found
-    return found.touching(lines)
+    return told(found.touching(lines))

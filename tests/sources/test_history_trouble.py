@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from aurora.sources.past.history import History
-from aurora.sources.past.lines import ChunkHistory, LineHistory, Unavailable, Untracked
+from aurora.sources.past.lines import LineHistory, Unavailable, Untracked
 from tests.builders import write_tree
-from tests.sources.dated import ALL, TEN, ask, commit, day, start, touching
+from tests.sources.dated import ALL, TEN, Told, ask, commit, day, start, told, touching
 from tests.sources.repository import git, make_repository
 
 REAL_GIT = shutil.which("git") or ""
@@ -27,10 +27,10 @@ def stand_in(folder: Path, monkeypatch: pytest.MonkeyPatch, first: str) -> None:
     monkeypatch.setenv("PATH", str(folder), prepend=":")
 
 
-def answers(root: Path, cache: Path, paths: list[str], way: int = 0) -> list[ChunkHistory]:
+def answers(root: Path, cache: Path, paths: list[str], way: int = 0) -> list[Told]:
     found = History(root, cache=cache, blame_at_most=way).of(paths)
     assert all(isinstance(each, LineHistory) for each in found.values()), found
-    return [each.touching(ALL) for each in found.values() if isinstance(each, LineHistory)]
+    return [told(each.touching(ALL)) for each in found.values() if isinstance(each, LineHistory)]
 
 
 def test_before_the_first_commit_everything_is_untracked(tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_a_git_that_is_killed_makes_files_unavailable_for_this_time_only(
 
     assert found["a.py"] == Unavailable("git ended with status -9")
     assert caplog.messages[0].endswith(": git ended with status -9")
-    assert answers(root, cache, ["a.py"], way) == [ChunkHistory(2, day(2))]
+    assert answers(root, cache, ["a.py"], way) == [Told(2, day(2))]
 
 
 def test_a_git_that_dies_in_the_middle_of_its_answer_is_not_believed(
@@ -176,7 +176,7 @@ def test_a_commit_on_top_costs_only_itself(tmp_path: Path, monkeypatch: pytest.M
 
     found = answers(root, cache, ["b.py", "c.py"])
 
-    assert found == [ChunkHistory(1, day(1)), ChunkHistory(2, day(2))]
+    assert found == [Told(1, day(1)), Told(2, day(2))]
     walks = [line for line in (tmp_path / "log").read_text().split("\n") if "rev-list" in line]
     assert all("--first-parent" in line for line in walks)
     assert "blame" not in (tmp_path / "log").read_text()
@@ -190,13 +190,13 @@ def test_a_rewritten_commit_is_noticed_although_the_contents_are_the_same(
     answers(root, cache, ["a.py", "b.py"], way)
     git(root, "commit", "--quiet", "--amend", "--no-edit", "--date", day(20).isoformat())
 
-    expected = [ChunkHistory(2, day(20)), ChunkHistory(1, day(1))]
+    expected = [Told(2, day(20)), Told(1, day(1))]
     assert answers(root, cache, ["a.py", "b.py"], way) == expected
     git(root, "reflog", "expire", "--expire=now", "--all")
     git(root, "commit", "--quiet", "--amend", "--no-edit", "--date", day(21).isoformat())
     git(root, "reflog", "expire", "--expire=now", "--all")
     git(root, "gc", "--quiet", "--prune=now")  # the remembered commit is gone altogether
-    assert answers(root, cache, ["a.py", "b.py"], way)[0] == ChunkHistory(2, day(21))
+    assert answers(root, cache, ["a.py", "b.py"], way)[0] == Told(2, day(21))
 
 
 def test_a_past_without_a_common_commit_is_read_anew(tmp_path: Path, way: int) -> None:
@@ -205,7 +205,7 @@ def test_a_past_without_a_common_commit_is_read_anew(tmp_path: Path, way: int) -
     git(root, "checkout", "--quiet", "--orphan", "other")
     commit(root, 5)
 
-    assert answers(root, cache, ["a.py"], way) == [ChunkHistory(1, day(5))]
+    assert answers(root, cache, ["a.py"], way) == [Told(1, day(5))]
 
 
 @pytest.mark.parametrize(
@@ -237,7 +237,7 @@ def test_a_memory_that_cannot_be_written_is_only_a_warning(
 
     found = answers(root, tmp_path / "file" / "history", ["a.py"])
 
-    assert found == [ChunkHistory(1, day(1))]
+    assert found == [Told(1, day(1))]
     assert [record.levelno for record in caplog.records] == [logging.WARNING]
 
 
@@ -245,9 +245,9 @@ def test_files_asked_for_later_join_those_that_are_remembered(tmp_path: Path, wa
     root, cache = start(tmp_path / "r", {"a.py": TEN, "b.py": TEN}), tmp_path / "history"
     commit(root, 2, {"b.py": TEN.replace("line 2\n", "two\n")})
 
-    assert answers(root, cache, ["a.py"], way) == [ChunkHistory(1, day(1))]
+    assert answers(root, cache, ["a.py"], way) == [Told(1, day(1))]
     commit(root, 3, {"b.py": TEN.replace("line 2\n", "two\n").replace("line 3\n", "three\n")})
-    both = [ChunkHistory(1, day(1)), ChunkHistory(3, day(3))]
+    both = [Told(1, day(1)), Told(3, day(3))]
     assert answers(root, cache, ["a.py", "b.py"], way) == both
     assert answers(root, cache, ["a.py", "b.py"], way) == both
 

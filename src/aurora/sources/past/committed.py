@@ -23,6 +23,7 @@ from aurora.sources.past.lines import Annotation
 from aurora.sources.past.replay import Start, replay
 from aurora.sources.past.since import Since, compare
 from aurora.sources.past.snapshot import Snapshot
+from aurora.types import Listener, ignore_events
 
 logger = logging.getLogger(__name__)
 
@@ -30,7 +31,12 @@ BLAME_AT_MOST = 16  # in Django a replay costs as much as 44 blames, in Flask as
 
 
 def read_committed(
-    now: Snapshot, paths: Collection[str], *, cache: Path | None, blame_at_most: int
+    now: Snapshot,
+    paths: Collection[str],
+    *,
+    cache: Path | None,
+    blame_at_most: int,
+    listen: Listener = ignore_events,
 ) -> tuple[Book, dict[str, str]]:
     """A book with the paths' lines at the last commit, and what went wrong for which path."""
     book = load_book(cache)
@@ -41,7 +47,7 @@ def read_committed(
     if 0 < len(missing) <= blame_at_most:
         failed = _blame(book, now, missing)
     elif missing:
-        _replay(book, now, read_commits(now.top, now.head), missing)
+        _replay(book, now, read_commits(now.top, now.head), missing, listen=listen)
     if cache is not None and (missing or before != (book.head, len(book.files))):
         _save(cache, book)
     return book, failed
@@ -80,10 +86,11 @@ def _replay(
     paths: Sequence[str],
     *,
     start: Start | None = None,
+    listen: Listener = ignore_events,
 ) -> set[str]:
     """Put the lines of the paths into the book; those that could be told."""
     first = len(book.ids)
-    found = replay(now.top, commits, paths, first=first, start=start)
+    found = replay(now.top, commits, paths, first=first, start=start, listen=listen)
 
     def number(owner: int) -> int:
         if owner < first:  # known before

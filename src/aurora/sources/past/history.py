@@ -16,7 +16,8 @@ from aurora.sources.past.book import Book
 from aurora.sources.past.committed import BLAME_AT_MOST, read_committed
 from aurora.sources.past.edits import read_edits
 from aurora.sources.past.lines import UNCOMMITTED, LineHistory, Unavailable, Untracked
-from aurora.sources.past.snapshot import Snapshot, take_snapshot
+from aurora.sources.past.snapshot import Snapshot, read_stamp, take_snapshot
+from aurora.types import Listener, ignore_events
 
 logger = logging.getLogger(__name__)
 
@@ -30,9 +31,27 @@ class History:
     """
 
     def __init__(
-        self, root: Path, *, cache: Path | None, blame_at_most: int = BLAME_AT_MOST
+        self,
+        root: Path,
+        *,
+        cache: Path | None,
+        blame_at_most: int = BLAME_AT_MOST,
+        listen: Listener = ignore_events,
     ) -> None:
         self._root, self._cache, self._blame_at_most = root, cache, blame_at_most
+        self._listen = listen
+
+    def stamp(self) -> str:
+        """While this word is the same, so are the histories of files that are; cheap to ask for.
+
+        It is empty when git cannot tell.
+        """
+        try:
+            return read_stamp(self._root) or "no commit"
+        except NoRepositoryError:
+            return "no repository"
+        except GitError:
+            return ""
 
     def of(self, paths: Sequence[str]) -> Mapping[str, FileHistory]:
         """The history of each path, given relative to the root. Git's troubles are answers too.
@@ -51,7 +70,11 @@ class History:
         sources = {path: _committed_as(now, now.prefix + path) for path in paths}
         wanted = {source for source in sources.values() if isinstance(source, str)}
         book, failed = read_committed(
-            now, wanted, cache=self._cache, blame_at_most=self._blame_at_most
+            now,
+            wanted,
+            cache=self._cache,
+            blame_at_most=self._blame_at_most,
+            listen=self._listen,
         )
         edited = {
             now.prefix + path: now.blobs[source]

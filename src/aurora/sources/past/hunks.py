@@ -10,6 +10,7 @@ its algorithm, no context, every file as text.
 from __future__ import annotations
 
 import re
+import threading
 from array import array
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +19,7 @@ from pathlib import Path
 
 from aurora.sources.git import Scratch, ask, stream
 from aurora.sources.past.commits import WORKERS
+from aurora.types import Listener, Progress, ignore_events
 
 BlobPair = tuple[bytes, bytes]
 Hunks = Mapping[BlobPair, Sequence[int]]
@@ -32,13 +34,26 @@ _OPTIONS = (
 _MARK = re.compile(rb"\n(?:diff --git a/(\d+)|@@ -(\d+)(?:,(\d+))? \+\d+(?:,(\d+))? @@)")
 
 
-def read_hunks(folder: Path, scratch: Scratch, pairs: Sequence[BlobPair]) -> Hunks:
+def read_hunks(
+    folder: Path,
+    scratch: Scratch,
+    pairs: Sequence[BlobPair],
+    *,
+    listen: Listener = ignore_events,
+) -> Hunks:
     """For each pair a row of (place, removed, added): lines taken out and put in, from the top.
 
     Lines are counted from 0; `place` is where both happen.
     """
     trees = _make_trees(folder, scratch, pairs)
     found: dict[BlobPair, array[int]] = {pair: array("i") for pair in pairs}
+    done, telling = 0, threading.Lock()
+
+    def tell(more: int) -> None:
+        nonlocal done
+        with telling:
+            done += more
+            listen(Progress("Reading git history", done, len(pairs)))
 
     def compare(part: Sequence[tuple[bytes, bytes]]) -> None:
         given = b"".join(b"%s %s\n" % pair for pair in part)
@@ -49,6 +64,7 @@ def read_hunks(folder: Path, scratch: Scratch, pairs: Sequence[BlobPair]) -> Hun
                     row = found[pairs[int(number)]]
                 else:
                     row.extend(_hunk(*places))
+            tell(block.count(b"\ndiff --git "))
 
     with ThreadPoolExecutor(WORKERS) as workers:
         list(workers.map(compare, [trees[worker::WORKERS] for worker in range(WORKERS)]))

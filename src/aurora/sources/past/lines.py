@@ -9,13 +9,11 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
-from aurora.types import Lines
+from aurora.types import ChunkHistory, Lines
 
 UNCOMMITTED = 0
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,20 +29,6 @@ class Unavailable:
 
 
 @dataclass(frozen=True, slots=True)
-class ChunkHistory:
-    """What `git blame -L` says of some lines, in numbers.
-
-    `commits` counts the distinct commits that last touched them. `last_modified` is the newest
-    author's time, the one `git blame` shows; none while no line is committed. Lines changed in the
-    work tree since are not a commit: they only set `uncommitted`.
-    """
-
-    commits: int
-    last_modified: datetime | None
-    uncommitted: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class LineHistory:
     """Every line's last commit, as runs: (first line counted from 1, commit). The last is open."""
 
@@ -56,19 +40,8 @@ class LineHistory:
         first = max(bisect_right(self.runs, (lines.start, len(self.times))) - 1, 0)
         last = bisect_right(self.runs, (lines.end, len(self.times)))
         owners = {owner for _, owner in self.runs[first:last]}
-        commits = owners - {UNCOMMITTED}
-        newest = max((self.times[commit] for commit in commits), default=None)
-        return ChunkHistory(
-            len(commits), None if newest is None else moment(newest), UNCOMMITTED in owners
-        )
-
-
-def moment(seconds: int) -> datetime:
-    """A commit's time. A clock that was far off gives the nearest date there is."""
-    try:
-        return _EPOCH + timedelta(seconds=seconds)
-    except OverflowError:
-        return datetime.max.replace(tzinfo=UTC)
+        times = sorted(self.times[owner] for owner in owners if owner != UNCOMMITTED)
+        return ChunkHistory(commits=tuple(times), uncommitted=UNCOMMITTED in owners)
 
 
 class Annotation:

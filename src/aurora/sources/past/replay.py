@@ -17,6 +17,7 @@ from aurora.sources.past.commits import RENAMES, Changes, Commit, empty_tree, re
 from aurora.sources.past.hunks import Hunks, read_hunks
 from aurora.sources.past.lines import Annotation
 from aurora.sources.past.versions import UNKNOWN, Past, Version, VersionWalk
+from aurora.types import Listener, ignore_events
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,7 @@ def replay(
     *,
     first: int,
     start: Start | None = None,
+    listen: Listener = ignore_events,
 ) -> dict[str, Annotation]:
     """The lines of each path after the last commit. Owners are `first` + place among the commits.
 
@@ -47,7 +49,7 @@ def replay(
     tips = {path: state[path] for path in sorted(paths) if path in state}
     needed = list(walk.needed_for(tips.values()))
     with open_scratch(folder) as scratch:
-        hunks = read_hunks(folder, scratch, _pairs(walk.versions, needed))
+        hunks = read_hunks(folder, scratch, _pairs(walk.versions, needed), listen=listen)
     known: dict[int, Annotation] = {}
     if start is not None:
         older = set(needed).intersection(begun.values())

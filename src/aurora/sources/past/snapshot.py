@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,19 +26,33 @@ class Snapshot:
     edited: Mapping[str, str]  # path on disk -> path in the last commit
 
 
+def read_stamp(folder: Path) -> str:
+    """A word that changes whenever the histories of unchanged files may; empty without a commit."""
+    top = work_tree(folder)
+    _refuse_partial_clone(top)
+    shallow = _shallow(top)
+    return _head(top) + (f"-{zlib.crc32(shallow.encode()):08x}" if shallow else "")
+
+
 def take_snapshot(folder: Path) -> Snapshot | None:
     """What is there, or nothing while there is no commit."""
     top = work_tree(folder)
     _refuse_partial_clone(top)
     prefix = os.fsdecode(ask(folder, "rev-parse", "--show-prefix").removesuffix(b"\n"))
-    try:
-        head = ask(top, "rev-parse", "--verify", "--quiet", "HEAD^{commit}").decode().strip()
-    except GitError:
+    head = _head(top)
+    if not head:
         return None
     blobs, others = _read_tree(top, head)
     changes = read_work_tree(top, head)
     edited = {row.path: row.source for row in changes if row.blob and row.source in blobs}
     return Snapshot(top, prefix, head, _shallow(top), blobs, others, edited)
+
+
+def _head(top: Path) -> str:
+    try:
+        return ask(top, "rev-parse", "--verify", "--quiet", "HEAD^{commit}").decode().strip()
+    except GitError:
+        return ""
 
 
 def _read_tree(top: Path, commit: str) -> tuple[dict[str, str], frozenset[str]]:
