@@ -9,13 +9,13 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from aurora.config import Places, Settings, SettingsFiles
-from aurora.config.places import make_project
+from aurora.config.places import make_project, shown
 from aurora.errors import (
     ChunkNotFoundError,
     IndexFileError,
@@ -38,7 +38,8 @@ from aurora.types import (
 )
 
 if TYPE_CHECKING:
-    from aurora.indexing.indexer import IndexReport
+    from aurora.embeddings.base import EmbeddingProvider
+    from aurora.indexing.report import IndexReport
 
 # A program that uses us decides what it shows of our log; without a word, nothing.
 logging.getLogger("aurora").addHandler(logging.NullHandler())
@@ -74,8 +75,10 @@ class Memory:
         *,
         listen: Listener = ignore_events,
         now: Callable[[], datetime] = utc_now,
+        embedder: EmbeddingProvider | None = None,
     ) -> None:
         self.places = places
+        self._embedder = embedder
         self._files = settings or SettingsFiles(places)
         self._listen, self._now = listen, now
         self._opened: Store | None = None
@@ -111,17 +114,35 @@ class Memory:
                 self._opened, self._file, self._retriever = SQLiteStore(path), file, None
             return self._opened
 
-    def index(self, target: Path) -> IndexReport:
-        """Bring the memory of a file or folder up to date, and its keyword index with it."""
+    def index(self, *targets: Path, git: bool = True) -> IndexReport:
+        """Bring the memory of files and folders up to date, and of the conversation logs.
+
+        The chunks can be found before their git histories are read. One index at a time: while
+        another process is at it, this one waits.
+        """
         # Parsers and git are the larger half of the program; a search is done before they load.
-        from aurora.indexing.indexer import Indexer  # noqa: PLC0415
+        from aurora.indexing.run import run_index  # noqa: PLC0415
         from aurora.sources.walk import require_path  # noqa: PLC0415
 
-        require_path(target)
+        for target in targets:
+            require_path(target)
         self._make()
-        report = Indexer(self._store, self._root, listen=self._listen).index(target)
-        self.retriever.bm25.refresh()
-        return report
+        logs = self.places.home / "logs" / "conversations"
+        report = run_index(
+            self._store,
+            targets,
+            root=self._root,
+            logs=logs,
+            embedder=self._embedder,
+            make_searchable=self.retriever.bm25.refresh,
+            histories=self.index_path.parent if git else None,
+            now=self._now,
+            listen=self._listen,
+        )
+        if report.logs:
+            return report
+        missing = f"No conversation logs found in {shown(logs)}/"  # seed 000, FR-3.6 and 10.1
+        return replace(report, warnings=(missing, *report.warnings))
 
     def _make(self) -> None:
         """Make the memory's folder and database, if they are not there."""
@@ -210,7 +231,7 @@ class Memory:
         return Stats(
             path=self.path,
             chunks=self._store.count_chunks(),
-            files=len(self._store.file_states()),
+            files=sum(not state.left_out for state in self._store.file_states().values()),
             namespaces=self._store.count_namespaces(),
             generation=self._store.generation(),
             bytes=_size(self.path) + _size(self.path.with_name(f"{self.path.name}-wal")),

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from aurora.indexing.indexer import Indexer, IndexReport
+from aurora.indexing.indexer import Indexer
+from aurora.indexing.report import IndexReport
+from aurora.indexing.scan import scan
 from aurora.stores.base import Embedder, FileState, pack_vector
 from aurora.stores.sqlite import SQLiteStore
 from aurora.types import Event, Kind, Progress
@@ -37,7 +39,7 @@ def test_the_first_run_reads_everything(store: SQLiteStore, root: Path) -> None:
     write_tree(root, FILES)
     generation = store.generation()
 
-    assert Indexer(store, root).index(root) == report(scanned=3, parsed=3)
+    assert Indexer(store, root).index(scan(root)) == report(scanned=3, parsed=3)
     assert contents(store).keys() == IDS
     assert store.generation() > generation
     assert store.count_chunks() == {
@@ -50,48 +52,48 @@ def test_the_first_run_reads_everything(store: SQLiteStore, root: Path) -> None:
 
 def test_a_second_run_parses_nothing(store: SQLiteStore, root: Path) -> None:
     write_tree(root, FILES | {"empty.py": "", "blank.md": "\n\n"})
-    Indexer(store, root).index(root)
+    Indexer(store, root).index(scan(root))
     before = (contents(store), store.file_states(), store.generation())
 
-    assert Indexer(store, root).index(root) == report(scanned=5, unchanged=5)
+    assert Indexer(store, root).index(scan(root)) == report(scanned=5, unchanged=5)
     assert (contents(store), store.file_states(), store.generation()) == before
 
 
 def test_a_file_of_the_same_size_and_time_is_not_opened(store: SQLiteStore, root: Path) -> None:
     write_tree(root, {"a.txt": "one"})
     os.utime(root / "a.txt", ns=(1, 1))
-    Indexer(store, root).index(root)
+    Indexer(store, root).index(scan(root))
     write_tree(root, {"a.txt": "two"})
     os.utime(root / "a.txt", ns=(1, 1))
 
-    assert Indexer(store, root).index(root) == report(scanned=1, unchanged=1)
+    assert Indexer(store, root).index(scan(root)) == report(scanned=1, unchanged=1)
     assert contents(store) == {"a.txt:text": "one"}
 
 
 def test_a_touched_file_is_read_and_not_parsed(store: SQLiteStore, root: Path) -> None:
     write_tree(root, FILES)
-    Indexer(store, root).index(root)
+    Indexer(store, root).index(scan(root))
     generation = store.generation()
     os.utime(root / "a.py", ns=(1, 1))
 
-    assert Indexer(store, root).index(root) == report(scanned=3, unchanged=3)
+    assert Indexer(store, root).index(scan(root)) == report(scanned=3, unchanged=3)
     assert store.generation() == generation
     assert store.file_states()["a.py"].modified_ns == 1
 
 
 def test_a_change_of_the_same_size_is_noticed_by_its_time(store: SQLiteStore, root: Path) -> None:
     write_tree(root, {"a.txt": "one", "b.txt": "same"})
-    Indexer(store, root).index(root)
+    Indexer(store, root).index(scan(root))
     write_tree(root, {"a.txt": "two"})
     os.utime(root / "a.txt", ns=(1, 1))
 
-    assert Indexer(store, root).index(root) == report(scanned=2, parsed=1, unchanged=1)
+    assert Indexer(store, root).index(scan(root)) == report(scanned=2, parsed=1, unchanged=1)
     assert contents(store) == {"a.txt:text": "two", "b.txt:text": "same"}
 
 
 def test_only_what_changed_in_a_file_is_replaced(store: SQLiteStore, root: Path) -> None:
     write_tree(root, FILES)
-    Indexer(store, root).index(root)
+    Indexer(store, root).index(scan(root))
     embedder = Embedder("test", 2, "1")
     store.put_embeddings(embedder, [(id_, pack_vector([1, 0])) for id_ in IDS])
     for id_ in IDS:
@@ -102,7 +104,7 @@ def test_only_what_changed_in_a_file_is_replaced(store: SQLiteStore, root: Path)
         root, {"a.py": "import os\n\n\ndef f():\n    return 1\n\n\ndef h():\n    return os\n"}
     )
 
-    assert Indexer(store, root).index(root) == report(scanned=3, parsed=1, unchanged=2)
+    assert Indexer(store, root).index(scan(root)) == report(scanned=3, parsed=1, unchanged=2)
     assert contents(store).keys() == IDS - {"a.py:g"} | {"a.py:module", "a.py:h"}
     assert store.get_chunks(["a.py:f"])[0].lines == (4, 5)
     assert store.get_embeddings(["a.py:f", "a.py:h", "sub/b.py:B"]).keys() == {
@@ -117,12 +119,12 @@ def test_a_chunk_with_new_text_keeps_its_accesses_and_not_its_vector(
     store: SQLiteStore, root: Path
 ) -> None:
     write_tree(root, FILES)
-    Indexer(store, root).index(root)
+    Indexer(store, root).index(scan(root))
     store.put_embeddings(Embedder("test", 1, "1"), [("NOTES.md:Notes", pack_vector([1]))])
     store.record_access("NOTES.md:Notes", NOW)
 
     write_tree(root, {"NOTES.md": "# Notes\n\nMore.\n"})
-    Indexer(store, root).index(root)
+    Indexer(store, root).index(scan(root))
 
     assert store.get_embeddings(["NOTES.md:Notes"]) == {}
     assert store.get_accesses(["NOTES.md:Notes"]) == {"NOTES.md:Notes": (NOW,)}
@@ -130,12 +132,12 @@ def test_a_chunk_with_new_text_keeps_its_accesses_and_not_its_vector(
 
 def test_files_of_an_older_parser_are_parsed_again(store: SQLiteStore, root: Path) -> None:
     write_tree(root, FILES)
-    Indexer(store, root).index(root)
+    Indexer(store, root).index(scan(root))
     now = store.file_states()["a.py"]
     older = FileState(now.path, now.size, now.modified_ns, f"0:{now.digest.partition(':')[2]}")
     store.replace_file(older, [])
 
-    assert Indexer(store, root).index(root) == report(scanned=3, parsed=1, unchanged=2)
+    assert Indexer(store, root).index(scan(root)) == report(scanned=3, parsed=1, unchanged=2)
     assert contents(store).keys() == IDS
 
 
@@ -143,7 +145,7 @@ def test_progress_counts_every_file(store: SQLiteStore, root: Path) -> None:
     write_tree(root, FILES | {".env": "TOKEN=1"})
     events: list[Event] = []
 
-    Indexer(store, root, listen=events.append).index(root)
+    Indexer(store, root, listen=events.append).index(scan(root))
 
     assert events == [Progress("Indexing", done, 4) for done in range(1, 5)]
 
@@ -154,7 +156,7 @@ def test_logs_of_one_name_in_two_folders_are_both_kept(store: SQLiteStore, root:
     places = ["a/session.md", "b/session.md", "logs/conversations/2025/12/session.md"]
     write_tree(root, {place: text.format(place) for place in places})
 
-    Indexer(store, root).index(root)
+    Indexer(store, root).index(scan(root))
 
     assert {chunk.path: chunk.id for chunk in store.iter_chunks()} == {
         "a/session.md": "a/conv-session-phase1",
@@ -164,7 +166,7 @@ def test_logs_of_one_name_in_two_folders_are_both_kept(store: SQLiteStore, root:
     for chunk in store.iter_chunks():
         assert chunk.metadata["source_file"] == chunk.path
         assert chunk.created_at == datetime(2025, 12, 15, tzinfo=UTC)
-    assert Indexer(store, root).index(root) == report(scanned=3, unchanged=3)
+    assert Indexer(store, root).index(scan(root)) == report(scanned=3, unchanged=3)
 
 
 @pytest.mark.parametrize("line_end", ["\n", "\r\n"])
@@ -175,8 +177,8 @@ def test_what_is_stored_is_the_text_of_the_file(
     text = line_end.join(["# 走 é", *["filler"] * 1500, "zero \0 byte", "the end"])
     write_tree(root, {"a.md": text})
 
-    Indexer(store, root).index(root)
+    Indexer(store, root).index(scan(root))
 
     assert "\n".join(contents(store).values()) == text
-    assert Indexer(store, root).index(root) == report(scanned=1, unchanged=1)
+    assert Indexer(store, root).index(scan(root)) == report(scanned=1, unchanged=1)
     assert store.check() == []

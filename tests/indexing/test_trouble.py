@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from aurora.indexing.indexer import Indexer
+from aurora.indexing.scan import scan
 from aurora.parsers import registry
 from aurora.parsers.base import Parsed, Parser
 from aurora.stores.base import FileState, Store
@@ -30,13 +31,15 @@ INDEX_AND_DIE = """
 import os, signal, sys
 from pathlib import Path
 from aurora.indexing.indexer import Indexer
+from aurora.indexing.scan import scan
 from aurora.stores.sqlite import SQLiteStore
 
 def listen(event):
     if event.done == int(sys.argv[3]):
         os.kill(os.getpid(), signal.SIGKILL)
 
-Indexer(SQLiteStore(Path(sys.argv[1])), Path(sys.argv[2]), listen=listen).index(Path(sys.argv[2]))
+root = Path(sys.argv[2])
+Indexer(SQLiteStore(Path(sys.argv[1])), root, listen=listen).index(scan(root))
 """
 
 
@@ -56,7 +59,7 @@ def interrupt(store: SQLiteStore, root: Path) -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        Indexer(store, root, listen=listen).index(root)
+        Indexer(store, root, listen=listen).index(scan(root))
 
 
 def kill(store: SQLiteStore, root: Path) -> None:
@@ -69,7 +72,7 @@ def undisturbed(tmp_path: Path, root: Path) -> tuple[list[object], dict[str, Fil
     """What a memory of the folder holds when nothing happens on the way."""
     write_tree(root, many_files(version=1000))
     with closing(SQLiteStore(tmp_path / "undisturbed" / "memory.db")) as store:
-        Indexer(store, root).index(root)
+        Indexer(store, root).index(scan(root))
         return everything(store)
 
 
@@ -87,7 +90,7 @@ def test_a_stopped_first_run_leaves_a_smaller_memory_and_the_next_completes_it(
     assert len(chunks) == 20 * FUNCTIONS
     assert store.check() == []
 
-    report = Indexer(store, root).index(root)
+    report = Indexer(store, root).index(scan(root))
     assert (report.parsed, report.unchanged) == (5, 20)
     assert everything(store) == undisturbed
 
@@ -100,7 +103,7 @@ def test_a_stopped_later_run_leaves_each_file_old_or_new(
     stop: Callable[[SQLiteStore, Path], None],
 ) -> None:
     write_tree(root, many_files(version=1))
-    Indexer(store, root).index(root)
+    Indexer(store, root).index(scan(root))
     write_tree(root, many_files(version=1000))
     times = {path: state.modified_ns for path, state in undisturbed[1].items()}
     for path, at in times.items():
@@ -112,7 +115,7 @@ def test_a_stopped_later_run_leaves_each_file_old_or_new(
     for chunk in store.iter_chunks():
         versions[chunk.path].add(chunk.content.split()[-1])
     assert sorted(versions.values(), key=str) == [{"1"}] * 5 + [{"1000"}] * 20
-    Indexer(store, root).index(root)
+    Indexer(store, root).index(scan(root))
     assert everything(store) == undisturbed
 
 
@@ -121,7 +124,7 @@ def test_a_file_with_syntax_errors_is_named_and_kept(store: SQLiteStore, root: P
         root, {"a.py": "x = 1\n", "bad.py": "def f(:\n    return secret_word\n", "z.py": "y = 1\n"}
     )
 
-    report = Indexer(store, root).index(root)
+    report = Indexer(store, root).index(scan(root))
 
     assert (report.parsed, report.warnings) == (3, ("bad.py has syntax errors",))
     assert store.file_states().keys() == {"a.py", "bad.py", "z.py"}
@@ -140,10 +143,10 @@ def test_a_parser_that_fails_is_counted_and_named_and_stops_nothing(
     def parser_for(path: str) -> Parser:
         return Broken() if path == "a.py" else registry.parser_for(path)
 
-    monkeypatch.setattr("aurora.indexing.indexer.parser_for", parser_for)
+    monkeypatch.setattr("aurora.indexing.reader.parser_for", parser_for)
     write_tree(root, {"a.py": "x = 1\n", "b.md": "words\n"})
 
-    report = Indexer(store, root).index(root)
+    report = Indexer(store, root).index(scan(root))
 
     assert store.file_states().keys() == {"b.md"}
     assert report.warnings == ("a.py: cannot be parsed (IndexError('a.py'))",)
@@ -156,7 +159,7 @@ def test_what_is_known_of_an_unreadable_file_stays(store: SQLiteStore) -> None:
     chunk = make_chunk("remembered", path)
     store.replace_file(FileState(path, 1, 1, ""), [chunk])
 
-    report = Indexer(store, None).index(ALWAYS_UNREADABLE)
+    report = Indexer(store, None).index(scan(ALWAYS_UNREADABLE))
 
     assert report.skipped == {"unreadable": 1}
     assert report.warnings == (f"{path}: unreadable: Input/output error",)
@@ -168,9 +171,9 @@ def test_what_is_known_of_an_unreadable_folder_stays() -> None:
         Path(name).chmod(0o777)
         with as_ordinary_user(), closing(SQLiteStore(Path(name, "memory", "memory.db"))) as store:
             root = write_tree(Path(name, "project"), {"a.txt": "one", "shut/b.txt": "two"})
-            Indexer(store, root).index(root)
+            Indexer(store, root).index(scan(root))
             (root / "shut").chmod(0)
-            report = Indexer(store, root).index(root)
+            report = Indexer(store, root).index(scan(root))
             (root / "shut").chmod(0o700)
 
             assert {chunk.content for chunk in store.iter_chunks()} == {"one", "two"}
@@ -180,8 +183,8 @@ def test_what_is_known_of_an_unreadable_folder_stays() -> None:
 def test_empty_files_are_written_in_batches_too(
     root: Path, store: SQLiteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("aurora.indexing.indexer._BATCH_ROWS", 3)
+    monkeypatch.setattr("aurora.indexing.reader._BATCH_ROWS", 3)
     write_tree(root, {f"e{n}.py": "" for n in range(9)})
     known: list[int] = []
-    Indexer(store, root, listen=lambda _: known.append(len(store.file_states()))).index(root)
+    Indexer(store, root, listen=lambda _: known.append(len(store.file_states()))).index(scan(root))
     assert known == [0, 0, 3, 3, 3, 6, 6, 6, 9]

@@ -9,7 +9,7 @@ import pytest
 
 from aurora.parsers.conversation import KnowledgeParser
 from aurora.sources.conversations import find_logs
-from aurora.types import Chunk, Document, Event, Kind, Lines, Note
+from aurora.types import Chunk, Document, Kind, Lines
 from tests.builders import write_tree
 
 FOLDER = "/home/ada/.aurora/logs/conversations/2025/12"
@@ -88,22 +88,19 @@ def test_ut_know_06_handle_empty_log(text: str) -> None:
 
 @pytest.mark.parametrize("files", [None, {"notes.md": "# A"}, {"2025/12/a.txt": "# A"}])
 def test_ut_know_07_no_logs_directory(tmp_path: Path, files: dict[str, str | bytes] | None) -> None:
-    """Where there is no log there is an empty list and a warning, and no error."""
+    """Where there is no log there is an empty list and no error; the index warns (FR-10.1)."""
     folder = tmp_path / "logs" / "conversations"
     write_tree(folder, files or {})
-    events: list[Event] = []
 
-    assert find_logs(folder, shown="~/.aurora/logs/conversations/", listen=events.append) == []
-    text = "No conversation logs found in ~/.aurora/logs/conversations/"
-    assert events == [Note(text, warning=True)]
+    assert find_logs(folder) == []
 
 
 def test_ut_know_08_utf8_encoding(tmp_path: Path) -> None:
     """Accents, emoji and Chinese come through as they are."""
     text = "# Conversation: Café\nQuery: où ça ? 🎉\n\n## Phase 1: Évaluation\n认证 – naïve 🚀"
     write_tree(tmp_path, {"2025/12/café-2025-12-15.md": text})
-    (path,) = find_logs(tmp_path)
-    (chunk,) = read(path.read_text(encoding="utf-8"), path.name)
+    (log,) = find_logs(tmp_path)
+    (chunk,) = read(log.path.read_text(encoding="utf-8"), log.path.name)
 
     assert (chunk.content, chunk.name) == (text, "Évaluation")
     assert (chunk.id, chunk.metadata["query"]) == ("conv-café-2025-12-15-phase1", "où ça ? 🎉")

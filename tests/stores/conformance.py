@@ -155,7 +155,7 @@ class StoreConformance:
         store.put_chunks([make_chunk()])
         generation = store.generation()
         store.record_access("a.py:f", NOW)
-        store.put_file_state(STATE)
+        store.put_file_states([STATE])
         store.delete_chunks(["nowhere"])
         assert store.generation() == generation
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
@@ -12,14 +13,19 @@ from aurora.cli.init import start_project
 from aurora.cli.session import find_places, open_memory, tell
 from aurora.config.places import Places, shown
 from aurora.display.summary import render_index_line, render_index_summary
-from aurora.indexing.indexer import IndexReport
+from aurora.indexing.report import IndexReport
 from aurora.sources.git import find_root
 from aurora.sources.walk import require_path
-from aurora.types import Note
+from aurora.text import printable
+from aurora.types import Kind, Note
 
 logger = logging.getLogger(__name__)
 
 _SHOWN_WARNINGS = 10
+_PARTIAL = 1  # exit status when the memory is whole, but not all that was asked for is in it
+_NO_KNOWLEDGE = (
+    "Note: No conversation logs found. Run SOAR queries to generate knowledge chunks."  # FR-11.6
+)
 
 
 @click.command(
@@ -27,37 +33,43 @@ _SHOWN_WARNINGS = 10
 Examples:
   aur mem index           everything here
   aur mem index src docs  only these
+  aur mem index --no-git  without the commits behind each chunk
 \b
 Only what changed since the last time is read. What git ignores is left out; so are,
 counted in the report, what an .auroraignore names, vendored, generated and minified
 files, binaries, very large files and files that look like secrets."""
 )
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
-def index(paths: tuple[Path, ...]) -> None:
+@click.option("--no-git", is_flag=True, help="Do not read who changed what, and when, from git.")
+def index(paths: tuple[Path, ...], *, no_git: bool) -> None:
     """Read files and folders into the memory (default: the working directory).
 
     Inside a git repository the first run starts a memory for the project; elsewhere the user's
-    own memory is used.
+    own memory is used. Your conversation logs are read into it, too.
+
+    Exits with 0 when all is in the memory, with 1 when some files could not be read, and with 2
+    when the run failed.
     """
     targets = paths or (Path(),)
     for target in targets:
         require_path(target)
     with open_memory(_places_for_index()) as memory:
-        reports = [memory.index(target) for target in targets]
-        warnings = [text for report in reports for text in report.warnings]
-        _tell_skipped(reports)
-        _tell_warnings(warnings)
+        report = memory.index(*targets, git=not no_git)
+        _tell_troubles(report)
         stats = memory.stats()
         saved_to = shown(stats.index_path) if memory.index_saved else ""
         click.echo(
             render_index_summary(
-                files=sum(report.scanned for report in reports),
+                files=report.scanned,
                 chunks=stats.chunks,
-                warnings=len(warnings),
-                errors=0,  # a run with a fatal error ends before its summary
+                warnings=len(report.warnings),
+                errors=len(report.errors),
                 index=render_index_line(sum(stats.chunks.values()), saved_to),
             )
         )
+        _tell_afterwards(report, stats.chunks)
+    if report.is_partial:
+        click.get_current_context().exit(_PARTIAL)
 
 
 def _places_for_index() -> Places:
@@ -66,19 +78,25 @@ def _places_for_index() -> Places:
     return start_project(places, root) if root else places
 
 
-def _tell_warnings(warnings: list[str]) -> None:
-    for text in warnings[:_SHOWN_WARNINGS]:
+def _tell_troubles(report: IndexReport) -> None:
+    if report.skipped:
+        counts = Counter(report.skipped)
+        reasons = ", ".join(f"{count} {reason}" for reason, count in counts.most_common())
+        tell(Note(f"Left out {counts.total()} files: {reasons}"))
+    for text in report.errors:
+        click.echo(f"Error: {printable(text)}", err=True)
+    for text in report.warnings[:_SHOWN_WARNINGS]:
         tell(Note(text, warning=True))
-    for text in warnings[_SHOWN_WARNINGS:]:
+    for text in report.warnings[_SHOWN_WARNINGS:]:
         logger.warning("%s", text)
-    if len(warnings) > _SHOWN_WARNINGS:
-        tell(Note(f"{len(warnings) - _SHOWN_WARNINGS} more warnings are in the log file"))
+    if len(report.warnings) > _SHOWN_WARNINGS:
+        tell(Note(f"{len(report.warnings) - _SHOWN_WARNINGS} more warnings are in the log file"))
 
 
-def _tell_skipped(reports: list[IndexReport]) -> None:
-    skipped: Counter[str] = Counter()
-    for report in reports:
-        skipped.update(report.skipped)
-    if skipped:
-        reasons = ", ".join(f"{count} {reason}" for reason, count in skipped.most_common())
-        tell(Note(f"Left out {skipped.total()} files: {reasons}"))
+def _tell_afterwards(report: IndexReport, chunks: Mapping[Kind, int]) -> None:
+    """The last words of FR-10.2 and FR-11.6."""
+    wanted, failed = report.embedded.wanted, report.embedded.failed
+    if failed:
+        tell(Note(f"Indexed {wanted - failed}/{wanted} chunks ({failed} failed)"))
+    if not chunks.get(Kind.KNOWLEDGE):
+        tell(Note(_NO_KNOWLEDGE))

@@ -7,6 +7,7 @@ an object folder of the caller's, which borrows from the repository's own.
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
@@ -62,6 +63,11 @@ def find_root(path: Path) -> Path | None:
     """The top of the work tree that holds a path, or nothing where there is none (or no git)."""
     folder = path if path.is_dir() else path.parent
     return _where_there_is_git(folder, work_tree)
+
+
+def is_missing_for(path: Path) -> bool:
+    """True where there is a repository, but no git to read it with."""
+    return shutil.which("git") is None and _is_below_git(path)
 
 
 def work_tree(folder: Path) -> Path:
@@ -169,9 +175,13 @@ def _environment(scratch: Scratch | None) -> dict[str, str]:
 def _cannot_start(folder: Path, exc: OSError) -> GitError:
     if not folder.is_dir():
         return NoRepositoryError(f"{folder} is not a folder")
-    if any((above / ".git").exists() for above in (folder.absolute(), *folder.absolute().parents)):
+    if _is_below_git(folder):
         return GitError(f"git cannot be run: {exc.strerror}", hint="install git")
     return NoRepositoryError(f"{folder} is not in a git repository, and there is no git")
+
+
+def _is_below_git(path: Path) -> bool:
+    return any((above / ".git").exists() for above in (path.absolute(), *path.absolute().parents))
 
 
 def _require_success(status: int, words: bytes) -> None:

@@ -35,6 +35,7 @@ class SourceFile:
     path: Path
     size: int
     modified_ns: int
+    repository: Path | None = None  # top of the git work tree whose file it is
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,11 @@ class Skipped:
 
     path: Path
     reason: str
+
+    @property
+    def is_unreadable(self) -> bool:
+        """True when it may be there another time; every other reason holds until a change."""
+        return self.reason.startswith("unreadable")
 
 
 def require_path(target: Path) -> None:
@@ -60,12 +66,16 @@ def require_path(target: Path) -> None:
 def walk_files(target: Path) -> Iterator[SourceFile | Skipped]:
     """Every regular file at or below a path, in a stable order."""
     require_path(target)
+    repository = find_root(target)
+    if repository is not None and not target.is_relative_to(repository):
+        repository = target if target.is_dir() else target.parent  # git spells it in another way
     if not target.is_dir():
-        yield _look_at(target) or Skipped(target, "link or special file")
+        yield look_at(target, repository) or Skipped(target, "link or special file")
         return
-    names = list_files(target)
-    for path in _git_walk(target, names) if names is not None else _plain_walk(target):
-        found = path if isinstance(path, Skipped) else _look_at(path)
+    names = list_files(target) if repository is not None else None
+    walk = _plain_walk(target) if names is None else _git_walk(target, names, repository or target)
+    for path in walk:
+        found = path if isinstance(path, Skipped) else look_at(path, repository)
         if found is not None:
             yield found
         elif isinstance(path, Path) and _is_repository(path):
@@ -88,10 +98,9 @@ def read_text(path: Path) -> str | Skipped:
     return Skipped(path, reason) if reason else text
 
 
-def _git_walk(top: Path, names: Iterable[str]) -> Iterator[Path | Skipped]:
+def _git_walk(top: Path, names: Iterable[str], root: Path) -> Iterator[Path | Skipped]:
     """Paths of git's list, less those behind a link that has taken a tracked folder's place."""
-    root = find_root(top) or top
-    ignore = IgnoreFiles(root if top.is_relative_to(root) else top, [AURORA_IGNORE])
+    ignore = IgnoreFiles(root, [AURORA_IGNORE])
     real = {top: True}
 
     def is_real(folder: Path) -> bool:
@@ -145,7 +154,7 @@ def _folder_reason(folder: Path, ignore: IgnoreFiles) -> str:
     return ""
 
 
-def _look_at(path: Path) -> SourceFile | Skipped | None:
+def look_at(path: Path, repository: Path | None = None) -> SourceFile | Skipped | None:
     """What is known of a file without opening it; nothing for links, folders and the vanished."""
     try:
         status = path.lstat()
@@ -160,4 +169,4 @@ def _look_at(path: Path) -> SourceFile | Skipped | None:
         reason = "file name is not UTF-8"
     if reason:
         return Skipped(path, reason)
-    return SourceFile(path, status.st_size, status.st_mtime_ns)
+    return SourceFile(path, status.st_size, status.st_mtime_ns, repository)

@@ -19,19 +19,26 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from aurora.types import Chunk, Kind
+from aurora.types import Chunk, ChunkHistory, Kind, Lines
 
 SEARCHABLE_SUCCESS = 0.5  # reasoning below this is kept but not found (seed 000, FR-4.4)
 
 
 @dataclass(frozen=True, slots=True)
 class FileState:
-    """What a file was when its chunks were made, to tell whether it must be read again."""
+    """What a file was when its chunks were made, to tell whether it must be read again.
+
+    A file that was read and left out has no chunks, but the reason. `history_stamp` names the
+    state of the repository that its chunks' histories were read at; it is empty before they were.
+    """
 
     path: str
     size: int
     modified_ns: int
     digest: str
+    left_out: str = ""
+    history_stamp: str = ""
+    history_read_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,16 +112,27 @@ class Store(Protocol):
         """How many chunks each namespace holds; the unnamed one is `""`."""
         ...
 
-    def replace_file(self, state: FileState, chunks: Sequence[Chunk]) -> int:
-        """Make these the chunks of one file, whatever it had; returns how many rows changed."""
+    def replace_file(self, state: FileState, chunks: Iterable[Chunk]) -> int:
+        """Make these the chunks of one file, whatever it had; returns how many rows changed.
+
+        They are taken as they come, never all at once. An id that another file's chunk has is not
+        taken from it: the new chunk gets a number behind its id.
+        """
+        ...
+
+    def move_file(self, old: str, new: str) -> int:
+        """Give a file's chunks, with all that hangs on them, another path; ids follow the path.
+
+        Returns how many there were. The old path's state is forgotten.
+        """
         ...
 
     def file_states(self) -> Mapping[str, FileState]:
         """The state of every file by path."""
         ...
 
-    def put_file_state(self, state: FileState) -> None:
-        """Remember a file's new state while its chunks stay."""
+    def put_file_states(self, states: Iterable[FileState]) -> None:
+        """Remember new states of files that are known, while their chunks stay."""
         ...
 
     def forget_files(self, paths: Iterable[str]) -> int:
@@ -144,6 +162,31 @@ class Store(Protocol):
         ...
 
     def get_embeddings(self, chunk_ids: Sequence[str]) -> Mapping[str, bytes]: ...
+
+    def find_unembedded(self) -> list[str]:
+        """Ids of the chunks that may be found and have no vector, oldest first."""
+        ...
+
+    def iter_lines(self, path: str) -> Iterator[tuple[str, Lines]]:
+        """Ids and lines of a file's chunks; those without lines are left out."""
+        ...
+
+    def put_histories(self, histories: Mapping[str, ChunkHistory]) -> int:
+        """Keep what git told, by chunk id; returns how many were new or different.
+
+        What can be found does not change by it, and neither does the generation. When they were
+        read is kept with the state of the file.
+        """
+        ...
+
+    def get_histories(self, chunk_ids: Sequence[str]) -> Mapping[str, ChunkHistory]: ...
+
+    def alone(self) -> AbstractContextManager[None]:
+        """Be the only one who indexes into this store, among all processes and threads.
+
+        Raises `StoreBusyError` at once while another is. A process that dies lets go.
+        """
+        ...
 
     def check(self) -> list[str]:
         """Look for damage; an empty list means the store and its text indexes are whole."""

@@ -5,27 +5,38 @@ Each thread has its own connection, so readers never wait for each other or for 
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
+from typing import TypeAlias
 from weakref import WeakSet
 
 from aurora.errors import EmbedderMismatchError, StoreError
 from aurora.stores.base import SEARCHABLE_SUCCESS, Embedder, FileState, Reasoning
+from aurora.stores.file_lock import hold
 from aurora.stores.sqlite_connection import Connection, connect, transaction, translated
 from aurora.stores.sqlite_rows import (
     COLUMNS,
+    FILE_COLUMNS,
     Row,
     batches,
     chunk_from,
     chunk_values,
     file_state_from,
+    file_values,
+    history_from,
+    history_values,
     moment,
+    portions,
     reasoning_from,
 )
-from aurora.types import Chunk, Kind
+from aurora.types import Chunk, ChunkHistory, Kind, Lines
+
+Parameters: TypeAlias = Sequence[object] | Mapping[str, object]
 
 _PAGE = 1000  # chunks read at a time while iterating
 _SEARCHABLE = f"""
@@ -37,6 +48,16 @@ _UPSERT = f"""
     INSERT INTO chunks ({COLUMNS}, has_cjk, generation) VALUES ({", ".join("?" * 15)})
     ON CONFLICT (id) DO UPDATE SET {_UPDATES},
         has_cjk = excluded.has_cjk, generation = excluded.generation"""
+
+
+_FILE_MARKS = ", ".join("?" * len(FILE_COLUMNS.split(", ")))
+_IDS_OF_FILE = "SELECT id FROM chunks WHERE path = ?"
+_PUT_HISTORY = """
+    INSERT INTO histories
+        SELECT rowid, :tracking, :commits, :uncommitted FROM chunks WHERE id = :id
+    ON CONFLICT (chunk) DO UPDATE SET
+        tracking = :tracking, commits = :commits, uncommitted = :uncommitted
+    WHERE (tracking, commits, uncommitted) IS NOT (:tracking, :commits, :uncommitted)"""
 
 
 # By a random step: a memory restored from a copy must not come to a generation it had before, with
@@ -94,7 +115,7 @@ class SQLiteStore:
         with translated(self.path), closing(self._connection.execute(sql, values)) as cursor:
             return cursor.fetchall()
 
-    def _write(self, sql: str, values: Sequence[object] = ()) -> int:
+    def _write(self, sql: str, values: Parameters = ()) -> int:
         """Run one change of what can be found, inside a transaction; returns the rows changed."""
         count = self._connection.execute(sql, values).rowcount
         if count:
@@ -195,31 +216,55 @@ class SQLiteStore:
 
     # Files
 
-    def replace_file(self, state: FileState, chunks: Sequence[Chunk]) -> int:
+    def replace_file(self, state: FileState, chunks: Iterable[Chunk]) -> int:
+        changed = 0
         with self.transaction():
-            known = {
-                chunk.id: chunk
-                for chunk in self._chunks(
-                    f"SELECT {COLUMNS} FROM chunks WHERE path = ?", (state.path,)
-                )
-            }
-            wanted = {chunk.id: chunk for chunk in chunks}
-            gone = self.delete_chunks(known.keys() - wanted.keys())
-            changed = self._replace(known, wanted)
-            self.put_file_state(state)
-            return gone + changed
+            left = {id_ for (id_,) in self._rows(_IDS_OF_FILE, (state.path,))}
+            for some in portions(chunks, _PAGE):
+                wanted = {chunk.id: chunk for chunk in some}
+                known = {chunk.id: chunk for chunk in self.get_chunks(list(wanted))}
+                for id_ in [i for i, chunk in known.items() if chunk.path != state.path]:
+                    taken = self._with_free_id(wanted.pop(id_))
+                    wanted[taken.id] = taken
+                changed += self._replace(known, wanted)
+                left -= wanted.keys()
+            gone = self.delete_chunks(left)
+            self._connection.execute(
+                f"INSERT OR REPLACE INTO files ({FILE_COLUMNS}) VALUES ({_FILE_MARKS})",
+                file_values(state),
+            )
+        return gone + changed
+
+    def _with_free_id(self, chunk: Chunk) -> Chunk:
+        """The chunk under the first number of its id that is free or its own file's."""
+        for number in itertools.count(2):
+            renamed = replace(chunk, id=f"{chunk.id}#{number}")
+            owner = self.get_chunks([renamed.id])
+            if not owner or owner[0].path == chunk.path:
+                break
+        return renamed
+
+    def move_file(self, old: str, new: str) -> int:
+        with self.transaction():
+            moved = self._write(
+                """UPDATE OR IGNORE chunks SET path = :new, generation = :generation, id =
+                       CASE WHEN substr(id, 1, length(:old) + 1) = :old || ':'
+                            THEN :new || substr(id, length(:old) + 1) ELSE id END
+                   WHERE path = :old""",
+                {"old": old, "new": new, "generation": self.generation() + 1},
+            )
+            self.forget_files([old])
+        return moved
 
     def file_states(self) -> Mapping[str, FileState]:
-        states = map(
-            file_state_from, self._rows("SELECT path, size, modified_ns, digest FROM files")
-        )
+        states = map(file_state_from, self._rows(f"SELECT {FILE_COLUMNS} FROM files"))
         return {state.path: state for state in states}
 
-    def put_file_state(self, state: FileState) -> None:
+    def put_file_states(self, states: Iterable[FileState]) -> None:
         with self.transaction():
-            self._connection.execute(
-                "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?)",
-                (state.path, state.size, state.modified_ns, state.digest),
+            self._connection.executemany(
+                f"UPDATE files SET ({FILE_COLUMNS}) = ({_FILE_MARKS}) WHERE path = ?",
+                ((*file_values(state), state.path) for state in states),
             )
 
     def forget_files(self, paths: Iterable[str]) -> int:
@@ -321,6 +366,46 @@ class SQLiteStore:
                 batch,
             )
         }
+
+    def find_unembedded(self) -> list[str]:
+        rows = self._rows(
+            f"SELECT chunks.id {_SEARCHABLE} AND NOT EXISTS "
+            "(SELECT 1 FROM embeddings WHERE chunk = chunks.rowid) ORDER BY chunks.rowid"
+        )
+        return [id_ for (id_,) in rows]
+
+    # Histories
+
+    def iter_lines(self, path: str) -> Iterator[tuple[str, Lines]]:
+        rows = self._rows(
+            "SELECT id, start_line, end_line FROM chunks WHERE path = ? AND start_line IS NOT NULL",
+            (path,),
+        )
+        return ((id_, Lines(start, end)) for id_, start, end in rows)
+
+    def put_histories(self, histories: Mapping[str, ChunkHistory]) -> int:
+        with self.transaction():
+            return sum(
+                self._connection.execute(
+                    _PUT_HISTORY, {"id": id_, **history_values(history)}
+                ).rowcount
+                for id_, history in histories.items()
+            )
+
+    def get_histories(self, chunk_ids: Sequence[str]) -> Mapping[str, ChunkHistory]:
+        return {
+            row[0]: history_from(row[1:])
+            for batch, marks in batches(chunk_ids)
+            for row in self._rows(
+                "SELECT chunks.id, tracking, commits, uncommitted, history_read_at "
+                "FROM histories JOIN chunks ON chunks.rowid = histories.chunk "
+                f"LEFT JOIN files ON files.path = chunks.path WHERE chunks.id IN ({marks})",
+                batch,
+            )
+        }
+
+    def alone(self) -> AbstractContextManager[None]:
+        return hold(self.path.with_name(f"{self.path.name}-indexing"))
 
     def check(self) -> list[str]:
         problems = [str(row[0]) for row in self._rows("PRAGMA quick_check") if row[0] != "ok"]

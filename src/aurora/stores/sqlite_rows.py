@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+import struct
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from itertools import islice
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from aurora.stores.base import FileState, Reasoning
 from aurora.text import has_cjk
-from aurora.types import Chunk, Kind, Lines
+from aurora.types import Chunk, ChunkHistory, Kind, Lines, Tracking
 
+T = TypeVar("T")
 Row: TypeAlias = tuple[Any, ...]  # what SQLite returns has no static type
 
 COLUMNS = (
@@ -60,16 +62,57 @@ def reasoning_from(row: Row) -> Reasoning:
     return Reasoning(pattern_type, success_score, usage_count, moment(created_at))
 
 
+FILE_COLUMNS = "path, size, modified_ns, digest, left_out, history_stamp, history_read_at"
+
+
+def file_values(state: FileState) -> tuple[object, ...]:
+    """The values of FILE_COLUMNS."""
+    read_at = state.history_read_at
+    return (
+        state.path, state.size, state.modified_ns, state.digest, state.left_out,
+        state.history_stamp, read_at.timestamp() if read_at else None,
+    )  # fmt: skip
+
+
 def file_state_from(row: Row) -> FileState:
-    return FileState(*row)
+    path, size, modified_ns, digest, left_out, stamp, read_at = row
+    read_at = None if read_at is None else moment(read_at)
+    return FileState(path, size, modified_ns, digest, left_out, stamp, read_at)
+
+
+def history_values(history: ChunkHistory) -> dict[str, object]:
+    """The columns of a history; commits are little-endian 64-bit seconds."""
+    commits = struct.pack(f"<{len(history.commits)}q", *map(_within_64_bits, history.commits))
+    tracking, uncommitted = str(history.tracking), history.uncommitted
+    return {"tracking": tracking, "commits": commits, "uncommitted": uncommitted}
+
+
+def history_from(row: Row) -> ChunkHistory:
+    tracking, commits, uncommitted, read_at = row
+    return ChunkHistory(
+        Tracking(tracking),
+        struct.unpack(f"<{len(commits) // 8}q", commits),
+        bool(uncommitted),
+        None if read_at is None else moment(read_at),
+    )
+
+
+def _within_64_bits(seconds: int) -> int:
+    return max(-(1 << 63), min(seconds, (1 << 63) - 1))
 
 
 def moment(seconds: float) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
 
 
-def batches(values: Sequence[str]) -> Iterator[tuple[list[str], str]]:
+def batches(values: Iterable[str]) -> Iterator[tuple[list[str], str]]:
     """Values in portions, each with its `?, ?, …`."""
-    rest = iter(values)
-    while batch := list(islice(rest, _BATCH)):
+    for batch in portions(values, _BATCH):
         yield batch, ", ".join("?" * len(batch))
+
+
+def portions(values: Iterable[T], size: int) -> Iterator[list[T]]:
+    """Values in lists of at most so many, taken as they come."""
+    rest = iter(values)
+    while portion := list(islice(rest, size)):
+        yield portion

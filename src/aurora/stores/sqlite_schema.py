@@ -110,4 +110,18 @@ MIGRATIONS: Sequence[Migration] = (
             *_triggers("chunks_trigrams", only="has_cjk"),
         ),
     ),
+    Migration(
+        "m002_remember_what_git_told",
+        (
+            """CREATE TABLE histories (
+                   chunk        INTEGER PRIMARY KEY REFERENCES chunks(rowid) ON DELETE CASCADE,
+                   tracking     TEXT    NOT NULL,
+                   commits      BLOB    NOT NULL,  -- seconds since 1970, 64 bits, little-endian
+                   uncommitted  INTEGER NOT NULL
+               )""",
+            "ALTER TABLE files ADD COLUMN left_out TEXT NOT NULL DEFAULT ''",
+            "ALTER TABLE files ADD COLUMN history_stamp TEXT NOT NULL DEFAULT ''",
+            "ALTER TABLE files ADD COLUMN history_read_at REAL",
+        ),
+    ),
 )

@@ -21,7 +21,19 @@ from aurora.types import Listener, ignore_events
 
 logger = logging.getLogger(__name__)
 
+_NO_REPOSITORY = "no repository"
+
 FileHistory: TypeAlias = LineHistory | Untracked | Unavailable
+
+
+class NoHistory:
+    """What is known of files outside any repository."""
+
+    def stamp(self) -> str:
+        return _NO_REPOSITORY
+
+    def of(self, paths: Sequence[str]) -> Mapping[str, FileHistory]:
+        return dict.fromkeys(paths, Untracked())
 
 
 class History:
@@ -49,7 +61,7 @@ class History:
         try:
             return read_stamp(self._root) or "no commit"
         except NoRepositoryError:
-            return "no repository"
+            return _NO_REPOSITORY
         except GitError:
             return ""
 

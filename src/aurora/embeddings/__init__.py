@@ -1,0 +1,1 @@
+"""Texts into vectors that lie close together when the texts mean something similar."""

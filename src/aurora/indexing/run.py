@@ -1,0 +1,51 @@
+"""One run of indexing from beginning to end: its stages, and none of their work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+
+from aurora.embeddings.base import EmbeddingProvider
+from aurora.indexing.embedding import Embedded, embed_missing
+from aurora.indexing.histories import HistoryReader
+from aurora.indexing.indexer import Indexer
+from aurora.indexing.report import IndexReport
+from aurora.indexing.scan import scan
+from aurora.indexing.turns import take_turn
+from aurora.stores.base import Store
+from aurora.types import Listener
+
+
+def run_index(
+    store: Store,
+    targets: Sequence[Path],
+    *,
+    root: Path | None,
+    logs: Path,
+    embedder: EmbeddingProvider | None,
+    make_searchable: Callable[[], object],
+    histories: Path | None,
+    now: Callable[[], datetime],
+    listen: Listener,
+) -> IndexReport:
+    """Read what changed, embed it, make it searchable, then ask git about it.
+
+    `histories` is the folder where git's answers are kept; without one it is not asked.
+    """
+    with take_turn(store, listen=listen):
+        found = scan(*targets, logs=logs)
+        report = Indexer(store, root, listen=listen).index(found)
+        embedded = embed_missing(store, embedder, listen=listen) if embedder else Embedded()
+        make_searchable()
+        troubles: Sequence[str] = ()
+        if histories is not None:
+            reader = HistoryReader(store, root, histories, now=now(), listen=listen)
+            troubles = reader.read(found)
+    return replace(
+        report,
+        logs=found.logs,
+        embedded=embedded,
+        warnings=(*report.warnings, *embedded.warnings, *troubles),
+    )
