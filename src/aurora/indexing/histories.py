@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -44,26 +44,26 @@ class HistoryReader:
     def read(self, scan: Scan) -> tuple[str, ...]:
         """Bring the histories of all scanned files up to date; tells what git could not."""
         states = self._store.file_states()
-        repositories: defaultdict[Path | None, dict[str, FileState]] = defaultdict(dict)
+        repositories: defaultdict[Path | None, list[FileState]] = defaultdict(list)
         for file in scan.files.values():
             state = states.get(self._names.of(file.path))
             if isinstance(file, SourceFile) and state is not None and not state.left_out:
-                repositories[file.repository][_inside(file)] = state
+                repositories[file.repository].append(state)
         troubles = (self._refresh(top, files) for top, files in repositories.items())
         return tuple(trouble for trouble in troubles if trouble)
 
-    def _refresh(self, top: Path | None, files: Mapping[str, FileState]) -> str:
-        """One repository's files, by their paths in it; what went wrong, if anything."""
+    def _refresh(self, top: Path | None, files: Sequence[FileState]) -> str:
+        """The histories of one repository's files; what went wrong, if anything."""
         history = self._history(top)
         stamp = history.stamp()
-        wanted = {
-            path: state
-            for path, state in files.items()
-            if not stamp or state.history_stamp != stamp
-        }
-        found = history.of(sorted(wanted)) if wanted else {}
+        current = [state for state in files if stamp and state.history_stamp == stamp]
+        self._confirm(current)
+        if len(current) == len(files):
+            return ""
+        inside, asked = Names(top), [s for s in files if not stamp or s.history_stamp != stamp]
+        wanted = {inside.of(self._names.path(state.path)): state for state in asked}
+        found = history.of(sorted(wanted))
         self._keep([(wanted[path], each) for path, each in found.items()], stamp)
-        self._confirm(state for path, state in files.items() if path not in wanted)
         reasons = [each.reason for each in found.values() if isinstance(each, Unavailable)]
         if not reasons:
             return ""
@@ -94,11 +94,6 @@ class HistoryReader:
 
     def _stamped(self, state: FileState, stamp: str) -> FileState:
         return replace(state, history_stamp=stamp, history_read_at=self._now)
-
-
-def _inside(file: SourceFile) -> str:
-    path = file.path.relative_to(file.repository) if file.repository is not None else file.path
-    return path.as_posix()
 
 
 def _told(history: FileHistory, chunks: Iterable[tuple[str, Lines]]) -> dict[str, ChunkHistory]:

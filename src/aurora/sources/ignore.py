@@ -33,6 +33,10 @@ class IgnoreFiles:
             self._folders[folder] = above or self._verdict(folder, "/")
         return self._folders[folder]
 
+    def speaks_of(self, folder: Path) -> bool:
+        """False when no rule can touch the files of a folder."""
+        return self.ignores_folder(folder) or bool(self._rules(folder))
+
     def ignores_file(self, file: Path) -> bool:
         return self.ignores_folder(file.parent) or self._verdict(file, "")
 

@@ -11,6 +11,7 @@ import os
 import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 
 from aurora.errors import SourceError
@@ -108,13 +109,17 @@ def _git_walk(top: Path, names: Iterable[str], root: Path) -> Iterator[Path | Sk
             real[folder] = is_real(folder.parent) and not folder.is_symlink()
         return real[folder]
 
-    for path in (top / name for name in names):
-        if not is_real(path.parent):
+    for place, group in groupby(names, key=lambda name: name.rpartition("/")[0]):
+        folder = top / place
+        if not is_real(folder):
             continue
-        if not VENDORED.isdisjoint(path.relative_to(top).parent.parts):
-            yield Skipped(path, "vendored")
-        else:
-            yield Skipped(path, "ignored") if ignore.ignores_file(path) else path
+        vendored = not VENDORED.isdisjoint(place.split("/"))
+        ignoring = ignore.speaks_of(folder)  # seldom: most folders are under no such file
+        for path in (folder / name.rpartition("/")[2] for name in group):
+            if vendored:
+                yield Skipped(path, "vendored")
+            else:
+                yield Skipped(path, "ignored") if ignoring and ignore.ignores_file(path) else path
 
 
 def _plain_walk(top: Path) -> Iterator[Path | Skipped]:
@@ -165,8 +170,13 @@ def look_at(path: Path, repository: Path | None = None) -> SourceFile | Skipped 
     if not stat.S_ISREG(status.st_mode):
         return None
     reason = unwanted_by_name(path.name, status.st_size)
-    if not reason and any("\ud800" <= letter <= "\udfff" for letter in str(path)):
+    if not reason and not _is_utf8(str(path)):
         reason = "file name is not UTF-8"
     if reason:
         return Skipped(path, reason)
     return SourceFile(path, status.st_size, status.st_mtime_ns, repository)
+
+
+def _is_utf8(text: str) -> bool:
+    """False for names whose bytes are not text: Python keeps those as lone surrogates."""
+    return text.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in text)
