@@ -77,9 +77,12 @@ def test_init_then_index_outside_git(shell: Shell, tmp_path: Path) -> None:
 
 def test_search_prints_a_table(indexed: Shell) -> None:
     assert indexed.ok("mem", "search", "authenticate_user", "--limit", "1") == (
-        "File            | Type     | Name              | Lines | Score\n"
-        "----------------+----------+-------------------+-------+------\n"
-        "auth_manager.py | function | authenticate_user | 11-13 | 0.752\n"
+        "File            | Type     | Name              | Lines | Score "
+        "| Commits       | Last Modified\n"
+        "----------------+----------+-------------------+-------+-------"
+        "+---------------+--------------\n"
+        "auth_manager.py | function | authenticate_user | 11-13 | 0.752 "
+        "| - (untracked) | - (untracked)\n"
     )
 
 

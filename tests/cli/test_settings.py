@@ -8,7 +8,7 @@ from tests.cli.conftest import Shell
 
 def score(shell: Shell, *options: str) -> str:
     row = shell.ok(*options, "mem", "search", "authenticate_user", "-n", "1").splitlines()[2]
-    return row.rsplit(" | ", 1)[1]
+    return row.split(" | ")[4]
 
 
 def test_flag_over_environment_over_project_over_user_over_default(indexed: Shell) -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
 import pytest
 from rich.cells import cell_len
 
-from aurora.display.table import render_table
-from aurora.types import Kind, Lines, SearchResult
-from tests.builders import make_chunk
+from aurora.display import table
+from aurora.types import ChunkHistory, Kind, Lines, SearchResult
+from tests.builders import NOW, make_chunk
 
 LOGIN = "def authenticate_user(): ..."
 
@@ -15,6 +19,10 @@ LOGIN = "def authenticate_user(): ..."
 def make_result(path: str, name: str, score: float = 0.5, **fields: object) -> SearchResult:
     values = {"kind": Kind.FUNCTION, "lines": Lines(45, 67)} | fields
     return SearchResult(make_chunk(LOGIN, path, name, **values), score, ())
+
+
+def render_table(results: Sequence[SearchResult], *, width: int | None = None) -> str:
+    return table.render_table(results, now=NOW, width=width)
 
 
 def cells(line: str) -> list[str]:
@@ -26,31 +34,44 @@ def separators(line: str) -> list[int]:
     return [cell_len(line[:at]) for at, letter in enumerate(line) if letter in "|+"]
 
 
+def touched(*days_ago: float) -> ChunkHistory:
+    """The history of lines with commits so many days before now."""
+    times = sorted((NOW - timedelta(days=days)).timestamp() for days in days_ago)
+    return ChunkHistory(commits=tuple(map(int, times)))
+
+
+def dated(day: int) -> dict[str, object]:
+    return {"lines": None, "created_at": datetime(2025, 12, day, tzinfo=UTC)}
+
+
 EXAMPLES = [
-    make_result("auth_manager.py", "authenticate_user", 0.856),
-    make_result("oauth-impl.md", "OAuth Setup", 0.654, kind=Kind.KNOWLEDGE, lines=None),
-    make_result("auth-pattern", "Auth Flow", 0.621, kind=Kind.REASONING, lines=None),
+    replace(
+        make_result("auth_manager.py", "authenticate_user", 0.856), history=touched(*range(2, 25))
+    ),
+    make_result("oauth-impl.md", "OAuth Setup", 0.654, kind=Kind.KNOWLEDGE, **dated(15)),
+    make_result("auth-pattern", "Auth Flow", 0.621, kind=Kind.REASONING, **dated(20)),
 ]
 
 
-def test_the_columns_are_those_of_fr_5_5() -> None:
-    """File, Type, Name, Lines and Score, with the rows of FR-5.1.
+def test_the_columns_are_those_of_fr_5_1() -> None:
+    """Seven columns, with the rows of FR-5.1.
 
     The seed draws no rule below the heads and pads Lines by one; a rule and no padding is ours.
     """
     assert render_table(EXAMPLES) == (
-        "File            | Type     | Name              | Lines | Score\n"
-        "----------------+----------+-------------------+-------+------\n"
-        "auth_manager.py | function | authenticate_user | 45-67 | 0.856\n"
-        "oauth-impl.md   | know     | OAuth Setup       | -     | 0.654\n"
-        "auth-pattern    | reas     | Auth Flow         | -     | 0.621"
+        "File            | Type     | Name              | Lines | Score | Commits | Last Modified\n"
+        "----------------+----------+-------------------+-------+-------+---------+--------------\n"
+        "auth_manager.py | function | authenticate_user | 45-67 | 0.856 | 23      | 2 days ago\n"
+        "oauth-impl.md   | know     | OAuth Setup       | -     | 0.654 | -       | 2025-12-15\n"
+        "auth-pattern    | reas     | Auth Flow         | -     | 0.621 | -       | 2025-12-20"
     )
 
 
 def test_no_results_give_the_heads_alone() -> None:
     """A table of nothing is still a table."""
     assert render_table([]) == (
-        "File | Type | Name | Lines | Score\n-----+------+------+-------+------"
+        "File | Type | Name | Lines | Score | Commits | Last Modified\n"
+        "-----+------+------+-------+-------+---------+--------------"
     )
 
 
@@ -68,7 +89,7 @@ def test_no_results_give_the_heads_alone() -> None:
 def test_the_type_is_abbreviated_as_in_fr_5_2(kind: Kind, shown: str) -> None:
     """Code is named in full, reasoning and knowledge by four letters."""
     row = render_table([make_result("a.py", "f", kind=kind)]).splitlines()[2]
-    assert cells(row) == ["a.py", shown, "f", "45-67", "0.500"]
+    assert cells(row) == ["a.py", shown, "f", "45-67", "0.500", "-", "-"]
 
 
 def test_every_kind_has_its_row_above() -> None:
@@ -93,7 +114,7 @@ def test_what_is_missing_is_shown_by_the_next_best(
     values: dict[str, object] = {"id": "the-id", "qualified_name": "A.f", "lines": Lines(45, 67)}
     chunk = make_chunk(LOGIN, **{"path": "a.py", "name": "f"} | values | fields)
     row = render_table([SearchResult(chunk, 1.0, ())]).splitlines()[2]
-    assert cells(row) == [*expected, "1.000"]
+    assert cells(row) == [*expected, "1.000", "-", "-"]
 
 
 NAMES = [
@@ -131,30 +152,31 @@ LONG = [
     make_result("文档/设计/用户认证/会话管理/说明.md", "用户认证与会话管理的设计说明文档", 0.5),
     make_result("a.py", "f", 0.1, kind=Kind.KNOWLEDGE, lines=None),
 ]
-# 8 type, 9 lines, 5 score, four separators of 3, and 12 each for a path and a name
-NARROWEST = 8 + 9 + 5 + 4 * 3 + 12 + 12
+# 8 type, 9 lines, 5 score, four separators of 3, and 10 each for a path and a name
+NARROWEST = 8 + 9 + 5 + 4 * 3 + 10 + 10
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 120])
 def test_a_narrow_terminal_cuts_paths_and_names_alone(width: int) -> None:
     """Type, lines and score stay whole; a path keeps its end and a name its beginning."""
     for row, result in zip(render_table(LONG, width=width).splitlines()[2:], LONG, strict=True):
-        path, kind, name, lines, score = cells(row)
+        path, kind, name, lines, score, *past = cells(row)
         whole = cells(render_table([result]).splitlines()[2])
-        assert [kind, lines, score] == [whole[1], *whole[3:]]
+        assert [kind, lines, score] == [whole[1], *whole[3:5]]
+        assert past == (whole[5:] if width >= 80 else [])
         assert path == whole[0] or (path[0] == "…" and whole[0].endswith(path[1:]))
         assert name == whole[2] or (name[-1] == "…" and whole[2].startswith(name[:-1]))
         assert min(len(path), len(name)) > 0
 
 
-@pytest.mark.parametrize("width", [40, 58, 60, 80, 120])
+@pytest.mark.parametrize("width", [40, 54, 60, 79, 80, 120])
 def test_no_line_is_wider_than_the_terminal(width: int) -> None:
-    """As long as each path and name keeps twelve cells; below that the line may be longer."""
+    """As long as each path and name keeps ten cells; below that the line may be longer."""
     lines = render_table(LONG, width=width).splitlines()
     assert max(map(cell_len, lines)) <= max(width, NARROWEST)
 
 
-def test_a_path_and_a_name_keep_twelve_cells() -> None:
+def test_a_path_and_a_name_keep_ten_cells() -> None:
     """Narrower than that nothing would be left to read, so a tiny terminal wraps instead."""
     assert render_table(LONG, width=1) == render_table(LONG, width=NARROWEST)
     assert cell_len(render_table(LONG, width=1).splitlines()[1]) == NARROWEST
@@ -181,7 +203,7 @@ def test_without_a_width_nothing_is_cut() -> None:
     """In a pipe every path and name is whole, however long."""
     path, name = "d/" * 2_000 + "a.py", "n" * 3_000
     row = render_table([make_result(path, name)]).splitlines()[2]
-    assert cells(row) == [path, "function", name, "45-67", "0.500"]
+    assert cells(row) == [path, "function", name, "45-67", "0.500", "-", "-"]
 
 
 @pytest.mark.parametrize(
@@ -201,5 +223,5 @@ def test_without_a_width_nothing_is_cut() -> None:
 def test_control_characters_do_not_reach_the_terminal(name: str, shown: str) -> None:
     """A file may be called anything; the table keeps one line for it and its columns in place."""
     lines = render_table([make_result(f"d/{name}", name), *EXAMPLES]).split("\n")
-    assert cells(lines[2]) == [f"d/{shown}", "function", shown, "45-67", "0.500"]
+    assert cells(lines[2]) == [f"d/{shown}", "function", shown, "45-67", "0.500", "-", "-"]
     assert (len(lines), len({tuple(separators(line)) for line in lines})) == (6, 1)

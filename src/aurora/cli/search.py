@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from datetime import UTC, datetime
 
 import click
 
-from aurora.cli.session import is_terminal, open_memory
+from aurora.cli.session import is_terminal, open_memory, tell
+from aurora.display.past import is_stale
 from aurora.display.table import render_table
-from aurora.types import DEFAULT_LIMIT
+from aurora.types import DEFAULT_LIMIT, Note
 
 _NOTHING = """No relevant results found
 
@@ -35,7 +37,10 @@ def search(query: tuple[str, ...], limit: int) -> None:
     with open_memory() as memory:
         answer = memory.search(" ".join(query), limit=limit)
     if answer.results:
-        click.echo(render_table(answer.results, width=_terminal_width()))
+        now = datetime.now(UTC)
+        click.echo(render_table(answer.results, now=now, width=_terminal_width()))
+        if is_stale(answer.results, now):
+            tell(Note("(metadata may be stale) read git again with `aur mem index`", warning=True))
     else:
         click.echo(_NOTHING)
 

@@ -1,37 +1,42 @@
 """Search results as a table that never hides what matters.
 
-When the terminal is too narrow, paths lose their beginning and names their end; type, lines and
-score stay whole. In a pipe nothing is cut. Widths are of cells, so that CJK columns stay aligned.
+When the terminal is too narrow, paths lose their beginning and names their end; the other
+columns stay whole. In a pipe nothing is cut. Widths are of cells, so that CJK columns stay aligned.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from rich.cells import cell_len, set_cell_size
 
+from aurora.display.past import commits_cell, modified_cell
 from aurora.text import printable
 from aurora.types import Chunk, Kind, SearchResult
 
-_HEADERS = ("File", "Type", "Name", "Lines", "Score")
-_FILE, _NAME = 0, 2
+_HEADERS = ("File", "Type", "Name", "Lines", "Score", "Commits", "Last Modified")
+_FILE, _NAME, _PAST = 0, 2, 5  # columns; from the last on, what git and dates tell
 _SEPARATOR = " | "
-_NARROWEST = 12  # cells a path or name keeps however narrow the terminal
+_NARROWEST = 10  # cells a path or name keeps however narrow the terminal
 _ABBREVIATIONS = {Kind.REASONING: "reas", Kind.KNOWLEDGE: "know"}  # seed 000, FR-5.2
 
 
-def render_table(results: Sequence[SearchResult], *, width: int | None = None) -> str:
+def render_table(
+    results: Sequence[SearchResult], *, now: datetime, width: int | None = None
+) -> str:
     """Lines of a table at most `width` cells wide; as wide as needed without a width."""
-    rows = [_HEADERS, *map(_cells, results)]
-    widths = [max(cell_len(row[column]) for row in rows) for column in range(len(_HEADERS))]
-    if width is not None:
-        widths = _fit(widths, width)
+    rows = [_HEADERS, *(_cells(result, now) for result in results)]
+    wanted = [max(cell_len(row[column]) for row in rows) for column in range(len(_HEADERS))]
+    widths = wanted if width is None else _fit(wanted, width)
+    if width is not None and _total(widths) > width:
+        widths = _fit(wanted[:_PAST], width)  # without a past rather than wider than the terminal
     lines = [_line(row, widths) for row in rows]
     rule = "-+-".join("-" * column for column in widths)
     return "\n".join([lines[0], rule, *lines[1:]])
 
 
-def _cells(result: SearchResult) -> tuple[str, ...]:
+def _cells(result: SearchResult, now: datetime) -> tuple[str, ...]:
     chunk = result.chunk
     return (
         printable(chunk.path or chunk.id),
@@ -39,6 +44,8 @@ def _cells(result: SearchResult) -> tuple[str, ...]:
         printable(_name(chunk)),
         f"{chunk.lines.start}-{chunk.lines.end}" if chunk.lines else "-",
         f"{result.score:.3f}",
+        commits_cell(result),
+        modified_cell(result, now),
     )
 
 
@@ -51,7 +58,7 @@ def _name(chunk: Chunk) -> str:
 def _fit(widths: list[int], width: int) -> list[int]:
     """Take what is too much from the file column and the name column, the wider one first."""
     widths = list(widths)
-    excess = sum(widths) + len(_SEPARATOR) * (len(widths) - 1) - width
+    excess = _total(widths) - width
     while excess > 0:
         wider = max((_FILE, _NAME), key=widths.__getitem__)
         if widths[wider] <= _NARROWEST:
@@ -61,10 +68,14 @@ def _fit(widths: list[int], width: int) -> list[int]:
     return widths
 
 
+def _total(widths: Sequence[int]) -> int:
+    return sum(widths) + len(_SEPARATOR) * (len(widths) - 1)
+
+
 def _line(row: Sequence[str], widths: Sequence[int]) -> str:
     cells = [
         _elide_start(text, width) if column == _FILE else _elide_end(text, width)
-        for column, (text, width) in enumerate(zip(row, widths, strict=True))
+        for column, (text, width) in enumerate(zip(row, widths, strict=False))
     ]
     return _SEPARATOR.join(cells).rstrip()
 

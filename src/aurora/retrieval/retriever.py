@@ -67,9 +67,13 @@ class HybridRetriever:
         return SearchResults(query, self._results(fused[: query.limit]), self._fusion.name, names)
 
     def _results(self, fused: Sequence[Fused]) -> tuple[SearchResult, ...]:
-        chunks = {c.id: c for c in self._store.get_chunks([one.chunk_id for one in fused])}
+        ids = [one.chunk_id for one in fused]
+        chunks = {chunk.id: chunk for chunk in self._store.get_chunks(ids)}
+        histories = self._store.get_histories(ids)
         return tuple(
-            SearchResult(chunks[one.chunk_id], one.score, one.contributions)
+            SearchResult(
+                chunks[one.chunk_id], one.score, one.contributions, histories.get(one.chunk_id)
+            )
             for one in fused
             if one.chunk_id in chunks  # forgotten by another process a moment ago
         )
