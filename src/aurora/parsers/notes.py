@@ -22,7 +22,7 @@ from aurora.parsers.rst import find_titles
 from aurora.parsers.windows import Cutter, Window
 from aurora.types import Chunk, Document, Json, Kind
 
-_LONGEST = 4000  # characters of a chunk: a screen or two, and what small embedders still take in
+LONGEST = 4000  # characters of a chunk: a screen or two, and what small embedders still take in
 _WINDOW = 50  # lines of plain text, which has no headings to cut at
 _UNDATED = "MEMORY.md"  # what holds at any time, wherever it lies (seed 001)
 
@@ -44,16 +44,9 @@ class NotesParser:
 
     def parse(self, document: Document) -> Parsed:
         lines = document.text.removeprefix("\ufeff").removesuffix("\n").split("\n")
-        matter = read_front_matter(lines) if self._language == "markdown" else FrontMatter()
-        sections = find_sections(lines, self._headings(lines, matter.end), matter.end)
+        matter, headings = _look_at(lines, self._language)
+        sections = find_sections(lines, headings, matter.end)
         return Parsed(tuple(self._chunks(document.path, lines, sections, matter)))
-
-    def _headings(self, lines: Sequence[str], start: int) -> Iterator[Heading]:
-        if self._language == "markdown":
-            return find_headings(lines, start)
-        if self._language == "restructuredtext":
-            return find_titles(lines)
-        return iter(())
 
     def _chunks(
         self, path: str, lines: Sequence[str], sections: Iterable[Section], matter: FrontMatter
@@ -76,10 +69,23 @@ class NotesParser:
                 )
 
     def _windows(self, lines: Sequence[str], section: Section) -> Iterator[Window]:
-        cutter = Cutter(longest=_LONGEST, most_lines=_WINDOW if self._language == "text" else None)
+        cutter = Cutter(longest=LONGEST, most_lines=_WINDOW if self._language == "text" else None)
         for at in range(section.start, section.end):
             yield from cutter.add(at + 1, lines[at])
         yield from cutter.rest()
+
+
+def find_title(text: str, language: str) -> str:
+    """What a note calls itself: the title of its front matter, or its first heading."""
+    matter, headings = _look_at(text.split("\n"), language)
+    return matter.title or next((heading.text for heading in headings if heading.text), "")
+
+
+def _look_at(lines: Sequence[str], language: str) -> tuple[FrontMatter, Iterator[Heading]]:
+    if language == "markdown":
+        matter = read_front_matter(lines)
+        return matter, find_headings(lines, matter.end)
+    return FrontMatter(), find_titles(lines) if language == "restructuredtext" else iter(())
 
 
 def find_sections(
