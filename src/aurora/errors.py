@@ -5,6 +5,7 @@
     ├── SourceError             a path that cannot be read or is not there
     │   └── GitError            git is missing, refuses the repository, or failed midway
     │       └── NoRepositoryError   there is no git repository at a folder
+    ├── LabelError              a document's namespace, type or metadata cannot be kept
     ├── QueryError              a query that asks for nothing
     ├── ChunkNotFoundError      no chunk, or more than one, answers to an id
     ├── IndexFileError          a derived index file is damaged or foreign; it is rebuilt
@@ -47,6 +48,10 @@ class GitError(SourceError):
 
 class NoRepositoryError(GitError):
     """There is no git repository at a folder."""
+
+
+class LabelError(AuroraError):
+    """A document's namespace, type or metadata cannot be kept as they are."""
 
 
 class QueryError(AuroraError):

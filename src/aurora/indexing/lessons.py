@@ -6,12 +6,11 @@ use count grows with each that succeeded.
 
 from __future__ import annotations
 
-import hashlib
 import math
-import re
 from dataclasses import replace
 from datetime import datetime
 
+from aurora.indexing.ids import make_id
 from aurora.stores.base import SEARCHABLE_SUCCESS, Reasoning, Store
 from aurora.types import Chunk, Kind
 
@@ -36,10 +35,8 @@ def learn(
 
 def _chunk(text: str, pattern_type: str, context: str, now: datetime) -> Chunk:
     first_line = text.partition("\n")[0][:_NAME]
-    slug = re.sub(r"[\W_]+", "-", first_line.lower()).strip("-")[:40]
-    digest = hashlib.sha256(f"{pattern_type}\0{text}".encode()).hexdigest()[:8]
     return Chunk(
-        id=f"reasoning-{slug}-{digest}" if slug else f"reasoning-{digest}",
+        id=make_id("reasoning", first_line, f"{pattern_type}\0{text}".encode(), digits=8),
         kind=Kind.REASONING,
         name=first_line,
         content=f"{text}\n\n{context}" if context else text,
