@@ -1,4 +1,4 @@
-"""One memory, as its users know it: index, search, get, stats.
+"""One memory, as its users know it: index, add, search, get, stats.
 
 Here, and only here, settings become objects. Opening a memory is cheap: the database, the index
 and numpy come with the first call that needs them.
@@ -29,6 +29,7 @@ from aurora.stores.sqlite import SQLiteStore
 from aurora.types import (
     DEFAULT_LIMIT,
     Chunk,
+    Json,
     Kind,
     Listener,
     Note,
@@ -39,6 +40,7 @@ from aurora.types import (
 
 if TYPE_CHECKING:
     from aurora.embeddings.base import EmbeddingProvider
+    from aurora.indexing.documents import Added
     from aurora.indexing.report import IndexReport
 
 # A program that uses us decides what it shows of our log; without a word, nothing.
@@ -191,16 +193,47 @@ class Memory:
             now=self._now(),
         )
 
+    def add(
+        self,
+        text: str,
+        *,
+        path: Path | None = None,
+        namespace: str = "",
+        document_type: str = "document",
+        source: str = "",
+        metadata: Mapping[str, Json] | None = None,
+    ) -> Added:
+        """Store a document. Added again from its path it is replaced; without one, kept once."""
+        from aurora.indexing.documents import cut_document, put_document  # noqa: PLC0415
+        from aurora.indexing.labels import Labels  # noqa: PLC0415 - as in `index`
+
+        labels = Labels(namespace, document_type, source, metadata or {})
+        name = self._name(path) if path is not None else ""
+        pieces = cut_document(text, labels, name=name, now=self._now())
+        self._make()
+        return put_document(self._store, pieces)
+
+    def _name(self, path: Path) -> str:
+        """What the memory calls a file, as the index does: a project can move."""
+        path, root = path.resolve(), self._root.resolve() if self._root is not None else None
+        inside = root is not None and path.is_relative_to(root)
+        return (path.relative_to(root) if inside and root else path).as_posix()
+
     def find_to_forget(self, what: str) -> list[str]:
-        """Ids that a word stands for: a chunk's id, a file or folder, or `namespace:NAME`."""
+        """Ids that a word stands for: a chunk's id, a file or folder, or `namespace:NAME`.
+
+        The id of a document stands for all its pieces.
+        """
+        from aurora.indexing.documents import piece_ids  # noqa: PLC0415 - as in `index`
+
         prefix, colon, name = what.partition(":")
         if prefix == "namespace" and colon:
             return self._store.find_in_namespace(name)
-        path = Path(what).resolve()
-        names = {what.rstrip("/"), path.as_posix()}
-        if self._root is not None and path.is_relative_to(self._root.resolve()):
-            names.add(path.relative_to(self._root.resolve()).as_posix())
-        found = {chunk.id for chunk in self._store.get_chunks([what])}
+        path = Path(what)
+        names = {what.rstrip("/"), path.resolve().as_posix(), self._name(path)}
+        names.discard("")  # documents and lessons have no path, and are below no folder
+        ids = piece_ids(self._store.get_chunks([what]))
+        found = {chunk.id for chunk in self._store.get_chunks(ids)}
         return sorted(found.union(*(self._store.find_below(name) for name in names)))
 
     def forget(self, chunk_ids: Sequence[str]) -> int:

@@ -1,0 +1,181 @@
+"""Adding documents, through the Memory that does it (seed 004, `aurora_ingest`)."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from aurora import Memory, Places
+from aurora.errors import LabelError, SourceError
+from aurora.indexing.documents import Outcome
+from aurora.types import Kind
+from tests.builders import NOW, make_chunk, write_tree
+
+LONG = "# Handbook\n\nRead me.\n\n" + "".join(
+    f"## Rule {n}\n\n{'always test ' * 60}\n\n" for n in range(9)
+)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    return write_tree(tmp_path / "project", {
+        "docs/spec.md": "# Billing\n\nInvoices are numbered.\n", "docs/handbook.md": LONG,
+        "app.py": "def bill(): pass\n",
+    })  # fmt: skip
+
+
+@pytest.fixture
+def memory(project: Path, tmp_path: Path) -> Iterator[Memory]:
+    with Memory(Places(tmp_path / "home", project), now=lambda: NOW) as memory:
+        yield memory
+
+
+def add_file(memory: Memory, path: Path, **labels: str) -> str:
+    return memory.add(path.read_text(encoding="utf-8"), path=path, **labels).id  # type: ignore[arg-type]
+
+
+def found(memory: Memory, query: str) -> list[str]:
+    return [result.chunk_id for result in memory.search(query).results]
+
+
+def all_ids(memory: Memory) -> set[str]:
+    return {chunk.id for chunk in memory._store.iter_chunks()}
+
+
+def test_the_right_plan_is_first(memory: Memory) -> None:
+    """Seed 004, 1.5, `test_hybrid_search_accuracy`; today by keyword alone."""
+    first, second = (
+        memory.add(text, document_type="decision", source="test", namespace="test").id
+        for text in (
+            "AuroraKB Phase 1 Database Migration execution plan",
+            "AuroraKB Phase 2 Project Detection execution plan",
+        )
+    )
+    assert found(memory, "Phase 2 project detection plan") == [second, first]
+    assert found(memory, "Phase 1 database migration plan") == [first, second]
+
+
+def test_an_exact_keyword_match_is_first(memory: Memory) -> None:
+    """Seed 004, 1.5, `test_keyword_boost`; today what shares no word is not found at all."""
+    exact, other = (
+        memory.add(text, document_type="document", source="test", namespace="test").id
+        for text in (
+            "Implementation handbook for project detection",
+            "Guide for identifying project root directories",
+        )
+    )
+    assert found(memory, "implementation handbook") == [exact]
+    assert memory.search("implementation handbook").results[0].contributions[0].raw > 0
+    assert found(memory, "guide") == [other]
+
+
+def test_a_document_can_be_found_opened_and_counted(memory: Memory, project: Path) -> None:
+    id_ = add_file(memory, project / "docs" / "handbook.md", namespace="team")
+
+    assert found(memory, "rule 7")[0] == f"{id_}@9"
+    assert memory.get(f"{id_}@9").name == "Rule 7"
+    assert memory.get(id_).name == "Handbook"
+    assert memory.stats().chunks == {Kind.KNOWLEDGE: 10}
+    assert memory.stats().namespaces == {"team": 10}
+    assert memory.stats().files == 0
+
+
+def test_a_file_is_called_as_the_index_calls_it(
+    memory: Memory, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From wherever and through whatever link it is named."""
+    (project / "link.md").symlink_to("docs/spec.md")
+    monkeypatch.chdir(project / "docs")
+    paths = [
+        Path("spec.md"),
+        Path("../docs/./spec.md"),
+        project / "docs/spec.md",
+        Path("../link.md"),
+    ]
+    assert len({add_file(memory, path) for path in paths}) == 1
+    (chunk,) = memory._store.iter_chunks()
+    assert (chunk.path, chunk.metadata["origin"]) == ("", "docs/spec.md")
+
+
+def test_a_project_can_move(memory: Memory, project: Path, tmp_path: Path) -> None:
+    id_ = add_file(memory, project / "docs" / "spec.md")
+    memory.close()
+    moved = Path(shutil.move(project, tmp_path / "moved"))
+    with Memory(Places(tmp_path / "home", moved)) as other:
+        again = other.add("# Billing\n\nNew.\n", path=moved / "docs" / "spec.md")
+        assert (again.id, again.outcome) == (id_, Outcome.REPLACED)
+
+
+def test_in_the_users_own_memory_a_file_has_its_whole_path(project: Path, tmp_path: Path) -> None:
+    with Memory(Places(tmp_path / "home")) as memory:
+        id_ = add_file(memory, project / "docs" / "spec.md")
+        assert memory.get(id_).metadata["origin"] == (project / "docs/spec.md").as_posix()
+
+
+def test_a_note_and_a_document_of_one_file_do_not_touch_each_other(
+    memory: Memory, project: Path
+) -> None:
+    spec = project / "docs" / "spec.md"
+    id_ = add_file(memory, spec)
+    document, note = memory.get(id_), "docs/spec.md:Billing"
+
+    memory.index(project)
+    memory.index(project)
+    assert set(found(memory, "invoices")) == {id_, note}
+
+    spec.write_text("# Billing\n\nInvoices are dated.\n", encoding="utf-8")
+    memory.index(project)
+    assert memory.get(id_) == document
+    assert memory.get(note).content.endswith("dated.")
+
+    add_file(memory, spec)
+    memory.forget(memory.find_to_forget(str(spec)))
+    assert found(memory, "invoices") == [id_]
+
+    memory.index(project)
+    spec.unlink()
+    memory.index(project)
+    assert found(memory, "invoices") == [id_]
+    assert memory.get(id_).content.endswith("dated.")
+
+
+def test_forgetting_a_document_takes_all_its_pieces(memory: Memory, project: Path) -> None:
+    memory.index(project)
+    before = all_ids(memory)
+    id_ = add_file(memory, project / "docs" / "handbook.md")
+
+    assert memory.find_to_forget(f"{id_}@3") == [f"{id_}@3"]
+    assert memory.forget(memory.find_to_forget(f"{id_}@3")) == 1
+    assert memory.forget(memory.find_to_forget(id_)) == 9
+
+    assert all_ids(memory) == before
+    assert memory.find_to_forget(id_) == []
+
+
+def test_forgetting_a_namespace_takes_its_documents(memory: Memory, project: Path) -> None:
+    kept = memory.add("keep me").id
+    add_file(memory, project / "docs" / "handbook.md", namespace="a:b")
+    memory.add("me too", namespace="a:b")
+
+    assert memory.forget(memory.find_to_forget("namespace:a:b")) == 11
+
+    assert all_ids(memory) == {kept}
+
+
+@pytest.mark.parametrize("what", ["/", "", "///"])
+def test_what_has_no_file_is_below_no_folder(memory: Memory, what: str) -> None:
+    memory.add("keep me")
+    memory.learn("keep me, too")
+    memory._store.put_chunks([make_chunk(path="/elsewhere/a.py", name="f")])
+    assert set(memory.find_to_forget(what)) <= {"/elsewhere/a.py:f"}
+
+
+def test_what_cannot_be_added_makes_no_memory(memory: Memory, project: Path) -> None:
+    with pytest.raises(SourceError, match="The text is empty"):
+        memory.add(" \n")
+    with pytest.raises(LabelError, match="cannot be called 'source'"):
+        memory.add("text", metadata={"source": "mine"})
+    assert not (project / ".aurora").exists()
