@@ -7,6 +7,7 @@ import subprocess
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 
@@ -23,7 +24,9 @@ class Shell:
     home: Path
     environ: dict[str, str] = field(default_factory=dict)
 
-    def run(self, *words: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    def run(
+        self, *words: str, cwd: Path | None = None, stdin: int | BinaryIO = subprocess.DEVNULL
+    ) -> subprocess.CompletedProcess[str]:
         kept = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
         environment = kept | {"HOME": str(self.home.parent), "AURORA_HOME": str(self.home)}
         return subprocess.run(
@@ -32,7 +35,7 @@ class Shell:
             env=environment | self.environ,
             capture_output=True,
             encoding="utf-8",
-            stdin=subprocess.DEVNULL,
+            stdin=stdin,
             check=False,
         )
 

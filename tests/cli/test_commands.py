@@ -18,9 +18,9 @@ from tests.cli.conftest import AUR, Shell
 @pytest.mark.parametrize(
     "words",
     [
-        (), ("mem",), ("mem", "index"), ("mem", "search"), ("mem", "get"), ("mem", "stats"),
-        ("mem", "rebuild-bm25"), ("init",), ("config",), ("config", "set"), ("config", "get"),
-        ("config", "path"), ("config", "approve"),
+        (), ("mem",), ("mem", "index"), ("mem", "search"), ("mem", "get"), ("mem", "add"),
+        ("mem", "stats"), ("mem", "rebuild-bm25"), ("init",), ("config",), ("config", "set"),
+        ("config", "get"), ("config", "path"), ("config", "approve"),
     ],
     ids=" ".join,
 )  # fmt: skip
@@ -31,7 +31,14 @@ def test_every_command_has_help(shell: Shell, words: tuple[str, ...]) -> None:
 
 
 def test_help_shows_examples_that_start_with_aur(shell: Shell) -> None:
-    for words in ((), ("mem", "index"), ("mem", "search"), ("mem", "get"), ("init",)):
+    for words in (
+        (),
+        ("mem", "index"),
+        ("mem", "search"),
+        ("mem", "get"),
+        ("mem", "add"),
+        ("init",),
+    ):
         text = shell.ok(*words, "--help")
         assert re.search(r"Examples:\n +aur ", text), words
 

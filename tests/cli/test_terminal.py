@@ -16,9 +16,10 @@ from tests.builders import write_tree
 from tests.cli.conftest import AUR, Shell
 
 
-def on_terminal(shell: Shell, *words: str, columns: int = 80) -> str:
-    """Everything `aur` writes to a terminal of that width."""
+def on_terminal(shell: Shell, *words: str, columns: int = 80, typed: bytes = b"") -> str:
+    """Everything `aur` writes to a terminal of that width, after what a person types there."""
     ours, theirs = pty.openpty()
+    os.write(ours, typed)
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     process = subprocess.Popen(
         [AUR, *words], cwd=shell.cwd, stdin=theirs, stdout=theirs, stderr=theirs,
@@ -75,3 +76,10 @@ def test_a_table_fits_the_terminal(indexed: Shell, columns: int) -> None:
     separators = 6 if columns > 80 else 4
     assert all(row.count(" | ") == separators for row in rows if row and not row.startswith("-"))
     assert any("…" in row and "用户管理.py" in row for row in rows)
+
+
+def test_a_document_is_typed_until_control_d(indexed: Shell) -> None:
+    seen = on_terminal(indexed, "mem", "add", "-", typed=b"call the dentist\n\x04")
+    assert "Reading the text from the terminal: end it with Ctrl-D" in seen
+    assert "doc-call-the-dentist-" in seen
+    assert "call the dentist" in indexed.ok("mem", "search", "dentist")

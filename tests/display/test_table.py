@@ -117,6 +117,25 @@ def test_what_is_missing_is_shown_by_the_next_best(
     assert cells(row) == [*expected, "1.000", "-", "-"]
 
 
+@pytest.mark.parametrize(
+    ("origin", "name"),
+    [
+        pytest.param("docs/spec.md", "Spec > Use (docs/spec.md)", id="file"),
+        pytest.param("a meeting", "Spec > Use (a meeting)", id="source"),
+        pytest.param("x/Spec > Use", "x/Spec > Use", id="same-name"),
+        pytest.param("", "Spec > Use", id="nothing"),
+    ],
+)
+def test_a_document_shows_its_id_and_where_it_comes_from(origin: str, name: str) -> None:
+    """Its id is what `aur mem get` takes; a name that the origin holds is not said twice."""
+    document = make_result(
+        "", "Use", id="doc-spec-1", qualified_name="Spec > Use",
+        kind=Kind.KNOWLEDGE, metadata={"origin": origin} if origin else {},
+    )  # fmt: skip
+    row = render_table([document]).splitlines()[2]
+    assert cells(row)[:3] == ["doc-spec-1", "know", name]
+
+
 NAMES = [
     pytest.param("plain", id="ascii"),
     pytest.param("用户认证", id="chinese"),

@@ -58,6 +58,7 @@ mem = LazyGroup(
         "index": ("aurora.cli.index:index", "Read files into the memory."),
         "search": ("aurora.cli.search:search", "Find chunks by words."),
         "get": ("aurora.cli.inspect:get", "Print one chunk."),
+        "add": ("aurora.cli.add:add", "Remember documents."),
         "learn": ("aurora.cli.remember:learn", "Remember a pattern that worked."),
         "forget": ("aurora.cli.remember:forget", "Remove chunks for good."),
         "stats": ("aurora.cli.inspect:stats", "Tell what the memory holds."),
@@ -91,7 +92,7 @@ cli = click.option(
 
 
 def main() -> NoReturn:
-    """Run a command. 0: it did what was asked; 2: it could not, and said why."""
+    """Run a command. 0: it did what was asked; 1: only some of it; 2: nothing, and said why."""
     logging.getLogger("aurora").addHandler(logging.NullHandler())  # quiet until there is a file
     try:
         cli.main(standalone_mode=False)

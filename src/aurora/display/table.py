@@ -52,7 +52,13 @@ def _cells(result: SearchResult, now: datetime) -> tuple[str, ...]:
 def _name(chunk: Chunk) -> str:
     """What follows the path in the id, so that FILE:NAME of a row is what `aur mem get` takes."""
     name = chunk.id.removeprefix(f"{chunk.path}:")
-    return name if name != chunk.id else chunk.qualified_name or chunk.name
+    return name if name != chunk.id else _with_origin(chunk)
+
+
+def _with_origin(chunk: Chunk) -> str:
+    """A document is asked for by its id, so where it comes from stands beside its name."""
+    name, origin = chunk.qualified_name or chunk.name, str(chunk.metadata.get("origin", ""))
+    return origin if origin.endswith(name) else f"{name} ({origin})" if origin else name
 
 
 def _fit(widths: list[int], width: int) -> list[int]:
