@@ -56,14 +56,13 @@ class HistoryReader:
         """The histories of one repository's files; what went wrong, if anything."""
         history = self._history(top)
         stamp = history.stamp()
-        current = [state for state in files if stamp and state.history_stamp == stamp]
-        self._confirm(current)
-        if len(current) == len(files):
-            return ""
-        inside, asked = Names(top), [s for s in files if not stamp or s.history_stamp != stamp]
-        wanted = {inside.of(self._names.path(state.path)): state for state in asked}
-        found = history.of(sorted(wanted))
+        wanted, inside = {}, Names(top)
+        for state in files:
+            if not stamp or state.history_stamp != stamp:
+                wanted[inside.of(self._names.path(state.path))] = state
+        found = history.of(sorted(wanted)) if wanted else {}
         self._keep([(wanted[path], each) for path, each in found.items()], stamp)
+        self._confirm(state for state in files if stamp and state.history_stamp == stamp)
         reasons = [each.reason for each in found.values() if isinstance(each, Unavailable)]
         if not reasons:
             return ""
