@@ -1,7 +1,9 @@
-"""What git knows of every chunk's lines, read after the chunks can be found.
+"""What git knows of every chunk's lines.
 
+Git is asked while the files are parsed: it works in processes of its own, and takes as long. Its
+answers are kept once the chunks can be found; until then a chunk has the history it had, or none.
 Only files that changed, or whose repository has another last commit, are asked about (seed 000,
-6.4). Until then a chunk has the history it had, or none.
+6.4).
 """
 
 from __future__ import annotations
@@ -9,70 +11,89 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
 from aurora.indexing.names import Names
+from aurora.indexing.reader import is_as_remembered
 from aurora.indexing.scan import Scan
 from aurora.sources.past.history import FileHistory, History, NoHistory
 from aurora.sources.past.lines import LineHistory, Unavailable
-from aurora.sources.walk import SourceFile
+from aurora.sources.walk import SourceFile, is_binary
 from aurora.stores.base import FileState, Store
 from aurora.types import ChunkHistory, Lines, Listener, Tracking, ignore_events
 
 _BATCH = 500  # files written in one transaction
-_FRESH_FOR = timedelta(days=1)  # how long "as I saw it" need not be written again
+_FRESH_FOR = timedelta(days=1)  # how long a history that still holds need not be written again
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What git said of one repository. Files go by their names in the memory."""
+
+    stamp: str
+    found: Mapping[str, FileHistory]
+    others: Sequence[str]  # not asked about
+    trouble: str = ""
 
 
 class HistoryReader:
     """Asks git about the files of a scan. `folder` is where what it found out is kept."""
 
-    def __init__(
-        self,
-        store: Store,
-        root: Path | None,
-        folder: Path,
-        *,
-        now: datetime,
-        listen: Listener = ignore_events,
-    ) -> None:
-        self._store, self._names, self._folder = store, Names(root), folder
-        self._now, self._listen = now, listen
+    def __init__(self, store: Store, root: Path | None, folder: Path, *, now: datetime) -> None:
+        self._store, self._names, self._folder, self._now = store, Names(root), folder, now
 
-    def read(self, scan: Scan) -> tuple[str, ...]:
-        """Bring the histories of all scanned files up to date; tells what git could not."""
-        states = self._store.file_states()
-        repositories: defaultdict[Path | None, list[FileState]] = defaultdict(list)
+    def ask(
+        self, scan: Scan, known: Mapping[str, FileState], *, listen: Listener = ignore_events
+    ) -> list[Answers]:
+        """The histories that may differ from those remembered. Does not touch the store."""
+        repositories: defaultdict[Path | None, list[SourceFile]] = defaultdict(list)
         for file in scan.files.values():
-            state = states.get(self._names.of(file.path))
-            if isinstance(file, SourceFile) and state is not None and not state.left_out:
-                repositories[file.repository].append(state)
-        troubles = (self._refresh(top, files) for top, files in repositories.items())
-        return tuple(trouble for trouble in troubles if trouble)
+            if isinstance(file, SourceFile):
+                repositories[file.repository].append(file)
+        return [
+            self._ask(top, self._history(top, listen), files, known)
+            for top, files in repositories.items()
+        ]
 
-    def _refresh(self, top: Path | None, files: Sequence[FileState]) -> str:
-        """The histories of one repository's files; what went wrong, if anything."""
-        history = self._history(top)
-        stamp = history.stamp()
-        wanted, inside = {}, Names(top)
-        for state in files:
-            if not stamp or state.history_stamp != stamp:
-                wanted[inside.of(self._names.path(state.path))] = state
+    def _ask(
+        self,
+        top: Path | None,
+        history: History | NoHistory,
+        files: Sequence[SourceFile],
+        known: Mapping[str, FileState],
+    ) -> Answers:
+        stamp, inside = history.stamp(), Names(top)
+        wanted, others = {}, []
+        for file in files:
+            name = self._names.of(file.path)
+            if _is_wanted(file, known.get(name), stamp):
+                wanted[inside.of(file.path)] = name
+            else:
+                others.append(name)
         found = history.of(sorted(wanted)) if wanted else {}
-        self._keep([(wanted[path], each) for path, each in found.items()], stamp)
-        self._confirm(state for state in files if stamp and state.history_stamp == stamp)
-        reasons = [each.reason for each in found.values() if isinstance(each, Unavailable)]
-        if not reasons:
-            return ""
-        return f"git cannot tell the history of {len(reasons)} files in {top}: {reasons[0]}"
+        by_name = {wanted[path]: each for path, each in found.items()}
+        return Answers(stamp, by_name, others, _trouble(top, found))
 
-    def _history(self, top: Path | None) -> History | NoHistory:
+    def keep(self, answers: Iterable[Answers]) -> tuple[str, ...]:
+        """Remember what git said; tells what it could not."""
+        states = self._store.file_states()
+        troubles = []
+        for answer in answers:
+            found = [(states[n], each) for n, each in answer.found.items() if n in states]
+            self._keep([(s, each) for s, each in found if not s.left_out], answer.stamp)
+            others = (states[name] for name in answer.others if name in states)
+            self._confirm(state for state in others if state.history_stamp)
+            troubles.append(answer.trouble)
+        return tuple(filter(None, troubles))
+
+    def _history(self, top: Path | None, listen: Listener) -> History | NoHistory:
         if top is None:
             return NoHistory()
         name = hashlib.sha256(os.fsencode(self._names.of(top))).hexdigest()[:12]
-        return History(top, cache=self._folder / f"history-{name}.json", listen=self._listen)
+        return History(top, cache=self._folder / f"history-{name}.json", listen=listen)
 
     def _keep(self, found: Sequence[tuple[FileState, FileHistory]], stamp: str) -> None:
         for at in range(0, len(found), _BATCH):
@@ -101,3 +122,17 @@ def _told(history: FileHistory, chunks: Iterable[tuple[str, Lines]]) -> dict[str
     unavailable = isinstance(history, Unavailable)
     answer = ChunkHistory(Tracking.UNAVAILABLE if unavailable else Tracking.UNTRACKED)
     return {id_: answer for id_, _ in chunks}
+
+
+def _is_wanted(file: SourceFile, state: FileState | None, stamp: str) -> bool:
+    """False while what is remembered still holds, and for what has no lines."""
+    if state is None or not is_as_remembered(file, state):
+        return not is_binary(file.path)
+    return not state.left_out and (not stamp or state.history_stamp != stamp)
+
+
+def _trouble(top: Path | None, found: Mapping[str, FileHistory]) -> str:
+    reasons = [each.reason for each in found.values() if isinstance(each, Unavailable)]
+    if not reasons:
+        return ""
+    return f"git cannot tell the history of {len(reasons)} files in {top}: {reasons[0]}"

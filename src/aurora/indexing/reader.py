@@ -77,7 +77,7 @@ class FileReader:
             self._leave_out(file, name)
             return
         known = self._known.get(name)
-        if known is not None and _is_as_remembered(file, known):
+        if known is not None and is_as_remembered(file, known):
             self._keep(known)
         elif file.size > MAX_BYTES:  # only logs come this large
             self._read_log(file, name)
@@ -203,6 +203,7 @@ def _state(file: SourceFile, name: str, digest: str) -> FileState:
     return FileState(name, file.size, file.modified_ns, digest)
 
 
-def _is_as_remembered(file: SourceFile, known: FileState) -> bool:
+def is_as_remembered(file: SourceFile, known: FileState) -> bool:
+    """True for a file that need not be opened."""
     stamp = (file.size, file.modified_ns)
     return stamp == (known.size, known.modified_ns) and known.digest.startswith(_VERSION)

@@ -8,8 +8,9 @@ from datetime import datetime
 from pathlib import Path
 
 from aurora.embeddings.base import EmbeddingProvider
+from aurora.indexing.background import Background
 from aurora.indexing.embedding import Embedded, embed_missing
-from aurora.indexing.histories import HistoryReader
+from aurora.indexing.histories import Answers, HistoryReader
 from aurora.indexing.indexer import Indexer
 from aurora.indexing.report import IndexReport
 from aurora.indexing.scan import scan
@@ -30,19 +31,22 @@ def run_index(
     now: Callable[[], datetime],
     listen: Listener,
 ) -> IndexReport:
-    """Read what changed, embed it, make it searchable, then ask git about it.
+    """Read what changed, embed it, make it searchable, and keep what git knows of it.
 
     `histories` is the folder where git's answers are kept; without one it is not asked.
     """
     with take_turn(store, listen=listen):
-        found = scan(*targets, logs=logs)
-        report = Indexer(store, root, listen=listen).index(found)
-        embedded = embed_missing(store, embedder, listen=listen) if embedder else Embedded()
-        make_searchable()
-        troubles: Sequence[str] = ()
-        if histories is not None:
-            reader = HistoryReader(store, root, histories, now=now(), listen=listen)
-            troubles = reader.read(found)
+        found, known = scan(*targets, logs=logs), store.file_states()
+        past = HistoryReader(store, root, histories, now=now()) if histories else None
+
+        def ask(hear: Listener) -> list[Answers]:
+            return past.ask(found, known, listen=hear) if past else []
+
+        with Background(ask, listen=listen) as asking:
+            report = Indexer(store, root, listen=listen).index(found)
+            embedded = embed_missing(store, embedder, listen=listen) if embedder else Embedded()
+            make_searchable()
+            troubles = past.keep(asking.result()) if past else ()
     return replace(
         report,
         logs=found.logs,

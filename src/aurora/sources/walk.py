@@ -7,6 +7,7 @@ with the reason.
 
 from __future__ import annotations
 
+import codecs
 import os
 import stat
 from collections.abc import Iterable, Iterator
@@ -92,11 +93,20 @@ def read_text(path: Path) -> str | Skipped:
     if b"\0" in content[:_SNIFF]:
         return Skipped(path, "binary")
     try:
-        text = content.decode("utf-8-sig")
+        text = content.removeprefix(codecs.BOM_UTF8).decode()
     except UnicodeDecodeError:
         return Skipped(path, "not UTF-8")
     reason = unwanted_by_text(path.name, text)
     return Skipped(path, reason) if reason else text
+
+
+def is_binary(path: Path) -> bool:
+    """A quick look; false for what cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return b"\0" in file.read(_SNIFF)
+    except OSError:
+        return False
 
 
 def _git_walk(top: Path, names: Iterable[str], root: Path) -> Iterator[Path | Skipped]:
