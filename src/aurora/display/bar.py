@@ -1,0 +1,80 @@
+"""How far a task is, in one line that fits: its name, a bar, the count, the rate, the time left.
+
+Where there is no room for all of it, the bar goes first and the name last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
+
+from rich.cells import cell_len, set_cell_size
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.progress_bar import ProgressBar
+from rich.segment import Segment
+
+from aurora.types import Progress
+
+_MARGIN = 3  # cells left free at the end: a terminal writes `^C` there, which must not wrap
+_GAP = "  "
+_SHORTEST, _LONGEST = 8, 40  # cells: a shorter bar says nothing, a longer one nothing more
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A line without its end, for Rich. `rate` is in items a second, 0 while unknown."""
+
+    progress: Progress
+    rate: float
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        width = max(options.max_width - _MARGIN, 1)
+        name, *words = self._words()
+        room = width - cell_len(_GAP.join([name, *words])) - len(_GAP)
+        if room >= _SHORTEST:
+            yield Segment(name + _GAP)
+            yield from self._bar(console, options.update(width=min(room, _LONGEST)))
+            yield Segment(_GAP + _GAP.join(words))
+        else:
+            yield Segment(self._shortened(width))
+
+    def _bar(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
+        done, total = self.progress.done, self.progress.total or None  # None pulses
+        bar = ProgressBar(total, done, complete_style="cyan", pulse_style="cyan")
+        return chain.from_iterable(console.render_lines(bar, options))
+
+    def _words(self) -> list[str]:
+        words = [self.progress.task, self._count(), self._speed(), self._left()]
+        return [word for word in words if word]
+
+    def _shortened(self, width: int) -> str:
+        """As much as there is room for."""
+        name, count = self.progress.task, self._count()
+        for choice in (self._words(), [name, count, self._left()], [name, count]):
+            line = _GAP.join(word for word in choice if word)
+            if cell_len(line) <= width:
+                return line
+        line = f"{name}{_GAP}{self._percent()}".rstrip()
+        return line if cell_len(line) <= width else set_cell_size(name, width).rstrip()
+
+    def _count(self) -> str:
+        done, total = f"{self.progress.done:,}", f"{self.progress.total:,}"
+        return f"{done:>{len(total)}}/{total}" if self.progress.total else done
+
+    def _percent(self) -> str:
+        total = self.progress.total
+        return f"{100 * self.progress.done // total} %" if total else ""
+
+    def _speed(self) -> str:
+        digits = 0 if self.rate >= 10 else 1
+        return f"{self.rate:,.{digits}f}/s" if self.rate else ""
+
+    def _left(self) -> str:
+        if not (self.rate and self.progress.total):
+            return ""
+        minutes, seconds = divmod(int((self.progress.total - self.progress.done) / self.rate), 60)
+        hours, minutes = divmod(minutes, 60)
+        return (
+            f"{hours}:{minutes:02}:{seconds:02} left" if hours else f"{minutes}:{seconds:02} left"
+        )
