@@ -2,68 +2,82 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
-import pty
-import struct
+import re
+import sqlite3
 import subprocess
-import termios
+from contextlib import closing
 
 import pytest
 from rich.cells import cell_len
 
 from tests.builders import write_tree
 from tests.cli.conftest import AUR, Shell
+from tests.cli.screen import Screen, Terminal
+
+FILES, FUNCTIONS = 300, 40  # enough that a bar appears on any machine
 
 
-def on_terminal(shell: Shell, *words: str, columns: int = 80, typed: bytes = b"") -> str:
-    """Everything `aur` writes to a terminal of that width, after what a person types there."""
-    ours, theirs = pty.openpty()
-    os.write(ours, typed)
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-    process = subprocess.Popen(
-        [AUR, *words], cwd=shell.cwd, stdin=theirs, stdout=theirs, stderr=theirs,
-        env={"PATH": os.environ["PATH"], "AURORA_HOME": str(shell.home), "TERM": "xterm"},
-    )  # fmt: skip
-    os.close(theirs)
-    written = b""
-    while True:
-        try:
-            part = os.read(ours, 65536)
-        except OSError:  # Linux says EIO when the last writer is gone
-            break
-        if not part:
-            break
-        written += part
-    os.close(ours)
-    assert process.wait() == 0
-    return written.decode().replace("\r\n", "\n")
+def start(shell: Shell, *words: str, columns: int = 80) -> Terminal:
+    home = {"AURORA_HOME": str(shell.home)}
+    return Terminal([AUR, *words], cwd=shell.cwd, env=home, columns=columns)
 
 
-def test_progress_is_one_line_that_goes_away(shell: Shell) -> None:
-    write_tree(shell.cwd, {f"m{n}.py": "def f():\n    pass\n" for n in range(150)})
-    seen = on_terminal(shell, "mem", "index")
-    assert "\r\033[KIndexing: 50 % of 154" in seen
-    assert "\r\033[KWarning: No conversation logs found" in seen
-    assert "100 %" not in seen
+def on_terminal(shell: Shell, *words: str, columns: int = 80) -> Screen:
+    """What a person sees of a command that works, on a terminal of that width."""
+    terminal = start(shell, *words, columns=columns)
+    assert terminal.wait() == 0, terminal.written
+    screen = Screen(columns)
+    screen.feed(terminal.written)
+    return screen
 
 
-def test_progress_of_a_rebuild_goes_away_before_the_table(indexed: Shell) -> None:
-    """FR-8.2: told every thousand chunks."""
-    functions = "\n".join(f"def f{number}():\n    pass\n" for number in range(2493))
-    write_tree(indexed.cwd, {"many.py": functions})
-    indexed.ok("mem", "index")
-    indexed.cwd.joinpath(".aurora/indexes/bm25.idx").unlink()
-    seen = on_terminal(indexed, "mem", "search", "password", "--limit", "1")
-    assert "\r\033[KBuilding BM25 index: 40 % of 2500" in seen
-    assert "\r\033[KBuilding BM25 index: 80 % of 2500" in seen
-    assert "\r\033[KFile" in seen
+@pytest.fixture
+def large(shell: Shell) -> Shell:
+    """A project that takes a second or two to index."""
+    text = "".join(f"def password_{n}(user):\n    return user.salt\n\n\n" for n in range(FUNCTIONS))
+    write_tree(shell.cwd, {f"module_{n:03}.py": text for n in range(FILES)})
+    return shell
 
 
-def test_no_progress_in_a_pipe(shell: Shell) -> None:
-    done = shell.run("mem", "index")
-    assert "\r" not in done.stderr + done.stdout
-    assert "Indexing:" not in done.stderr
+def test_progress_is_one_line_that_goes_away(large: Shell) -> None:
+    screen = on_terminal(large, "mem", "index")
+    bars = [row for row in screen.seen if row]
+    assert re.fullmatch(r"Indexing  [━╸╺]+ +\d+/304  [\d,.]+/s  0:\d\d left", bars[0])
+    assert screen.rows[0] == "Indexing complete!"
+    assert not [row for row in screen.rows if "━" in row]
+
+
+def test_the_bar_is_gone_before_an_error_is_printed(large: Shell) -> None:
+    large.ok("init")
+    large.ok("mem", "index", "settings.py")
+    with closing(sqlite3.connect(large.cwd / ".aurora" / "memory.db")) as database:
+        database.execute(
+            "CREATE TRIGGER full BEFORE INSERT ON chunks WHEN new.path = 'module_200.py' "
+            "BEGIN SELECT RAISE(ABORT, 'disk is full'); END"
+        )
+    terminal = start(large, "mem", "index", columns=500)
+    assert terminal.wait() == 2
+    screen = Screen(500)
+    screen.feed(terminal.written)
+    assert "━" in "".join(screen.seen)
+    assert "disk is full" in screen.rows[0]
+    assert screen.rows[0].startswith("Error: ")
+
+
+def test_in_a_pipe_there_is_no_progress_and_nothing_to_draw_it_is_loaded(large: Shell) -> None:
+    done = subprocess.run(
+        ["python", "-X", "importtime", AUR, "mem", "index"],
+        cwd=large.cwd,
+        env={"PATH": f"{AUR.parent}:/usr/bin:/bin", "AURORA_HOME": str(large.home)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    talk = [line for line in done.stderr.splitlines() if not line.startswith("import time:")]
+    assert talk == []
+    assert done.stdout.startswith("Indexing complete!")
+    assert "tree_sitter" in done.stderr
+    assert "rich.console" not in done.stderr
 
 
 @pytest.mark.parametrize("columns", [60, 80, 120])
@@ -71,7 +85,7 @@ def test_a_table_fits_the_terminal(indexed: Shell, columns: int) -> None:
     deep = "/".join(["a_long_folder_name"] * 6)
     write_tree(indexed.cwd, {f"{deep}/用户管理.py": f"def {'password_' * 12}x():\n    pass\n"})
     indexed.ok("mem", "index")
-    rows = on_terminal(indexed, "mem", "search", "password", columns=columns).splitlines()
+    rows = on_terminal(indexed, "mem", "search", "password", columns=columns).rows
     assert max(map(cell_len, rows)) <= columns
     separators = 6 if columns > 80 else 4
     assert all(row.count(" | ") == separators for row in rows if row and not row.startswith("-"))
@@ -79,7 +93,9 @@ def test_a_table_fits_the_terminal(indexed: Shell, columns: int) -> None:
 
 
 def test_a_document_is_typed_until_control_d(indexed: Shell) -> None:
-    seen = on_terminal(indexed, "mem", "add", "-", typed=b"call the dentist\n\x04")
-    assert "Reading the text from the terminal: end it with Ctrl-D" in seen
-    assert "doc-call-the-dentist-" in seen
+    terminal = start(indexed, "mem", "add", "-")
+    terminal.read(lambda seen: "Reading the text from the terminal: end it with Ctrl-D" in seen)
+    terminal.press("call the dentist\n\x04")
+    assert terminal.wait() == 0
+    assert "doc-call-the-dentist-" in terminal.written
     assert "call the dentist" in indexed.ok("mem", "search", "dentist")

@@ -6,7 +6,8 @@ import sys
 
 import click
 
-from aurora.cli.session import is_terminal, open_memory
+from aurora.cli.session import open_memory
+from aurora.cli.terminal import is_terminal
 from aurora.errors import ChunkNotFoundError, QueryError
 from aurora.text import printable
 

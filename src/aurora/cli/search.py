@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 
 import click
 
-from aurora.cli.session import is_terminal, open_memory, tell
+from aurora.cli.session import open_memory, tell
+from aurora.cli.terminal import is_terminal
 from aurora.display.past import is_stale
 from aurora.display.table import render_table
 from aurora.types import DEFAULT_LIMIT, Note

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import logging
 import os
-import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import TextIO
 
 import click
 
 from aurora.cli.logs import log_to
+from aurora.cli.progress import ProgressLine
 from aurora.config import Places, SettingsFiles
 from aurora.config.schema import known_setting
 from aurora.config.yaml import YamlError
@@ -23,11 +24,6 @@ from aurora.text import printable
 from aurora.types import Event, Note, Progress
 
 logger = logging.getLogger(__name__)
-
-
-def is_terminal(stream: TextIO | None) -> bool:
-    """A stream that was closed before the program began (`2>&-`) is None."""
-    return stream is not None and stream.isatty()
 
 
 def find_places() -> Places:
@@ -45,6 +41,8 @@ def find_places() -> Places:
 
 def open_memory(places: Places | None = None) -> Memory:
     """The memory of the working directory, which tells its news on stderr."""
+    # Before an error is printed, whatever it is, the line that shows progress is gone.
+    click.get_current_context().call_on_close(tell.finish)
     places = places or find_places()
     files = settings_files(places)
     for warning in files.current().warnings:
@@ -72,33 +70,27 @@ def _flag(option: str) -> tuple[str, object]:
         return key, raw  # refused with the setting's own words
 
 
-class _Voice:
-    """Says events on stderr: notes always, progress as one line that changes, on a terminal."""
+class Voice:
+    """Says events on stderr: notes as lines, progress as one line that changes below them."""
 
-    def __init__(self) -> None:
-        self._shown = ""  # the progress line that stands there now
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._line = ProgressLine(clock)
 
     def __call__(self, event: Event) -> None:
-        if isinstance(event, Note):
+        if isinstance(event, Progress):
+            self._line.update(event)
+        else:
             self._say(event)
-        elif is_terminal(sys.stderr):
-            self._draw(event)
+
+    def finish(self) -> None:
+        """Take away what shows progress: the work is over, or it went wrong."""
+        self._line.finish()
 
     def _say(self, note: Note) -> None:
-        self._replace("")
+        self._line.clear()
         text = printable(note.text)
         click.echo(f"Warning: {text}" if note.warning else text, err=True)
         logger.log(logging.WARNING if note.warning else logging.INFO, "%s", note.text)
 
-    def _draw(self, progress: Progress) -> None:
-        percent = 100 * progress.done // max(progress.total, 1)
-        line = f"{progress.task}: {percent} % of {progress.total}"
-        self._replace("" if progress.done >= progress.total else line)
 
-    def _replace(self, line: str) -> None:
-        if line != self._shown:
-            click.echo(f"\r\033[K{line}", err=True, nl=False)
-            self._shown = line
-
-
-tell = _Voice()
+tell = Voice()
