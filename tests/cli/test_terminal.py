@@ -14,6 +14,7 @@ from tests.builders import write_tree
 from tests.cli.conftest import AUR, Shell
 from tests.cli.screen import Screen, Terminal
 
+CTRL_C = "\x03"
 FILES, FUNCTIONS = 300, 40  # enough that a bar appears on any machine
 
 
@@ -45,6 +46,32 @@ def test_progress_is_one_line_that_goes_away(large: Shell) -> None:
     assert re.fullmatch(r"Indexing  [━╸╺]+ +\d+/304  [\d,.]+/s  0:\d\d left", bars[0])
     assert screen.rows[0] == "Indexing complete!"
     assert not [row for row in screen.rows if "━" in row]
+
+
+def test_ctrl_c_leaves_a_clean_line_and_says_what_is_kept(large: Shell) -> None:
+    """The terminal itself writes `^C`, behind the bar."""
+    terminal = start(large, "mem", "index")
+    terminal.read(until=lambda written: "left" in written)
+    terminal.press(CTRL_C)
+    assert terminal.wait() == 130
+    screen = Screen()
+    screen.feed(terminal.written)
+    assert screen.rows == [
+        "",
+        "Interrupted. What was stored so far is kept; `aur mem index` goes on from there.",
+        "",
+    ]
+    assert "Files scanned: 304" in large.ok("mem", "index")
+    assert re.search(r"Chunks +12007\n", large.ok("mem", "stats"))
+
+
+def test_ctrl_c_elsewhere_promises_nothing(large: Shell) -> None:
+    large.ok("mem", "index")
+    terminal = start(large, "mem", "rebuild-bm25")
+    terminal.read(until=lambda written: "Rebuilding" in written)
+    terminal.press(CTRL_C)
+    assert terminal.wait() == 130
+    assert terminal.written.endswith("\r\nInterrupted.\r\n")
 
 
 def test_the_bar_is_gone_before_an_error_is_printed(large: Shell) -> None:

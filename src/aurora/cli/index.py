@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import click
@@ -13,6 +13,7 @@ from aurora.cli.init import start_project
 from aurora.cli.session import find_places, open_memory, tell
 from aurora.config.places import Places, shown
 from aurora.display.summary import render_index_line, render_index_summary
+from aurora.engine import Memory
 from aurora.indexing.report import IndexReport
 from aurora.sources.git import find_root
 from aurora.sources.walk import require_path
@@ -23,6 +24,7 @@ logger = logging.getLogger(__name__)
 
 _SHOWN_WARNINGS = 10
 _PARTIAL = 1  # exit status when the memory is whole, but not all that was asked for is in it
+_KEPT = "What was stored so far is kept; `aur mem index` goes on from there."
 _NO_KNOWLEDGE = (
     "Note: No conversation logs found. Run SOAR queries to generate knowledge chunks."  # FR-11.6
 )
@@ -54,7 +56,7 @@ def index(paths: tuple[Path, ...], *, no_git: bool) -> None:
     for target in targets:
         require_path(target)
     with open_memory(_places_for_index()) as memory:
-        report = memory.index(*targets, git=not no_git)
+        report = _read(memory, targets, git=not no_git)
         _tell_troubles(report)
         stats = memory.stats()
         saved_to = shown(stats.index_path) if memory.index_saved else ""
@@ -70,6 +72,15 @@ def index(paths: tuple[Path, ...], *, no_git: bool) -> None:
         _tell_afterwards(report, stats.chunks)
     if report.is_partial:
         click.get_current_context().exit(_PARTIAL)
+
+
+def _read(memory: Memory, targets: Sequence[Path], *, git: bool) -> IndexReport:
+    try:
+        return memory.index(*targets, git=git)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(_KEPT) from None
+    finally:
+        tell.finish()  # what follows goes to stdout
 
 
 def _places_for_index() -> Places:

@@ -101,8 +101,9 @@ def main() -> NoReturn:
         _fail(Failure(exc))
     except click.ClickException as exc:
         _fail(exc)
-    except (click.Abort, KeyboardInterrupt):
-        click.echo("Interrupted.", err=True)
+    except (click.Abort, KeyboardInterrupt) as exc:
+        # click wraps the interrupt; in it a command may say what became of its work.
+        click.echo(f"Interrupted. {exc.__cause__ or exc}".rstrip(), err=True)
         sys.exit(_INTERRUPTED)
     except BrokenPipeError:
         # The reader has seen enough. Python would complain once more while closing stdout.
