@@ -7,7 +7,8 @@ from pathlib import Path
 
 import click
 
-from aurora.cli.session import is_terminal, open_memory, tell
+from aurora.cli.session import open_memory, tell
+from aurora.cli.terminal import is_terminal
 from aurora.engine import Memory
 from aurora.errors import LabelError, SourceError
 from aurora.indexing.documents import Added
