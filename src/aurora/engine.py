@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING
 from aurora.config import Places, Settings, SettingsFiles
 from aurora.config.places import make_project, shown
 from aurora.errors import (
-    ChunkNotFoundError,
     IndexFileError,
     NoMemoryError,
     QueryError,
     StoreError,
 )
+from aurora.retrieval.lookup import find_chunk
 from aurora.retrieval.retriever import HybridConfig, HybridRetriever
 from aurora.stores.base import Store
 from aurora.stores.sqlite import SQLiteStore
@@ -45,8 +45,6 @@ if TYPE_CHECKING:
 
 # A program that uses us decides what it shows of our log; without a word, nothing.
 logging.getLogger("aurora").addHandler(logging.NullHandler())
-
-_CANDIDATES = 5  # ids named when one could mean several chunks
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,14 +164,12 @@ class Memory:
 
     def get(self, chunk_id: str) -> Chunk:
         """One chunk by its id, or by an ending of it that no other has. Counts as an access."""
-        found = self._store.get_chunks([chunk_id])
-        if not found:
-            found = self._store.get_chunks([self._complete(chunk_id)])
+        found = find_chunk(self._store, chunk_id)
         try:
-            self._store.record_access(found[0].id, self._now())
+            self._store.record_access(found.id, self._now())
         except StoreError as exc:  # locked, full or read-only: the answer is there all the same
             self._listen(Note(f"This use is not remembered: {exc.message}", warning=True))
-        return found[0]
+        return found
 
     def learn(
         self, text: str, *, pattern_type: str = "pattern", score: float = 1.0, context: str = ""
@@ -206,59 +202,26 @@ class Memory:
         """Store a document. Added again from its path it is replaced; without one, kept once."""
         from aurora.indexing.documents import cut_document, put_document  # noqa: PLC0415
         from aurora.indexing.labels import Labels  # noqa: PLC0415 - as in `index`
+        from aurora.indexing.names import Names  # noqa: PLC0415
 
         labels = Labels(namespace, document_type, source, metadata or {})
-        name = self._name(path) if path is not None else ""
+        name = Names(self._root).of(path.resolve()) if path is not None else ""
         pieces = cut_document(text, labels, name=name, now=self._now())
         self._make()
         return put_document(self._store, pieces)
 
-    def _name(self, path: Path) -> str:
-        """What the memory calls a file, as the index does: a project can move."""
-        path, root = path.resolve(), self._root.resolve() if self._root is not None else None
-        inside = root is not None and path.is_relative_to(root)
-        return (path.relative_to(root) if inside and root else path).as_posix()
-
     def find_to_forget(self, what: str) -> list[str]:
-        """Ids that a word stands for: a chunk's id, a file or folder, or `namespace:NAME`.
+        """Ids that a word stands for: a chunk's id, a file or folder, or `namespace:NAME`."""
+        from aurora.indexing.forgetting import find_to_forget  # noqa: PLC0415 - as in `index`
+        from aurora.indexing.names import Names  # noqa: PLC0415
 
-        The id of a document stands for all its pieces.
-        """
-        from aurora.indexing.documents import piece_ids  # noqa: PLC0415 - as in `index`
-
-        prefix, colon, name = what.partition(":")
-        if prefix == "namespace" and colon:
-            return self._store.find_in_namespace(name)
-        path = Path(what)
-        names = {what.rstrip("/"), path.resolve().as_posix(), self._name(path)}
-        names.discard("")  # documents and lessons have no path, and are below no folder
-        ids = piece_ids(self._store.get_chunks([what]))
-        found = {chunk.id for chunk in self._store.get_chunks(ids)}
-        return sorted(found.union(*(self._store.find_below(name) for name in names)))
+        return find_to_forget(self._store, Names(self._root), what)
 
     def forget(self, chunk_ids: Sequence[str]) -> int:
         """Remove chunks for good, with all that is remembered of them; tells how many."""
-        with self._store.transaction():
-            paths = {chunk.path for chunk in self._store.get_chunks(chunk_ids) if chunk.path}
-            gone = self._store.delete_chunks(chunk_ids)
-            empty = [path for path in paths if not self._store.find_below(path)]
-            self._store.forget_files(empty)  # so that a later index reads them again
-        return gone
+        from aurora.indexing.forgetting import forget  # noqa: PLC0415 - as in `index`
 
-    def _complete(self, ending: str) -> str:
-        candidates = self._store.find_ids(ending, limit=_CANDIDATES + 1)
-        if not candidates:
-            raise ChunkNotFoundError(
-                f"There is no chunk {ending!r}",
-                hint="an id is FILE:NAME as `aur mem search` shows them, such as app.py:main",
-            )
-        if len(candidates) > 1:
-            shown = ", ".join(candidates[:_CANDIDATES])
-            more = ", …" if len(candidates) > _CANDIDATES else ""
-            raise ChunkNotFoundError(
-                f"{ending!r} could be {shown}{more}", hint="name more of the id's beginning"
-            )
-        return candidates[0]
+        return forget(self._store, chunk_ids)
 
     def stats(self) -> Stats:
         return Stats(

@@ -32,6 +32,14 @@ def test_forget_by_file_and_by_id(indexed: Shell) -> None:
     assert indexed.ok("mem", "search", "AuthManager").startswith("No relevant results")
 
 
+def test_forget_everything_below_the_working_directory(indexed: Shell) -> None:
+    indexed.ok("mem", "learn", "patience helps")
+    assert indexed.ok("mem", "forget", "--yes", ".") == "Forgot 7 chunks\n"
+    assert "patience" in indexed.ok("mem", "search", "patience")
+    indexed.ok("mem", "index")
+    assert "AuthManager" in indexed.ok("mem", "search", "AuthManager")
+
+
 def test_forgetting_what_is_not_there(indexed: Shell) -> None:
     assert "Nothing is remembered of nobody" in indexed.fails("mem", "forget", "-y", "nobody")
 

@@ -93,7 +93,10 @@ class Store(Protocol):
         ...
 
     def find_below(self, path: str) -> list[str]:
-        """Ids of the chunks of a file, or of all files below a folder, in order."""
+        """Ids of the chunks of a file, or of all files below a folder, in order.
+
+        `.` is the folder that relative paths start from.
+        """
         ...
 
     def find_in_namespace(self, namespace: str) -> list[str]:

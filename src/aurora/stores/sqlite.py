@@ -51,6 +51,7 @@ _UPSERT = f"""
 
 
 _FILE_MARKS = ", ".join("?" * len(FILE_COLUMNS.split(", ")))
+_RELATIVE = "path <> '' AND substr(path, 1, 1) <> '/' AND path NOT LIKE '_:/%'"
 _IDS_OF_FILE = "SELECT id FROM chunks WHERE path = ?"
 _PUT_HISTORY = """
     INSERT INTO histories
@@ -183,10 +184,13 @@ class SQLiteStore:
 
     def find_below(self, path: str) -> list[str]:
         folder = f"{path.rstrip('/')}/"
-        rows = self._rows(
-            "SELECT id FROM chunks WHERE path = ? OR substr(path, 1, length(?)) = ? ORDER BY id",
-            (path, folder, folder),
-        )
+        if path == ".":
+            rows = self._rows(f"SELECT id FROM chunks WHERE {_RELATIVE} ORDER BY id")
+        else:
+            below = "path = ? OR substr(path, 1, length(?)) = ?"
+            rows = self._rows(
+                f"SELECT id FROM chunks WHERE {below} ORDER BY id", (path, folder, folder)
+            )
         return [row[0] for row in rows]
 
     def find_in_namespace(self, namespace: str) -> list[str]:

@@ -1,0 +1,37 @@
+"""Taking chunks out of the memory: which ones a word stands for, and removing them for good."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from aurora.indexing.documents import piece_ids
+from aurora.indexing.names import Names
+from aurora.stores.base import Store
+
+_NAMESPACE = "namespace:"
+
+
+def find_to_forget(store: Store, names: Names, what: str) -> list[str]:
+    """Ids that a word stands for: a chunk's id, a file or folder, or `namespace:NAME`.
+
+    The id of a document stands for all its pieces.
+    """
+    if what.startswith(_NAMESPACE):
+        return store.find_in_namespace(what.removeprefix(_NAMESPACE))
+    path = Path(what).resolve()
+    places = {what.rstrip("/"), path.as_posix(), names.of(path)}
+    places.discard("")  # documents and lessons have no path, and are below no folder
+    ids = piece_ids(store.get_chunks([what]))
+    found = {chunk.id for chunk in store.get_chunks(ids)}
+    return sorted(found.union(*map(store.find_below, places)))
+
+
+def forget(store: Store, chunk_ids: Sequence[str]) -> int:
+    """Remove chunks with all that is remembered of them; tells how many."""
+    with store.transaction():
+        paths = {chunk.path for chunk in store.get_chunks(chunk_ids) if chunk.path}
+        gone = store.delete_chunks(chunk_ids)
+        empty = [path for path in paths if not store.find_below(path)]
+        store.forget_files(empty)  # so that a later index reads them again
+    return gone

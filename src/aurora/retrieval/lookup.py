@@ -1,0 +1,36 @@
+"""One chunk by its id, or by an ending of it that no other has."""
+
+from __future__ import annotations
+
+from aurora.errors import ChunkNotFoundError
+from aurora.stores.base import Store
+from aurora.types import Chunk
+
+_CANDIDATES = 5  # ids named when one could mean several chunks
+
+
+def find_chunk(store: Store, chunk_id: str) -> Chunk:
+    found = store.get_chunks([chunk_id]) or store.get_chunks([_complete(store, chunk_id)])
+    if not found:  # forgotten by another process a moment ago
+        raise _not_found(chunk_id)
+    return found[0]
+
+
+def _complete(store: Store, ending: str) -> str:
+    candidates = store.find_ids(ending, limit=_CANDIDATES + 1)
+    if not candidates:
+        raise _not_found(ending)
+    if len(candidates) > 1:
+        shown = ", ".join(candidates[:_CANDIDATES])
+        more = ", …" if len(candidates) > _CANDIDATES else ""
+        raise ChunkNotFoundError(
+            f"{ending!r} could be {shown}{more}", hint="name more of the id's beginning"
+        )
+    return candidates[0]
+
+
+def _not_found(chunk_id: str) -> ChunkNotFoundError:
+    return ChunkNotFoundError(
+        f"There is no chunk {chunk_id!r}",
+        hint="an id is FILE:NAME as `aur mem search` shows them, such as app.py:main",
+    )
