@@ -121,12 +121,12 @@ class StoreConformance:
         assert store.find_below("a/") == ["a/b/y.py:f", "a/x.py:f"]
         assert store.find_below("a/x.py") == ["a/x.py:f"]
         assert store.find_below("a%") == store.find_below("nowhere") == []
+        assert store.find_in_namespace("team") == [FULL.id]
 
     def test_the_folder_of_relative_paths_holds_no_other(self, store: Store) -> None:
         paths = ["a.py", "b/c.py", "/elsewhere/d.py", "C:/windows/e.py", ""]
         store.put_chunks(make_chunk(path=path, name="f") for path in paths)
         assert store.find_below(".") == ["a.py:f", "b/c.py:f"]
-        assert store.find_in_namespace("team") == [FULL.id]
         assert store.find_in_namespace("tea_") == []
 
     @pytest.mark.parametrize(
