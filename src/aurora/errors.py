@@ -3,8 +3,9 @@
     AuroraError
     ├── ConfigError             a settings file or variable says something impossible
     ├── SourceError             a path that cannot be read or is not there
-    │   └── GitError            git is missing, refuses the repository, or failed midway
-    │       └── NoRepositoryError   there is no git repository at a folder
+    │   ├── GitError            git is missing, refuses the repository, or failed midway
+    │   │   └── NoRepositoryError   there is no git repository at a folder
+    │   └── WatchError          files cannot be watched: no package for it, or too many folders
     ├── LabelError              a document's namespace, type or metadata cannot be kept
     ├── QueryError              a query that asks for nothing
     ├── ChunkNotFoundError      no chunk, or more than one, answers to an id
@@ -48,6 +49,10 @@ class GitError(SourceError):
 
 class NoRepositoryError(GitError):
     """There is no git repository at a folder."""
+
+
+class WatchError(SourceError):
+    """Files cannot be watched: the package is missing, or the system's limit is reached."""
 
 
 class LabelError(AuroraError):

@@ -10,7 +10,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -81,6 +81,22 @@ def list_files(folder: Path) -> list[str] | None:
     return _where_there_is_git(folder, _listed)
 
 
+def list_ignored_folders(folder: Path) -> set[str]:
+    """Folders below a folder in which git would ignore any file."""
+    words = ("--others", "--ignored", "--exclude-standard", "--directory")
+    names = map(os.fsdecode, ask(folder, "ls-files", "-z", *words).split(b"\0"))
+    # Listed are also those that only happen to hold nothing but ignored files.
+    return find_ignored(folder, (name.removesuffix("/") for name in names if name.endswith("/")))
+
+
+def find_ignored(folder: Path, names: Iterable[str]) -> set[str]:
+    """Those of the names below a folder that git ignores, whether they are there or not."""
+    # The dot keeps a name that begins with a colon from being read as a pattern.
+    given = b"".join(b"./" + os.fsencode(name) + b"\0" for name in names)
+    answer = ask(folder, "check-ignore", "-z", "--stdin", given=given, fine=(0, 1))
+    return {os.fsdecode(name).removeprefix("./") for name in answer.split(b"\0") if name}
+
+
 def _listed(folder: Path) -> list[str]:
     answer = ask(folder, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
     return sorted({os.fsdecode(name) for name in answer.split(b"\0") if name})
@@ -105,8 +121,17 @@ def _where_there_is_git(folder: Path, question: Callable[[Path], T]) -> T | None
         ) from exc
 
 
-def ask(folder: Path, *arguments: str, given: bytes = b"", scratch: Scratch | None = None) -> bytes:
-    """Git's whole answer. With `scratch`, new objects are written there and nowhere else."""
+def ask(
+    folder: Path,
+    *arguments: str,
+    given: bytes = b"",
+    scratch: Scratch | None = None,
+    fine: Collection[int] = (0,),
+) -> bytes:
+    """Git's whole answer. With `scratch`, new objects are written there and nowhere else.
+
+    `fine` are the exit statuses of an answer; every other one is a failure.
+    """
     try:
         done = subprocess.run(  # noqa: S603 - fixed words and a path, no shell
             ["git", *_QUIET, *arguments],  # noqa: S607 - the git the user has
@@ -118,7 +143,8 @@ def ask(folder: Path, *arguments: str, given: bytes = b"", scratch: Scratch | No
         )
     except OSError as exc:
         raise _cannot_start(folder, exc) from exc
-    _require_success(done.returncode, done.stderr)
+    if done.returncode not in fine:
+        _require_success(done.returncode, done.stderr)
     return done.stdout
 
 

@@ -142,7 +142,7 @@ def _plain_walk(top: Path) -> Iterator[Path | Skipped]:
             yield here
             continue
         wanted = sorted(set(folders) - _NO_NEWS)
-        left_out = {name: _folder_reason(here / name, ignore) for name in wanted}
+        left_out = {name: folder_reason(here / name, ignore) for name in wanted}
         folders[:] = [name for name, reason in left_out.items() if not reason]
         yield from (Skipped(here / name, reason) for name, reason in left_out.items() if reason)
         for name in sorted(files):
@@ -159,7 +159,8 @@ def _is_repository(path: Path) -> bool:
         return False
 
 
-def _folder_reason(folder: Path, ignore: IgnoreFiles) -> str:
+def folder_reason(folder: Path, ignore: IgnoreFiles) -> str:
+    """Why a folder is left out where there is no git, or nothing."""
     if folder.name[0] == ".":
         return "hidden"
     if folder.name in VENDORED:
@@ -180,13 +181,13 @@ def look_at(path: Path, repository: Path | None = None) -> SourceFile | Skipped 
     if not stat.S_ISREG(status.st_mode):
         return None
     reason = unwanted_by_name(path.name, status.st_size)
-    if not reason and not _is_utf8(str(path)):
+    if not reason and not is_utf8(str(path)):
         reason = "file name is not UTF-8"
     if reason:
         return Skipped(path, reason)
     return SourceFile(path, status.st_size, status.st_mtime_ns, repository)
 
 
-def _is_utf8(text: str) -> bool:
+def is_utf8(text: str) -> bool:
     """False for names whose bytes are not text: Python keeps those as lone surrogates."""
     return text.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in text)
