@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -41,7 +41,9 @@ from aurora.types import (
 if TYPE_CHECKING:
     from aurora.embeddings.base import EmbeddingProvider
     from aurora.indexing.documents import Added
+    from aurora.indexing.freshness import Refresh
     from aurora.indexing.report import IndexReport
+    from aurora.sources.watching import Stop
 
 # A program that uses us decides what it shows of our log; without a word, nothing.
 logging.getLogger("aurora").addHandler(logging.NullHandler())
@@ -127,7 +129,7 @@ class Memory:
         for target in targets:
             require_path(target)
         self._make()
-        logs = self.places.home / "logs" / "conversations"
+        logs = self._logs
         report = run_index(
             self._store,
             targets,
@@ -143,6 +145,40 @@ class Memory:
             return report
         missing = f"No conversation logs found in {shown(logs)}/"  # seed 000, FR-3.6 and 10.1
         return replace(report, warnings=(missing, *report.warnings))
+
+    def watch(
+        self,
+        *targets: Path,
+        git: bool = True,
+        stop: Stop | None = None,
+        bursts: Iterable[object] | None = None,
+    ) -> Iterator[Refresh]:
+        """`index` now and after every burst of changes, until `stop` is set.
+
+        Files are watched from the call on, so that no change is missed; by default the bursts are
+        what the system tells of the targets and the logs. A later run that fails is a warning.
+        """
+        from aurora.indexing.freshness import keep_fresh  # noqa: PLC0415 - as in `index`
+        from aurora.sources.walk import require_path  # noqa: PLC0415
+        from aurora.sources.watching import FileWatcher  # noqa: PLC0415
+
+        for target in targets:
+            require_path(target)
+        places = tuple(target.resolve() for target in targets)  # whatever folder we are in later
+        if bursts is None:
+            own = (self.path, self.index_path.parent, self._logs.with_name("aurora.log"))
+            bursts = FileWatcher(places, logs=self._logs, own=own, stop=stop)
+        return keep_fresh(
+            lambda there: self.index(*there, git=git),
+            places,
+            bursts=bursts,
+            now=self._now,
+            listen=self._listen,
+        )
+
+    @property
+    def _logs(self) -> Path:
+        return self.places.home / "logs" / "conversations"
 
     def _make(self) -> None:
         """Make the memory's folder and database, if they are not there."""

@@ -39,6 +39,14 @@ class Answers:
     trouble: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """How many chunks have another history now, and what git could not tell."""
+
+    changed: int = 0
+    troubles: tuple[str, ...] = ()
+
+
 class HistoryReader:
     """Asks git about the files of a scan. `folder` is where what it found out is kept."""
 
@@ -77,17 +85,16 @@ class HistoryReader:
         by_name = {wanted[path]: each for path, each in found.items()}
         return Answers(stamp, by_name, others, _trouble(top, found))
 
-    def keep(self, answers: Iterable[Answers]) -> tuple[str, ...]:
-        """Remember what git said; tells what it could not."""
-        states = self._store.file_states()
-        troubles = []
+    def keep(self, answers: Iterable[Answers]) -> Kept:
+        """Remember what git said."""
+        states, changed, troubles = self._store.file_states(), 0, []
         for answer in answers:
             found = [(states[n], each) for n, each in answer.found.items() if n in states]
-            self._keep([(s, each) for s, each in found if not s.left_out], answer.stamp)
+            changed += self._keep([(s, each) for s, each in found if not s.left_out], answer.stamp)
             others = (states[name] for name in answer.others if name in states)
             self._confirm(state for state in others if state.history_stamp)
             troubles.append(answer.trouble)
-        return tuple(filter(None, troubles))
+        return Kept(changed, tuple(filter(None, troubles)))
 
     def _history(self, top: Path | None, listen: Listener) -> History | NoHistory:
         if top is None:
@@ -95,14 +102,16 @@ class HistoryReader:
         name = hashlib.sha256(os.fsencode(self._names.of(top))).hexdigest()[:12]
         return History(top, cache=self._folder / f"history-{name}.json", listen=listen)
 
-    def _keep(self, found: Sequence[tuple[FileState, FileHistory]], stamp: str) -> None:
+    def _keep(self, found: Sequence[tuple[FileState, FileHistory]], stamp: str) -> int:
+        changed = 0
         for at in range(0, len(found), _BATCH):
             with self._store.transaction():
                 for state, history in found[at : at + _BATCH]:
                     told = _told(history, self._store.iter_lines(state.path))
-                    self._store.put_histories(told)
+                    changed += self._store.put_histories(told)
                     lasting = "" if isinstance(history, Unavailable) else stamp
                     self._store.put_file_states([self._stamped(state, lasting)])
+        return changed
 
     def _confirm(self, states: Iterable[FileState]) -> None:
         """Histories that still hold are as good as read now."""

@@ -25,6 +25,7 @@ class IndexReport:
     failed: int = 0
     errors: tuple[str, ...] = ()
     logs: int = 0  # conversation logs that are there
+    histories: int = 0  # chunks of which git told something new
     embedded: Embedded = field(default_factory=Embedded)
 
     @property

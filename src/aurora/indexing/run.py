@@ -10,7 +10,7 @@ from pathlib import Path
 from aurora.embeddings.base import EmbeddingProvider
 from aurora.indexing.background import Background
 from aurora.indexing.embedding import Embedded, embed_missing
-from aurora.indexing.histories import Answers, HistoryReader
+from aurora.indexing.histories import Answers, HistoryReader, Kept
 from aurora.indexing.indexer import Indexer
 from aurora.indexing.report import IndexReport
 from aurora.indexing.scan import scan
@@ -46,10 +46,11 @@ def run_index(
             report = Indexer(store, root, listen=listen).index(found)
             embedded = embed_missing(store, embedder, listen=listen) if embedder else Embedded()
             make_searchable()
-            troubles = past.keep(asking.result()) if past else ()
+            kept = past.keep(asking.result()) if past else Kept()
     return replace(
         report,
         logs=found.logs,
+        histories=kept.changed,
         embedded=embedded,
-        warnings=(*report.warnings, *embedded.warnings, *troubles),
+        warnings=(*report.warnings, *embedded.warnings, *kept.troubles),
     )

@@ -1,0 +1,95 @@
+"""A memory that follows its files: a run now, and one after every burst of changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+
+from aurora.errors import AuroraError, SourceError
+from aurora.indexing.report import IndexReport
+from aurora.types import Listener, Note
+
+
+@dataclass(frozen=True, slots=True)
+class Refresh:
+    """One run. `changed` is false when the memory is as it was before."""
+
+    at: datetime
+    seconds: float
+    report: IndexReport
+    changed: bool = True
+
+
+def keep_fresh(
+    index: Callable[[Sequence[Path]], IndexReport],
+    targets: Sequence[Path],
+    *,
+    bursts: Iterable[object],
+    now: Callable[[], datetime],
+    listen: Listener,
+) -> Iterator[Refresh]:
+    """Run `index` on the targets, again after every burst; what the first run raises is raised.
+
+    A later run that fails is told, and the next burst tries again: a run looks at all targets,
+    whatever the burst was about.
+    """
+    last = _run(index, targets, now)
+    yield last
+    present = _Present(targets, listen)
+    for _ in bursts:
+        there = present.look()
+        try:
+            refresh = _run(index, there, now)
+        except (AuroraError, OSError) as exc:
+            listen(Note(_failed(exc), warning=True))
+        else:
+            yield replace(refresh, changed=_is_changed(refresh.report, last.report))
+            last = refresh
+
+
+def _run(
+    index: Callable[[Sequence[Path]], IndexReport],
+    targets: Sequence[Path],
+    now: Callable[[], datetime],
+) -> Refresh:
+    started = now()
+    report = index(targets)
+    ended = now()
+    return Refresh(ended, (ended - started).total_seconds(), report)
+
+
+def _is_changed(report: IndexReport, before: IndexReport) -> bool:
+    return bool(
+        report.parsed or report.removed or report.histories or report.skipped != before.skipped
+    )
+
+
+def _failed(exc: AuroraError | OSError) -> str:
+    message, hint = (exc.message, exc.hint) if isinstance(exc, AuroraError) else (str(exc), "")
+    advice = f" ({hint})" if hint else ""
+    return f"{message}{advice}. The memory is as it was; the next change tries again"
+
+
+class _Present:
+    """Which of the targets are there; tells when one goes or comes back."""
+
+    def __init__(self, targets: Sequence[Path], listen: Listener) -> None:
+        self._targets, self._listen = targets, listen
+        self._there = set(targets)
+
+    def look(self) -> list[Path]:
+        there = [target for target in self._targets if target.exists()]
+        if self._targets and not there:
+            raise SourceError(
+                f"Nothing is left to watch: {self._targets[-1]} is gone",
+                hint="name paths that are there: aur mem watch .",
+            )
+        for target in sorted(self._there - set(there)):
+            text = f"{target} is gone. What is remembered of it stays; the others are watched on"
+            self._listen(Note(text, warning=True))
+        for target in sorted(set(there) - self._there):
+            self._listen(Note(f"{target} is back"))
+        self._there = set(there)
+        return there
