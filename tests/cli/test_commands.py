@@ -18,9 +18,9 @@ from tests.cli.conftest import AUR, Shell
 @pytest.mark.parametrize(
     "words",
     [
-        (), ("mem",), ("mem", "index"), ("mem", "search"), ("mem", "get"), ("mem", "add"),
-        ("mem", "stats"), ("mem", "rebuild-bm25"), ("init",), ("config",), ("config", "set"),
-        ("config", "get"), ("config", "path"), ("config", "approve"),
+        (), ("mem",), ("mem", "index"), ("mem", "watch"), ("mem", "search"), ("mem", "get"),
+        ("mem", "add"), ("mem", "stats"), ("mem", "rebuild-bm25"), ("init",), ("config",),
+        ("config", "set"), ("config", "get"), ("config", "path"), ("config", "approve"),
     ],
     ids=" ".join,
 )  # fmt: skip
@@ -34,6 +34,7 @@ def test_help_shows_examples_that_start_with_aur(shell: Shell) -> None:
     for words in (
         (),
         ("mem", "index"),
+        ("mem", "watch"),
         ("mem", "search"),
         ("mem", "get"),
         ("mem", "add"),
@@ -203,5 +204,8 @@ def test_nothing_heavy_is_loaded_for_a_quick_command(
     )
     loaded = set(re.findall(r"\| +([\w.]+)$", done.stderr, re.MULTILINE))
     assert "click" in loaded
-    heavy = {"numpy", "tree_sitter", "ruamel.yaml", "subprocess", "pathspec", "rich.console"}
+    heavy = {
+        "numpy", "tree_sitter", "ruamel.yaml", "subprocess", "pathspec", "rich.console",
+        "watchfiles",
+    }  # fmt: skip
     assert loaded & heavy == set()

@@ -55,9 +55,9 @@ def index(paths: tuple[Path, ...], *, no_git: bool) -> None:
     targets = paths or (Path(),)
     for target in targets:
         require_path(target)
-    with open_memory(_places_for_index()) as memory:
+    with open_memory(places_for_index()) as memory:
         report = _read(memory, targets, git=not no_git)
-        _tell_troubles(report)
+        tell_troubles(report)
         stats = memory.stats()
         saved_to = shown(stats.index_path) if memory.index_saved else ""
         click.echo(
@@ -83,13 +83,15 @@ def _read(memory: Memory, targets: Sequence[Path], *, git: bool) -> IndexReport:
         tell.finish()  # what follows goes to stdout
 
 
-def _places_for_index() -> Places:
+def places_for_index() -> Places:
+    """The memory to index into: inside a git repository the project's own, made if need be."""
     places = find_places()
     root = find_root(Path.cwd()) if places.project is None else None
     return start_project(places, root) if root else places
 
 
-def _tell_troubles(report: IndexReport) -> None:
+def tell_troubles(report: IndexReport) -> None:
+    """What was left out, and what is not as it should be, on stderr."""
     if report.skipped:
         counts = Counter(report.skipped)
         reasons = ", ".join(f"{count} {reason}" for reason, count in counts.most_common())

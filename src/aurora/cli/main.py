@@ -43,6 +43,15 @@ class LazyGroup(click.Group):
         command: click.Command = getattr(importlib.import_module(module), attribute)
         return command
 
+    def invoke(self, ctx: click.Context) -> object:
+        """Run a command; a reader that has seen enough is no failure, as click would have it."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            # Python would complain once more while closing stdout.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return None
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
             formatter.write_dl([(name, line) for name, (_, line) in self._lazy.items()])
@@ -56,6 +65,7 @@ mem = LazyGroup(
     context_settings=_HELP,
     lazy={
         "index": ("aurora.cli.index:index", "Read files into the memory."),
+        "watch": ("aurora.cli.watch:watch", "Keep the memory fresh while files change."),
         "search": ("aurora.cli.search:search", "Find chunks by words."),
         "get": ("aurora.cli.inspect:get", "Print one chunk."),
         "add": ("aurora.cli.add:add", "Remember documents."),
@@ -105,9 +115,6 @@ def main() -> NoReturn:
         # click wraps the interrupt; in it a command may say what became of its work.
         click.echo(f"Interrupted. {exc.__cause__ or exc}".rstrip(), err=True)
         sys.exit(_INTERRUPTED)
-    except BrokenPipeError:
-        # The reader has seen enough. Python would complain once more while closing stdout.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except Exception as exc:
         logger.exception("unexpected error")
         click.echo(f"Error: unexpected: {exc!r}\n\nhint: the log file has the details", err=True)

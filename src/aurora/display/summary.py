@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 
 from aurora.types import Kind
 
@@ -35,6 +36,14 @@ def render_index_line(chunks: int, saved_to: str) -> str:
     """The line of FR-11.5; `saved_to` is empty when the index could not be written."""
     where = f"saved to {saved_to}" if saved_to else "not saved"
     return f"BM25 index: Built ({chunks} chunks indexed, {where})"
+
+
+def render_refresh(
+    at: datetime, *, read: int, removed: int, left_out: int, histories: int, seconds: float
+) -> str:
+    """One run of a watch in one line."""
+    counts = f"read {read}, removed {removed}, left out {left_out}, histories {histories}"
+    return f"{at:%Y-%m-%d %H:%M:%S}  {counts}, {seconds:.2f} s"
 
 
 def render_stats(facts: Mapping[str, str], chunks: Mapping[Kind, int]) -> str:
