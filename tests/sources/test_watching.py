@@ -6,8 +6,9 @@ import os
 import shutil
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TypeAlias
 
 import pytest
 
@@ -15,6 +16,9 @@ from aurora import Memory, Places
 from aurora.sources.watching import FileWatcher
 from tests.builders import write_tree
 from tests.sources.repository import git, make_repository
+
+Watch: TypeAlias = Callable[..., Iterator[frozenset[Path]]]
+PATIENCE = 60.0  # seconds after which nothing will come any more
 
 FILES: dict[str, str | bytes] = {
     "app.py": "def main(): pass\n",
@@ -34,19 +38,34 @@ def whole_trees(request: pytest.FixtureRequest) -> bool:
     return bool(request.param)
 
 
-def watch(*targets: Path, **options: object) -> Iterator[frozenset[Path]]:
-    return iter(FileWatcher(targets, quiet_ms=100, **options))  # type: ignore[arg-type]
+@pytest.fixture
+def deadline() -> Iterator[threading.Event]:
+    """Ends what waits in vain. The package swallows the exception of a test's own time limit."""
+    event = threading.Event()
+    timer = threading.Timer(PATIENCE, event.set)
+    timer.start()
+    yield event
+    timer.cancel()
+
+
+@pytest.fixture
+def watch(deadline: threading.Event) -> Watch:
+    def watch(*targets: Path, **options: object) -> Iterator[frozenset[Path]]:
+        options = {"stop": deadline, "quiet_ms": 100} | options
+        return iter(FileWatcher(targets, **options))  # type: ignore[arg-type]
+
+    return watch
 
 
 def wait_for(bursts: Iterator[frozenset[Path]], *paths: Path) -> set[Path]:
-    """Everything that is told until all of these were; a test that waits in vain times out."""
+    """Everything that is told until all of these were."""
     told: set[Path] = set()
     while not told.issuperset(paths):
         told |= next(bursts)
     return told
 
 
-def test_what_happens_to_a_file_is_told(project: Path, whole_trees: bool) -> None:
+def test_what_happens_to_a_file_is_told(watch: Watch, project: Path, whole_trees: bool) -> None:
     bursts = watch(project, whole_trees=whole_trees)
     app, new = project / "app.py", project / "src" / "new.py"
 
@@ -60,13 +79,13 @@ def test_what_happens_to_a_file_is_told(project: Path, whole_trees: bool) -> Non
     assert next(bursts) == {app}
 
 
-def test_changes_close_together_are_one_burst(project: Path) -> None:
+def test_changes_close_together_are_one_burst(watch: Watch, project: Path) -> None:
     bursts = watch(project)
     write_tree(project, {f"m{number}.py": "" for number in range(50)})
     assert next(bursts) == {project / f"m{number}.py" for number in range(50)}
 
 
-def test_noise_wakes_nobody(project: Path, whole_trees: bool) -> None:
+def test_noise_wakes_nobody(watch: Watch, project: Path, whole_trees: bool) -> None:
     bursts = watch(project, whole_trees=whole_trees)
     write_tree(
         project,
@@ -81,7 +100,7 @@ def test_noise_wakes_nobody(project: Path, whole_trees: bool) -> None:
     assert next(bursts) == {project / "marker.py"}
 
 
-def test_the_memorys_own_writes_wake_nobody(project: Path) -> None:
+def test_the_memorys_own_writes_wake_nobody(watch: Watch, project: Path) -> None:
     (project / ".aurora").mkdir()
     (project / ".aurora" / "config.yml").write_text("store:\n  path: ../data/memory.db\n")
     home = project / "home"
@@ -97,7 +116,7 @@ def test_the_memorys_own_writes_wake_nobody(project: Path) -> None:
         assert next(bursts) == {project / "marker.py"}
 
 
-def test_new_folders_are_followed(project: Path, whole_trees: bool) -> None:
+def test_new_folders_are_followed(watch: Watch, project: Path, whole_trees: bool) -> None:
     bursts = watch(project, whole_trees=whole_trees)
     write_tree(project, {"new/deep/a.py": ""})
     wait_for(bursts, project / "new")
@@ -109,7 +128,7 @@ def test_new_folders_are_followed(project: Path, whole_trees: bool) -> None:
     wait_for(bursts, project / "newer" / "deep" / "b.py")
 
 
-def test_a_folder_that_is_no_longer_ignored_is_followed(project: Path) -> None:
+def test_a_folder_that_is_no_longer_ignored_is_followed(watch: Watch, project: Path) -> None:
     write_tree(project, {"target/a.py": ""})
     bursts = watch(project)
     write_tree(project, {".gitignore": "*.log\n"})
@@ -118,7 +137,9 @@ def test_a_folder_that_is_no_longer_ignored_is_followed(project: Path) -> None:
     wait_for(bursts, project / "target" / "b.py")
 
 
-def test_a_commit_is_told_and_staging_is_not(project: Path, whole_trees: bool) -> None:
+def test_a_commit_is_told_and_staging_is_not(
+    watch: Watch, project: Path, whole_trees: bool
+) -> None:
     write_tree(project, {"app.py": "def other(): pass\n"})
     bursts = watch(project, whole_trees=whole_trees)
     git(project, "add", ".")
@@ -138,14 +159,16 @@ def test_a_commit_is_told_and_staging_is_not(project: Path, whole_trees: bool) -
     ],
     ids=lambda words: words[0],
 )
-def test_head_is_followed(project: Path, command: tuple[str, ...]) -> None:
+def test_head_is_followed(watch: Watch, project: Path, command: tuple[str, ...]) -> None:
     git(project, "commit", "--quiet", "--allow-empty", "--message", "second")
     bursts = watch(project)
     git(project, *command)
     assert any(".git" in path.parts for path in next(bursts))
 
 
-def test_a_commit_in_an_added_work_tree_is_told(project: Path, tmp_path: Path) -> None:
+def test_a_commit_in_an_added_work_tree_is_told(
+    watch: Watch, project: Path, tmp_path: Path
+) -> None:
     second = tmp_path / "second"
     git(project, "worktree", "add", "--quiet", str(second))
     bursts = watch(second)
@@ -153,7 +176,7 @@ def test_a_commit_in_an_added_work_tree_is_told(project: Path, tmp_path: Path) -
     wait_for(bursts, project / ".git" / "worktrees" / "second" / "logs" / "HEAD")
 
 
-def test_a_folder_that_becomes_a_repository(tmp_path: Path) -> None:
+def test_a_folder_that_becomes_a_repository(watch: Watch, tmp_path: Path) -> None:
     root = write_tree(tmp_path / "plain", {"app.py": ""})
     bursts = watch(root)
     git(root, "init", "--quiet")
@@ -163,7 +186,7 @@ def test_a_folder_that_becomes_a_repository(tmp_path: Path) -> None:
 
 
 def test_a_single_file_is_followed_when_saving_replaces_it(
-    project: Path, whole_trees: bool
+    watch: Watch, project: Path, whole_trees: bool
 ) -> None:
     app = project / "app.py"
     bursts = watch(app, whole_trees=whole_trees)
@@ -173,7 +196,9 @@ def test_a_single_file_is_followed_when_saving_replaces_it(
         assert next(bursts) == {app}
 
 
-def test_a_target_that_is_made_anew_is_followed(project: Path, whole_trees: bool) -> None:
+def test_a_target_that_is_made_anew_is_followed(
+    watch: Watch, project: Path, whole_trees: bool
+) -> None:
     """The new folder often has the number of the old one."""
     source = project / "src"
     bursts = watch(source, whole_trees=whole_trees)
@@ -185,7 +210,9 @@ def test_a_target_that_is_made_anew_is_followed(project: Path, whole_trees: bool
         wait_for(bursts, source / "more.py")
 
 
-def test_logs_are_followed_from_the_day_there_are_some(project: Path, tmp_path: Path) -> None:
+def test_logs_are_followed_from_the_day_there_are_some(
+    watch: Watch, project: Path, tmp_path: Path
+) -> None:
     logs = tmp_path / "home" / "logs" / "conversations"
     bursts = watch(project, logs=logs)
     logs.mkdir(parents=True)
@@ -197,7 +224,7 @@ def test_logs_are_followed_from_the_day_there_are_some(project: Path, tmp_path: 
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="names of any bytes")
-def test_a_name_that_is_not_utf8_does_not_end_it(project: Path) -> None:
+def test_a_name_that_is_not_utf8_does_not_end_it(watch: Watch, project: Path) -> None:
     bursts = watch(project)
     name = os.fsencode(project) + b"/\xff"
     os.close(os.open(name, os.O_CREAT))
@@ -206,14 +233,14 @@ def test_a_name_that_is_not_utf8_does_not_end_it(project: Path) -> None:
     assert next(bursts) == {project / "app.py"}
 
 
-def test_a_flood_is_told_as_everything(project: Path) -> None:
+def test_a_flood_is_told_as_everything(watch: Watch, project: Path) -> None:
     """The system may have dropped changes: also those of folders that it never told of."""
     bursts = watch(project)
     write_tree(project, {f"src/m{number}.log": "" for number in range(2500)})
     assert next(bursts) == {project}
 
 
-def test_links_are_not_followed(project: Path, tmp_path: Path) -> None:
+def test_links_are_not_followed(watch: Watch, project: Path, tmp_path: Path) -> None:
     outside = write_tree(tmp_path / "outside", {"a.py": ""})
     (project / "link").symlink_to(outside)
     bursts = watch(project)
@@ -222,7 +249,7 @@ def test_links_are_not_followed(project: Path, tmp_path: Path) -> None:
     assert next(bursts) == {project / "marker.py"}
 
 
-def test_it_ends_when_asked(project: Path) -> None:
+def test_it_ends_when_asked(watch: Watch, project: Path) -> None:
     stop = threading.Event()
     bursts = watch(project, stop=stop)
     write_tree(project, {"app.py": ""})
