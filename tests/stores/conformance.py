@@ -4,21 +4,28 @@ to open one; everything here then runs against it."""
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from aurora.errors import EmbedderMismatchError
+from aurora.errors import EmbedderMismatchError, StoreBusyError
 from aurora.stores.base import Embedder, FileState, Reasoning, Store, pack_vector, unpack_vector
-from aurora.types import Chunk, Kind
+from aurora.types import Chunk, ChunkHistory, Kind, Lines, Tracking
 from tests.builders import NOW, make_chunk
 
 MODEL = Embedder("tiny", 3, "abc")
 VECTOR = pack_vector([0.5, -1.0, 0.25])
 PATTERN = Reasoning("decomposition", 0.9, 2, NOW)
 STATE = FileState("a.py", 10, 123, "digest")
+
+HISTORY = ChunkHistory(commits=(100, 200), uncommitted=True)
+
+
+def by_id(store: Store) -> dict[str, str]:
+    return {chunk.id: chunk.content for chunk in store.iter_chunks()}
+
 
 FULL = Chunk(
     id="docs/设计.md:auth",
@@ -235,6 +242,184 @@ class StoreConformance:
         assert [chunk.id for chunk in store.iter_chunks()] == ["b.py:f"]
         assert store.file_states() == {}
 
+    def test_a_file_may_give_its_chunks_as_a_stream(self, store: Store) -> None:
+        """More than any page holds, and each seen by the store before the last is made."""
+        made: list[int] = []
+
+        def chunks() -> Iterator[Chunk]:
+            for number in range(2500):
+                made.append(number)
+                yield make_chunk(name=f"f{number}")
+
+        assert store.replace_file(STATE, chunks()) == len(made) == 2500
+        assert store.replace_file(STATE, chunks()) == 0
+        assert store.replace_file(STATE, [make_chunk(name="f7")]) == 2499
+        assert [chunk.id for chunk in store.iter_chunks()] == ["a.py:f7"]
+
+    def test_a_stream_that_breaks_leaves_the_file_as_it_was(self, store: Store) -> None:
+        store.replace_file(STATE, [make_chunk("old")])
+        before = (store.file_states(), store.generation())
+
+        def chunks() -> Iterator[Chunk]:
+            yield from (make_chunk("new", name=f"f{number}") for number in range(2500))
+            raise OSError("the disk is gone")
+
+        with pytest.raises(OSError, match="the disk is gone"):
+            store.replace_file(replace(STATE, digest="new"), chunks())
+        assert [chunk.content for chunk in store.iter_chunks()] == ["old"]
+        assert (store.file_states(), store.generation()) == before
+        assert store.check() == []
+
+    def test_an_id_of_another_file_is_never_taken(self, store: Store) -> None:
+        mine, theirs = make_chunk("mine", id="same"), make_chunk("theirs", "b.py", id="same")
+        store.replace_file(STATE, [mine])
+        store.record_access("same", NOW)
+        store.replace_file(replace(STATE, path="b.py"), [theirs])
+        store.replace_file(replace(STATE, path="c.py"), [make_chunk("third", "c.py", id="same")])
+
+        assert by_id(store) == {"same": "mine", "same#2": "theirs", "same#3": "third"}
+        assert store.replace_file(replace(STATE, path="b.py"), [theirs]) == 0
+        assert store.get_accesses(["same", "same#2"]) == {"same": (NOW,)}
+        assert store.replace_file(STATE, [make_chunk("mine again", id="same")]) == 1
+        assert by_id(store) == {"same": "mine again", "same#2": "theirs", "same#3": "third"}
+
+    @pytest.mark.parametrize("between", [0, 1500], ids=["side-by-side", "pages-apart"])
+    def test_a_number_behind_an_id_takes_none_of_the_files_own(
+        self, store: Store, between: int
+    ) -> None:
+        """A log of long phases has numbers of its own: `conv-a-phase1#2` is its second piece."""
+        store.put_chunks([make_chunk("theirs", "b.py", id="x"), make_chunk("t", "b.py", id="y")])
+        own = [make_chunk(f"piece {n}", id=f"x#{n}") for n in range(2, 5)]
+        filler = [make_chunk("filler", name=f"f{n}") for n in range(between)]
+        first, last = make_chunk("piece 1", id="x"), make_chunk("y", id="y")
+
+        for chunks in ([first, *filler, *own, last], [*own, *filler, first, last]):
+            store.replace_file(STATE, chunks)
+            contents = by_id(store)
+            assert len(contents) == between + 7
+            assert (contents["x"], contents["y"]) == ("theirs", "t")
+            assert sorted(c for c in contents.values() if c.startswith("piece")) == [
+                "piece 1", "piece 2", "piece 3", "piece 4",
+            ]  # fmt: skip
+        generation = store.generation()
+        assert store.replace_file(STATE, chunks) == 0
+        assert store.generation() == generation
+
+    def test_a_chunk_under_another_id_loses_the_vector_of_its_old_text(self, store: Store) -> None:
+        store.put_chunks([make_chunk("theirs", "b.py", id="same")])
+        store.replace_file(STATE, [make_chunk("old", id="same")])
+        store.put_embeddings(MODEL, [("same#2", VECTOR)])
+        store.replace_file(STATE, [make_chunk("old", id="same", lines=None)])
+        assert store.get_embeddings(["same#2"]) == {"same#2": VECTOR}
+        store.replace_file(STATE, [make_chunk("new", id="same")])
+        assert store.get_embeddings(["same#2"]) == {}
+
+    def test_a_file_that_moved_takes_all_along(self, store: Store) -> None:
+        """All but the vectors: those were made of the path, too."""
+        store.replace_file(STATE, [make_chunk(name="f"), make_chunk("x", id="conv-1")])
+        store.put_chunks([make_chunk(path="aXpy"), make_chunk(path="a.py2")])
+        store.record_access("a.py:f", NOW)
+        store.put_histories({"a.py:f": HISTORY})
+        store.put_embeddings(MODEL, [("a.py:f", VECTOR), ("aXpy:f", VECTOR)])
+        generation = store.generation()
+
+        assert store.move_file("a.py", "sub/b.py") == 2
+
+        assert {chunk.id: chunk.path for chunk in store.iter_chunks()} == {
+            "sub/b.py:f": "sub/b.py", "conv-1": "sub/b.py", "aXpy:f": "aXpy", "a.py2:f": "a.py2",
+        }  # fmt: skip
+        assert store.get_accesses(["sub/b.py:f"]) == {"sub/b.py:f": (NOW,)}
+        assert store.get_histories(["sub/b.py:f"]) == {"sub/b.py:f": HISTORY}
+        assert store.get_embeddings(["sub/b.py:f", "aXpy:f"]) == {"aXpy:f": VECTOR}
+        assert store.file_states() == {}  # the new path's state comes with its chunks
+        assert store.generation() > generation
+        assert store.check() == []
+
+    def test_a_move_onto_ids_that_are_taken_takes_none_of_them(self, store: Store) -> None:
+        store.replace_file(STATE, [make_chunk("moved", name="f"), make_chunk("too", name="g")])
+        store.put_chunks([make_chunk("in the way", "other.py", id="b.py:f")])
+
+        assert store.move_file("a.py", "b.py") == 1
+        assert by_id(store) == {"b.py:f": "in the way", "b.py:g": "too"}
+        store.replace_file(replace(STATE, path="b.py"), [make_chunk("moved", "b.py")])
+        assert by_id(store) == {"b.py:f": "in the way", "b.py:f#2": "moved"}
+        assert store.move_file("nowhere.py", "c.py") == 0
+        assert store.check() == []
+
+    def test_only_states_of_known_files_are_replaced(self, store: Store) -> None:
+        left_out = FileState("b.bin", 5, 6, "1:", left_out="binary")
+        store.replace_file(STATE, [make_chunk()])
+        store.replace_file(left_out, [])
+        told = replace(STATE, modified_ns=9, history_stamp="abc", history_read_at=NOW)
+
+        store.put_file_states([told, FileState("nowhere.py", 1, 2, "x")])
+
+        assert store.file_states() == {"a.py": told, "b.bin": left_out}
+
+    # Histories
+
+    def test_histories_come_back_and_are_no_new_generation(self, store: Store) -> None:
+        """What can be found does not change by what git says of it."""
+        read = replace(STATE, history_stamp="abc", history_read_at=NOW)
+        store.replace_file(read, [make_chunk(name="f"), make_chunk(name="g")])
+        untracked = ChunkHistory(Tracking.UNTRACKED)
+        generation = store.generation()
+
+        assert store.put_histories({"a.py:f": HISTORY, "a.py:g": untracked, "gone": HISTORY}) == 2
+        assert store.put_histories({"a.py:f": HISTORY, "a.py:g": untracked}) == 0
+        assert store.get_histories(["a.py:f", "a.py:g", "gone"]) == {
+            "a.py:f": replace(HISTORY, read_at=NOW), "a.py:g": replace(untracked, read_at=NOW),
+        }  # fmt: skip
+        committed = replace(HISTORY, commits=(1, 2, 3), uncommitted=False)
+        assert store.put_histories({"a.py:f": committed}) == 1
+        assert store.get_histories(["a.py:f"]) == {"a.py:f": replace(committed, read_at=NOW)}
+        assert store.generation() == generation
+
+    def test_a_history_stays_with_its_chunk_and_goes_with_it(self, store: Store) -> None:
+        store.replace_file(STATE, [make_chunk()])
+        store.put_histories({"a.py:f": HISTORY})
+        store.replace_file(STATE, [make_chunk("new")])
+        assert store.get_histories(["a.py:f"]) == {"a.py:f": HISTORY}
+        store.forget_files(["a.py"])
+        store.replace_file(STATE, [make_chunk("new")])
+        assert store.get_histories(["a.py:f"]) == {}
+
+    @pytest.mark.parametrize("seconds", [0, -1, 2**31, -(2**40), 2**62], ids=str)
+    def test_commits_of_any_clock_are_kept(self, store: Store, seconds: int) -> None:
+        store.put_chunks([make_chunk()])
+        store.put_histories({"a.py:f": ChunkHistory(commits=(seconds,))})
+        assert store.get_histories(["a.py:f"])["a.py:f"].commits == (seconds,)
+
+    def test_lines_of_a_file_without_those_that_have_none(self, store: Store) -> None:
+        chunks = [make_chunk(name="f"), make_chunk(name="g", lines=None), make_chunk(path="b.py")]
+        store.put_chunks(chunks)
+        assert dict(store.iter_lines("a.py")) == {"a.py:f": Lines(1, 1)}
+        assert dict(store.iter_lines("nowhere.py")) == {}
+
+    # One who indexes at a time
+
+    def test_one_handle_is_alone_and_others_are_told_at_once(
+        self, open_store: Callable[[], Store]
+    ) -> None:
+        first, second = open_store(), open_store()
+        with first.alone():
+            for other in (second, first):
+                with (
+                    pytest.raises(StoreBusyError, match="is being indexed") as caught,
+                    other.alone(),
+                ):
+                    pass
+            assert "has finished" in caught.value.hint
+            second.put_chunks([make_chunk()])  # only indexing is alone
+        with second.alone(), pytest.raises(StoreBusyError), first.alone():
+            pass
+
+    def test_who_fails_while_alone_lets_go(self, store: Store) -> None:
+        with pytest.raises(RuntimeError, match="stop"), store.alone():
+            raise RuntimeError("stop")
+        with store.alone():
+            pass
+
     # Reasoning and accesses
 
     def test_reasoning_comes_back_and_can_be_replaced(self, store: Store) -> None:
@@ -299,6 +484,26 @@ class StoreConformance:
             store.put_embeddings(other, [("a.py:f", pack_vector([0.0] * other.dimension))])
         assert store.get_embeddings(["a.py:f"]) == {"a.py:f": VECTOR}
         assert store.embedder() == MODEL
+
+    def test_an_embedder_that_made_nothing_owns_nothing(self, store: Store) -> None:
+        """One that failed for every chunk must not keep the next one out."""
+        store.put_chunks([make_chunk()])
+        store.put_embeddings(Embedder("broken", 8, "x"), [])
+        assert store.embedder() is None
+        store.put_embeddings(MODEL, [("a.py:f", VECTOR)])
+        assert store.embedder() == MODEL
+        with pytest.raises(EmbedderMismatchError):
+            store.put_embeddings(Embedder("broken", 8, "x"), [])
+
+    def test_chunks_without_a_vector_are_found_oldest_first(self, store: Store) -> None:
+        names = ["c", "a", "b"]
+        store.put_chunks([make_chunk(name=name) for name in names])
+        failed = make_chunk(name="failed", kind=Kind.REASONING)
+        store.put_chunks([failed])
+        store.put_reasoning(failed.id, replace(PATTERN, success_score=0.1))
+        assert store.find_unembedded() == ["a.py:c", "a.py:a", "a.py:b"]
+        store.put_embeddings(MODEL, [("a.py:a", VECTOR)])
+        assert store.find_unembedded() == ["a.py:c", "a.py:b"]
 
     def test_a_vector_of_the_wrong_length_is_refused(self, store: Store) -> None:
         store.put_chunks([make_chunk()])

@@ -124,9 +124,10 @@ class Store(Protocol):
         ...
 
     def move_file(self, old: str, new: str) -> int:
-        """Give a file's chunks, with all that hangs on them, another path; ids follow the path.
+        """Give a file's chunks another path; ids follow it, and so does what hangs on them.
 
-        Returns how many there were. The old path's state is forgotten.
+        Only vectors are dropped: they were made of the path, too. Returns how many chunks took the
+        new path; one whose new id is taken leaves. The old path's state is forgotten.
         """
         ...
 

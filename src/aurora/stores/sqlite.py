@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import replace
 from datetime import datetime
@@ -140,8 +140,7 @@ class SQLiteStore:
     def put_chunks(self, chunks: Iterable[Chunk]) -> int:
         with self.transaction():
             wanted = {chunk.id: chunk for chunk in chunks}
-            known = {chunk.id: chunk for chunk in self.get_chunks(list(wanted))}
-            return self._replace(known, wanted)
+            return self._replace(self._by_id(list(wanted)), wanted)
 
     def _replace(self, known: Mapping[str, Chunk], wanted: Mapping[str, Chunk]) -> int:
         """Write the chunks that differ from what is known; an embedding follows its text."""
@@ -171,6 +170,9 @@ class SQLiteStore:
             for chunk in self._chunks(f"SELECT {COLUMNS} FROM chunks WHERE id IN ({marks})", batch)
         }
         return [found[id_] for id_ in chunk_ids if id_ in found]
+
+    def _by_id(self, chunk_ids: Sequence[str]) -> dict[str, Chunk]:
+        return {chunk.id: chunk for chunk in self.get_chunks(chunk_ids)}
 
     def _chunks(self, sql: str, values: Sequence[object] = ()) -> list[Chunk]:
         return [chunk_from(row) for row in self._rows(sql, values)]
@@ -223,33 +225,50 @@ class SQLiteStore:
     def replace_file(self, state: FileState, chunks: Iterable[Chunk]) -> int:
         changed = 0
         with self.transaction():
-            left = {id_ for (id_,) in self._rows(_IDS_OF_FILE, (state.path,))}
+            before = {id_ for (id_,) in self._rows(_IDS_OF_FILE, (state.path,))}
+            written: set[str] = set()
             for some in portions(chunks, _PAGE):
-                wanted = {chunk.id: chunk for chunk in some}
-                known = {chunk.id: chunk for chunk in self.get_chunks(list(wanted))}
-                for id_ in [i for i, chunk in known.items() if chunk.path != state.path]:
-                    taken = self._with_free_id(wanted.pop(id_))
-                    wanted[taken.id] = taken
+                known = self._by_id([chunk.id for chunk in some])
+                wanted = self._under_own_ids(some, known, written)
+                known |= self._by_id(list(wanted.keys() - {chunk.id for chunk in some}))
                 changed += self._replace(known, wanted)
-                left -= wanted.keys()
-            gone = self.delete_chunks(left)
+            gone = self.delete_chunks(before - written)
             self._connection.execute(
                 f"INSERT OR REPLACE INTO files ({FILE_COLUMNS}) VALUES ({_FILE_MARKS})",
                 file_values(state),
             )
         return gone + changed
 
-    def _with_free_id(self, chunk: Chunk) -> Chunk:
+    def _under_own_ids(
+        self, chunks: Sequence[Chunk], known: Mapping[str, Chunk], written: set[str]
+    ) -> dict[str, Chunk]:
+        """Chunks of one file by ids that are no other file's, nor given to this one's before."""
+        wanted, reserved = {}, {chunk.id for chunk in chunks}
+        for chunk in chunks:
+            own = chunk
+            if chunk.id in written or known.get(chunk.id, chunk).path != chunk.path:
+                own = self._with_free_id(chunk, written, reserved)
+            wanted[own.id] = own
+            written.add(own.id)
+        return wanted
+
+    def _with_free_id(self, chunk: Chunk, *taken: Container[str]) -> Chunk:
         """The chunk under the first number of its id that is free or its own file's."""
         for number in itertools.count(2):
             renamed = replace(chunk, id=f"{chunk.id}#{number}")
             owner = self.get_chunks([renamed.id])
-            if not owner or owner[0].path == chunk.path:
+            own = not owner or owner[0].path == chunk.path
+            if own and not any(renamed.id in ids for ids in taken):
                 break
         return renamed
 
     def move_file(self, old: str, new: str) -> int:
         with self.transaction():
+            # Vectors are made of the path, too.
+            self._write(
+                "DELETE FROM embeddings WHERE chunk IN (SELECT rowid FROM chunks WHERE path = ?)",
+                (old,),
+            )
             moved = self._write(
                 """UPDATE OR IGNORE chunks SET path = :new, generation = :generation, id =
                        CASE WHEN substr(id, 1, length(:old) + 1) = :old || ':'
@@ -334,20 +353,22 @@ class SQLiteStore:
 
     def put_embeddings(self, embedder: Embedder, vectors: Iterable[tuple[str, bytes]]) -> None:
         with self.transaction():
-            self._claim(embedder)
+            owner = self._require(embedder)
             for chunk_id, vector in vectors:
                 if len(vector) != 4 * embedder.dimension:
                     raise ValueError(
                         f"vector of {chunk_id!r} has {len(vector)} bytes, "
                         f"{embedder.name} makes {4 * embedder.dimension}"
                     )
+                if owner is None:
+                    owner = self._claim(embedder)
                 self._write(
                     "INSERT OR REPLACE INTO embeddings SELECT rowid, ? FROM chunks WHERE id = ?",
                     (vector, chunk_id),
                 )
 
-    def _claim(self, embedder: Embedder) -> None:
-        """The first embedder makes the memory its own; a second one is refused."""
+    def _require(self, embedder: Embedder) -> Embedder | None:
+        """Whose vectors the memory holds; another embedder's are refused."""
         owner = self.embedder()
         if owner is not None and owner != embedder:
             raise EmbedderMismatchError(
@@ -355,10 +376,14 @@ class SQLiteStore:
                 f"not of {embedder.name} ({embedder.dimension})",
                 hint="set `embedding.provider` back, or index into a new memory",
             )
-        if owner is None:
-            self._set_fact("embedder.name", embedder.name)
-            self._set_fact("embedder.dimension", str(embedder.dimension))
-            self._set_fact("embedder.fingerprint", embedder.fingerprint)
+        return owner
+
+    def _claim(self, embedder: Embedder) -> Embedder:
+        """The first vector makes the memory its embedder's own."""
+        self._set_fact("embedder.name", embedder.name)
+        self._set_fact("embedder.dimension", str(embedder.dimension))
+        self._set_fact("embedder.fingerprint", embedder.fingerprint)
+        return embedder
 
     def get_embeddings(self, chunk_ids: Sequence[str]) -> Mapping[str, bytes]:
         return {
