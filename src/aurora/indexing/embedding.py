@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from aurora.embeddings.base import EmbeddingProvider
-from aurora.stores.base import Embedder, Store, pack_vector
+from aurora.stores.base import Embedder, Store, pack_vector, unpack_vector
 from aurora.types import Chunk, Listener, Progress, ignore_events
 
 logger = logging.getLogger(__name__)
@@ -38,26 +38,33 @@ def embed_missing(
     store: Store, provider: EmbeddingProvider, *, listen: Listener = ignore_events
 ) -> Embedded:
     """Give every chunk that may be found a vector, if it has none."""
-    run = _Run(provider)
     missing = store.find_unembedded()
+    if not missing:
+        return Embedded()  # a model that is not needed is not loaded, not even for its name
+    run = _Run(provider)
     embedder = Embedder(provider.name, provider.dimension, provider.fingerprint)
     for at in range(0, len(missing), provider.batch_size):
         if run.in_a_row >= _GIVE_UP:
             break
-        chunks = store.get_chunks(missing[at : at + provider.batch_size])
+        wanted = missing[at : at + provider.batch_size]
+        chunks = store.get_chunks(wanted)
+        run.forgotten += len(wanted) - len(chunks)
         store.put_embeddings(embedder, run.embed(chunks))
-        listen(Progress("Embedding", run.done + run.failed, len(missing)))
-    return run.report(len(missing))
+        listen(Progress("Embedding", run.done + run.failed + run.forgotten, len(missing)))
+    return run.report(len(missing) - run.forgotten)
 
 
 class _Run:
     def __init__(self, provider: EmbeddingProvider) -> None:
         self._provider = provider
         self.done = self.failed = self.in_a_row = 0
+        self.forgotten = 0  # chunks that left while others were embedded
         self.warnings: list[str] = []
 
     def embed(self, chunks: Sequence[Chunk]) -> list[tuple[str, bytes]]:
         """Ids and vectors of those that could be embedded."""
+        if not chunks:
+            return []
         try:
             made = self._vectors(chunks)
         except Exception as exc:  # a provider may fail in any way; then each is tried alone
@@ -73,7 +80,8 @@ class _Run:
             made = self._vectors([chunk])
         except Exception as exc:
             self.failed, self.in_a_row = self.failed + 1, self.in_a_row + 1
-            self.warnings.append(f"Failed to generate embedding for chunk {chunk.id}: {exc}")
+            reason = str(exc) or repr(exc)
+            self.warnings.append(f"Failed to generate embedding for chunk {chunk.id}: {reason}")
             return []
         self.done, self.in_a_row = self.done + 1, 0
         return made
@@ -89,9 +97,10 @@ class _Run:
     def _packed(self, vector: Sequence[float]) -> bytes:
         if len(vector) != self._provider.dimension:
             raise ValueError(f"a vector of {len(vector)} numbers, not {self._provider.dimension}")
-        if not all(map(math.isfinite, vector)):
+        packed = pack_vector(vector)
+        if not all(map(math.isfinite, unpack_vector(packed))):  # 1e300 is, but not as it is kept
             raise ValueError("a vector with numbers that are not finite")
-        return pack_vector(vector)
+        return packed
 
     def report(self, wanted: int) -> Embedded:
         if self.in_a_row >= _GIVE_UP and self.done + self.failed < wanted:
