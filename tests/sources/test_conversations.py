@@ -25,3 +25,11 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
     (logs / "2025" / "12" / "folder.md").mkdir()
 
     assert [log.path for log in find_logs(logs)] == [logs / "2025" / "12" / "real.md"]
+
+
+def test_the_folder_itself_may_be_a_link_and_need_not_be_there(tmp_path: Path) -> None:
+    real = write_tree(tmp_path / "real", {"2025/12/a.md": "x"})
+    (tmp_path / "link").symlink_to(real)
+
+    assert [log.path for log in find_logs(tmp_path / "link")] == [tmp_path / "link/2025/12/a.md"]
+    assert find_logs(tmp_path / "nowhere") == find_logs(real / "2025/12/a.md") == []

@@ -111,7 +111,7 @@ class FileReader:
             self.tally.warnings.append(f"{name}: {skipped.reason}")
 
     def _read(self, file: SourceFile, name: str) -> None:
-        text = read_text(file.path)
+        text = read_text(file.path, any_words=file.is_log)
         if isinstance(text, Skipped):
             self._remember_left_out(file, name, text)
             return

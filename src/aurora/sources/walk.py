@@ -38,6 +38,7 @@ class SourceFile:
     size: int
     modified_ns: int
     repository: Path | None = None  # top of the git work tree whose file it is
+    is_log: bool = False  # a conversation log: of any size, and whatever it speaks of
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +85,8 @@ def walk_files(target: Path) -> Iterator[SourceFile | Skipped]:
             yield from walk_files(path)  # a repository inside: its own git decides
 
 
-def read_text(path: Path) -> str | Skipped:
-    """A file's text, or why it is not text."""
+def read_text(path: Path, *, any_words: bool = False) -> str | Skipped:
+    """A file's text, or why it is not text, or (but for `any_words`) none that people wrote."""
     try:
         content = path.read_bytes()
     except OSError as exc:
@@ -96,7 +97,7 @@ def read_text(path: Path) -> str | Skipped:
         text = content.removeprefix(codecs.BOM_UTF8).decode()
     except UnicodeDecodeError:
         return Skipped(path, "not UTF-8")
-    reason = unwanted_by_text(path.name, text)
+    reason = "" if any_words else unwanted_by_text(path.name, text)
     return Skipped(path, reason) if reason else text
 
 
