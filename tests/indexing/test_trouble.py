@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -21,7 +22,7 @@ from aurora.stores.base import FileState, Store
 from aurora.stores.sqlite import SQLiteStore
 from aurora.types import Document, Event, Progress
 from tests.builders import make_chunk, write_tree
-from tests.sources.repository import as_ordinary_user
+from tests.sources.repository import as_ordinary_user, git, make_repository
 
 ALWAYS_UNREADABLE = Path("/proc/self/mem")  # even for root, who may read a file of mode 000
 FILE_COUNT, FUNCTIONS = 25, 100  # more chunks than one batch of 2,000 holds
@@ -178,6 +179,73 @@ def test_what_is_known_of_an_unreadable_folder_stays() -> None:
 
             assert {chunk.content for chunk in store.iter_chunks()} == {"one", "two"}
             assert (report.removed, report.skipped) == (0, {"unreadable": 1})
+
+
+def test_untracked_files_of_an_unreadable_folder_stay() -> None:
+    """Git says nothing of them, as if they were gone."""
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o777)
+        with as_ordinary_user(), closing(SQLiteStore(Path(name, "memory", "memory.db"))) as store:
+            root = make_repository(Path(name, "project"), {"a.txt": "one", "in/c.txt": "three"})
+            write_tree(root, {"shut/b.txt": "two", "in/deep/d.txt": "four"})
+            Indexer(store, root).index(scan(root))
+            for folder in (root / "shut", root / "in"):
+                folder.chmod(0)
+            report = Indexer(store, root).index(scan(root))
+            for folder in (root / "shut", root / "in"):
+                folder.chmod(0o700)
+
+            assert {chunk.content for chunk in store.iter_chunks()} == {
+                "one", "two", "three", "four",
+            }  # fmt: skip
+            assert (report.removed, report.is_partial) == (0, True)
+            shutil.rmtree(root / "shut")
+            assert Indexer(store, root).index(scan(root)).removed == 1
+
+
+@pytest.mark.parametrize("becomes", [None, Path.mkdir], ids=["nothing", "a-folder"])
+def test_a_file_that_goes_while_others_are_read_is_gone(
+    store: SQLiteStore, root: Path, becomes: Callable[[Path], object] | None
+) -> None:
+    """Not unreadable: nobody has to do anything about it."""
+    write_tree(root, {"a.txt": "one", "b.txt": "two", "c.txt": "three"})
+    Indexer(store, root).index(scan(root))
+    write_tree(root, {"b.txt": "another two", "new.txt": "never read"})
+
+    def listen(event: Event) -> None:
+        if isinstance(event, Progress) and event.done == 1:
+            for name in ("b.txt", "new.txt"):
+                (root / name).unlink()
+                if becomes is not None:
+                    becomes(root / name)
+
+    report = Indexer(store, root, listen=listen).index(scan(root))
+
+    assert (report.removed, report.failed, report.warnings, report.skipped) == (1, 0, (), {})
+    assert {chunk.content for chunk in store.iter_chunks()} == {"one", "three"}
+    assert store.file_states().keys() == {"a.txt", "c.txt"}
+
+
+@pytest.mark.parametrize("outer", ["submodule", "plain folder"])
+def test_a_broken_repository_inside_costs_only_itself(
+    store: SQLiteStore, root: Path, outer: str
+) -> None:
+    """A submodule that was copied without its repository."""
+    write_tree(root, {"a.txt": "one"})
+    inner = make_repository(root / "inner", {"b.txt": "two"})
+    if outer == "submodule":
+        git(root, "init", "--quiet")
+        git(root, "submodule", "--quiet", "add", "./inner")
+    Indexer(store, root).index(scan(root))
+    shutil.rmtree(inner / ".git")
+    (inner / ".git").write_text("gitdir: ../nowhere\n")
+    write_tree(root, {"a.txt": "changed"})
+
+    report = Indexer(store, root).index(scan(root))
+
+    assert {"changed", "two"} <= {chunk.content for chunk in store.iter_chunks()}
+    assert (report.removed, report.is_partial) == (0, True)
+    assert report.warnings[0].startswith("inner: unreadable: git cannot tell which files of ")
 
 
 def test_empty_files_are_written_in_batches_too(

@@ -247,6 +247,39 @@ def test_a_folder_that_may_not_be_read_is_told(shut_folder: Path) -> None:
     assert files == {"a.py": "", "shut": "unreadable: Permission denied"}
 
 
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder in which everybody may make files of their own."""
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o777)
+        yield Path(name)
+
+
+def test_files_that_git_tracks_in_a_shut_folder_are_told(open_folder: Path) -> None:
+    with as_ordinary_user():
+        root = make_repository(
+            open_folder / "r", {"a.py": "", "shut/b.py": "", "shut/deep/er/c.py": ""}
+        )
+        (root / "shut").chmod(0)
+        files = found(root)
+        (root / "shut").chmod(0o700)
+
+    reason = "unreadable: Permission denied"
+    assert files == {"a.py": "", "shut/b.py": reason, "shut/deep/er/c.py": reason}
+
+
+@pytest.mark.parametrize("with_git", [True, False], ids=["git", "plain"])
+def test_rules_that_cannot_be_read_are_an_error(open_folder: Path, with_git: bool) -> None:
+    """Without them, what the user wants left out would be read."""
+    files: dict[str, str | bytes] = {"a.py": "", "sub/b.py": "", "sub/.auroraignore": "b.py"}
+    message = r"Cannot read .*/sub/\.auroraignore: Permission denied"
+    with as_ordinary_user():
+        root = (make_repository if with_git else write_tree)(open_folder / "r", files)
+        (root / "sub" / ".auroraignore").chmod(0)
+        with pytest.raises(SourceError, match=message):
+            list(walk_files(root))
+
+
 def test_a_path_that_may_not_be_looked_at_is_refused(shut_folder: Path) -> None:
     with as_ordinary_user(), pytest.raises(SourceError):
         list(walk_files(shut_folder / "shut" / "b.py"))

@@ -61,7 +61,7 @@ class Indexer:
         for state in states:
             path = self._names.path(state.path)
             below = any(map(path.is_relative_to, scan.places))
-            if below and not any(map(path.is_relative_to, shut)):
+            if below and not (any(map(path.is_relative_to, shut)) or _is_shut(path)):
                 gone.append(state)
         return gone
 
@@ -69,3 +69,14 @@ class Indexer:
         self._store.forget_files(state.path for state in gone)
         left = (state for state in gone if not state.left_out and state.path not in tally.moved)
         return tally.removed + sum(1 for _ in left)
+
+
+def _is_shut(path: Path) -> bool:
+    """True where nobody can tell whether a file is there: git lists no untracked ones then."""
+    try:
+        path.lstat()
+    except PermissionError:
+        return True
+    except OSError:
+        return False
+    return False

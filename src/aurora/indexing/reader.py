@@ -20,7 +20,7 @@ from aurora.parsers.conversation import iter_chunks
 from aurora.parsers.registry import parser_for
 from aurora.sources.conversations import hash_log, read_lines
 from aurora.sources.unwanted import MAX_BYTES
-from aurora.sources.walk import Skipped, SourceFile, read_text
+from aurora.sources.walk import Skipped, SourceFile, look_at, read_text
 from aurora.stores.base import FileState, Store
 from aurora.types import Chunk, Document
 
@@ -120,6 +120,8 @@ class FileReader:
             self._parse(Document(name, text), state)
 
     def _remember_left_out(self, file: SourceFile, name: str, skipped: Skipped) -> None:
+        if skipped.is_unreadable and look_at(file.path) is None:
+            return  # gone since it was listed
         self._leave_out(skipped, name)
         if skipped.is_unreadable:
             return

@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from aurora.errors import SourceError
+
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
     from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
@@ -52,16 +54,29 @@ class IgnoreFiles:
         if folder not in self._known:
             above = [] if folder == self._top else self._rules(folder.parent)
             files = [folder / name for name in self._names]
-            own = [(folder, _read(file)) for file in files if file.is_file()]
+            own = [(folder, _read(file)) for file in files if _is_file(file)]
             self._known[folder] = above + own
         return self._known[folder]
+
+
+def _is_file(file: Path) -> bool:
+    try:
+        return file.is_file()
+    except OSError:  # in a folder that is shut; its files cannot be read, either
+        return False
 
 
 def _read(file: Path) -> GitIgnoreSpec:
     from pathspec import GitIgnoreSpec  # noqa: PLC0415 - most trees have no such file
 
+    try:
+        text = file.read_text(encoding="utf-8", errors="replace")
+    except OSError as exc:  # without it, what the user wants left out would be read
+        raise SourceError(
+            f"Cannot read {file}: {exc.strerror}", hint="check who owns it, or delete it"
+        ) from exc
     rules: list[GitIgnoreSpecPattern] = []
-    for line in file.read_text(encoding="utf-8", errors="replace").splitlines():
+    for line in text.splitlines():
         try:
             rules += GitIgnoreSpec.from_lines([line]).patterns
         except ValueError as exc:  # git, too, takes a line it cannot read for none

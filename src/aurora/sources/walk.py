@@ -82,7 +82,15 @@ def walk_files(target: Path) -> Iterator[SourceFile | Skipped]:
         if found is not None:
             yield found
         elif isinstance(path, Path) and _is_repository(path):
-            yield from walk_files(path)  # a repository inside: its own git decides
+            yield from _walk_inside(path)
+
+
+def _walk_inside(repository: Path) -> Iterator[SourceFile | Skipped]:
+    """A repository in another, or in a folder: its own git decides, if it can."""
+    try:
+        yield from walk_files(repository)
+    except SourceError as exc:  # it must not cost the files around it
+        yield Skipped(repository, f"unreadable: {exc.message}")
 
 
 def read_text(path: Path, *, any_words: bool = False) -> str | Skipped:
@@ -117,7 +125,7 @@ def _git_walk(top: Path, names: Iterable[str], root: Path) -> Iterator[Path | Sk
 
     def is_real(folder: Path) -> bool:
         if folder not in real:
-            real[folder] = is_real(folder.parent) and not folder.is_symlink()
+            real[folder] = is_real(folder.parent) and not _is_link(folder)
         return real[folder]
 
     for place, group in groupby(names, key=lambda name: name.rpartition("/")[0]):
@@ -131,6 +139,13 @@ def _git_walk(top: Path, names: Iterable[str], root: Path) -> Iterator[Path | Sk
                 yield Skipped(path, "vendored")
             else:
                 yield Skipped(path, "ignored") if ignoring and ignore.ignores_file(path) else path
+
+
+def _is_link(folder: Path) -> bool:
+    try:
+        return folder.is_symlink()
+    except OSError:  # in a folder that is shut: each of its files will be told as unreadable
+        return False
 
 
 def _plain_walk(top: Path) -> Iterator[Path | Skipped]:
