@@ -19,6 +19,7 @@ from pathlib import Path
 from aurora.indexing.names import Names
 from aurora.indexing.reader import is_as_remembered
 from aurora.indexing.scan import Scan
+from aurora.sources.git import find_unasked_root
 from aurora.sources.past.history import FileHistory, History, NoHistory
 from aurora.sources.past.lines import LineHistory, Unavailable
 from aurora.sources.walk import SourceFile, is_binary
@@ -142,6 +143,6 @@ def _is_wanted(file: SourceFile, state: FileState | None, stamp: str) -> bool:
 
 def _trouble(top: Path | None, found: Mapping[str, FileHistory]) -> str:
     reasons = [each.reason for each in found.values() if isinstance(each, Unavailable)]
-    if not reasons:
-        return ""
+    if not reasons or top is None or find_unasked_root(top) is not None:
+        return ""  # that there is no git was told by the scan
     return f"git cannot tell the history of {len(reasons)} files in {top}: {reasons[0]}"

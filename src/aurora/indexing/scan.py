@@ -8,7 +8,7 @@ from pathlib import Path
 
 from aurora.errors import SourceError
 from aurora.sources.conversations import find_logs
-from aurora.sources.git import is_missing_for
+from aurora.sources.git import find_unasked_root
 from aurora.sources.walk import Skipped, SourceFile, walk_files
 
 
@@ -64,5 +64,5 @@ def _without_git(places: Sequence[Path]) -> tuple[str, ...]:
         f"There is no git program: the files of {place} are chosen by its ignore files alone, "
         "and their history is not known. Install git"
         for place in places
-        if is_missing_for(place)
+        if find_unasked_root(place) is not None
     )

@@ -65,9 +65,9 @@ def find_root(path: Path) -> Path | None:
     return _where_there_is_git(folder, work_tree)
 
 
-def is_missing_for(path: Path) -> bool:
-    """True where there is a repository, but no git to read it with."""
-    return shutil.which("git") is None and _is_below_git(path)
+def find_unasked_root(path: Path) -> Path | None:
+    """The top of a repository that there is no git program to ask about."""
+    return next(_with_git_folder(path), None) if shutil.which("git") is None else None
 
 
 def work_tree(folder: Path) -> Path:
@@ -201,13 +201,14 @@ def _environment(scratch: Scratch | None) -> dict[str, str]:
 def _cannot_start(folder: Path, exc: OSError) -> GitError:
     if not folder.is_dir():
         return NoRepositoryError(f"{folder} is not a folder")
-    if _is_below_git(folder):
+    if any(_with_git_folder(folder)):
         return GitError(f"git cannot be run: {exc.strerror}", hint="install git")
     return NoRepositoryError(f"{folder} is not in a git repository, and there is no git")
 
 
-def _is_below_git(path: Path) -> bool:
-    return any((above / ".git").exists() for above in (path.absolute(), *path.absolute().parents))
+def _with_git_folder(path: Path) -> Iterator[Path]:
+    here = path.absolute()
+    return (above for above in (here, *here.parents) if (above / ".git").exists())
 
 
 def _require_success(status: int, words: bytes) -> None:

@@ -16,7 +16,7 @@ from itertools import groupby
 from pathlib import Path
 
 from aurora.errors import SourceError
-from aurora.sources.git import find_root, list_files
+from aurora.sources.git import find_root, find_unasked_root, list_files
 from aurora.sources.ignore import AURORA_IGNORE, GIT_IGNORE, IgnoreFiles
 from aurora.sources.unwanted import (
     BUILT,
@@ -37,7 +37,7 @@ class SourceFile:
     path: Path
     size: int
     modified_ns: int
-    repository: Path | None = None  # top of the git work tree whose file it is
+    repository: Path | None = None  # top of the git work tree that it lies in
     is_log: bool = False  # a conversation log: of any size, and whatever it speaks of
 
 
@@ -69,7 +69,7 @@ def require_path(target: Path) -> None:
 def walk_files(target: Path) -> Iterator[SourceFile | Skipped]:
     """Every regular file at or below a path, in a stable order."""
     require_path(target)
-    repository = find_root(target)
+    repository = find_root(target) or find_unasked_root(target)
     if repository is not None and not target.is_relative_to(repository):
         repository = target if target.is_dir() else target.parent  # git spells it in another way
     if not target.is_dir():

@@ -103,6 +103,8 @@ def save_book(path: Path, book: Book) -> None:
         }
     ).encode()
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    for leftover in path.parent.glob(f"{path.name}.*.tmp"):  # of one who was killed while writing
+        leftover.unlink(missing_ok=True)
     scratch = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     try:
         scratch.write_bytes(_MAGIC + b"%08x\n" % zlib.crc32(content) + content)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -45,7 +46,17 @@ def take_snapshot(folder: Path) -> Snapshot | None:
     blobs, others = _read_tree(top, head)
     changes = read_work_tree(top, head)
     edited = {row.path: row.source for row in changes if row.blob and row.source in blobs}
+    for row in changes:
+        if not row.blob and row.path in blobs and _is_on_disk(top / row.path):
+            edited.setdefault(row.path, row.path)  # taken out of the index, and still there
     return Snapshot(top, prefix, head, _shallow(top), blobs, others, edited)
+
+
+def _is_on_disk(path: Path) -> bool:
+    try:
+        return stat.S_ISREG(path.lstat().st_mode)
+    except OSError:
+        return False
 
 
 def _head(top: Path) -> str:
