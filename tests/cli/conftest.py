@@ -24,19 +24,35 @@ class Shell:
     home: Path
     environ: dict[str, str] = field(default_factory=dict)
 
+    @property
+    def environment(self) -> dict[str, str]:
+        kept = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
+        own = {"HOME": str(self.home.parent), "AURORA_HOME": str(self.home)}
+        return kept | own | self.environ
+
     def run(
         self, *words: str, cwd: Path | None = None, stdin: int | BinaryIO = subprocess.DEVNULL
     ) -> subprocess.CompletedProcess[str]:
-        kept = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
-        environment = kept | {"HOME": str(self.home.parent), "AURORA_HOME": str(self.home)}
         return subprocess.run(
             [AUR, *words],
             cwd=cwd or self.cwd,
-            env=environment | self.environ,
+            env=self.environment,
             capture_output=True,
             encoding="utf-8",
             stdin=stdin,
             check=False,
+        )
+
+    def start(self, *words: str) -> subprocess.Popen[str]:
+        """Run a command beside what follows; its stdout and stderr can be read."""
+        return subprocess.Popen(
+            [AUR, *words],
+            cwd=self.cwd,
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            encoding="utf-8",
+            stdin=subprocess.DEVNULL,
         )
 
     def ok(self, *words: str, cwd: Path | None = None) -> str:

@@ -210,6 +210,27 @@ def test_processes_that_start_together_share_one_store(tmp_path: Path) -> None:
     store.close()
 
 
+def test_a_store_that_another_is_just_making_is_recognised(tmp_path: Path) -> None:
+    """What is read of a file to know it must be of one moment, not before and after."""
+    failures: list[BaseException] = []
+
+    def open_(path: Path, barrier: threading.Barrier) -> None:
+        barrier.wait()
+        try:
+            SQLiteStore(path).close()
+        except BaseException as exc:
+            failures.append(exc)
+
+    for number in range(15):
+        arguments = (tmp_path / f"{number}.db", threading.Barrier(4))
+        threads = [threading.Thread(target=open_, args=arguments) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert failures == []
+
+
 def _write_forever(path: Path, told: multiprocessing.connection.Connection) -> None:
     store = SQLiteStore(path)
     for number in range(1_000_000):

@@ -6,6 +6,7 @@ What the tables mean is left to `sqlite`; here is only what any use of the file 
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -14,10 +15,10 @@ from aurora.errors import StoreBusyError, StoreError, StoreFormatError
 from aurora.stores.sqlite_schema import APPLICATION_ID, MIGRATIONS
 
 BUSY_MS = 10_000  # how long a writer waits for another one before it gives up
+_PAUSE = 0.01
 _PRAGMAS = (
     f"PRAGMA busy_timeout = {BUSY_MS}",
     "PRAGMA foreign_keys = ON",
-    "PRAGMA journal_mode = WAL",
     "PRAGMA synchronous = FULL",  # what was acknowledged survives a power cut, too
 )
 _CORRUPT = ("malformed", "not a database", "corrupt", "disk image")
@@ -40,6 +41,7 @@ def connect(path: Path) -> Connection:
             version = _recognise(connection, path)
             for pragma in _PRAGMAS:
                 connection.execute(pragma)
+            _enter_wal_mode(connection)
             if version < len(MIGRATIONS):
                 _migrate(connection)
         except BaseException:
@@ -50,9 +52,11 @@ def connect(path: Path) -> Connection:
 
 def _recognise(connection: sqlite3.Connection, path: Path) -> int:
     """The schema version of a file of ours. Nothing is written before it is known to be ours."""
+    connection.execute("BEGIN")  # one moment for all three: another process may just be making it
     version = int(connection.execute("PRAGMA user_version").fetchone()[0])
     owner = int(connection.execute("PRAGMA application_id").fetchone()[0])
     tables = int(connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0])
+    connection.execute("COMMIT")
     if owner != APPLICATION_ID and tables:
         raise StoreFormatError(
             f"{path} is a SQLite database of another program",
@@ -65,6 +69,19 @@ def _recognise(connection: sqlite3.Connection, path: Path) -> int:
             hint="upgrade with `pip install --upgrade aurora-memory`; the file was not touched",
         )
     return version
+
+
+def _enter_wal_mode(connection: sqlite3.Connection) -> None:
+    """A new file is switched once; those who meet over it try again, for SQLite does not wait."""
+    patience = time.monotonic() + BUSY_MS / 1000
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            break
+        except sqlite3.OperationalError as exc:
+            if exc.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > patience:
+                raise
+            time.sleep(_PAUSE)
 
 
 def _migrate(connection: sqlite3.Connection) -> None:

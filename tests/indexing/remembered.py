@@ -1,0 +1,64 @@
+"""All that a memory knows of its files, in a form that two memories can be compared by."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from aurora import Memory, Places
+from aurora.stores.base import FileState
+from aurora.stores.sqlite import SQLiteStore
+from aurora.types import Chunk, ChunkHistory
+
+
+@dataclass(frozen=True)
+class Remembered:
+    """Everything but when it was read, and in which order."""
+
+    chunks: dict[str, Chunk]
+    files: dict[str, FileState]
+    histories: dict[str, ChunkHistory]
+
+    def of_file(self, path: str) -> dict[str, Chunk]:
+        return {id_: chunk for id_, chunk in self.chunks.items() if chunk.path == path}
+
+    def by_file(self) -> dict[str, dict[str, Chunk]]:
+        found: defaultdict[str, dict[str, Chunk]] = defaultdict(dict)
+        for id_, chunk in self.chunks.items():
+            found[chunk.path][id_] = chunk
+        return found
+
+
+def remembered(database: Path) -> Remembered:
+    """What a whole database holds: damage of any kind fails the test."""
+    with closing(SQLiteStore(database)) as store:
+        assert store.check() == []
+        chunks = {chunk.id: chunk for chunk in store.iter_chunks()}
+        files = store.file_states().items()
+        histories = store.get_histories(list(chunks)).items()
+        return Remembered(
+            chunks,
+            {path: replace(state, history_read_at=None) for path, state in files},
+            {id_: replace(history, read_at=None) for id_, history in histories},
+        )
+
+
+_LIMIT = 50
+
+
+def answers(places: Places, *queries: str) -> list[list[tuple[str, float]]]:
+    """Ids and scores for each query, as keyword search gives them."""
+    with Memory(places) as memory:
+        found = [memory.search(query, limit=_LIMIT).results for query in queries]
+    return [
+        _comparable([(result.chunk_id, result.score) for result in results]) for results in found
+    ]
+
+
+def _comparable(pairs: list[tuple[str, float]]) -> list[tuple[str, float]]:
+    """Among equals the older chunk comes first, and of those at the end only some are seen."""
+    last = pairs[-1][1] if len(pairs) == _LIMIT else 0.0
+    clear = [pair for pair in pairs if pair[1] > last]
+    return [*sorted(clear, key=lambda pair: (-pair[1], pair[0])), ("", last)]
