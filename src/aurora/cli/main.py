@@ -105,7 +105,7 @@ def main() -> NoReturn:
     """Run a command. 0: it did what was asked; 1: only some of it; 2: nothing, and said why."""
     logging.getLogger("aurora").addHandler(logging.NullHandler())  # quiet until there is a file
     try:
-        cli.main(standalone_mode=False)
+        status = cli.main(standalone_mode=False)
     except AuroraError as exc:
         logger.error("%s", exc.message)  # noqa: TRY400 - expected: the message is enough
         _fail(Failure(exc))
@@ -119,7 +119,7 @@ def main() -> NoReturn:
         logger.exception("unexpected error")
         click.echo(f"Error: unexpected: {exc!r}\n\nhint: the log file has the details", err=True)
         sys.exit(2)
-    sys.exit(0)
+    sys.exit(status or 0)  # click returns what a command has ended with
 
 
 def _fail(exc: click.ClickException) -> NoReturn:
