@@ -164,7 +164,10 @@ def test_who_waits_can_be_interrupted(shell: Shell) -> None:
         await_line(waiting.stderr, "Waiting")
         waiting.send_signal(signal.SIGINT)
         _, talk = waiting.communicate()
-    assert (waiting.returncode, talk.strip()) == (130, "Interrupted.")
+    assert (waiting.returncode, talk.strip()) == (
+        130,
+        "Interrupted. What was stored so far is kept; `aur mem index` goes on from there.",
+    )
     shell.ok("mem", "index")
 
 
