@@ -11,7 +11,15 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from aurora.errors import EmbedderMismatchError, StoreBusyError
-from aurora.stores.base import Embedder, FileState, Reasoning, Store, pack_vector, unpack_vector
+from aurora.stores.base import (
+    Embedder,
+    FileState,
+    Reasoning,
+    Revision,
+    Store,
+    pack_vector,
+    unpack_vector,
+)
 from aurora.types import Chunk, ChunkHistory, Kind, Lines, Tracking
 from tests.builders import NOW, make_chunk
 
@@ -146,6 +154,88 @@ class StoreConformance:
         store.put_chunks([chunk])
         assert store.get_chunks([chunk.id]) == [chunk]
         assert store.check() == []
+
+    # Revisions
+
+    def test_every_chunk_that_may_be_found_has_a_revision(self, store: Store) -> None:
+        chunks = [make_chunk(name=f"f{number}") for number in range(2500)]
+        store.put_chunks(chunks)
+        revised = list(store.iter_revised())
+        assert [chunk for _, chunk in revised] == chunks == list(store.iter_chunks())
+        assert [revision for revision, _ in revised] == in_order(store)
+        assert sorted(store.revisions()) == list(store.revisions())
+
+    def test_revisions_stay_while_the_texts_do(self, store: Store) -> None:
+        store.put_chunks([make_chunk(), FULL])
+        before = in_order(store)
+        store.put_chunks([FULL])
+        store.record_access(FULL.id, NOW)
+        store.put_file_states([STATE])
+        store.put_embeddings(MODEL, [(FULL.id, VECTOR)])
+        store.put_reasoning(FULL.id, PATTERN)
+        assert in_order(store) == before
+
+    def test_a_changed_chunk_has_a_new_revision_in_its_old_row(self, store: Store) -> None:
+        store.put_chunks([make_chunk(), FULL])
+        old, other = in_order(store)
+        store.put_chunks([make_chunk("changed")])
+        assert in_order(store) == [Revision(old.row, store.generation()), other]
+
+    def test_a_new_chunk_comes_last_also_where_one_was_deleted(self, store: Store) -> None:
+        store.put_chunks([make_chunk(), FULL])
+        first, second = in_order(store)
+        store.delete_chunks(["a.py:f"])
+        assert in_order(store) == [second]
+        store.put_chunks([make_chunk()])
+        assert in_order(store)[0] == second
+        assert in_order(store)[1] > max(first, second)
+
+    def test_a_row_is_never_given_again(self, store: Store) -> None:
+        store.put_chunks([make_chunk()])
+        first = in_order(store)
+        store.delete_chunks(["a.py:f"])
+        assert store.revisions() == {}
+        store.put_chunks([make_chunk()])
+        assert in_order(store)[0].row > first[0].row
+
+    def test_chunks_written_together_share_a_generation(self, store: Store) -> None:
+        with store.transaction():
+            store.put_chunks([make_chunk()])
+            store.replace_file(STATE, [make_chunk("again"), make_chunk(name="g")])
+        assert set(store.revisions().values()) == {store.generation()}
+
+    def test_a_score_moves_a_chunk_out_and_in_without_a_new_revision(self, store: Store) -> None:
+        store.put_chunks([make_chunk(kind=Kind.REASONING), FULL])
+        both = in_order(store)
+        for score, expected in [(0.49, both[1:]), (0.5, both), (0.0, both[1:]), (1.0, both)]:
+            store.put_reasoning("a.py:f", replace(PATTERN, success_score=score))
+            assert in_order(store) == expected
+
+    def test_a_failed_transaction_leaves_the_revisions(self, store: Store) -> None:
+        store.put_chunks([make_chunk(), FULL])
+        before = in_order(store)
+
+        def change_and_fail() -> None:
+            with store.transaction():
+                store.put_chunks([make_chunk("lost")])
+                store.delete_chunks([FULL.id])
+                raise RuntimeError("stop")
+
+        with pytest.raises(RuntimeError, match="stop"):
+            change_and_fail()
+        assert in_order(store) == before
+
+    def test_chunks_of_some_rows(self, store: Store) -> None:
+        """Oldest first, each once, without the missing and the ones that may not be found."""
+        chunks = [make_chunk(name=f"f{number}") for number in range(1200)]
+        store.put_chunks(chunks)
+        store.put_reasoning("a.py:f7", replace(PATTERN, success_score=0.1))
+        rows = [revision.row for revision in in_order(store)]
+        revised = dict(store.iter_revised([*reversed(rows), rows[3], rows[-1] + 1]))
+        assert list(revised.values()) == chunks[:7] + chunks[8:]
+        assert list(revised) == in_order(store)
+        assert list(store.iter_revised([])) == []
+        assert [chunk for _, chunk in store.iter_revised(rows[:1])] == chunks[:1]
 
     # Generations and transactions
 
@@ -529,3 +619,7 @@ class StoreConformance:
         assert list(store.iter_chunks()) == []
         assert (store.count_chunks(), store.count_namespaces(), store.file_states()) == ({}, {}, {})
         assert store.embedder() is None
+
+
+def in_order(store: Store) -> list[Revision]:
+    return [Revision(*pair) for pair in store.revisions().items()]

@@ -6,6 +6,7 @@ import gc
 import multiprocessing
 import multiprocessing.connection
 import os
+import shutil
 import signal
 import sqlite3
 import threading
@@ -159,6 +160,46 @@ def test_a_failed_migration_leaves_no_half_schema(
     store = SQLiteStore(tmp_path / "memory.db")
     assert store.check() == []
     store.close()
+
+
+def test_copies_that_go_their_own_ways_share_no_new_revision(
+    store: SQLiteStore, tmp_path: Path
+) -> None:
+    """The same row changed in both: an index of one must not take the other's text for known."""
+    store.put_chunks([make_chunk(), FULL])
+    store.close()
+    shutil.copy(store.path, tmp_path / "copy.db")
+    copy = SQLiteStore(tmp_path / "copy.db")
+    assert copy.revisions() == store.revisions()
+    store.put_chunks([make_chunk("here")])
+    copy.put_chunks([make_chunk("there")])
+    assert len(store.revisions().items() & copy.revisions().items()) == 1
+    copy.close()
+
+
+def test_what_was_written_before_revisions_were_numbered_counts_as_new(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """m002: two copies could have given one number to two texts."""
+    path, copy = tmp_path / "memory.db", tmp_path / "copy.db"
+    with monkeypatch.context() as patch:
+        patch.setattr(sqlite_connection, "MIGRATIONS", MIGRATIONS[:1])
+        store = SQLiteStore(path)
+        store.put_chunks([make_chunk(), FULL])
+        store.close()
+    sql(path, "UPDATE chunks SET generation = 1")
+    before = int(str(sql(path, "SELECT value FROM facts WHERE name = 'generation'")[0][0]))
+    shutil.copy(path, copy)
+
+    stores = SQLiteStore(path), SQLiteStore(copy)
+
+    for store in stores:
+        assert store.generation() > before
+        assert set(store.revisions().values()) == {store.generation()}
+        assert (list(store.iter_chunks()), store.check()) == ([make_chunk(), FULL], [])
+    assert stores[0].generation() != stores[1].generation()
+    for store in stores:
+        store.close()
 
 
 def test_a_writer_that_waits_too_long_says_so(store: SQLiteStore) -> None:

@@ -17,11 +17,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from aurora.types import Chunk, ChunkHistory, Kind, Lines
 
 SEARCHABLE_SUCCESS = 0.5  # reasoning below this is kept but not found (seed 000, FR-4.4)
+
+
+class Revision(NamedTuple):
+    """Names one text of one chunk. No other text ever has the same revision, not even in a copy of
+    the store that goes its own way: what was derived from a revision stays true of it."""
+
+    row: int  # older chunks have smaller ones; one that was given is never given again
+    generation: int  # the store's since the change that wrote the chunk as it is
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +113,14 @@ class Store(Protocol):
 
     def iter_chunks(self) -> Iterator[Chunk]:
         """Every chunk that may be found, oldest first, without holding a lock in between."""
+        ...
+
+    def iter_revised(self, rows: Sequence[int] | None = None) -> Iterator[tuple[Revision, Chunk]]:
+        """As `iter_chunks`, each chunk beside its revision; only the chunks of `rows` if given."""
+        ...
+
+    def revisions(self) -> Mapping[int, int]:
+        """Row → generation of every chunk that may be found, oldest first, all of one moment."""
         ...
 
     def count_chunks(self) -> Mapping[Kind, int]:

@@ -6,6 +6,7 @@ Each thread has its own connection, so readers never wait for each other or for 
 from __future__ import annotations
 
 import itertools
+import os
 import threading
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
@@ -16,7 +17,7 @@ from typing import TypeAlias
 from weakref import WeakSet
 
 from aurora.errors import EmbedderMismatchError, StoreError
-from aurora.stores.base import SEARCHABLE_SUCCESS, Embedder, FileState, Reasoning
+from aurora.stores.base import SEARCHABLE_SUCCESS, Embedder, FileState, Reasoning, Revision
 from aurora.stores.file_lock import hold
 from aurora.stores.sqlite_connection import Connection, connect, transaction, translated
 from aurora.stores.sqlite_rows import (
@@ -60,11 +61,9 @@ _PUT_HISTORY = """
         tracking = :tracking, commits = :commits, uncommitted = :uncommitted
     WHERE (tracking, commits, uncommitted) IS NOT (:tracking, :commits, :uncommitted)"""
 
-
-# By a random step: a memory restored from a copy must not come to a generation it had before, with
-# other chunks, or an index of those would pass for current.
-_NEXT_GENERATION = """
-    INSERT OR REPLACE INTO facts VALUES ('generation', ? + 1 + abs(random() % 1000000))"""
+# A generation lies a random step above the last: a copy of a memory that goes its own way must not
+# come to one that the original had with other chunks, or an index of those would pass for its own.
+_STEP_BYTES = 4
 
 
 class SQLiteStore:
@@ -107,10 +106,10 @@ class SQLiteStore:
                 yield
                 return
             with transaction(connection):
-                self._local.changed = False
+                self._local.drawn = None
                 yield
-                if self._local.changed:
-                    self._connection.execute(_NEXT_GENERATION, (self.generation(),))
+                if self._local.drawn is not None:
+                    self._set_fact("generation", str(self._local.drawn))
 
     def _rows(self, sql: str, values: Sequence[object] = ()) -> list[Row]:
         with translated(self.path), closing(self._connection.execute(sql, values)) as cursor:
@@ -120,8 +119,16 @@ class SQLiteStore:
         """Run one change of what can be found, inside a transaction; returns the rows changed."""
         count = self._connection.execute(sql, values).rowcount
         if count:
-            self._local.changed = True
+            self._draw_generation()
         return count
+
+    def _draw_generation(self) -> int:
+        """What the generation will be when this transaction has made its changes."""
+        if self._local.drawn is None:
+            step = int.from_bytes(os.urandom(_STEP_BYTES))
+            self._local.drawn = self.generation() + 1 + step
+        drawn: int = self._local.drawn
+        return drawn
 
     # Facts about the whole memory
 
@@ -145,9 +152,8 @@ class SQLiteStore:
     def _replace(self, known: Mapping[str, Chunk], wanted: Mapping[str, Chunk]) -> int:
         """Write the chunks that differ from what is known; an embedding follows its text."""
         changed = [chunk for id_, chunk in wanted.items() if known.get(id_) != chunk]
-        generation = self.generation() + 1
         for chunk in changed:
-            self._write(_UPSERT, (*chunk_values(chunk), generation))
+            self._write(_UPSERT, (*chunk_values(chunk), self._draw_generation()))
             before = known.get(chunk.id)
             if before is not None and _embedded_text(before) != _embedded_text(chunk):
                 self._write(
@@ -200,17 +206,38 @@ class SQLiteStore:
         return [row[0] for row in rows]
 
     def iter_chunks(self) -> Iterator[Chunk]:
+        return (chunk for _, chunk in self.iter_revised())
+
+    def iter_revised(self, rows: Sequence[int] | None = None) -> Iterator[tuple[Revision, Chunk]]:
+        if rows is None:
+            yield from self._iter_all()
+            return
+        for batch, marks in batches(sorted(set(rows))):
+            yield from self._revised(f"AND chunks.rowid IN ({marks}) ORDER BY chunks.rowid", batch)
+
+    def _iter_all(self) -> Iterator[tuple[Revision, Chunk]]:
         last = 0
         while True:
-            rows = self._rows(
-                f"SELECT {_QUALIFIED}, chunks.rowid {_SEARCHABLE} AND chunks.rowid > ? "
-                "ORDER BY chunks.rowid LIMIT ?",
-                (last, _PAGE),
+            page = self._revised(
+                "AND chunks.rowid > ? ORDER BY chunks.rowid LIMIT ?", (last, _PAGE)
             )
-            yield from map(chunk_from, rows)
-            if len(rows) < _PAGE:
+            yield from page
+            if len(page) < _PAGE:
                 return
-            last = rows[-1][-1]
+            last = page[-1][0].row
+
+    def _revised(self, which: str, values: Sequence[object]) -> list[tuple[Revision, Chunk]]:
+        rows = self._rows(
+            f"SELECT {_QUALIFIED}, chunks.rowid, chunks.generation {_SEARCHABLE} {which}", values
+        )
+        return [(Revision(*row[-2:]), chunk_from(row)) for row in rows]
+
+    def revisions(self) -> Mapping[int, int]:
+        # `+`: read the index of generations and sort, instead of walking through all texts.
+        rows = self._rows(
+            f"SELECT chunks.rowid, chunks.generation {_SEARCHABLE} ORDER BY +chunks.rowid"
+        )
+        return dict(rows)
 
     def count_chunks(self) -> Mapping[Kind, int]:
         rows = self._rows(f"SELECT chunks.kind, count(*) {_SEARCHABLE} GROUP BY chunks.kind")
@@ -274,7 +301,7 @@ class SQLiteStore:
                        CASE WHEN substr(id, 1, length(:old) + 1) = :old || ':'
                             THEN :new || substr(id, length(:old) + 1) ELSE id END
                    WHERE path = :old""",
-                {"old": old, "new": new, "generation": self.generation() + 1},
+                {"old": old, "new": new, "generation": self._draw_generation()},
             )
             self.forget_files([old])
         return moved

@@ -105,7 +105,7 @@ def moment(seconds: float) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
 
 
-def batches(values: Iterable[str]) -> Iterator[tuple[list[str], str]]:
+def batches(values: Iterable[T]) -> Iterator[tuple[list[T], str]]:
     """Values in portions, each with its `?, ?, …`."""
     for batch in portions(values, _BATCH):
         yield batch, ", ".join("?" * len(batch))

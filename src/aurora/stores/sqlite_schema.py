@@ -124,4 +124,15 @@ MIGRATIONS: Sequence[Migration] = (
             "ALTER TABLE files ADD COLUMN history_read_at REAL",
         ),
     ),
+    Migration(
+        # Two copies of a memory could have given one number to two changes. From here on none is
+        # given twice (`Revision`), and what was written before counts as written now.
+        "m003_number_revisions",
+        (
+            """UPDATE facts SET value = CAST(value + 1 + abs(random() % 4294967296) AS TEXT)
+               WHERE name = 'generation'""",
+            """UPDATE chunks SET generation =
+                   (SELECT CAST(value AS INTEGER) FROM facts WHERE name = 'generation')""",
+        ),
+    ),
 )
