@@ -17,7 +17,7 @@ from pathlib import Path
 
 from aurora import text
 from aurora.errors import IndexVersionError
-from aurora.signals.formula import BM25Parameters, rarity, saturate
+from aurora.signals.formula import BM25Parameters, discount, rarity, saturate
 from aurora.signals.index_file import Array, Arrays, IndexFile, MemoryArrays, write_index_file
 from aurora.types import Hit, Json, Ranking
 
@@ -94,11 +94,10 @@ class BM25Scorer:
         """BM25 of any text against the statistics of the indexed ones."""
         terms, tokens = _Strings(self._arrays, "term"), self.tokenize(document)
         frequencies, score = Counter(tokens), 0.0
+        discounted = discount(len(tokens), self._average_length, self.parameters)
         for term, count in Counter(self.tokenize(query)).items():
             if term in frequencies:
-                share = saturate(
-                    frequencies[term], len(tokens), self._average_length, self.parameters
-                )
+                share = saturate(frequencies[term], discounted, self.parameters)
                 score += count * self._rarity(terms.find(term)) * share
         return score
 

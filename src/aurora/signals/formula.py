@@ -37,10 +37,12 @@ def rarity(
     return log(odds if variant == "robertson" else odds + 1.0)
 
 
-def saturate(
-    frequency: Number, length: Number, average: float, parameters: BM25Parameters
-) -> Number:
-    """The part of the formula behind idf: repetition counts less and less, length discounts."""
-    k1, b = parameters.k1, parameters.b
+def discount(length: Number, average: float, parameters: BM25Parameters) -> Number:
+    """What a document's length adds below the line: the longer, the less a repetition counts."""
     relative = length / (average or 1.0)
-    return frequency * (k1 + 1.0) / (frequency + k1 * (1.0 - b + b * relative))
+    return parameters.k1 * (1.0 - parameters.b + parameters.b * relative)
+
+
+def saturate(frequency: Number, discount: Number, parameters: BM25Parameters) -> Number:
+    """The part of the formula behind idf: repetition counts less and less, length discounts."""
+    return frequency * (parameters.k1 + 1.0) / (frequency + discount)

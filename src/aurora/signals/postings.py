@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from aurora.signals.formula import BM25Parameters, rarity, saturate
+from aurora.signals.formula import BM25Parameters, discount, rarity, saturate
 from aurora.signals.index_file import Array
 from aurora.text import tokenize
 
@@ -34,7 +34,8 @@ def weigh_postings(arrays: Mapping[str, Array], parameters: BM25Parameters) -> d
     containing = np.diff(offsets)
     idf = rarity(len(lengths), containing, variant=parameters.idf, log=np.log)
     average = float(lengths.mean()) if len(lengths) else 0.0
-    shares = saturate(frequencies.astype(float), lengths[documents], average, parameters)
+    discounts = discount(lengths, average, parameters)
+    shares = saturate(frequencies.astype(float), discounts[documents], parameters)
     return {**arrays, "weights": (np.repeat(idf, containing) * shares).astype(np.float32)}
 
 
