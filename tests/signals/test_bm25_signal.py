@@ -20,6 +20,7 @@ from tests.builders import NOW, make_chunk
 
 AUTH = make_chunk("def login(): check the password", name="login")
 PARSE = make_chunk("def parse(): read the config", name="parse")
+SECOND = make_chunk("def parse(): read the password", name="parse")
 CORRUPTED = Note("BM25 index corrupted, rebuilding...", warning=True)
 
 
@@ -96,25 +97,25 @@ def test_a_second_process_uses_the_saved_index(bench: Bench) -> None:
     ("change", "note", "found"),
     [
         (
-            lambda store: store.put_chunks([make_chunk("a password too", name="g")]),
-            "Rebuilding BM25 index (detected 1 new chunks)...",
-            ["a.py:g", "a.py:login"],
+            lambda store: store.put_chunks([make_chunk("a password", name=name) for name in "ghi"]),
+            "Rebuilding BM25 index (detected 3 new chunks)...",
+            ["a.py:g", "a.py:h", "a.py:i", "a.py:login"],
         ),
         (
-            lambda store: store.delete_chunks([AUTH.id]),
+            lambda store: (store.delete_chunks([AUTH.id]), store.put_chunks([SECOND])),
             "Rebuilding BM25 index (detected 1 removed chunks)...",
-            [],
+            [PARSE.id],
         ),
         (
-            lambda store: store.put_chunks([make_chunk("no secret word", name="login")]),
+            lambda store: store.put_chunks([make_chunk("no secret word", name="login"), SECOND]),
             "Rebuilding BM25 index (chunks changed)...",
-            [],
+            [PARSE.id],
         ),
     ],
     ids=["new", "removed", "same-count"],
 )
 @pytest.mark.parametrize("fresh", [True, False], ids=["new-process", "long-running"])
-def test_a_stale_index_is_rebuilt(
+def test_an_index_of_which_most_changed_is_rebuilt(
     bench: Bench, change: Callable[[SQLiteStore], object], note: str, found: list[str], fresh: bool
 ) -> None:
     """FR-8.1 and 8.2, by the store's generation: an edit that keeps the count is stale too."""

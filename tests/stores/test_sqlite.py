@@ -180,7 +180,7 @@ def test_copies_that_go_their_own_ways_share_no_new_revision(
 def test_what_was_written_before_revisions_were_numbered_counts_as_new(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """m002: two copies could have given one number to two texts."""
+    """m003: two copies could have given one number to two texts."""
     path, copy = tmp_path / "memory.db", tmp_path / "copy.db"
     with monkeypatch.context() as patch:
         patch.setattr(sqlite_connection, "MIGRATIONS", MIGRATIONS[:1])

@@ -1,10 +1,19 @@
-"""What a signal is: one reason to prefer chunks, asked one question."""
+"""What a signal is: one reason to prefer chunks, asked one question. And what it is an index of."""
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
+from aurora.stores.base import Revision
 from aurora.types import Query, Ranking
+
+
+class Entry(NamedTuple):
+    """A text to index. An index can be merged only when all of its entries have revisions."""
+
+    id: str
+    text: str
+    revision: Revision = Revision(0, 0)
 
 
 class Signal(Protocol):

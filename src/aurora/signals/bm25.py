@@ -14,19 +14,25 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from heapq import nsmallest
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from aurora import text
 from aurora.errors import IndexVersionError
+from aurora.signals.base import Entry
 from aurora.signals.formula import BM25Parameters, discount, rarity, saturate
 from aurora.signals.index_file import Array, Arrays, IndexFile, MemoryArrays, write_index_file
 from aurora.types import Hit, Json, Ranking
 
+if TYPE_CHECKING:
+    from aurora.signals.merge import Difference  # it brings numpy along
+
 _ARRAYS = (
     "term_bytes", "term_offsets", "posting_offsets", "documents", "frequencies", "weights",
-    "id_bytes", "id_offsets", "lengths",
+    "id_bytes", "id_offsets", "lengths", "rows", "generations",
 )  # fmt: skip
 _NOTHING = {name: array("q", [0] if name.endswith("offsets") else []) for name in _ARRAYS}
 _Column = tuple[int, Array, Array]  # how often the query has a term, its documents, its weights
+_LAYOUT = 2  # grows when an index holds other arrays: those before are then rebuilt
 _BROAD = 300_000  # postings whose adding in plain Python takes as long as importing numpy
 
 
@@ -42,11 +48,27 @@ class BM25Scorer:
         self._average_length = 0.0
         self._was_asked = False
 
-    def build_index(self, documents: Iterable[tuple[str, str]]) -> None:
+    def build_index(self, documents: Iterable[Entry | tuple[str, str]]) -> None:
         """Index (id, text) pairs in place of whatever was indexed before."""
         from aurora.signals.postings import build_postings  # noqa: PLC0415 - numpy
 
         self._weigh(build_postings(documents))
+
+    def compare(self, revisions: Mapping[int, int]) -> Difference:
+        """How a store with these revisions differs from what is indexed."""
+        from aurora.signals.merge import compare  # noqa: PLC0415 - numpy
+
+        return compare(_whole(self._arrays, "rows", "generations"), revisions)
+
+    def merge_index(
+        self, base: BM25Scorer, difference: Difference, documents: Iterable[Entry]
+    ) -> None:
+        """Index what `base` does, but for what differs: of that, the documents given."""
+        from aurora.signals.merge import merge_postings  # noqa: PLC0415 - numpy
+        from aurora.signals.postings import build_postings  # noqa: PLC0415 - numpy
+
+        old = _whole(base._arrays, *(name for name in _ARRAYS if name != "weights"))
+        self._weigh(merge_postings(old, build_postings(documents), kept=difference.kept))
 
     def _weigh(self, arrays: Mapping[str, Array]) -> None:
         from aurora.signals.postings import weigh_postings  # noqa: PLC0415 - numpy
@@ -60,6 +82,7 @@ class BM25Scorer:
         self.facts = {
             **(facts or {}),
             **asdict(self.parameters),
+            "layout": _LAYOUT,
             "tokenizer": text.VERSION,
             "chunks": len(self),
             "average_length": self._average_length,
@@ -69,6 +92,8 @@ class BM25Scorer:
     def load_index(self, path: Path) -> None:
         """Open a saved index. One made with other parameters is weighed anew, in memory."""
         file = IndexFile(path, kind="bm25")
+        if file.facts.get("layout") != _LAYOUT:
+            raise IndexVersionError(f"{path} was made by another Aurora")
         if file.facts.get("tokenizer") != text.VERSION:
             raise IndexVersionError(f"{path} was made by another tokenizer")
         self.facts = file.facts
@@ -146,8 +171,8 @@ def add_sparse(columns: Sequence[_Column], pool: int) -> list[tuple[int, float]]
     return [(place, -score) for score, place in nsmallest(pool, ranked)]
 
 
-def _whole(arrays: Arrays) -> dict[str, Array]:
-    return {name: arrays.read(name, 0, arrays.size(name)) for name in _ARRAYS}
+def _whole(arrays: Arrays, *names: str) -> dict[str, Array]:
+    return {name: arrays.read(name, 0, arrays.size(name)) for name in names or _ARRAYS}
 
 
 class _Strings:

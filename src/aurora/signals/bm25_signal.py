@@ -1,21 +1,23 @@
 """BM25 as a signal: the scorer of `bm25`, kept in step with a store.
 
 The index file is derived. It counts as current only when it was made of this store at this
-generation; anything else, from a deleted file to a flipped bit, leads to a rebuild (FR-8).
+generation. An older one is merged with what changed since, compared revision by revision; anything
+else, from a deleted file to a flipped bit, leads to a rebuild (FR-8).
 """
 
 from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 
 from aurora.errors import IndexFileError, IndexVersionError
+from aurora.signals.base import Entry
 from aurora.signals.bm25 import BM25Scorer
 from aurora.signals.formula import BM25Parameters
-from aurora.stores.base import Store
+from aurora.stores.base import Revision, Store
 from aurora.types import Chunk, Json, Listener, Note, Progress, Query, Ranking, ignore_events
 
 logger = logging.getLogger(__name__)
@@ -24,6 +26,9 @@ logger = logging.getLogger(__name__)
 # times, and again for every so many characters. docs/concepts/ranking.md has the measurements.
 _NAME_TIMES, _NAME_EVERY = 3, 50
 _PROGRESS_EVERY = 1000  # chunks; seed 000, FR-8.2
+# Of all chunks, those that may have changed for a merge. It saves a quarter of the time at one half
+# and nothing at three quarters: benchmarks/speed/bm25_merge.py.
+_MERGE_SHARE = 0.5
 _RECIPE = 1  # grows when `chunk_text` gives another text: indexes are then rebuilt
 
 
@@ -86,42 +91,76 @@ class BM25Signal:
         with self._lock:
             generation = self._store.generation()  # it may have grown while we waited
             if self._scorer is None or generation != self._generation:
-                return self._load(generation) or self._build(generation)
+                return self._bring_up_to_date(generation)
             return self._scorer
 
-    def _load(self, generation: int) -> BM25Scorer | None:
-        """The saved index, if it is whole and current; otherwise says why it is not."""
+    def _bring_up_to_date(self, generation: int) -> BM25Scorer:
+        """The cheapest way that works; says so when that is building the index anew."""
+        try:
+            scorer = self._open_or_merge(generation)
+        except IndexVersionError:
+            self._listen(Note("Rebuilding BM25 index (made by another version)..."))
+            scorer = None
+        except IndexFileError as exc:
+            self._report_damage(exc)
+            scorer = None
+        return self._build(generation) if scorer is None else self._keep(scorer, generation)
+
+    def _open_or_merge(self, generation: int) -> BM25Scorer | None:
+        """The index made of what there is of it, on disk or in memory; none when that is no use."""
+        saved = self._load()
+        if saved is not None and _says(saved, self._stamp(generation)):
+            if not saved.has_parameters(saved.facts):
+                self._save(saved, generation)
+            return saved
+        base = saved if self._scorer is None else self._scorer
+        merged = None if base is None else self._merge(base)
+        if merged is not None:
+            self._save(merged, generation)
+        elif base is not None:
+            self._listen(Note(f"Rebuilding BM25 index ({self._difference(base)})..."))
+        return merged
+
+    def _load(self) -> BM25Scorer | None:
         scorer = self._empty_scorer()
         try:
             scorer.load_index(self._path)
         except OSError as exc:  # mostly: there is none yet
             logger.debug("no BM25 index: %s", exc)
             return None
-        except IndexVersionError:
-            self._listen(Note("Rebuilding BM25 index (made by another version)..."))
+        return scorer
+
+    def _merge(self, base: BM25Scorer) -> BM25Scorer | None:
+        """`base` with what changed since; none when it is another's, or too much changed.
+
+        Right whatever another process writes meanwhile: each text comes with its own revision, and
+        the generation was read before, so that the next look finds the index stale.
+        """
+        if not _says(base, self._origin()):
             return None
-        except IndexFileError as exc:
-            self._report_damage(exc)
+        revisions = self._store.revisions()
+        difference = base.compare(revisions)
+        changed = len(difference.rows)
+        if changed > _MERGE_SHARE * len(revisions):
             return None
-        stamp = self._stamp(generation)
-        if {name: scorer.facts.get(name) for name in stamp} != stamp:
-            self._listen(Note(f"Rebuilding BM25 index ({self._difference(scorer)})..."))
-            return None
-        if not scorer.has_parameters(scorer.facts):
-            self._save(scorer, generation)
-        return self._keep(scorer, generation)
+        logger.debug("merging %d of %d chunks into the BM25 index", changed, len(revisions))
+        merged = self._empty_scorer()
+        entries = self._entries(self._store.iter_revised(difference.rows), changed)
+        merged.merge_index(base, difference, entries)
+        return merged
 
     def _build(self, generation: int) -> BM25Scorer:
         scorer = self._empty_scorer()
-        scorer.build_index(self._documents())
+        total = sum(self._store.count_chunks().values())
+        scorer.build_index(self._entries(self._store.iter_revised(), total))
         self._save(scorer, generation)
         return self._keep(scorer, generation)
 
-    def _documents(self) -> Iterator[tuple[str, str]]:
-        """What to index of every chunk; tells now and then how far it is."""
-        total, done = sum(self._store.count_chunks().values()), 0
-        for done, chunk in enumerate(self._store.iter_chunks(), start=1):
-            yield chunk.id, chunk_text(chunk)
+    def _entries(self, revised: Iterable[tuple[Revision, Chunk]], total: int) -> Iterator[Entry]:
+        """What to index of each chunk; tells now and then how far it is."""
+        done = 0
+        for done, (revision, chunk) in enumerate(revised, start=1):
+            yield Entry(chunk.id, chunk_text(chunk), revision)
             if done % _PROGRESS_EVERY == 0:
                 self._listen(Progress("Building BM25 index", done, total))
         if done >= _PROGRESS_EVERY:
@@ -144,7 +183,11 @@ class BM25Signal:
 
     def _stamp(self, generation: int) -> dict[str, Json]:
         """What an index must say of itself to be the index of this store, now."""
-        return {"store": self._store.identity, "generation": generation, "recipe": _RECIPE}
+        return {**self._origin(), "generation": generation}
+
+    def _origin(self) -> dict[str, Json]:
+        """What it must say to be of this store at all, and to be made as this program would."""
+        return {"store": self._store.identity, "recipe": _RECIPE}
 
     def _empty_scorer(self) -> BM25Scorer:
         return BM25Scorer(self._parameters.k1, self._parameters.b, idf=self._parameters.idf)
@@ -163,3 +206,7 @@ class BM25Signal:
             self._path.unlink(missing_ok=True)
         except OSError as failure:  # it is replaced by the rebuild, if anything can be written
             logger.warning("cannot delete %s: %s", self._path, failure)
+
+
+def _says(scorer: BM25Scorer, facts: Mapping[str, Json]) -> bool:
+    return all(scorer.facts.get(name) == value for name, value in facts.items())

@@ -8,10 +8,13 @@ from __future__ import annotations
 from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from aurora.signals.base import Entry
 from aurora.signals.formula import BM25Parameters, discount, rarity, saturate
 from aurora.signals.index_file import Array
 from aurora.text import tokenize
@@ -19,11 +22,12 @@ from aurora.text import tokenize
 _BLOCK_TOKENS = 1 << 22  # tokens counted at a time: bounds memory, about 100 MB while sorting
 
 
-def build_postings(documents: Iterable[tuple[str, str]]) -> dict[str, Array]:
-    """Count every token of every (id, text) pair."""
+def build_postings(documents: Iterable[Entry | tuple[str, str]]) -> dict[str, Array]:
+    """Count every token of every text."""
     builder = _Builder()
-    for document_id, text in documents:
-        builder.add(document_id, tokenize(text))
+    for document in documents:
+        entry = Entry(*document)
+        builder.add(entry, tokenize(entry.text))
     return builder.finish()
 
 
@@ -44,13 +48,15 @@ class _Builder:
         self._vocabulary: defaultdict[str, int] = defaultdict()
         self._vocabulary.default_factory = self._vocabulary.__len__  # a new term's number
         self._ids: list[str] = []
+        self._revisions = array("q")  # row and generation in turn
         self._lengths = array("i")
         self._tokens = array("i")
         self._counted = 0  # documents whose tokens are already in a block
         self._blocks: list[tuple[NDArray[np.int64], NDArray[np.uint16]]] = []
 
-    def add(self, document_id: str, tokens: Sequence[str]) -> None:
-        self._ids.append(document_id)
+    def add(self, entry: Entry, tokens: Sequence[str]) -> None:
+        self._ids.append(entry.id)
+        self._revisions.extend(entry.revision)
         self._lengths.append(len(tokens))
         self._tokens.extend(map(self._vocabulary.__getitem__, tokens))
         if len(self._tokens) >= _BLOCK_TOKENS:
@@ -77,22 +83,32 @@ class _Builder:
         places, documents = place_of[keys >> 32], (keys & 0xFFFFFFFF).astype(np.int32)
         order = np.lexsort((documents, places))
         return {
-            **_strings("term", terms),
-            "posting_offsets": _offsets(np.bincount(places, minlength=len(terms))),
+            **join_strings("term", terms),
+            "posting_offsets": offsets_of(np.bincount(places, minlength=len(terms))),
             "documents": documents[order],
             "frequencies": counts[order],
-            **_strings("id", [id_.encode() for id_ in self._ids]),
+            **join_strings("id", [id_.encode() for id_ in self._ids]),
             "lengths": np.array(self._lengths, np.int32),
+            "rows": np.array(self._revisions[::2], np.int64),
+            "generations": np.array(self._revisions[1::2], np.int64),
         }
 
 
-def _strings(name: str, values: Sequence[bytes]) -> dict[str, Array]:
+def join_strings(name: str, values: Sequence[bytes]) -> dict[str, NDArray[Any]]:
+    """Strings as an index holds them: one array of bytes, and one of where each begins."""
     lengths = np.fromiter(map(len, values), np.int64, len(values))
     return {
         f"{name}_bytes": np.frombuffer(b"".join(values), np.uint8),
-        f"{name}_offsets": _offsets(lengths),
+        f"{name}_offsets": offsets_of(lengths),
     }
 
 
-def _offsets(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+def split_strings(name: str, arrays: Mapping[str, Array]) -> list[bytes]:
+    """The strings again."""
+    letters, offsets = arrays[f"{name}_bytes"].tobytes(), arrays[f"{name}_offsets"].tolist()
+    return [letters[start:stop] for start, stop in pairwise(offsets)]
+
+
+def offsets_of(lengths: NDArray[Any]) -> NDArray[np.int64]:
+    """Where each item begins, and where the last one ends."""
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)

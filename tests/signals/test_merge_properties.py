@@ -1,0 +1,130 @@
+"""Merging any changes gives the index of a rebuild, array for array."""
+
+from __future__ import annotations
+
+import sysconfig
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from aurora.signals import bm25_signal
+from aurora.signals.base import Entry
+from aurora.signals.bm25_signal import chunk_text
+from aurora.signals.index_file import Array
+from aurora.signals.merge import compare, merge_postings
+from aurora.signals.postings import build_postings
+from aurora.stores.base import Revision
+from aurora.stores.sqlite import SQLiteStore
+from aurora.types import Query
+from tests.builders import make_chunk, parse
+from tests.signals.merging import FOUR, Bench, reasoning
+
+WORDS = ["alpha", "beta", "getUserData", "auth.token", "用户认证", "Ünïcode", "x", "ﬁ", "\0"]
+texts = st.lists(st.sampled_from(WORDS), max_size=6).map(" ".join)
+moments = st.dictionaries(st.integers(1, 15), st.integers(1, 3), max_size=15)  # row → generation
+
+
+def merged(before: Sequence[Entry], after: Sequence[Entry]) -> dict[str, Array]:
+    """The index of `after`, made of the one of `before` and the entries with other revisions."""
+    old = build_postings(before)
+    kept, rows = compare(old, dict(entry.revision for entry in after))
+    fresh = build_postings(entry for entry in after if entry.revision.row in rows)
+    return merge_postings(old, fresh, kept=kept)
+
+
+def assert_same(found: dict[str, Array], expected: dict[str, Array]) -> None:
+    assert found.keys() == expected.keys()
+    for name, array in expected.items():
+        ours, theirs = np.asarray(found[name]), np.asarray(array)
+        assert (ours.dtype.char, ours.tobytes()) == (theirs.dtype.char, theirs.tobytes()), name
+
+
+@settings(max_examples=300)
+@given(moments, moments, st.lists(texts, min_size=1, max_size=30))
+def test_any_two_moments_of_a_store(
+    before: dict[int, int], after: dict[int, int], pool: list[str]
+) -> None:
+    def entries(moment: dict[int, int]) -> list[Entry]:
+        """As a store promises: a revision has one text."""
+        return [
+            Entry(f"id{row}", pool[(3 * row + generation) % len(pool)], Revision(row, generation))
+            for row, generation in sorted(moment.items())
+        ]
+
+    assert_same(merged(entries(before), entries(after)), build_postings(entries(after)))
+
+
+def test_two_versions_of_real_code() -> None:
+    top = Path(sysconfig.get_path("stdlib"))
+    chunks = [
+        chunk
+        for name in ("argparse.py", "ast.py", "inspect.py", "subprocess.py", "typing.py")
+        for chunk in parse((top / name).read_text(encoding="utf-8"), name)
+    ]
+    assert len(chunks) > 500
+    before = [
+        Entry(chunk.id, chunk_text(chunk), Revision(row, 1)) for row, chunk in enumerate(chunks)
+    ]
+    after = [entry for entry in before if entry.revision.row % 7]
+    after[::11] = [
+        Entry(entry.id, entry.text[::-1], Revision(entry.revision.row, 2)) for entry in after[::11]
+    ]
+    after += [
+        Entry(f"{entry.id}#2", entry.text * 2, Revision(len(before) + row, 2))
+        for row, entry in enumerate(before[::13])
+    ]
+    assert_same(merged(before, after), build_postings(after))
+
+
+names = st.sampled_from("abcdefgh")
+chunks = st.builds(
+    lambda name, content, path: make_chunk(content, path, name, id=name), names, texts, names
+)
+steps = st.one_of(
+    st.tuples(st.just(SQLiteStore.put_chunks), st.tuples(st.lists(chunks, max_size=4))),
+    st.tuples(st.just(SQLiteStore.delete_chunks), st.tuples(st.lists(names, max_size=4))),
+    st.tuples(
+        st.just(SQLiteStore.put_reasoning),
+        st.tuples(names, st.builds(reasoning, st.sampled_from([0.0, 0.49, 0.5, 1.0]))),
+    ),
+)
+
+
+@pytest.fixture
+def always_merged(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bm25_signal, "_MERGE_SHARE", 1.0)
+
+
+@pytest.mark.usefixtures("always_merged")
+@settings(deadline=None, max_examples=25)
+@given(
+    st.lists(st.tuples(st.booleans(), st.lists(steps, max_size=5)), min_size=1, max_size=4), texts
+)
+def test_a_store_that_lives(
+    rounds: list[tuple[bool, list[tuple[Callable[..., object], tuple[object, ...]]]]], question: str
+) -> None:
+    """Put, replaced, deleted, hidden and found again; the files and the answers are the same."""
+    with tempfile.TemporaryDirectory() as folder:
+        bench = Bench(Path(folder))
+        bench.store.put_chunks(FOUR)
+        signal = bench.signal()
+        signal.refresh()
+        for new_process, changes in rounds:
+            with bench.store.transaction():
+                for change, arguments in changes:
+                    change(bench.store, *arguments)
+            bench.rows_read()
+            signal = bench.signal() if new_process else signal
+            signal.refresh()
+            assert None not in bench.rows_read()
+            assert bench.path.read_bytes() == bench.rebuilt()
+            anew = bench.signal(bench.path.with_name("rebuilt.idx"))
+            query = Query(f"{question} alpha number")
+            assert signal.rank(query, pool=99) == anew.rank(query, pool=99)
+        assert bench.events == []
+        bench.store.close()
