@@ -263,7 +263,7 @@ class Memory:
         return Stats(
             path=self.path,
             chunks=self._store.count_chunks(),
-            files=sum(not state.left_out for state in self._store.file_states().values()),
+            files=self._store.count_files(),
             namespaces=self._store.count_namespaces(),
             generation=self._store.generation(),
             bytes=_size(self.path) + _size(self.path.with_name(f"{self.path.name}-wal")),

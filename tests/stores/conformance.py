@@ -253,6 +253,20 @@ class StoreConformance:
             seen.append(store.generation())
         assert seen == sorted(set(seen))
 
+    def test_files_that_were_left_out_do_not_count(self, store: Store) -> None:
+        assert store.count_files() == 0
+        store.replace_file(STATE, [])
+        store.replace_file(replace(STATE, path="b.bin", left_out="binary"), [])
+        assert (store.count_files(), len(store.file_states())) == (1, 2)
+
+    def test_states_of_some_files(self, store: Store) -> None:
+        states = {name: replace(STATE, path=name) for name in (f"f{n}.py" for n in range(1200))}
+        for state in states.values():
+            store.replace_file(state, [])
+        assert store.file_states() == store.file_states([*states, "nowhere.py"]) == states
+        assert store.file_states(["f7.py"]) == {"f7.py": states["f7.py"]}
+        assert store.file_states([]) == {}
+
     def test_an_access_or_a_file_state_is_no_new_generation(self, store: Store) -> None:
         store.put_chunks([make_chunk()])
         generation = store.generation()

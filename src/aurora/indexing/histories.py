@@ -36,7 +36,7 @@ class Answers:
 
     stamp: str
     found: Mapping[str, FileHistory]
-    others: Sequence[str]  # not asked about
+    others: Sequence[FileState]  # not asked about: what is remembered of these still holds
     trouble: str = ""
 
 
@@ -78,22 +78,23 @@ class HistoryReader:
         wanted, others = {}, []
         for file in files:
             name = self._names.of(file.path)
-            if _is_wanted(file, known.get(name), stamp):
+            state = known.get(name)
+            if state is not None and is_as_remembered(file, state) and _holds(state, stamp):
+                others.append(state)
+            elif not is_binary(file.path):  # that has no lines
                 wanted[inside.of(file.path)] = name
-            else:
-                others.append(name)
         found = history.of(sorted(wanted)) if wanted else {}
         by_name = {wanted[path]: each for path, each in found.items()}
         return Answers(stamp, by_name, others, _trouble(top, found))
 
     def keep(self, answers: Iterable[Answers]) -> Kept:
         """Remember what git said."""
-        states, changed, troubles = self._store.file_states(), 0, []
+        changed, troubles = 0, []
         for answer in answers:
-            found = [(states[n], each) for n, each in answer.found.items() if n in states]
-            changed += self._keep([(s, each) for s, each in found if not s.left_out], answer.stamp)
-            others = (states[name] for name in answer.others if name in states)
-            self._confirm(state for state in others if state.history_stamp)
+            states = self._store.file_states(answer.found)
+            found = [(state, answer.found[n]) for n, state in states.items() if not state.left_out]
+            changed += self._keep(found, answer.stamp)
+            self._confirm(state for state in answer.others if state.history_stamp)
             troubles.append(answer.trouble)
         return Kept(changed, tuple(filter(None, troubles)))
 
@@ -134,11 +135,9 @@ def _told(history: FileHistory, chunks: Iterable[tuple[str, Lines]]) -> dict[str
     return {id_: answer for id_, _ in chunks}
 
 
-def _is_wanted(file: SourceFile, state: FileState | None, stamp: str) -> bool:
-    """False while what is remembered still holds, and for what has no lines."""
-    if state is None or not is_as_remembered(file, state):
-        return not is_binary(file.path)
-    return not state.left_out and (not stamp or state.history_stamp != stamp)
+def _holds(state: FileState, stamp: str) -> bool:
+    """True while what is remembered of an unchanged file is all there is to know."""
+    return bool(state.left_out or (stamp and state.history_stamp == stamp))
 
 
 def _trouble(top: Path | None, found: Mapping[str, FileHistory]) -> str:

@@ -6,7 +6,7 @@ never stops a run: it is counted and named.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from aurora.indexing.names import Names
@@ -26,9 +26,12 @@ class Indexer:
         self._store, self._listen = store, listen
         self._names = Names(root)
 
-    def index(self, scan: Scan) -> IndexReport:
-        """Bring everything that was scanned up to date; what is gone leaves."""
-        known = self._store.file_states()
+    def index(self, scan: Scan, known: Mapping[str, FileState] | None = None) -> IndexReport:
+        """Bring everything that was scanned up to date; what is gone leaves.
+
+        `known` are the states of the files before, if somebody has read them already.
+        """
+        known = self._store.file_states() if known is None else known
         listed = set(map(self._names.of, scan.files))
         gone = self._gone(scan, (known[name] for name in known.keys() - listed), scan.shut)
         reader = FileReader(self._store, self._names, known, gone)

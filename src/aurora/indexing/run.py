@@ -43,7 +43,7 @@ def run_index(
             return past.ask(found, known, listen=hear) if past else []
 
         with Background(ask, listen=listen) as asking:
-            report = Indexer(store, root, listen=listen).index(found)
+            report = Indexer(store, root, listen=listen).index(found, known)
             embedded = embed_missing(store, embedder, listen=listen) if embedder else Embedded()
             make_searchable()
             kept = past.keep(asking.result()) if past else Kept()

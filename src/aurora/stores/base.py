@@ -147,8 +147,12 @@ class Store(Protocol):
         """
         ...
 
-    def file_states(self) -> Mapping[str, FileState]:
-        """The state of every file by path."""
+    def file_states(self, paths: Iterable[str] | None = None) -> Mapping[str, FileState]:
+        """The states of files by path; of all of them, if none are named."""
+        ...
+
+    def count_files(self) -> int:
+        """How many files are known that were not left out."""
         ...
 
     def put_file_states(self, states: Iterable[FileState]) -> None:

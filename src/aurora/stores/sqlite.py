@@ -306,9 +306,17 @@ class SQLiteStore:
             self.forget_files([old])
         return moved
 
-    def file_states(self) -> Mapping[str, FileState]:
-        states = map(file_state_from, self._rows(f"SELECT {FILE_COLUMNS} FROM files"))
-        return {state.path: state for state in states}
+    def file_states(self, paths: Iterable[str] | None = None) -> Mapping[str, FileState]:
+        sql = f"SELECT {FILE_COLUMNS} FROM files"
+        if paths is None:
+            rows = self._rows(sql)
+        else:
+            named = ((f"{sql} WHERE path IN ({marks})", batch) for batch, marks in batches(paths))
+            rows = [row for statement, batch in named for row in self._rows(statement, batch)]
+        return {state.path: state for state in map(file_state_from, rows)}
+
+    def count_files(self) -> int:
+        return int(self._rows("SELECT count(*) FROM files WHERE left_out = ''")[0][0])
 
     def put_file_states(self, states: Iterable[FileState]) -> None:
         with self.transaction():
