@@ -19,7 +19,8 @@ from aurora.signals.formula import BM25Parameters, discount, rarity, saturate
 from aurora.signals.index_file import Array
 from aurora.text import tokenize
 
-_BLOCK_TOKENS = 1 << 22  # tokens counted at a time: bounds memory, about 100 MB while sorting
+_DOCUMENT = 0xFFFFFFFF  # the lower half of a key
+_BLOCK_TOKENS = 1 << 21  # tokens counted at a time: bounds memory, about 50 MB while sorting
 
 
 def build_postings(documents: Iterable[Entry | tuple[str, str]]) -> dict[str, Array]:
@@ -78,20 +79,31 @@ class _Builder:
         number_of = np.fromiter((self._vocabulary[t.decode()] for t in terms), np.int64, len(terms))
         place_of = np.empty(len(terms), np.int64)
         place_of[number_of] = np.arange(len(terms))
-        keys = np.concatenate([keys for keys, _ in self._blocks])
-        counts = np.concatenate([counts for _, counts in self._blocks])
-        places, documents = place_of[keys >> 32], (keys & 0xFFFFFFFF).astype(np.int32)
-        order = np.lexsort((documents, places))
+        self._vocabulary.clear()
+        keys, counts = self._sorted(place_of)
         return {
             **join_strings("term", terms),
-            "posting_offsets": offsets_of(np.bincount(places, minlength=len(terms))),
-            "documents": documents[order],
-            "frequencies": counts[order],
+            "posting_offsets": offsets_of(np.bincount(keys >> 32, minlength=len(terms))),
+            "documents": (keys & _DOCUMENT).astype(np.int32),
+            "frequencies": counts,
             **join_strings("id", [id_.encode() for id_ in self._ids]),
             "lengths": np.array(self._lengths, np.int32),
             "rows": np.array(self._revisions[::2], np.int64),
             "generations": np.array(self._revisions[1::2], np.int64),
         }
+
+    def _sorted(self, place_of: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.uint16]]:
+        """All keys and counts, by the term's place. In place: this is the most memory we need."""
+        keys = np.concatenate([keys for keys, _ in self._blocks])
+        counts = np.concatenate([counts for _, counts in self._blocks])
+        self._blocks.clear()
+        places = keys >> 32
+        np.take(place_of, places, out=places)
+        keys &= _DOCUMENT
+        keys |= np.left_shift(places, 32, out=places)
+        del places
+        order = np.argsort(keys)
+        return keys[order], counts[order]
 
 
 def join_strings(name: str, values: Sequence[bytes]) -> dict[str, NDArray[Any]]:
