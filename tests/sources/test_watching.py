@@ -128,6 +128,16 @@ def test_new_folders_are_followed(watch: Watch, project: Path, whole_trees: bool
     wait_for(bursts, project / "newer" / "deep" / "b.py")
 
 
+def test_a_folder_that_leaves_is_not_followed(watch: Watch, project: Path) -> None:
+    bursts = watch(project)
+    elsewhere = project.with_name("elsewhere")
+    (project / "src").rename(elsewhere)
+    wait_for(bursts, project / "src")
+    write_tree(elsewhere, {"auth.py": "def logout(): pass\n"})
+    write_tree(project, {"marker.py": ""})
+    assert next(bursts) == {project / "marker.py"}
+
+
 def test_a_folder_that_is_no_longer_ignored_is_followed(watch: Watch, project: Path) -> None:
     write_tree(project, {"target/a.py": ""})
     bursts = watch(project)
