@@ -220,6 +220,17 @@ def test_a_target_that_is_made_anew_is_followed(
         wait_for(bursts, source / "more.py")
 
 
+def test_a_target_that_comes_back_is_followed(watch: Watch, project: Path) -> None:
+    source = project / "src"
+    bursts = watch(source)
+    shutil.rmtree(source)
+    assert next(bursts) == {source}
+    write_tree(source, {"auth.py": ""})
+    wait_for(bursts, source)
+    write_tree(source, {"more.py": ""})
+    wait_for(bursts, source / "more.py")
+
+
 def test_logs_are_followed_from_the_day_there_are_some(
     watch: Watch, project: Path, tmp_path: Path
 ) -> None:

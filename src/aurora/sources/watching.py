@@ -117,9 +117,8 @@ class FileWatcher:
 
     def _start_anew(self) -> frozenset[Path]:
         """Watch what is there now. Changes may have been missed: all targets are news."""
-        before = self._watch
+        self._watch.close()  # first: both together may be more than the system allows
         self._watch, self._ground = self._open()
-        before.close()
         return frozenset(self._targets)
 
     def _open(self) -> tuple[RustNotify, Ground]:
@@ -136,6 +135,7 @@ class FileWatcher:
             known, ground = ground, self._survey()
             if ground.watched <= known.watched:  # none came before its parent was watched
                 return watch, ground
+            watch.close()
         raise WatchError(
             f"The folders below {self._targets[0]} come and go too quickly to be watched",
             hint="name those that do in an .auroraignore, or watch fewer folders",
@@ -172,11 +172,9 @@ def _identities(paths: Sequence[Path]) -> list[tuple[int, int] | None]:
 
 
 def _changes_ground(path: Path, ground: Ground) -> bool:
-    """True for what says which folders count, for a folder that came or went, and for a single
-    file: another may have taken its place."""
-    return (
-        path.name in IGNORE_FILES or path in ground.watched or path in ground.files or path.is_dir()
-    )
+    """True for what says which folders count, for a new folder, and for a single file: another
+    may have taken its place."""
+    return path.name in IGNORE_FILES or path in ground.files or path.is_dir()
 
 
 def _cannot_watch(ground: Ground, exc: Exception) -> WatchError:
