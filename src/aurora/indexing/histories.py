@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -48,6 +48,26 @@ class Kept:
     troubles: tuple[str, ...] = ()
 
 
+class Since:
+    """Which histories of unchanged files still hold."""
+
+    def __init__(self, history: History | NoHistory) -> None:
+        self._history, self.stamp = history, history.stamp()
+        self._touched: dict[str, Set[str] | None] = {}
+
+    def holds(self, state: FileState, path: str) -> bool:
+        """True while what is remembered is all there is to know of the file at a path."""
+        if state.left_out or not self.stamp:
+            return bool(state.left_out)
+        before = state.history_stamp
+        if before == self.stamp:
+            return True
+        if before and before not in self._touched:
+            self._touched[before] = self._history.touched_since(before)
+        touched = self._touched.get(before)
+        return touched is not None and path not in touched
+
+
 class HistoryReader:
     """Asks git about the files of a scan. `folder` is where what it found out is kept."""
 
@@ -74,18 +94,18 @@ class HistoryReader:
         files: Sequence[SourceFile],
         known: Mapping[str, FileState],
     ) -> Answers:
-        stamp, inside = history.stamp(), Names(top)
+        since, inside = Since(history), Names(top)
         wanted, others = {}, []
         for file in files:
-            name = self._names.of(file.path)
+            name, path = self._names.of(file.path), inside.of(file.path)
             state = known.get(name)
-            if state is not None and is_as_remembered(file, state) and _holds(state, stamp):
+            if state is not None and is_as_remembered(file, state) and since.holds(state, path):
                 others.append(state)
             elif not is_binary(file.path):  # that has no lines
-                wanted[inside.of(file.path)] = name
+                wanted[path] = name
         found = history.of(sorted(wanted)) if wanted else {}
         by_name = {wanted[path]: each for path, each in found.items()}
-        return Answers(stamp, by_name, others, _trouble(top, found))
+        return Answers(since.stamp, by_name, others, _trouble(top, found))
 
     def keep(self, answers: Iterable[Answers]) -> Kept:
         """Remember what git said."""
@@ -94,7 +114,7 @@ class HistoryReader:
             states = self._store.file_states(answer.found)
             found = [(state, answer.found[n]) for n, state in states.items() if not state.left_out]
             changed += self._keep(found, answer.stamp)
-            self._confirm(state for state in answer.others if state.history_stamp)
+            self._confirm(answer.others, answer.stamp)
             troubles.append(answer.trouble)
         return Kept(changed, tuple(filter(None, troubles)))
 
@@ -115,13 +135,17 @@ class HistoryReader:
                     self._store.put_file_states([self._stamped(state, lasting)])
         return changed
 
-    def _confirm(self, states: Iterable[FileState]) -> None:
+    def _confirm(self, states: Iterable[FileState], stamp: str) -> None:
         """Histories that still hold are as good as read now."""
         self._store.put_file_states(
-            self._stamped(state, state.history_stamp)
+            self._stamped(state, stamp)
             for state in states
-            if state.history_read_at is None or self._now - state.history_read_at > _FRESH_FOR
+            if not state.left_out and (state.history_stamp != stamp or self._is_old(state))
         )
+
+    def _is_old(self, state: FileState) -> bool:
+        read_at = state.history_read_at
+        return read_at is None or self._now - read_at > _FRESH_FOR
 
     def _stamped(self, state: FileState, stamp: str) -> FileState:
         return replace(state, history_stamp=stamp, history_read_at=self._now)
@@ -133,11 +157,6 @@ def _told(history: FileHistory, chunks: Iterable[tuple[str, Lines]]) -> dict[str
     unavailable = isinstance(history, Unavailable)
     answer = ChunkHistory(Tracking.UNAVAILABLE if unavailable else Tracking.UNTRACKED)
     return {id_: answer for id_, _ in chunks}
-
-
-def _holds(state: FileState, stamp: str) -> bool:
-    """True while what is remembered of an unchanged file is all there is to know."""
-    return bool(state.left_out or (stamp and state.history_stamp == stamp))
 
 
 def _trouble(top: Path | None, found: Mapping[str, FileHistory]) -> str:

@@ -7,16 +7,18 @@ since marked as not committed. How they are found is left to `committed` and `ed
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from pathlib import Path, PurePosixPath
 from typing import TypeAlias
 
 from aurora.errors import GitError, NoRepositoryError
+from aurora.sources.git import work_tree
 from aurora.sources.past.book import Book
 from aurora.sources.past.committed import BLAME_AT_MOST, read_committed
 from aurora.sources.past.edits import read_edits
 from aurora.sources.past.lines import UNCOMMITTED, LineHistory, Unavailable, Untracked
-from aurora.sources.past.snapshot import Snapshot, read_stamp, take_snapshot
+from aurora.sources.past.since import compare
+from aurora.sources.past.snapshot import Snapshot, find_prefix, read_stamp, take_snapshot
 from aurora.types import Listener, ignore_events
 
 logger = logging.getLogger(__name__)
@@ -31,6 +33,9 @@ class NoHistory:
 
     def stamp(self) -> str:
         return _NO_REPOSITORY
+
+    def touched_since(self, stamp: str) -> Set[str] | None:  # noqa: ARG002 - as `History` has it
+        return None
 
     def of(self, paths: Sequence[str]) -> Mapping[str, FileHistory]:
         return dict.fromkeys(paths, Untracked())
@@ -64,6 +69,19 @@ class History:
             return _NO_REPOSITORY
         except GitError:
             return ""
+
+    def touched_since(self, stamp: str) -> Set[str] | None:
+        """Paths that may have another history than when a stamp was given; none: all may."""
+        (old, _, ended), (new, _, ends) = stamp.partition("-"), self.stamp().partition("-")
+        if ended != ends or " " in old + new or not (old and new):
+            return None  # shallow in another way, or without a commit
+        try:
+            since, prefix = compare(work_tree(self._root), old, new), find_prefix(self._root)
+        except GitError:
+            return None
+        if since is None:
+            return None
+        return {p.removeprefix(prefix) for p in since.touched if p.startswith(prefix)}
 
     def of(self, paths: Sequence[str]) -> Mapping[str, FileHistory]:
         """The history of each path, given relative to the root. Git's troubles are answers too.

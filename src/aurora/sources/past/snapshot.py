@@ -39,8 +39,7 @@ def take_snapshot(folder: Path) -> Snapshot | None:
     """What is there, or nothing while there is no commit."""
     top = work_tree(folder)
     _refuse_partial_clone(top)
-    prefix = os.fsdecode(ask(folder, "rev-parse", "--show-prefix").removesuffix(b"\n"))
-    head = _head(top)
+    prefix, head = find_prefix(folder), _head(top)
     if not head:
         return None
     blobs, others = _read_tree(top, head)
@@ -50,6 +49,11 @@ def take_snapshot(folder: Path) -> Snapshot | None:
         if not row.blob and row.path in blobs and _is_on_disk(top / row.path):
             edited.setdefault(row.path, row.path)  # taken out of the index, and still there
     return Snapshot(top, prefix, head, _shallow(top), blobs, others, edited)
+
+
+def find_prefix(folder: Path) -> str:
+    """What leads from the top of the repository to a folder: empty, or ending with a slash."""
+    return os.fsdecode(ask(folder, "rev-parse", "--show-prefix").removesuffix(b"\n"))
 
 
 def _is_on_disk(path: Path) -> bool:
