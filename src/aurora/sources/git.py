@@ -20,7 +20,14 @@ from aurora.errors import GitError, NoRepositoryError, SourceError
 
 T = TypeVar("T")
 
-_QUIET = ("-c", "core.quotepath=off", "-c", "core.fsmonitor=false")
+_QUIET = (
+    "-c", "core.quotepath=off",
+    "-c", "core.fsmonitor=false",
+    # Two gits that replay Django's history would hold 740 MB; this way it is 170, as quickly.
+    "-c", "core.packedGitLimit=32m",
+    "-c", "core.packedGitWindowSize=8m",
+    "-c", "core.deltaBaseCacheLimit=32m",
+)  # fmt: skip
 _SETTINGS = {
     "GIT_OPTIONAL_LOCKS": "0",  # no refreshed index is written back
     "GIT_NO_LAZY_FETCH": "1",  # a partial clone is not completed over the network
