@@ -158,8 +158,7 @@ def write_index_file(
                 file.seek(places[name][2])
                 _write_array(file, view)
             file.truncate(end)  # an empty array at the end has written nothing
-            file.flush()
-            os.fsync(file.fileno())
+        # Not forced onto the disk: what a power cut leaves is known by its checksums, and rebuilt.
         scratch.replace(path)
     finally:
         scratch.unlink(missing_ok=True)

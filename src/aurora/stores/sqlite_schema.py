@@ -122,6 +122,7 @@ MIGRATIONS: Sequence[Migration] = (
             "ALTER TABLE files ADD COLUMN left_out TEXT NOT NULL DEFAULT ''",
             "ALTER TABLE files ADD COLUMN history_stamp TEXT NOT NULL DEFAULT ''",
             "ALTER TABLE files ADD COLUMN history_read_at REAL",
+            "CREATE INDEX chunks_kind ON chunks(kind)",  # counting must not read every text
         ),
     ),
     Migration(
