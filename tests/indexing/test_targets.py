@@ -219,6 +219,20 @@ def test_what_is_left_out_is_counted_by_reason(store: SQLiteStore, root: Path) -
     assert known(store) == {"a.py"}
 
 
+def test_fifty_megabytes_are_left_out_by_their_size_whatever_they_are(
+    store: SQLiteStore, root: Path
+) -> None:
+    suffixes = ["py", "go", "sh", "md", "rst", "txt", "zzz"]
+    for suffix in suffixes:
+        with (root / f"a.{suffix}").open("wb") as file:
+            file.truncate(50_000_000)
+
+    report = Indexer(store, root).index(scan(root))
+
+    assert report.skipped == {"larger than 2048 KiB": len(suffixes)}
+    assert (known(store), report.is_partial) == (set(), False)
+
+
 def test_a_missing_target_changes_nothing(store: SQLiteStore, root: Path) -> None:
     write_tree(root, {"a.py": "x = 1\n"})
     Indexer(store, root).index(scan(root))

@@ -26,7 +26,7 @@ from aurora.types import Chunk, Document
 
 logger = logging.getLogger(__name__)
 
-PARSER_VERSION = 3  # grows when the same file would give other chunks: all are then parsed again
+PARSER_VERSION = 4  # grows when the same file would give other chunks: all are then parsed again
 _BATCH_ROWS = 2000  # files and chunks written in one transaction
 
 

@@ -7,43 +7,54 @@ What belongs to no definition (imports, constants, scripts) is kind `code`, cut 
 
 from __future__ import annotations
 
-import importlib
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import PurePosixPath
 
-import tree_sitter
 from tree_sitter import Node
 
 from aurora.parsers.base import Ids, Parsed
 from aurora.parsers.definitions import Definition, DefinitionFinder
 from aurora.parsers.languages import Grammar
 from aurora.parsers.pieces import Span, cut
+from aurora.parsers.plain import PlainParser
 from aurora.parsers.source import Source
+from aurora.parsers.trees import TreeMaker
 from aurora.types import Chunk, Document, Json, Kind
 
 _MOST_LINES = 120  # of a definition in one chunk: about three screens
 _MOST_MODULE_LINES = 60  # of statements between definitions in one chunk
 _FEWEST_WORDS = 3  # of text that is no statement, to be worth a chunk
 _SIGNATURE = 300  # characters kept of a signature
+_LONG_LINE = 2000  # characters a line on the average
+_SHORT_FILE = 10  # lines that a file of one is taken to have: its one line may be a long one
 
 
 class CodeParser:
     """Cuts files of one language. The grammar is loaded when the parser is made."""
 
-    def __init__(self, grammar: Grammar) -> None:
-        module = importlib.import_module(grammar.module)
-        self._grammar = grammar
-        language = tree_sitter.Language(getattr(module, grammar.entry)())
-        self._parser = tree_sitter.Parser(language)
+    def __init__(self, grammar: Grammar, *, trees: TreeMaker | None = None) -> None:
+        self._grammar, self._trees = grammar, trees or TreeMaker(grammar)
+        self._by_lines = PlainParser(Kind.CODE, grammar.language)
 
     def parse(self, document: Document) -> Parsed:
-        source = Source(document.text)
-        root = self._parser.parse(source.content).root_node
+        if _is_data(document.text):
+            return self._by_lines.parse(document)
+        source = Source(document.text.removeprefix("\ufeff"))
+        root = self._trees.make(source.content)
+        if root is None:
+            problem = f"{document.path} takes too long to parse and is cut by lines"
+            return replace(self._by_lines.parse(document), problem=problem)
         cutting = _Cutting(self._grammar, document.path, source)
         problem = f"{document.path} has syntax errors" if root.has_error else ""
         return Parsed(tuple(cutting.chunks(root)), problem)
+
+
+def _is_data(text: str) -> bool:
+    """True for a text of endless lines: minified, or no code at all."""
+    return len(text) > _LONG_LINE * (text.count("\n") + _SHORT_FILE)
 
 
 class _Cutting:
@@ -131,7 +142,7 @@ class _Cutting:
     def _worthwhile(self, start: int, end: int, has_statement: bool) -> Iterator[Span]:
         """The span without white space; nothing for the `namespace x {` and `}` of a scope."""
         start, end = self._source.stripped(start, end)
-        opened = bool(self._grammar.scopes or self._grammar.guards)
+        opened = bool(self._grammar.scopes or self._grammar.guards) and end - start < _LONG_LINE
         few = opened and len(re.findall(r"\w+", self._source.text(start, end))) < _FEWEST_WORDS
         if start < end and (has_statement or not few):
             yield start, end
