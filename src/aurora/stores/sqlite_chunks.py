@@ -1,0 +1,130 @@
+"""The chunks of a memory in SQLite: written, found, counted, and named by their revisions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from aurora.stores.base import Revision
+from aurora.stores.sqlite_database import SEARCHABLE, SQLiteDatabase
+from aurora.stores.sqlite_rows import COLUMNS, batches, chunk_from, chunk_values
+from aurora.types import Chunk, Kind
+
+PAGE = 1000  # chunks read or written at a time
+
+_QUALIFIED = ", ".join(f"chunks.{name}" for name in COLUMNS.split(", "))
+_UPDATES = ", ".join(f"{name} = excluded.{name}" for name in COLUMNS.split(", ")[1:])
+_UPSERT = f"""
+    INSERT INTO chunks ({COLUMNS}, has_cjk, generation) VALUES ({", ".join("?" * 15)})
+    ON CONFLICT (id) DO UPDATE SET {_UPDATES},
+        has_cjk = excluded.has_cjk, generation = excluded.generation"""
+_RELATIVE = "path <> '' AND substr(path, 1, 1) <> '/' AND path NOT LIKE '_:/%'"
+
+
+class SQLiteChunks(SQLiteDatabase):
+    """The part of `Store` that is about chunks."""
+
+    def put_chunks(self, chunks: Iterable[Chunk]) -> int:
+        with self.transaction():
+            wanted = {chunk.id: chunk for chunk in chunks}
+            return self._replace(self._by_id(list(wanted)), wanted)
+
+    def _replace(self, known: Mapping[str, Chunk], wanted: Mapping[str, Chunk]) -> int:
+        """Write the chunks that differ from what is known; an embedding follows its text."""
+        changed = [chunk for id_, chunk in wanted.items() if known.get(id_) != chunk]
+        for chunk in changed:
+            self._write(_UPSERT, (*chunk_values(chunk), self._draw_generation()))
+            before = known.get(chunk.id)
+            if before is not None and _embedded_text(before) != _embedded_text(chunk):
+                self._write(
+                    "DELETE FROM embeddings WHERE chunk = (SELECT rowid FROM chunks WHERE id = ?)",
+                    (chunk.id,),
+                )
+        return len(changed)
+
+    def delete_chunks(self, chunk_ids: Iterable[str]) -> int:
+        with self.transaction():
+            return sum(
+                self._write(f"DELETE FROM chunks WHERE id IN ({marks})", batch)
+                for batch, marks in batches(list(chunk_ids))
+            )
+
+    def get_chunks(self, chunk_ids: Sequence[str]) -> list[Chunk]:
+        found = {
+            chunk.id: chunk
+            for batch, marks in batches(chunk_ids)
+            for chunk in self._chunks(f"SELECT {COLUMNS} FROM chunks WHERE id IN ({marks})", batch)
+        }
+        return [found[id_] for id_ in chunk_ids if id_ in found]
+
+    def _by_id(self, chunk_ids: Sequence[str]) -> dict[str, Chunk]:
+        return {chunk.id: chunk for chunk in self.get_chunks(chunk_ids)}
+
+    def _chunks(self, sql: str, values: Sequence[object] = ()) -> list[Chunk]:
+        return [chunk_from(row) for row in self._rows(sql, values)]
+
+    def find_ids(self, suffix: str, *, limit: int) -> list[str]:
+        rows = self._rows(
+            "SELECT id FROM chunks WHERE substr(id, -length(?)) = ? ORDER BY id LIMIT ?",
+            (suffix, suffix, limit),
+        )
+        return [row[0] for row in rows] if suffix else []
+
+    def find_below(self, path: str) -> list[str]:
+        folder = f"{path.rstrip('/')}/"
+        if path == ".":
+            rows = self._rows(f"SELECT id FROM chunks WHERE {_RELATIVE} ORDER BY id")
+        else:
+            below = "path = ? OR substr(path, 1, length(?)) = ?"
+            rows = self._rows(
+                f"SELECT id FROM chunks WHERE {below} ORDER BY id", (path, folder, folder)
+            )
+        return [row[0] for row in rows]
+
+    def find_in_namespace(self, namespace: str) -> list[str]:
+        rows = self._rows("SELECT id FROM chunks WHERE namespace = ? ORDER BY id", (namespace,))
+        return [row[0] for row in rows]
+
+    def iter_chunks(self) -> Iterator[Chunk]:
+        return (chunk for _, chunk in self.iter_revised())
+
+    def iter_revised(self, rows: Sequence[int] | None = None) -> Iterator[tuple[Revision, Chunk]]:
+        if rows is None:
+            yield from self._iter_all()
+            return
+        for batch, marks in batches(sorted(set(rows))):
+            yield from self._revised(f"AND chunks.rowid IN ({marks}) ORDER BY chunks.rowid", batch)
+
+    def _iter_all(self) -> Iterator[tuple[Revision, Chunk]]:
+        last = 0
+        while True:
+            page = self._revised("AND chunks.rowid > ? ORDER BY chunks.rowid LIMIT ?", (last, PAGE))
+            yield from page
+            if len(page) < PAGE:
+                return
+            last = page[-1][0].row
+
+    def _revised(self, which: str, values: Sequence[object]) -> list[tuple[Revision, Chunk]]:
+        rows = self._rows(
+            f"SELECT {_QUALIFIED}, chunks.rowid, chunks.generation {SEARCHABLE} {which}", values
+        )
+        return [(Revision(*row[-2:]), chunk_from(row)) for row in rows]
+
+    def revisions(self) -> Mapping[int, int]:
+        # `+`: read the index of generations and sort, instead of walking through all texts.
+        rows = self._rows(
+            f"SELECT chunks.rowid, chunks.generation {SEARCHABLE} ORDER BY +chunks.rowid"
+        )
+        return dict(rows)
+
+    def count_chunks(self) -> Mapping[Kind, int]:
+        rows = self._rows(f"SELECT chunks.kind, count(*) {SEARCHABLE} GROUP BY chunks.kind")
+        return {Kind(kind): count for kind, count in rows}
+
+    def count_namespaces(self) -> Mapping[str, int]:
+        rows = self._rows("SELECT namespace, count(*) FROM chunks GROUP BY namespace")
+        return dict(rows)
+
+
+def _embedded_text(chunk: Chunk) -> tuple[str, ...]:
+    """What a vector is made of: a chunk that only moved down its file keeps its vector."""
+    return (chunk.path, chunk.qualified_name, chunk.name, chunk.content)

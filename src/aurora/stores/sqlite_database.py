@@ -1,0 +1,103 @@
+"""One SQLite file as the parts of the store use it: connections, transactions, facts, generation.
+
+Each thread has its own connection, so readers never wait for each other or for the writer.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import TypeAlias
+from weakref import WeakSet
+
+from aurora.errors import StoreError
+from aurora.stores.base import SEARCHABLE_SUCCESS
+from aurora.stores.sqlite_connection import Connection, connect, transaction, translated
+from aurora.stores.sqlite_rows import Row
+
+Parameters: TypeAlias = Sequence[object] | Mapping[str, object]
+
+# Follows a list of columns; what comes after it is `AND …`.
+SEARCHABLE = f"""
+    FROM chunks LEFT JOIN reasoning ON reasoning.chunk = chunks.rowid
+    WHERE (reasoning.success_score IS NULL OR reasoning.success_score >= {SEARCHABLE_SUCCESS})"""
+
+# A generation lies a random step above the last: a copy of a memory that goes its own way must not
+# come to one that the original had with other chunks, or an index of those would pass for its own.
+_STEP_BYTES = 4
+
+
+class SQLiteDatabase:
+    """One file. Opening it makes the file and its folder when they are missing."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._local = threading.local()
+        self._connections: WeakSet[Connection] = WeakSet()
+        self._lock = threading.Lock()
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        except OSError as exc:
+            raise StoreError(f"Cannot make the folder {path.parent}: {exc}") from exc
+        self.identity = str(self._fact("identity"))
+
+    @property
+    def _connection(self) -> Connection:
+        connection: Connection | None = getattr(self._local, "connection", None)
+        if connection is None:
+            connection = self._local.connection = connect(self.path)
+            with self._lock:
+                self._connections.add(connection)
+        return connection
+
+    def close(self) -> None:
+        with self._lock:
+            for connection in self._connections:
+                connection.close()
+            self._connections.clear()
+        self._local = threading.local()
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        connection = self._connection
+        with translated(self.path):
+            if connection.in_transaction:
+                yield
+                return
+            with transaction(connection):
+                self._local.drawn = None
+                yield
+                if self._local.drawn is not None:
+                    self._set_fact("generation", str(self._local.drawn))
+
+    def _rows(self, sql: str, values: Sequence[object] = ()) -> list[Row]:
+        with translated(self.path), closing(self._connection.execute(sql, values)) as cursor:
+            return cursor.fetchall()
+
+    def _write(self, sql: str, values: Parameters = ()) -> int:
+        """Run one change of what can be found, inside a transaction; returns the rows changed."""
+        count = self._connection.execute(sql, values).rowcount
+        if count:
+            self._draw_generation()
+        return count
+
+    def _draw_generation(self) -> int:
+        """What the generation will be when this transaction has made its changes."""
+        if self._local.drawn is None:
+            step = int.from_bytes(os.urandom(_STEP_BYTES))
+            self._local.drawn = self.generation() + 1 + step
+        drawn: int = self._local.drawn
+        return drawn
+
+    def _fact(self, name: str) -> str | None:
+        rows = self._rows("SELECT value FROM facts WHERE name = ?", (name,))
+        return str(rows[0][0]) if rows else None
+
+    def _set_fact(self, name: str, value: str) -> None:
+        self._connection.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, value))
+
+    def generation(self) -> int:
+        return int(self._fact("generation") or 0)

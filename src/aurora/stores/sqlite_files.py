@@ -1,0 +1,103 @@
+"""What is remembered of files in SQLite, and how their chunks come, go and move with them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from aurora.stores.base import FileState
+from aurora.stores.sqlite_chunks import PAGE, SQLiteChunks
+from aurora.stores.sqlite_rows import FILE_COLUMNS, batches, file_state_from, file_values, portions
+from aurora.types import Chunk
+
+_FILE_MARKS = ", ".join("?" * len(FILE_COLUMNS.split(", ")))
+_IDS_OF_FILE = "SELECT id FROM chunks WHERE path = ?"
+
+
+class SQLiteFiles(SQLiteChunks):
+    """The part of `Store` that is about files."""
+
+    def replace_file(self, state: FileState, chunks: Iterable[Chunk]) -> int:
+        changed = 0
+        with self.transaction():
+            before = {id_ for (id_,) in self._rows(_IDS_OF_FILE, (state.path,))}
+            written: set[str] = set()
+            for some in portions(chunks, PAGE):
+                known = self._by_id([chunk.id for chunk in some])
+                wanted = self._under_own_ids(some, known, written)
+                known |= self._by_id(list(wanted.keys() - {chunk.id for chunk in some}))
+                changed += self._replace(known, wanted)
+            gone = self.delete_chunks(before - written)
+            self._connection.execute(
+                f"INSERT OR REPLACE INTO files ({FILE_COLUMNS}) VALUES ({_FILE_MARKS})",
+                file_values(state),
+            )
+        return gone + changed
+
+    def _under_own_ids(
+        self, chunks: Sequence[Chunk], known: Mapping[str, Chunk], written: set[str]
+    ) -> dict[str, Chunk]:
+        """Chunks of one file by ids that are no other file's, nor given to this one's before."""
+        wanted, reserved = {}, {chunk.id for chunk in chunks}
+        for chunk in chunks:
+            own = chunk
+            if chunk.id in written or known.get(chunk.id, chunk).path != chunk.path:
+                own = self._with_free_id(chunk, written, reserved)
+            wanted[own.id] = own
+            written.add(own.id)
+        return wanted
+
+    def _with_free_id(self, chunk: Chunk, *taken: Container[str]) -> Chunk:
+        """The chunk under the first number of its id that is free or its own file's."""
+        for number in itertools.count(2):
+            renamed = replace(chunk, id=f"{chunk.id}#{number}")
+            owner = self.get_chunks([renamed.id])
+            own = not owner or owner[0].path == chunk.path
+            if own and not any(renamed.id in ids for ids in taken):
+                break
+        return renamed
+
+    def move_file(self, old: str, new: str) -> int:
+        with self.transaction():
+            # Vectors are made of the path, too.
+            self._write(
+                "DELETE FROM embeddings WHERE chunk IN (SELECT rowid FROM chunks WHERE path = ?)",
+                (old,),
+            )
+            moved = self._write(
+                """UPDATE OR IGNORE chunks SET path = :new, generation = :generation, id =
+                       CASE WHEN substr(id, 1, length(:old) + 1) = :old || ':'
+                            THEN :new || substr(id, length(:old) + 1) ELSE id END
+                   WHERE path = :old""",
+                {"old": old, "new": new, "generation": self._draw_generation()},
+            )
+            self.forget_files([old])
+        return moved
+
+    def file_states(self, paths: Iterable[str] | None = None) -> Mapping[str, FileState]:
+        sql = f"SELECT {FILE_COLUMNS} FROM files"
+        if paths is None:
+            rows = self._rows(sql)
+        else:
+            named = ((f"{sql} WHERE path IN ({marks})", batch) for batch, marks in batches(paths))
+            rows = [row for statement, batch in named for row in self._rows(statement, batch)]
+        return {state.path: state for state in map(file_state_from, rows)}
+
+    def count_files(self) -> int:
+        return int(self._rows("SELECT count(*) FROM files WHERE left_out = ''")[0][0])
+
+    def put_file_states(self, states: Iterable[FileState]) -> None:
+        with self.transaction():
+            self._connection.executemany(
+                f"UPDATE files SET ({FILE_COLUMNS}) = ({_FILE_MARKS}) WHERE path = ?",
+                ((*file_values(state), state.path) for state in states),
+            )
+
+    def forget_files(self, paths: Iterable[str]) -> int:
+        gone = 0
+        with self.transaction():
+            for batch, marks in batches(list(paths)):
+                gone += self._write(f"DELETE FROM chunks WHERE path IN ({marks})", batch)
+                self._connection.execute(f"DELETE FROM files WHERE path IN ({marks})", batch)
+        return gone
