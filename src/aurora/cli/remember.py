@@ -60,7 +60,8 @@ def forget(what: tuple[str, ...], *, yes: bool) -> None:
             )
         if not yes:
             _ask(found)
-        click.echo(f"Forgot {memory.forget(found)} chunks")
+        gone = memory.forget(found)
+        click.echo(f"Forgot {gone} chunk{'s' if gone != 1 else ''}")
 
 
 def _ask(found: list[str]) -> None:
