@@ -266,13 +266,14 @@ def test_many_use_a_memory_that_is_indexed_again_and_again(shell: Shell) -> None
     """No call fails, and nothing that was said to be done is lost."""
     places = Places(shell.home, shell.cwd)
     shell.ok("mem", "index")
+    heard: list[Event] = []
     kept: list[str] = []
     uses: list[str] = []
     over = threading.Event()
 
     def index() -> None:
         try:
-            with Memory(places) as memory:
+            with Memory(places, listen=heard.append) as memory:
                 for number in range(8):
                     changed = {name: f"{text}# {number}\n" for name, text in FILES.items()}
                     write_tree(shell.cwd, dict(list(changed.items())[number::4]))
@@ -282,7 +283,7 @@ def test_many_use_a_memory_that_is_indexed_again_and_again(shell: Shell) -> None
             over.set()
 
     def learn_and_forget(who: str) -> None:
-        with Memory(places) as memory:
+        with Memory(places, listen=heard.append) as memory:
             number = 0
             while not over.is_set():
                 number += 1
@@ -293,7 +294,7 @@ def test_many_use_a_memory_that_is_indexed_again_and_again(shell: Shell) -> None
                     assert memory.forget([id_]) == 1
 
     def search_and_get() -> None:
-        with Memory(places) as memory:
+        with Memory(places, listen=heard.append) as memory:
             while not over.is_set():
                 assert memory.search("words").results
                 memory.get("conv-a-2025-12-15-phase1")
@@ -302,6 +303,7 @@ def test_many_use_a_memory_that_is_indexed_again_and_again(shell: Shell) -> None
     in_threads(index, lambda: learn_and_forget("one"), lambda: learn_and_forget("two"),
                search_and_get, search_and_get)  # fmt: skip
 
+    assert [event for event in heard if isinstance(event, Note) and event.warning] == []
     with closing(SQLiteStore(database(shell))) as store:
         assert store.check() == []
         lessons = [chunk.id for chunk in store.iter_chunks() if chunk.kind == "reasoning"]

@@ -17,6 +17,7 @@ import mmap
 import os
 import struct
 import sys
+import threading
 import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -149,7 +150,7 @@ def write_index_file(
     header = json.dumps(described).encode()
     if _PREFIX.size + len(header) > _PAGE:
         raise ValueError(f"header of {kind} index is too long")
-    scratch = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    scratch = path.with_name(f"{path.name}.{threading.get_ident()}.{os.getpid()}.tmp")
     try:
         with scratch.open("wb") as file:
             prefix = (_MAGIC, FORMAT, len(header), zlib.crc32(header), end)
