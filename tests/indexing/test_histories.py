@@ -366,3 +366,30 @@ def test_what_was_found_out_is_kept_and_nothing_else_is_left_behind(
 
     assert sorted(file.name for file in folder.iterdir()) == ["bm25.idx", kept.name]
     assert faults(memory, root) == []
+
+
+def test_a_project_that_moved_asks_nothing_again(tmp_path: Path, root: Path) -> None:
+    start(root, {f"m{n}.py": FUNCTIONS for n in range(20)})
+    with Memory(Places(tmp_path / "home", root), now=lambda: NOW) as memory:
+        index(memory, root)
+    kept = {file.name: file.read_bytes() for file in memory.index_path.parent.iterdir()}
+    moved = root.rename(tmp_path / "moved")
+
+    with Memory(Places(tmp_path / "home", moved), now=lambda: NOW) as memory:
+        index(memory, moved)
+        commit(moved, 2, {"m1.py": "def f(): pass\n"})
+        index(memory, moved)
+        assert faults(memory, moved) == []
+    assert {file.name for file in memory.index_path.parent.iterdir()} == kept.keys()
+
+
+def test_names_of_any_kind_have_a_past(memory: Memory, root: Path) -> None:
+    names = ["a b.py", "-x.py", "ü.py", "new\nline.py", 'quo"te.py', "tab\t.py", "*.py", "[a].py"]
+    names += [":(top)y.py", "back\\slash.py", "-", "走/走.py", " .py", "HEAD"]
+    start(root, dict.fromkeys(names, FUNCTIONS))
+    commit(root, 2, {name: FUNCTIONS.replace("return 2", "return 22") for name in names})
+
+    assert (index(memory, root), faults(memory, root)) == ([], [])
+    write_tree(root, {name: edited() for name in names})
+    assert (index(memory, root), faults(memory, root)) == ([], [])
+    assert {chunk.path for chunk, _ in stored(memory).values()} == set(names)

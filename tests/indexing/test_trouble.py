@@ -154,6 +154,52 @@ def test_a_parser_that_fails_is_counted_and_named_and_stops_nothing(
     assert (report.scanned, report.parsed, report.skipped) == (2, 1, {"cannot be parsed": 1})
 
 
+def test_what_is_known_of_a_file_stays_while_its_parser_fails(
+    store: SQLiteStore, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Broken:
+        def parse(self, document: Document) -> Parsed:
+            raise RecursionError(document.path)
+
+    write_tree(root, {"a.py": "old = 1\n", "b.md": "words\n"})
+    Indexer(store, root).index(scan(root))
+    write_tree(root, {"a.py": "new = 22\n"})
+    with monkeypatch.context() as patch:
+        patch.setattr("aurora.indexing.reader.parser_for", lambda _: Broken())
+        report = Indexer(store, root).index(scan(root))
+
+    assert (report.failed, report.removed, report.is_partial) == (1, 0, True)
+    assert {chunk.content for chunk in store.iter_chunks()} == {"old = 1", "words"}
+    report = Indexer(store, root).index(scan(root))
+    assert (report.parsed, report.unchanged, report.is_partial) == (1, 1, False)
+    assert {chunk.content for chunk in store.iter_chunks()} == {"new = 22", "words"}
+
+
+def test_a_file_that_may_not_be_read_is_named_and_read_when_it_may() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o777)
+        with as_ordinary_user(), closing(SQLiteStore(Path(name, "memory", "memory.db"))) as store:
+            root = write_tree(Path(name, "project"), {"a.txt": "one", "b.txt": "two"})
+            Indexer(store, root).index(scan(root))
+            write_tree(root, {"b.txt": "two and more", "c.txt": "three", "d.txt": "four"})
+            for file in ("b.txt", "c.txt"):
+                (root / file).chmod(0)
+            report = Indexer(store, root).index(scan(root))
+
+            assert {chunk.content for chunk in store.iter_chunks()} == {"one", "two", "four"}
+            assert (report.failed, report.removed, report.is_partial) == (2, 0, True)
+            assert report.skipped == {"unreadable": 2}
+            assert report.warnings == (
+                "b.txt: unreadable: Permission denied", "c.txt: unreadable: Permission denied",
+            )  # fmt: skip
+            for file in ("b.txt", "c.txt"):
+                (root / file).chmod(0o600)
+            assert Indexer(store, root).index(scan(root)).is_partial is False
+            assert {chunk.content for chunk in store.iter_chunks()} == {
+                "one", "two and more", "three", "four",
+            }  # fmt: skip
+
+
 @pytest.mark.skipif(not ALWAYS_UNREADABLE.exists(), reason="Linux only")
 def test_what_is_known_of_an_unreadable_file_stays(store: SQLiteStore) -> None:
     path = ALWAYS_UNREADABLE.resolve().as_posix()

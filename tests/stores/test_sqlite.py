@@ -21,7 +21,7 @@ from aurora.stores import sqlite_connection
 from aurora.stores.sqlite import SQLiteStore
 from aurora.stores.sqlite_schema import MIGRATIONS
 from tests.builders import make_chunk
-from tests.stores.conformance import FULL, StoreConformance
+from tests.stores.conformance import FULL, HISTORY, STATE, StoreConformance
 
 
 @pytest.fixture
@@ -200,6 +200,30 @@ def test_what_was_written_before_revisions_were_numbered_counts_as_new(
     assert stores[0].generation() != stores[1].generation()
     for store in stores:
         store.close()
+
+
+def test_a_store_of_the_first_schema_is_brought_up_to_date_and_keeps_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "memory.db"
+    with monkeypatch.context() as patch:
+        patch.setattr(sqlite_connection, "MIGRATIONS", MIGRATIONS[:1])
+        old = SQLiteStore(path)
+        old.put_chunks([make_chunk(), FULL])
+        before = (old.identity, old.generation())
+        old.close()
+    sql(path, "INSERT INTO files VALUES ('a.py', 10, 123, 'digest')")
+
+    store = SQLiteStore(path)
+
+    assert (store.identity, store.generation()) == before
+    assert store.get_chunks(["a.py:f", FULL.id]) == [make_chunk(), FULL]
+    assert store.file_states() == {"a.py": STATE}
+    assert store.get_histories(["a.py:f"]) == {}
+    assert store.put_histories({"a.py:f": HISTORY}) == 1
+    assert store.check() == []
+    assert sql(path, "PRAGMA user_version") == [(len(MIGRATIONS),)]
+    store.close()
 
 
 def test_a_writer_that_waits_too_long_says_so(store: SQLiteStore) -> None:

@@ -121,7 +121,8 @@ class HistoryReader:
     def _history(self, top: Path | None, listen: Listener) -> History | NoHistory:
         if top is None:
             return NoHistory()
-        name = hashlib.sha256(os.fsencode(self._names.of(top))).hexdigest()[:12]
+        place = self._names.of(top / ".git")  # of the root, too, it is the same after a move
+        name = hashlib.sha256(os.fsencode(place)).hexdigest()[:12]
         return History(top, cache=self._folder / f"history-{name}.json", listen=listen)
 
     def _keep(self, found: Sequence[tuple[FileState, FileHistory]], stamp: str) -> int:

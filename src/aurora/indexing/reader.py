@@ -185,6 +185,7 @@ class FileReader:
         logger.error("cannot parse %s", name, exc_info=exc)
         self.tally.warnings.append(f"{name}: cannot be parsed ({exc!r})")
         self.tally.skipped["cannot be parsed"] += 1
+        self.tally.shut.append(self._names.path(name))  # what is known of it stays
         self.tally.failed += 1
 
     def _write(self, read: _Read) -> None:
