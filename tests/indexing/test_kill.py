@@ -18,7 +18,7 @@ from tests.cli.conftest import Shell
 from tests.indexing.remembered import Remembered, answers, remembered
 from tests.sources.repository import git
 
-FILES, FUNCTIONS, COMMITS, LOGS = 200, 11, 5, 12  # two batches of chunks, and a replayed past
+FILES, FUNCTIONS, COMMITS, LOGS = 130, 14, 5, 12  # two batches of chunks, and a replayed past
 QUERIES = ("changed f9", "f3 m12", "words of phase 7", "log changed", "class Keeper31 method")
 LOG = "# Conversation: Log {0}\nDate: 2025-12-15\n\n" + "".join(
     f"## Phase {n}: Assessment\nWords {{0}} of phase {n}.\n\n" for n in range(1, 10)
@@ -172,7 +172,7 @@ def test_a_later_run_killed_on_the_way_to_its_changes(
     assert answers(places, *QUERIES) == found
 
     killed = 0
-    for number, seconds in enumerate(moments(choice, length, 10)):
+    for number, seconds in enumerate(moments(choice, length, 8)):
         if number % 2 == 0:
             put_back(shell, kept)
         killed += kill_after(shell, seconds)
