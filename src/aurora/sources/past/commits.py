@@ -83,8 +83,13 @@ def read_changes(
 
 
 def read_work_tree(folder: Path, commit: str) -> list[Change]:
-    """What differs on disk from a commit; the blobs are not known yet."""
-    answer = ask(folder, "diff-index", "-z", *RENAMES, "--ignore-submodules", commit, "--")
+    """What differs on disk from a commit; the blobs are not known yet.
+
+    A file that is only missing on disk counts as there: for `git blame`, too, it is no rename's
+    source until its removal is staged.
+    """
+    words = ("-z", "-m", *RENAMES, "--ignore-submodules")
+    answer = ask(folder, "diff-index", *words, commit, "--")
     fields = iter(answer.split(b"\0"))
     return [change for field in fields if field for change in _changes(field, fields)]
 

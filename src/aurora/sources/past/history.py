@@ -74,7 +74,7 @@ class History:
         """Paths that may have another history than when a stamp was given; none: all may."""
         (old, _, ended), (new, _, ends) = stamp.partition("-"), self.stamp().partition("-")
         if ended != ends or " " in old + new or not (old and new):
-            return None  # shallow in another way, or without a commit
+            return None  # shallow in another way, other renames staged, or without a commit
         try:
             since, prefix = compare(work_tree(self._root), old, new), find_prefix(self._root)
         except GitError:

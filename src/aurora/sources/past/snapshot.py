@@ -31,8 +31,9 @@ def read_stamp(folder: Path) -> str:
     """A word that changes whenever the histories of unchanged files may; empty without a commit."""
     top = work_tree(folder)
     _refuse_partial_clone(top)
-    shallow = _shallow(top)
-    return _head(top) + (f"-{zlib.crc32(shallow.encode()):08x}" if shallow else "")
+    head = _head(top)
+    beside = _shallow(top) + (_renames(top, head) if head else "")
+    return head + (f"-{zlib.crc32(os.fsencode(beside)):08x}" if beside else "")
 
 
 def take_snapshot(folder: Path) -> Snapshot | None:
@@ -54,6 +55,14 @@ def take_snapshot(folder: Path) -> Snapshot | None:
 def find_prefix(folder: Path) -> str:
     """What leads from the top of the repository to a folder: empty, or ending with a slash."""
     return os.fsdecode(ask(folder, "rev-parse", "--show-prefix").removesuffix(b"\n"))
+
+
+def _renames(top: Path, head: str) -> str:
+    """Renames that are not committed: whoever stages one gives an unchanged file another past."""
+    rows = read_work_tree(top, head)
+    return "".join(
+        f"{row.source}\0{row.path}\0" for row in rows if row.source not in ("", row.path)
+    )
 
 
 def _is_on_disk(path: Path) -> bool:
