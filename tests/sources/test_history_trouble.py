@@ -272,3 +272,16 @@ def test_a_thousand_commits_are_no_trouble(tmp_path: Path) -> None:
     assert (found.commits, found.uncommitted) == (10, False)
     assert found.last_modified is not None
     assert found.last_modified.timestamp() == 999
+
+
+@pytest.mark.parametrize("kind", ["clean", "process"])
+def test_no_program_that_a_repository_names_is_run(tmp_path: Path, kind: str) -> None:
+    """It may come from an archive, with a configuration that nobody has looked at."""
+    root = start(tmp_path / "r", {"a.py": TEN, ".gitattributes": "*.py filter=odd=name\n"})
+    trace = tmp_path / "trace"
+    git(root, "config", f"filter.odd=name.{kind}", f"touch '{trace}'; cat")
+    git(root, "config", "filter.odd=name.required", "true")
+    write_tree(root, {"a.py": TEN.replace("line 3\n", "line three\n")})
+
+    assert touching(root, "a.py") == Told(1, day(1), uncommitted=True)
+    assert not trace.exists()

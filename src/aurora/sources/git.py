@@ -10,7 +10,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,6 +41,8 @@ _ELSEWHERE = {
     "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_SHALLOW_FILE",
     "GIT_GRAFT_FILE", "GIT_DIFF_OPTS", "GIT_EXTERNAL_DIFF", "LANGUAGE",
 }  # fmt: skip
+_ITS_OWN = {"local", "worktree"}  # where a setting of a repository can stand
+_UNFILTERED = {"clean": "", "process": "", "required": "false"}
 _BLOCK = 1 << 20
 
 
@@ -64,6 +66,18 @@ def open_scratch(folder: Path) -> Iterator[Scratch]:
     quoted = path.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     with tempfile.TemporaryDirectory(prefix="aurora-git-") as objects:
         yield Scratch(Path(objects), f'"{quoted}"')
+
+
+def own_filters(folder: Path) -> list[str]:
+    """The filters that a repository brings with it, as opposed to those of the user.
+
+    Each is a program of the repository's choice. One that lies among the files, from an archive
+    perhaps, must not get to run it because somebody indexes the folder above.
+    """
+    answer = ask(folder, "config", "--list", "--show-scope", "--name-only", "-z")
+    words = list(map(os.fsdecode, answer.split(b"\0")[:-1]))
+    names = {key for scope, key in zip(words[::2], words[1::2], strict=True) if scope in _ITS_OWN}
+    return sorted({key.rpartition(".")[0] for key in names if key.startswith("filter.")})
 
 
 def find_root(path: Path) -> Path | None:
@@ -134,16 +148,18 @@ def ask(
     given: bytes = b"",
     scratch: Scratch | None = None,
     fine: Collection[int] = (0,),
+    unused: Sequence[str] = (),
 ) -> bytes:
     """Git's whole answer. With `scratch`, new objects are written there and nowhere else.
 
-    `fine` are the exit statuses of an answer; every other one is a failure.
+    `fine` are the exit statuses of an answer; every other one is a failure. `unused` are filters
+    that are left out.
     """
     try:
         done = subprocess.run(  # noqa: S603 - fixed words and a path, no shell
             ["git", *_QUIET, *arguments],  # noqa: S607 - the git the user has
             cwd=folder,
-            env=_environment(scratch),
+            env=_environment(scratch) | _without(unused),
             input=given,
             capture_output=True,
             check=False,
@@ -203,6 +219,16 @@ def _environment(scratch: Scratch | None) -> dict[str, str]:
         environment["GIT_OBJECT_DIRECTORY"] = str(scratch.objects)
         environment["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = scratch.borrowed
     return environment
+
+
+def _without(filters: Sequence[str]) -> dict[str, str]:
+    """Settings as variables, after those that are there: a name may hold what `-c` would split."""
+    pairs = [(f"{name}.{key}", value) for name in filters for key, value in _UNFILTERED.items()]
+    first = int(os.environ.get("GIT_CONFIG_COUNT") or 0)
+    words = {"GIT_CONFIG_COUNT": str(first + len(pairs))} if pairs else {}
+    for at, (key, value) in enumerate(pairs, start=first):
+        words |= {f"GIT_CONFIG_KEY_{at}": key, f"GIT_CONFIG_VALUE_{at}": value}
+    return words
 
 
 def _cannot_start(folder: Path, exc: OSError) -> GitError:

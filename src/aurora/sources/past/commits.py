@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
-from aurora.sources.git import ask
+from aurora.sources.git import ask, own_filters
 
 WORKERS = 2  # processes of git at a time
 # As `git blame` follows them: half alike is the same file, and however many there are.
@@ -89,7 +89,7 @@ def read_work_tree(folder: Path, commit: str) -> list[Change]:
     source until its removal is staged.
     """
     words = ("-z", "-m", *RENAMES, "--ignore-submodules")
-    answer = ask(folder, "diff-index", *words, commit, "--")
+    answer = ask(folder, "diff-index", *words, commit, "--", unused=own_filters(folder))
     fields = iter(answer.split(b"\0"))
     return [change for field in fields if field for change in _changes(field, fields)]
 

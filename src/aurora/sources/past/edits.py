@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from aurora.errors import GitError
-from aurora.sources.git import Scratch, ask, open_scratch
+from aurora.sources.git import Scratch, ask, open_scratch, own_filters
 from aurora.sources.past.hunks import read_hunks
 
 _AT_ONCE = 200  # names on one command line
@@ -17,7 +17,8 @@ def read_edits(
 ) -> tuple[dict[str, Sequence[int]], dict[str, str]]:
     """Hunks from the committed blob to each path's content on disk, and what went wrong for whom.
 
-    Contents pass through the filters of `git add`, so other line ends are no change.
+    Contents pass through the filters of `git add`, so other line ends are no change; but not
+    through programs that the repository itself names.
     """
     if not committed:
         return {}, {}
@@ -49,4 +50,5 @@ def _hash_files(
 
 
 def _hash(folder: Path, scratch: Scratch, paths: Sequence[str]) -> list[bytes]:
-    return ask(folder, "hash-object", "-w", "--", *paths, scratch=scratch.sealed()).split()
+    words = ("hash-object", "-w", "--", *paths)
+    return ask(folder, *words, scratch=scratch.sealed(), unused=own_filters(folder)).split()
