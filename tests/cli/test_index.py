@@ -14,7 +14,7 @@ import pytest
 from aurora.sources.unwanted import MAX_BYTES
 from tests.builders import write_tree
 from tests.cli.conftest import Shell
-from tests.sources.repository import make_repository
+from tests.sources.repository import git, make_repository
 
 LOG = "# Conversation: OAuth\nDate: 2025-12-15\nQuery: how\n\n" + "".join(
     f"## Phase {number}: Part\nWords of phase {number}.\n\n" for number in range(1, 10)
@@ -263,3 +263,14 @@ def test_a_second_run_opens_no_file(shell: Shell, with_git: bool) -> None:
     assert {file: file.stat().st_mtime_ns for file in kept} == kept
     os.utime(shell.cwd / "picture.bin", ns=(1, 1))
     assert set(opened()) <= {".auroraignore", ".gitignore", "picture.bin"}
+
+
+def test_a_work_tree_elsewhere_gets_no_memory(shell: Shell, tmp_path: Path) -> None:
+    """A repository from an archive may name any folder; nothing is written around it."""
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    git(shell.cwd, "config", "core.worktree", str(elsewhere))
+
+    shell.run("mem", "index")
+
+    assert not (elsewhere / ".aurora").exists()

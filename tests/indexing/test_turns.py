@@ -246,7 +246,7 @@ def test_everything_else_goes_on_while_somebody_indexes(
             shell.ok("mem", "get", "part1/m7.py:f3")
             kept = shell.ok("mem", "learn", "keep this").strip()
             lost = shell.ok("mem", "learn", "lose this").strip()
-            assert shell.ok("mem", "forget", "--yes", lost) == "Forgot 1 chunks\n"
+            assert shell.ok("mem", "forget", "--yes", lost) == "Forgot 1 chunk\n"
             assert shell.ok("mem", "forget", "--yes", "part0/m0.py") == "Forgot 9 chunks\n"
             assert "Files" in shell.ok("mem", "stats")
         out, talk = run.communicate()

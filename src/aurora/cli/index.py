@@ -86,8 +86,11 @@ def _read(memory: Memory, targets: Sequence[Path], *, git: bool) -> IndexReport:
 def places_for_index() -> Places:
     """The memory to index into: inside a git repository the project's own, made if need be."""
     places = find_places()
-    root = find_root(Path.cwd()) if places.project is None else None
-    return start_project(places, root) if root else places
+    here = Path.cwd()
+    root = find_root(here) if places.project is None else None
+    # A repository may call any folder its work tree; a memory is made only around us.
+    inside = root is not None and here.resolve().is_relative_to(root.resolve())
+    return start_project(places, root) if root is not None and inside else places
 
 
 def tell_troubles(report: IndexReport) -> None:

@@ -48,7 +48,7 @@ class Kept:
     troubles: tuple[str, ...] = ()
 
 
-class Since:
+class _Remembered:
     """Which histories of unchanged files still hold."""
 
     def __init__(self, history: History | NoHistory) -> None:
@@ -94,18 +94,21 @@ class HistoryReader:
         files: Sequence[SourceFile],
         known: Mapping[str, FileState],
     ) -> Answers:
-        since, inside = Since(history), Names(top)
+        remembered, inside = _Remembered(history), Names(top)
         wanted, others = {}, []
         for file in files:
             name, path = self._names.of(file.path), inside.of(file.path)
             state = known.get(name)
-            if state is not None and is_as_remembered(file, state) and since.holds(state, path):
+            as_it_was = state is not None and is_as_remembered(file, state)
+            if state is not None and as_it_was and remembered.holds(state, path):
                 others.append(state)
-            elif not is_binary(file.path):  # that has no lines
+            elif as_it_was or not is_binary(file.path):  # that has no lines
                 wanted[path] = name
         found = history.of(sorted(wanted)) if wanted else {}
+        # A commit made meanwhile belongs to the answers or not: then all are asked for again.
+        stamp = remembered.stamp if not wanted or history.stamp() == remembered.stamp else ""
         by_name = {wanted[path]: each for path, each in found.items()}
-        return Answers(since.stamp, by_name, others, _trouble(top, found))
+        return Answers(stamp, by_name, others, _trouble(top, found))
 
     def keep(self, answers: Iterable[Answers]) -> Kept:
         """Remember what git said."""
