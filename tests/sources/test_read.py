@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
-from aurora.sources.walk import Skipped, read_text
+from aurora.sources.walk import Skipped, is_binary, read_text
 from tests.builders import write_tree
 
 ALWAYS_UNREADABLE = Path("/proc/self/mem")  # even for root, who may read a file of mode 000
@@ -59,3 +60,21 @@ def test_a_file_that_cannot_be_read_says_why() -> None:
     assert read_text(ALWAYS_UNREADABLE) == Skipped(
         ALWAYS_UNREADABLE, "unreadable: Input/output error"
     )
+
+
+def test_a_link_that_took_a_files_place_is_not_followed(tmp_path: Path) -> None:
+    """Between the look at a file and its reading, somebody may have put a link there."""
+    (tmp_path / "outside").write_text("secret")
+    path = tmp_path / "a.py"
+    path.symlink_to(tmp_path / "outside")
+
+    found = read_text(path)
+
+    assert isinstance(found, Skipped)
+    assert found.is_unreadable
+    assert not is_binary(path)
+
+
+def test_a_pipe_that_took_a_files_place_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a.py")
+    assert read_text(tmp_path / "a.py") == ""

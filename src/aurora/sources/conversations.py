@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import codecs
 import hashlib
+import io
 import os
 import re
 import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from aurora.sources.walk import Skipped, SourceFile, is_utf8
+from aurora.sources.walk import Skipped, SourceFile, is_utf8, open_file
 
 _YEAR, _MONTH, _LOG = re.compile("[0-9]{4}"), re.compile("[0-9]{2}"), re.compile(r".*\.md", re.S)
 _BLOCK = 1 << 20
@@ -63,7 +64,7 @@ def hash_log(path: Path) -> str | Skipped:
     """The digest of a log's bytes, or why it is not text."""
     digest, decoder = hashlib.sha256(), codecs.getincrementaldecoder("utf-8")()
     try:
-        with path.open("rb") as file:
+        with open_file(path) as file:
             while block := file.read(_BLOCK):
                 digest.update(block)
                 decoder.decode(block)
@@ -77,5 +78,8 @@ def hash_log(path: Path) -> str | Skipped:
 
 def read_lines(path: Path) -> Iterator[str]:
     """A log line by line, as `iter_chunks` wants it."""
-    with path.open(encoding="utf-8", errors="replace", newline="\n") as file:
-        yield from file
+    with (
+        open_file(path) as file,
+        io.TextIOWrapper(file, encoding="utf-8", errors="replace", newline="\n") as lines,
+    ):
+        yield from lines

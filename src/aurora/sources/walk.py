@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
+from typing import BinaryIO
 
 from aurora.errors import SourceError
 from aurora.sources.git import find_root, find_unasked_root, list_files
@@ -26,6 +27,8 @@ from aurora.sources.unwanted import (
     unwanted_by_text,
 )
 
+# Windows has neither, and no links without a privilege.
+_AS_IT_WAS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 _SNIFF = 8192  # bytes in which a binary file shows itself
 _NO_NEWS = {".git", ".aurora"}  # nobody expects these to be read: left out without a word
 
@@ -93,10 +96,19 @@ def _walk_inside(repository: Path) -> Iterator[SourceFile | Skipped]:
         yield Skipped(repository, f"unreadable: {exc.message}")
 
 
+def open_file(path: Path) -> BinaryIO:
+    """Open a file that was looked at; never what a link leads to, should one have taken its place.
+
+    Nor wait for a pipe that has.
+    """
+    return os.fdopen(os.open(path, _AS_IT_WAS), "rb")
+
+
 def read_text(path: Path, *, any_words: bool = False) -> str | Skipped:
     """A file's text, or why it is not text, or (but for `any_words`) none that people wrote."""
     try:
-        content = path.read_bytes()
+        with open_file(path) as file:
+            content = file.read()
     except OSError as exc:
         return Skipped(path, f"unreadable: {exc.strerror}")
     if b"\0" in content[:_SNIFF]:
@@ -112,7 +124,7 @@ def read_text(path: Path, *, any_words: bool = False) -> str | Skipped:
 def is_binary(path: Path) -> bool:
     """A quick look; false for what cannot be read."""
     try:
-        with path.open("rb") as file:
+        with open_file(path) as file:
             return b"\0" in file.read(_SNIFF)
     except OSError:
         return False
