@@ -27,8 +27,10 @@ from aurora.sources.unwanted import (
     unwanted_by_text,
 )
 
-# Windows has neither, and no links without a privilege.
-_AS_IT_WAS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+# Windows lacks the first two, and has no links without a privilege.
+_AS_IT_WAS = os.O_RDONLY | sum(
+    getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY", "O_CLOEXEC")
+)
 _SNIFF = 8192  # bytes in which a binary file shows itself
 _NO_NEWS = {".git", ".aurora"}  # nobody expects these to be read: left out without a word
 
