@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from aurora.errors import SourceError
-from aurora.sources.git import find_root, list_files
+from aurora.sources.git import find_root, list_files, open_scratch
 from tests.builders import write_tree
 from tests.sources.repository import git, make_repository
 
@@ -190,3 +190,21 @@ def test_a_bare_repository_has_no_work_tree(tmp_path: Path) -> None:
     git(tmp_path, "init", "--quiet", "--bare")
 
     assert (find_root(tmp_path), list_files(tmp_path)) == (None, None)
+
+
+def test_what_killed_runs_left_behind_is_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = make_repository(tmp_path / "repository", {"a.py": ""})
+    scratch = tmp_path / "scratch"
+    old, new = scratch / "aurora-git-old", scratch / "aurora-git-new"
+    for folder in (old / "ab", new, scratch / "other"):
+        folder.mkdir(parents=True)
+    os.utime(old, (1, 1))
+    os.utime(scratch / "other", (1, 1))
+    monkeypatch.setattr("tempfile.tempdir", str(scratch))
+
+    with open_scratch(root):
+        pass
+
+    assert {path.name for path in scratch.iterdir()} == {"aurora-git-new", "other"}

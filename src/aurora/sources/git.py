@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -44,6 +44,7 @@ _ELSEWHERE = {
 _ITS_OWN = {"local", "worktree"}  # where a setting of a repository can stand
 _UNFILTERED = {"clean": "", "process": "", "required": "false"}
 _BLOCK = 1 << 20
+_SCRATCH = "aurora-git-"  # how the names of scratch folders begin
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +65,17 @@ def open_scratch(folder: Path) -> Iterator[Scratch]:
     answer = ask(folder, "rev-parse", "--git-path", "objects").removesuffix(b"\n")
     path = str(folder.absolute() / os.fsdecode(answer))
     quoted = path.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    with tempfile.TemporaryDirectory(prefix="aurora-git-") as objects:
+    with tempfile.TemporaryDirectory(prefix=_SCRATCH) as objects:
+        _sweep(Path(objects))
         yield Scratch(Path(objects), f'"{quoted}"')
+
+
+def _sweep(own: Path) -> None:
+    """Remove what runs that were killed have left behind; no run takes a day."""
+    with suppress(OSError):
+        for other in own.parent.glob(f"{_SCRATCH}*"):
+            if other.lstat().st_mtime < own.lstat().st_mtime - 86400:
+                shutil.rmtree(other, ignore_errors=True)
 
 
 def own_filters(folder: Path) -> list[str]:
