@@ -6,6 +6,7 @@ line, erasing to its end, and colours. Anything else (a cursor that jumps or hid
 
 from __future__ import annotations
 
+import codecs
 import fcntl
 import os
 import pty
@@ -82,6 +83,7 @@ class Terminal:
         )  # fmt: skip
         os.close(theirs)
         self.written = ""
+        self._decoder = codecs.getincrementaldecoder("utf-8")()
 
     def resize(self, columns: int) -> None:
         fcntl.ioctl(self._ours, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
@@ -98,7 +100,7 @@ class Terminal:
                 break
             if not part:
                 break
-            self.written += part.decode()  # we write a line at a time: no letter is cut
+            self.written += self._decoder.decode(part)  # a read may end within a letter
         return self.written
 
     def wait(self) -> int:
