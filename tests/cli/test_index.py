@@ -193,7 +193,7 @@ def test_git_is_left_out_when_asked_and_filled_in_later(shell: Shell) -> None:
     write_logs(shell)
     assert shell.ok("mem", "index", "--no-git") == shell.ok("mem", "index")
     folder = shell.cwd / ".aurora" / "indexes"
-    assert len(list(folder.glob("history-*.json"))) == 1
+    assert len(list(folder.glob("history-*.book"))) == 1
 
 
 def test_without_git_in_the_path_everything_is_read_with_a_warning(
@@ -274,3 +274,19 @@ def test_a_work_tree_elsewhere_gets_no_memory(shell: Shell, tmp_path: Path) -> N
     shell.run("mem", "index")
 
     assert not (elsewhere / ".aurora").exists()
+
+
+def test_it_e2e_01_one_search_finds_code_lessons_and_logs(shell: Shell) -> None:
+    """IT-E2E-01: three kinds of memory, one answer."""
+    write_tree(shell.cwd, {"mail.py": "def seal_envelope():\n    return 'wax'\n"})
+    write_tree(
+        shell.home / "logs" / "conversations",
+        {"2025/12/seal-2025-12-15.md": "# Conversation: Seals\n\n## Phase 1: Wax\nSeal it.\n"},
+    )
+    shell.ok("init")
+    shell.ok("mem", "learn", "seal the envelope before the stamp")
+    shell.ok("mem", "index")
+
+    rows = shell.ok("mem", "search", "seal envelope wax").splitlines()[2:]
+
+    assert {row.split(" | ")[1].strip() for row in rows} == {"function", "reas", "know"}

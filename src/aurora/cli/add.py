@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from aurora.cli.session import open_memory, tell
+from aurora.cli.session import end_in_part, open_memory, tell
 from aurora.cli.terminal import is_terminal
 from aurora.engine import Memory
 from aurora.errors import LabelError, SourceError
@@ -17,7 +17,6 @@ from aurora.sources.document import read_document, read_stream
 from aurora.types import Note
 
 _STDIN = "-"
-_PARTLY = 1  # exit status when some documents were added and others were not
 
 
 @click.command(
@@ -64,7 +63,7 @@ def _end(refused: list[SourceError], *, tried: int) -> None:
     if tried == 1:
         raise refused[0]
     if len(refused) < tried:
-        sys.exit(_PARTLY)
+        end_in_part()
     raise SourceError(f"None of the {tried} documents could be added", hint="the warnings say why")
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from aurora.cli.init import start_project
-from aurora.cli.session import find_places, open_memory, tell
+from aurora.cli.session import end_in_part, find_places, open_memory, tell
 from aurora.config.places import Places, shown
 from aurora.display.summary import render_index_line, render_index_summary
 from aurora.engine import Memory
@@ -23,7 +23,6 @@ from aurora.types import Kind, Note
 logger = logging.getLogger(__name__)
 
 _SHOWN_WARNINGS = 10
-_PARTIAL = 1  # exit status when the memory is whole, but not all that was asked for is in it
 _KEPT = "What was stored so far is kept; `aur mem index` goes on from there."
 _NO_KNOWLEDGE = (
     "Note: No conversation logs found. Run SOAR queries to generate knowledge chunks."  # FR-11.6
@@ -71,7 +70,7 @@ def index(paths: tuple[Path, ...], *, no_git: bool) -> None:
         )
         _tell_afterwards(report, stats.chunks)
     if report.is_partial:
-        click.get_current_context().exit(_PARTIAL)
+        end_in_part()
 
 
 def _read(memory: Memory, targets: Sequence[Path], *, git: bool) -> IndexReport:

@@ -10,6 +10,7 @@ import os
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import NoReturn
 
 import click
 
@@ -68,6 +69,11 @@ def _flag(option: str) -> tuple[str, object]:
         return key, setting.read(raw)
     except YamlError:
         return key, raw  # refused with the setting's own words
+
+
+def end_in_part() -> NoReturn:
+    """End with the status that says: some of what was asked for is done, and some is not."""
+    click.get_current_context().exit(1)
 
 
 class Voice:

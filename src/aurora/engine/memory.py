@@ -10,22 +10,10 @@ from typing import TYPE_CHECKING
 
 from aurora.config.places import make_project, shown
 from aurora.engine.opened import OpenedMemory
-from aurora.errors import (
-    IndexFileError,
-    QueryError,
-    StoreError,
-)
+from aurora.errors import IndexFileError, QueryError, StoreError
 from aurora.retrieval.lookup import find_chunk
 from aurora.stores.sqlite import SQLiteStore
-from aurora.types import (
-    DEFAULT_LIMIT,
-    Chunk,
-    Json,
-    Kind,
-    Note,
-    Query,
-    SearchResults,
-)
+from aurora.types import DEFAULT_LIMIT, Chunk, Json, Kind, Note, Query, SearchResults
 
 if TYPE_CHECKING:
     from aurora.indexing.documents import Added
@@ -67,12 +55,11 @@ class Memory(OpenedMemory):
         for target in targets:
             require_path(target)
         self._make()
-        logs = self._logs
         report = run_index(
             self._store,
             targets,
             root=self._root,
-            logs=logs,
+            logs=self._logs,
             embedder=self._embedder,
             make_searchable=self.retriever.bm25.refresh,
             histories=self.index_path.parent if git else None,
@@ -81,7 +68,7 @@ class Memory(OpenedMemory):
         )
         if report.logs:
             return report
-        missing = f"No conversation logs found in {shown(logs)}/"  # seed 000, FR-3.6 and 10.1
+        missing = f"No conversation logs found in {shown(self._logs)}/"  # seed 000, FR-3.6 and 10.1
         return replace(report, warnings=(missing, *report.warnings))
 
     def watch(

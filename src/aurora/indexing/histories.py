@@ -126,7 +126,7 @@ class HistoryReader:
             return NoHistory()
         place = self._names.of(top / ".git")  # of the root, too, it is the same after a move
         name = hashlib.sha256(os.fsencode(place)).hexdigest()[:12]
-        return History(top, cache=self._folder / f"history-{name}.json", listen=listen)
+        return History(top, cache=self._folder / f"history-{name}.book", listen=listen)
 
     def _keep(self, found: Sequence[tuple[FileState, FileHistory]], stamp: str) -> int:
         changed = 0

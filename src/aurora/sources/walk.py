@@ -29,7 +29,7 @@ from aurora.sources.unwanted import (
 
 # Windows lacks the first two, and has no links without a privilege.
 _AS_IT_WAS = os.O_RDONLY | sum(
-    getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY", "O_CLOEXEC")
+    getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY")
 )
 _SNIFF = 8192  # bytes in which a binary file shows itself
 _NO_NEWS = {".git", ".aurora"}  # nobody expects these to be read: left out without a word
@@ -78,7 +78,7 @@ def walk_files(target: Path) -> Iterator[SourceFile | Skipped]:
     if repository is not None and not target.is_relative_to(repository):
         repository = target if target.is_dir() else target.parent  # git spells it in another way
     if not target.is_dir():
-        yield look_at(target, repository) or Skipped(target, "link or special file")
+        yield look_at(target, repository) or Skipped(target, "unreadable: it is gone")
         return
     names = list_files(target) if repository is not None else None
     walk = _plain_walk(target) if names is None else _git_walk(target, names, repository or target)
@@ -193,6 +193,8 @@ def folder_reason(folder: Path, ignore: IgnoreFiles) -> str:
     """Why a folder is left out where there is no git, or nothing."""
     if folder.name[0] == ".":
         return "hidden"
+    if folder.is_symlink():
+        return "link"
     if folder.name in VENDORED:
         return "vendored"
     if folder.name in BUILT or ignore.ignores_folder(folder):
@@ -201,15 +203,17 @@ def folder_reason(folder: Path, ignore: IgnoreFiles) -> str:
 
 
 def look_at(path: Path, repository: Path | None = None) -> SourceFile | Skipped | None:
-    """What is known of a file without opening it; nothing for links, folders and the vanished."""
+    """What is known of a file without opening it; nothing for folders and the vanished."""
     try:
         status = path.lstat()
     except (FileNotFoundError, NotADirectoryError):
         return None  # still in git's list, but deleted
     except OSError as exc:
         return Skipped(path, f"unreadable: {exc.strerror}")
-    if not stat.S_ISREG(status.st_mode):
+    if stat.S_ISDIR(status.st_mode):
         return None
+    if not stat.S_ISREG(status.st_mode):
+        return Skipped(path, "link" if stat.S_ISLNK(status.st_mode) else "special file")
     reason = unwanted_by_name(path.name, status.st_size)
     if not reason and not is_utf8(str(path)):
         reason = "file name is not UTF-8"
