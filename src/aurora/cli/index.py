@@ -38,7 +38,7 @@ Examples:
 \b
 Only what changed since the last time is read. What git ignores is left out; so are,
 counted in the report, what an .auroraignore names, vendored, generated and minified
-files, binaries, very large files and files that look like secrets."""
+files, binaries, links, very large files and files that look like secrets."""
 )
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--no-git", is_flag=True, help="Do not read who changed what, and when, from git.")
