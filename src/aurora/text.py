@@ -31,6 +31,8 @@ _ASCII_COMPOUND = re.compile(r"\w+(?:[.@]\w+)*", re.ASCII)
 _ASCII_SHAPE = str.maketrans(
     ascii_uppercase + ascii_lowercase + digits, "A" * 26 + "a" * 26 + "0" * 10
 )
+# As the store's index of names does it: letters of ASCII alone, so that every database can.
+_SPELLING = str.maketrans(ascii_uppercase, ascii_lowercase, "_- ")
 _PART = re.compile("A+(?!a)0*|A?a+0*|0+")  # on a word's shape: HTTPServer2 is AAAAAaaaaa0
 
 
@@ -49,6 +51,11 @@ def tokenize(text: str) -> list[str]:
 def has_cjk(text: str) -> bool:
     """True when the text holds a Chinese, Japanese or Korean character."""
     return not text.isascii() and _cjk().search(text) is not None
+
+
+def fold_name(name: str) -> str:
+    """A name without its spelling: `getUserData`, `get_user_data` and `Get user-data` are one."""
+    return name.translate(_SPELLING)
 
 
 def printable(text: str) -> str:

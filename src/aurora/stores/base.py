@@ -11,15 +11,15 @@ Promises that hold for all methods:
 
 from __future__ import annotations
 
-import array
 import sys
+from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
-from aurora.types import Chunk, ChunkHistory, Kind, Lines
+from aurora.types import Chunk, ChunkHistory, Criteria, Kind, Lines
 
 SEARCHABLE_SUCCESS = 0.5  # reasoning below this is kept but not found (seed 000, FR-4.4)
 
@@ -68,6 +68,23 @@ class Embedder:
     fingerprint: str
 
 
+class Definition(NamedTuple):
+    """A chunk by its name: what must be known to tell whether it is the one asked for."""
+
+    row: int
+    kind: Kind
+    name: str
+    qualified_name: str
+    path: str
+
+
+class Uses(NamedTuple):
+    """When a chunk was used: opened by somebody, or changed by a commit. Seconds since 1970."""
+
+    accesses: Sequence[float] = ()
+    commits: Sequence[int] = ()
+
+
 class Store(Protocol):
     """One memory's chunks and everything remembered about them."""
 
@@ -94,6 +111,32 @@ class Store(Protocol):
 
     def get_chunks(self, chunk_ids: Sequence[str]) -> list[Chunk]:
         """The chunks in the order asked for."""
+        ...
+
+    def get_rows(self, rows: Sequence[int]) -> Mapping[int, Chunk]:
+        """The chunks that may be found by their rows; in no order."""
+        ...
+
+    def find_rows(self, criteria: Criteria) -> array[int]:
+        """Rows of the chunks that may be found and fit, ascending; all of them if nothing is asked.
+
+        Globs are those of `.gitignore` on paths, and case-insensitive `*`, `?` and `[…]` on names.
+        """
+        ...
+
+    def find_text(self, text: str, *, limit: int) -> list[tuple[int, float]]:
+        """The store's own text search: rows and scores in [0, 1), best first (seed 001).
+
+        Any text is a question; one without a word finds nothing.
+        """
+        ...
+
+    def find_definitions(self, name: str, *, limit: int) -> list[Definition]:
+        """Chunks that may be found and have this name, however it is spelt (`text.fold_name`)."""
+        ...
+
+    def iter_names(self) -> Iterator[str]:
+        """Every name a chunk that may be found has, once, in no order."""
         ...
 
     def find_ids(self, suffix: str, *, limit: int) -> list[str]:
@@ -177,6 +220,10 @@ class Store(Protocol):
         """The uses of each chunk, oldest first; chunks never used are left out."""
         ...
 
+    def get_uses(self, rows: Sequence[int]) -> Mapping[int, Uses]:
+        """Accesses and commits by row, each oldest first; rows that have neither are left out."""
+        ...
+
     def embedder(self) -> Embedder | None:
         """Who made the vectors, once there are any."""
         ...
@@ -186,6 +233,12 @@ class Store(Protocol):
         ...
 
     def get_embeddings(self, chunk_ids: Sequence[str]) -> Mapping[str, bytes]: ...
+
+    def iter_vectors(
+        self, rows: Sequence[int] | None = None
+    ) -> Iterator[tuple[Revision, bytes]]:
+        """Vectors of chunks that may be found, by ascending row; only of `rows` if given."""
+        ...
 
     def find_unembedded(self) -> list[str]:
         """Ids of the chunks that may be found and have no vector, oldest first."""
@@ -221,17 +274,17 @@ class Store(Protocol):
 
 def pack_vector(values: Sequence[float]) -> bytes:
     """A vector as it is stored everywhere: little-endian float32, four bytes a dimension."""
-    return _little_endian(array.array("f", values)).tobytes()
+    return _little_endian(array("f", values)).tobytes()
 
 
 def unpack_vector(packed: bytes) -> Sequence[float]:
     """The numbers of a stored vector."""
-    values = array.array("f")
+    values = array("f")
     values.frombytes(packed)
     return _little_endian(values)
 
 
-def _little_endian(values: array.array[float]) -> array.array[float]:
+def _little_endian(values: array[float]) -> array[float]:
     if sys.byteorder == "big":
         values.byteswap()
     return values

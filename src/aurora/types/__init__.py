@@ -1,0 +1,52 @@
+"""The values that pass between stages, from a file to a line on the screen.
+
+Everything here is frozen: a stage takes one value and returns another. Reading files, storing,
+scoring and showing are left to the floors above.
+"""
+
+from aurora.types.chunk import (
+    Chunk,
+    ChunkHistory,
+    Document,
+    Json,
+    Kind,
+    Lines,
+    Tracking,
+    moment,
+)
+from aurora.types.events import Event, Listener, Note, Progress, ignore_events
+from aurora.types.query import DEFAULT_LIMIT, Criteria, Mode, Query
+from aurora.types.ranking import (
+    Contribution,
+    Fused,
+    Hit,
+    Ranking,
+    SearchResult,
+    SearchResults,
+)
+
+__all__ = [
+    "DEFAULT_LIMIT",
+    "Chunk",
+    "ChunkHistory",
+    "Contribution",
+    "Criteria",
+    "Document",
+    "Event",
+    "Fused",
+    "Hit",
+    "Json",
+    "Kind",
+    "Lines",
+    "Listener",
+    "Mode",
+    "Note",
+    "Progress",
+    "Query",
+    "Ranking",
+    "SearchResult",
+    "SearchResults",
+    "Tracking",
+    "ignore_events",
+    "moment",
+]
