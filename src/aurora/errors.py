@@ -8,6 +8,7 @@
     │   └── WatchError          files cannot be watched: no package for it, or too many folders
     ├── LabelError              a document's namespace, type or metadata cannot be kept
     ├── QueryError              a query that asks for nothing
+    ├── EmbeddingError          a question or the memory has no vectors to compare
     ├── ChunkNotFoundError      no chunk, or more than one, answers to an id
     ├── IndexFileError          a derived index file is damaged or foreign; it is rebuilt
     │   └── IndexVersionError   it was made by another version; it is rebuilt
@@ -61,6 +62,10 @@ class LabelError(AuroraError):
 
 class QueryError(AuroraError):
     """The query asks for nothing."""
+
+
+class EmbeddingError(AuroraError):
+    """Meaning cannot be compared: no vectors, no model, or a model that failed."""
 
 
 class ChunkNotFoundError(AuroraError):

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 
+from aurora.config.aliases import ALIASES, Alias, alias_of
 from aurora.config.places import Places, shown
 from aurora.config.schema import CATALOGUE, Settings, build_settings
 from aurora.config.trust import is_approved, refused
@@ -21,7 +22,7 @@ from aurora.text import printable
 
 _BRIEF = reprlib.Repr()
 _BRIEF.maxlevel, _BRIEF.maxstring = 2, 80
-_WEIGHTS = "search.hybrid.stage2_weights"
+_WEIGHTS = ("search.hybrid.stage2_weights", "search.hybrid.weights")
 _SECTIONS = {key[:at] for key in CATALOGUE for at, letter in enumerate(key) if letter == "."}
 
 
@@ -73,7 +74,8 @@ class _Reading:
         self._read_environment(environ)
         for key, value in flags.items():
             self._take(key, value, origin="the command line (-c)")
-        self._check_weights()
+        for section in _WEIGHTS:
+            self._check_weights(section)
         if self.problems:
             raise ConfigError(
                 _describe(self.problems), hint="correct the value, or remove it to use the default"
@@ -112,6 +114,8 @@ class _Reading:
             dotted = "." in str(name)  # the file nests; `aur config set` would not find this one
             if key in CATALOGUE and not dotted:
                 yield key, value
+            elif (alias := alias_of(key)) is not None:
+                yield alias.key, alias.value(value)
             elif key in _SECTIONS and not dotted:
                 yield from self._flatten(value, origin, f"{key}.")
             elif prefix or key in CATALOGUE:
@@ -120,15 +124,20 @@ class _Reading:
                 self.warnings.append(printable(told))
 
     def _read_environment(self, environ: Mapping[str, str]) -> None:
+        for name, alias in ALIASES.items():
+            self._read_variable(environ, f"AURORA_{name.upper()}", alias)
         for setting in CATALOGUE.values():
-            raw = environ.get(setting.variable)
-            if not raw:
-                continue  # an empty variable is none, as with AURORA_HOME
-            try:
-                value = setting.read(raw)
-            except YamlError:
-                value = raw
-            self._take(setting.key, value, origin=f"the environment ({setting.variable})")
+            self._read_variable(environ, setting.variable, Alias(setting.key))
+
+    def _read_variable(self, environ: Mapping[str, str], variable: str, alias: Alias) -> None:
+        raw = environ.get(variable)
+        if not raw:
+            return  # an empty variable is none, as with AURORA_HOME
+        try:
+            value = CATALOGUE[alias.key].read(raw)
+        except YamlError:
+            value = raw
+        self._take(alias.key, alias.value(value), origin=f"the environment ({variable})")
 
     def _take(self, key: str, value: object, *, origin: str) -> None:
         try:
@@ -139,14 +148,14 @@ class _Reading:
             self.origins.pop(key, None)  # so that the last origin is of the strongest layer
             self.origins[key] = origin
 
-    def _check_weights(self) -> None:
-        """The two weights of stage 2 are judged together, once each is a weight at all."""
-        keys = [f"{_WEIGHTS}.semantic", f"{_WEIGHTS}.activation"]
+    def _check_weights(self, section: str) -> None:
+        """The weights of a section are judged together, once each is a weight at all."""
+        keys = [key for key in CATALOGUE if key.startswith(f"{section}.")]
         given = [self.values.get(key, CATALOGUE[key].default) for key in keys]
         total = sum(value for value in given if isinstance(value, float))
         origin = next((self.origins[key] for key in reversed(self.origins) if key in keys), None)
         if origin is not None and not self._rejected(keys) and abs(total - 1.0) > 1e-6:
-            self._problem(origin, f"{_WEIGHTS}: Must sum to 1.0 (got {round(total, 9)})")
+            self._problem(origin, f"{section}: Must sum to 1.0 (got {round(total, 9)})")
 
     def _rejected(self, keys: list[str]) -> bool:
         texts = [text for texts in self.problems.values() for text in texts]

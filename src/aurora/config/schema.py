@@ -6,18 +6,16 @@ A setting is declared once, here. Reading files and variables is left to `layers
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from enum import Enum, auto
-from pathlib import Path
 from typing import TypeVar
 
+from aurora.config.rules import Parse, choice, file_path, flag, integer, number, text
 from aurora.config.yaml import parse_yaml
 from aurora.errors import ConfigError
 
 T = TypeVar("T")
-Parse = Callable[[object], object]
 
 
 class Guard(Enum):
@@ -49,77 +47,17 @@ class Setting:
         return parse_yaml(typed.encode("utf-8", "surrogateescape"))
 
 
-def number(*, minimum: float = -math.inf, maximum: float = math.inf) -> Parse:
-    """A finite number within bounds. The wording is seed 000's, FR-9.3."""
-    bounded = maximum < math.inf
-    rule = f"Must be in [{minimum}, {maximum}]" if bounded else f"Must be ≥ {minimum}"
-
-    def parse(raw: object) -> float:
-        if isinstance(raw, bool) or not isinstance(raw, int | float) or not _is_finite(raw):
-            raise ValueError("Must be a number")
-        if not minimum <= raw <= maximum:
-            raise ValueError(rule)
-        return float(raw)
-
-    return parse
-
-
-def _is_finite(raw: float) -> bool:
-    try:
-        return math.isfinite(raw)
-    except OverflowError:  # an integer beyond every float
-        return False
-
-
-def integer(*, minimum: int) -> Parse:
-    def parse(raw: object) -> int:
-        if isinstance(raw, bool) or not isinstance(raw, int):
-            raise ValueError("Must be an integer")  # noqa: TRY004 - a value of the user's
-        if raw < minimum:
-            raise ValueError(f"Must be ≥ {minimum}")
-        return raw
-
-    return parse
-
-
-def choice(*names: str) -> Parse:
-    def parse(raw: object) -> str:
-        if raw not in names:
-            raise ValueError(f"Must be one of {', '.join(names)}")
-        return str(raw)
-
-    return parse
-
-
-def flag(raw: object) -> bool:
-    if not isinstance(raw, bool):
-        raise ValueError("Must be true or false")  # noqa: TRY004
-    return raw
-
-
-def text(raw: object) -> str:
-    if not isinstance(raw, str):
-        raise ValueError("Must be text")  # noqa: TRY004
-    return raw
-
-
-def file_path(raw: object) -> str:
-    try:
-        path = Path(text(raw)).expanduser()  # of nobody's home: RuntimeError
-    except RuntimeError as exc:
-        raise ValueError("Must be a path") from exc
-    if not raw or "\0" in str(path):
-        raise ValueError("Must be a path")
-    return text(raw)
-
-
 def _setting(default: T, parse: Parse, help: str, *, guard: Guard | None = None) -> T:  # noqa: A002
     return field(default=default, metadata={"parse": parse, "help": help, "guard": guard})
 
 
 @dataclass(frozen=True, slots=True)
 class BM25Settings:
-    k1: float = _setting(1.5, number(minimum=0.0), "Term frequency saturation; 1.2–2.0 is typical.")
+    k1: float = _setting(
+        1.5,
+        number(minimum=0.0, sane=1e6),
+        "Term frequency saturation; 1.2–2.0 is typical.",
+    )
     b: float = _setting(
         0.75, number(minimum=0.0, maximum=1.0), "Length normalisation; 0 ignores length."
     )
@@ -133,23 +71,80 @@ class BM25Settings:
 @dataclass(frozen=True, slots=True)
 class StageWeights:
     semantic: float = _setting(
-        0.5, number(minimum=0.0, maximum=1.0), "Weight of meaning in stage 2. Not read yet."
+        0.5,
+        number(minimum=0.0, maximum=1.0),
+        "Weight of meaning in stage 2 of `staged`. When set, keyword only chooses (FR-2.1).",
     )
     activation: float = _setting(
-        0.5, number(minimum=0.0, maximum=1.0), "Weight of use and change in stage 2. Not read yet."
+        0.5, number(minimum=0.0, maximum=1.0), "Weight of use and change in stage 2, likewise."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class HybridWeights:
+    bm25: float = _setting(0.3, number(minimum=0.0, maximum=1.0), "Weight of words in `staged`.")
+    semantic: float = _setting(
+        0.4, number(minimum=0.0, maximum=1.0), "Weight of meaning in `staged`."
+    )
+    activation: float = _setting(
+        0.3, number(minimum=0.0, maximum=1.0), "Weight of use and change in `staged`."
     )
 
 
 @dataclass(frozen=True, slots=True)
 class HybridSettings:
-    stage1_top_k: int = _setting(100, integer(minimum=10), "Candidates taken by keyword.")
+    stage1_top_k: int = _setting(100, integer(minimum=10), "Candidates taken from each signal.")
+    weights: HybridWeights = field(default_factory=HybridWeights)
     stage2_weights: StageWeights = field(default_factory=StageWeights)
 
 
 @dataclass(frozen=True, slots=True)
+class WeightedSettings:
+    semantic: float = _setting(
+        0.7, number(minimum=0.0, maximum=1.0), "Meaning's share in `weighted`; words have the rest."
+    )
+    activation: float = _setting(
+        0.05,
+        number(minimum=0.0, maximum=1.0),
+        "Share of use and change in `weighted`, beside both.",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class RrfSettings:
+    k: int = _setting(60, integer(minimum=1), "The larger, the less the first places stand out.")
+
+
+@dataclass(frozen=True, slots=True)
+class RecencySettings:
+    half_life: float = _setting(
+        30.0,
+        number(minimum=0.01, sane=1e6),
+        "Days after which a dated note counts half, in `weighted`.",
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class SearchSettings:
+    mode: str = _setting(
+        "hybrid", choice("hybrid", "semantic", "keyword"), "By what a search finds."
+    )
+    fusion: str = _setting(
+        "weighted",
+        choice("weighted", "staged", "rrf", "cascade"),
+        "How the signals are combined; see docs/concepts/ranking.md.",
+    )
+    keyword: str = _setting(
+        "bm25", choice("bm25", "fulltext"), "Which signal finds by words; `fulltext` is SQLite's."
+    )
+    min_score: float = _setting(
+        0.1, number(minimum=0.0, maximum=1.0), "What scores less in `weighted` is no answer."
+    )
     bm25: BM25Settings = field(default_factory=BM25Settings)
     hybrid: HybridSettings = field(default_factory=HybridSettings)
+    weighted: WeightedSettings = field(default_factory=WeightedSettings)
+    rrf: RrfSettings = field(default_factory=RrfSettings)
+    recency: RecencySettings = field(default_factory=RecencySettings)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,19 +1,80 @@
-"""What a fusion is: rankings in, one ranking out, with the part each signal had in it."""
+"""What a fusion is: rankings in, one order out, with the part each signal had in it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, Protocol
 
-from aurora.types import Fused, Ranking
+from aurora.types import Contribution, Fused, Ranking
+
+KEYWORD: Final = ("bm25", "fulltext")  # signals that find by words; a search uses one of them
 
 
 class Fusion(Protocol):
-    """A frozen dataclass with its weights. Pure: the same rankings give the same outcome."""
+    """A frozen dataclass with its weights. Pure: the same rankings give the same outcome.
+
+    Rankings name the rank a chunk has in the whole memory, so that a fusion can tell the best of
+    all from those that only a filter has brought in: a filter never changes a score.
+    """
 
     @property
     def name(self) -> str: ...
 
-    def __call__(self, rankings: Sequence[Ranking]) -> list[Fused]:
-        """Best first; the contributions of each outcome sum to its score."""
+    @property
+    def signals(self) -> frozenset[str]:
+        """Those it makes use of; the others need not be asked."""
         ...
+
+    @property
+    def proposers(self) -> frozenset[str]:
+        """Those whose best are the candidates; the others only judge them."""
+        ...
+
+    @property
+    def fill_ups(self) -> frozenset[str]:
+        """Those that change nothing while the others find enough, and need not be asked then."""
+        ...
+
+    @property
+    def min_score(self) -> float:
+        """Outcomes below it are no answer."""
+        ...
+
+    def __call__(self, rankings: Sequence[Ranking]) -> list[Fused]:
+        """Best first, ties by row; the contributions of each outcome sum to its score."""
+        ...
+
+
+def keyword_ranking(rankings: Sequence[Ranking]) -> Ranking | None:
+    return next((ranking for ranking in rankings if ranking.signal in KEYWORD), None)
+
+
+def shares(weights: Mapping[str, float], present: Iterable[str]) -> dict[str, float]:
+    """Weights of the signals that take part; what the others had goes to them in proportion.
+
+    Where none of them has a weight, activation alone decides, or else all alike (seed 003).
+    """
+    part = {signal: weights.get(signal, 0.0) for signal in present}
+    total = sum(part.values())
+    if total > 0.0:
+        return {signal: weight / total for signal, weight in part.items()}
+    alone = ["activation"] if "activation" in part else list(part)
+    return {signal: 1.0 / len(alone) if signal in alone else 0.0 for signal in part}
+
+
+def fuse(parts: Mapping[int, Sequence[Contribution]]) -> list[Fused]:
+    """Sum up each chunk's contributions and put the best first."""
+    outcomes = [
+        Fused(row, sum(part.value for part in contributions), tuple(contributions))
+        for row, contributions in parts.items()
+    ]
+    return in_order(outcomes)
+
+
+def in_order(outcomes: Iterable[Fused]) -> list[Fused]:
+    return sorted(outcomes, key=lambda outcome: (-outcome.score, outcome.row))
+
+
+def within(value: float) -> float:
+    """At least 0, at most 1."""
+    return min(max(value, 0.0), 1.0)

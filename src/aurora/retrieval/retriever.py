@@ -1,4 +1,4 @@
-"""The way of a query: signals rank, a fusion combines, the store gives the chunks.
+"""The way of a query: signals answer, a fusion combines, the store gives the chunks.
 
 Creating a retriever opens nothing: each signal opens its index with the first question, once for
 all threads (seed 003).
@@ -6,74 +6,90 @@ all threads (seed 003).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 
+from aurora.embeddings.base import EmbeddingProvider
 from aurora.errors import QueryError
-from aurora.fusion.base import Fusion
-from aurora.fusion.weighted import Weighted
-from aurora.signals.base import Signal
+from aurora.retrieval.asking import Signals
+from aurora.retrieval.choosing import Choice
+from aurora.retrieval.config import HybridConfig
+from aurora.retrieval.eligible import Eligible
+from aurora.retrieval.nearest import nearest_names
+from aurora.retrieval.query_text import parse_query
+from aurora.retrieval.results import fetch_results, newest
+from aurora.signals.base import Question
 from aurora.signals.bm25_signal import BM25Signal
-from aurora.signals.formula import BM25Parameters
 from aurora.stores.base import Store
-from aurora.types import Fused, Listener, Query, SearchResult, SearchResults, ignore_events
+from aurora.types import Listener, Query, SearchResults, ignore_events
 
-
-@dataclass(frozen=True, slots=True)
-class HybridConfig:
-    """Everything that shapes a ranking."""
-
-    k1: float = 1.5
-    b: float = 0.75
-    idf: str = "lucene"
-    stage1_top_k: int = 100
+__all__ = ["HybridConfig", "HybridRetriever"]
 
 
 class HybridRetriever:
-    """Finds chunks. Today by keyword alone; every further signal is one more in the list."""
+    """Finds chunks by words, by meaning and by use, and tells why each is where it is."""
 
     def __init__(
         self,
         store: Store,
-        config: HybridConfig,
+        config: HybridConfig | None = None,
         *,
         index_folder: Path,
         now: Callable[[], datetime],
-        fusion: Fusion | None = None,
+        embedder: EmbeddingProvider | None = None,
         listen: Listener = ignore_events,
     ) -> None:
-        self._store, self._config = store, config
-        self._fusion = fusion or Weighted()
-        self.bm25 = BM25Signal(
+        self._store, self._config, self._now = store, config or HybridConfig(), now
+        self._eligible = Eligible(store)
+        self._signals = Signals(
             store,
-            index_folder / "bm25.idx",
+            self._config,
+            index_folder=index_folder,
             now=now,
-            parameters=BM25Parameters(config.k1, config.b, config.idf),
+            embedder=embedder,
             listen=listen,
         )
 
-    def retrieve(self, query: Query) -> SearchResults:
-        """Rank, combine, fetch. What is first does not depend on how many are asked for."""
-        if not query.text.strip():
-            raise QueryError(
-                "The query is empty", hint='say what to look for: aur mem search "parse config"'
-            )
-        signals: Sequence[Signal] = (self.bm25,)
-        pool = max(self._config.stage1_top_k, query.limit)
-        fused = self._fusion([signal.rank(query, pool=pool) for signal in signals])
-        names = tuple(signal.name for signal in signals)
-        return SearchResults(query, self._results(fused[: query.limit]), self._fusion.name, names)
+    @property
+    def bm25(self) -> BM25Signal:
+        return self._signals.bm25
 
-    def _results(self, fused: Sequence[Fused]) -> tuple[SearchResult, ...]:
-        ids = [one.chunk_id for one in fused]
-        chunks = {chunk.id: chunk for chunk in self._store.get_chunks(ids)}
-        histories = self._store.get_histories(ids)
-        return tuple(
-            SearchResult(
-                chunks[one.chunk_id], one.score, one.contributions, histories.get(one.chunk_id)
-            )
-            for one in fused
-            if one.chunk_id in chunks  # forgotten by another process a moment ago
+    def retrieve(self, query: Query) -> SearchResults:
+        """Ask, choose, fetch. What is first does not depend on how many are asked for."""
+        now = self._now()
+        parsed = parse_query(query.text, now=now)
+        eligible = self._eligible.rows(query.criteria, parsed.criteria)
+        mode, fusion = query.mode or self._config.mode, self._config.make_fusion(query.fusion)
+        if not parsed.words.strip():
+            if eligible is None:
+                raise QueryError(
+                    "The query is empty", hint='say what to look for: aur mem search "parse config"'
+                )
+            results = newest(self._store, eligible, limit=query.limit)
+            return SearchResults(query, results, "newest", (), mode)
+
+        asked = self._signals.ask(
+            Question(parsed.words, now),
+            mode,
+            fusion,
+            enough=lambda words: len(words.best(query.limit, among=eligible)) >= query.limit,
+        )
+        choice = Choice(
+            asked.answers,
+            fusion,
+            pool=self._config.stage1_top_k,
+            min_score=fusion.min_score if query.min_score is None else query.min_score,
+            eligible=eligible,
+        )
+        outcomes = choice.first(query.limit)
+        results = fetch_results(self._store, outcomes, parsed.words, asked.answers)
+        return SearchResults(
+            query,
+            results,
+            fusion.name,
+            choice.took_part,
+            asked.mode,
+            tuple(asked.notes),
+            () if results else nearest_names(parsed.words, self._store.iter_names()),
         )

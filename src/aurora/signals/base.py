@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from typing import NamedTuple, Protocol
 
 from aurora.stores.base import Revision
-from aurora.types import Query, Ranking
+from aurora.types import Hit, Ranking
 
 
 class Entry(NamedTuple):
@@ -16,12 +19,45 @@ class Entry(NamedTuple):
     revision: Revision = Revision(0, 0)
 
 
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What the signals are asked: plain words, and when."""
+
+    text: str
+    now: datetime
+
+
+class Answer(Protocol):
+    """What one signal makes of one question: a score for every chunk that it has something on.
+
+    The score of a chunk depends on the question and the memory alone: neither on how many are
+    wanted nor on which chunks a filter lets through.
+    """
+
+    @property
+    def ceiling(self) -> float:
+        """The score no chunk can exceed."""
+        ...
+
+    def best(self, pool: int, *, among: Sequence[int] | None = None) -> list[int]:
+        """Rows of the best chunks, best first, ties by row; of `among` (ascending) if given."""
+        ...
+
+    def hits(self, rows: Collection[int]) -> list[Hit]:
+        """The scores of those of the rows that have one, in any order."""
+        ...
+
+
 class Signal(Protocol):
-    """Ranks the chunks of a memory for a query. Nothing is loaded before the first `rank`."""
+    """Knows the chunks of a memory. Nothing is loaded before it is first asked."""
 
     @property
     def name(self) -> str: ...
 
-    def rank(self, query: Query, *, pool: int) -> Ranking:
-        """The best `pool` chunks, best first, ties in a stable order; none when nothing fits."""
-        ...
+    def ask(self, question: Question) -> Answer: ...
+
+
+def ranking_of(name: str, answer: Answer, rows: Collection[int]) -> Ranking:
+    """What a signal says of some chunks, best first."""
+    hits = sorted(answer.hits(rows), key=lambda hit: (-hit.score, hit.row))
+    return Ranking(name, tuple(hits), answer.ceiling)

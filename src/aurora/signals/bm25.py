@@ -10,18 +10,19 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
-from heapq import nsmallest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from aurora import text
 from aurora.errors import IndexVersionError
-from aurora.signals.base import Entry
+from aurora.signals.base import Answer, Entry
 from aurora.signals.formula import BM25Parameters, discount, rarity, saturate
 from aurora.signals.index_file import Array, Arrays, IndexFile, MemoryArrays, write_index_file
-from aurora.types import Hit, Json, Ranking
+from aurora.signals.matches import KeywordAnswer, Match, answer_sparsely
+from aurora.signals.strings import Rarities, Strings
+from aurora.types import Json
 
 if TYPE_CHECKING:
     from aurora.signals.merge import Difference  # it brings numpy along
@@ -30,8 +31,8 @@ _ARRAYS = (
     "term_bytes", "term_offsets", "posting_offsets", "documents", "frequencies", "weights",
     "id_bytes", "id_offsets", "lengths", "rows", "generations",
 )  # fmt: skip
+_LOOKUP = ("term_bytes", "term_offsets", "posting_offsets", "rows")
 _NOTHING = {name: array("q", [0] if name.endswith("offsets") else []) for name in _ARRAYS}
-_Column = tuple[int, Array, Array]  # how often the query has a term, its documents, its weights
 _LAYOUT = 2  # grows when an index holds other arrays: those before are then rebuilt
 _BROAD = 300_000  # postings whose adding in plain Python takes as long as importing numpy
 
@@ -47,6 +48,7 @@ class BM25Scorer:
         self._arrays: Arrays = MemoryArrays(_NOTHING)
         self._average_length = 0.0
         self._was_asked = False
+        self._checked: MemoryArrays | None = None
 
     def build_index(self, documents: Iterable[Entry | tuple[str, str]]) -> None:
         """Index (id, text) pairs in place of whatever was indexed before."""
@@ -75,7 +77,7 @@ class BM25Scorer:
 
         lengths = arrays["lengths"].tolist()
         self._average_length = sum(lengths) / len(lengths) if lengths else 0.0
-        self._arrays = MemoryArrays(weigh_postings(arrays, self.parameters))
+        self._arrays, self._checked = MemoryArrays(weigh_postings(arrays, self.parameters)), None
 
     def save_index(self, path: Path, facts: Mapping[str, Json] | None = None) -> None:
         """Write the index with its parameters and the caller's own facts about it."""
@@ -98,7 +100,7 @@ class BM25Scorer:
             raise IndexVersionError(f"{path} was made by another tokenizer")
         self.facts = file.facts
         if self.has_parameters(file.facts):
-            self._arrays = file
+            self._arrays, self._checked = file, None
             self._average_length = float(str(file.facts["average_length"]))
         else:
             self._weigh(_whole(file))
@@ -108,16 +110,16 @@ class BM25Scorer:
         return all(facts.get(name) == value for name, value in asdict(self.parameters).items())
 
     def __len__(self) -> int:
-        return len(_Strings(self._arrays, "id"))
+        return len(Strings(self._arrays, "id"))
 
     @property
     def idf(self) -> Mapping[str, float]:
         """Term → rarity, for every term of the corpus."""
-        return _Idf(_Strings(self._arrays, "term"), self._rarity)
+        return Rarities(Strings(self._arrays, "term"), self._rarity)
 
     def score(self, query: str, document: str) -> float:
         """BM25 of any text against the statistics of the indexed ones."""
-        terms, tokens = _Strings(self._arrays, "term"), self.tokenize(document)
+        terms, tokens = Strings(self._arrays, "term"), self.tokenize(document)
         frequencies, score = Counter(tokens), 0.0
         discounted = discount(len(tokens), self._average_length, self.parameters)
         for term, count in Counter(self.tokenize(query)).items():
@@ -126,26 +128,41 @@ class BM25Scorer:
                 score += count * self._rarity(terms.find(term)) * share
         return score
 
-    def rank(self, query: str, *, pool: int) -> Ranking:
-        """The best `pool` documents that share a term with the query."""
-        terms, ids = _Strings(self._arrays, "term"), _Strings(self._arrays, "id")
-        columns, ceiling = [], 0.0
+    def rank(self, query: str, *, pool: int) -> list[tuple[str, float]]:
+        """Ids and scores of the best `pool` documents that share a term with the query."""
+        answer, ids = self.ask(query), Strings(self._arrays, "id")
+        best = answer.best(pool)
+        scores = {hit.row: hit.score for hit in answer.hits(best)}
+        rows = self._arrays.read("rows", 0, len(self))
+        return [(ids[bisect_left(rows, row)], scores[row]) for row in best]
+
+    def ask(self, query: str) -> KeywordAnswer:
+        """Score every document that shares a term with the query."""
+        matches, ceiling = self._match(query)
+        rows = self._lookup().read("rows", 0, len(self))
+        broad = sum(len(match.documents) for match in matches) > _BROAD
+        if broad or self._was_asked:
+            from aurora.signals.dense import answer_densely  # noqa: PLC0415 - numpy
+
+            answer: Answer = answer_densely(matches, rows, ceiling=ceiling)
+        else:
+            answer = answer_sparsely(matches, rows, ceiling=ceiling)
+        self._was_asked = True
+        return KeywordAnswer(answer, matches, rows)
+
+    def _match(self, query: str) -> tuple[list[Match], float]:
+        """The postings of the query's terms, rare terms first, and what they could score at most.
+
+        That order is one of the terms alone, so sums come out the same however they are added.
+        """
+        self._arrays.read("rows", 0, 0)  # looks whether the file is still whole
+        terms, matches, ceiling = Strings(self._lookup(), "term"), [], 0.0
         for term, count in Counter(self.tokenize(query)).items():
             place = terms.find(term)
             ceiling += count * max(self._rarity(place), 0.0) * (self.parameters.k1 + 1.0)
             if place is not None:
-                columns.append((count, *self._column(place)))
-        hits = [Hit(ids[place], score) for place, score in self._best(columns, pool)]
-        return Ranking("bm25", tuple(hits), ceiling)
-
-    def _best(self, columns: Sequence[_Column], pool: int) -> list[tuple[int, float]]:
-        broad = sum(len(documents) for _, documents, _ in columns) > _BROAD
-        if not broad and not self._was_asked:
-            self._was_asked = True
-            return add_sparse(columns, pool)
-        from aurora.signals.dense import add_dense  # noqa: PLC0415 - numpy
-
-        return add_dense(columns, pool, total=len(self))
+                matches.append(Match(term, count, *self._column(place)))
+        return sorted(matches, key=lambda match: len(match.documents)), ceiling
 
     def _column(self, place: int) -> tuple[Array, Array]:
         """The documents that have a term, and what the term weighs in each."""
@@ -157,61 +174,15 @@ class BM25Scorer:
         return float(rarity(len(self), stop - start, variant=self.parameters.idf))
 
     def _bounds(self, place: int) -> tuple[int, int]:
-        start, stop = self._arrays.read("posting_offsets", place, place + 2).tolist()
+        start, stop = self._lookup().read("posting_offsets", place, place + 2).tolist()
         return start, stop
 
-
-def add_sparse(columns: Sequence[_Column], pool: int) -> list[tuple[int, float]]:
-    """Add the columns one posting at a time; the best places and scores, ties by place."""
-    scores: dict[int, float] = {}
-    for count, documents, weights in columns:
-        for place, weight in zip(documents.tolist(), weights.tolist(), strict=True):
-            scores[place] = scores.get(place, 0.0) + count * weight
-    ranked = ((-score, place) for place, score in scores.items() if score)
-    return [(place, -score) for score, place in nsmallest(pool, ranked)]
+    def _lookup(self) -> Arrays:
+        """What every question reads. From the second on, it was checked as a whole."""
+        if self._was_asked and self._checked is None:
+            self._checked = MemoryArrays(_whole(self._arrays, *_LOOKUP))
+        return self._checked or self._arrays
 
 
 def _whole(arrays: Arrays, *names: str) -> dict[str, Array]:
     return {name: arrays.read(name, 0, arrays.size(name)) for name in names or _ARRAYS}
-
-
-class _Strings:
-    """A list of strings kept as one array of bytes and one of offsets."""
-
-    def __init__(self, arrays: Arrays, name: str) -> None:
-        self._arrays, self._name = arrays, name
-
-    def __len__(self) -> int:
-        return self._arrays.size(f"{self._name}_offsets") - 1
-
-    def bytes_at(self, place: int) -> bytes:
-        start, stop = self._arrays.read(f"{self._name}_offsets", place, place + 2).tolist()
-        return self._arrays.read(f"{self._name}_bytes", start, stop).tobytes()
-
-    def __getitem__(self, place: int) -> str:
-        return self.bytes_at(place).decode()
-
-    def find(self, value: str) -> int | None:
-        """The place of a value in a sorted list."""
-        wanted = value.encode()
-        place = bisect_left(range(len(self)), wanted, key=self.bytes_at)
-        return place if place < len(self) and self.bytes_at(place) == wanted else None
-
-
-class _Idf(Mapping[str, float]):
-    """Rarities looked up in the index, one at a time."""
-
-    def __init__(self, terms: _Strings, rarity_of: Callable[[int | None], float]) -> None:
-        self._terms, self._rarity_of = terms, rarity_of
-
-    def __getitem__(self, term: str) -> float:
-        place = self._terms.find(term)
-        if place is None:
-            raise KeyError(term)
-        return self._rarity_of(place)
-
-    def __iter__(self) -> Iterator[str]:
-        return (self._terms[place] for place in range(len(self._terms)))
-
-    def __len__(self) -> int:
-        return len(self._terms)

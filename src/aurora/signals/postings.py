@@ -56,8 +56,9 @@ class _Builder:
         self._blocks: list[tuple[NDArray[np.int64], NDArray[np.uint16]]] = []
 
     def add(self, entry: Entry, tokens: Sequence[str]) -> None:
+        row, generation = entry.revision
+        self._revisions.extend((row or len(self._ids), generation))  # rows of a store start at 1
         self._ids.append(entry.id)
-        self._revisions.extend(entry.revision)
         self._lengths.append(len(tokens))
         self._tokens.extend(map(self._vocabulary.__getitem__, tokens))
         if len(self._tokens) >= _BLOCK_TOKENS:

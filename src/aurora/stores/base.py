@@ -139,6 +139,10 @@ class Store(Protocol):
         """Every name a chunk that may be found has, once, in no order."""
         ...
 
+    def dated_paths(self) -> Mapping[int, str]:
+        """Paths of the knowledge that may be found and whose path holds a YYYY-MM-DD, by row."""
+        ...
+
     def find_ids(self, suffix: str, *, limit: int) -> list[str]:
         """Ids that end so, exactly (`%` and `_` are plain), in order."""
         ...
@@ -234,10 +238,12 @@ class Store(Protocol):
 
     def get_embeddings(self, chunk_ids: Sequence[str]) -> Mapping[str, bytes]: ...
 
-    def iter_vectors(
-        self, rows: Sequence[int] | None = None
-    ) -> Iterator[tuple[Revision, bytes]]:
+    def iter_vectors(self, rows: Sequence[int] | None = None) -> Iterator[tuple[Revision, bytes]]:
         """Vectors of chunks that may be found, by ascending row; only of `rows` if given."""
+        ...
+
+    def vector_revisions(self) -> Mapping[int, int]:
+        """Row → generation of every chunk that may be found and has a vector, by ascending row."""
         ...
 
     def find_unembedded(self) -> list[str]:

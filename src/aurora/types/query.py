@@ -52,6 +52,7 @@ class Query:
     mode: Mode | None = None  # as the settings say
     fusion: str | None = None
     criteria: Criteria = Criteria()
+    min_score: float | None = None
 
     def __post_init__(self) -> None:
         if self.limit < 1:

@@ -1,0 +1,84 @@
+"""Rules for the values of settings: each takes what was read and returns it checked.
+
+A wrong value is a `ValueError` whose text says what it must be; who set it is told by `layers`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeAlias
+
+Parse: TypeAlias = Callable[[object], object]
+
+
+def number(
+    *, minimum: float = -math.inf, maximum: float = math.inf, sane: float = math.inf
+) -> Parse:
+    """A finite number within bounds. The wording is seed 000's, FR-9.3.
+
+    `sane` bounds what has no bound by its nature: beyond it, arithmetic would overflow.
+    """
+    bounded = maximum < math.inf
+    rule = f"Must be in [{minimum}, {maximum}]" if bounded else f"Must be ≥ {minimum}"
+
+    def parse(raw: object) -> float:
+        if isinstance(raw, bool) or not isinstance(raw, int | float) or not _is_finite(raw):
+            raise ValueError("Must be a number")
+        if not minimum <= raw <= maximum:
+            raise ValueError(rule)
+        if raw > sane:
+            raise ValueError(f"Must be ≤ {sane:g}")
+        return float(raw)
+
+    return parse
+
+
+def _is_finite(raw: float) -> bool:
+    try:
+        return math.isfinite(raw)
+    except OverflowError:  # an integer beyond every float
+        return False
+
+
+def integer(*, minimum: int) -> Parse:
+    def parse(raw: object) -> int:
+        if isinstance(raw, bool) or not isinstance(raw, int):
+            raise ValueError("Must be an integer")  # noqa: TRY004 - a value of the user's
+        if raw < minimum:
+            raise ValueError(f"Must be ≥ {minimum}")
+        return raw
+
+    return parse
+
+
+def choice(*names: str) -> Parse:
+    def parse(raw: object) -> str:
+        if raw not in names:
+            raise ValueError(f"Must be one of {', '.join(names)}")
+        return str(raw)
+
+    return parse
+
+
+def flag(raw: object) -> bool:
+    if not isinstance(raw, bool):
+        raise ValueError("Must be true or false")  # noqa: TRY004
+    return raw
+
+
+def text(raw: object) -> str:
+    if not isinstance(raw, str):
+        raise ValueError("Must be text")  # noqa: TRY004
+    return raw
+
+
+def file_path(raw: object) -> str:
+    try:
+        path = Path(text(raw)).expanduser()  # of nobody's home: RuntimeError
+    except RuntimeError as exc:
+        raise ValueError("Must be a path") from exc
+    if not raw or "\0" in str(path):
+        raise ValueError("Must be a path")
+    return text(raw)

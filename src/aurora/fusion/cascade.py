@@ -1,0 +1,52 @@
+"""Keyword first; meaning fills up where words find too little (seed 002).
+
+What words find comes before everything that only meaning finds, so it does not matter how many
+results "too little" is: the fill-ups are simply last. Wins when words are right almost always;
+costs nothing while they find enough, for then meaning need not be asked at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from aurora.fusion.base import KEYWORD, fuse, keyword_ranking, within
+from aurora.types import Contribution, Fused, Ranking
+
+_BEHIND = 0.499  # a perfect fill-up is still behind the faintest keyword hit
+
+
+@dataclass(frozen=True, slots=True)
+class Cascade:
+    """Keyword scores lie in [½, 1], those of the fill-ups in [0, ½)."""
+
+    name: str = "cascade"
+    min_score: float = 0.0
+
+    @property
+    def signals(self) -> frozenset[str]:
+        return frozenset((*KEYWORD, "semantic"))
+
+    @property
+    def proposers(self) -> frozenset[str]:
+        return frozenset((*KEYWORD, "semantic"))
+
+    @property
+    def fill_ups(self) -> frozenset[str]:
+        return frozenset(("semantic",))
+
+    def __call__(self, rankings: Sequence[Ranking]) -> list[Fused]:
+        first = keyword_ranking(rankings)  # of the rankings, the keyword one comes first
+        parts: dict[int, list[Contribution]] = {}
+        for ranking in rankings:
+            for row, part in _parts(ranking, filling=ranking is not first):
+                parts.setdefault(row, [part])
+        return fuse(parts)
+
+
+def _parts(ranking: Ranking, *, filling: bool) -> Iterator[tuple[int, Contribution]]:
+    ceiling = ranking.ceiling or 1.0
+    for row, score, rank in ranking.hits:
+        normalised = within(score / ceiling)
+        value = _BEHIND * normalised if filling else (1.0 + normalised) / 2.0
+        yield row, Contribution(ranking.signal, rank, score, normalised, value)

@@ -1,0 +1,44 @@
+"""Reciprocal rank fusion: Σ 1 / (k + rank), whatever the scores (seed 002).
+
+Cormack, Clarke and Büttcher, *Reciprocal Rank Fusion outperforms Condorcet* (2009). Wins when
+scores cannot be compared; costs the distances between them: a clear first counts like a narrow one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from aurora.fusion.base import KEYWORD, fuse
+from aurora.types import Contribution, Fused, Ranking
+
+
+@dataclass(frozen=True, slots=True)
+class ReciprocalRank:
+    """The larger `k`, the less the first places stand out."""
+
+    k: int = 60
+    name: str = "rrf"
+    min_score: float = 0.0
+
+    @property
+    def signals(self) -> frozenset[str]:
+        return frozenset((*KEYWORD, "semantic"))
+
+    @property
+    def proposers(self) -> frozenset[str]:
+        return frozenset((*KEYWORD, "semantic"))
+
+    @property
+    def fill_ups(self) -> frozenset[str]:
+        return frozenset()
+
+    def __call__(self, rankings: Sequence[Ranking]) -> list[Fused]:
+        parts: dict[int, list[Contribution]] = {}
+        for ranking in rankings:
+            for row, score, rank in ranking.hits:
+                value = 1.0 / (self.k + rank)
+                normalised = value * (self.k + 1)  # 1 for the first
+                part = Contribution(ranking.signal, rank, score, normalised, value)
+                parts.setdefault(row, []).append(part)
+        return fuse(parts)

@@ -1,0 +1,81 @@
+"""Two stages: keyword chooses the candidates, everything orders them (seeds 000 and 003).
+
+    hybrid = w_b · bm25 + w_s · semantic + w_a · activation
+
+over the best `top_k` by keyword, each signal normalised by the least and the greatest score among
+them. With w_b = 0 that is FR-2.1 to the letter. Wins when a good answer always shares a word with
+the question; costs every answer that does not, and scores mean nothing beyond the one query.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from aurora.fusion.base import KEYWORD, fuse, keyword_ranking, shares, within
+from aurora.fusion.weighted import Weighted
+from aurora.types import Contribution, Fused, Hit, Ranking
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """Weights sum to 1. Chunks that only a filter has brought in are measured by the same rule."""
+
+    weights: Mapping[str, float] = field(
+        default_factory=lambda: {"bm25": 0.3, "semantic": 0.4, "activation": 0.3}
+    )
+    top_k: int = 100
+    name: str = "staged"
+    min_score: float = 0.0
+
+    @property
+    def signals(self) -> frozenset[str]:
+        return frozenset((*KEYWORD, "semantic", "activation"))
+
+    @property
+    def proposers(self) -> frozenset[str]:
+        return frozenset(KEYWORD)
+
+    @property
+    def fill_ups(self) -> frozenset[str]:
+        return frozenset()
+
+    def __call__(self, rankings: Sequence[Ranking]) -> list[Fused]:
+        keyword = keyword_ranking(rankings)
+        if keyword is None or not keyword.hits:
+            return Weighted({"semantic": 1.0})(rankings)  # FR-10.5: no stage 2
+        first_stage = [hit.row for hit in keyword.hits[: self.top_k]]
+        scales = [_Scale.of(ranking, first_stage) for ranking in rankings]
+        scales = [scale for scale in scales if scale.signal in KEYWORD or scale.high > 0.0]
+        weights = shares(self._by_signal(), [scale.signal for scale in scales])
+        rows = [hit.row for hit in keyword.hits]
+        return fuse({row: [s.part(row, weights[s.signal]) for s in scales] for row in rows})
+
+    def _by_signal(self) -> dict[str, float]:
+        return {**dict.fromkeys(KEYWORD, self.weights.get("bm25", 0.0)), **self.weights}
+
+
+@dataclass(frozen=True, slots=True)
+class _Scale:
+    """One signal's scores, from the least among the candidates of stage 1 to the greatest."""
+
+    signal: str
+    hits: Mapping[int, Hit]
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, ranking: Ranking, first_stage: Sequence[int]) -> _Scale:
+        hits = {hit.row: hit for hit in ranking.hits}
+        scores = [hits[row].score if row in hits else 0.0 for row in first_stage]
+        return cls(ranking.signal, hits, min(scores), max(scores))
+
+    def part(self, row: int, weight: float) -> Contribution:
+        _, score, rank = self.hits.get(row, (row, 0.0, 0))
+        normalised = self._normalise(score)
+        return Contribution(self.signal, rank, score, normalised, weight * normalised)
+
+    def _normalise(self, score: float) -> float:
+        if self.high == self.low:  # one candidate, or all alike
+            return 1.0 if score >= self.high else 0.0
+        return within((score - self.low) / (self.high - self.low))

@@ -1,0 +1,144 @@
+"""All signals of one memory: which of them a search asks, and what happens when one cannot answer.
+
+Without meaning a search goes on by words and use, and says so; without a word found it goes on by
+meaning, and says so (seeds 000 and 003).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from aurora.embeddings.base import EmbeddingProvider
+from aurora.errors import EmbedderMismatchError, EmbeddingError
+from aurora.fusion.base import Fusion
+from aurora.retrieval.config import HybridConfig
+from aurora.signals.activation import ActivationSignal
+from aurora.signals.base import Answer, Question, Signal
+from aurora.signals.bm25_signal import BM25Signal
+from aurora.signals.exact import ExactSignal
+from aurora.signals.formula import BM25Parameters
+from aurora.signals.fulltext import FulltextSignal
+from aurora.signals.recency import RecencySignal
+from aurora.signals.semantic import SemanticSignal
+from aurora.signals.vectors import VectorIndex
+from aurora.stores.base import Store
+from aurora.types import Listener, Mode, Note, ignore_events
+
+logger = logging.getLogger(__name__)
+
+# Seed 003, REQ-F2.3.
+FALLBACK = (
+    "Embedding model unavailable - using BM25+Activation fallback "
+    "(estimated 85% quality vs 95% tri-hybrid). "
+    "To restore full quality, check: pip install sentence-transformers"
+)
+NO_KEYWORD = "Note: No keyword matches found, falling back to semantic search"  # FR-10.5
+
+
+@dataclass(slots=True)
+class Asked:
+    """The answers by signal, the keyword one first, and what there is to say about them."""
+
+    mode: Mode
+    answers: dict[str, Answer] = field(default_factory=dict)
+    notes: list[Note] = field(default_factory=list)
+
+
+class Signals:
+    """Made at once; each opens what it needs when it is first asked."""
+
+    def __init__(
+        self,
+        store: Store,
+        config: HybridConfig,
+        *,
+        index_folder: Path,
+        now: Callable[[], datetime],
+        embedder: EmbeddingProvider | None = None,
+        listen: Listener = ignore_events,
+    ) -> None:
+        self.bm25 = BM25Signal(
+            store,
+            index_folder / "bm25.idx",
+            now=now,
+            parameters=BM25Parameters(config.k1, config.b, config.idf),
+            listen=listen,
+        )
+        self._fulltext = FulltextSignal(store)
+        self._keyword: Signal = self.bm25 if config.keyword == "bm25" else self._fulltext
+        vectors = VectorIndex(store, index_folder / "vectors.idx", now=now, listen=listen)
+        self._semantic = None if embedder is None else SemanticSignal(vectors, embedder)
+        self._judges: Sequence[Signal] = (
+            ActivationSignal(store),
+            RecencySignal(store, half_life=config.half_life),
+        )
+        self._exact = ExactSignal(store)
+        self._listen, self._warned = listen, False
+
+    def ask(
+        self,
+        question: Question,
+        mode: Mode,
+        fusion: Fusion,
+        *,
+        enough: Callable[[Answer], bool],
+    ) -> Asked:
+        """Everything that the mode and the fusion want to know. `enough`: no fill-up is needed."""
+        asked = Asked(mode)
+        if mode is Mode.SEMANTIC:
+            self._ask_meaning(question, asked)
+            asked.mode = mode if asked.answers else Mode.KEYWORD
+        if asked.mode is not Mode.SEMANTIC:
+            self._ask_words(question, asked)
+        if mode is Mode.HYBRID and not (
+            "semantic" in fusion.fill_ups and enough(asked.answers[self._keyword.name])
+        ):
+            self._ask_meaning(question, asked)
+        self._look_for_parts(question, asked)
+        self._ask_judges(question, asked, fusion)
+        return asked
+
+    def _ask_words(self, question: Question, asked: Asked) -> None:
+        asked.answers[self._keyword.name] = self._keyword.ask(question)
+        asked.answers[self._exact.name] = self._exact.ask(question)
+
+    def _ask_meaning(self, question: Question, asked: Asked) -> None:
+        if self._semantic is None:
+            self._warn(asked, EmbeddingError("There is no embedding provider"))
+            return
+        try:
+            asked.answers["semantic"] = self._semantic.ask(question)
+        except (EmbeddingError, EmbedderMismatchError) as exc:
+            self._warn(asked, exc)
+
+    def _look_for_parts(self, question: Question, asked: Asked) -> None:
+        """Where no whole word is found: go by meaning, or else by parts of words."""
+        words = asked.answers.get(self._keyword.name)
+        if words is None or words.best(1):
+            return
+        if "semantic" in asked.answers:
+            asked.notes.append(Note(NO_KEYWORD))
+        elif self._keyword is self.bm25:
+            del asked.answers[self._keyword.name]
+            asked.answers = {self._fulltext.name: self._fulltext.ask(question), **asked.answers}
+
+    def _ask_judges(self, question: Question, asked: Asked, fusion: Fusion) -> None:
+        for judge in self._judges:
+            wanted = judge.name == "recency" or asked.mode is Mode.HYBRID
+            if wanted and judge.name in fusion.signals:
+                asked.answers[judge.name] = judge.ask(question)
+
+    def _warn(self, asked: Asked, exc: EmbeddingError | EmbedderMismatchError) -> None:
+        """Every answer says that it is less than it could be; people are told once."""
+        logger.debug("no meaning: %s", exc)
+        mismatch = isinstance(exc, EmbedderMismatchError)
+        note = Note(f"{exc.message}. {exc.hint}" if mismatch else FALLBACK, warning=True)
+        asked.notes.append(note)
+        if not self._warned:
+            self._warned = True
+            logger.warning("%s", note.text)
+            self._listen(note)

@@ -1,0 +1,84 @@
+"""Everything that shapes a ranking, and the fusion that is made of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from aurora.errors import QueryError
+from aurora.fusion.base import KEYWORD, Fusion
+from aurora.fusion.cascade import Cascade
+from aurora.fusion.rrf import ReciprocalRank
+from aurora.fusion.staged import Staged
+from aurora.fusion.weighted import MIN_SCORE, Weighted
+from aurora.signals.recency import HALF_LIFE
+from aurora.types import Mode
+
+
+@dataclass(frozen=True, slots=True)
+class HybridConfig:
+    """Names and defaults are those of the seeds; `docs/concepts/ranking.md` has the reasons.
+
+    `bm25_weight`, `semantic_weight` and `activation_weight` are those of `staged`. In `weighted`,
+    meaning has `hybrid_search_alpha`, words the rest, and use no more than `nudge` beside both.
+    """
+
+    k1: float = 1.5
+    b: float = 0.75
+    idf: str = "lucene"
+    keyword: str = "bm25"
+    mode: Mode = Mode.HYBRID
+    fusion: str = "weighted"
+    stage1_top_k: int = 100
+    bm25_weight: float = 0.3
+    semantic_weight: float = 0.4
+    activation_weight: float = 0.3
+    hybrid_search_alpha: float = 0.7
+    nudge: float = 0.05
+    min_score: float = MIN_SCORE
+    half_life: float = HALF_LIFE
+    rrf_k: int = 60
+
+    def __post_init__(self) -> None:
+        total = self.bm25_weight + self.semantic_weight + self.activation_weight
+        if not math.isclose(total, 1.0, abs_tol=1e-6):
+            raise ValueError(f"Weights must sum to 1.0 (got {total:g})")
+        if self.keyword not in KEYWORD:
+            raise ValueError(f"keyword must be one of {', '.join(KEYWORD)}, not {self.keyword!r}")
+
+    def make_fusion(self, name: str | None = None) -> Fusion:
+        """The fusion of that name, or the configured one, with its weights."""
+        wanted = name or self.fusion
+        if wanted not in FUSIONS:
+            raise QueryError(
+                f"There is no fusion {wanted!r}", hint=f"the fusions are {', '.join(FUSIONS)}"
+            )
+        return FUSIONS[wanted](self)
+
+
+def _staged(config: HybridConfig) -> Fusion:
+    weights = {
+        "bm25": config.bm25_weight,
+        "semantic": config.semantic_weight,
+        "activation": config.activation_weight,
+    }
+    return Staged(weights, config.stage1_top_k)
+
+
+def _weighted(config: HybridConfig) -> Fusion:
+    rest = 1.0 - config.nudge
+    weights = {
+        "semantic": rest * config.hybrid_search_alpha,
+        "keyword": rest * (1.0 - config.hybrid_search_alpha),
+        "activation": config.nudge,
+    }
+    return Weighted(weights, config.min_score)
+
+
+FUSIONS: Mapping[str, Callable[[HybridConfig], Fusion]] = {
+    "staged": _staged,
+    "weighted": _weighted,
+    "rrf": lambda config: ReciprocalRank(config.rrf_k),
+    "cascade": lambda config: Cascade(),  # noqa: ARG005
+}

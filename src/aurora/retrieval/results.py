@@ -1,0 +1,48 @@
+"""What is shown of the chosen chunks: fetched from the store, with what matched in each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from aurora.signals.base import Answer
+from aurora.signals.matches import KeywordAnswer
+from aurora.stores.base import Store
+from aurora.text import tokenize
+from aurora.types import Chunk, Fused, SearchResult
+
+Terms = Callable[[int, Chunk], frozenset[str]]
+
+
+def fetch_results(
+    store: Store, outcomes: Sequence[Fused], text: str, answers: Mapping[str, Answer]
+) -> tuple[SearchResult, ...]:
+    """Results in the same order; chunks that were forgotten a moment ago are left out."""
+    chunks = store.get_rows([outcome.row for outcome in outcomes])
+    histories = store.get_histories([chunk.id for chunk in chunks.values()])
+    words, matched = dict.fromkeys(tokenize(text)), _matched(text, answers)
+    return tuple(
+        SearchResult(
+            chunk,
+            outcome.score,
+            outcome.contributions,
+            histories.get(chunk.id),
+            tuple(filter(matched(outcome.row, chunk).__contains__, words)),
+        )
+        for outcome in outcomes
+        if (chunk := chunks.get(outcome.row)) is not None
+    )
+
+
+def _matched(text: str, answers: Mapping[str, Answer]) -> Terms:
+    """Which words of the text a chunk has: the keyword index knows, if it was asked."""
+    keyword = next((a for a in answers.values() if isinstance(a, KeywordAnswer)), None)
+    if keyword is not None:
+        return lambda row, _: keyword.terms(row)
+    words = frozenset(tokenize(text))
+    return lambda _, chunk: words.intersection(tokenize(f"{chunk.name}\n{chunk.content}"))
+
+
+def newest(store: Store, rows: Sequence[int], *, limit: int) -> tuple[SearchResult, ...]:
+    """What a filter alone asks for: the chunks that came last, in that order."""
+    last = [Fused(row, 0.0, ()) for row in reversed(rows[-limit:])]
+    return fetch_results(store, last, "", {})

@@ -1,0 +1,90 @@
+"""Cosines of all vectors of a memory at once: `matrix @ question`, then the best by partition."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aurora.signals.dense import DenseAnswer, nth_best
+from aurora.signals.vectors import Vectors
+from aurora.types import Hit
+
+# What float32 may lose in one product of some hundred numbers is below 1e-6; within so much of each
+# other, two cosines are compared exactly.
+_BLUR = 1e-5
+
+
+class Matrix:
+    """The vectors as numpy sees them, straight from the mapped file."""
+
+    def __init__(self, vectors: Vectors) -> None:
+        self.rows: NDArray[np.int64] = np.asarray(vectors.rows)
+        flat = np.asarray(vectors.matrix(), np.float32)
+        self.values = flat.reshape(len(self.rows), vectors.dimension)
+        squares = np.einsum("ij,ij->i", self.values, self.values)
+        with np.errstate(divide="ignore"):
+            self._scale = np.where(squares > 0.0, 1.0 / np.sqrt(squares), 0.0).astype(np.float32)
+
+    def compare(self, asked: Sequence[float]) -> CosineAnswer:
+        question = np.asarray(asked, np.float64)
+        size = math.sqrt(math.fsum((question * question).tolist()))
+        unit = (question / (size or 1.0)).astype(np.float32)
+        return CosineAnswer(self, (self.values @ unit) * self._scale, question, size or 1.0)
+
+    def exact(
+        self, places: NDArray[np.int64], question: NDArray[np.float64], size: float
+    ) -> list[float]:
+        """As `semantic.cosine`, to the last bit: the products are exact, and so is their sum."""
+        vectors = self.values[places].astype(np.float64)
+        products, squares = (vectors * question).tolist(), (vectors * vectors).tolist()
+        return [
+            math.fsum(product) / (math.sqrt(math.fsum(square)) * size or 1.0)
+            for product, square in zip(products, squares, strict=True)
+        ]
+
+
+class CosineAnswer:
+    """An `Answer` from approximate cosines of all chunks and exact ones of those that matter."""
+
+    ceiling = 1.0
+
+    def __init__(
+        self,
+        matrix: Matrix,
+        cosines: NDArray[np.float32],
+        question: NDArray[np.float64],
+        size: float,
+    ) -> None:
+        self._matrix, self._question, self._size = matrix, question, size
+        self._cosines = np.maximum(cosines, 0.0)
+        self._all = DenseAnswer(self._cosines, matrix.rows)
+
+    def best(self, pool: int, *, among: Sequence[int] | None = None) -> list[int]:
+        if among is None:
+            places = _contenders(self._cosines, pool)
+        else:
+            allowed = self._all.places(np.asarray(among, np.int64))
+            places = allowed[_contenders(self._cosines[allowed], pool)]
+        scores = self._exact(places)
+        order = sorted(range(len(places)), key=lambda n: (-scores[n], places[n]))
+        return [int(self._matrix.rows[places[n]]) for n in order[:pool] if scores[n] > 0.0]
+
+    def hits(self, rows: Collection[int]) -> list[Hit]:
+        found = self._all.hits(rows)
+        places = self._all.places(np.array([hit.row for hit in found], np.int64))
+        scores = self._exact(places)
+        return [hit._replace(score=score) for hit, score in zip(found, scores, strict=True)]
+
+    def _exact(self, places: NDArray[np.int64]) -> list[float]:
+        return self._matrix.exact(places, self._question, self._size)
+
+
+def _contenders(cosines: NDArray[np.float32], pool: int) -> NDArray[np.int64]:
+    """Places that may be among the best, by `argpartition`'s cut and a little below."""
+    if len(cosines) <= pool:
+        return np.flatnonzero(cosines)
+    cut = max(float(nth_best(cosines, pool)) - _BLUR, 0.0)
+    return np.flatnonzero((cosines >= cut) & (cosines > 0.0))

@@ -1,0 +1,81 @@
+"""The definition of what was asked for: the query is, or contains, a chunk's own name.
+
+Raw levels lie in [0, 1]. From `SPELT` down to `ASSUMED` the whole query is the name of a function,
+method or class: fusion puts those before everything else. `NAMED` is less than that: an identifier
+inside a longer query, or a note whose heading says just what was asked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from aurora.signals.base import Question
+from aurora.signals.sparse import SparseAnswer
+from aurora.stores.base import Definition, Store
+from aurora.text import fold_name
+from aurora.types import Kind
+
+SPELT = 1.0  # as it was written
+FOLDED = 0.9  # but for capitals and separators: getUserData for get_user_data
+ASSUMED = 0.8  # `app.route` where no App is known: the qualifier may be a variable
+NAMED = 0.5
+
+_DEFINING = frozenset((Kind.FUNCTION, Kind.METHOD, Kind.CLASS))
+_MOST = 200  # chunks of one name; with more of them, it does not say which one is meant
+_LONGEST = 200  # characters of a query that may be one name
+_SEPARATOR = re.compile(r"\.|::|->|[#/:\\]")
+_CALL = re.compile(r"\([^()]*\)?$")
+# A word that is no English one: with a hump, an underscore, a separator or a call behind it.
+_IDENTIFIER = re.compile(r"[^\W\d]\w*(?:(?:\.|::|->|#)\w+)*(?:\(\))?")
+_CODE_LIKE = re.compile(r"_|[a-z0-9][A-Z]|\.\w|::|->|#|\(\)$|[A-Za-z]\d")
+
+
+class ExactSignal:
+    """Looks names up in the store, which has an index of them."""
+
+    name = "exact"
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def ask(self, question: Question) -> SparseAnswer:
+        whole = question.text.strip()
+        levels = self._whole(whole) if len(whole) <= _LONGEST else {}
+        for word in _identifiers(whole):
+            for row in self._whole(word):
+                levels.setdefault(row, NAMED)
+        return SparseAnswer(levels)
+
+    def _whole(self, asked: str) -> dict[int, float]:
+        """Levels of the chunks whose name this is."""
+        parts = [part for part in _SEPARATOR.split(_CALL.sub("", asked)) if part]
+        if not parts:
+            return {}
+        found = self._store.find_definitions(parts[-1], limit=_MOST + 1)
+        if len(found) > _MOST:
+            return {}
+        qualified = [one for one in found if _is_qualified(one, parts)]
+        levels = {one.row: _level(one, parts) for one in qualified}
+        return levels or {one.row: _at_most(ASSUMED, one) for one in found}
+
+
+def _identifiers(text: str) -> Iterator[str]:
+    """Words of a longer text that are code."""
+    words = _IDENTIFIER.findall(text)
+    return (word for word in dict.fromkeys(words) if word != text and _CODE_LIKE.search(word))
+
+
+def _is_qualified(one: Definition, parts: Sequence[str]) -> bool:
+    """Whether all that stands before the name is found, in order, in front of the chunk's own."""
+    own = _SEPARATOR.split(f"{one.path}.{one.qualified_name or one.name}")
+    rest: Iterable[str] = iter(map(fold_name, own[:-1]))
+    return all(fold_name(part) in rest for part in parts[:-1])
+
+
+def _level(one: Definition, parts: Sequence[str]) -> float:
+    return _at_most(SPELT if one.name == parts[-1] else FOLDED, one)
+
+
+def _at_most(level: float, one: Definition) -> float:
+    return level if one.kind in _DEFINING else NAMED

@@ -1,0 +1,54 @@
+"""Recency of dated notes: exp(−ln 2 / half-life · age in days) (seed 001).
+
+The factor lies in (0, 1] and multiplies a chunk's score. Only notes whose path holds a date have
+one: `memory/2026-03-01.md` fades, `MEMORY.md` does not.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from datetime import datetime
+
+from aurora.parsers.dates import find_date
+from aurora.signals.base import Question
+from aurora.signals.sparse import SparseAnswer
+from aurora.stores.base import Store
+
+HALF_LIFE = 30.0  # days; seed 001
+_DAY = 86_400.0  # seconds
+
+
+def recency(age_days: float, *, half_life: float = HALF_LIFE) -> float:
+    """1 today and for what is to come, ½ after one half-life."""
+    return math.exp(-math.log(2.0) / half_life * max(age_days, 0.0))
+
+
+class RecencySignal:
+    """Knows the dates of a memory's notes, for as long as its generation stays."""
+
+    name = "recency"
+
+    def __init__(self, store: Store, *, half_life: float = HALF_LIFE) -> None:
+        self._store, self._half_life = store, half_life
+        self._known: tuple[int, Mapping[int, datetime]] = (-1, {})
+
+    def ask(self, question: Question) -> SparseAnswer:
+        return SparseAnswer(
+            {
+                row: recency(_days(question.now, date), half_life=self._half_life)
+                for row, date in self._dates().items()
+            }
+        )
+
+    def _dates(self) -> Mapping[int, datetime]:
+        generation = self._store.generation()
+        if self._known[0] != generation:
+            paths = self._store.dated_paths()
+            dates = {row: date for row, path in paths.items() if (date := find_date(path))}
+            self._known = (generation, dates)
+        return self._known[1]
+
+
+def _days(now: datetime, date: datetime) -> float:
+    return (now - date).total_seconds() / _DAY

@@ -1,0 +1,91 @@
+"""Meaning: the cosine of the question's vector and each chunk's.
+
+Raw scores lie in (0, 1]; what points the other way is no answer. Numpy multiplies the whole matrix
+at once and picks the best; of those the cosine is taken again, exactly. Without numpy it is taken
+exactly of all. So both ways give the same order, to the last tie (seed 001).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from aurora.embeddings.base import EmbeddingProvider
+from aurora.errors import EmbedderMismatchError, EmbeddingError, IndexFileError
+from aurora.signals.base import Answer, Question
+from aurora.signals.sparse import SparseAnswer
+from aurora.signals.vectors import VectorIndex, Vectors
+from aurora.stores.base import Embedder, pack_vector, unpack_vector
+
+if TYPE_CHECKING:
+    from aurora.signals.cosines import Matrix  # it brings numpy along
+
+
+def cosine(first: Sequence[float], second: Sequence[float]) -> float:
+    """Rounded once: a product of two float32 is exact, and `fsum` adds without loss."""
+    product = math.fsum(a * b for a, b in zip(first, second, strict=True))
+    return product / (length(first) * length(second) or 1.0)
+
+
+def length(vector: Sequence[float]) -> float:
+    return math.sqrt(math.fsum(value * value for value in vector))
+
+
+class SemanticSignal:
+    """Ranks by meaning, with the vectors of one memory and the model that made them."""
+
+    name = "semantic"
+
+    def __init__(self, index: VectorIndex, embedder: EmbeddingProvider) -> None:
+        self._index, self._embedder = index, embedder
+        self._matrix: tuple[Vectors, Matrix] | None = None
+
+    def ask(self, question: Question) -> Answer:
+        """Raises `EmbeddingError` when there is nothing to compare, or nothing to compare with."""
+        vectors = self._index.current()
+        if not len(vectors):
+            raise EmbeddingError("No chunk has a vector yet", hint="make them with `aur mem index`")
+        asked = self._embed(question.text)
+        try:
+            return self._answer(vectors, asked)
+        except IndexFileError as exc:  # a damaged page shows itself when it is first read
+            return self._answer(self._index.mend(vectors, exc), asked)
+
+    def _embed(self, text: str) -> Sequence[float]:
+        """The question's vector, as precise as those it is compared with."""
+        provider = self._embedder
+        try:
+            made = provider.embed_query(text)
+            mine = Embedder(provider.name, provider.dimension, provider.fingerprint)
+        except Exception as exc:  # a provider may fail in any way
+            raise EmbeddingError(f"The question could not be embedded: {exc}") from exc
+        owner = self._index.embedder()
+        if owner is not None and owner != mine:
+            raise EmbedderMismatchError(
+                f"This memory holds vectors of {owner.name} ({owner.dimension} dimensions), "
+                f"not of {mine.name} ({mine.dimension})",
+                hint="set `embedding.provider` back, or index into a new memory",
+            )
+        vector = unpack_vector(pack_vector(made))
+        if len(vector) != mine.dimension or not all(map(math.isfinite, vector)):
+            raise EmbeddingError(f"{mine.name} gave no vector of {mine.dimension} finite numbers")
+        return vector
+
+    def _answer(self, vectors: Vectors, asked: Sequence[float]) -> Answer:
+        try:
+            from aurora.signals.cosines import Matrix  # noqa: PLC0415 - numpy, if there is one
+        except ImportError:
+            return compare_one_by_one(vectors, asked)
+        if self._matrix is None or self._matrix[0] is not vectors:
+            self._matrix = (vectors, Matrix(vectors))
+        return self._matrix[1].compare(asked)
+
+
+def compare_one_by_one(vectors: Vectors, asked: Sequence[float]) -> SparseAnswer:
+    """Every cosine in plain Python."""
+    cosines = (
+        (row, cosine(vectors.vector(place).tolist(), asked))
+        for place, row in enumerate(vectors.rows.tolist())
+    )
+    return SparseAnswer({row: score for row, score in cosines if score > 0.0})
