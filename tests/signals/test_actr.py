@@ -1,0 +1,249 @@
+"""ACT-R's base level and the activations made of it, against ten lines of plain arithmetic."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+from collections.abc import Sequence
+from itertools import pairwise
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aurora.signals.actr import (
+    NEVER_USED,
+    ActivationEngine,
+    approximate_strength,
+    base_level,
+    retrieval_probability,
+    strength,
+)
+
+DAY = 86_400.0
+NOW = 1_800_000_000.0  # 2027: 20,833 days since 1970
+ENGINE = ActivationEngine()
+HYBRID = ActivationEngine(exact_uses=3)  # short histories are long ones to it
+
+ages = st.floats(0.0, NOW / DAY) | st.integers(0, 40).map(float)
+times = ages.map(lambda age: NOW - age * DAY)
+histories = st.lists(times, max_size=30)
+strange = st.sampled_from([math.nan, math.inf, -math.inf, 1e308, -1e308, NOW + 1e9, 0.0])
+engines = st.sampled_from([ENGINE, HYBRID])
+
+
+def oracle(history: Sequence[float], *, now: float = NOW, decay: float = 0.5) -> float:
+    """P, as the books have it."""
+    total = 0.0
+    for time in history:
+        days = (now - time) / (24 * 60 * 60)
+        total += 1 / math.pow(max(days, 1.0), decay)
+    if total == 0.0:
+        return 0.0
+    return 1 / (1 + math.exp(-math.log(total)))
+
+
+def activation(history: Sequence[float], engine: ActivationEngine = ENGINE) -> float:
+    return engine.activations({7: history}, NOW)[7]
+
+
+@given(histories)
+def test_an_activation_is_what_the_books_say(history: list[float]) -> None:
+    assert activation(history) == pytest.approx(oracle(history), abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("days", "expected"),
+    [([], 0.0), ([0], 0.5), ([1], 0.5), ([4], 1 / 3), ([100], 1 / 11), ([0, 0], 2 / 3)],
+)
+def test_activations_to_know_by_heart(days: list[int], expected: float) -> None:
+    assert activation([NOW - day * DAY for day in days]) == pytest.approx(expected)
+
+
+def test_base_levels_are_logarithms_and_never_infinite() -> None:
+    uses = {1: [], 2: [NOW], 3: [NOW - 4 * DAY], 4: [math.nan]}
+    expected = {1: NEVER_USED, 2: 0.0, 3: pytest.approx(-math.log(2)), 4: NEVER_USED}
+    assert ENGINE.base_levels(uses, NOW) == expected
+    assert base_level(5e-324) == NEVER_USED
+    assert min(ActivationEngine(decay=1.0).base_levels({1: [0.0]}, NOW).values()) > NEVER_USED
+
+
+@given(histories, times, engines)
+def test_a_use_raises_activation_by_half_at_most(
+    history: list[float], use: float, engine: ActivationEngine
+) -> None:
+    """Also by the approximation, unless the use is older than all others: see the next test."""
+    before, after = activation(history, engine), activation([*history, use], engine)
+    assert 0.0 <= after < 1.0
+    assert after - before <= 0.5 + 1e-12
+    if engine is ENGINE or use >= min(history, default=0.0):
+        assert after >= before - 1e-12
+
+
+def test_an_older_first_use_thins_what_is_approximated() -> None:
+    """The price of the approximation, in the only direction in which there is one."""
+    history = [NOW] * 50
+    assert activation([0.0, *history], HYBRID) < activation(history, HYBRID)
+    assert activation([0.0, *history]) > activation(history)
+
+
+def test_each_opening_adds_less_than_the_one_before() -> None:
+    steps = [activation([NOW] * count) for count in range(10)]
+    gains = [after - before for before, after in pairwise(steps)]
+    assert gains == sorted(gains, reverse=True)
+    assert gains[0] == 0.5
+
+
+@given(histories.filter(bool), st.data(), engines)
+def test_a_later_use_counts_no_less(
+    history: list[float], data: st.DataObject, engine: ActivationEngine
+) -> None:
+    place = data.draw(st.integers(0, len(history) - 1))
+    later = data.draw(st.floats(history[place], NOW))
+    moved = [*history[:place], later, *history[place + 1 :]]
+    assert activation(moved, engine) >= activation(history, engine) - 1e-12
+
+
+@given(histories, st.floats(0.0, 1e12), engines)
+def test_time_alone_only_lowers(
+    history: list[float], passed: float, engine: ActivationEngine
+) -> None:
+    before = engine.activations({1: history}, NOW)
+    assert engine.activations({1: history}, NOW + passed)[1] <= before[1] + 1e-12
+
+
+@given(histories.flatmap(lambda found: st.tuples(st.just(found), st.permutations(found))), engines)
+def test_the_order_of_uses_does_not_matter(
+    orders: tuple[list[float], list[float]], engine: ActivationEngine
+) -> None:
+    assert activation(orders[0], engine) == activation(orders[1], engine)
+
+
+@given(
+    st.dictionaries(st.integers(), st.lists(times | strange, max_size=12), max_size=12),
+    st.just(NOW) | strange,
+    st.floats(0.0, 3.0) | st.just(1.0),
+    st.integers(1, 12),
+)
+def test_both_ways_of_adding_agree(
+    uses: dict[int, list[float]], now: float, decay: float, exact_uses: int
+) -> None:
+    engine = ActivationEngine(decay, exact_uses)
+    plain, numpy = engine.add_one_by_one(uses, now), engine.add_at_once(uses, now)
+    assert list(plain) == list(numpy) == list(uses)
+    assert numpy == pytest.approx(plain, rel=1e-12, abs=1e-12)
+    assert all(0.0 <= value <= len(uses[row]) + 1e-9 for row, value in plain.items())
+    assert all(math.isfinite(value) for value in engine.base_levels(uses, now).values())
+
+
+def test_equal_histories_are_ties_wherever_they_stand() -> None:
+    draw = Random(5)  # noqa: S311 - no secret
+    history = [draw.uniform(0, NOW) for _ in range(7)]
+    uses = {row: history if row % 3 else [draw.uniform(0, NOW)] for row in range(1000)}
+    sums = ENGINE.add_at_once(uses, NOW)
+    assert len({value for row, value in sums.items() if row % 3}) == 1
+
+
+@given(st.lists(st.one_of(times, strange), max_size=12))
+def test_what_is_no_time_is_no_use_and_the_future_is_today(history: list[float]) -> None:
+    usual = [min(time, NOW) for time in history if math.isfinite(time)]
+    assert activation(history) == pytest.approx(activation(usual), abs=1e-12)
+
+
+@given(st.lists(ages, min_size=1, max_size=40), st.integers(1, 10), st.floats(0.0, 2.0))
+def test_the_approximation_is_never_off_by_more_than_its_others_can_differ(
+    history: list[float], exact_uses: int, decay: float
+) -> None:
+    found = approximate_strength(history, decay, exact_uses=exact_uses)
+    counted = sorted(max(age, 1.0) for age in history)
+    others = counted[exact_uses - 1 :] if len(counted) > exact_uses else [1.0]
+    slack = (len(others) - 1) * (others[0] ** -decay - others[-1] ** -decay)
+    assert found == pytest.approx(strength(history, decay), rel=1e-12, abs=slack + 1e-12)
+
+
+@pytest.mark.parametrize("shape", ["uniform", "bursty", "power law", "first year"])
+@given(st.integers(), st.integers(201, 1000), st.floats(1.0, 4.0))
+def test_long_histories_are_off_by_less_than_a_hundredth(
+    shape: str, seed: int, size: int, length: float
+) -> None:
+    draw = Random(seed)  # noqa: S311 - no secret
+    history = random_ages(draw, size, 10**length, shape=shape)
+    exact, found = strength(history), approximate_strength(history)
+    assert abs(retrieval_probability(found) - retrieval_probability(exact)) < 0.01
+    if shape == "uniform":
+        assert abs(base_level(found) - base_level(exact)) < 0.05
+
+
+def random_ages(draw: Random, size: int, length: float, *, shape: str) -> list[float]:
+    if shape == "uniform":
+        return [draw.uniform(0, length) for _ in range(size)]
+    if shape == "power law":
+        return [min(draw.paretovariate(0.3 + length / 1e4), 2e4) for _ in range(size)]
+    if shape == "first year":
+        return [length - min(draw.expovariate(10 / length), length) for _ in range(size)]
+    ages: list[float] = []
+    while len(ages) < size:
+        middle, width = draw.uniform(0, length), draw.uniform(0.1, 10)
+        ages += [abs(draw.gauss(middle, width)) for _ in range(draw.randint(1, 60))]
+    return ages[:size]
+
+
+@given(st.floats(1.0, 20_833.0), st.floats(1.0, 20_833.0), st.integers(0, 2000), st.booleans())
+def test_no_history_since_1970_is_off_by_more_than_four_hundredths(
+    one: float, other: float, count: int, recent: bool
+) -> None:
+    """The two worst histories of any length: all but one use at either end of what is averaged."""
+    young, old = min(one, other), max(one, other)
+    history = [young] * 200 + [young if recent else old] * count + [old]
+    exact, found = strength(history), approximate_strength(history)
+    assert abs(retrieval_probability(found) - retrieval_probability(exact)) < 0.04
+
+
+@pytest.mark.parametrize("decay", [0.3, 0.5, 0.8])
+def test_without_exact_uses_it_is_optimised_learning(decay: float) -> None:
+    """B ≈ ln(n / (1−d)) − d·ln(L), which lets ages begin at 0 where ours begin at a day."""
+    life, count = 1e12, 500
+    found = approximate_strength([life] * count, decay, exact_uses=0)
+    classical = math.log(count / (1 - decay)) - decay * math.log(life)
+    assert math.log(found) == pytest.approx(classical, abs=0.005)
+
+
+@given(st.floats(1.0, 1e300), st.floats(0.0, 1e-9), st.floats(0.0, 3.0))
+def test_no_digits_are_lost_when_the_others_are_almost_as_old(
+    age: float, spread: float, decay: float
+) -> None:
+    found = approximate_strength([age, age * (1 + spread)], decay, exact_uses=1)
+    assert found == pytest.approx(2 * age**-decay, rel=1e-8)
+
+
+@given(st.floats(1.0, 1e6), st.floats(1.5, 1e6))
+def test_a_decay_of_one_lies_between_its_neighbours(age: float, factor: float) -> None:
+    below, at, above = (
+        approximate_strength([age, age * factor], decay, exact_uses=1)
+        for decay in (1 - 1e-7, 1.0, 1 + 1e-7)
+    )
+    assert above <= at <= below
+    assert above == pytest.approx(below, rel=1e-4)
+
+
+def test_numpy_is_imported_only_for_very_many_uses() -> None:
+    program = (
+        "import sys\n"
+        "from aurora.signals.actr import ActivationEngine\n"
+        "found = ActivationEngine().activations({1: [5.0] * 150}, 5.0)\n"
+        "print('numpy' in sys.modules)\n"
+        "same = ActivationEngine().activations({n: [5.0] * 150 for n in range(2000)}, 5.0)\n"
+        "print('numpy' in sys.modules, same[1999] == found[1])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["False", "True", "True"]
+
+
+@pytest.mark.parametrize("wrong", [{"decay": -0.1}, {"decay": math.nan}, {"exact_uses": 0}])
+def test_an_engine_that_cannot_be_is_refused(wrong: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        ActivationEngine(**wrong)  # type: ignore[arg-type]
