@@ -201,6 +201,11 @@ def test_no_history_since_1970_is_off_by_more_than_four_hundredths(
     assert abs(retrieval_probability(found) - retrieval_probability(exact)) < 0.04
 
 
+def test_the_approximation_is_petrovs() -> None:
+    """Two uses exactly, then 2·(√16 − √4) / (½·(16 − 4)) for those between the second and last."""
+    assert approximate_strength([16, 1, 9, 4], exact_uses=2) == pytest.approx(1 + 1 / 2 + 2 / 3)
+
+
 @pytest.mark.parametrize("decay", [0.3, 0.5, 0.8])
 def test_without_exact_uses_it_is_optimised_learning(decay: float) -> None:
     """B ≈ ln(n / (1−d)) − d·ln(L), which lets ages begin at 0 where ours begin at a day."""
