@@ -56,6 +56,9 @@ class SQLiteChunks(SQLiteDatabase):
         }
         return [found[id_] for id_ in chunk_ids if id_ in found]
 
+    def get_rows(self, rows: Sequence[int]) -> Mapping[int, Chunk]:
+        return {revision.row: chunk for revision, chunk in self.iter_revised(rows)}
+
     def _by_id(self, chunk_ids: Sequence[str]) -> dict[str, Chunk]:
         return {chunk.id: chunk for chunk in self.get_chunks(chunk_ids)}
 

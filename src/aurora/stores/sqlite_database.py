@@ -20,10 +20,13 @@ from aurora.stores.sqlite_rows import Row
 
 Parameters: TypeAlias = Sequence[object] | Mapping[str, object]
 
+MAY_BE_FOUND = (
+    f"(reasoning.success_score IS NULL OR reasoning.success_score >= {SEARCHABLE_SUCCESS})"
+)
 # Follows a list of columns; what comes after it is `AND …`.
 SEARCHABLE = f"""
     FROM chunks LEFT JOIN reasoning ON reasoning.chunk = chunks.rowid
-    WHERE (reasoning.success_score IS NULL OR reasoning.success_score >= {SEARCHABLE_SUCCESS})"""
+    WHERE {MAY_BE_FOUND}"""
 
 # A generation lies a random step above the last: a copy of a memory that goes its own way must not
 # come to one that the original had with other chunks, or an index of those would pass for its own.
@@ -76,6 +79,14 @@ class SQLiteDatabase:
     def _rows(self, sql: str, values: Sequence[object] = ()) -> list[Row]:
         with translated(self.path), closing(self._connection.execute(sql, values)) as cursor:
             return cursor.fetchall()
+
+    def _row_numbers(self, which: str, values: Sequence[object] = ()) -> set[int]:
+        """The numbers of the chunks that may be found and fit `which`, an `AND …`.
+
+        As one text: SQLite hands over fifty thousand single rows in twice the time.
+        """
+        numbers = self._rows(f"SELECT group_concat(chunks.rowid) {SEARCHABLE} {which}", values)
+        return set(map(int, numbers[0][0].split(","))) if numbers[0][0] else set()
 
     def _write(self, sql: str, values: Parameters = ()) -> int:
         """Run one change of what can be found, inside a transaction; returns the rows changed."""

@@ -105,6 +105,20 @@ def moment(seconds: float) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
 
 
+def is_text(value: str) -> bool:
+    """False for what no column holds: halves of characters, as a broken terminal hands them on."""
+    return not any("\ud800" <= letter <= "\udfff" for letter in value)
+
+
+def like(*parts: str) -> str:
+    """A pattern for `LIKE … ESCAPE '!'`: these texts, in this order, with anything around them.
+
+    LIKE sees no text behind a NUL, so neither does the pattern.
+    """
+    plain = (part.replace("!", "!!").replace("%", "!%").replace("_", "!_") for part in parts)
+    return f"%{'%'.join(plain).partition(chr(0))[0]}%"
+
+
 def batches(values: Iterable[T]) -> Iterator[tuple[list[T], str]]:
     """Values in portions, each with its `?, ?, …`."""
     for batch in portions(values, _BATCH):

@@ -1,0 +1,76 @@
+"""What fits a criterion: globs on paths and names, and values of metadata. No database in sight."""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from aurora.text import fold_name
+from aurora.types import Json
+
+if TYPE_CHECKING:
+    from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
+
+_WILDCARD = re.compile(r"[*?\[]")
+
+
+def fitting_paths(paths: Iterable[str], globs: Sequence[str]) -> list[str]:
+    """The paths that globs of `.gitignore` mean; a folder's name means all below it.
+
+    What has no path fits none, and a glob that git could not read fits nothing.
+    """
+    from pathspec import GitIgnoreSpec  # noqa: PLC0415 - most questions name no path
+
+    patterns: list[GitIgnoreSpecPattern] = []
+    for glob in map(_as_rule, globs):
+        try:
+            patterns += GitIgnoreSpec.from_lines([glob]).patterns
+        except ValueError:
+            continue
+    spec = GitIgnoreSpec(patterns)
+    return [path for path in paths if path and spec.match_file(path)]
+
+
+def _as_rule(glob: str) -> str:
+    """A glob as a line of `.gitignore`: people also write `./src`, `.` and `#1.md`."""
+    inside = glob.removeprefix("./")
+    if inside in ("", "."):
+        return "**" if glob else ""
+    return f"\\{inside}" if inside.startswith("#") else inside
+
+
+def has_wildcard(glob: str) -> bool:
+    return _WILDCARD.search(glob) is not None
+
+
+def literal_parts(glob: str) -> list[str]:
+    """Texts that every name fitting a glob holds in this order, in ASCII of any case."""
+    parts = re.split(r"[*?]+", glob.partition("[")[0])
+    return [part for part in parts if part and part.isascii()]
+
+
+def name_test(glob: str) -> Callable[[str, str], bool]:
+    """Whether a name and a qualified name fit: by wildcards, or else equal up to spelling."""
+    if has_wildcard(glob):
+        fits = re.compile(fnmatch.translate(glob), re.IGNORECASE).match
+        return lambda name, qualified: bool(fits(name) or fits(qualified))
+    folded, lowered = fold_name(glob), glob.casefold()
+    return lambda name, qualified: fold_name(name) == folded or qualified.casefold() == lowered
+
+
+def metadata_fits(metadata: Mapping[str, Json], key: str, value: str) -> bool:
+    """Whether the value of a top-level key, or an item of its list, reads so."""
+    if key not in metadata:
+        return False
+    own = metadata[key]
+    return any(_as_text(item) == value for item in (own if isinstance(own, list) else [own]))
+
+
+def _as_text(value: Json) -> str | None:
+    """A value as a person would type it; objects and lists are none."""
+    if isinstance(value, dict | list):
+        return None
+    return value if isinstance(value, str) else json.dumps(value)

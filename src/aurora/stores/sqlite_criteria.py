@@ -1,0 +1,102 @@
+"""Which chunks fit all criteria, in SQLite: each criterion is one question, and sets meet.
+
+What an index can answer is asked first; texts are read only for what is left to decide by them.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from array import array
+from collections.abc import Iterator, Sequence
+
+from aurora.stores.fitting import fitting_paths, metadata_fits
+from aurora.stores.sqlite_database import SEARCHABLE
+from aurora.stores.sqlite_names import SQLiteNames
+from aurora.stores.sqlite_rows import batches, is_text
+from aurora.stores.sqlite_text import SQLiteText
+from aurora.types import Criteria
+
+_MODIFIED_SINCE = """
+    SELECT chunks.rowid FROM files JOIN chunks ON chunks.path = files.path
+        LEFT JOIN histories ON histories.chunk = chunks.rowid
+    WHERE files.modified_ns / 1e9 >= ? AND (
+        histories.uncommitted
+        OR (coalesce(length(histories.commits), 0) = 0 AND chunks.created_at IS NULL))"""
+
+
+class SQLiteCriteria(SQLiteNames, SQLiteText):
+    """The part of `Store` that is about what may be a result."""
+
+    def find_rows(self, criteria: Criteria) -> array[int]:
+        rows = self._labelled(criteria)
+        for fitting in self._fitting(criteria):
+            rows &= fitting
+            if not rows:
+                break
+        for word in criteria.without:
+            rows -= self._with_phrase(word) or set()
+        return array("q", sorted(rows))
+
+    def _labelled(self, criteria: Criteria) -> set[int]:
+        """All that may be found of these kinds, languages, namespaces and types, by one index."""
+        labels = {
+            "kind": [str(kind) for kind in criteria.kinds],
+            "lower(language)": [language.lower() for language in criteria.languages],
+            "namespace": criteria.namespaces,
+            "document_type": criteria.document_types,
+        }
+        which, values = "", []
+        for column, wanted in labels.items():
+            if wanted:
+                known = [label for label in wanted if is_text(label)]
+                which += f" AND {column} IN ({', '.join('?' * len(known))})"
+                values += known
+        return self._row_numbers(which, values)
+
+    def _fitting(self, criteria: Criteria) -> Iterator[set[int]]:
+        """The rows that fit each further criterion, the quickest to answer first."""
+        if criteria.paths:
+            yield self._under(criteria.paths)
+        if criteria.names:
+            yield set().union(*map(self._named, criteria.names))
+        for phrase in criteria.phrases:
+            found = self._with_phrase(phrase)
+            if found is not None:
+                yield found
+        for key, value in criteria.metadata:
+            yield self._with_metadata(key, value)
+        if criteria.since is not None:
+            yield self._since(criteria.since.timestamp())
+
+    def _under(self, globs: Sequence[str]) -> set[int]:
+        paths = (path for (path,) in self._rows("SELECT DISTINCT path FROM chunks"))
+        rows: set[int] = set()
+        for batch, marks in batches(fitting_paths(paths, globs)):
+            rows |= self._row_numbers(f"AND path IN ({marks})", batch)
+        return rows
+
+    def _with_metadata(self, key: str, value: str) -> set[int]:
+        """JSON is read in Python, which wrote it; SQLite only looks for its spelling."""
+        if not (is_text(key) and is_text(value)):
+            return set()
+        rows = self._rows(
+            f"SELECT chunks.rowid, metadata {SEARCHABLE} "
+            "AND instr(metadata, ?) AND instr(metadata, ?)",
+            (f"{_spelt(key)}: ", _spelt(value)[1:-1]),
+        )
+        return {row for row, metadata in rows if metadata_fits(json.loads(metadata), key, value)}
+
+    def _since(self, seconds: float) -> set[int]:
+        """Dated, committed, or - where no date is known or edits wait - written to disk since."""
+        dated = self._row_numbers("AND chunks.created_at >= ?", (seconds,))
+        last = self._rows("SELECT chunk, substr(commits, -8) FROM histories WHERE commits <> x''")
+        newest = struct.unpack(f"<{len(last)}q", b"".join(commit for _, commit in last))
+        committed = {row for (row, _), at in zip(last, newest, strict=True) if at >= seconds}
+        modified = self._rows(_MODIFIED_SINCE, (seconds,))
+        return dated | committed | {row for (row,) in modified}
+
+
+def _spelt(text: str) -> str:
+    """As `sqlite_rows.chunk_values` writes it."""
+    return json.dumps(text, ensure_ascii=False)

@@ -1,0 +1,64 @@
+"""What signals read of many chunks at once in SQLite: their uses and their vectors, by row."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+
+from aurora.stores.base import Revision, Uses
+from aurora.stores.sqlite_database import MAY_BE_FOUND, SQLiteDatabase
+from aurora.stores.sqlite_rows import batches
+
+PAGE = 1000  # vectors read at a time; no lock is held in between
+
+_ACCESSES = f"""
+    SELECT accesses.chunk, at FROM accesses
+        LEFT JOIN reasoning ON reasoning.chunk = accesses.chunk
+    WHERE {MAY_BE_FOUND} AND accesses.chunk IN ({{marks}}) ORDER BY accesses.chunk, at"""
+_COMMITS = f"""
+    SELECT histories.chunk, commits FROM histories
+        LEFT JOIN reasoning ON reasoning.chunk = histories.chunk
+    WHERE {MAY_BE_FOUND} AND histories.chunk IN ({{marks}}) AND commits <> x''"""
+_VECTORS = f"""
+    SELECT chunks.rowid, chunks.generation, vector
+    FROM embeddings JOIN chunks ON chunks.rowid = embeddings.chunk
+        LEFT JOIN reasoning ON reasoning.chunk = embeddings.chunk
+    WHERE {MAY_BE_FOUND}"""
+
+
+class SQLiteSignals(SQLiteDatabase):
+    """The part of `Store` that is about what ranks chunks beside their words."""
+
+    def get_uses(self, rows: Sequence[int]) -> Mapping[int, Uses]:
+        uses: dict[int, Uses] = {}
+        for batch, marks in batches(rows):
+            accesses: dict[int, list[float]] = {}
+            for row, at in self._rows(_ACCESSES.format(marks=marks), batch):
+                accesses.setdefault(row, []).append(at)
+            commits: dict[int, bytes] = dict(self._rows(_COMMITS.format(marks=marks), batch))
+            for row in accesses.keys() | commits.keys():
+                packed = commits.get(row, b"")
+                uses[row] = Uses(
+                    accesses.get(row, ()), struct.unpack(f"<{len(packed) // 8}q", packed)
+                )
+        return uses
+
+    def iter_vectors(self, rows: Sequence[int] | None = None) -> Iterator[tuple[Revision, bytes]]:
+        if rows is None:
+            yield from self._iter_all_vectors()
+            return
+        for batch, marks in batches(sorted(set(rows))):
+            which = f"AND embeddings.chunk IN ({marks}) ORDER BY embeddings.chunk"
+            yield from self._vectors(which, batch)
+
+    def _iter_all_vectors(self) -> Iterator[tuple[Revision, bytes]]:
+        page, last = PAGE, 0
+        while page == PAGE:
+            which = "AND embeddings.chunk > ? ORDER BY embeddings.chunk LIMIT ?"
+            vectors = self._vectors(which, (last, PAGE))
+            yield from vectors
+            page, last = len(vectors), vectors[-1][0].row if vectors else 0
+
+    def _vectors(self, which: str, values: Sequence[object]) -> list[tuple[Revision, bytes]]:
+        rows = self._rows(f"{_VECTORS} {which}", values)
+        return [(Revision(row, generation), vector) for row, generation, vector in rows]
