@@ -22,6 +22,7 @@ from aurora.stores.base import (
 )
 from aurora.types import Chunk, ChunkHistory, Kind, Lines, Tracking
 from tests.builders import NOW, make_chunk
+from tests.stores.search_conformance import SearchConformance
 
 MODEL = Embedder("tiny", 3, "abc")
 VECTOR = pack_vector([0.5, -1.0, 0.25])
@@ -50,7 +51,7 @@ FULL = Chunk(
 )
 
 
-class StoreConformance:
+class StoreConformance(SearchConformance):
     """Subclass it as `TestXStore` with an `open_store` fixture that opens the same store again."""
 
     @pytest.fixture

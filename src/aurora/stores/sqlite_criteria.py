@@ -43,7 +43,7 @@ class SQLiteCriteria(SQLiteNames, SQLiteText):
         labels = {
             "kind": [str(kind) for kind in criteria.kinds],
             "lower(language)": [language.lower() for language in criteria.languages],
-            "namespace": criteria.namespaces,
+            "+namespace": criteria.namespaces,  # `+`: its own index would read the texts, too
             "document_type": criteria.document_types,
         }
         which, values = "", []

@@ -20,6 +20,7 @@ COLUMNS = (
     "id, kind, name, qualified_name, path, start_line, end_line, language, content, namespace, "
     "document_type, created_at, metadata"
 )
+_MOST_PARTS, _LONGEST_PART = 32, 128  # of a LIKE pattern, which may have 50,000 bytes
 _BATCH = 500  # bound values in one statement; SQLite allows 999 in its oldest builds
 
 
@@ -113,9 +114,11 @@ def is_text(value: str) -> bool:
 def like(*parts: str) -> str:
     """A pattern for `LIKE … ESCAPE '!'`: these texts, in this order, with anything around them.
 
-    LIKE sees no text behind a NUL, so neither does the pattern.
+    LIKE sees no text behind a NUL, so neither does the pattern; and what is longer than LIKE
+    takes is cut, which finds no less.
     """
-    plain = (part.replace("!", "!!").replace("%", "!%").replace("_", "!_") for part in parts)
+    some = (part[:_LONGEST_PART] for part in parts[:_MOST_PARTS])
+    plain = (part.replace("!", "!!").replace("%", "!%").replace("_", "!_") for part in some)
     return f"%{'%'.join(plain).partition(chr(0))[0]}%"
 
 

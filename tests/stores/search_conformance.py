@@ -1,0 +1,485 @@
+"""What every store must do when it is searched; part of `StoreConformance`."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Sequence
+from dataclasses import fields, replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from aurora.stores.base import (
+    Definition,
+    Embedder,
+    FileState,
+    Reasoning,
+    Store,
+    Uses,
+    pack_vector,
+)
+from aurora.types import Chunk, ChunkHistory, Criteria, Kind, Tracking
+from tests.builders import NOW, make_chunk
+
+FAILED = Reasoning("decomposition", 0.49, 2, NOW)
+MODEL = Embedder("tiny", 1, "abc")
+
+GET_USER = make_chunk(
+    "def get_user(token):\n    return users[token]", "src/app/auth.py", "get_user",
+    qualified_name="Auth.get_user", metadata={"signature": "def get_user(token):"},
+)  # fmt: skip
+SERVER = make_chunk(
+    "class HTTPServer:\n    'Serves users. 100% safe!'", "src/server.py", "HTTPServer",
+    kind=Kind.CLASS, metadata={"tags": ["web", 2], "stable": True, "weight": 0.5, "x": None},
+)  # fmt: skip
+NOTE = make_chunk(
+    "# Login\nThe user gets a token, 用户认证流程.", "docs/登录 notes.md", "Login notes",
+    kind=Kind.KNOWLEDGE, language="markdown", namespace="team", document_type="decision",
+    qualified_name="", metadata={"source": "note", 'say "hi"': "a\\b"},
+)  # fmt: skip
+PLAIN = make_chunk("认证 is auth", "", "认证", kind=Kind.KNOWLEDGE, language="", namespace="team")
+CORPUS = (GET_USER, SERVER, NOTE, PLAIN)
+
+HOSTILE = [
+    '"', "'", '""" OR 1', "a AND", "AND OR NOT", "NEAR(a b, 2)", "name:f", "f*", "^f", "{a b}: c",
+    "-a", "a + b", "(", ")", "\\", "%", "_", "!", "[", "]", "[!", "\0", "f\0x", "\ud800",
+    "f \udfff", "'; DROP TABLE chunks; --", "é", "用", "𝔘", "\ue000", "𞤀𞤁𞤂",
+    "x" * 70_000, "_" * 70_000, "用" * 70_000, "a.b " * 70_000, "?" * 70_000,
+]  # fmt: skip
+ids_of_hostile = [text[:12].encode("unicode_escape").decode() for text in HOSTILE]
+
+
+def names(store: Store, criteria: Criteria) -> set[str]:
+    return {chunk.name for chunk in store.get_rows(store.find_rows(criteria)).values()}
+
+
+def found(store: Store, text: str, limit: int = 10) -> list[str]:
+    hits = store.find_text(text, limit=limit)
+    chunks = store.get_rows([row for row, _ in hits])
+    return [chunks[row].name for row, _ in hits]
+
+
+class SearchConformance:
+    """What a store that holds these chunks answers."""
+
+    @pytest.fixture
+    def full(self, open_store: Callable[[], Store]) -> Store:
+        store = open_store()
+        store.put_chunks(CORPUS)
+        return store
+
+    @pytest.fixture
+    def failed(self, full: Store) -> Store:
+        """Every chunk is reasoning that did not work."""
+        for chunk in CORPUS:
+            full.put_reasoning(chunk.id, FAILED)
+        return full
+
+    # Rows
+
+    def test_chunks_by_row_without_the_missing(self, full: Store) -> None:
+        rows = list(full.revisions())
+        assert full.get_rows([rows[1], rows[0], rows[1], 999, -1]) == {
+            rows[0]: GET_USER, rows[1]: SERVER,
+        }  # fmt: skip
+        assert full.get_rows([]) == {}
+
+    def test_many_rows_at_once(self, full: Store) -> None:
+        full.put_chunks(make_chunk(name=f"f{number}") for number in range(1200))
+        rows = full.find_rows(Criteria())
+        assert len(full.get_rows(rows)) == len(rows) == 1204
+
+    def test_failed_reasoning_is_nowhere_found(self, failed: Store) -> None:
+        rows = range(10)
+        failed.record_access(GET_USER.id, NOW)
+        failed.put_histories({GET_USER.id: ChunkHistory(commits=(1,))})
+        failed.put_embeddings(MODEL, [(GET_USER.id, pack_vector([1.0]))])
+        asked = [
+            Criteria(), Criteria(kinds=tuple(Kind)), Criteria(paths=("**",)),
+            Criteria(names=("*",)), Criteria(names=("get_user",)), Criteria(phrases=("token",)),
+            Criteria(phrases=("认证",)), Criteria(metadata=(("source", "note"),)),
+            Criteria(since=datetime(1960, 1, 1, tzinfo=UTC)), Criteria(without=("nothing",)),
+        ]  # fmt: skip
+        assert [list(failed.find_rows(criteria)) for criteria in asked] == [[]] * len(asked)
+        for text in ("token", "用户认证流程", "认证", "oken"):
+            assert failed.find_text(text, limit=10) == []
+        assert failed.find_definitions("get_user", limit=10) == []
+        assert list(failed.iter_names()) == []
+        assert failed.get_rows(rows) == failed.get_uses(rows) == {}
+        assert list(failed.iter_vectors()) == list(failed.iter_vectors(rows)) == []
+
+    # Criteria
+
+    def test_nothing_asked_is_everything_in_order(self, full: Store) -> None:
+        rows = full.find_rows(Criteria())
+        assert rows == array("q", full.revisions())
+        assert list(rows) == sorted(rows)
+
+    @pytest.mark.parametrize(
+        ("criteria", "expected"),
+        [
+            (Criteria(kinds=(Kind.CLASS,)), [SERVER]),
+            (Criteria(kinds=(Kind.CLASS, Kind.FUNCTION)), [SERVER, GET_USER]),
+            (Criteria(kinds=(Kind.METHOD,)), []),
+            (Criteria(languages=("Markdown",)), [NOTE]),
+            (Criteria(languages=("PYTHON", "")), [GET_USER, SERVER, PLAIN]),
+            (Criteria(namespaces=("",)), [GET_USER, SERVER]),
+            (Criteria(namespaces=("team", "other")), [NOTE, PLAIN]),
+            (Criteria(namespaces=("Team",)), []),
+            (Criteria(document_types=("decision",)), [NOTE]),
+            (Criteria(document_types=("Decision",)), []),
+            (Criteria(kinds=(Kind.KNOWLEDGE,), languages=("markdown",)), [NOTE]),
+            (Criteria(kinds=(Kind.CLASS,), namespaces=("team",)), []),
+            (Criteria(kinds=(Kind.KNOWLEDGE,), paths=("docs/",), without=("server",)), [NOTE]),
+        ],
+        ids=[
+            "kind", "two-kinds", "no-such-kind", "language", "languages", "unnamed", "namespaces",
+            "other-case", "type", "type-in-other-case", "both", "not-both", "three",
+        ],
+    )  # fmt: skip
+    def test_rows_by_label(
+        self, full: Store, criteria: Criteria, expected: Sequence[Chunk]
+    ) -> None:
+        assert names(full, criteria) == {chunk.name for chunk in expected}
+
+    @pytest.mark.parametrize(
+        ("globs", "expected"),
+        [
+            ("src/**", [GET_USER, SERVER]),
+            ("src", [GET_USER, SERVER]),
+            ("./src/", [GET_USER, SERVER]),
+            (".", [GET_USER, SERVER, NOTE]),
+            ("app", [GET_USER]),
+            ("app/", [GET_USER]),
+            ("/app", []),
+            ("src/*.py", [SERVER]),
+            ("*.py", [GET_USER, SERVER]),
+            ("*.PY", []),
+            ("src/app/auth.py", [GET_USER]),
+            ("登录*", [NOTE]),
+            ("src/** !src/server.py", [GET_USER]),
+            ("**", [GET_USER, SERVER, NOTE]),
+            ("src/app docs", [GET_USER, NOTE]),
+            ("rc/app", []),
+            ("#src ! ", []),
+        ],
+    )
+    def test_rows_by_path(self, full: Store, globs: str, expected: Sequence[Chunk]) -> None:
+        criteria = Criteria(paths=tuple(globs.split(" ")))
+        assert names(full, criteria) == {chunk.name for chunk in expected}
+
+    def test_more_paths_than_one_statement_takes(self, full: Store) -> None:
+        full.put_chunks(make_chunk(path=f"many/{number}.py") for number in range(1200))
+        assert len(full.find_rows(Criteria(paths=("many/",)))) == 1200
+
+    @pytest.mark.parametrize(
+        ("glob", "expected"),
+        [
+            ("get_user", [GET_USER]),
+            ("GetUser", [GET_USER]),
+            ("auth.get_USER", [GET_USER]),
+            ("Auth.getUser", []),
+            ("user", []),
+            ("*user", [GET_USER]),
+            ("GET_*", [GET_USER]),
+            ("auth.*", [GET_USER]),
+            ("http?erver", [SERVER]),
+            ("[fgh]*", [GET_USER, SERVER]),
+            ("*[!r]", [NOTE, PLAIN]),
+            ("login-notes", [NOTE]),
+            ("认*", [PLAIN]),
+            ("认证", [PLAIN]),
+            ("get%", []),
+            ("*!*", []),
+            ("*", CORPUS),
+        ],
+    )
+    def test_rows_by_name(self, full: Store, glob: str, expected: Sequence[Chunk]) -> None:
+        """`NOTE` has no qualified name, and the empty one fits no glob but `*`."""
+        assert names(full, Criteria(names=(glob,))) == {chunk.name for chunk in expected}
+        assert names(full, Criteria(names=("nowhere", glob))) == {c.name for c in expected}
+
+    @pytest.mark.parametrize(
+        ("key", "value", "expected"),
+        [
+            ("source", "note", [NOTE]),
+            ("source", "Note", []),
+            ("sourc", "note", []),
+            ("tags", "web", [SERVER]),
+            ("tags", "2", [SERVER]),
+            ("tags", "we", []),
+            ("stable", "true", [SERVER]),
+            ("stable", "True", []),
+            ("weight", "0.5", [SERVER]),
+            ("x", "null", [SERVER]),
+            ("signature", "def get_user(token):", [GET_USER]),
+            ('say "hi"', "a\\b", [NOTE]),
+            ("$.source", "note", []),
+            ("note", "source", []),
+        ],
+    )
+    def test_rows_by_metadata(
+        self, full: Store, key: str, value: str, expected: Sequence[Chunk]
+    ) -> None:
+        criteria = Criteria(metadata=((key, value),))
+        assert names(full, criteria) == {chunk.name for chunk in expected}
+
+    def test_all_metadata_asked_for_must_be_there(self, full: Store) -> None:
+        both = (("tags", "web"), ("stable", "true"))
+        assert names(full, Criteria(metadata=both)) == {SERVER.name}
+        assert names(full, Criteria(metadata=(*both, ("source", "note")))) == set()
+
+    @pytest.mark.parametrize(
+        ("history", "created", "modified", "newest"),
+        [
+            (ChunkHistory(commits=(100, 500)), None, 900, 500),
+            (ChunkHistory(commits=(100, 500), uncommitted=True), None, 900, 900),
+            (ChunkHistory(commits=(100, 500), uncommitted=True), None, 300, 500),
+            (ChunkHistory(commits=(100,)), 700, 900, 700),
+            (ChunkHistory(commits=(700,)), 100, 900, 700),
+            (None, 600, 900, 600),
+            (None, None, 900, 900),
+            (ChunkHistory(Tracking.UNTRACKED), None, 900, 900),
+            (ChunkHistory(commits=(-5,)), None, 900, -5),
+        ],
+        ids=[
+            "committed", "edited", "edited-long-ago", "dated-later", "committed-later", "dated",
+            "only-a-file", "untracked", "before-1970",
+        ],
+    )  # fmt: skip
+    def test_rows_by_the_newest_that_is_known(
+        self,
+        full: Store,
+        history: ChunkHistory | None,
+        created: int | None,
+        modified: int,
+        newest: int,
+    ) -> None:
+        at = None if created is None else datetime.fromtimestamp(created, UTC)
+        chunk = make_chunk(path="dated.py", created_at=at)
+        full.replace_file(FileState("dated.py", 1, modified * 10**9, "digest"), [chunk])
+        full.put_histories({chunk.id: history} if history else {})
+        moment = datetime.fromtimestamp(newest, UTC)
+        second = timedelta(seconds=1)
+        assert names(full, Criteria(since=moment - second)) == {"f"}
+        assert names(full, Criteria(since=moment)) == {"f"}
+        assert names(full, Criteria(since=moment + second)) == set()
+
+    def test_any_date_can_be_asked_for(self, full: Store) -> None:
+        full.replace_file(FileState("dated.py", 1, 10**9, "digest"), [make_chunk(path="dated.py")])
+        first, last = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
+        assert names(full, Criteria(since=first)) == {"f"}
+        assert names(full, Criteria(since=last)) == set()
+
+    @pytest.mark.parametrize(
+        ("phrase", "expected"),
+        [
+            ("return users", [GET_USER]),
+            ("RETURN   users", [GET_USER]),
+            ("users return", []),
+            ("users", [GET_USER, SERVER]),
+            ("user", [GET_USER, NOTE]),
+            ("get user", [GET_USER]),
+            ("get_user", [GET_USER]),
+            ("user(token", [GET_USER]),
+            ("use", []),
+            ("login notes", [NOTE]),
+            ("notes login", []),
+            ("user_认证", []),
+            ("认证", [NOTE, PLAIN]),
+            ("认证流程", [NOTE]),
+            ("token, 用户", [NOTE]),
+            ("TOKEN 用户 认证", [NOTE]),
+            ("认证 auth", []),
+            ("100%", [SERVER]),
+            ("%", CORPUS),
+            ("", CORPUS),
+        ],
+    )
+    def test_rows_by_phrase(self, full: Store, phrase: str, expected: Sequence[Chunk]) -> None:
+        """A phrase lies in the name or in the text, never half in each; without a word it asks
+        for nothing."""
+        wanted = {chunk.name for chunk in expected}
+        assert names(full, Criteria(phrases=(phrase,))) == wanted
+        without = {chunk.name for chunk in CORPUS} - (wanted if phrase not in ("", "%") else set())
+        assert names(full, Criteria(without=(phrase,))) == without
+
+    def test_all_phrases_must_be_there_and_none_of_the_other_words(self, full: Store) -> None:
+        assert names(full, Criteria(phrases=("token", "user"))) == {"get_user", "Login notes"}
+        assert names(full, Criteria(phrases=("token", "gets"))) == {"Login notes"}
+        assert names(full, Criteria(phrases=("token",), without=("login", "x"))) == {"get_user"}
+
+    @pytest.mark.parametrize("text", HOSTILE, ids=ids_of_hostile)
+    def test_any_text_may_be_a_criterion(self, full: Store, text: str) -> None:
+        for field in fields(Criteria):
+            if field.name in ("kinds", "since"):
+                continue
+            value = ((text, text),) if field.name == "metadata" else (text,)
+            rows = full.find_rows(Criteria(**{field.name: value}))
+            assert set(rows) <= set(full.revisions())
+        assert full.check() == []
+
+    # Text
+
+    @pytest.mark.parametrize(
+        ("text", "expected"),
+        [
+            ("users", [SERVER, GET_USER]),
+            ("HTTPSERVER", [SERVER]),
+            ("get_user", [GET_USER]),
+            ("gets nowhere", [NOTE]),
+            ("用户认证流程", [NOTE]),
+            ("用户认证流程 token", [NOTE]),
+            ("认证", [PLAIN, NOTE]),
+            ("认证 token", [NOTE, PLAIN, GET_USER]),
+            ("token认证", [NOTE, PLAIN, GET_USER]),
+            ("Serv", [SERVER]),
+            ("ogin oken", [NOTE, GET_USER]),
+            ("se", []),
+            ("100% safe", [SERVER]),
+            ("nowhere", []),
+            ("%_!", []),
+            ("", []),
+        ],
+    )
+    def test_text_is_found_best_first(
+        self, full: Store, text: str, expected: Sequence[Chunk]
+    ) -> None:
+        assert found(full, text) == [chunk.name for chunk in expected]
+
+    def test_a_word_in_a_name_weighs_more(self, full: Store) -> None:
+        full.put_chunks([
+            make_chunk("delta the words of a text", name="other"),
+            make_chunk("some the words of a text", name="delta"),
+        ])  # fmt: skip
+        assert found(full, "delta") == ["delta", "other"]
+
+    def test_equals_come_in_the_order_of_rows_and_the_limit_holds(self, full: Store) -> None:
+        full.put_chunks(make_chunk("same text 一二", name=f"f{number}") for number in range(9))
+        for text in ("same", "same text 一二", "一二", "sam"):
+            assert found(full, text, limit=3) == ["f0", "f1", "f2"]
+            assert len(found(full, text, limit=100)) == 9
+
+    def test_the_best_is_found_behind_a_thousand_others(self, full: Store) -> None:
+        full.put_chunks(make_chunk("一二 xyz", name=f"f{number}") for number in range(1000))
+        full.put_chunks([make_chunk("一二 三四", name="best")])
+        assert found(full, "一二 三四", limit=1) == ["best"]
+
+    def test_more_words_score_more(self, full: Store) -> None:
+        full.put_chunks([
+            make_chunk("甲 乙 丙", name="three"), make_chunk("甲 乙", name="two"),
+            make_chunk("x", name="甲"), make_chunk("甲", name="one"),
+        ])  # fmt: skip
+        scores = [score for _, score in full.find_text("甲 乙 丙 丁", limit=9)]
+        assert found(full, "甲 乙 丙 丁") == ["three", "two", "甲", "one"]
+        assert scores == sorted(set(scores), reverse=True)
+
+    @pytest.mark.parametrize("text", HOSTILE, ids=ids_of_hostile)
+    def test_any_text_is_a_question(self, full: Store, text: str) -> None:
+        check_hits(full, text)
+        check_hits(full, f"token {text} token")
+        assert full.check() == []
+
+    @settings(
+        max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    )
+    @given(text=st.text(max_size=40) | st.text("\"'*^:(){}+-~ ANDORTEst认证用_\0", max_size=30))
+    def test_questions_are_never_a_syntax(self, full: Store, text: str) -> None:
+        check_hits(full, text)
+        for field in ("names", "paths", "phrases", "without", "languages"):
+            rows = full.find_rows(Criteria(**{field: (text,)}))
+            assert set(rows) <= set(full.revisions())
+        full.find_definitions(text, limit=3)
+
+    # Names
+
+    @pytest.mark.parametrize(
+        ("name", "expected"),
+        [
+            ("get_user", [GET_USER]), ("getUser", [GET_USER]), ("GET-USER", [GET_USER]),
+            ("get user", [GET_USER]), ("http_server", [SERVER]), ("loginNotes", [NOTE]),
+            ("认证", [PLAIN]), ("user", []), ("Auth.get_user", []), ("%", []), ("\ud800", []),
+            ("", []), ("_", []),
+        ],
+    )  # fmt: skip
+    def test_definitions_by_any_spelling(
+        self, full: Store, name: str, expected: Sequence[Chunk]
+    ) -> None:
+        rows = {chunk.name: row for row, chunk in full.get_rows(list(full.revisions())).items()}
+        assert full.find_definitions(name, limit=10) == [
+            Definition(rows[c.name], c.kind, c.name, c.qualified_name, c.path) for c in expected
+        ]
+
+    def test_definitions_of_one_name_come_oldest_first_up_to_the_limit(self, full: Store) -> None:
+        spelt = ["setUp", "set_up", "SETUP", "set-up"]
+        full.put_chunks(make_chunk(name=name) for name in [*spelt, "setups"])
+        definitions = full.find_definitions("Set Up", limit=10)
+        assert [definition.name for definition in definitions] == spelt
+        assert full.find_definitions("setup", limit=2) == definitions[:2]
+
+    def test_a_name_of_nothing_but_spelling_is_taken_as_it_is(self, full: Store) -> None:
+        full.put_chunks(make_chunk(name=name) for name in ["_", "__", "", " "])
+        assert [found.name for found in full.find_definitions("_", limit=9)] == ["_"]
+        assert full.find_definitions("", limit=9) == []
+
+    def test_a_name_goes_on_behind_a_nul(self, full: Store) -> None:
+        full.put_chunks(make_chunk(name=name) for name in ["A_b\0C_d", "A_b", "A_b\0C_e"])
+        assert [found.name for found in full.find_definitions("ab\0cd", limit=9)] == ["A_b\0C_d"]
+        assert names(full, Criteria(names=("ab\0cd",))) == {"A_b\0C_d"}
+
+    def test_names_come_once(self, full: Store) -> None:
+        full.put_chunks([make_chunk(path=path, name="twice") for path in ("a.py", "b.py")])
+        assert sorted(full.iter_names()) == sorted({chunk.name for chunk in CORPUS} | {"twice"})
+
+    # Uses and vectors
+
+    def test_uses_are_accesses_and_commits_oldest_first(self, full: Store) -> None:
+        first, second, third, _ = full.revisions()
+        for days in (2, 0, 1):
+            full.record_access(GET_USER.id, NOW + timedelta(days=days))
+        full.put_histories({
+            GET_USER.id: ChunkHistory(commits=(-7, 200)), SERVER.id: ChunkHistory(commits=(5,)),
+            NOTE.id: ChunkHistory(Tracking.UNTRACKED),
+        })  # fmt: skip
+        uses = full.get_uses([third, second, first, first, 999])
+        accesses = [NOW.timestamp() + day * 86400 for day in range(3)]
+        assert {row: (list(use.accesses), list(use.commits)) for row, use in uses.items()} == {
+            first: (accesses, [-7, 200]), second: ([], [5]),
+        }  # fmt: skip
+        assert all(isinstance(use, Uses) for use in uses.values())
+        assert full.get_uses([]) == {}
+
+    def test_vectors_come_with_their_revisions_in_the_order_of_rows(self, full: Store) -> None:
+        chunks = [make_chunk(name=f"f{number}") for number in range(2500)]
+        full.put_chunks(chunks)
+        packed = [(chunk.id, pack_vector([float(n)])) for n, chunk in enumerate(chunks)]
+        full.put_embeddings(MODEL, reversed(packed))
+        full.put_reasoning(chunks[7].id, FAILED)
+        vectors = dict(full.iter_vectors())
+        revisions = list(full.revisions().items())[len(CORPUS) :]
+        assert list(vectors) == revisions
+        assert list(vectors.values()) == [v for n, (_, v) in enumerate(packed) if n != 7]
+
+        rows = [row for row, _ in revisions]
+        asked = [rows[2000], rows[3], rows[3], 10**9, *full.revisions()][:4]
+        some = list(full.iter_vectors(asked))
+        assert some == [(revisions[n], vectors[revisions[n]]) for n in (3, 2000)]
+        assert list(full.iter_vectors([])) == []
+
+    def test_a_vector_has_the_revision_of_its_new_text(self, full: Store) -> None:
+        full.put_embeddings(MODEL, [(GET_USER.id, pack_vector([1.0]))])
+        full.put_chunks([replace(GET_USER, lines=None)])
+        ((revision, _),) = full.iter_vectors()
+        assert revision.generation == full.revisions()[revision.row] == full.generation()
+
+
+def check_hits(store: Store, text: str) -> None:
+    hits = store.find_text(text, limit=3)
+    scores = [score for _, score in hits]
+    assert len(hits) <= 3
+    assert len({row for row, _ in hits}) == len(hits)
+    assert {row for row, _ in hits} <= set(store.revisions())
+    assert scores == sorted(scores, reverse=True)
+    assert all(0 <= score < 1 for score in scores)

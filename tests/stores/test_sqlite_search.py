@@ -1,0 +1,202 @@
+"""Searching in SQLite: its indexes are used, FTS5 may be missing, and SQL agrees with Python."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from aurora.errors import StoreError
+from aurora.stores import sqlite_connection
+from aurora.stores.sqlite import SQLiteStore
+from aurora.stores.sqlite_schema import FOLDED_NAME, MIGRATIONS
+from aurora.stores.words import MAX_TERMS, find_terms, phrase_pattern, phrase_words
+from aurora.text import fold_name
+from aurora.types import Criteria, Kind
+from tests.builders import make_chunk
+from tests.stores.search_conformance import CORPUS, found, names
+
+READS = settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SQLiteStore]:
+    store = SQLiteStore(tmp_path / "memory.db")
+    store.put_chunks(CORPUS)
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def without_fts(store: SQLiteStore) -> SQLiteStore:
+    """As a SQLite that was built without FTS5 would leave it: no text index answers."""
+    for table in ("chunks_words", "chunks_trigrams"):
+        store._connection.execute(f"DROP TABLE {table}")
+    return store
+
+
+def statements(store: SQLiteStore, ask: Callable[[], object]) -> list[str]:
+    """The SQL that a question runs, with its values."""
+    seen: list[str] = []
+    store._connection.set_trace_callback(seen.append)
+    ask()
+    store._connection.set_trace_callback(None)
+    return [sql for sql in seen if sql.lstrip().startswith("SELECT")]
+
+
+def plan(store: SQLiteStore, ask: Callable[[], object]) -> str:
+    """How SQLite looks for the answer to a question."""
+    (sql,) = statements(store, ask)
+    return "\n".join(row[3] for row in store._connection.execute(f"EXPLAIN QUERY PLAN {sql}"))
+
+
+# Indexes
+
+
+def test_definitions_are_looked_up_by_the_index_of_names(store: SQLiteStore) -> None:
+    used = plan(store, lambda: store.find_definitions("get_user", limit=5))
+    assert "USING INDEX chunks_name (<expr>=?)" in used
+
+
+@pytest.mark.parametrize(
+    "criteria",
+    [
+        Criteria(kinds=(Kind.CLASS,)),
+        Criteria(languages=("python",)),
+        Criteria(namespaces=("team",), document_types=("decision",)),
+        Criteria(),
+    ],
+    ids=["kind", "language", "namespace-and-type", "all"],
+)
+def test_labels_are_compared_without_reading_texts(store: SQLiteStore, criteria: Criteria) -> None:
+    assert "chunks USING COVERING INDEX" in plan(store, lambda: store.find_rows(criteria))
+
+
+def test_names_are_read_without_the_texts_beside_them(store: SQLiteStore) -> None:
+    assert "USING COVERING INDEX chunks_name" in plan(store, lambda: list(store.iter_names()))
+    *_, last = statements(store, lambda: store.find_rows(Criteria(names=("get*",))))
+    rows = store._connection.execute(f"EXPLAIN QUERY PLAN {last}")
+    assert "USING COVERING INDEX chunks_name" in "\n".join(row[3] for row in rows)
+
+
+def test_counting_kinds_still_reads_no_texts(store: SQLiteStore) -> None:
+    """m004 drops the index of kinds that m002 made for it."""
+    assert "chunks USING COVERING INDEX chunks_labels" in plan(store, store.count_chunks)
+
+
+@READS
+@given(name=st.text() | st.text("aZ_- \0éÉİ认", max_size=12))
+def test_names_are_folded_in_sql_as_in_python(name: str) -> None:
+    with closing(sqlite3.connect(":memory:")) as connection:
+        ((folded,),) = connection.execute(f"SELECT {FOLDED_NAME} FROM (SELECT ? AS name)", (name,))
+    assert folded == fold_name(name)
+
+
+def test_chunks_of_an_older_schema_are_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(sqlite_connection, "MIGRATIONS", MIGRATIONS[:3])
+        old = SQLiteStore(tmp_path / "memory.db")
+        old.put_chunks(CORPUS)
+        old.close()
+    store = SQLiteStore(tmp_path / "memory.db")
+    assert [found.name for found in store.find_definitions("GetUser", limit=5)] == ["get_user"]
+    assert names(store, Criteria(kinds=(Kind.CLASS,))) == {"HTTPServer"}
+    assert store.check() == []
+    store.close()
+
+
+# Without FTS5
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("users", ["get_user", "HTTPServer"]),
+        ("server safe", ["HTTPServer"]),
+        ("user login", ["Login notes", "get_user", "HTTPServer"]),
+        ("用户认证流程", ["Login notes"]),
+        ("认证 token", ["Login notes", "认证", "get_user"]),
+        ("se", []),
+        ("?!", []),
+    ],
+)
+def test_text_is_found_without_fts(
+    without_fts: SQLiteStore, text: str, expected: list[str]
+) -> None:
+    assert found(without_fts, text) == expected
+
+
+@pytest.mark.parametrize(
+    "phrase", ["return users", "USERS", "get user", "use", "认证", "token, 用户", "login notes"]
+)
+def test_phrases_mean_the_same_without_fts(store: SQLiteStore, phrase: str) -> None:
+    criteria = [Criteria(phrases=(phrase,)), Criteria(without=(phrase,))]
+    with_index = [names(store, one) for one in criteria]
+    store._connection.execute("DROP TABLE chunks_words")
+    assert [names(store, one) for one in criteria] == with_index
+
+
+def test_a_damaged_text_index_is_no_missing_one(store: SQLiteStore) -> None:
+    """What is broken is said, not searched around."""
+    store._connection.execute("UPDATE chunks_words_data SET block = x'ffffffffffffffff'")
+    store.close()
+    with pytest.raises(StoreError):
+        store.find_text("users", limit=5)
+
+
+LETTERS = "abAB _-.\n(\"'"
+
+
+@READS
+@given(phrase=st.text(LETTERS, max_size=8), content=st.text(LETTERS, max_size=40))
+def test_the_text_index_and_the_pattern_find_the_same_phrases(
+    store: SQLiteStore, phrase: str, content: str
+) -> None:
+    store.put_chunks([make_chunk(content, "p.py", "x")])
+    words = phrase_words(phrase)
+    fits = not words or phrase_pattern(words).search(content)
+    criteria = Criteria(paths=("p.py",), phrases=(phrase,))
+    assert names(store, criteria) == ({"x"} if fits else set())
+
+
+# Words
+
+
+@pytest.mark.parametrize(
+    ("text", "terms"),
+    [
+        ("get_user(__init__, x)", ["get_user", "init", "x"]),
+        ("User user USER", ["User"]),
+        ("token认证flow用户", ["token", "认证", "flow", "用户"]),
+        ("a_认证_b", ["a", "认证", "b"]),
+        ("_ __ ?", []),
+        ("re\u0301sume\u0301", ["résumé"]),
+        ("a\0b \ud800c", ["a", "b", "c"]),
+    ],
+    ids=["code", "capitals", "mixed", "underscores", "no-words", "accents", "broken"],
+)
+def test_a_question_is_taken_apart_into_words(text: str, terms: list[str]) -> None:
+    assert find_terms(text) == terms
+
+
+def test_the_number_and_length_of_words_are_bounded() -> None:
+    assert len(find_terms(" ".join(f"w{number}" for number in range(100_000)))) == MAX_TERMS
+    assert len(phrase_words("a b " * 100_000)) == MAX_TERMS
+    assert [len(term) for term in find_terms("x" * 1_000_000)] == [128]
+    assert find_terms("_" * 1_000_000) == []
+
+
+def test_the_longest_question_is_answered_by_every_tier(store: SQLiteStore) -> None:
+    many = " ".join(f"nowhere{number}" for number in range(MAX_TERMS - 1))
+    assert found(store, f"users {many}") == ["HTTPServer", "get_user"]
+    assert found(store, f"ogin {many}") == ["Login notes"]
+    assert found(store, f"认证 {many}") == ["认证", "Login notes"]
