@@ -27,6 +27,11 @@ _UNSPACED = (
     "\u3040-\u30ff\u3100-\u318f\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3"
     "\uf900-\ufaff\U00020000-\U000323af"
 )
+# Han, Kana, Bopomofo and Hangul, for a class of a regular expression.
+CJK = (
+    "\u1100-\u11ff\u3005\u3007\u3040-\u318f\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
+    "\uac00-\ud7a3\uf900-\ufaff\uff66-\uff9d\U00020000-\U000323af"
+)
 _ASCII_COMPOUND = re.compile(r"\w+(?:[.@]\w+)*", re.ASCII)
 _ASCII_SHAPE = str.maketrans(
     ascii_uppercase + ascii_lowercase + digits, "A" * 26 + "a" * 26 + "0" * 10
@@ -79,10 +84,7 @@ def _unspaced_run() -> re.Pattern[str]:
 
 @cache
 def _cjk() -> re.Pattern[str]:
-    return re.compile(
-        "[\u1100-\u11ff\u3005\u3007\u3040-\u318f\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
-        "\uac00-\ud7a3\uf900-\ufaff\uff66-\uff9d\U00020000-\U000323af]"
-    )
+    return re.compile(f"[{CJK}]")
 
 
 class _Tokens(dict[str, tuple[str, ...]]):

@@ -306,6 +306,16 @@ class SearchConformance:
         without = {chunk.name for chunk in CORPUS} - (wanted if phrase not in ("", "%") else set())
         assert names(full, Criteria(without=(phrase,))) == without
 
+    def test_a_word_ends_where_a_script_without_spaces_begins(self, full: Store) -> None:
+        chunk = make_chunk("先使用token认证db", name="mixed")
+        full.put_chunks([chunk, make_chunk("用tokens", name="other")])
+        for phrase in ("TOKEN", "db", "token认证", "使用 token", "token 认 证 db", "用"):
+            assert "mixed" in names(full, Criteria(phrases=(phrase,)))
+            assert "mixed" not in names(full, Criteria(without=(phrase,)))
+            assert phrase == "用" or "other" not in names(full, Criteria(phrases=(phrase,)))
+        for phrase in ("oken", "oken认证", "token db", "d"):
+            assert "mixed" not in names(full, Criteria(phrases=(phrase,)))
+
     def test_all_phrases_must_be_there_and_none_of_the_other_words(self, full: Store) -> None:
         assert names(full, Criteria(phrases=("token", "user"))) == {"get_user", "Login notes"}
         assert names(full, Criteria(phrases=("token", "gets"))) == {"Login notes"}

@@ -52,8 +52,8 @@ def statements(store: SQLiteStore, ask: Callable[[], object]) -> list[str]:
 
 
 def plan(store: SQLiteStore, ask: Callable[[], object]) -> str:
-    """How SQLite looks for the answer to a question."""
-    (sql,) = statements(store, ask)
+    """How SQLite looks for the answer to the last thing a question asks."""
+    *_, sql = statements(store, ask)
     return "\n".join(row[3] for row in store._connection.execute(f"EXPLAIN QUERY PLAN {sql}"))
 
 
@@ -81,14 +81,19 @@ def test_labels_are_compared_without_reading_texts(store: SQLiteStore, criteria:
 
 def test_names_are_read_without_the_texts_beside_them(store: SQLiteStore) -> None:
     assert "USING COVERING INDEX chunks_name" in plan(store, lambda: list(store.iter_names()))
-    *_, last = statements(store, lambda: store.find_rows(Criteria(names=("get*",))))
-    rows = store._connection.execute(f"EXPLAIN QUERY PLAN {last}")
-    assert "USING COVERING INDEX chunks_name" in "\n".join(row[3] for row in rows)
+    named = Criteria(names=("get*",))
+    assert "USING COVERING INDEX chunks_name" in plan(store, lambda: store.find_rows(named))
 
 
 def test_counting_kinds_still_reads_no_texts(store: SQLiteStore) -> None:
     """m004 drops the index of kinds that m002 made for it."""
     assert "chunks USING COVERING INDEX chunks_labels" in plan(store, store.count_chunks)
+
+
+@pytest.mark.parametrize("phrase", ["认证", "token"])
+def test_only_texts_with_cjk_are_read_for_a_phrase(store: SQLiteStore, phrase: str) -> None:
+    criteria = Criteria(phrases=(phrase,))
+    assert "chunks USING INDEX chunks_cjk" in plan(store, lambda: store.find_rows(criteria))
 
 
 @READS
@@ -153,7 +158,7 @@ def test_a_damaged_text_index_is_no_missing_one(store: SQLiteStore) -> None:
         store.find_text("users", limit=5)
 
 
-LETTERS = "abAB _-.\n(\"'"
+LETTERS = "abAB _-.\n(\"'认"
 
 
 @READS

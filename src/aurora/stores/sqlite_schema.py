@@ -147,6 +147,7 @@ MIGRATIONS: Sequence[Migration] = (
             "CREATE INDEX chunks_labels ON chunks(kind, language, namespace, document_type)",
             "DROP INDEX IF EXISTS chunks_kind",  # the start of the one above
             "CREATE INDEX chunks_created ON chunks(created_at) WHERE created_at IS NOT NULL",
+            "CREATE INDEX chunks_cjk ON chunks(has_cjk) WHERE has_cjk = 1",
         ),
     ),
 )

@@ -28,6 +28,8 @@ _RANKED = f"""
 _IN_NAME = "(name LIKE ? ESCAPE '!')"
 _IN_EITHER = "(name LIKE ? ESCAPE '!' OR content LIKE ? ESCAPE '!')"
 
+_CJK_ONLY = "AND has_cjk = 1"  # there is an index of just these
+
 
 class SQLiteText(SQLiteDatabase):
     """The part of `Store` that is about words."""
@@ -56,10 +58,12 @@ class SQLiteText(SQLiteDatabase):
             return []
         terms_found = " + ".join([_IN_EITHER] * len(sought))
         in_names = " + ".join([_IN_NAME] * len(sought))
+        which = _CJK_ONLY if all(map(has_cjk, terms)) else ""
         # The inner limit keeps SQLite from working the points out anew for every use of them.
         rows = self._rows(
             f"SELECT * FROM (SELECT chunks.rowid AS row, "
-            f"{terms_found} + ({in_names}) / {len(sought) + 1}.0 AS points {SEARCHABLE} LIMIT -1) "
+            f"{terms_found} + ({in_names}) / {len(sought) + 1}.0 AS points {SEARCHABLE} {which} "
+            "LIMIT -1) "
             "WHERE points > 0 ORDER BY points DESC, row LIMIT ?",
             (*(term for term in sought for _ in range(2)), *sought, limit),
         )
@@ -70,20 +74,24 @@ class SQLiteText(SQLiteDatabase):
         words = phrase_words(phrase)
         if not words:
             return None
-        if not any(map(has_cjk, words)):
-            question = f'"{" ".join(words)}"'
-            sql = "SELECT rowid FROM chunks_words WHERE chunks_words MATCH ?"
-            found = self._ask_index(sql, (question,))
-            if found is not None:
-                return {row for (row,) in found}
-        return self._read_for(words)
+        if any(map(has_cjk, words)):
+            return self._read_for(words, _CJK_ONLY)
+        question = f'"{" ".join(words)}"'
+        found = self._ask_index(
+            "SELECT rowid FROM chunks_words WHERE chunks_words MATCH ?", (question,)
+        )
+        if found is None:
+            return self._read_for(words)
+        # To the index, `token` without a space beside CJK text is part of one long word.
+        return {row for (row,) in found} | self._read_for(words, _CJK_ONLY)
 
-    def _read_for(self, words: Sequence[str]) -> set[int]:
-        """The same without an index. LIKE, whose case is that of ASCII, only narrows down."""
+    def _read_for(self, words: Sequence[str], which: str = "") -> set[int]:
+        """The same from the texts. LIKE, whose case is that of ASCII, only narrows down."""
         pattern = phrase_pattern(words)
         sought = like(*(word for word in words if word.isascii() or has_cjk(word)))
         rows = self._rows(
-            f"SELECT chunks.rowid, name, content {SEARCHABLE} AND {_IN_EITHER}", (sought, sought)
+            f"SELECT chunks.rowid, name, content {SEARCHABLE} {which} AND {_IN_EITHER}",
+            (sought, sought),
         )
         return {
             row for row, name, content in rows if pattern.search(name) or pattern.search(content)

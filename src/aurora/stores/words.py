@@ -9,15 +9,15 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from itertools import groupby, islice
+from itertools import groupby, islice, pairwise
 
-from aurora.text import MAX_TOKEN, has_cjk
+from aurora.text import CJK, MAX_TOKEN, has_cjk
 
 MAX_TERMS = 32  # words of one question; a longer text is a document, and its start says enough
 
 _WORD = re.compile(r"[^\W_]+(?:_+[^\W_]+)*")
 _PART = re.compile(r"[^\W_]+")
-_LETTER = r"[^\W_]"
+_LETTER = rf"[^\W_{CJK}]"
 _BETWEEN = r"[\W_]"
 
 
@@ -39,13 +39,16 @@ def phrase_words(text: str) -> list[str]:
 def phrase_pattern(words: Sequence[str]) -> re.Pattern[str]:
     """What finds these words next to each other in a text, in any case.
 
-    Words are whole, except beside scripts without spaces, where nothing says where one ends.
+    Words are whole: they end at what is no letter, or where a script without spaces begins. Of
+    that script itself, any part is a word.
     """
-    escaped = map(re.escape, words)
-    if any(map(has_cjk, words)):
-        return re.compile(f"{_BETWEEN}*".join(escaped), re.IGNORECASE)
-    whole = f"{_BETWEEN}+".join(escaped)
-    return re.compile(f"(?<!{_LETTER}){whole}(?!{_LETTER})", re.IGNORECASE)
+    start = "" if has_cjk(words[0]) else f"(?<!{_LETTER})"
+    end = "" if has_cjk(words[-1]) else f"(?!{_LETTER})"
+    middle = re.escape(words[0])
+    for before, word in pairwise(words):
+        apart = "*" if has_cjk(before) or has_cjk(word) else "+"
+        middle += f"{_BETWEEN}{apart}{re.escape(word)}"
+    return re.compile(start + middle + end, re.IGNORECASE)
 
 
 def _words(text: str, shape: re.Pattern[str]) -> Iterator[str]:
