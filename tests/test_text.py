@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aurora.text import MAX_TOKEN, has_cjk, tokenize
+from aurora.text import MAX_TOKEN, fold_name, fold_names, has_cjk, tokenize
 
 
 def test_ut_bm25_01_tokenize_camelcase() -> None:
@@ -128,3 +128,17 @@ def test_tokens_of_two_lines_are_the_tokens_of_each(first: str, second: str) -> 
 @given(st.from_regex(r"[a-z]{1,8}(_[a-z]{1,8}){1,3}", fullmatch=True))
 def test_an_identifier_is_found_whole_and_by_each_part(identifier: str) -> None:
     assert tokenize(identifier) == [identifier, *identifier.split("_")]
+
+
+@pytest.mark.parametrize("name", ["getUserData", "get_user_data", "Get user-data", "GETUSERDATA"])
+def test_a_name_is_the_same_however_it_is_spelt(name: str) -> None:
+    assert fold_name(name) == "getuserdata"
+
+
+@given(st.lists(st.text(st.characters(exclude_characters="\n"), max_size=20), max_size=8))
+def test_many_names_fold_as_each_does(names: list[str]) -> None:
+    assert fold_names(names) == [fold_name(name) for name in names]
+
+
+def test_a_line_break_in_a_name_keeps_the_names_in_step() -> None:
+    assert fold_names(["get\nUser", "b\ud800", "Ünit", ""]) == ["getuser", "b\ud800", "Ünit", ""]
