@@ -126,6 +126,11 @@ class RecencySettings:
 
 @dataclass(frozen=True, slots=True)
 class SearchSettings:
+    bm25: BM25Settings = field(default_factory=BM25Settings)
+    hybrid: HybridSettings = field(default_factory=HybridSettings)
+    weighted: WeightedSettings = field(default_factory=WeightedSettings)
+    rrf: RrfSettings = field(default_factory=RrfSettings)
+    recency: RecencySettings = field(default_factory=RecencySettings)
     mode: str = _setting(
         "hybrid", choice("hybrid", "semantic", "keyword"), "By what a search finds."
     )
@@ -140,11 +145,6 @@ class SearchSettings:
     min_score: float = _setting(
         0.1, number(minimum=0.0, maximum=1.0), "What scores less in `weighted` is no answer."
     )
-    bm25: BM25Settings = field(default_factory=BM25Settings)
-    hybrid: HybridSettings = field(default_factory=HybridSettings)
-    weighted: WeightedSettings = field(default_factory=WeightedSettings)
-    rrf: RrfSettings = field(default_factory=RrfSettings)
-    recency: RecencySettings = field(default_factory=RecencySettings)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 from aurora.config.places import make_project, shown
 from aurora.engine.opened import OpenedMemory
 from aurora.errors import IndexFileError, QueryError, StoreError
+from aurora.retrieval.criteria import read_mode
 from aurora.retrieval.lookup import find_chunk
 from aurora.stores.sqlite import SQLiteStore
-from aurora.types import DEFAULT_LIMIT, Chunk, Json, Kind, Note, Query, SearchResults
+from aurora.types import DEFAULT_LIMIT, Chunk, Criteria, Json, Kind, Note, Query, SearchResults
 
 if TYPE_CHECKING:
     from aurora.indexing.documents import Added
@@ -119,9 +120,20 @@ class Memory(OpenedMemory):
         inside = project is not None and self.path.resolve().is_relative_to(project.resolve())
         return project if inside else None
 
-    def search(self, text: str, *, limit: int = DEFAULT_LIMIT) -> SearchResults:
+    def search(
+        self,
+        text: str,
+        *,
+        limit: int = DEFAULT_LIMIT,
+        mode: str | None = None,
+        fusion: str | None = None,
+        criteria: Criteria | None = None,
+        min_score: float | None = None,
+    ) -> SearchResults:
         """The best chunks for a query of plain words. Being listed is not an access."""
-        return self.retriever.retrieve(Query(text, limit))
+        wanted = None if mode is None else read_mode(mode)
+        query = Query(text, limit, wanted, fusion, criteria or Criteria(), min_score)
+        return self.retriever.retrieve(query)
 
     def get(self, chunk_id: str) -> Chunk:
         """One chunk by its id, or by an ending of it that no other has. Counts as an access."""

@@ -7,20 +7,28 @@ neither the database nor the index nor numpy.
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from aurora.config import Places, Settings, SettingsFiles
+from aurora.config import Places, SettingsFiles
+from aurora.config.layers import LoadedSettings
+from aurora.config.schema import Settings
 from aurora.errors import NoMemoryError
-from aurora.retrieval.retriever import HybridConfig, HybridRetriever
+from aurora.retrieval.cache import RetrieverCache
+from aurora.retrieval.config import HybridConfig
+from aurora.retrieval.retriever import HybridRetriever
 from aurora.stores.base import Store
 from aurora.stores.sqlite import SQLiteStore
-from aurora.types import Listener, ignore_events
+from aurora.types import Listener, Mode, ignore_events
 
 if TYPE_CHECKING:
     from aurora.embeddings.base import EmbeddingProvider
+
+
+_STAGE2 = "search.hybrid.stage2_weights."
 
 
 def utc_now() -> datetime:
@@ -45,7 +53,7 @@ class OpenedMemory:
         self._listen, self._now = listen, now
         self._opened: Store | None = None
         self._file: tuple[int, int] | None = None  # which file that is, whatever its name
-        self._retriever: tuple[Settings, HybridRetriever] | None = None
+        self._retrievers = RetrieverCache(clock=time.monotonic)
         self._lock = threading.RLock()
 
     @property
@@ -73,39 +81,69 @@ class OpenedMemory:
                 )
             if self._opened is None or self._file != file:
                 # Not closed: another thread may still be reading the one that was.
-                self._opened, self._file, self._retriever = SQLiteStore(path), file, None
+                self._opened, self._file = SQLiteStore(path), file
+                self._retrievers.clear()
             return self._opened
 
     @property
     def retriever(self) -> HybridRetriever:
         """Made again when a setting changed; it opens nothing by itself."""
         with self._lock:
-            settings, _ = self.settings, self._store  # another file means another retriever
-            if self._retriever is None or self._retriever[0] != settings:
-                self._retriever = (settings, self._make_retriever(settings))
-            return self._retriever[1]
-
-    def _make_retriever(self, settings: Settings) -> HybridRetriever:
-        bm25, hybrid = settings.search.bm25, settings.search.hybrid
-        return HybridRetriever(
-            self._store,
-            HybridConfig(bm25.k1, bm25.b, bm25.idf, hybrid.stage1_top_k),
-            index_folder=self.index_path.parent,
-            now=self._now,
-            listen=self._listen,
-        )
+            loaded, store = self._files.current(), self._store
+            config = make_config(loaded)
+            forced = "embedding.provider" in loaded.origins  # the only one there is yet: none
+            embedder = None if forced else self._embedder
+            return self._retrievers.get(
+                (store.identity, config, embedder is None),
+                lambda: HybridRetriever(
+                    store,
+                    config,
+                    index_folder=self.index_path.parent,
+                    now=self._now,
+                    embedder=embedder,
+                    listen=self._listen,
+                ),
+            )
 
     def close(self) -> None:
         with self._lock:
             if self._opened is not None:
                 self._opened.close()
-            self._opened = self._retriever = None
+            self._opened = None
+            self._retrievers.clear()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exc: object) -> None:
         self.close()
+
+
+def make_config(loaded: LoadedSettings) -> HybridConfig:
+    """Settings as the retriever takes them."""
+    search = loaded.settings.search
+    weights = search.hybrid.weights
+    bm25, semantic, activation = weights.bm25, weights.semantic, weights.activation
+    stage2 = search.hybrid.stage2_weights
+    if any(origin.startswith(_STAGE2) for origin in loaded.origins):  # FR-9: then FR-2.1 holds
+        bm25, semantic, activation = 0.0, stage2.semantic, stage2.activation
+    return HybridConfig(
+        k1=search.bm25.k1,
+        b=search.bm25.b,
+        idf=search.bm25.idf,
+        keyword=search.keyword,
+        mode=Mode(search.mode),
+        fusion=search.fusion,
+        stage1_top_k=search.hybrid.stage1_top_k,
+        bm25_weight=bm25,
+        semantic_weight=semantic,
+        activation_weight=activation,
+        hybrid_search_alpha=search.weighted.semantic,
+        nudge=search.weighted.activation,
+        min_score=search.min_score,
+        half_life=search.recency.half_life,
+        rrf_k=search.rrf.k,
+    )
 
 
 def _file_identity(path: Path) -> tuple[int, int] | None:

@@ -6,8 +6,9 @@ import struct
 from collections.abc import Iterator, Mapping, Sequence
 
 from aurora.stores.base import Revision, Uses
-from aurora.stores.sqlite_database import MAY_BE_FOUND, SQLiteDatabase
+from aurora.stores.sqlite_database import MAY_BE_FOUND, SEARCHABLE, SQLiteDatabase
 from aurora.stores.sqlite_rows import batches
+from aurora.types import Kind
 
 PAGE = 1000  # vectors read at a time; no lock is held in between
 
@@ -24,6 +25,10 @@ _VECTORS = f"""
     FROM embeddings JOIN chunks ON chunks.rowid = embeddings.chunk
         LEFT JOIN reasoning ON reasoning.chunk = embeddings.chunk
     WHERE {MAY_BE_FOUND}"""
+
+_EMBEDDED = _VECTORS.replace(", vector\n", "\n")
+_DATED = f"SELECT chunks.rowid, path {SEARCHABLE} AND kind = ? AND path GLOB ?"
+_DATE = f"*{'[0-9]' * 4}-{'[0-9]' * 2}-{'[0-9]' * 2}*"
 
 
 class SQLiteSignals(SQLiteDatabase):
@@ -62,3 +67,9 @@ class SQLiteSignals(SQLiteDatabase):
     def _vectors(self, which: str, values: Sequence[object]) -> list[tuple[Revision, bytes]]:
         rows = self._rows(f"{_VECTORS} {which}", values)
         return [(Revision(row, generation), vector) for row, generation, vector in rows]
+
+    def vector_revisions(self) -> Mapping[int, int]:
+        return dict(self._rows(f"{_EMBEDDED} ORDER BY embeddings.chunk"))
+
+    def dated_paths(self) -> Mapping[int, str]:
+        return dict(self._rows(f"{_DATED}", (str(Kind.KNOWLEDGE), _DATE)))

@@ -1,0 +1,73 @@
+"""Filters as people and agents write them, checked: unlike those inside a query, a wrong one is an
+error that names what there is (FR-7.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+
+from aurora.errors import QueryError
+from aurora.retrieval.query_text import language_named
+from aurora.retrieval.since import parse_since
+from aurora.types import Criteria, Kind, Mode
+
+KINDS = ", ".join(Kind)
+
+
+def read_criteria(
+    *,
+    now: datetime,
+    types: Iterable[str] = (),
+    paths: Iterable[str] = (),
+    languages: Iterable[str] = (),
+    names: Iterable[str] = (),
+    namespaces: Iterable[str] = (),
+    document_types: Iterable[str] = (),
+    metadata: Mapping[str, str] | None = None,
+    since: str | datetime | None = None,
+) -> Criteria:
+    """Each of `types` and `languages` may be a list with commas."""
+    return Criteria(
+        kinds=read_kinds(types),
+        paths=tuple(paths),
+        languages=tuple(map(language_named, _items(languages))),
+        names=tuple(names),
+        namespaces=tuple(namespaces),
+        document_types=tuple(document_types),
+        metadata=tuple(sorted((metadata or {}).items())),
+        since=_read_since(since, now) if isinstance(since, str) else since,
+    )
+
+
+def read_kinds(types: Iterable[str]) -> tuple[Kind, ...]:
+    """Chunk types by name, whatever their case; no type stands for a related one (FR-7.2)."""
+    return tuple(dict.fromkeys(map(_read_kind, _items(types))))
+
+
+def _read_kind(name: str) -> Kind:
+    try:
+        return Kind(name.lower())
+    except ValueError:
+        raise QueryError(f"Invalid chunk type '{name}'. Valid types: {KINDS}") from None
+
+
+def read_mode(name: str) -> Mode:
+    try:
+        return Mode(name.lower())
+    except ValueError:
+        raise QueryError(
+            f"There is no search mode {name!r}", hint=f"the modes are {', '.join(Mode)}"
+        ) from None
+
+
+def _read_since(text: str, now: datetime) -> datetime:
+    moment = parse_since(text, now=now)
+    if moment is None:
+        raise QueryError(
+            f"Cannot read {text!r} as a date", hint="write 2026-01-31, or an age such as 7d or 3mo"
+        )
+    return moment
+
+
+def _items(lists: Iterable[str]) -> list[str]:
+    return [item.strip() for one in lists for item in one.split(",") if item.strip()]
