@@ -43,7 +43,9 @@ class Staged:
     def __call__(self, rankings: Sequence[Ranking]) -> list[Fused]:
         keyword = keyword_ranking(rankings)
         if keyword is None or not keyword.hits:
-            return Weighted({"semantic": 1.0})(rankings)  # FR-10.5: no stage 2
+            return Weighted()(
+                [r for r in rankings if r.signal == "semantic"]
+            )  # FR-10.5: no stage 2
         first_stage = [hit.row for hit in keyword.hits[: self.top_k]]
         scales = [_Scale.of(ranking, first_stage) for ranking in rankings]
         scales = [scale for scale in scales if scale.signal in KEYWORD or scale.high > 0.0]

@@ -7,8 +7,8 @@ costs nothing to explain.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from aurora.fusion.base import KEYWORD, fuse, shares, within
 from aurora.types import Contribution, Fused, Ranking
@@ -18,16 +18,21 @@ MIN_SCORE = 0.1  # seed 001
 
 @dataclass(frozen=True, slots=True)
 class Weighted:
-    """Weights by signal; `keyword` is whichever of the keyword signals takes part."""
+    """Shares of meaning and of words; without one of them the other has it all.
 
-    weights: Mapping[str, float] = field(default_factory=lambda: {"semantic": 0.7, "keyword": 0.3})
+    `nudge` is the share of use beside both: it orders what is otherwise about equal.
+    """
+
+    semantic: float = 0.7
+    keyword: float = 0.3
+    nudge: float = 0.0
     min_score: float = MIN_SCORE
     name: str = "weighted"
 
     @property
     def signals(self) -> frozenset[str]:
-        weighed = {signal for signal, weight in self.weights.items() if weight > 0.0}
-        return frozenset(weighed | {*KEYWORD, "recency"})
+        use = ("activation",) if self.nudge > 0.0 else ()
+        return frozenset((*KEYWORD, "semantic", "recency", *use))
 
     @property
     def proposers(self) -> frozenset[str]:
@@ -38,13 +43,18 @@ class Weighted:
         return frozenset()
 
     def __call__(self, rankings: Sequence[Ranking]) -> list[Fused]:
-        known = {**dict.fromkeys(KEYWORD, self.weights.get("keyword", 0.0)), **self.weights}
-        weights = shares(known, [ranking.signal for ranking in rankings])
+        weights = self._weights([ranking.signal for ranking in rankings])
         parts: dict[int, list[Contribution]] = {}
         for ranking in rankings:
-            weight, ceiling = weights[ranking.signal], ranking.ceiling or 1.0
+            weight, ceiling = weights.get(ranking.signal, 0.0), ranking.ceiling or 1.0
             for row, score, rank in ranking.hits:
                 normalised = within(score / ceiling)
                 part = Contribution(ranking.signal, rank, score, normalised, weight * normalised)
                 parts.setdefault(row, []).append(part)
         return fuse(parts)
+
+    def _weights(self, present: Sequence[str]) -> dict[str, float]:
+        known = {"semantic": self.semantic, **dict.fromkeys(KEYWORD, self.keyword)}
+        relevance = shares(known, [signal for signal in present if signal in known])
+        nudge = self.nudge if "activation" in present else 0.0
+        return {**{s: w * (1.0 - nudge) for s, w in relevance.items()}, "activation": nudge}

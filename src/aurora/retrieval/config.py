@@ -67,13 +67,8 @@ def _staged(config: HybridConfig) -> Fusion:
 
 
 def _weighted(config: HybridConfig) -> Fusion:
-    rest = 1.0 - config.nudge
-    weights = {
-        "semantic": rest * config.hybrid_search_alpha,
-        "keyword": rest * (1.0 - config.hybrid_search_alpha),
-        "activation": config.nudge,
-    }
-    return Weighted(weights, config.min_score)
+    alpha = config.hybrid_search_alpha
+    return Weighted(alpha, 1.0 - alpha, config.nudge, config.min_score)
 
 
 FUSIONS: Mapping[str, Callable[[HybridConfig], Fusion]] = {

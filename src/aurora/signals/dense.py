@@ -86,7 +86,8 @@ class DenseAnswer:
         places = np.searchsorted(self._rows, rows)
         inside = places < len(self._rows)
         places, rows = places[inside], rows[inside]
-        return places[self._rows[places] == rows]
+        found: Places = places[self._rows[places] == rows]
+        return found
 
 
 def best_places(scores: Floats, limit: int, *, postings: Sequence[Places] = ()) -> Places:
@@ -109,7 +110,8 @@ def _contenders(scores: Floats, limit: int, postings: Sequence[Places]) -> Place
             return np.flatnonzero(scores >= cut)
     elif postings:
         places: Places = np.unique(np.concatenate(postings))
-        return places[scores[places] != 0.0]
+        scored: Places = places[scores[places] != 0.0]
+        return scored
     return np.flatnonzero(scores)
 
 
