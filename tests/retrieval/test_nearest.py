@@ -57,7 +57,21 @@ def test_what_was_meant_comes_first(asked: str, name: str) -> None:
 
 @pytest.mark.parametrize(
     "asked",
-    ["xqzvwk", "asdfghjk", "zz", "", "  ", "?!", "-", "the", "or", "xyz", "avx", "x" * 5000],
+    [
+        "xqzvwk",
+        "asdfghjk",
+        "zz",
+        "",
+        "  ",
+        "?!",
+        "-",
+        "the",
+        "or",
+        "xyz",
+        "avx",
+        "paxxxator",
+        "x" * 5000,
+    ],
 )
 def test_gibberish_is_near_nothing(asked: str) -> None:
     assert nearest_names(asked, NAMES) == ()
@@ -65,8 +79,24 @@ def test_gibberish_is_near_nothing(asked: str) -> None:
 
 @pytest.mark.parametrize(
     ("asked", "near"),
-    [("ars", False), ("spec", False), ("ser", False), ("aginat", True), ("httprespo", True)],
-    ids=["across-parts", "inside-a-part", "short", "long-inside", "long-beginning"],
+    [
+        ("ars", False),
+        ("spec", False),
+        ("ser", False),
+        ("http", True),
+        ("req", True),
+        ("aginat", True),
+        ("httprespo", True),
+    ],
+    ids=[
+        "across-parts",
+        "inside-a-part",
+        "short",
+        "beginning",
+        "after-capitals",
+        "long-inside",
+        "long-beginning",
+    ],
 )
 def test_a_few_letters_within_a_part_are_no_part(asked: str, near: bool) -> None:
     assert bool(nearest_names(asked, [*NAMES, "data_rst"])) is near

@@ -47,7 +47,7 @@ def test_phrases(text: str, words: str, criteria: Criteria) -> None:
     [
         ("load -test", "load", ("test",)),
         ("-test load", "load", ("test",)),
-        ("load -test, -mock!", "load", ("test", "mock")),
+        ("load -test, -mock! -fake.", "load", ("test", "mock", "fake")),
         ("load -py", "load", ("py",)),
         ("load -v2", "load", ("v2",)),
         ("load -user_name -app.models -to-do", "load", ("user_name", "app.models", "to-do")),

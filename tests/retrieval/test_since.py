@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta, timezone
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given
@@ -91,6 +92,11 @@ def test_nonsense_and_what_no_calendar_has_is_nothing(text: str) -> None:
 def test_today_begins_at_midnight_where_the_asker_is() -> None:
     east = datetime(2026, 3, 31, 1, tzinfo=timezone(timedelta(hours=9)))
     assert parse_since("today", now=east) == at(2026, 3, 30, 15)
+
+
+def test_hours_are_counted_across_a_change_of_the_clocks() -> None:
+    summer = datetime(2026, 3, 29, 12, tzinfo=ZoneInfo("Europe/Berlin"))  # clocks went on at two
+    assert parse_since("12h", now=summer) == at(2026, 3, 28, 22)
 
 
 def test_a_clock_without_a_zone_is_utc() -> None:

@@ -7,7 +7,7 @@
     lang:python             also `language:`, and py, js, c++ and the like
     since:7d                whatever `parse_since` reads
 
-A piece starts the text or follows a space, so `print("x")`, `a-b` and `http://` have none. A value
+A piece starts the text or follows a space, so `call("x")`, `a-b` and `http://` have none. A value
 with spaces stands in double quotes; commas are between alternatives, and so is a filter given
 twice (of several `since:` the latest counts). Typographic quotes “…” do as well. To search for
 what looks like a filter, put it in quotes.
