@@ -30,7 +30,8 @@ def add_sparse(matches: Sequence[Match]) -> dict[int, float]:
 
 
 def answer_sparsely(matches: Sequence[Match], rows: Array, *, ceiling: float) -> SparseAnswer:
-    scores = {rows[place]: score for place, score in add_sparse(matches).items()}
+    # An index just built holds numpy's numbers, which no database takes for whole ones.
+    scores = {int(rows[place]): score for place, score in add_sparse(matches).items()}
     return SparseAnswer(scores, ceiling=ceiling)
 
 
