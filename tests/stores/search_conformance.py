@@ -243,10 +243,13 @@ class SearchConformance:
             (None, None, 900, 900),
             (ChunkHistory(Tracking.UNTRACKED), None, 900, 900),
             (ChunkHistory(commits=(-5,)), None, 900, -5),
+            (ChunkHistory(commits=(5, 1_700_000_000)), None, 900, 1_700_000_000),
+            (ChunkHistory(commits=(5, 2**24 * 100)), None, 900, 2**24 * 100),
+            (ChunkHistory(commits=(5, 2**33)), None, 900, 2**33),
         ],
         ids=[
             "committed", "edited", "edited-long-ago", "dated-later", "committed-later", "dated",
-            "only-a-file", "untracked", "before-1970",
+            "only-a-file", "untracked", "before-1970", "today", "round", "far-ahead",
         ],
     )  # fmt: skip
     def test_rows_by_the_newest_that_is_known(
