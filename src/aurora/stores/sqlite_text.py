@@ -27,7 +27,8 @@ _RANKED = f"""
     ORDER BY rank, {{table}}.rowid LIMIT ?"""
 _IN_NAME = "(name LIKE ? ESCAPE '!')"
 _IN_EITHER = "(name LIKE ? ESCAPE '!' OR content LIKE ? ESCAPE '!')"
-
+# LIKE is slow to see that CJK is not in a text without any, and AND would work out both sides.
+_IN_CJK = f"CASE WHEN has_cjk THEN {_IN_EITHER} ELSE 0 END"
 _CJK_ONLY = "AND has_cjk = 1"  # there is an index of just these
 
 
@@ -53,18 +54,18 @@ class SQLiteText(SQLiteDatabase):
 
     def _by_like(self, terms: Sequence[str], limit: int) -> list[tuple[int, float]]:
         """Each term by itself: more of them are better, and then more of them in the name."""
-        sought = [like(term) for term in terms if has_cjk(term) or len(term) >= _SHORTEST_LIKE]
-        if not sought:
+        kept = [term for term in terms if has_cjk(term) or len(term) >= _SHORTEST_LIKE]
+        if not kept:
             return []
-        terms_found = " + ".join([_IN_EITHER] * len(sought))
-        in_names = " + ".join([_IN_NAME] * len(sought))
-        which = _CJK_ONLY if all(map(has_cjk, terms)) else ""
+        sought = [like(term) for term in kept]
+        found = (_IN_CJK if has_cjk(term) else _IN_EITHER for term in kept)
+        in_names = " + ".join([_IN_NAME] * len(kept))
+        points = f"{' + '.join(found)} + ({in_names}) / {len(kept) + 1}.0"
+        which = _CJK_ONLY if all(map(has_cjk, kept)) else ""
         # The inner limit keeps SQLite from working the points out anew for every use of them.
         rows = self._rows(
-            f"SELECT * FROM (SELECT chunks.rowid AS row, "
-            f"{terms_found} + ({in_names}) / {len(sought) + 1}.0 AS points {SEARCHABLE} {which} "
-            "LIMIT -1) "
-            "WHERE points > 0 ORDER BY points DESC, row LIMIT ?",
+            f"SELECT * FROM (SELECT chunks.rowid AS row, {points} AS points {SEARCHABLE} {which} "
+            "LIMIT -1) WHERE points > 0 ORDER BY points DESC, row LIMIT ?",
             (*(term for term in sought for _ in range(2)), *sought, limit),
         )
         return [(row, points / (1 + points)) for row, points in rows]
