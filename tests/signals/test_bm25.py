@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aurora.errors import IndexFileError, IndexVersionError
-from aurora.signals.bm25 import BM25Scorer, add_sparse
+from aurora.signals.bm25 import BM25Scorer
 from aurora.signals.bm25_signal import chunk_text
-from aurora.signals.dense import add_dense, best
+from aurora.signals.dense import answer_densely, best_places
+from aurora.signals.matches import Match, answer_sparsely
 from aurora.text import tokenize
-from aurora.types import Hit
 from tests.signals.corpus import standard_library_chunks
 
 DOCUMENTS = [("d1", "auth user"), ("d2", "auth token"), ("d3", "config")]
@@ -55,7 +55,7 @@ def test_ut_bm25_11_length_normalization() -> None:
     long = "auth " + " ".join(["word"] * 100)
     scorer = scorer_of([("short", "auth"), ("long", long)], k1=1.5, b=0.75)
     assert scorer.score("auth", "auth") > scorer.score("auth", long)
-    assert [hit.chunk_id for hit in scorer.rank("auth", pool=9).hits] == ["short", "long"]
+    assert [id_ for id_, _ in scorer.rank("auth", pool=9)] == ["short", "long"]
 
 
 def test_ut_bm25_12_saturation() -> None:
@@ -113,8 +113,8 @@ def test_scores_equal_a_reference_library_on_real_chunks() -> None:
         # bm25s leaves the factor k1 + 1 out, which changes no order
         expected = theirs.get_scores(tokens) * 2.5 if tokens else np.zeros(len(chunks))
         found = np.zeros(len(chunks))
-        for hit in ours.rank(query, pool=len(chunks)).hits:
-            found[place[hit.chunk_id]] = hit.score
+        for id_, score in ours.rank(query, pool=len(chunks)):
+            found[place[id_]] = score
         np.testing.assert_allclose(found, expected, atol=1e-4, err_msg=query)
 
 
@@ -143,7 +143,7 @@ def test_ranking_is_the_formula(
         expected[name] = score
 
     scorer = scorer_of(named, k1=k1, b=b, idf=idf)
-    found = {hit.chunk_id: hit.score for hit in scorer.rank(" ".join(query), pool=99).hits}
+    found = dict(scorer.rank(" ".join(query), pool=99))
 
     for name, text in named:
         assert found.get(name, 0.0) == pytest.approx(expected[name], abs=1e-5)
@@ -152,23 +152,23 @@ def test_ranking_is_the_formula(
 
 def test_the_first_do_not_depend_on_how_many_are_asked_for() -> None:
     scorer = scorer_of([(f"d{n}", "same words " + "x " * (n % 3)) for n in range(50)])
-    everything = scorer.rank("same words", pool=50).hits
+    everything = scorer.rank("same words", pool=50)
     for pool in (1, 3, 10, 49):
-        assert scorer.rank("same words", pool=pool).hits == everything[:pool]
+        assert scorer.rank("same words", pool=pool) == everything[:pool]
 
 
 def test_no_score_exceeds_the_ceiling_and_a_full_match_comes_near() -> None:
     scorer = scorer_of([("a", "alpha " * 50), ("b", "beta"), ("c", "gamma")])
-    ranking = scorer.rank("alpha", pool=9)
-    assert 0.9 < ranking.hits[0].score / ranking.ceiling <= 1.0
-    with_unknown = scorer.rank("alpha unheard_of", pool=9)
-    assert with_unknown.hits == ranking.hits
-    assert with_unknown.ceiling > 2 * ranking.ceiling
+    answer = scorer.ask("alpha")
+    assert 0.9 < answer.hits([0])[0].score / answer.ceiling <= 1.0
+    with_unknown = scorer.ask("alpha unheard_of")
+    assert with_unknown.hits([0]) == answer.hits([0])
+    assert with_unknown.ceiling > 2 * answer.ceiling
 
 
 @pytest.mark.parametrize("query", ["", "...", "unknown", "😀"])
 def test_a_query_that_matches_nothing_has_no_hits(query: str) -> None:
-    assert scorer_of(DOCUMENTS).rank(query, pool=9).hits == ()
+    assert scorer_of(DOCUMENTS).rank(query, pool=9) == []
 
 
 @pytest.mark.parametrize(
@@ -178,14 +178,14 @@ def test_an_index_of_nothing_works(tmp_path: Path, documents: list[tuple[str, st
     scorer = scorer_of(documents)
     scorer.save_index(tmp_path / "bm25.idx")
     scorer.load_index(tmp_path / "bm25.idx")
-    assert (len(scorer), scorer.rank("word", pool=9).hits) == (len(documents), ())
+    assert (len(scorer), scorer.rank("word", pool=9)) == (len(documents), [])
     assert math.isfinite(scorer.score("word", "word word"))
 
 
 def test_a_very_long_query_is_only_a_long_query() -> None:
     scorer = scorer_of(DOCUMENTS)
     megabyte = " ".join(f"word{number}" for number in range(100_000)) + " auth"
-    assert {hit.chunk_id for hit in scorer.rank(megabyte, pool=9).hits} == {"d1", "d2"}
+    assert {id_ for id_, _ in scorer.rank(megabyte, pool=9)} == {"d1", "d2"}
 
 
 @pytest.mark.parametrize("parameters", [{"k1": 0.5}, {"b": 0.0}, {"idf": "robertson"}])
@@ -219,7 +219,10 @@ def test_many_blocks_count_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
 @given(st.lists(st.sampled_from([0.0, 1.0, 2.0, -1.0, 0.5]), max_size=30), st.integers(1, 40))
 def test_best_is_a_stable_sort_cut_short(values: list[float], limit: int) -> None:
     expected = sorted((n for n, v in enumerate(values) if v), key=lambda n: -values[n])[:limit]
-    assert best(np.array(values), limit).tolist() == expected
+    scores = np.array(values, np.float64)
+    some = [np.flatnonzero(scores)[::2], np.flatnonzero(scores)]
+    assert best_places(scores, limit).tolist() == expected
+    assert best_places(scores, limit, postings=some).tolist() == expected
 
 
 @given(
@@ -236,12 +239,22 @@ def test_with_and_without_numpy_the_numbers_are_the_same(
     terms: list[tuple[int, dict[int, float]]], pool: int
 ) -> None:
     """To the last bit: otherwise the second search could order ties unlike the first."""
-    columns = [
-        (count, array("i", postings), array("f", postings.values())) for count, postings in terms
-    ]
-    assert add_sparse(columns, pool) == add_dense(columns, pool, total=30)
+    matches = sorted(
+        (
+            Match("x", asked, array("i", sorted(found)), array("f", map(found.get, sorted(found))))
+            for asked, found in terms
+        ),
+        key=lambda match: len(match.documents),
+    )
+    rows = array("q", range(100, 130))
+    sparse = answer_sparsely(matches, rows, ceiling=1.0)
+    dense = answer_densely(matches, rows, ceiling=1.0)
+    among = rows[::3]
+    assert sparse.best(pool) == dense.best(pool)
+    assert sparse.best(pool, among=among) == dense.best(pool, among=among)
+    assert sorted(sparse.hits(rows)) == sorted(dense.hits(rows))
 
 
 def test_a_term_more_frequent_than_sixteen_bits_hold() -> None:
     scorer = scorer_of([("a", "word " * 70_000), ("b", "other")])
-    assert scorer.rank("word", pool=1).hits == (Hit("a", pytest.approx(1.7, abs=0.1)),)
+    assert scorer.rank("word", pool=1) == [("a", pytest.approx(1.7, abs=0.1))]

@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from aurora.signals.base import Question
 from aurora.signals.bm25 import BM25Scorer
 from aurora.signals.bm25_signal import BM25Signal, chunk_text
 from aurora.signals.formula import BM25Parameters
 from aurora.stores.sqlite import SQLiteStore
-from aurora.types import Event, Note, Progress, Query
+from aurora.types import Event, Note, Progress
 from tests.builders import NOW, make_chunk
 
 AUTH = make_chunk("def login(): check the password", name="login")
@@ -48,8 +49,14 @@ class Bench:
         )
 
     def find(self, text: str, signal: BM25Signal | None = None) -> list[str]:
-        ranking = (signal or self.signal()).rank(Query(text), pool=10)
-        return [hit.chunk_id for hit in ranking.hits]
+        rows = (signal or self.signal()).ask(Question(text, NOW)).best(10)
+        chunks = self.store.get_rows(rows)
+        return [chunks[row].id for row in rows]
+
+    def score(self, text: str, signal: BM25Signal) -> float:
+        """What the best chunk for a text scores."""
+        answer = signal.ask(Question(text, NOW))
+        return answer.hits(answer.best(1))[0].score
 
 
 @pytest.fixture
@@ -203,10 +210,10 @@ def test_the_index_says_when_it_was_made(bench: Bench) -> None:
 
 
 def test_changed_parameters_weigh_the_saved_index_anew_and_save_it(bench: Bench) -> None:
-    plain = bench.signal().rank(Query("login"), pool=1).hits[0].score
-    flat = bench.signal(k1=0.0).rank(Query("login"), pool=1).hits[0].score
+    plain = bench.score("login", bench.signal())
+    flat = bench.score("login", bench.signal(k1=0.0))
     assert flat < plain
-    assert bench.signal(k1=0.0).rank(Query("login"), pool=1).hits[0].score == flat
+    assert bench.score("login", bench.signal(k1=0.0)) == flat
     assert bench.events == []
     assert b'"k1": 0.0' in bench.path.read_bytes()[:1000]
 

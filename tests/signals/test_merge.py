@@ -8,10 +8,11 @@ from dataclasses import replace
 import pytest
 
 from aurora.signals import bm25
+from aurora.signals.base import Question
 from aurora.stores.base import FileState
 from aurora.stores.sqlite import SQLiteStore
-from aurora.types import Kind, Note, Query
-from tests.builders import make_chunk
+from aurora.types import Kind, Note
+from tests.builders import NOW, make_chunk
 from tests.signals.merging import FOUR, Bench, reasoning
 
 CHANGES: dict[str, tuple[Callable[[SQLiteStore], object], list[int]]] = {
@@ -80,7 +81,7 @@ def test_from_nothing_to_a_few_to_nothing(bench: Bench) -> None:
         bench.store.put_chunks(chunks)
         assert signal.refresh() == len(chunks)
         assert bench.path.read_bytes() == bench.rebuilt()
-        assert len(signal.rank(Query("number"), pool=9).hits) == len(chunks)
+        assert len(signal.ask(Question("number", NOW)).best(9)) == len(chunks)
 
 
 def test_an_index_of_other_parameters_is_merged_and_weighed_anew(bench: Bench) -> None:

@@ -13,15 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aurora.signals import bm25_signal
-from aurora.signals.base import Entry
+from aurora.signals.base import Entry, Question
 from aurora.signals.bm25_signal import chunk_text
 from aurora.signals.index_file import Array
 from aurora.signals.merge import compare, merge_postings
 from aurora.signals.postings import build_postings
 from aurora.stores.base import Revision
 from aurora.stores.sqlite import SQLiteStore
-from aurora.types import Query
-from tests.builders import make_chunk, parse
+from tests.builders import NOW, make_chunk, parse
 from tests.signals.merging import FOUR, Bench, reasoning
 
 WORDS = ["alpha", "beta", "getUserData", "auth.token", "用户认证", "Ünïcode", "x", "ﬁ", "\0"]
@@ -124,7 +123,9 @@ def test_a_store_that_lives(
             assert None not in bench.rows_read()
             assert bench.path.read_bytes() == bench.rebuilt()
             anew = bench.signal(bench.path.with_name("rebuilt.idx"))
-            query = Query(f"{question} alpha number")
-            assert signal.rank(query, pool=99) == anew.rank(query, pool=99)
+            asked = Question(f"{question} alpha number", NOW)
+            mine, theirs = signal.ask(asked), anew.ask(asked)
+            assert mine.best(99) == theirs.best(99)
+            assert mine.hits(mine.best(99)) == theirs.hits(theirs.best(99))
         assert bench.events == []
         bench.store.close()

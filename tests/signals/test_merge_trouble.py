@@ -8,9 +8,10 @@ from collections.abc import Callable
 
 import pytest
 
+from aurora.signals.base import Question
 from aurora.signals.bm25_signal import BM25Signal
 from aurora.stores.sqlite import SQLiteStore
-from aurora.types import Chunk, Note, Query
+from aurora.types import Chunk, Note
 from tests.builders import NOW, make_chunk
 from tests.signals.merging import Bench, Raced, reasoning
 
@@ -60,8 +61,8 @@ def test_an_index_of_another_life_of_the_store_leaves_no_trace(
     bench.store.put_chunks(after)
     signal = bench.signal()
 
-    assert signal.rank(Query("here five"), pool=9).hits == ()
-    assert len(signal.rank(Query("there"), pool=9).hits) == len(after)
+    assert signal.ask(Question("here five", NOW)).best(9) == []
+    assert len(signal.ask(Question("there", NOW)).best(9)) == len(after)
     assert bench.path.read_bytes() == bench.rebuilt()
 
 
