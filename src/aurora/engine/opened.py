@@ -94,13 +94,14 @@ class OpenedMemory:
             forced = "embedding.provider" in loaded.origins  # the only one there is yet: none
             embedder = None if forced else self._embedder
             return self._retrievers.get(
-                (store.identity, config, embedder is None),
+                (store.identity, config, forced),
                 lambda: HybridRetriever(
                     store,
                     config,
                     index_folder=self.index_path.parent,
                     now=self._now,
                     embedder=embedder,
+                    warn=forced or embedder is not None,  # nobody misses what nobody chose
                     listen=self._listen,
                 ),
             )

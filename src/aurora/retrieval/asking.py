@@ -26,6 +26,7 @@ from aurora.signals.recency import RecencySignal
 from aurora.signals.semantic import SemanticSignal
 from aurora.signals.vectors import VectorIndex
 from aurora.stores.base import Store
+from aurora.text import has_cjk
 from aurora.types import Listener, Mode, Note, ignore_events
 
 logger = logging.getLogger(__name__)
@@ -59,6 +60,7 @@ class Signals:
         index_folder: Path,
         now: Callable[[], datetime],
         embedder: EmbeddingProvider | None = None,
+        warn: bool = True,
         listen: Listener = ignore_events,
     ) -> None:
         self.bm25 = BM25Signal(
@@ -77,7 +79,7 @@ class Signals:
             RecencySignal(store, half_life=config.half_life),
         )
         self._exact = ExactSignal(store)
-        self._listen, self._warned = listen, False
+        self._listen, self._warn_people, self._warned = listen, warn, False
 
     def ask(
         self,
@@ -116,13 +118,14 @@ class Signals:
             self._warn(asked, exc)
 
     def _look_for_parts(self, question: Question, asked: Asked) -> None:
-        """Where no whole word is found: go by meaning, or else by parts of words."""
+        """Where no word is found: go by meaning, or else by single characters of CJK."""
         words = asked.answers.get(self._keyword.name)
         if words is None or words.best(1):
             return
         if "semantic" in asked.answers:
             asked.notes.append(Note(NO_KEYWORD))
-        elif self._keyword is self.bm25:
+            self._listen(asked.notes[-1])
+        elif self._keyword is self.bm25 and has_cjk(question.text):
             del asked.answers[self._keyword.name]
             asked.answers = {self._fulltext.name: self._fulltext.ask(question), **asked.answers}
 
@@ -138,7 +141,7 @@ class Signals:
         mismatch = isinstance(exc, EmbedderMismatchError)
         note = Note(f"{exc.message}. {exc.hint}" if mismatch else FALLBACK, warning=True)
         asked.notes.append(note)
-        if not self._warned:
+        if self._warn_people and not self._warned:
             self._warned = True
             logger.warning("%s", note.text)
             self._listen(note)

@@ -38,8 +38,10 @@ class HybridRetriever:
         index_folder: Path,
         now: Callable[[], datetime],
         embedder: EmbeddingProvider | None = None,
+        warn: bool = True,
         listen: Listener = ignore_events,
     ) -> None:
+        """`warn`: tell people, once, when a search must do without meaning."""
         self._store, self._config, self._now = store, config or HybridConfig(), now
         self._eligible = Eligible(store)
         self._signals = Signals(
@@ -48,6 +50,7 @@ class HybridRetriever:
             index_folder=index_folder,
             now=now,
             embedder=embedder,
+            warn=warn,
             listen=listen,
         )
 
