@@ -104,7 +104,7 @@ class WeightedSettings:
         0.7, number(minimum=0.0, maximum=1.0), "Meaning's share in `weighted`; words have the rest."
     )
     activation: float = _setting(
-        0.05,
+        0.1,
         number(minimum=0.0, maximum=1.0),
         "Share of use and change in `weighted`, beside both.",
     )
@@ -143,7 +143,9 @@ class SearchSettings:
         "bm25", choice("bm25", "fulltext"), "Which signal finds by words; `fulltext` is SQLite's."
     )
     min_score: float = _setting(
-        0.1, number(minimum=0.0, maximum=1.0), "What scores less in `weighted` is no answer."
+        0.1,
+        number(minimum=0.0, maximum=1.0),
+        "What scores less in `weighted` is no answer, where meaning takes part.",
     )
 
 

@@ -37,7 +37,12 @@ class Fusion(Protocol):
 
     @property
     def min_score(self) -> float:
-        """Outcomes below it are no answer."""
+        """Outcomes below it are no answer, where meaning takes part."""
+        ...
+
+    @property
+    def min_best(self) -> float:
+        """Where it does not: when the best is below it, there is no answer."""
         ...
 
     def __call__(self, rankings: Sequence[Ranking]) -> list[Fused]:

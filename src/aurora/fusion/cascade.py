@@ -22,6 +22,7 @@ class Cascade:
 
     name: str = "cascade"
     min_score: float = 0.0
+    min_best: float = 0.0
 
     @property
     def signals(self) -> frozenset[str]:

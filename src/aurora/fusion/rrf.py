@@ -20,6 +20,7 @@ class ReciprocalRank:
     k: int = 60
     name: str = "rrf"
     min_score: float = 0.0
+    min_best: float = 0.0
 
     @property
     def signals(self) -> frozenset[str]:

@@ -27,6 +27,7 @@ class Staged:
     top_k: int = 100
     name: str = "staged"
     min_score: float = 0.0
+    min_best: float = 0.0
 
     @property
     def signals(self) -> frozenset[str]:

@@ -7,6 +7,7 @@ enough, further rounds look deeper, and what they find comes after what was foun
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from aurora.fusion.adjust import fade, lead
 from aurora.fusion.base import Fusion
@@ -15,6 +16,12 @@ from aurora.types import Fused, Ranking
 
 _DEEPER = 10  # times as many candidates in the next round
 _JUDGED_APART = ("exact", "recency")  # they change what a fusion made of the others
+
+
+@dataclass(slots=True)
+class _Candidates:
+    rows: dict[int, None] = field(default_factory=dict)
+    more: bool = False  # a signal has as many as it was asked for, and may have more
 
 
 class Choice:
@@ -26,8 +33,8 @@ class Choice:
         fusion: Fusion,
         *,
         pool: int,
-        min_score: float,
-        eligible: Sequence[int] | None,
+        min_score: float | None = None,
+        eligible: Sequence[int] | None = None,
     ) -> None:
         self._answers, self._fusion, self._pool = answers, fusion, pool
         self._min_score, self._eligible = min_score, eligible
@@ -44,48 +51,52 @@ class Choice:
         return list(found.values())[:limit]
 
     def _rounds(self) -> Iterator[list[Fused]]:
-        pool, before, allowed = self._pool, -1, self._allowed()
+        pool, allowed = self._pool, None if self._eligible is None else frozenset(self._eligible)
         while True:
-            rows = self._candidates(pool)
-            if len(rows) <= before:
-                return
-            outcomes = self._fuse(rows)
+            candidates = self._candidates(pool)
+            outcomes = self._fuse(candidates.rows)
             yield outcomes if allowed is None else [o for o in outcomes if o.row in allowed]
-            if len(rows) < pool or len(outcomes) < len(rows):  # all there is, or all worth showing
+            if not candidates.more or len(outcomes) < len(candidates.rows):  # or not worth showing
                 return
-            pool, before = pool * _DEEPER, len(rows)
+            pool *= _DEEPER
 
-    def _allowed(self) -> Collection[int] | None:
-        return None if self._eligible is None else frozenset(self._eligible)
-
-    def _candidates(self, pool: int) -> Collection[int]:
+    def _candidates(self, pool: int) -> _Candidates:
         """The best of everything, and the best of what a filter lets through.
 
         The former are needed even where none of them passes: they are what scores are measured by.
         """
-        rows: dict[int, None] = {}
-        proposers = [name for name in self._answers if name in self._fusion.proposers]
-        for name in proposers:
-            rows.update(dict.fromkeys(self._best(name, pool)))
-        if not rows and "semantic" in self._answers:
-            rows.update(dict.fromkeys(self._best("semantic", pool)))
+        found = _Candidates()
+        for name in self._answers:
+            if name in self._fusion.proposers:
+                self._propose(name, pool, found)
+        if not found.rows and "semantic" in self._answers:
+            self._propose("semantic", pool, found)
         if "exact" in self._answers:
-            rows.update(dict.fromkeys(self._best("exact", pool)))
-        return rows
+            found.rows.update(dict.fromkeys(self._answers["exact"].best(pool)))
+        return found
 
-    def _best(self, name: str, pool: int) -> list[int]:
-        answer = self._answers[name]
-        best = answer.best(pool)
-        return best if self._eligible is None else best + answer.best(pool, among=self._eligible)
+    def _propose(self, name: str, pool: int, found: _Candidates) -> None:
+        best = passing = self._answers[name].best(pool)
+        if self._eligible is not None:
+            passing = self._answers[name].best(pool, among=self._eligible)
+        found.rows.update(dict.fromkeys([*best, *passing]))
+        found.more |= len(passing) == pool
 
     def _fuse(self, rows: Collection[int]) -> list[Fused]:
         rankings = {name: ranking_of(name, answer, rows) for name, answer in self._answers.items()}
         self._remember(rankings)
         outcomes = self._fusion([rankings[n] for n in rankings if n not in _JUDGED_APART])
-        outcomes = [outcome for outcome in outcomes if outcome.score >= self._min_score]
+        outcomes = self._worth_showing(outcomes)
         if "recency" in rankings:
             outcomes = fade(outcomes, rankings["recency"])
         return lead(outcomes, rankings["exact"]) if "exact" in rankings else outcomes
+
+    def _worth_showing(self, outcomes: list[Fused]) -> list[Fused]:
+        """Judged before notes fade: an old one comes late, but it is not lost."""
+        if self._min_score is None and "semantic" not in self._answers:
+            return outcomes if outcomes and outcomes[0].score >= self._fusion.min_best else []
+        least = self._fusion.min_score if self._min_score is None else self._min_score
+        return [outcome for outcome in outcomes if outcome.score >= least]
 
     def _remember(self, rankings: Mapping[str, Ranking]) -> None:
         if not self.took_part:

@@ -6,7 +6,8 @@ all threads (seed 003).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -22,7 +23,7 @@ from aurora.retrieval.results import fetch_results, newest
 from aurora.signals.base import Question
 from aurora.signals.bm25_signal import BM25Signal
 from aurora.stores.base import Store
-from aurora.types import Listener, Query, SearchResults, ignore_events
+from aurora.types import Criteria, Listener, Note, Query, SearchResults, ignore_events
 
 __all__ = ["HybridConfig", "HybridRetriever"]
 
@@ -43,7 +44,7 @@ class HybridRetriever:
     ) -> None:
         """`warn`: tell people, once, when a search must do without meaning."""
         self._store, self._config, self._now = store, config or HybridConfig(), now
-        self._eligible = Eligible(store)
+        self._eligible, self._listen = Eligible(store), listen
         self._signals = Signals(
             store,
             self._config,
@@ -62,19 +63,13 @@ class HybridRetriever:
         """Ask, choose, fetch. What is first does not depend on how many are asked for."""
         now = self._now()
         parsed = parse_query(query.text, now=now)
-        eligible = self._eligible.rows(query.criteria, parsed.criteria)
-        mode, fusion = query.mode or self._config.mode, self._config.make_fusion(query.fusion)
+        eligible, notes = self._narrow(query.criteria, parsed.criteria)
         if not parsed.words.strip():
-            if eligible is None:
-                raise QueryError(
-                    "The query is empty", hint='say what to look for: aur mem search "parse config"'
-                )
-            results = newest(self._store, eligible, limit=query.limit)
-            return SearchResults(query, results, "newest", (), mode)
-
+            return self._list(query, eligible)
+        fusion = self._config.make_fusion(query.fusion)
         asked = self._signals.ask(
             Question(parsed.words, now),
-            mode,
+            query.mode or self._config.mode,
             fusion,
             enough=lambda words: len(words.best(query.limit, among=eligible)) >= query.limit,
         )
@@ -82,7 +77,7 @@ class HybridRetriever:
             asked.answers,
             fusion,
             pool=self._config.stage1_top_k,
-            min_score=fusion.min_score if query.min_score is None else query.min_score,
+            min_score=query.min_score,
             eligible=eligible,
         )
         outcomes = choice.first(query.limit)
@@ -93,6 +88,28 @@ class HybridRetriever:
             fusion.name,
             choice.took_part,
             asked.mode,
-            tuple(asked.notes),
+            (*notes, *asked.notes),
             () if results else nearest_names(parsed.words, self._store.iter_names()),
         )
+
+    def _narrow(
+        self, given: Criteria, written: Criteria
+    ) -> tuple[Sequence[int] | None, tuple[Note, ...]]:
+        """The rows that may be results. A phrase that no chunk has is not held against its words:
+        people put titles in quotes, too."""
+        rows = self._eligible.rows(given, written)
+        if not written.phrases or rows:
+            return rows, ()
+        phrases = ", ".join(f'"{phrase}"' for phrase in written.phrases)
+        note = Note(f"No chunk has {phrases} word for word, searching for the words")
+        self._listen(note)
+        return self._eligible.rows(given, replace(written, phrases=())), (note,)
+
+    def _list(self, query: Query, eligible: Sequence[int] | None) -> SearchResults:
+        """What a filter alone asks for: the newest of it."""
+        if eligible is None:
+            raise QueryError(
+                "The query is empty", hint='say what to look for: aur mem search "parse config"'
+            )
+        results = newest(self._store, eligible, limit=query.limit)
+        return SearchResults(query, results, "newest", (), query.mode or self._config.mode)
