@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from aurora.fusion.base import in_order
+from aurora.fusion.base import in_order, total
 from aurora.types import Contribution, Fused, Ranking
 
 # The share of a definition in a score. A chunk that is what was asked for has at least
@@ -25,7 +25,8 @@ def fade(outcomes: Sequence[Fused], recency: Ranking) -> list[Fused]:
 
 def _faded(outcome: Fused, factor: float, rank: int) -> Fused:
     loss = Contribution("recency", rank, factor, factor, (factor - 1.0) * outcome.score)
-    return Fused(outcome.row, outcome.score + loss.value, (*outcome.contributions, loss))
+    parts = (*outcome.contributions, loss)
+    return Fused(outcome.row, total(parts), parts)
 
 
 def lead(outcomes: Sequence[Fused], exact: Ranking) -> list[Fused]:
@@ -41,5 +42,5 @@ def lead(outcomes: Sequence[Fused], exact: Ranking) -> list[Fused]:
         if row in levels:
             _, level, rank = levels[row]
             parts.append(Contribution("exact", rank, level, level, DEFINITION_SHARE * level))
-        led.append(Fused(row, sum(part.value for part in parts), tuple(parts)))
+        led.append(Fused(row, total(parts), tuple(parts)))
     return in_order(led)

@@ -67,13 +67,13 @@ def shares(weights: Mapping[str, float], present: Iterable[str]) -> dict[str, fl
     return {signal: 1.0 / len(alone) if signal in alone else 0.0 for signal in part}
 
 
-def fuse(parts: Mapping[int, Sequence[Contribution]]) -> list[Fused]:
+def fuse(chunks: Mapping[int, Sequence[Contribution]]) -> list[Fused]:
     """Sum up each chunk's contributions and put the best first."""
-    outcomes = [
-        Fused(row, sum(part.value for part in contributions), tuple(contributions))
-        for row, contributions in parts.items()
-    ]
-    return in_order(outcomes)
+    return in_order([Fused(row, total(parts), tuple(parts)) for row, parts in chunks.items()])
+
+
+def total(parts: Sequence[Contribution]) -> float:
+    return parts[0].value if len(parts) == 1 else sum([part.value for part in parts])
 
 
 def in_order(outcomes: Iterable[Fused]) -> list[Fused]:

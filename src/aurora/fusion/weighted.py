@@ -52,9 +52,12 @@ class Weighted:
         for ranking in rankings:
             weight, ceiling = weights.get(ranking.signal, 0.0), ranking.ceiling or 1.0
             for row, score, rank in ranking.hits:
-                normalised = within(score / ceiling)
-                part = Contribution(ranking.signal, rank, score, normalised, weight * normalised)
-                parts.setdefault(row, []).append(part)
+                share = within(score / ceiling)
+                part = Contribution(ranking.signal, rank, score, share, weight * share)
+                if row in parts:
+                    parts[row].append(part)
+                else:
+                    parts[row] = [part]
         return fuse(parts)
 
     def _weights(self, present: Sequence[str]) -> dict[str, float]:

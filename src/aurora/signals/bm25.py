@@ -21,7 +21,7 @@ from aurora.signals.base import Answer, Entry
 from aurora.signals.formula import BM25Parameters, discount, rarity, saturate
 from aurora.signals.index_file import Array, Arrays, IndexFile, MemoryArrays, write_index_file
 from aurora.signals.matches import KeywordAnswer, Match, answer_sparsely
-from aurora.signals.strings import Rarities, Strings
+from aurora.signals.strings import Lexicon, Rarities, Strings
 from aurora.types import Json
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ _ARRAYS = (
     "term_bytes", "term_offsets", "posting_offsets", "documents", "frequencies", "weights",
     "id_bytes", "id_offsets", "lengths", "rows", "generations",
 )  # fmt: skip
-_LOOKUP = ("term_bytes", "term_offsets", "posting_offsets", "rows")
+_LOOKUP = ("posting_offsets", "rows")
 _NOTHING = {name: array("q", [0] if name.endswith("offsets") else []) for name in _ARRAYS}
 _LAYOUT = 2  # grows when an index holds other arrays: those before are then rebuilt
 _BROAD = 300_000  # postings whose adding in plain Python takes as long as importing numpy
@@ -48,7 +48,8 @@ class BM25Scorer:
         self._arrays: Arrays = MemoryArrays(_NOTHING)
         self._average_length = 0.0
         self._was_asked = False
-        self._checked: MemoryArrays | None = None
+        self._checked: Arrays | None = None
+        self._lexicon: Lexicon | None = None
 
     def build_index(self, documents: Iterable[Entry | tuple[str, str]]) -> None:
         """Index (id, text) pairs in place of whatever was indexed before."""
@@ -77,7 +78,7 @@ class BM25Scorer:
 
         lengths = arrays["lengths"].tolist()
         self._average_length = sum(lengths) / len(lengths) if lengths else 0.0
-        self._arrays, self._checked = MemoryArrays(weigh_postings(arrays, self.parameters)), None
+        self._take(MemoryArrays(weigh_postings(arrays, self.parameters)))
 
     def save_index(self, path: Path, facts: Mapping[str, Json] | None = None) -> None:
         """Write the index with its parameters and the caller's own facts about it."""
@@ -100,7 +101,7 @@ class BM25Scorer:
             raise IndexVersionError(f"{path} was made by another tokenizer")
         self.facts = file.facts
         if self.has_parameters(file.facts):
-            self._arrays, self._checked = file, None
+            self._take(file)
             self._average_length = float(str(file.facts["average_length"]))
         else:
             self._weigh(_whole(file))
@@ -156,7 +157,7 @@ class BM25Scorer:
         That order is one of the terms alone, so sums come out the same however they are added.
         """
         self._arrays.read("rows", 0, 0)  # looks whether the file is still whole
-        terms, matches, ceiling = Strings(self._lookup(), "term"), [], 0.0
+        terms, matches, ceiling = self._terms(), [], 0.0
         for term, count in Counter(self.tokenize(query)).items():
             place = terms.find(term)
             ceiling += count * max(self._rarity(place), 0.0) * (self.parameters.k1 + 1.0)
@@ -177,11 +178,20 @@ class BM25Scorer:
         start, stop = self._lookup().read("posting_offsets", place, place + 2).tolist()
         return start, stop
 
+    def _terms(self) -> Lexicon | Strings:
+        """The vocabulary: looked up in the file for one question, held in memory for more."""
+        if self._was_asked and self._lexicon is None:
+            self._lexicon = Lexicon(self._arrays, "term")
+        return self._lexicon or Strings(self._arrays, "term")
+
     def _lookup(self) -> Arrays:
         """What every question reads. From the second on, it was checked as a whole."""
         if self._was_asked and self._checked is None:
             self._checked = MemoryArrays(_whole(self._arrays, *_LOOKUP))
         return self._checked or self._arrays
+
+    def _take(self, arrays: Arrays) -> None:
+        self._arrays, self._checked, self._lexicon = arrays, None, None
 
 
 def _whole(arrays: Arrays, *names: str) -> dict[str, Array]:
