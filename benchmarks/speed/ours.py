@@ -1,0 +1,144 @@
+"""Everything of Aurora that the search benchmarks call, each in one place.
+
+Imports wait inside the functions: what a process loads before its first answer is measured.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from aurora.embeddings.base import EmbeddingProvider
+    from aurora.retrieval.retriever import HybridRetriever
+    from aurora.stores.sqlite import SQLiteStore
+    from aurora.types import Chunk
+
+LIMIT = 10
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+Ask = Callable[[str], Sequence[str | int]]  # the best ids, or places among the chunks
+
+
+def open_store(folder: Path) -> SQLiteStore:
+    from aurora.stores.sqlite import SQLiteStore  # noqa: PLC0415
+
+    return SQLiteStore(folder / "memory.db")
+
+
+def open_retriever(store: SQLiteStore, folder: Path) -> HybridRetriever:
+    """Without an embedder."""
+    from aurora.retrieval.retriever import HybridConfig, HybridRetriever  # noqa: PLC0415
+
+    return HybridRetriever(store, HybridConfig(), index_folder=folder / "indexes", now=lambda: NOW)
+
+
+def can_search_by_meaning() -> bool:
+    """Whether the retriever takes an embedder. To be deleted when it does."""
+    return False
+
+
+def open_keyword(folder: Path) -> Ask:
+    """The whole way of a keyword search: ranked, combined, and the chunks fetched."""
+    return _asking(open_retriever(open_store(folder), folder), "keyword")
+
+
+def open_fallback(folder: Path) -> Ask:
+    """The usual search, but nothing can make vectors."""
+    return _asking(open_retriever(open_store(folder), folder), "hybrid")
+
+
+def open_hybrid(folder: Path) -> Ask:
+    """The usual search of a memory with vectors."""
+    return _asking(open_retriever(open_store(folder), folder), "hybrid")
+
+
+def _asking(retriever: HybridRetriever, mode: str) -> Ask:
+    from aurora.types import Query  # noqa: PLC0415
+
+    assert mode in {"keyword", "hybrid"}  # a query has no mode yet: there is one signal
+
+    def ask(text: str) -> Sequence[str]:
+        found = retriever.retrieve(Query(text, LIMIT))
+        return [result.chunk.id for result in found.results]
+
+    return ask
+
+
+def open_ranking(folder: Path) -> Ask:
+    """The keyword index alone, which answers ids as the peers do."""
+    from aurora.signals.bm25 import BM25Scorer  # noqa: PLC0415
+
+    scorer = BM25Scorer()
+    scorer.load_index(folder / "indexes" / "bm25.idx")
+
+    def ask(text: str) -> Sequence[str | int]:
+        return [known_by(hit) for hit in scorer.rank(text, pool=LIMIT).hits]
+
+    return ask
+
+
+def known_by(hit: object) -> str | int:
+    """A hit's chunk id, or its place: rows are counted from 1 in the order of writing."""
+    chunk_id: str | None = getattr(hit, "chunk_id", None)
+    row: int = getattr(hit, "row", 0)
+    return row - 1 if chunk_id is None else chunk_id
+
+
+def put_chunks(folder: Path, chunks: Iterable[Chunk]) -> None:
+    store = open_store(folder)
+    store.put_chunks(chunks)
+    store.close()
+
+
+def refresh_index(folder: Path) -> None:
+    """The keyword index as this Aurora makes it: an older one is brought up to date."""
+    store = open_store(folder)
+    open_retriever(store, folder).bm25.refresh()
+    store.close()
+
+
+def add_vectors(folder: Path, embedder: EmbeddingProvider) -> None:
+    """Vectors for the chunks that have none."""
+    from aurora.indexing.embedding import embed_missing  # noqa: PLC0415
+
+    store = open_store(folder)
+    done = embed_missing(store, embedder)
+    store.close()
+    if done.failed:
+        print(f"{done.failed} chunks have no vector: {done.warnings[0]}", file=sys.stderr)
+
+
+def chunk_ids(folder: Path) -> list[str]:
+    """In the order that the peers know them by."""
+    store = open_store(folder)
+    ids = [chunk.id for chunk in store.iter_chunks()]
+    store.close()
+    return ids
+
+
+def indexed_texts(folder: Path) -> Iterable[str]:
+    """What is indexed of every chunk."""
+    from aurora.signals.bm25_signal import chunk_text  # noqa: PLC0415
+
+    store = open_store(folder)
+    yield from map(chunk_text, store.iter_chunks())
+    store.close()
+
+
+def tokenize(text: str) -> list[str]:
+    from aurora.text import tokenize as split  # noqa: PLC0415
+
+    return split(text)
+
+
+def recipe() -> str:
+    """Changes whenever the peers would be given other tokens."""
+    from aurora.signals.bm25_signal import chunk_text  # noqa: PLC0415
+    from aurora.types import Chunk, Kind  # noqa: PLC0415
+
+    body = "def getUserData(self):\n    return self.cache_2.load(HTTPServer) # 検索 ok"
+    sample = Chunk("a/b.py:C.f", Kind.METHOD, "f_g", body, "C.f_g", "a/b.py")
+    return " ".join(tokenize(chunk_text(sample)))
