@@ -137,6 +137,7 @@ class TantivyAsk:
         return [self._searcher.doc(hit)["place"][0] for hit in hits]
 
 
+HYBRID = "aurora, hybrid"
 RANKING = "aurora, ranking"  # what the peers are compared with
 ENGINES = {
     "aurora, keyword": Engine(
@@ -146,7 +147,7 @@ ENGINES = {
     "aurora, fallback": Engine(
         ours.refresh_index, ours.open_fallback, "indexes/bm25.idx", returns_chunks=True
     ),
-    "aurora, hybrid": Engine(
+    HYBRID: Engine(
         ours.refresh_index, ours.open_hybrid, "indexes/", "wordllama", returns_chunks=True
     ),
     "bm25s": Engine(build_bm25s, open_bm25s, "bm25s", "bm25s"),
@@ -156,10 +157,10 @@ ENGINES = {
 }
 
 
-def available() -> list[str]:
+def available(folder: Path) -> list[str]:
     """The engines that can be asked here."""
     there = [name for name, one in ENGINES.items() if not one.needs or util.find_spec(one.needs)]
-    return [n for n in there if n != "aurora, hybrid" or ours.can_search_by_meaning()]
+    return [name for name in there if name != HYBRID or ours.can_search_by_meaning(folder)]
 
 
 def first(name: str, folder: Path, text: str) -> None:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from aurora.types import Chunk
 
 LIMIT = 10
+VECTORS = "vectors.made"  # lies beside a memory whose chunks have vectors
+TAKES_EMBEDDER = False  # until the retriever does: then `open_hybrid` hands it one
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 Ask = Callable[[str], Sequence[str | int]]  # the best ids, or places among the chunks
 
@@ -35,9 +37,9 @@ def open_retriever(store: SQLiteStore, folder: Path) -> HybridRetriever:
     return HybridRetriever(store, HybridConfig(), index_folder=folder / "indexes", now=lambda: NOW)
 
 
-def can_search_by_meaning() -> bool:
-    """Whether the retriever takes an embedder. To be deleted when it does."""
-    return False
+def can_search_by_meaning(folder: Path) -> bool:
+    """Whether the memory has vectors, and the retriever takes an embedder."""
+    return TAKES_EMBEDDER and (folder / VECTORS).exists()
 
 
 def open_keyword(folder: Path) -> Ask:

@@ -128,15 +128,16 @@ def prepare(size: int, *, fresh: bool) -> Path:
         folder.mkdir()
         spend("memory", sys.executable, __file__, "--make", str(size))
         kept(folder, "memory", str(corpus.SEED))
-    spend("keyword index", sys.executable, SCRIPT, "build", RANKING, str(folder))
-    for name in engines.available():
+    for name in engines.available(folder):
         part = ENGINES[name].file
         if not name.startswith("aurora") and changed(folder, part, ours.recipe()):
             spend(name, sys.executable, SCRIPT, "build", name, str(folder))
             kept(folder, part, ours.recipe())
-    if size <= WITH_VECTORS and changed(folder, "vectors", WordLlamaEmbedder.name):
+    can_embed = size <= WITH_VECTORS and util.find_spec("wordllama") is not None
+    if can_embed and changed(folder, "vectors", WordLlamaEmbedder.name):
         spend("vectors", sys.executable, __file__, "--embed", str(size))
         kept(folder, "vectors", WordLlamaEmbedder.name)
+    spend("aurora's indexes", sys.executable, SCRIPT, "build", RANKING, str(folder))
     return folder
 
 
@@ -232,7 +233,7 @@ def size_mb(path: Path) -> float:
 
 
 def measure(folder: Path, questions: Sequence[Question], *, rounds: int) -> dict[str, Measured]:
-    names = engines.available()
+    names = engines.available(folder)
     firsts = first_answers(names, folder, questions, rounds=rounds)
     with ExitStack() as stack:
         workers = {name: stack.enter_context(Worker(name, folder, questions)) for name in names}
