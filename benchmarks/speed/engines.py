@@ -34,7 +34,6 @@ class Engine(NamedTuple):
     open: Callable[[Path], Ask]
     file: str  # what it is asked from, in the folder
     needs: str = ""  # a module that need not be installed
-    returns_chunks: bool = False  # the others return only ids
 
 
 def build_bm25s(folder: Path) -> None:
@@ -140,16 +139,10 @@ class TantivyAsk:
 HYBRID = "aurora, hybrid"
 RANKING = "aurora, ranking"  # what the peers are compared with
 ENGINES = {
-    "aurora, keyword": Engine(
-        ours.refresh_index, ours.open_keyword, "indexes/bm25.idx", returns_chunks=True
-    ),
+    "aurora, keyword": Engine(ours.refresh_index, ours.open_keyword, "indexes/bm25.idx"),
     RANKING: Engine(ours.refresh_index, ours.open_ranking, "indexes/bm25.idx"),
-    "aurora, fallback": Engine(
-        ours.refresh_index, ours.open_fallback, "indexes/bm25.idx", returns_chunks=True
-    ),
-    HYBRID: Engine(
-        ours.refresh_index, ours.open_hybrid, "indexes/", "wordllama", returns_chunks=True
-    ),
+    "aurora, fallback": Engine(ours.refresh_index, ours.open_fallback, "indexes/bm25.idx"),
+    HYBRID: Engine(ours.refresh_index, ours.open_hybrid, "indexes/", "wordllama"),
     "bm25s": Engine(build_bm25s, open_bm25s, "bm25s", "bm25s"),
     "bm25s, numba": Engine(build_bm25s, open_bm25s_numba, "bm25s", "numba"),
     "SQLite FTS5": Engine(build_fts5, open_fts5, "fts5.db"),
