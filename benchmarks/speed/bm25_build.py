@@ -34,7 +34,7 @@ def real_documents() -> Iterator[tuple[str, str]]:
     for top in (sysconfig.get_path("stdlib"), sysconfig.get_path("purelib")):
         for file in sorted(Path(top).rglob("*.py")):
             text = file.read_text(encoding="utf-8", errors="replace")
-            for chunk in parser_for(".py").parse(Document(str(file), text)).chunks:
+            for chunk in parser_for("module.py").parse(Document(str(file), text)).chunks:
                 yield chunk.id, chunk_text(chunk)
 
 

@@ -37,7 +37,7 @@ def python_chunks() -> Iterator[Chunk]:
     for top in (sysconfig.get_path("stdlib"), sysconfig.get_path("purelib")):
         for file in sorted(Path(top).rglob("*.py")):
             text = file.read_text(encoding="utf-8", errors="replace")
-            yield from parser_for(".py").parse(Document(str(file), text)).chunks
+            yield from parser_for("module.py").parse(Document(str(file), text)).chunks
 
 
 def open_copy(memory: Path | None, folder: Path, *, chunks: int) -> SQLiteStore:

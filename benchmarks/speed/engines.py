@@ -21,6 +21,7 @@ from importlib import util
 from pathlib import Path
 from typing import Any, NamedTuple
 
+sys.path.append(str(Path(__file__).resolve().parents[1]))
 import ours
 from ours import LIMIT, Ask
 

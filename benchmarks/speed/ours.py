@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 LIMIT = 10
 VECTORS = "vectors.made"  # lies beside a memory whose chunks have vectors
-TAKES_EMBEDDER = False  # until the retriever does: then `open_hybrid` hands it one
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 Ask = Callable[[str], Sequence[str | int]]  # the best ids, or places among the chunks
 
@@ -30,16 +29,19 @@ def open_store(folder: Path) -> SQLiteStore:
     return SQLiteStore(folder / "memory.db")
 
 
-def open_retriever(store: SQLiteStore, folder: Path) -> HybridRetriever:
-    """Without an embedder."""
-    from aurora.retrieval.retriever import HybridConfig, HybridRetriever  # noqa: PLC0415
+def open_retriever(
+    store: SQLiteStore, folder: Path, embedder: EmbeddingProvider | None = None
+) -> HybridRetriever:
+    from aurora.retrieval.retriever import HybridRetriever  # noqa: PLC0415
 
-    return HybridRetriever(store, HybridConfig(), index_folder=folder / "indexes", now=lambda: NOW)
+    return HybridRetriever(
+        store, index_folder=folder / "indexes", now=lambda: NOW, embedder=embedder, warn=False
+    )
 
 
 def can_search_by_meaning(folder: Path) -> bool:
-    """Whether the memory has vectors, and the retriever takes an embedder."""
-    return TAKES_EMBEDDER and (folder / VECTORS).exists()
+    """Whether the memory has vectors."""
+    return (folder / VECTORS).exists()
 
 
 def open_keyword(folder: Path) -> Ask:
@@ -54,16 +56,16 @@ def open_fallback(folder: Path) -> Ask:
 
 def open_hybrid(folder: Path) -> Ask:
     """The usual search of a memory with vectors."""
-    return _asking(open_retriever(open_store(folder), folder), "hybrid")
+    from peers.wordllama_embedder import WordLlamaEmbedder  # noqa: PLC0415
+
+    return _asking(open_retriever(open_store(folder), folder, WordLlamaEmbedder()), "hybrid")
 
 
 def _asking(retriever: HybridRetriever, mode: str) -> Ask:
-    from aurora.types import Query  # noqa: PLC0415
-
-    assert mode in {"keyword", "hybrid"}  # a query has no mode yet: there is one signal
+    from aurora.types import Mode, Query  # noqa: PLC0415
 
     def ask(text: str) -> Sequence[str]:
-        found = retriever.retrieve(Query(text, LIMIT))
+        found = retriever.retrieve(Query(text, LIMIT, Mode(mode)))
         return [result.chunk.id for result in found.results]
 
     return ask
@@ -76,17 +78,11 @@ def open_ranking(folder: Path) -> Ask:
     scorer = BM25Scorer()
     scorer.load_index(folder / "indexes" / "bm25.idx")
 
-    def ask(text: str) -> Sequence[str | int]:
-        return [known_by(hit) for hit in scorer.rank(text, pool=LIMIT).hits]
+    def ask(text: str) -> Sequence[int]:
+        # Rows are counted from 1 in the order of writing, places from 0.
+        return [row - 1 for row in scorer.ask(text).best(LIMIT)]
 
     return ask
-
-
-def known_by(hit: object) -> str | int:
-    """A hit's chunk id, or its place: rows are counted from 1 in the order of writing."""
-    chunk_id: str | None = getattr(hit, "chunk_id", None)
-    row: int = getattr(hit, "row", 0)
-    return row - 1 if chunk_id is None else chunk_id
 
 
 def put_chunks(folder: Path, chunks: Iterable[Chunk]) -> None:
@@ -96,10 +92,12 @@ def put_chunks(folder: Path, chunks: Iterable[Chunk]) -> None:
 
 
 def refresh_index(folder: Path) -> None:
-    """The keyword index as this Aurora makes it: an older one is brought up to date."""
+    """The indexes as this Aurora makes them: older ones are brought up to date."""
     store = open_store(folder)
     open_retriever(store, folder).bm25.refresh()
     store.close()
+    if can_search_by_meaning(folder):
+        open_hybrid(folder)("refresh")
 
 
 def add_vectors(folder: Path, embedder: EmbeddingProvider) -> None:

@@ -6,7 +6,8 @@
 Any of the four may be missing; its rows are then left out. `corpus.py` says what the chunks and
 the 200 questions are: the chunks are real code, those beyond 250,000 are real code with names
 changed. Each memory is made once, by parser, store and retriever, and kept with the peers' indexes
-in benchmarks/.cache/search; `--fresh` makes them again. The keyword index is always the one that
+in benchmarks/.cache/search; `--fresh` makes them again. Vectors are WordLlama's up to 100,000
+chunks and drawn by lot beyond, which takes as long to search. The keyword index is always the one that
 this Aurora makes.
 
 Every engine is opened and asked in processes of its own:
@@ -59,10 +60,10 @@ from engines import ENGINES, RANKING
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 import record
-from peers.wordllama_embedder import WordLlamaEmbedder
+from peers.wordllama_embedder import DrawnVectors, WordLlamaEmbedder
 
 SIZES = (10_000, 100_000, 500_000)
-WITH_VECTORS = 100_000  # chunks of the largest memory that gets vectors
+EMBEDDED = 100_000  # chunks of the largest memory that gets vectors of its own; beyond, drawn ones
 BATCH = 5_000  # chunks written at once
 SLOW = 60.0  # seconds of a round that are enough for one engine
 SLOW_START = 5.0  # seconds of a first answer that are enough
@@ -138,7 +139,7 @@ def prepare(size: int, *, fresh: bool) -> Path:
         if not name.startswith("aurora") and changed(folder, part, ours.recipe()):
             spend(name, sys.executable, SCRIPT, "build", name, str(folder))
             kept(folder, part, ours.recipe())
-    can_embed = size <= WITH_VECTORS and util.find_spec("wordllama") is not None
+    can_embed = util.find_spec("wordllama") is not None
     if can_embed and changed(folder, "vectors", WordLlamaEmbedder.name):
         spend("vectors", sys.executable, __file__, "--embed", str(size))
         kept(folder, "vectors", WordLlamaEmbedder.name)
@@ -398,7 +399,8 @@ def main() -> None:
     if given.make:
         make_memory(given.make)
     elif given.embed:
-        ours.add_vectors(CACHE / str(given.embed), WordLlamaEmbedder())
+        embedder = WordLlamaEmbedder() if given.embed <= EMBEDDED else DrawnVectors()
+        ours.add_vectors(CACHE / str(given.embed), embedder)
     else:
         run(given.sizes, rounds=given.rounds, fresh=given.fresh)
 
