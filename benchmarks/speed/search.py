@@ -7,7 +7,8 @@ Any of the four may be missing; its rows are then left out. `corpus.py` says wha
 the 200 questions are: the chunks are real code, those beyond 250,000 are real code with names
 changed. Each memory is made once, by parser, store and retriever, and kept with the peers' indexes
 in benchmarks/.cache/search; `--fresh` makes them again. Vectors are WordLlama's up to 100,000
-chunks and drawn by lot beyond, which takes as long to search. The keyword index is always the one that
+chunks and drawn by lot beyond, which takes as long to search. The keyword index is always the one
+that
 this Aurora makes.
 
 Every engine is opened and asked in processes of its own:
