@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from aurora.fusion.base import in_order, total
-from aurora.types import Contribution, Fused, Ranking
+from aurora.fusion.base import in_order
+from aurora.signals.exact import ASSUMED
+from aurora.types import Contribution, Fused, Hit, Ranking
 
 # The share of a definition in a score. A chunk that is what was asked for has at least
 # 0.6 × 0.8, any other at most 0.4: the definition is before everything else.
 DEFINITION_SHARE = 0.6
+# The share of a mere name where a definition was found as well: 0.1 × 0.8 + 0.4 is still behind.
+_BESIDE_A_DEFINITION = 0.1
 
 
 def fade(outcomes: Sequence[Fused], recency: Ranking) -> list[Fused]:
@@ -25,8 +28,7 @@ def fade(outcomes: Sequence[Fused], recency: Ranking) -> list[Fused]:
 
 def _faded(outcome: Fused, factor: float, rank: int) -> Fused:
     loss = Contribution("recency", rank, factor, factor, (factor - 1.0) * outcome.score)
-    parts = (*outcome.contributions, loss)
-    return Fused(outcome.row, total(parts), parts)
+    return Fused(outcome.row, outcome.score + loss.value, (*outcome.contributions, loss))
 
 
 def lead(outcomes: Sequence[Fused], exact: Ranking) -> list[Fused]:
@@ -35,12 +37,20 @@ def lead(outcomes: Sequence[Fused], exact: Ranking) -> list[Fused]:
         return list(outcomes)
     found = {outcome.row: outcome for outcome in outcomes}
     levels = {hit.row: hit for hit in exact.hits}
-    led = []
-    for row in {**found, **levels}:
-        before = found[row].contributions if row in found else ()
-        parts = [part._replace(value=part.value * (1.0 - DEFINITION_SHARE)) for part in before]
-        if row in levels:
-            _, level, rank = levels[row]
-            parts.append(Contribution("exact", rank, level, level, DEFINITION_SHARE * level))
-        led.append(Fused(row, total(parts), tuple(parts)))
-    return in_order(led)
+    beside = _BESIDE_A_DEFINITION if exact.hits[0].score >= ASSUMED else DEFINITION_SHARE
+    return in_order(
+        _led(found.get(row, Fused(row, 0.0, ())), levels.get(row), beside=beside)
+        for row in {**found, **levels}
+    )
+
+
+def _led(outcome: Fused, hit: Hit | None, *, beside: float) -> Fused:
+    """The score itself is scaled, not summed up anew: what was alike before stays alike."""
+    rest = 1.0 - DEFINITION_SHARE
+    score = outcome.score * rest
+    parts = [part._replace(value=part.value * rest) for part in outcome.contributions]
+    if hit is not None:
+        value = (DEFINITION_SHARE if hit.score >= ASSUMED else beside) * hit.score
+        score += value
+        parts.append(Contribution("exact", hit.rank, hit.score, hit.score, value))
+    return Fused(outcome.row, score, tuple(parts))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from math import fsum
 from typing import Final, Protocol
 
 from aurora.types import Contribution, Fused, Ranking
@@ -60,7 +61,7 @@ def shares(weights: Mapping[str, float], present: Iterable[str]) -> dict[str, fl
     Where none of them has a weight, activation alone decides, or else all alike (seed 003).
     """
     part = {signal: weights.get(signal, 0.0) for signal in present}
-    total = sum(part.values())
+    total = fsum(part.values())
     if total > 0.0:
         return {signal: weight / total for signal, weight in part.items()}
     alone = ["activation"] if "activation" in part else list(part)
@@ -68,12 +69,16 @@ def shares(weights: Mapping[str, float], present: Iterable[str]) -> dict[str, fl
 
 
 def fuse(chunks: Mapping[int, Sequence[Contribution]]) -> list[Fused]:
-    """Sum up each chunk's contributions and put the best first."""
-    return in_order([Fused(row, total(parts), tuple(parts)) for row, parts in chunks.items()])
+    """Sum up each chunk's contributions and put the best first.
 
-
-def total(parts: Sequence[Contribution]) -> float:
-    return parts[0].value if len(parts) == 1 else sum([part.value for part in parts])
+    `fsum` rounds once: the same sum in whatever order, on every version of Python.
+    """
+    return in_order(
+        [
+            Fused(row, fsum([one.value for one in parts]), tuple(parts))
+            for row, parts in chunks.items()
+        ]
+    )
 
 
 def in_order(outcomes: Iterable[Fused]) -> list[Fused]:

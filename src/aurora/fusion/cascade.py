@@ -37,9 +37,9 @@ class Cascade:
         return frozenset(("semantic",))
 
     def __call__(self, rankings: Sequence[Ranking]) -> list[Fused]:
-        first = keyword_ranking(rankings)  # of the rankings, the keyword one comes first
+        first = keyword_ranking(rankings)
         parts: dict[int, list[Contribution]] = {}
-        for ranking in rankings:
+        for ranking in sorted(rankings, key=lambda ranking: ranking is not first):
             for row, part in _parts(ranking, filling=ranking is not first):
                 parts.setdefault(row, [part])
         return fuse(parts)

@@ -6,8 +6,8 @@ enough, further rounds look deeper, and what they find comes after what was foun
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 
 from aurora.fusion.adjust import fade, lead
 from aurora.fusion.base import Fusion
@@ -16,12 +16,6 @@ from aurora.types import Fused, Ranking
 
 _DEEPER = 10  # times as many candidates in the next round
 _JUDGED_APART = ("exact", "recency")  # they change what a fusion made of the others
-
-
-@dataclass(slots=True)
-class _Candidates:
-    rows: dict[int, None] = field(default_factory=dict)
-    more: bool = False  # a signal has as many as it was asked for, and may have more
 
 
 class Choice:
@@ -51,36 +45,37 @@ class Choice:
         return list(found.values())[:limit]
 
     def _rounds(self) -> Iterator[list[Fused]]:
-        pool, allowed = self._pool, None if self._eligible is None else frozenset(self._eligible)
+        pool, allowed = self._pool, self._allowed()
         while True:
-            candidates = self._candidates(pool)
-            outcomes = self._fuse(candidates.rows)
+            best = self._proposals(pool)
+            passing = best if self._eligible is None else self._passing(best, pool)
+            outcomes = self._fuse(dict.fromkeys(chain(*best.values(), *passing.values())))
             yield outcomes if allowed is None else [o for o in outcomes if o.row in allowed]
-            if not candidates.more or len(outcomes) < len(candidates.rows):  # or not worth showing
+            shown = {outcome.row for outcome in outcomes}
+            # Nobody has more to offer, or the last that was offered is not worth showing.
+            if not any(len(rows) >= pool and rows[-1] in shown for rows in passing.values()):
                 return
             pool *= _DEEPER
 
-    def _candidates(self, pool: int) -> _Candidates:
-        """The best of everything, and the best of what a filter lets through.
+    def _allowed(self) -> Collection[int] | None:
+        return None if self._eligible is None else frozenset(self._eligible)
 
-        The former are needed even where none of them passes: they are what scores are measured by.
+    def _proposals(self, pool: int) -> dict[str, list[int]]:
+        """The best of everything, by signal.
+
+        They are needed even where a filter lets none of them through: scores are measured by them.
         """
-        found = _Candidates()
-        for name in self._answers:
-            if name in self._fusion.proposers:
-                self._propose(name, pool, found)
-        if not found.rows and "semantic" in self._answers:
-            self._propose("semantic", pool, found)
-        if "exact" in self._answers:
-            found.rows.update(dict.fromkeys(self._answers["exact"].best(pool)))
-        return found
+        proposals = self._best(self._fusion.proposers, pool)
+        if not any(proposals.values()):
+            proposals = self._best(("semantic",), pool)
+        return {**proposals, **self._best(("exact",), pool)}
 
-    def _propose(self, name: str, pool: int, found: _Candidates) -> None:
-        best = passing = self._answers[name].best(pool)
-        if self._eligible is not None:
-            passing = self._answers[name].best(pool, among=self._eligible)
-        found.rows.update(dict.fromkeys([*best, *passing]))
-        found.more |= len(passing) == pool
+    def _best(self, names: Collection[str], pool: int) -> dict[str, list[int]]:
+        return {name: one.best(pool) for name, one in self._answers.items() if name in names}
+
+    def _passing(self, names: Iterable[str], pool: int) -> dict[str, list[int]]:
+        """The best of what a filter lets through."""
+        return {name: self._answers[name].best(pool, among=self._eligible) for name in names}
 
     def _fuse(self, rows: Collection[int]) -> list[Fused]:
         rankings = {name: ranking_of(name, answer, rows) for name, answer in self._answers.items()}

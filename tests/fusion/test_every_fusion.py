@@ -1,0 +1,115 @@
+"""What is true of every fusion, whatever the memory. A new one is one line here."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aurora.fusion.base import Fusion
+from aurora.fusion.cascade import Cascade
+from aurora.fusion.rrf import ReciprocalRank
+from aurora.fusion.staged import Staged
+from aurora.fusion.weighted import Weighted
+from aurora.types import Fused
+from tests.fusion.rankings import CEILINGS, Memory, checked, levels, memories, rank, rankings_of
+from tests.fusion.rankings import rows as any_row
+
+TOP = {"rrf": 3 / 61}  # the best score there is, where it is not 1
+FUSIONS: list[Fusion] = [
+    Weighted(),
+    Weighted(0.4, 0.6, nudge=0.1),
+    ReciprocalRank(),
+    Staged(),
+    Staged({"bm25": 0.0, "semantic": 0.5, "activation": 0.5}),
+    Staged(top_k=3),
+    Cascade(),
+]
+
+any_fusion = st.sampled_from(FUSIONS)
+any_memory = memories("bm25", "semantic", "activation")
+
+
+def heard(memory: Memory, fusion: Fusion) -> Memory:
+    """What a search would ask for this fusion."""
+    return {signal: found for signal, found in memory.items() if signal in fusion.signals}
+
+
+@checked
+@given(fusion=any_fusion, memory=any_memory)
+def test_scores_are_in_range_in_order_and_the_sum_of_their_contributions(
+    fusion: Fusion, memory: Memory
+) -> None:
+    outcomes = fusion(rankings_of(heard(memory, fusion)))
+    assert outcomes == sorted(outcomes, key=lambda one: (-one.score, one.row))
+    assert len({one.row for one in outcomes}) == len(outcomes)
+    for one in outcomes:
+        assert 0.0 <= one.score <= TOP.get(fusion.name, 1.0) + 1e-12
+        assert sum(part.value for part in one.contributions) == pytest.approx(one.score, abs=1e-12)
+        assert all(0.0 <= part.normalised <= 1.0 for part in one.contributions)
+
+
+@checked
+@given(fusion=any_fusion, memory=any_memory)
+def test_contributions_tell_the_raw_score_and_the_rank(fusion: Fusion, memory: Memory) -> None:
+    rankings = rankings_of(heard(memory, fusion))
+    told = {(r.signal, h.row): (h.score, h.rank) for r in rankings for h in r.hits}
+    for one in fusion(rankings):
+        for part in one.contributions:
+            assert (part.raw, part.rank) == told.get((part.signal, one.row), (0.0, 0))
+
+
+@checked
+@given(fusion=any_fusion, memory=any_memory, data=st.data())
+def test_it_does_not_matter_who_speaks_first(
+    fusion: Fusion, memory: Memory, data: st.DataObject
+) -> None:
+    rankings = rankings_of(heard(memory, fusion))
+    turned = data.draw(st.permutations(rankings))
+    assert [(one.row, one.score) for one in fusion(turned)] == [
+        (one.row, one.score) for one in fusion(rankings)
+    ]
+
+
+@checked
+@given(fusion=any_fusion, memory=any_memory, allowed=st.sets(any_row))
+def test_a_filter_neither_reorders_nor_changes_a_score(
+    fusion: Fusion, memory: Memory, allowed: set[int]
+) -> None:
+    """The best by keyword are always told: they are what stage 2 measures by."""
+    memory = heard(memory, fusion)
+    first_stage = rank("bm25", memory.get("bm25", {})).hits[: getattr(fusion, "top_k", 0)]
+    told = allowed | {hit.row for hit in first_stage}
+    outcomes = fusion(rankings_of(memory))
+    assert fusion(rankings_of(memory, among=told)) == [one for one in outcomes if one.row in told]
+
+
+@checked
+@given(fusion=any_fusion, memory=any_memory, row=any_row, level=levels, data=st.data())
+def test_a_better_score_never_costs_a_place(
+    fusion: Fusion, memory: Memory, row: int, level: float, data: st.DataObject
+) -> None:
+    """One chunk becomes better for one signal: whatever it was before stays behind it."""
+    memory = heard(memory, fusion)
+    signal = data.draw(st.sampled_from(sorted(memory) or ["bm25"]))
+    if signal == "bm25" and not _is_candidate(fusion, memory, row):
+        return  # it would take the place of another candidate, and stage 2 measure by others
+    found = memory.get(signal, {})
+    better = max(found.get(row, 0.0), level * CEILINGS[signal])
+    before = fusion(rankings_of(memory))
+    after = fusion(rankings_of({**memory, signal: {**found, row: better}}))
+    assert _behind(row, before) <= _behind(row, after)
+
+
+def _is_candidate(fusion: Fusion, memory: Memory, row: int) -> bool:
+    hits = rank("bm25", memory.get("bm25", {})).hits
+    top_k = getattr(fusion, "top_k", None)
+    return top_k is None or len(hits) < top_k or row in {hit.row for hit in hits[:top_k]}
+
+
+def _behind(row: int, outcomes: list[Fused]) -> set[int]:
+    """All rows that a chunk comes before; scores that differ by rounding are the same."""
+    places = {one.row: (-round(one.score, 12), one.row) for one in outcomes}
+    if row not in places:
+        return set()
+    return {other for other in range(1, 13) if places.get(other, (1.0, 0)) > places[row]}

@@ -1,0 +1,184 @@
+"""From answers to one order: the limit cuts it, a filter thins it, and neither changes it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aurora.fusion.base import Fusion
+from aurora.fusion.cascade import Cascade
+from aurora.fusion.rrf import ReciprocalRank
+from aurora.fusion.staged import Staged
+from aurora.fusion.weighted import Weighted
+from aurora.retrieval.choosing import Choice
+from aurora.signals.base import Answer
+from aurora.signals.sparse import SparseAnswer
+from aurora.types import Hit
+from tests.fusion.rankings import CEILINGS, checked, levels, rows_of, scores
+
+POOL = 3
+EVERYTHING = 1000
+FUSIONS: list[Fusion] = [
+    Weighted(),
+    Weighted(nudge=0.05),
+    ReciprocalRank(),
+    Staged(top_k=POOL),
+    Cascade(),
+]
+
+Answers = Mapping[str, Answer]
+
+
+def answer(signal: str, scores: Mapping[int, float]) -> SparseAnswer:
+    return SparseAnswer(scores, ceiling=CEILINGS.get(signal, 1.0))
+
+
+def answers(**found: Mapping[int, float]) -> Answers:
+    return {signal: answer(signal, scores) for signal, scores in found.items()}
+
+
+def choose(
+    answers: Answers,
+    fusion: Fusion,
+    *,
+    pool: int = POOL,
+    min_score: float = 0.0,
+    eligible: Sequence[int] | None = None,
+) -> Choice:
+    """With no more answers than a search would ask for this fusion."""
+    asked = {name: one for name, one in answers.items() if name in {*fusion.signals, "exact"}}
+    return Choice(asked, fusion, pool=pool, min_score=min_score, eligible=eligible)
+
+
+rows = st.integers(1, 40)
+some = st.fixed_dictionaries(
+    {"bm25": st.dictionaries(rows, levels.map(lambda level: 8.0 * level), max_size=30)},
+    optional={
+        "semantic": st.dictionaries(rows, levels, max_size=30),
+        "activation": st.dictionaries(rows, levels, max_size=10),
+        "recency": st.dictionaries(rows, levels, max_size=10),
+        "exact": st.dictionaries(rows, st.sampled_from([0.5, 0.8, 0.9, 1.0]), max_size=POOL),
+    },
+).map(lambda found: answers(**found))
+any_fusion = st.sampled_from(FUSIONS)
+filters = st.lists(rows, unique=True).map(sorted)
+cuts = st.sampled_from([0.0, 0.1, 0.3])
+
+
+@checked
+@given(some, any_fusion, st.none() | filters, cuts, st.integers(0, 50))
+def test_the_first_n_of_m_are_the_n_of_n(
+    found: Answers, fusion: Fusion, eligible: list[int] | None, cut: float, few: int
+) -> None:
+    first = choose(found, fusion, eligible=eligible, min_score=cut).first(few)
+    assert first == choose(found, fusion, eligible=eligible, min_score=cut).first(EVERYTHING)[:few]
+    assert len(set(rows_of(first))) == len(first)
+
+
+@checked
+@given(some, any_fusion, cuts, filters)
+def test_a_filter_neither_changes_a_score_nor_reorders_what_was_there_without_it(
+    found: Answers, fusion: Fusion, cut: float, eligible: list[int]
+) -> None:
+    """Compared with the order of the whole memory: all of it is candidates at once."""
+    whole = choose(found, fusion, pool=EVERYTHING, min_score=cut).first(EVERYTHING)
+    kept = choose(found, fusion, eligible=eligible, min_score=cut).first(EVERYTHING)
+    known = {one.row: one for one in whole if one.row in eligible}
+    assert kept == [known[row] for row in rows_of(kept)]
+
+    pool = {row for name in fusion.proposers & found.keys() for row in found[name].best(POOL)}
+    inside = [row for row in known if row in pool]
+    assert [row for row in rows_of(kept) if row in inside] == inside
+
+
+@checked
+@given(some, any_fusion, filters)
+def test_with_candidates_enough_a_filter_gives_the_whole_order_less_the_others(
+    found: Answers, fusion: Fusion, eligible: list[int]
+) -> None:
+    whole = choose(found, fusion, pool=EVERYTHING).first(EVERYTHING)
+    kept = choose(found, fusion, pool=EVERYTHING, eligible=eligible).first(EVERYTHING)
+    assert kept == [one for one in whole if one.row in eligible]
+
+
+@checked
+@given(some, any_fusion, st.none() | filters, st.integers(1, 50))
+def test_the_limit_is_filled_when_there_are_enough(
+    found: Answers, fusion: Fusion, eligible: list[int] | None, limit: int
+) -> None:
+    whole = rows_of(choose(found, fusion, pool=EVERYTHING).first(EVERYTHING))
+    there = [row for row in whole if eligible is None or row in eligible]
+    first = choose(found, fusion, eligible=eligible).first(limit)
+    assert len(first) == min(limit, len(there))
+    assert set(rows_of(first)) <= set(there)
+
+
+@pytest.mark.parametrize("fusion", FUSIONS, ids=lambda fusion: fusion.name)
+def test_chunks_far_behind_the_best_fill_the_limit_if_only_they_pass(fusion: Fusion) -> None:
+    falling = {row: 1.0 - row / 1000 for row in range(1, 500)}
+    found = answers(bm25=falling, semantic=falling)
+    first = choose(found, fusion, eligible=range(400, 500)).first(10)
+    assert rows_of(first) == list(range(400, 410))
+
+
+def test_a_faint_meaning_does_not_end_the_search_by_words() -> None:
+    """What is cut off for one signal says nothing about what another has still to offer."""
+    found = answers(bm25=dict.fromkeys(range(1, 21), 8.0), semantic=dict.fromkeys((30, 31), 0.01))
+    assert rows_of(choose(found, Weighted(), min_score=0.1).first(20)) == list(range(1, 21))
+
+
+@checked
+@given(some, any_fusion, st.none() | filters)
+def test_only_signals_that_found_something_took_part(
+    found: Answers, fusion: Fusion, eligible: list[int] | None
+) -> None:
+    choice = choose(found, fusion, eligible=eligible)
+    assert choice.took_part == ()
+    choice.first(5)
+    assert list(choice.took_part) == [name for name in found if name in choice.took_part]
+    assert {name for name in choice.took_part if not found[name].best(1)} == set()
+    proposing = fusion.proposers if found["bm25"].best(1) else {*fusion.proposers, "semantic"}
+    asked = {name for name in proposing & found.keys() if found[name].best(1)}
+    assert asked <= set(choice.took_part)
+
+
+def test_a_low_score_is_cut_before_it_fades() -> None:
+    """An old note that answers well stays, however old; a bad answer of today does not."""
+    found = answers(bm25={1: 4.0, 2: 0.4}, recency={1: 0.01, 2: 1.0})
+    (left,) = choose(found, Weighted(), min_score=0.1).first(10)
+    assert (left.row, left.score) == (1, pytest.approx(0.5 * 0.01))
+
+
+def test_a_definition_is_never_cut() -> None:
+    found = answers(bm25={1: 4.0, 2: 0.4, 3: 0.4}, exact={2: 1.0, 7: 0.8})
+    assert rows_of(choose(found, Weighted(), min_score=0.1).first(10)) == [2, 7, 1]
+
+
+@checked
+@given(some, any_fusion, cuts)
+def test_definitions_come_first_and_are_not_cut(found: Answers, fusion: Fusion, cut: float) -> None:
+    levels = {hit.row: hit.score for hit in _hits(found, "exact")}
+    whole = choose(found, fusion, min_score=cut).first(EVERYTHING)
+    assert levels.keys() <= scores(whole).keys()
+    leading = [row for row, level in levels.items() if level >= 0.8]
+    assert set(rows_of(whole[: len(leading)])) == set(leading)
+
+
+@checked
+@given(some, any_fusion, cuts)
+def test_everything_else_is_worth_the_least_score_before_it_fades(
+    found: Answers, fusion: Fusion, cut: float
+) -> None:
+    for one in choose(found, fusion, min_score=cut).first(EVERYTHING):
+        parts = {part.signal: part.value for part in one.contributions}
+        if "exact" not in parts:
+            share = 0.4 if _hits(found, "exact") else 1.0
+            assert (sum(parts.values()) - parts.get("recency", 0.0)) / share >= cut - 1e-12
+        assert sum(parts.values()) == pytest.approx(one.score, abs=1e-12)
+
+
+def _hits(found: Answers, name: str) -> list[Hit]:
+    return found[name].hits(range(1, 41)) if name in found else []
