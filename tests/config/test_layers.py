@@ -13,6 +13,7 @@ from aurora.config import LoadedSettings, Settings
 from aurora.config.schema import (
     BM25Settings,
     HybridSettings,
+    HybridWeights,
     SearchSettings,
     StageWeights,
     StoreSettings,
@@ -59,7 +60,8 @@ def test_ut_config_01_load_valid_config(world: World) -> None:
     bm25 = "  bm25:\n    k1: 1.2\n    b: 0.5\n"
     hybrid = "  hybrid:\n    stage1_top_k: 50\n    stage2_weights:\n"
     world.write(user=f"search:\n{bm25}{hybrid}      semantic: 0.7\n      activation: 0.3\n")
-    search = SearchSettings(BM25Settings(1.2, 0.5), HybridSettings(50, StageWeights(0.7, 0.3)))
+    stages = HybridSettings(50, stage2_weights=StageWeights(0.7, 0.3))
+    search = SearchSettings(BM25Settings(1.2, 0.5), stages)
     keys = ["bm25.k1", "bm25.b", "hybrid.stage1_top_k"]
     keys += ["hybrid.stage2_weights.semantic", "hybrid.stage2_weights.activation"]
     origins = {f"search.{key}": USER for key in keys}
@@ -80,7 +82,8 @@ def test_ut_config_02_missing_config_fallback(world: World) -> None:
     loaded = world.load()
     assert loaded == LoadedSettings(Settings())
     assert loaded.settings.search == SearchSettings(
-        BM25Settings(k1=1.5, b=0.75, idf="lucene"), HybridSettings(100, StageWeights(0.5, 0.5))
+        BM25Settings(k1=1.5, b=0.75, idf="lucene"),
+        HybridSettings(100, HybridWeights(0.3, 0.4, 0.3), StageWeights(0.5, 0.5)),
     )
 
 
@@ -158,6 +161,36 @@ def test_ut_config_06_the_layer_that_spoils_the_sum_is_named(world: World) -> No
         f"Invalid config in the environment ({WEIGHT_VARIABLE}ACTIVATION):\n"
         f"  - {WEIGHTS}: Must sum to 1.0 (got 1.3)"
     )
+
+
+@pytest.mark.parametrize(
+    ("given", "total"),
+    [("bm25: 0.5", "1.2"), ("semantic: 0", "0.6"), ("bm25: 0, activation: 0", "0.4")],
+)
+def test_three_weights_must_sum_to_1_with_those_not_given(
+    world: World, given: str, total: str
+) -> None:
+    """Those of `staged` are judged together, like the two of its second stage."""
+    world.write(user=f"search:\n  hybrid:\n    weights: {{{given}}}\n")
+    with pytest.raises(ConfigError) as caught:
+        world.load()
+    assert caught.value.message == (
+        f"Invalid config in {USER}:\n  - search.hybrid.weights: Must sum to 1.0 (got {total})"
+    )
+
+
+def test_three_weights_that_sum_to_1(world: World) -> None:
+    world.write(
+        user="search:\n  hybrid:\n    weights: {bm25: 0.2, semantic: 0.7, activation: 0.1}\n"
+    )
+    assert world.load().settings.search.hybrid.weights == HybridWeights(0.2, 0.7, 0.1)
+
+
+@pytest.mark.parametrize("value", ["1.0e+308", "1000001", "1" + "0" * 400])
+def test_a_k1_with_which_scores_would_overflow_is_refused(world: World, value: str) -> None:
+    world.write(user=k1(value))
+    with pytest.raises(ConfigError, match=r"search\.bm25\.k1: Must be (≤ 1e\+06|a number) \(got 1"):
+        world.load()
 
 
 def test_ut_config_07_changes_take_effect_on_the_next_search(world: World) -> None:

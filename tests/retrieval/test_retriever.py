@@ -2,34 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
 from aurora.errors import QueryError
-from aurora.retrieval.retriever import HybridConfig, HybridRetriever
-from aurora.stores.base import Reasoning
+from aurora.stores.base import Reasoning, Uses
 from aurora.stores.sqlite import SQLiteStore
-from aurora.types import Kind, Query
+from aurora.types import Criteria, Kind, Query
 from tests.builders import NOW, make_chunk
+from tests.retrieval.meaning import WordProvider, remember, retriever_on
 from tests.signals.corpus import standard_library_chunks
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[SQLiteStore]:
-    store = SQLiteStore(tmp_path / "memory.db")
-    yield store
-    store.close()
-
-
-def retriever_on(store: SQLiteStore, **config: object) -> HybridRetriever:
-    return HybridRetriever(
-        store,
-        HybridConfig(**config),  # type: ignore[arg-type]
-        index_folder=store.path.parent / "indexes",
-        now=lambda: NOW,
-    )
 
 
 def test_results_carry_chunk_score_and_reasons(store: SQLiteStore) -> None:
@@ -59,6 +43,35 @@ def test_more_results_than_candidates_can_be_asked_for(store: SQLiteStore) -> No
     store.put_chunks([make_chunk("same words", name=f"f{number}") for number in range(150)])
     answer = retriever_on(store, stage1_top_k=100).retrieve(Query("words", limit=150))
     assert len(answer.results) == 150
+
+
+def test_a_candidate_not_worth_showing_hides_no_other(store: SQLiteStore) -> None:
+    """One signal may be at its end long before the other."""
+    strong = [make_chunk("pad " * 60, name=f"car_{n}", path=f"p{n}.py") for n in range(300)]
+    faint = make_chunk("auto auto " + "zebra " * 60, name="faint", path="w.py")
+    remember(store, *strong, faint)
+    answer = retriever_on(store, WordProvider()).retrieve(Query("car", limit=250))
+    assert len(answer.results) == 250
+
+
+def test_a_filter_looks_no_deeper_than_it_has_to(tmp_path: Path) -> None:
+    """Where all that may be a result is found, nothing else is fused for it."""
+
+    class Watched(SQLiteStore):
+        most = 0
+
+        def get_uses(self, rows: Sequence[int]) -> Mapping[int, Uses]:
+            self.most = max(self.most, len(rows))
+            return super().get_uses(rows)
+
+    store = Watched(tmp_path / "memory.db")
+    store.put_chunks([make_chunk("same words", name=f"f{number}") for number in range(500)])
+    store.put_chunks([make_chunk("same words", name="C", kind=Kind.CLASS)])
+    retriever = retriever_on(store, fusion="staged", stage1_top_k=20)
+    answer = retriever.retrieve(Query("words", criteria=Criteria(kinds=(Kind.CLASS,))))
+    assert [result.chunk.name for result in answer.results] == ["C"]
+    assert store.most == 21
+    store.close()
 
 
 @pytest.mark.parametrize("text", ["", "   ", "\n\t"])
@@ -105,15 +118,6 @@ def test_failed_reasoning_is_never_found(store: SQLiteStore) -> None:
     assert [r.chunk.name for r in retriever_on(store).retrieve(Query("backoff")).results] == [
         "good"
     ]
-
-
-def test_ut_hybrid_11_ten_results_unless_asked_otherwise(store: SQLiteStore) -> None:
-    """Search returns exactly N results (default 10), or fewer if the corpus is smaller."""
-    store.put_chunks([make_chunk("same words", name=f"f{number}") for number in range(15)])
-    retriever = retriever_on(store)
-    assert len(retriever.retrieve(Query("words")).results) == 10
-    assert len(retriever.retrieve(Query("words", limit=12)).results) == 12
-    assert len(retriever.retrieve(Query("f3")).results) == 1
 
 
 @pytest.mark.parametrize("limit", [0, -1])

@@ -51,8 +51,10 @@ class Staged:
         scales = [_Scale.of(ranking, first_stage) for ranking in rankings]
         scales = [scale for scale in scales if scale.signal in KEYWORD or scale.high > 0.0]
         weights = shares(self._by_signal(), [scale.signal for scale in scales])
-        rows = [hit.row for hit in keyword.hits]
-        return fuse({row: [s.part(row, weights[s.signal]) for s in scales] for row in rows})
+        places = {hit.row: place for place, hit in enumerate(keyword.hits)}
+        outcomes = fuse({row: [s.part(row, weights[s.signal]) for s in scales] for row in places})
+        # All below the first stage may have 0: then words decide, as in the first stage.
+        return sorted(outcomes, key=lambda outcome: (-outcome.score, places[outcome.row]))
 
     def _by_signal(self) -> dict[str, float]:
         return {**dict.fromkeys(KEYWORD, self.weights.get("bm25", 0.0)), **self.weights}

@@ -118,16 +118,20 @@ class Signals:
             self._warn(asked, exc)
 
     def _look_for_parts(self, question: Question, asked: Asked) -> None:
-        """Where no word is found: go by meaning, or else by single characters of CJK."""
+        """Where no word is found, by characters of CJK; where that finds nothing, by meaning.
+
+        The index has pairs of CJK characters; one alone is a part to it, but a word to its reader.
+        """
         words = asked.answers.get(self._keyword.name)
         if words is None or words.best(1):
             return
-        if "semantic" in asked.answers:
+        if self._keyword is self.bm25 and has_cjk(question.text):
+            words = self._fulltext.ask(question)
+            del asked.answers[self._keyword.name]
+            asked.answers = {self._fulltext.name: words, **asked.answers}
+        if "semantic" in asked.answers and not words.best(1):
             asked.notes.append(Note(NO_KEYWORD))
             self._listen(asked.notes[-1])
-        elif self._keyword is self.bm25 and has_cjk(question.text):
-            del asked.answers[self._keyword.name]
-            asked.answers = {self._fulltext.name: self._fulltext.ask(question), **asked.answers}
 
     def _ask_judges(self, question: Question, asked: Asked, fusion: Fusion) -> None:
         for judge in self._judges:

@@ -9,12 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aurora.signals.dense import DenseAnswer, nth_best
+from aurora.signals.semantic import FAINTEST
 from aurora.signals.vectors import Vectors
 from aurora.types import Hit
 
 # What float32 may lose in one product of some hundred numbers is below 1e-6; within so much of each
 # other, two cosines are compared exactly.
 _BLUR = 1e-5
+_ORDINARY = (1e-20, 1e20)  # squared lengths; the squares of other vectors leave float32
 
 
 class Matrix:
@@ -24,15 +26,21 @@ class Matrix:
         self.rows: NDArray[np.int64] = np.asarray(vectors.rows)
         flat = np.asarray(vectors.matrix(), np.float32)
         self.values = flat.reshape(len(self.rows), vectors.dimension)
-        squares = np.einsum("ij,ij->i", self.values, self.values)
-        with np.errstate(divide="ignore"):
-            self._scale = np.where(squares > 0.0, 1.0 / np.sqrt(squares), 0.0).astype(np.float32)
+        with np.errstate(over="ignore", under="ignore"):
+            squares = np.einsum("ij,ij->i", self.values, self.values)
+        ordinary = (squares > _ORDINARY[0]) & (squares < _ORDINARY[1])
+        self._scale = (1.0 / np.sqrt(np.where(ordinary, squares, np.inf))).astype(np.float32)
+        others = np.flatnonzero(~ordinary)
+        self._others = others[self.values[others].any(axis=1)]
 
     def compare(self, asked: Sequence[float]) -> CosineAnswer:
         question = np.asarray(asked, np.float64)
         size = math.sqrt(math.fsum((question * question).tolist()))
         unit = (question / (size or 1.0)).astype(np.float32)
-        return CosineAnswer(self, (self.values @ unit) * self._scale, question, size or 1.0)
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            cosines = (self.values @ unit) * self._scale
+        cosines[self._others] = self.exact(self._others, question, size or 1.0)
+        return CosineAnswer(self, cosines, question, size or 1.0)
 
     def exact(
         self, places: NDArray[np.int64], question: NDArray[np.float64], size: float
@@ -70,13 +78,17 @@ class CosineAnswer:
             places = allowed[_contenders(self._cosines[allowed], pool)]
         scores = self._exact(places)
         order = sorted(range(len(places)), key=lambda n: (-scores[n], places[n]))
-        return [int(self._matrix.rows[places[n]]) for n in order[:pool] if scores[n] > 0.0]
+        return [int(self._matrix.rows[places[n]]) for n in order[:pool] if scores[n] >= FAINTEST]
 
     def hits(self, rows: Collection[int]) -> list[Hit]:
         found = self._all.hits(rows)
         places = self._all.places(np.array([hit.row for hit in found], np.int64))
         scores = self._exact(places)
-        return [hit._replace(score=score) for hit, score in zip(found, scores, strict=True)]
+        return [
+            hit._replace(score=score)
+            for hit, score in zip(found, scores, strict=True)
+            if score >= FAINTEST
+        ]
 
     def _exact(self, places: NDArray[np.int64]) -> list[float]:
         return self._matrix.exact(places, self._question, self._size)
@@ -84,7 +96,5 @@ class CosineAnswer:
 
 def _contenders(cosines: NDArray[np.float32], pool: int) -> NDArray[np.int64]:
     """Places that may be among the best, by `argpartition`'s cut and a little below."""
-    if len(cosines) <= pool:
-        return np.flatnonzero(cosines)
-    cut = max(float(nth_best(cosines, pool)) - _BLUR, 0.0)
-    return np.flatnonzero((cosines >= cut) & (cosines > 0.0))
+    cut = FAINTEST if len(cosines) <= pool else max(float(nth_best(cosines, pool)), FAINTEST)
+    return np.flatnonzero(cosines >= cut - _BLUR)

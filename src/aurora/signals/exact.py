@@ -68,13 +68,22 @@ def _identifiers(text: str) -> Iterator[str]:
 
 def _is_qualified(one: Definition, parts: Sequence[str]) -> bool:
     """Whether all that stands before the name is found, in order, in front of the chunk's own."""
-    own = _SEPARATOR.split(f"{one.path}.{one.qualified_name or one.name}")
-    rest: Iterable[str] = iter(map(fold_name, own[:-1]))
-    return all(fold_name(part) in rest for part in parts[:-1])
+    return _in_order(map(fold_name, parts[:-1]), map(fold_name, _in_front(one)))
 
 
 def _level(one: Definition, parts: Sequence[str]) -> float:
-    return _at_most(SPELT if one.name == parts[-1] else FOLDED, one)
+    """`Flask.route` is the class's as it is spelt; in the folder `flask`, only once folded."""
+    spelt = one.name == parts[-1] and _in_order(parts[:-1], _in_front(one))
+    return _at_most(SPELT if spelt else FOLDED, one)
+
+
+def _in_front(one: Definition) -> Sequence[str]:
+    return _SEPARATOR.split(f"{one.path}.{one.qualified_name or one.name}")[:-1]
+
+
+def _in_order(sought: Iterable[str], there: Iterable[str]) -> bool:
+    rest = iter(there)
+    return all(part in rest for part in sought)
 
 
 def _at_most(level: float, one: Definition) -> float:

@@ -7,6 +7,7 @@ one: `memory/2026-03-01.md` fades, `MEMORY.md` does not.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping
 from datetime import datetime
 
@@ -20,8 +21,9 @@ _DAY = 86_400.0  # seconds
 
 
 def recency(age_days: float, *, half_life: float = HALF_LIFE) -> float:
-    """1 today and for what is to come, ½ after one half-life."""
-    return math.exp(-math.log(2.0) / half_life * max(age_days, 0.0))
+    """1 today and for what is to come, ½ after one half-life; never 0, which would be no date."""
+    faded = math.exp(-math.log(2.0) / half_life * max(age_days, 0.0))
+    return max(faded, sys.float_info.min)
 
 
 class RecencySignal:

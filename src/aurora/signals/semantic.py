@@ -1,8 +1,8 @@
 """Meaning: the cosine of the question's vector and each chunk's.
 
-Raw scores lie in (0, 1]; what points the other way is no answer. Numpy multiplies the whole matrix
-at once and picks the best; of those the cosine is taken again, exactly. Without numpy it is taken
-exactly of all. So both ways give the same order, to the last tie (seed 001).
+Raw scores lie in (0, 1]; what points elsewhere or the other way is no answer. Numpy multiplies the
+whole matrix at once and picks the best; of those the cosine is taken again, exactly. Without numpy
+it is taken exactly of all. So both ways give the same order, to the last tie (seed 001).
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from aurora.stores.base import Embedder, pack_vector, unpack_vector
 
 if TYPE_CHECKING:
     from aurora.signals.cosines import Matrix  # it brings numpy along
+
+FAINTEST = 1e-4  # a cosine below is a right angle, as far as float32 can tell
 
 
 def cosine(first: Sequence[float], second: Sequence[float]) -> float:
@@ -57,6 +59,7 @@ class SemanticSignal:
         provider = self._embedder
         try:
             made = provider.embed_query(text)
+            vector = unpack_vector(pack_vector(made))
             mine = Embedder(provider.name, provider.dimension, provider.fingerprint)
         except Exception as exc:  # a provider may fail in any way
             raise EmbeddingError(f"The question could not be embedded: {exc}") from exc
@@ -67,7 +70,6 @@ class SemanticSignal:
                 f"not of {mine.name} ({mine.dimension})",
                 hint="set `embedding.provider` back, or index into a new memory",
             )
-        vector = unpack_vector(pack_vector(made))
         if len(vector) != mine.dimension or not all(map(math.isfinite, vector)):
             raise EmbeddingError(f"{mine.name} gave no vector of {mine.dimension} finite numbers")
         return vector
@@ -88,4 +90,4 @@ def compare_one_by_one(vectors: Vectors, asked: Sequence[float]) -> SparseAnswer
         (row, cosine(vectors.vector(place).tolist(), asked))
         for place, row in enumerate(vectors.rows.tolist())
     )
-    return SparseAnswer({row: score for row, score in cosines if score > 0.0})
+    return SparseAnswer({row: score for row, score in cosines if score >= FAINTEST})

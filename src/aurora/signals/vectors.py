@@ -119,8 +119,8 @@ class VectorIndex(KeptIndex[Vectors]):
     def _write(self, index: Vectors, facts: Mapping[str, Json]) -> None:
         index.save(self._path, facts)
 
-    def _difference(self, index: Vectors) -> str:  # noqa: ARG002
-        return "vectors of another model"
+    def _difference(self, index: Vectors) -> str:
+        return "vectors of another model" if len(index) else "detected the first vectors"
 
 
 def _native(packed: bytes) -> bytes:

@@ -1,0 +1,74 @@
+"""What the tests of searching share: a store, and searches of it in one line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from aurora.embeddings.base import EmbeddingProvider
+from aurora.indexing.embedding import embed_missing
+from aurora.retrieval.retriever import HybridConfig, HybridRetriever
+from aurora.stores.sqlite import SQLiteStore
+from aurora.types import Chunk, Mode, Query, SearchResults
+from tests.builders import NOW
+
+
+class Searched:
+    """A memory of some chunks, with vectors where there is a provider."""
+
+    def __init__(self, folder: Path) -> None:
+        self.store = SQLiteStore(folder / "memory.db")
+        self.provider: EmbeddingProvider | None = None
+
+    def put(self, *chunks: Chunk, provider: EmbeddingProvider | None = None) -> None:
+        self.store.put_chunks(chunks)
+        if provider is not None:
+            self.provider = provider
+            assert embed_missing(self.store, provider).failed == 0
+
+    def retriever(self, now: datetime = NOW, **config: object) -> HybridRetriever:
+        return HybridRetriever(
+            self.store,
+            HybridConfig(**config),  # type: ignore[arg-type]
+            index_folder=self.store.path.parent / "indexes",
+            now=lambda: now,
+            embedder=self.provider,
+        )
+
+    def search(
+        self,
+        text: str,
+        mode: str = "hybrid",
+        *,
+        limit: int = 10,
+        min_score: float | None = None,
+        now: datetime = NOW,
+        **config: object,
+    ) -> SearchResults:
+        query = Query(text, limit, Mode(mode), min_score=min_score)
+        return self.retriever(now, **config).retrieve(query)
+
+    def names(self, text: str, mode: str = "hybrid", **options: object) -> list[str]:
+        answer = self.search(text, mode, **options)  # type: ignore[arg-type]
+        return [result.chunk.name for result in answer.results]
+
+    def scores(self, text: str, mode: str = "hybrid", **options: object) -> dict[str, float]:
+        answer = self.search(text, mode, **options)  # type: ignore[arg-type]
+        return {result.chunk.name: result.score for result in answer.results}
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Searched]:
+    memory = Searched(tmp_path)
+    yield memory
+    memory.store.close()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SQLiteStore]:
+    store = SQLiteStore(tmp_path / "memory.db")
+    yield store
+    store.close()

@@ -1,0 +1,120 @@
+"""Retrievers that are kept: one a key, not longer than they live, not more than a few."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+
+import pytest
+
+from aurora.retrieval.cache import LIFETIME, RetrieverCache
+from aurora.retrieval.retriever import HybridRetriever
+from aurora.stores.sqlite import SQLiteStore
+from tests.retrieval.meaning import retriever_on
+
+
+@dataclass
+class Clock:
+    seconds: float = 0.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+class Maker:
+    """Makes real retrievers and counts them."""
+
+    def __init__(self, store: SQLiteStore) -> None:
+        self.store, self.made = store, 0
+
+    def __call__(self) -> HybridRetriever:
+        self.made += 1
+        return retriever_on(self.store)
+
+
+@pytest.fixture
+def make(store: SQLiteStore) -> Maker:
+    return Maker(store)
+
+
+def test_the_same_key_gets_the_same_retriever(make: Maker) -> None:
+    cache = RetrieverCache(clock=Clock())
+    assert cache.get("a", make) is cache.get("a", make)
+    assert cache.get("b", make) is not cache.get("a", make)
+    assert make.made == 2
+
+
+def test_hits_and_misses_are_counted(make: Maker) -> None:
+    cache = RetrieverCache(clock=Clock())
+    for key in "abaab":
+        cache.get(key, make)
+    assert (cache.counts.hits, cache.counts.misses) == (3, 2)
+
+
+def test_a_retriever_not_used_for_its_lifetime_is_let_go(make: Maker) -> None:
+    clock = Clock()
+    cache = RetrieverCache(clock=clock)
+    first = cache.get("a", make)
+    clock.seconds = LIFETIME
+    assert cache.get("a", make) is first
+    clock.seconds += LIFETIME  # since it was last asked for, not since it was made
+    assert cache.get("a", make) is first
+    clock.seconds += LIFETIME + 0.001
+    assert cache.get("a", make) is not first
+    assert cache.counts == (2, 2)
+
+
+def test_one_that_is_too_old_goes_whoever_asks(make: Maker) -> None:
+    """Its memory is free even when nobody asks for it again."""
+    clock = Clock()
+    cache = RetrieverCache(clock=clock, lifetime=10.0)
+    cache.get("a", make)
+    clock.seconds = 11.0
+    cache.get("b", make)
+    clock.seconds = 0.0  # so that only what is kept can tell
+    cache.get("a", make)
+    assert make.made == 3
+
+
+def test_only_the_four_used_last_are_kept(make: Maker) -> None:
+    cache = RetrieverCache(clock=Clock())
+    kept = {key: cache.get(key, make) for key in "abcd"}
+    assert cache.get("a", make) is kept["a"]
+    cache.get("e", make)
+    assert [cache.get(key, make) is kept[key] for key in "acd"] == [True] * 3
+    assert cache.get("b", make) is not kept["b"]
+
+
+def test_clearing_lets_all_go(make: Maker) -> None:
+    cache = RetrieverCache(clock=Clock())
+    first = cache.get("a", make)
+    cache.clear()
+    assert cache.get("a", make) is not first
+
+
+def test_a_retriever_that_cannot_be_made_is_not_kept(make: Maker) -> None:
+    cache = RetrieverCache(clock=Clock())
+
+    def fail() -> HybridRetriever:
+        raise OSError("disk is away")
+
+    with pytest.raises(OSError, match="disk is away"):
+        cache.get("a", fail)
+    assert cache.get("a", make) is cache.get("a", make)
+
+
+def test_ten_threads_get_one_retriever(make: Maker) -> None:
+    cache, barrier = RetrieverCache(clock=Clock()), threading.Barrier(10)
+    got: list[HybridRetriever] = []
+
+    def ask() -> None:
+        barrier.wait()
+        got.append(cache.get("a", make))
+
+    threads = [threading.Thread(target=ask) for _ in range(10)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (len(got), len({id(one) for one in got}), make.made) == (10, 1, 1)
+    assert cache.counts == (9, 1)

@@ -1,0 +1,227 @@
+"""What a search does when one of its signals cannot answer (seed 003, and FR-10.5 of seed 000)."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import pytest
+
+from aurora import Memory, Places
+from aurora.config import SettingsFiles
+from aurora.embeddings.base import EmbeddingProvider
+from aurora.indexing.embedding import embed_missing
+from aurora.retrieval.asking import FALLBACK, NO_KEYWORD
+from aurora.retrieval.config import FUSIONS
+from aurora.stores.sqlite import SQLiteStore
+from aurora.types import Event, Mode, Note, Query
+from tests.builders import NOW, make_chunk
+from tests.retrieval.meaning import BrokenProvider, WordProvider, remember, retriever_on
+
+every_fusion = pytest.mark.parametrize("fusion", FUSIONS)
+without_meaning = pytest.mark.parametrize(
+    "embedder", [None, BrokenProvider()], ids=["none", "broken"]
+)
+
+CHUNKS = [
+    make_chunk("test " * (n + 1) + "query " * n + "pad " * 5, name=f"f{n}", path=f"{n}.py")
+    for n in range(8)
+]
+
+
+@pytest.fixture
+def filled(store: SQLiteStore) -> SQLiteStore:
+    """Chunks with vectors, each used, some more than others."""
+    remember(store, *CHUNKS, make_chunk("a garden", name="g", path="g.py"))
+    for number, chunk in enumerate(CHUNKS):
+        for _ in range(1 + number * 7 % 5):
+            store.record_access(chunk.id, NOW)
+    return store
+
+
+def test_fallback_triggered_when_no_provider(filled: SQLiteStore) -> None:
+    """By words and use; the semantic score of every result is 0."""
+    answer = retriever_on(filled).retrieve(Query("test query", limit=5))
+    assert len(answer.results) == 5
+    assert answer.signals == ("bm25", "activation")
+    for result in answer.results:
+        assert result.semantic_score == 0.0
+        assert result.bm25_score > 0.0
+        assert result.activation_score > 0.0
+
+
+def test_fallback_triggered_when_embed_fails(filled: SQLiteStore) -> None:
+    """No exception; the same answer as without a provider."""
+    provider = BrokenProvider()
+    answer = retriever_on(filled, provider).retrieve(Query("test query", limit=5))
+    assert provider.queries == ["test query"]
+    assert answer == retriever_on(filled).retrieve(Query("test query", limit=5))
+    assert [result.semantic_score for result in answer.results] == [0.0] * 5
+
+
+@pytest.mark.parametrize("vector", [[1.0], [float("nan")] * 64, [1e300] * 64], ids=str)
+def test_a_vector_that_cannot_be_compared_is_no_vector(
+    filled: SQLiteStore, vector: list[float]
+) -> None:
+    provider = WordProvider()
+    provider.embed_query = lambda text: vector  # type: ignore[method-assign]  # noqa: ARG005
+    answer = retriever_on(filled, provider).retrieve(Query("test query"))
+    assert answer == retriever_on(filled).retrieve(Query("test query"))
+
+
+@without_meaning
+def test_fallback_normalizes_weights_correctly(
+    filled: SQLiteStore, embedder: EmbeddingProvider | None
+) -> None:
+    """30/40/30 without meaning is 50/0/50."""
+    retriever = retriever_on(
+        filled, embedder, fusion="staged",
+        bm25_weight=0.3, semantic_weight=0.4, activation_weight=0.3,
+    )  # fmt: skip
+    results = retriever.retrieve(Query("test query")).results
+    assert len(results) == 8
+    for result in results:
+        expected = 0.5 * result.bm25_score + 0.5 * result.activation_score
+        assert result.hybrid_score == pytest.approx(expected, abs=1e-12)
+
+
+@without_meaning
+def test_fallback_logs_warning(
+    filled: SQLiteStore, embedder: EmbeddingProvider | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    """With what to do about it; once for a retriever, however often it is asked."""
+    told: list[Event] = []
+    retriever = retriever_on(filled, embedder, listen=told.append)
+    with caplog.at_level(logging.WARNING):
+        answers = [retriever.retrieve(Query("test query")) for _ in range(3)]
+    (record,) = [record for record in caplog.records if record.levelno == logging.WARNING]
+    assert "BM25+Activation fallback" in record.message
+    assert "85% quality" in record.message
+    assert "pip install sentence-transformers" in record.message
+    assert told == [Note(record.message, warning=True)]
+    assert [answer.notes for answer in answers] == [(Note(FALLBACK, warning=True),)] * 3
+
+
+def test_fallback_handles_edge_case_zero_weights(filled: SQLiteStore) -> None:
+    """Where neither words nor use have a weight, use alone decides."""
+    retriever = retriever_on(
+        filled, fusion="staged", bm25_weight=0.0, semantic_weight=1.0, activation_weight=0.0
+    )
+    results = retriever.retrieve(Query("test query")).results
+    assert len({result.hybrid_score for result in results}) > 1
+    for result in results:
+        assert result.hybrid_score == pytest.approx(result.activation_score, abs=1e-12)
+
+
+@every_fusion
+@without_meaning
+def test_the_format_of_a_result_is_the_same_without_meaning(
+    filled: SQLiteStore, fusion: str, embedder: EmbeddingProvider | None
+) -> None:
+    (result,) = retriever_on(filled, embedder).retrieve(Query("test", 1, fusion=fusion)).results
+    assert result.chunk_id == result.chunk.id
+    assert result.content == result.chunk.content
+    assert result.metadata == result.chunk.metadata
+    assert result.hybrid_score == result.score > 0.0
+    assert result.bm25_score > 0.0
+    assert result.semantic_score == 0.0
+    assert 0.0 <= result.activation_score <= 1.0
+
+
+def test_asked_for_meaning_alone_words_answer_and_say_so(filled: SQLiteStore) -> None:
+    answer = retriever_on(filled).retrieve(Query("test query", mode=Mode.SEMANTIC))
+    assert answer.mode is Mode.KEYWORD
+    assert (len(answer.results), answer.notes) == (8, (Note(FALLBACK, warning=True),))
+
+
+def test_asked_for_words_alone_nothing_is_missing(
+    filled: SQLiteStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    answer = retriever_on(filled).retrieve(Query("test query", mode=Mode.KEYWORD))
+    assert (answer.notes, caplog.records) == ((), [])
+
+
+def test_chunks_without_any_vector_are_found_by_words(store: SQLiteStore) -> None:
+    store.put_chunks(CHUNKS)
+    provider = WordProvider()
+    answer = retriever_on(store, provider).retrieve(Query("test query"))
+    assert (len(answer.results), answer.signals) == (8, ("bm25",))
+    assert answer.notes == (Note(FALLBACK, warning=True),)
+    assert provider.queries == []  # there is nothing to compare with
+
+
+@pytest.mark.parametrize(
+    ("other", "told"),
+    [
+        (WordProvider(name="other"), "not of other (64)"),
+        (WordProvider(dimension=32), "not of words (32)"),
+        (WordProvider(fingerprint="2"), "not of words (64)"),
+    ],
+    ids=["name", "dimension", "fingerprint"],
+)
+def test_vectors_of_another_embedder_are_told_and_never_compared(
+    filled: SQLiteStore, other: WordProvider, told: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    answer = retriever_on(filled, other).retrieve(Query("test query"))
+    (note,) = answer.notes
+    assert note.warning
+    assert note.text.startswith(f"This memory holds vectors of words (64 dimensions), {told}")
+    assert "embedding.provider" in note.text
+    assert [record.message for record in caplog.records] == [note.text]
+    assert answer.results == retriever_on(filled).retrieve(Query("test query")).results
+
+
+@every_fusion
+def test_without_a_keyword_match_meaning_alone_decides_and_says_so(
+    filled: SQLiteStore, fusion: str
+) -> None:
+    """FR-10.5: in the order of meaning, however much something was used."""
+    remember(
+        filled,
+        make_chunk("login " * 2 + "pad " * 2, name="second", path="a.py"),
+        make_chunk("login " * 3, name="first", path="a.py"),
+    )
+    for _ in range(100):
+        filled.record_access("a.py:second", NOW)
+    query = Query("authentication signin", fusion=fusion)
+    answer = retriever_on(filled, WordProvider(), nudge=0.0).retrieve(query)
+    assert [result.chunk.name for result in answer.results] == ["first", "second"]
+    assert answer.notes == (Note(NO_KEYWORD),)
+    assert NO_KEYWORD == "Note: No keyword matches found, falling back to semantic search"
+
+
+@every_fusion
+@pytest.mark.parametrize("embedder", [None, WordProvider()], ids=["words", "meaning"])
+def test_no_match_at_all_is_nothing_with_the_nearest_names(
+    store: SQLiteStore, fusion: str, embedder: EmbeddingProvider | None
+) -> None:
+    remember(store, make_chunk("def check_login(): pass", name="check_login"))
+    answer = retriever_on(store, embedder).retrieve(Query("chekc_lgoin", fusion=fusion))
+    assert answer.results == ()
+    assert answer.nearest == ("check_login",)
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> Places:
+    places = Places(tmp_path / "home", tmp_path)
+    with Memory(places) as memory:
+        memory._make()
+        memory._store.put_chunks(CHUNKS)
+        embed_missing(memory._store, WordProvider())
+    return places
+
+
+@pytest.mark.parametrize(
+    ("environ", "signals"),
+    [({}, ("bm25", "semantic")), ({"AURORA_EMBEDDING_PROVIDER": "none"}, ("bm25",))],
+    ids=["embedder", "none"],
+)
+def test_a_variable_forces_the_fallback_whatever_embedder_there_is(
+    places: Places, environ: dict[str, str], signals: tuple[str, ...]
+) -> None:
+    provider = WordProvider()
+    settings = SettingsFiles(places, environ)
+    with Memory(places, settings, now=lambda: NOW, embedder=provider) as memory:
+        answer = memory.search("test query")
+    assert answer.signals == signals
+    assert bool(answer.notes) == bool(environ) != bool(provider.queries)

@@ -1,0 +1,142 @@
+"""Seed 003: creating a retriever opens nothing; the first question opens, the others reuse."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+
+from aurora.retrieval.retriever import HybridRetriever
+from aurora.signals.kept import KeptIndex
+from aurora.stores.sqlite import SQLiteStore
+from aurora.types import Mode, Query, SearchResults
+from tests.builders import make_chunk
+from tests.retrieval.meaning import WordProvider, remember, retriever_on
+
+FILES = {"bm25.idx", "vectors.idx"}
+
+
+class CountOpens(Protocol):
+    def __call__(self) -> list[str]: ...
+
+
+@pytest.fixture
+def opens(monkeypatch: pytest.MonkeyPatch) -> CountOpens:
+    """The names of the index files that were looked for, in the order they were."""
+    seen: list[str] = []
+    real = KeptIndex._open
+
+    def count(index: KeptIndex[object]) -> object:
+        seen.append(index._path.name)
+        return real(index)
+
+    monkeypatch.setattr(KeptIndex, "_open", count)
+    return lambda: seen
+
+
+def fill(store: SQLiteStore) -> None:
+    remember(store, *(make_chunk(f"test query {n}", name=f"f{n}") for n in range(300)))
+
+
+def at_once(threads: int, work: Callable[[], None]) -> None:
+    """All of them start together."""
+    barrier = threading.Barrier(threads)
+
+    def run() -> None:
+        barrier.wait()
+        work()
+
+    started = [threading.Thread(target=run) for _ in range(threads)]
+    for thread in started:
+        thread.start()
+    for thread in started:
+        thread.join()
+
+
+def folder(store: SQLiteStore) -> Path:
+    return store.path.parent / "indexes"
+
+
+def test_lazy_loading_not_triggered_on_init(store: SQLiteStore, opens: CountOpens) -> None:
+    """No index is opened or written, and the provider not asked."""
+    fill(store)
+    provider = WordProvider()
+    retriever_on(store, provider)
+    assert opens() == []
+    assert not folder(store).exists()
+    assert (provider.queries, provider.batches) == ([], 0)
+
+
+def test_a_retriever_on_a_store_that_cannot_be_read_is_made_all_the_same(tmp_path: Path) -> None:
+    closed = SQLiteStore(tmp_path / "memory.db")
+    closed.close()
+    assert isinstance(retriever_on(closed, WordProvider()), HybridRetriever)
+
+
+def test_lazy_loading_triggered_on_first_retrieve(store: SQLiteStore, opens: CountOpens) -> None:
+    fill(store)
+    provider = WordProvider()
+    answer = retriever_on(store, provider).retrieve(Query("test query", limit=5))
+    assert len(answer.results) == 5
+    assert {file.name for file in folder(store).iterdir()} == FILES == set(opens())
+    assert provider.queries == ["test query"]
+
+
+def test_lazy_loading_reuses_index_on_subsequent_calls(
+    store: SQLiteStore, opens: CountOpens
+) -> None:
+    fill(store)
+    retriever = retriever_on(store, WordProvider())
+    retriever.retrieve(Query("test query 1", limit=5))
+    first = retriever.bm25.current()
+    for file in folder(store).iterdir():
+        file.unlink()
+
+    assert len(retriever.retrieve(Query("test query 2", limit=5)).results) == 5
+
+    assert retriever.bm25.current() is first
+    assert list(folder(store).iterdir()) == []
+    assert len(opens()) == 2
+
+
+@pytest.mark.parametrize("built", [False, True], ids=["to-build", "to-open"])
+def test_lazy_loading_thread_safety(store: SQLiteStore, opens: CountOpens, built: bool) -> None:
+    """Ten threads at once: each index is built, or opened, exactly once; all get one answer."""
+    fill(store)
+    if built:
+        retriever_on(store, WordProvider()).retrieve(Query("test query"))
+    opens().clear()
+    before = {file.name: file.stat().st_ino for file in folder(store).glob("*")}
+    provider, answers = WordProvider(), list[SearchResults]()
+    retriever = retriever_on(store, provider)
+
+    at_once(10, lambda: answers.append(retriever.retrieve(Query("test query", limit=5))))
+
+    assert sorted(opens()) == sorted(FILES)
+    assert [len(answer.results) for answer in answers] == [5] * 10
+    assert all(answer == answers[0] for answer in answers)
+    after = {file.name: file.stat().st_ino for file in folder(store).iterdir()}
+    assert after.keys() == FILES
+    assert before in ({}, after)
+    assert (len(provider.queries), provider.batches) == (10, 0)
+
+
+def test_by_keyword_alone_neither_vectors_nor_provider_are_touched(store: SQLiteStore) -> None:
+    fill(store)
+    provider = WordProvider()
+    retriever_on(store, provider, mode=Mode.KEYWORD).retrieve(Query("test query"))
+    assert [file.name for file in folder(store).iterdir()] == ["bm25.idx"]
+    assert provider.queries == []
+
+
+def test_a_cascade_asks_for_meaning_only_where_words_find_too_little(store: SQLiteStore) -> None:
+    fill(store)
+    provider = WordProvider()
+    retriever = retriever_on(store, provider, fusion="cascade")
+    retriever.retrieve(Query("test query", limit=300))
+    assert provider.queries == []
+    retriever.retrieve(Query("test query", limit=301))
+    assert provider.queries == ["test query"]

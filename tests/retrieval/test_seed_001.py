@@ -1,0 +1,378 @@
+"""Seed 001, scenario by scenario: hybrid search, three keyword tiers, decay, limits."""
+
+from __future__ import annotations
+
+import math
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from aurora import Memory, Places
+from aurora.retrieval.asking import FALLBACK
+from aurora.retrieval.config import HybridConfig
+from aurora.signals.cosines import Matrix
+from aurora.signals.vectors import VectorIndex
+from aurora.types import Chunk, Contribution, Kind, SearchResult
+from tests.builders import NOW, make_chunk, write_tree
+from tests.embedders import TableProvider, WordsProvider
+from tests.retrieval.conftest import Searched
+
+TODAY = datetime(2026, 11, 15, tzinfo=UTC)
+# To the question `river`: cosines of 1, 0.6, 0 and -1. All numbers are exact in binary.
+VECTORS = {
+    "river": [4.0, 0.0], "stream": [3.0, 4.0], "desert": [0.0, 5.0], "drought": [-2.0, 0.0],
+}  # fmt: skip
+STREAM = make_chunk("a stream is small", name="first")
+RIVER = make_chunk("the river is wide", name="second")
+DESERT = make_chunk("the desert is dry", name="third")
+DROUGHT = make_chunk("the drought goes on", name="fourth")
+LANDSCAPE = (STREAM, RIVER, DESERT, DROUGHT)
+
+
+def table() -> TableProvider:
+    return TableProvider(VECTORS)
+
+
+def part(result: SearchResult, signal: str) -> Contribution:
+    return next(part for part in result.contributions if part.signal == signal)
+
+
+# Requirement: hybrid search with vector + keyword fusion
+
+
+def test_vector_search_runs_when_embedding_provider_available(memory: Searched) -> None:
+    """Compute a query embedding and perform cosine similarity search."""
+    memory.put(*LANDSCAPE, provider=table())
+    answer = memory.search("river", nudge=0.0)
+    assert answer.signals == ("bm25", "semantic")
+    cosines = {r.chunk.name: part(r, "semantic").raw for r in answer.results}
+    assert cosines == {"second": 1.0, "first": 0.6}
+    assert answer.notes == ()
+
+
+def test_no_provider_degrades_to_keyword_only_search(memory: Searched) -> None:
+    """When no embedding provider is configured, gracefully degrade to keyword-only search."""
+    memory.put(*LANDSCAPE, provider=table())
+    memory.provider = None
+    degraded = memory.search("river", nudge=0.0)
+    keyword = memory.search("river", "keyword")
+    assert degraded.results == keyword.results
+    assert [r.chunk for r in degraded.results] == [RIVER]
+    assert degraded.signals == ("bm25",)
+    assert [note.text for note in degraded.notes] == [FALLBACK]
+
+
+@pytest.mark.parametrize("provider", [None, WordsProvider()], ids=["without", "with"])
+@pytest.mark.parametrize("keyword", ["bm25", "fulltext"])
+def test_keyword_search_always_runs(
+    memory: Searched, provider: WordsProvider | None, keyword: str
+) -> None:
+    """Always perform keyword search regardless of embedding provider availability."""
+    memory.put(*LANDSCAPE, provider=provider)
+    (best, *_) = memory.search("desert", keyword=keyword).results
+    assert best.chunk == DESERT
+    assert part(best, keyword).raw > 0
+
+
+def test_keyword_search_runs_when_the_provider_fails(memory: Searched) -> None:
+    def fail(text: str) -> list[float]:
+        raise ConnectionError(f"model is away, what of {text}?")
+
+    memory.put(*LANDSCAPE, provider=TableProvider(VECTORS, asked=fail))
+    answer = memory.search("river")
+    assert [result.chunk for result in answer.results] == [RIVER]
+    assert [note.text for note in answer.notes] == [FALLBACK]
+
+
+@pytest.mark.parametrize("keyword", ["bm25", "fulltext"])
+def test_weighted_score_merging(memory: Searched, keyword: str) -> None:
+    """vector_weight * vector_score + keyword_weight * keyword_score"""
+    memory.put(*LANDSCAPE, provider=table())
+    words = memory.scores("river", "keyword", keyword=keyword)
+    meaning = memory.scores("river", "semantic")
+    assert meaning == {"second": 1.0, "first": 0.6}
+    assert words.keys() == {"second"}
+    assert 0 < words["second"] < 1
+    assert memory.scores("river", keyword=keyword, nudge=0.0) == {
+        "second": pytest.approx(0.7 * 1.0 + 0.3 * words["second"], abs=1e-12),
+        "first": pytest.approx(0.7 * 0.6, abs=1e-12),
+    }
+
+
+def test_default_weights() -> None:
+    """Default weights SHALL be vector_weight=0.7, keyword_weight=0.3"""
+    weighted = HybridConfig().make_fusion("weighted")
+    assert (weighted.semantic, weighted.keyword) == (0.7, pytest.approx(0.3))  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.25, 0.5, 1.0])
+def test_weights_are_configurable(memory: Searched, alpha: float) -> None:
+    """Weights SHALL be configurable"""
+    memory.put(*LANDSCAPE, provider=table())
+    words = memory.scores("river", "keyword")["second"]
+    found = memory.scores("river", nudge=0.0, min_score=0.0, hybrid_search_alpha=alpha)
+    assert found["second"] == pytest.approx(alpha + (1 - alpha) * words, abs=1e-12)
+    assert found["first"] == pytest.approx(alpha * 0.6, abs=1e-12)
+
+
+def test_use_is_no_more_than_a_nudge_beside_both(memory: Searched) -> None:
+    memory.put(*LANDSCAPE, provider=table())
+    plain = memory.scores("river", nudge=0.0)
+    assert memory.scores("river", nudge=0.1) == {
+        name: pytest.approx(0.9 * score, abs=1e-12) for name, score in plain.items()
+    }
+    memory.store.record_access(RIVER.id, NOW - timedelta(hours=1))
+    used = memory.search("river", nudge=0.1).results[0]
+    assert used.score == pytest.approx(
+        0.9 * plain["second"] + 0.1 * part(used, "activation").normalised
+    )
+    assert 0 < part(used, "activation").normalised < 1
+
+
+# Requirement: vector search via numpy cosine similarity
+
+
+def random_landscape(memory: Searched) -> NDArray[np.float32]:
+    """Three hundred chunks, a vector of sixteen random numbers each."""
+    numbers = np.random.default_rng(1).standard_normal((301, 16)).astype(np.float32)
+    words = [f"w{n:03}" for n in range(300)]
+    table = dict(zip([*words, "question"], numbers.tolist(), strict=True))
+    memory.put(
+        *(make_chunk(word, name=f"chunk{word}") for word in words), provider=TableProvider(table)
+    )
+    return numbers[:-1]
+
+
+def test_vectorized_cosine_similarity(memory: Searched) -> None:
+    """A numpy matrix (N, D); matrix @ query_vector; the top K by partition"""
+    matrix = random_landscape(memory)
+    provider = memory.provider
+    assert provider is not None
+    asked = np.array(provider.embed_query("question"), np.float32).astype(float)
+    lengths = np.linalg.norm(matrix.astype(float), axis=1) * np.linalg.norm(asked)
+    cosines = matrix.astype(float) @ asked / lengths
+    order = np.argsort(-cosines, kind="stable")[:25]
+
+    found = memory.search("question", "semantic", limit=25).results
+
+    assert [r.chunk.name for r in found] == [f"chunkw{n:03}" for n in order]
+    assert [r.score for r in found] == pytest.approx(cosines[order].tolist(), abs=1e-12)
+    folder = memory.store.path.parent / "indexes"
+    vectors = VectorIndex(memory.store, folder / "vectors.idx", now=lambda: NOW).current()
+    np.testing.assert_array_equal(Matrix(vectors).values, matrix)
+
+
+def test_pure_python_fallback(memory: Searched, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Computed per row with pure Python, sorted, and the top K returned: the very same"""
+    random_landscape(memory)
+    with_numpy = memory.search("question", "semantic", limit=40).results
+    monkeypatch.setitem(sys.modules, "aurora.signals.cosines", None)  # as if numpy were missing
+    assert memory.search("question", "semantic", limit=40).results == with_numpy
+    assert len(with_numpy) == 40
+
+
+# Requirement: three-tier keyword search (FTS5 → trigram → LIKE)
+
+WORDS = make_chunk("refresh the token, then a token again", name="renew")
+OTHER = make_chunk("tokens are opaque", name="explain")
+CHINESE = make_chunk("用户认证流程 uses a token", name="流程")
+SHORT = make_chunk("认证 is short", name="kurz")
+TIERS = (WORDS, OTHER, CHINESE, SHORT)
+
+
+def fulltext(memory: Searched, text: str) -> dict[str, float]:
+    return memory.scores(text, "keyword", keyword="fulltext", min_score=0.0)
+
+
+def ranked(memory: Searched, table: str, question: str) -> dict[str, float]:
+    """What SQLite itself says, turned into [0, 1)."""
+    rows = memory.store._connection.execute(
+        f"SELECT chunks.name, bm25({table}, 5.0, 1.0) FROM {table} "
+        f"JOIN chunks ON chunks.rowid = {table}.rowid WHERE {table} MATCH ?",
+        (question,),
+    )
+    return {name: pytest.approx(abs(rank) / (1 + abs(rank))) for name, rank in rows}
+
+
+def drop(memory: Searched, *tables: str) -> None:
+    for one in tables:
+        memory.store._connection.execute(f"DROP TABLE {one}")
+
+
+def test_standard_fts5_for_ascii_queries(memory: Searched) -> None:
+    """SQLite FTS5 with the unicode61 tokenizer; BM25 ranking converted to a [0, 1) score"""
+    memory.put(*TIERS)
+    drop(memory, "chunks_trigrams")  # an ASCII query does not ask them
+    found = fulltext(memory, "refresh token")
+    assert found.keys() == {"renew", "流程"}  # whole words: no `tokens`
+    assert found == ranked(memory, "chunks_words", '"refresh" OR "token"')
+    assert all(0 <= score < 1 for score in found.values())
+    assert list(found) == ["renew", "流程"]
+
+
+def test_trigram_fts5_for_cjk_queries(memory: Searched) -> None:
+    """CJK character sequences and ASCII words SHALL be extracted and joined with AND"""
+    memory.put(*TIERS, make_chunk("用户认证 without the other word", name="half"))
+    drop(memory, "chunks_words")  # a CJK query does not ask them
+    found = fulltext(memory, "用户认证, token?")
+    assert found.keys() == {"流程"}
+    assert found == ranked(memory, "chunks_trigrams", '"用户认证" AND "token"')
+    assert fulltext(memory, "用户认证").keys() == {"流程", "half"}
+
+
+@pytest.mark.parametrize("tables", [("chunks_words", "chunks_trigrams"), ()], ids=["gone", "there"])
+def test_like_fallback_for_edge_cases(memory: Searched, tables: tuple[str, ...]) -> None:
+    """FTS5 unavailable or empty: CJK runs (1+ chars) and ASCII words (3+ chars) independently"""
+    memory.put(*TIERS)
+    drop(memory, *tables)
+    assert fulltext(memory, "oke").keys() == {"renew", "explain", "流程"}  # part of a word
+    assert fulltext(memory, "证").keys() == {"流程", "kurz"}  # a single character
+    assert fulltext(memory, "认证 opaq").keys() == {"流程", "kurz", "explain"}  # either will do
+    assert fulltext(memory, "ok") == {}  # two letters are part of anything
+    assert fulltext(memory, "ok 证").keys() == {"流程", "kurz"}
+
+
+def test_like_puts_more_matches_first(memory: Searched) -> None:
+    memory.put(*TIERS)
+    assert next(iter(fulltext(memory, "证 opaq oke"))) in ("explain", "流程")
+    assert next(iter(fulltext(memory, "证 oke"))) == "流程"
+    assert all(0 <= score < 1 for score in fulltext(memory, "证 opaq oke").values())
+
+
+def test_the_default_keyword_search_falls_back_to_parts_of_words(memory: Searched) -> None:
+    """Whatever finds whole words: where there are none, the store's own search looks for parts."""
+    memory.put(*TIERS)
+    answer = memory.search("opaq", "keyword")
+    assert [result.chunk for result in answer.results] == [OTHER]
+    assert answer.signals == ("fulltext",)
+
+
+# Requirement: temporal decay for dated memory files
+
+
+def note(path: str) -> Chunk:
+    """Every note has the same words: a letter for a name, and no date but in its path."""
+    return make_chunk("the river is wide", path, "n", kind=Kind.KNOWLEDGE)
+
+
+def by_path(memory: Searched, text: str, mode: str, **config: object) -> dict[str, float]:
+    answer = memory.search(text, mode, now=TODAY, nudge=0.0, **config)  # type: ignore[arg-type]
+    return {result.chunk.path: result.score for result in answer.results}
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "semantic", "keyword"])
+def test_decay_applied_to_dated_files(memory: Searched, mode: str) -> None:
+    """Multiplied by exp(-ln(2)/half_life * age_days); default half_life 30 days; else 1.0"""
+    ages = {"2026-11-15.md": 0, "2026-10-31.md": 15, "2026-10-16.md": 30, "2026-09-16.md": 60}
+    others = [make_chunk("the desert is dry", f"{n}.md", "o") for n in range(9)]
+    memory.put(*map(note, ages), note("MEMORY.md"), *others, provider=table())
+    found = by_path(memory, "river", mode, keyword="fulltext", min_score=0.0)
+    assert found.keys() == {*ages, "MEMORY.md"}
+    assert found["MEMORY.md"] > 0.2
+    assert found["2026-10-16.md"] == pytest.approx(0.5 * found["MEMORY.md"], abs=1e-12)
+    for path, age in ages.items():
+        factor = math.exp(-math.log(2) / 30 * age)
+        assert found[path] == pytest.approx(factor * found["MEMORY.md"], abs=1e-12), path
+
+
+def test_a_fresh_note_comes_before_an_old_one_and_the_answer_says_why(memory: Searched) -> None:
+    memory.put(note("2026-09-16.md"), note("2026-11-14.md"), provider=table())
+    old_last = memory.search("river", keyword="fulltext", nudge=0.0, now=TODAY).results
+    assert [result.chunk.path for result in old_last] == ["2026-11-14.md", "2026-09-16.md"]
+    loss = part(old_last[1], "recency")
+    assert (loss.raw, loss.rank) == (pytest.approx(0.25), 2)
+    assert loss.value < 0
+    for result in old_last:
+        assert sum(one.value for one in result.contributions) == pytest.approx(result.score)
+
+
+@pytest.mark.parametrize(
+    ("path", "kind", "factor"),
+    [
+        ("memory/2026-10-16.md", Kind.KNOWLEDGE, 0.5),
+        ("2026-10-16-retrospective.md", Kind.KNOWLEDGE, 0.5),
+        ("2020-01-01/2026-10-16.md", Kind.KNOWLEDGE, 0.5),  # the file's own date counts
+        ("2027-01-01.md", Kind.KNOWLEDGE, 1.0),  # is to come
+        ("2026-13-40.md", Kind.KNOWLEDGE, 1.0),  # no calendar has it
+        ("12026-10-16.md", Kind.KNOWLEDGE, 1.0),
+        ("migrations/2026-10-16.py", Kind.FUNCTION, 1.0),  # code does not fade
+    ],
+)
+def test_what_counts_as_a_date(memory: Searched, path: str, kind: Kind, factor: float) -> None:
+    memory.put(make_chunk("the river is wide", path, "x", kind=kind), provider=table())
+    assert memory.scores("river", "semantic", now=TODAY) == {"x": pytest.approx(factor)}
+
+
+def test_the_half_life_is_configurable(memory: Searched) -> None:
+    memory.put(note("2026-11-08.md"), provider=table())
+    found = by_path(memory, "river", "semantic", half_life=7.0)
+    assert found == {"2026-11-08.md": pytest.approx(0.5)}
+
+
+# Requirement: result filtering and limits
+
+
+def test_min_score_threshold(memory: Searched) -> None:
+    """Results with score below min_score (default 0.1) SHALL be discarded"""
+    vectors = {"near": [1.0, 0.0], "limit": [0.0999, 0.995], "above": [0.11, 0.994]}
+    memory.put(
+        *(make_chunk(word, name=f"x{word}") for word in vectors), provider=TableProvider(vectors)
+    )
+    assert memory.scores("near", "semantic").keys() == {"xnear", "xabove"}
+    everything = memory.scores("near", "semantic", min_score=0.0)
+    assert everything.keys() == {"xnear", "xlimit", "xabove"}
+    assert everything["xlimit"] < 0.1 < everything["xabove"]
+    assert memory.scores("near", "semantic", min_score=0.5).keys() == {"xnear"}
+    merged = memory.scores("near", nudge=0.0)  # 0.7 of 0.11 is below
+    assert merged.keys() == {"xnear"}
+
+
+def test_a_score_of_just_the_threshold_stays(memory: Searched) -> None:
+    memory.put(*LANDSCAPE, provider=table())
+    exactly = memory.scores("river", "semantic")["first"]
+    assert memory.scores("river", "semantic", min_score=exactly).keys() == {"first", "second"}
+    above = math.nextafter(exactly, 1)
+    assert memory.scores("river", "semantic", min_score=above).keys() == {"second"}
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "semantic", "keyword"])
+def test_max_results_limit(memory: Searched, mode: str) -> None:
+    """Only the top max_results by combined score SHALL be returned"""
+    words = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta"]
+    chunks = [
+        make_chunk(f"river {' '.join(words[:n])}", name=f"x{n}") for n in range(len(words) + 1)
+    ]
+    memory.put(*chunks, provider=WordsProvider())
+    everything = memory.search("river alpha", mode, limit=99, min_score=0.0).results
+    assert len(everything) == len(chunks)
+    scores = [result.score for result in everything]
+    assert scores == sorted(scores, reverse=True)
+    for limit in (1, 2, 5, len(chunks)):
+        found = memory.search("river alpha", mode, limit=limit, min_score=0.0).results
+        assert found == everything[:limit]
+
+
+# The same through the engine
+
+
+def test_a_memory_of_files_with_a_provider(tmp_path: Path) -> None:
+    """Indexing makes the vectors, searching by meaning finds what shares no word."""
+    root = write_tree(
+        tmp_path / "project",
+        {
+            "auth.py": "def check(user):\n    return verify(user.password)\n",
+            "files.py": "def erase(path):\n    path.unlink()\n",
+            "2026-10-16.md": "# Standup\n\nWe talked about preferences.\n",
+        },
+    )
+    places = Places(tmp_path / "home", root)
+    with Memory(places, now=lambda: TODAY, embedder=WordsProvider()) as memory:
+        memory.index(root, git=False)
+        assert memory.search("login credentials").results[0].chunk_id == "auth.py:check"
+        (dated,) = memory.search("settings", mode="semantic").results
+        assert dated.chunk.path == "2026-10-16.md"
+        assert part(dated, "recency").raw == pytest.approx(0.5)

@@ -1,0 +1,122 @@
+"""Settings become the configuration of a retriever, and retrievers are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from aurora import Memory, Places
+from aurora.config import SettingsFiles
+from aurora.engine.opened import make_config
+from aurora.fusion.staged import Staged
+from aurora.retrieval.config import HybridConfig
+from aurora.types import Mode
+from tests.builders import NOW, write_tree
+
+
+def config_of(folder: Path, text: str) -> HybridConfig:
+    home = write_tree(folder / "home", {"config.yml": text})
+    return make_config(SettingsFiles(Places(home, folder)).current())
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Memory]:
+    root = write_tree(tmp_path / "code", {"app.py": "def serve(port):\n    listen(port)\n"})
+    with Memory(Places(tmp_path / "home", root), now=lambda: NOW) as memory:
+        memory.index(root, git=False)
+        yield memory
+
+
+def test_without_a_setting_the_defaults_of_both_are_the_same(tmp_path: Path) -> None:
+    assert config_of(tmp_path, "") == HybridConfig()
+
+
+def test_every_setting_of_a_search_arrives(tmp_path: Path) -> None:
+    config = config_of(
+        tmp_path,
+        """\
+search:
+  bm25: {k1: 1.2, b: 0.5, idf: robertson}
+  hybrid:
+    stage1_top_k: 50
+    weights: {bm25: 0.2, semantic: 0.7, activation: 0.1}
+  weighted: {semantic: 0.6, activation: 0.02}
+  rrf: {k: 20}
+  recency: {half_life: 7}
+  mode: keyword
+  fusion: rrf
+  keyword: fulltext
+  min_score: 0.3
+""",
+    )
+    assert config == HybridConfig(
+        k1=1.2,
+        b=0.5,
+        idf="robertson",
+        keyword="fulltext",
+        mode=Mode.KEYWORD,
+        fusion="rrf",
+        stage1_top_k=50,
+        bm25_weight=0.2,
+        semantic_weight=0.7,
+        activation_weight=0.1,
+        hybrid_search_alpha=0.6,
+        nudge=0.02,
+        min_score=0.3,
+        half_life=7.0,
+        rrf_k=20,
+    )
+
+
+@pytest.mark.parametrize(
+    ("stated", "weights"),
+    [
+        pytest.param("", (0.3, 0.4, 0.3), id="nothing"),
+        pytest.param(
+            "stage2_weights: {semantic: 0.7, activation: 0.3}", (0.0, 0.7, 0.3), id="both"
+        ),
+        pytest.param("stage2_weights: {semantic: 0.5}", (0.0, 0.5, 0.5), id="the-default"),
+        pytest.param("weights: {bm25: 0.2, semantic: 0.5}", (0.2, 0.5, 0.3), id="all-three"),
+    ],
+)
+def test_stage_2_has_words_only_where_its_weights_are_not_stated(
+    tmp_path: Path, stated: str, weights: tuple[float, float, float]
+) -> None:
+    """FR-9 and FR-2.1: who states the weights of stage 2 wants keyword to choose, and no more."""
+    config = config_of(tmp_path, f"search:\n  hybrid: {{{stated}}}\n")
+    staged = config.make_fusion("staged")
+    assert isinstance(staged, Staged)
+    assert staged.weights == dict(zip(("bm25", "semantic", "activation"), weights, strict=True))
+
+
+def test_unchanged_settings_keep_the_retriever(memory: Memory) -> None:
+    first = memory.retriever
+    memory.search("port")
+    assert memory.retriever is first
+
+
+def test_a_changed_file_gets_another_retriever_and_the_old_file_the_old_one(
+    memory: Memory,
+) -> None:
+    first = memory.retriever
+    config = write_tree(memory.places.home, {"config.yml": "bm25_k1: 1.2\n"}) / "config.yml"
+    second = memory.retriever
+    assert second is not first
+    config.unlink()
+    assert memory.retriever is first
+
+
+def test_a_setting_that_shapes_no_ranking_keeps_the_retriever(memory: Memory) -> None:
+    first = memory.retriever
+    write_tree(memory.places.home, {"config.yml": "ui:\n  default_search_format: legacy\n"})
+    assert memory.retriever is first
+
+
+def test_another_database_has_another_retriever(memory: Memory) -> None:
+    first = memory.retriever
+    memory.close()
+    memory.path.unlink()
+    memory.index(memory.places.project or Path(), git=False)
+    assert memory.retriever is not first

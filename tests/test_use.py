@@ -1,0 +1,107 @@
+"""Showing a result never changes the next ranking; opening one does, boundedly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from aurora import Memory, Places
+from aurora.indexing.embedding import embed_missing
+from aurora.retrieval.config import FUSIONS, HybridConfig
+from aurora.types import SearchResult
+from tests.builders import NOW, make_chunk
+from tests.retrieval.meaning import WordProvider
+
+CHUNKS = [
+    make_chunk("test " * (n + 1) + "query " * n + "pad " * 5, name=f"f{n}", path=f"{n}.py")
+    for n in range(8)
+]
+OPENED = CHUNKS[3].id
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Memory]:
+    places = Places(tmp_path / "home", tmp_path)
+    with Memory(places, now=lambda: NOW, embedder=WordProvider()) as memory:
+        memory._make()
+        memory._store.put_chunks(CHUNKS)
+        embed_missing(memory._store, WordProvider())
+        yield memory
+
+
+def results(memory: Memory, fusion: str) -> dict[str, SearchResult]:
+    return {r.chunk_id: r for r in memory.search("test query", fusion=fusion).results}
+
+
+def others(memory: Memory, fusion: str) -> list[SearchResult]:
+    """All but the one that is opened, as they are, to the bit."""
+    return [r for id_, r in results(memory, fusion).items() if id_ != OPENED]
+
+
+def activation(result: SearchResult) -> float:
+    """Before it is normalised."""
+    return next((part.raw for part in result.contributions if part.signal == "activation"), 0.0)
+
+
+@pytest.mark.parametrize("fusion", FUSIONS)
+def test_ten_searches_are_equal_to_the_bit(memory: Memory, fusion: str) -> None:
+    memory.get(OPENED)
+    first = memory.search("test query", fusion=fusion)
+    assert len(first.results) == 8
+    for _ in range(9):
+        assert memory.search("test query", fusion=fusion) == first
+
+
+def test_opening_raises_one_chunk_by_no_more_than_the_nudge_and_no_other(memory: Memory) -> None:
+    """In `weighted`, where use stands beside relevance."""
+    nudge, bystanders = HybridConfig().nudge, others(memory, "weighted")
+    before = results(memory, "weighted")[OPENED]
+
+    memory.get(OPENED)
+
+    after = results(memory, "weighted")[OPENED]
+    assert 0.0 < activation(after) - activation(before) <= 0.5
+    assert 0.0 < after.score - before.score <= nudge
+    assert others(memory, "weighted") == bystanders
+    for _ in range(10):
+        memory.get(OPENED)
+        again = results(memory, "weighted")[OPENED]
+        assert activation(after) < activation(again) <= activation(after) + 0.5
+        assert after.score < again.score <= before.score + nudge
+        after = again
+
+
+def test_opening_raises_one_chunk_by_no_more_than_its_weight_in_staged(memory: Memory) -> None:
+    """Measured between the chunk used most and one never used, as long as these stay."""
+    for _ in range(100):
+        memory.get(CHUNKS[0].id)
+    bystanders, before = others(memory, "staged"), results(memory, "staged")[OPENED]
+
+    memory.get(OPENED)
+
+    after = results(memory, "staged")[OPENED]
+    assert activation(before) == 0.0
+    assert activation(after) == 0.5
+    assert 0.0 < after.score - before.score <= HybridConfig().activation_weight
+    assert others(memory, "staged") == bystanders
+
+
+@pytest.mark.parametrize("fusion", ["weighted", "staged"])
+def test_a_thousand_openings_stay_below_1(memory: Memory, fusion: str) -> None:
+    before = results(memory, fusion)[OPENED].score
+    for _ in range(1000):
+        memory.get(OPENED)
+    after = results(memory, fusion)[OPENED]
+    assert 0.99 < activation(after) < 1.0
+    bound = {"weighted": HybridConfig().nudge, "staged": HybridConfig().activation_weight}
+    assert after.score <= before + bound[fusion]
+    assert all(result.score <= 1.0 for result in results(memory, fusion).values())
+
+
+@pytest.mark.parametrize("fusion", ["rrf", "cascade"])
+def test_fusions_without_use_do_not_notice_an_opening(memory: Memory, fusion: str) -> None:
+    before = results(memory, fusion)
+    memory.get(OPENED)
+    assert results(memory, fusion) == before
