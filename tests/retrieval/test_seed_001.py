@@ -243,12 +243,14 @@ def test_like_puts_more_matches_first(memory: Searched) -> None:
     assert all(0 <= score < 1 for score in fulltext(memory, "证 opaq oke").values())
 
 
-def test_the_default_keyword_search_falls_back_to_parts_of_words(memory: Searched) -> None:
-    """Whatever finds whole words: where there are none, the store's own search looks for parts."""
+def test_the_default_keyword_search_offers_names_where_there_is_no_whole_word(
+    memory: Searched,
+) -> None:
+    """Parts of words would be noise; only a CJK character is looked for inside of words."""
     memory.put(*TIERS)
-    answer = memory.search("opaq", "keyword")
-    assert [result.chunk for result in answer.results] == [OTHER]
-    assert answer.signals == ("fulltext",)
+    answer = memory.search("expl", "keyword")
+    assert (answer.results, answer.nearest) == ((), ("explain",))
+    assert memory.search("证", "keyword").signals == ("fulltext",)
 
 
 # Requirement: temporal decay for dated memory files
