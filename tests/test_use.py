@@ -105,3 +105,15 @@ def test_fusions_without_use_do_not_notice_an_opening(memory: Memory, fusion: st
     before = results(memory, fusion)
     memory.get(OPENED)
     assert results(memory, fusion) == before
+
+
+@pytest.mark.parametrize("mode", ["keyword", "semantic"])
+@pytest.mark.parametrize("fusion", FUSIONS)
+def test_by_words_or_by_meaning_alone_use_has_no_say(
+    memory: Memory, fusion: str, mode: str
+) -> None:
+    before = memory.search("test query", mode=mode, fusion=fusion)
+    memory.get(OPENED)
+    after = memory.search("test query", mode=mode, fusion=fusion)
+    assert after == before
+    assert after.signals == ("bm25" if mode == "keyword" else mode,)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from dataclasses import dataclass
 
 import pytest
@@ -107,9 +108,13 @@ def test_ten_threads_get_one_retriever(make: Maker) -> None:
     cache, barrier = RetrieverCache(clock=Clock()), threading.Barrier(10)
     got: list[HybridRetriever] = []
 
+    def slowly() -> HybridRetriever:
+        time.sleep(0.01)  # long enough for the others to come in between
+        return make()
+
     def ask() -> None:
         barrier.wait()
-        got.append(cache.get("a", make))
+        got.append(cache.get("a", slowly))
 
     threads = [threading.Thread(target=ask) for _ in range(10)]
     for thread in threads:

@@ -124,6 +124,14 @@ def test_chunks_far_behind_the_best_fill_the_limit_if_only_they_pass(fusion: Fus
     assert rows_of(first) == list(range(400, 410))
 
 
+def test_what_passes_a_filter_is_compared_at_once_not_pool_by_pool() -> None:
+    """Chunk 9 is among the best of neither signal, but better than 3, which is so of one."""
+    found = answers(
+        bm25={5: 8.0, 6: 8.0, 7: 8.0, 9: 4.0}, semantic={1: 1.0, 2: 1.0, 3: 0.5, 9: 0.49}
+    )
+    assert rows_of(choose(found, Weighted(), eligible=[3, 9]).first(2)) == [9, 3]
+
+
 def test_a_faint_meaning_does_not_end_the_search_by_words() -> None:
     """What is cut off for one signal says nothing about what another has still to offer."""
     found = answers(bm25=dict.fromkeys(range(1, 21), 8.0), semantic=dict.fromkeys((30, 31), 0.01))

@@ -191,6 +191,19 @@ def test_without_a_keyword_match_meaning_alone_decides_and_says_so(
 
 
 @every_fusion
+def test_parts_of_words_are_no_answer_but_single_cjk_characters_are(
+    store: SQLiteStore, fusion: str
+) -> None:
+    """To the index, which has pairs of them, one character is a part; to a reader it is a word."""
+    store.put_chunks([make_chunk("the passwords", name="a"), make_chunk("用户认证", name="b")])
+    retriever = retriever_on(store)
+    assert retriever.retrieve(Query("asswords", fusion=fusion)).results == ()
+    answer = retriever.retrieve(Query("证", fusion=fusion))
+    assert [result.chunk.name for result in answer.results] == ["b"]
+    assert answer.signals == ("fulltext",)
+
+
+@every_fusion
 @pytest.mark.parametrize("embedder", [None, WordProvider()], ids=["words", "meaning"])
 def test_no_match_at_all_is_nothing_with_the_nearest_names(
     store: SQLiteStore, fusion: str, embedder: EmbeddingProvider | None

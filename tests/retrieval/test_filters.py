@@ -17,7 +17,7 @@ from aurora.indexing.embedding import embed_missing
 from aurora.retrieval.config import FUSIONS
 from aurora.retrieval.criteria import read_criteria, read_kinds
 from aurora.types import Chunk, Criteria, Kind, SearchResults
-from tests.builders import NOW, make_chunk
+from tests.builders import NOW, make_chunk, write_tree
 from tests.retrieval.meaning import WordProvider
 
 every_fusion = pytest.mark.parametrize("fusion", FUSIONS)
@@ -135,6 +135,24 @@ def test_a_rare_kind_fills_the_limit_with_the_scores_it_has_anyway(
     everything = memory.search("retry backoff", limit=600, fusion=fusion, min_score=0.0)
     found = memory.search("retry backoff", limit=5, fusion=fusion, criteria=of_types("reasoning"))
     assert [r.chunk for r in found.results] == rare[::-1]  # the shorter, the better
+    assert scores(found).items() <= scores(everything).items()
+
+
+@every_fusion
+def test_what_a_filter_brings_in_is_measured_like_all_others(memory: Memory, fusion: str) -> None:
+    """Not by the few chunks it comes with, though it is far below the candidates."""
+    write_tree(memory.places.home, {"config.yml": "search: {hybrid: {stage1_top_k: 10}}\n"})
+    chunks = [
+        make_chunk("retry " * (40 - n) + "wait " * n, name=f"f{n}", path=f"{n}.py")
+        for n in range(40)
+    ]
+    put(memory, chunks)
+    for number in (0, 5, 30, 31, 35):
+        memory.get(f"{number}.py:f{number}")
+    everything = memory.search("retry", limit=50, fusion=fusion, min_score=0.0)
+    wanted = Criteria(names=("f5", "f30", "f35"))
+    found = memory.search("retry", fusion=fusion, criteria=wanted, min_score=0.0)
+    assert names(found) == {"f5", "f30", "f35"}
     assert scores(found).items() <= scores(everything).items()
 
 

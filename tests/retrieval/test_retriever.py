@@ -124,3 +124,29 @@ def test_failed_reasoning_is_never_found(store: SQLiteStore) -> None:
 def test_a_limit_below_one_is_a_mistake(limit: int) -> None:
     with pytest.raises(ValueError, match=f"at least 1, not {limit}"):
         Query("words", limit=limit)
+
+
+def test_words_that_every_chunk_has_are_no_answer_to_a_long_question(store: SQLiteStore) -> None:
+    """Otherwise a question about something else would be answered with the least bad rows."""
+    store.put_chunks([make_chunk(f"the thing {n}", name=f"f{n}") for n in range(50)])
+    store.put_chunks([make_chunk("the kubernetes ingress", name="ingress")])
+    retriever = retriever_on(store)
+    assert retriever.retrieve(Query("what does the quantum teleporter do")).results == ()
+    assert len(retriever.retrieve(Query("the quantum")).results) == 10  # half of it is there
+    found = retriever.retrieve(Query("what does the kubernetes ingress do")).results
+    assert found[0].chunk.name == "ingress"
+
+
+def test_a_phrase_that_no_chunk_has_is_searched_by_its_words(store: SQLiteStore) -> None:
+    """People put titles in quotes, too; the answer says what it did."""
+    store.put_chunks([make_chunk("start up lean and early", name="notes"), make_chunk("lean")])
+    events: list[object] = []
+    retriever = HybridRetriever(
+        store, index_folder=store.path.parent, now=lambda: NOW, warn=False, listen=events.append
+    )
+    answer = retriever.retrieve(Query('who reads "the lean startup early"'))
+    assert [result.chunk.name for result in answer.results] == ["notes", "f"]
+    told = Note('No chunk has "the lean startup early" word for word, searching for the words')
+    assert (answer.notes[0], events) == (told, [told])
+    strict = retriever.retrieve(Query('"lean and early" start')).results
+    assert [result.chunk.name for result in strict] == ["notes"]

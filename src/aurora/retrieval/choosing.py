@@ -12,9 +12,11 @@ from itertools import chain
 from aurora.fusion.adjust import fade, lead
 from aurora.fusion.base import Fusion
 from aurora.signals.base import Answer, ranking_of
+from aurora.signals.matches import KeywordAnswer
 from aurora.types import Fused, Ranking
 
 _DEEPER = 10  # times as many candidates in the next round
+_COVERED = 0.5  # of the words asked for: a chunk that has so many is an answer, however common
 _JUDGED_APART = ("exact", "recency")  # they change what a fusion made of the others
 
 
@@ -89,9 +91,16 @@ class Choice:
     def _worth_showing(self, outcomes: list[Fused]) -> list[Fused]:
         """Judged before notes fade: an old one comes late, but it is not lost."""
         if self._min_score is None and "semantic" not in self._answers:
-            return outcomes if outcomes and outcomes[0].score >= self._fusion.min_best else []
+            return outcomes if outcomes and self._is_an_answer(outcomes[0]) else []
         least = self._fusion.min_score if self._min_score is None else self._min_score
         return [outcome for outcome in outcomes if outcome.score >= least]
+
+    def _is_an_answer(self, best: Fused) -> bool:
+        """Not when it has only words that every other chunk has, and few of those asked for."""
+        if best.score >= self._fusion.min_best:
+            return True
+        words = self._answers.get("bm25")
+        return not isinstance(words, KeywordAnswer) or words.coverage(best.row) >= _COVERED
 
     def _remember(self, rankings: Mapping[str, Ranking]) -> None:
         if not self.took_part:

@@ -139,7 +139,8 @@ class BM25Scorer:
 
     def ask(self, query: str) -> KeywordAnswer:
         """Score every document that shares a term with the query."""
-        matches, ceiling = self._match(query)
+        terms = Counter(self.tokenize(query))
+        matches, ceiling = self._match(terms)
         rows = self._lookup().read("rows", 0, len(self))
         broad = sum(len(match.documents) for match in matches) > _BROAD
         if broad or self._was_asked:
@@ -149,17 +150,17 @@ class BM25Scorer:
         else:
             answer = answer_sparsely(matches, rows, ceiling=ceiling)
         self._was_asked = True
-        return KeywordAnswer(answer, matches, rows)
+        return KeywordAnswer(answer, matches, rows, asked=len(terms))
 
-    def _match(self, query: str) -> tuple[list[Match], float]:
+    def _match(self, terms: Mapping[str, int]) -> tuple[list[Match], float]:
         """The postings of the query's terms, rare terms first, and what they could score at most.
 
         That order is one of the terms alone, so sums come out the same however they are added.
         """
         self._arrays.read("rows", 0, 0)  # looks whether the file is still whole
-        terms, matches, ceiling = self._terms(), [], 0.0
-        for term, count in Counter(self.tokenize(query)).items():
-            place = terms.find(term)
+        vocabulary, matches, ceiling = self._terms(), [], 0.0
+        for term, count in terms.items():
+            place = vocabulary.find(term)
             ceiling += count * max(self._rarity(place), 0.0) * (self.parameters.k1 + 1.0)
             if place is not None:
                 matches.append(Match(term, count, *self._column(place)))

@@ -38,8 +38,11 @@ def answer_sparsely(matches: Sequence[Match], rows: Array, *, ceiling: float) ->
 class KeywordAnswer:
     """An answer that can also tell which words of the question a chunk has."""
 
-    def __init__(self, answer: Answer, matches: Sequence[Match], rows: Array) -> None:
+    def __init__(
+        self, answer: Answer, matches: Sequence[Match], rows: Array, *, asked: int
+    ) -> None:
         self._answer, self._matches, self._rows = answer, matches, rows
+        self._asked = asked  # different terms in the question
 
     @property
     def ceiling(self) -> float:
@@ -58,3 +61,7 @@ class KeywordAnswer:
             return frozenset()
         found = (m.term for m in self._matches if place_of(place, m.documents) is not None)
         return frozenset(found)
+
+    def coverage(self, row: int) -> float:
+        """The share of the question's terms that a chunk has."""
+        return len(self.terms(row)) / (self._asked or 1)
