@@ -79,7 +79,7 @@ def test_a_broken_index_file_is_rebuilt_with_a_warning(
     assert (done.returncode, done.stdout) == (0, before)
     assert done.stderr == "Warning: BM25 index corrupted, rebuilding...\n"
     log = (indexed.home / "logs" / "aurora.log").read_text()
-    assert "ERROR aurora.signals.bm25_signal: BM25 index " in log
+    assert "ERROR aurora.signals.kept: BM25 index " in log
     assert indexed.run("mem", "search", "password").stderr == ""
 
 

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from aurora.errors import QueryError
+from aurora.retrieval.retriever import HybridRetriever
 from aurora.stores.base import Reasoning, Uses
 from aurora.stores.sqlite import SQLiteStore
-from aurora.types import Criteria, Kind, Query
+from aurora.types import Criteria, Kind, Note, Query
 from tests.builders import NOW, make_chunk
 from tests.retrieval.meaning import WordProvider, remember, retriever_on
 from tests.signals.corpus import standard_library_chunks
