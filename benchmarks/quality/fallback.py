@@ -4,14 +4,15 @@
     python benchmarks/quality/fallback.py REPO [--queries NAME] [--lists]
 
 The repository is cloned into a temporary folder and indexed with vectors (of WordLlama, a small
-static model: a better one would differ more). Ten queries, the seed's own or its like for another
-repository, are then asked twice for ten results: by a memory that has the model, and by one of the
-same database that has none. Told is the share of the results that both have, for each query and on
-average; the seed expects 70 to 90 %. Overlap says how alike two answers are, not how good.
+static model: a better one would differ more) and git's histories. Ten queries, the seed's own or
+its like for another repository, are asked for ten results each: by all three signals of `staged`
+(tri-hybrid), by the two that need no model (dual-hybrid), by activation alone, and by the default
+with and without the model. Told is the share of the results that a way has in common with its like
+that has the model, for each query and on average; the seed expects 70 to 90 % of dual-hybrid.
+Overlap says how alike two answers are, not how good: quality is in docs/concepts/fallback.md.
 
 Which ten queries: those for the name of the repository's folder, or for NAME. With `--lists` the
-results of both stand below. A run in which both searched by the same signals measured nothing, and
-is not kept; others write benchmarks/results/fallback-<name>-<commit>.json.
+results stand below. Writes benchmarks/results/fallback-<name>-<commit>.json.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
-from aurora.config import Places
+from aurora.config import Places, SettingsFiles
 from aurora.engine import Memory
 from aurora.types import SearchResults
 
@@ -34,7 +35,6 @@ import record
 from peers.wordllama_embedder import WordLlamaEmbedder
 
 LIMIT = 10
-EXPECTED = 0.7
 QUERIES: Mapping[str, Sequence[str]] = {
     "aurora": (  # as in the seed, with today's names for what is called otherwise
         "HybridRetriever class implementation",
@@ -76,46 +76,58 @@ QUERIES: Mapping[str, Sequence[str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
-    """What one query found with vectors and without."""
+class Way:
+    """A way to search, and the one that it is compared with."""
 
-    query: str
-    hybrid: tuple[str, ...]
-    fallback: tuple[str, ...]
-
-    @property
-    def overlap(self) -> float:
-        return len(set(self.hybrid) & set(self.fallback)) / LIMIT
+    title: str
+    fusion: str
+    model: bool
+    settings: Mapping[str, object]
+    against: str = ""
 
 
-def open_both(clone: Path, home: Path) -> tuple[Memory, Memory]:
-    """One database: with the model, and without it."""
-    places = Places(home, clone)
-    return Memory(places, embedder=WordLlamaEmbedder()), Memory(places)
+ALONE = {"bm25": 0.0, "semantic": 0.0, "activation": 1.0}
+WAYS = (
+    Way("tri-hybrid", "staged", model=True, settings={}),
+    Way("dual-hybrid", "staged", model=False, settings={}, against="tri-hybrid"),
+    Way(
+        "activation only", "staged", model=False, against="tri-hybrid",
+        settings={f"search.hybrid.weights.{name}": share for name, share in ALONE.items()},
+    ),
+    Way("default, model", "weighted", model=True, settings={}),
+    Way("default, no model", "weighted", model=False, settings={}, against="default, model"),
+)  # fmt: skip
 
 
-def search(memory: Memory, query: str) -> SearchResults:
-    """The one place that asks: the usual search of each memory."""
-    return memory.search(query, limit=LIMIT)
+def search(places: Places, way: Way, query: str) -> SearchResults:
+    embedder = WordLlamaEmbedder() if way.model else None
+    settings = SettingsFiles(places, {}, dict(way.settings))
+    with Memory(places, settings, embedder=embedder) as memory:
+        return memory.search(query, limit=LIMIT, fusion=way.fusion)
 
 
-def ids(found: SearchResults) -> tuple[str, ...]:
-    return tuple(result.chunk.id for result in found.results)
+def ids(found: SearchResults) -> list[str]:
+    return [result.chunk.id for result in found.results]
 
 
-def report(pairs: Sequence[Pair], *, lists: bool) -> float:
-    print(f"{'query':<42}{'both':>6}{'overlap':>10}{'same first':>12}")
-    for pair in pairs:
-        same = "yes" if pair.hybrid[:1] == pair.fallback[:1] else "no"
-        count = round(pair.overlap * LIMIT)
-        print(f"{pair.query:<42}{count:>6}{pair.overlap:>10.0%}{same:>12}")
-        for place in range(LIMIT) if lists else ():
-            left, right = (one[place : place + 1] for one in (pair.hybrid, pair.fallback))
-            print(f"{place + 1:>4}  {''.join(left):<75}  {''.join(right)}")
-    average = statistics.mean(pair.overlap for pair in pairs)
-    verdict = "as expected" if average >= EXPECTED else "LESS than expected"
-    print(f"{'average':<42}{'':>6}{average:>10.0%}  {verdict} ({EXPECTED:.0%} to 90%)")
-    return average
+def overlap(one: Sequence[str], other: Sequence[str]) -> float:
+    return len(set(one) & set(other)) / LIMIT
+
+
+def report(found: Mapping[str, Mapping[str, Sequence[str]]], *, lists: bool) -> dict[str, float]:
+    """The share that each way has in common with what it is compared with."""
+    compared = [way for way in WAYS if way.against]
+    print(f"{'query':<38}" + "".join(f"{way.title:>19}" for way in compared))
+    shares: dict[str, list[float]] = {way.title: [] for way in compared}
+    for query, ways in found.items():
+        for way in compared:
+            shares[way.title].append(overlap(ways[way.title], ways[way.against]))
+        print(f"{query:<38}" + "".join(f"{shares[way.title][-1]:>19.0%}" for way in compared))
+        for title, results in ways.items() if lists else ():
+            print("".join(f"\n    {title}: {result}" for result in results))
+    means = {title: statistics.mean(values) for title, values in shares.items()}
+    print(f"{'average':<38}" + "".join(f"{mean:>19.0%}" for mean in means.values()))
+    return means
 
 
 def git(folder: Path, *words: str) -> str:
@@ -127,23 +139,26 @@ def run(repository: Path, name: str, folder: Path, *, lists: bool) -> None:
     clone = folder / name
     git(repository, "clone", "--quiet", "--local", ".", str(clone))
     (clone / ".aurora").mkdir()
-    head = git(clone, "rev-parse", "--short=12", "HEAD")
-    hybrid, fallback = open_both(clone, folder / "home")
-    hybrid.index(clone, git=False)
-    chunks = sum(hybrid.stats().chunks.values())
-    print(f"{name} at {head}: {chunks:,} chunks")
-    found = [(query, search(hybrid, query), search(fallback, query)) for query in QUERIES[name]]
-    signals = {"hybrid": found[0][1].signals, "fallback": found[0][2].signals}
-    for title, names in signals.items():
-        print(f"{title}: {', '.join(names)}")
-    pairs = [Pair(query, ids(one), ids(other)) for query, one, other in found]
-    average = report(pairs, lists=lists)
-    if signals["hybrid"] == signals["fallback"]:
-        print("no file written: both searched by the same signals, so nothing was measured")
-        return
+    head, places = git(clone, "rev-parse", "--short=12", "HEAD"), Places(folder / "home", clone)
+    with Memory(places, embedder=WordLlamaEmbedder()) as memory:
+        memory.index(clone)
+        chunks = sum(memory.stats().chunks.values())
+    print(f"{name} at {head}: {chunks:,} chunks, git's histories and vectors")
+    answers = {
+        query: {way.title: search(places, way, query) for way in WAYS} for query in QUERIES[name]
+    }
+    signals = {way.title: next(iter(answers.values()))[way.title].signals for way in WAYS}
+    for title, took_part in signals.items():
+        print(f"{title}: {', '.join(took_part)}")
+    found = {
+        query: {title: ids(answer) for title, answer in ways.items()}
+        for query, ways in answers.items()
+    }
+    means = report(found, lists=lists)
     about = {"repository": {"name": name, "head": head, "chunks": chunks}, "signals": signals}
-    measured = {"average_overlap": average, "queries": list(map(asdict, pairs))}
-    record.save(f"fallback-{name}", about | measured, packages=["wordllama"])
+    record.save(
+        f"fallback-{name}", about | {"overlap": means, "found": found}, packages=["wordllama"]
+    )
 
 
 def main() -> None:
