@@ -47,10 +47,9 @@ WAYS: Mapping[str, HybridConfig] = {
 
 
 def read_set(folder: Path) -> tuple[list[Record], list[Record], Grades]:
-    packed = folder / "corpus.jsonl.gz"
-    lines = gzip.open(packed, "rt") if packed.exists() else (folder / "corpus.jsonl").open()
-    with lines:
-        corpus = list(map(json.loads, lines))
+    packed, plain = folder / "corpus.jsonl.gz", folder / "corpus.jsonl"
+    data = gzip.decompress(packed.read_bytes()) if packed.exists() else plain.read_bytes()
+    corpus = list(map(json.loads, data.splitlines()))
     with (folder / "queries.jsonl").open(encoding="utf-8") as file:
         queries = list(map(json.loads, file))
     grades: dict[str, dict[str, float]] = defaultdict(dict)

@@ -59,7 +59,8 @@ Examples:
     "--document-type", "document_types", multiple=True, metavar="TYPE", help="Only such documents."
 )
 @click.option(
-    "--metadata",
+    "--meta",
+    "metadata",
     multiple=True,
     metavar="KEY=VALUE",
     callback=_pairs,

@@ -82,6 +82,8 @@ class HybridRetriever:
         )
         outcomes = choice.first(query.limit)
         results = fetch_results(self._store, outcomes, parsed.words, asked.answers)
+        # Names help where words were wrong, not where a filter has taken what they found.
+        unknown = not results and (eligible is None or not choice.took_part)
         return SearchResults(
             query,
             results,
@@ -89,7 +91,7 @@ class HybridRetriever:
             choice.took_part,
             asked.mode,
             (*notes, *asked.notes),
-            () if results else nearest_names(parsed.words, self._store.iter_names()),
+            nearest_names(parsed.words, self._store.iter_names()) if unknown else (),
         )
 
     def _narrow(
