@@ -68,14 +68,14 @@ def shares(weights: Mapping[str, float], present: Iterable[str]) -> dict[str, fl
     return {signal: 1.0 / len(alone) if signal in alone else 0.0 for signal in part}
 
 
-def fuse(chunks: Mapping[int, Sequence[Contribution]]) -> list[Fused]:
+def fuse(chunks: Mapping[int, tuple[Contribution, ...]]) -> list[Fused]:
     """Sum up each chunk's contributions and put the best first.
 
     `fsum` rounds once: the same sum in whatever order, on every version of Python.
     """
     return in_order(
         [
-            Fused(row, fsum([one.value for one in parts]), tuple(parts))
+            Fused(row, parts[0].value if len(parts) == 1 else fsum([p.value for p in parts]), parts)
             for row, parts in chunks.items()
         ]
     )

@@ -38,10 +38,10 @@ class Cascade:
 
     def __call__(self, rankings: Sequence[Ranking]) -> list[Fused]:
         first = keyword_ranking(rankings)
-        parts: dict[int, list[Contribution]] = {}
+        parts: dict[int, tuple[Contribution, ...]] = {}
         for ranking in sorted(rankings, key=lambda ranking: ranking is not first):
             for row, part in _parts(ranking, filling=ranking is not first):
-                parts.setdefault(row, [part])
+                parts.setdefault(row, (part,))
         return fuse(parts)
 
 

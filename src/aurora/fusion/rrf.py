@@ -35,11 +35,11 @@ class ReciprocalRank:
         return frozenset()
 
     def __call__(self, rankings: Sequence[Ranking]) -> list[Fused]:
-        parts: dict[int, list[Contribution]] = {}
+        parts: dict[int, tuple[Contribution, ...]] = {}
         for ranking in rankings:
             for row, score, rank in ranking.hits:
                 value = 1.0 / (self.k + rank)
                 normalised = value * (self.k + 1)  # 1 for the first
                 part = Contribution(ranking.signal, rank, score, normalised, value)
-                parts.setdefault(row, []).append(part)
+                parts[row] = (*parts.get(row, ()), part)
         return fuse(parts)

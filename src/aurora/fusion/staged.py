@@ -52,7 +52,9 @@ class Staged:
         scales = [scale for scale in scales if scale.signal in KEYWORD or scale.high > 0.0]
         weights = shares(self._by_signal(), [scale.signal for scale in scales])
         places = {hit.row: place for place, hit in enumerate(keyword.hits)}
-        outcomes = fuse({row: [s.part(row, weights[s.signal]) for s in scales] for row in places})
+        outcomes = fuse(
+            {row: tuple(s.part(row, weights[s.signal]) for s in scales) for row in places}
+        )
         # All below the first stage may have 0: then words decide, as in the first stage.
         return sorted(outcomes, key=lambda outcome: (-outcome.score, places[outcome.row]))
 

@@ -48,16 +48,14 @@ class Weighted:
 
     def __call__(self, rankings: Sequence[Ranking]) -> list[Fused]:
         weights = self._weights([ranking.signal for ranking in rankings])
-        parts: dict[int, list[Contribution]] = {}
+        parts: dict[int, tuple[Contribution, ...]] = {}
         for ranking in rankings:
-            weight, ceiling = weights.get(ranking.signal, 0.0), ranking.ceiling or 1.0
+            signal, ceiling = ranking.signal, ranking.ceiling or 1.0
+            weight = weights.get(signal, 0.0)
             for row, score, rank in ranking.hits:
                 share = within(score / ceiling)
-                part = Contribution(ranking.signal, rank, score, share, weight * share)
-                if row in parts:
-                    parts[row].append(part)
-                else:
-                    parts[row] = [part]
+                part = Contribution(signal, rank, score, share, weight * share)
+                parts[row] = (*parts[row], part) if row in parts else (part,)
         return fuse(parts)
 
     def _weights(self, present: Sequence[str]) -> dict[str, float]:

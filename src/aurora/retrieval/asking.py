@@ -22,8 +22,10 @@ from aurora.signals.bm25_signal import BM25Signal
 from aurora.signals.exact import ExactSignal
 from aurora.signals.formula import BM25Parameters
 from aurora.signals.fulltext import FulltextSignal
+from aurora.signals.matches import KeywordAnswer
 from aurora.signals.recency import RecencySignal
 from aurora.signals.semantic import SemanticSignal
+from aurora.signals.sparse import SparseAnswer
 from aurora.signals.vectors import VectorIndex
 from aurora.stores.base import Store
 from aurora.text import has_cjk
@@ -45,6 +47,7 @@ class Asked:
     """The answers by signal, the keyword one first, and what there is to say about them."""
 
     mode: Mode
+    words: KeywordAnswer | SparseAnswer | None = None
     answers: dict[str, Answer] = field(default_factory=dict)
     notes: list[Note] = field(default_factory=list)
 
@@ -71,7 +74,7 @@ class Signals:
             listen=listen,
         )
         self._fulltext = FulltextSignal(store)
-        self._keyword: Signal = self.bm25 if config.keyword == "bm25" else self._fulltext
+        self._keyword = self.bm25 if config.keyword == "bm25" else self._fulltext
         vectors = VectorIndex(store, index_folder / "vectors.idx", now=now, listen=listen)
         self._semantic = None if embedder is None else SemanticSignal(vectors, embedder)
         self._judges: Sequence[Signal] = (
@@ -105,7 +108,7 @@ class Signals:
         return asked
 
     def _ask_words(self, question: Question, asked: Asked) -> None:
-        asked.answers[self._keyword.name] = self._keyword.ask(question)
+        asked.words = asked.answers[self._keyword.name] = self._keyword.ask(question)
         asked.answers[self._exact.name] = self._exact.ask(question)
 
     def _ask_meaning(self, question: Question, asked: Asked) -> None:
@@ -122,14 +125,14 @@ class Signals:
 
         The index has pairs of CJK characters; one alone is a part to it, but a word to its reader.
         """
-        words = asked.answers.get(self._keyword.name)
-        if words is None or words.best(1):
+        words = asked.words
+        if words is None or not words.is_empty:
             return
         if self._keyword is self.bm25 and has_cjk(question.text):
             words = self._fulltext.ask(question)
             del asked.answers[self._keyword.name]
             asked.answers = {self._fulltext.name: words, **asked.answers}
-        if "semantic" in asked.answers and not words.best(1):
+        if "semantic" in asked.answers and words.is_empty:
             asked.notes.append(Note(NO_KEYWORD))
             self._listen(asked.notes[-1])
 

@@ -55,18 +55,33 @@ class DenseAnswer:
     ) -> None:
         self.ceiling = ceiling
         self._scores, self._rows, self._postings = scores, rows, postings
+        self._known: dict[int, Hit] = {}
 
     def best(self, pool: int, *, among: Sequence[int] | None = None) -> list[int]:
         if among is None:
-            places = best_places(self._scores, pool, postings=self._postings)
-        else:
-            allowed = self.places(np.asarray(among, np.int64))
-            places = allowed[best_places(self._scores[allowed], pool)]
+            return self._first(best_places(self._scores, pool, postings=self._postings))
+        allowed = self.places(np.asarray(among, np.int64))
+        rows: list[int] = self._rows[allowed[best_places(self._scores[allowed], pool)]].tolist()
+        return rows
+
+    def _first(self, places: Places) -> list[int]:
+        """The rows of the best, whose ranks are known from the order they are in."""
         rows: list[int] = self._rows[places].tolist()
+        values = self._scores[places].tolist()
+        rank, last = 0, None
+        for place, (row, value) in enumerate(zip(rows, values, strict=True), start=1):
+            if value != last:
+                rank, last = place, value
+            self._known[row] = Hit(row, value, rank)
         return rows
 
     def hits(self, rows: Collection[int]) -> list[Hit]:
-        places = self.places(np.fromiter(rows, np.int64, len(rows)))
+        found = [self._known[row] for row in rows if row in self._known]
+        others = [row for row in rows if row not in self._known] if len(found) < len(rows) else []
+        return found + self._look_up(others) if others else found
+
+    def _look_up(self, rows: Sequence[int]) -> list[Hit]:
+        places = self.places(np.array(rows, np.int64))
         places = places[self._scores[places] != 0.0]
         values = self._scores[places]
         ranks = self._ranks(values)

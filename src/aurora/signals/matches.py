@@ -54,6 +54,11 @@ class KeywordAnswer:
     def hits(self, rows: Collection[int]) -> list[Hit]:
         return self._answer.hits(rows)
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether no chunk has a word of the question."""
+        return not self._matches
+
     def terms(self, row: int) -> frozenset[str]:
         """Terms of the question in one chunk."""
         place = place_of(row, self._rows)

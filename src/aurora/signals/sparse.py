@@ -21,6 +21,10 @@ class SparseAnswer:
         self._scores = {row: score for row, score in scores.items() if score}
         self._sorted: list[float] | None = None
 
+    @property
+    def is_empty(self) -> bool:
+        return not self._scores
+
     def best(self, pool: int, *, among: Sequence[int] | None = None) -> list[int]:
         allowed = self._scores.keys() if among is None else self._scores.keys() & set(among)
         return nsmallest(pool, allowed, key=lambda row: (-self._scores[row], row))
