@@ -274,6 +274,17 @@ def test_an_index_cut_short_while_in_use_is_mended(bench: VectorBench) -> None:
     assert bench.path.read_bytes() == bench.rebuilt()
 
 
+def test_an_index_cut_short_between_two_questions_is_mended(bench: VectorBench) -> None:
+    """The matrix of the first question is mapped from the file: to touch it ends the process."""
+    bench.find("aa")
+    signal = bench.signal()
+    bench.find("aa", signal)
+    os.truncate(bench.path, 100)
+    assert bench.find("aa", signal) == ["_a"]
+    assert bench.events == [CORRUPTED]
+    assert bench.path.read_bytes() == bench.rebuilt()
+
+
 def test_a_deleted_index_is_made_again_without_alarm(bench: VectorBench) -> None:
     bench.find("aa")
     whole = bench.path.read_bytes()

@@ -75,6 +75,7 @@ class SemanticSignal:
         return vector
 
     def _answer(self, vectors: Vectors, asked: Sequence[float]) -> Answer:
+        vectors.check()
         try:
             from aurora.signals.cosines import Matrix  # noqa: PLC0415 - numpy, if there is one
         except ImportError:

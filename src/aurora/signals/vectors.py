@@ -30,6 +30,10 @@ class Vectors:
     def __len__(self) -> int:
         return self._arrays.size("rows")
 
+    def check(self) -> None:
+        """Raise `IndexFileError` if the file was cut short: what is mapped of it is then gone."""
+        self._arrays.read("rows", 0, 0)
+
     @property
     def rows(self) -> Array:
         return self._arrays.read("rows", 0, len(self))
