@@ -16,7 +16,7 @@ from aurora.errors import QueryError
 from aurora.indexing.embedding import embed_missing
 from aurora.retrieval.config import FUSIONS
 from aurora.retrieval.criteria import read_criteria, read_kinds
-from aurora.types import Chunk, Criteria, Kind, SearchResults
+from aurora.types import Chunk, ChunkHistory, Criteria, Kind, SearchResults
 from tests.builders import NOW, make_chunk, write_tree
 from tests.retrieval.meaning import WordProvider
 
@@ -238,3 +238,13 @@ def test_a_change_of_the_memory_changes_what_a_filter_lets_through(memory: Memor
     assert names(memory.search(QUESTION, criteria=of_types("class"))) == {"a_class", "New"}
     memory.forget(["n.py:New"])
     assert names(memory.search(QUESTION, criteria=of_types("class"))) == {"a_class"}
+
+
+def test_commits_read_since_the_last_question_count(memory: Memory) -> None:
+    """They come after the chunks, and change nothing about what can be found."""
+    old = make_chunk("retry with backoff", name="dated", created_at=NOW - timedelta(days=200))
+    put(memory, [old])
+    recent = read_criteria(now=NOW, since="7d")
+    assert names(memory.search(QUESTION, criteria=recent)) == set()
+    memory._store.put_histories({old.id: ChunkHistory(commits=(int(NOW.timestamp()),))})
+    assert names(memory.search(QUESTION, criteria=recent)) == {"dated"}

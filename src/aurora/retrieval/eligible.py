@@ -30,6 +30,8 @@ class Eligible:
         return array("q", sorted(set(found[0]).intersection(*found[1:])))
 
     def _find(self, criteria: Criteria) -> array[int]:
+        if criteria.since is not None:  # commits and files' times change within a generation
+            return self._store.find_rows(criteria)
         key = (self._store.generation(), criteria)
         with self._lock:
             if key in self._known:
