@@ -27,7 +27,7 @@ class WordLlamaEmbedder:
     dimension = 256
     batch_size = 16  # a batch is as wide as its longest text
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
         return f"l2_supercat-{self.dimension}-{metadata.version('wordllama')}"
 

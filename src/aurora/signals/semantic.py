@@ -1,8 +1,8 @@
 """Meaning: the cosine of the question's vector and each chunk's.
 
 Raw scores lie in (0, 1]; what points elsewhere or the other way is no answer. Numpy multiplies the
-whole matrix at once and picks the best; of those the cosine is taken again, exactly. Without numpy
-it is taken exactly of all. So both ways give the same order, to the last tie (seed 001).
+whole matrix at once and picks the best; of those the cosine is taken again, in double precision.
+Without numpy it is so taken of all. So both ways give the same order (seed 001).
 """
 
 from __future__ import annotations
@@ -21,13 +21,14 @@ from aurora.stores.base import Embedder, pack_vector, unpack_vector
 if TYPE_CHECKING:
     from aurora.signals.cosines import Matrix  # it brings numpy along
 
+# Of a cosine. Sums in another order differ in the sixteenth: rounded, they are the same number.
+DIGITS = 9
 FAINTEST = 1e-4  # a cosine below is a right angle, as far as float32 can tell
 
 
 def cosine(first: Sequence[float], second: Sequence[float]) -> float:
-    """Rounded once: a product of two float32 is exact, and `fsum` adds without loss."""
     product = math.fsum(a * b for a, b in zip(first, second, strict=True))
-    return product / (length(first) * length(second) or 1.0)
+    return round(product / (length(first) * length(second) or 1.0), DIGITS)
 
 
 def length(vector: Sequence[float]) -> float:
