@@ -160,7 +160,7 @@ def test_vectorized_cosine_similarity(memory: Searched) -> None:
     found = memory.search("question", "semantic", limit=25).results
 
     assert [r.chunk.name for r in found] == [f"chunkw{n:03}" for n in order]
-    assert [r.score for r in found] == pytest.approx(cosines[order].tolist(), abs=1e-12)
+    assert [r.score for r in found] == pytest.approx(cosines[order].tolist(), abs=1e-9)
     folder = memory.store.path.parent / "indexes"
     vectors = VectorIndex(memory.store, folder / "vectors.idx", now=lambda: NOW).current()
     np.testing.assert_array_equal(Matrix(vectors).values, matrix)
