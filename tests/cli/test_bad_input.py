@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import sqlite3
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from aurora.types import Query
 from tests.builders import write_tree
 from tests.cli.conftest import AUR, Shell
 
@@ -124,6 +126,17 @@ def test_no_query_at_all_is_a_usage_error(indexed: Shell) -> None:
 @pytest.mark.parametrize("limit", ["0", "-3", "many"])
 def test_an_impossible_limit_is_a_usage_error(indexed: Shell, limit: str) -> None:
     assert "Invalid value for '--limit'" in indexed.fails("mem", "search", "x", "--limit", limit)
+
+
+@pytest.mark.parametrize("score", ["nan", "-0.1", "1.1", "high"])
+def test_a_least_score_that_none_can_have_is_refused(indexed: Shell, score: str) -> None:
+    told = indexed.fails("mem", "search", "x", f"--min-score={score}")
+    assert "Invalid value for '--min-score'" in told
+
+
+def test_a_query_cannot_ask_for_a_score_that_is_no_number() -> None:
+    with pytest.raises(ValueError, match="min_score must be a number"):
+        Query("x", min_score=math.nan)
 
 
 def test_an_unknown_id(indexed: Shell) -> None:

@@ -79,6 +79,18 @@ def test_the_first_n_of_m_are_the_n_of_n(
 
 
 @checked
+@given(some, st.none() | filters)
+def test_fill_ups_come_after_all_that_words_find(
+    found: Answers, eligible: list[int] | None
+) -> None:
+    """So it does not matter for the first places whether meaning was asked at all."""
+    words = {"bm25": found["bm25"]}
+    both = {name: found[name] for name in ("bm25", "semantic") if name in found}
+    first = choose(words, Cascade(), eligible=eligible).first(EVERYTHING)
+    assert choose(both, Cascade(), eligible=eligible).first(EVERYTHING)[: len(first)] == first
+
+
+@checked
 @given(some, any_fusion, cuts, filters)
 def test_a_filter_neither_changes_a_score_nor_reorders_what_was_there_without_it(
     found: Answers, fusion: Fusion, cut: float, eligible: list[int]
@@ -148,9 +160,14 @@ def test_only_signals_that_found_something_took_part(
     choice.first(5)
     assert list(choice.took_part) == [name for name in found if name in choice.took_part]
     assert {name for name in choice.took_part if not found[name].best(1)} == set()
-    proposing = fusion.proposers if found["bm25"].best(1) else {*fusion.proposers, "semantic"}
+    words = fusion.proposers - fusion.fill_ups
+    proposing = words if found["bm25"].best(1) else {*fusion.proposers, "semantic"}
     asked = {name for name in proposing & found.keys() if found[name].best(1)}
     assert asked <= set(choice.took_part)
+    everything = choice.first(EVERYTHING)
+    assert {part.signal for one in everything for part in one.contributions if part.value} <= set(
+        choice.took_part
+    )
 
 
 def test_a_low_score_is_cut_before_it_fades() -> None:
@@ -158,6 +175,14 @@ def test_a_low_score_is_cut_before_it_fades() -> None:
     found = answers(bm25={1: 4.0, 2: 0.4}, recency={1: 0.01, 2: 1.0})
     (left,) = choose(found, Weighted(), min_score=0.1).first(10)
     assert (left.row, left.score) == (1, pytest.approx(0.5 * 0.01))
+
+
+@pytest.mark.parametrize("fusion", FUSIONS, ids=lambda fusion: fusion.name)
+def test_a_cut_leaves_a_definition_the_score_it_has_without(fusion: Fusion) -> None:
+    found = answers(bm25={1: 4.0, 2: 0.4}, semantic={1: 0.9, 2: 0.05}, exact={2: 1.0})
+    whole = {one.row: one for one in choose(found, fusion).first(10)}
+    (left,) = choose(found, fusion, min_score=1.1).first(10)
+    assert left == whole[2]
 
 
 def test_a_definition_is_never_cut() -> None:

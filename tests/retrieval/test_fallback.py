@@ -155,7 +155,7 @@ def test_chunks_without_any_vector_are_found_by_words(store: SQLiteStore) -> Non
     [
         (WordProvider(name="other"), "not of other (64)"),
         (WordProvider(dimension=32), "not of words (32)"),
-        (WordProvider(fingerprint="2"), "not of words (64)"),
+        (WordProvider(fingerprint="2"), "not of words (64) as it is now: 2, not 1"),
     ],
     ids=["name", "dimension", "fingerprint"],
 )

@@ -128,6 +128,14 @@ def test_cosines_too_close_for_float32_are_told_apart() -> None:
     assert Matrix(vectors_of(near)).compare([1.0, 0.0]).best(3) == [10, 13, 16]
 
 
+def test_thousands_that_are_alike_all_have_the_same_cosine() -> None:
+    """More than are compared at once."""
+    vectors = vectors_of([[1.0, 2.0], *[[3.0, 4.0]] * 2500])
+    answer = Matrix(vectors).compare([3.0, 4.0])
+    assert answer.best(2501) == [*vectors.rows.tolist()[1:], 10]
+    assert {hit.score for hit in answer.hits(answer.best(2500))} == {1.0}
+
+
 def test_the_best_of_many_are_those_of_a_full_sort() -> None:
     values = [[math.sin(7 * n), math.cos(11 * n), math.sin(13 * n + 1)] for n in range(3000)]
     check_alike(values, [0.3, -0.2, 0.9], list(range(0, 3000, 17)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from datetime import UTC, datetime
 
@@ -21,6 +22,12 @@ def _pairs(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) 
     if wrong := [key for key, equals, _ in pairs if not key or not equals]:
         raise click.BadParameter(f"{wrong[0]!r} is no KEY=VALUE", ctx, param)
     return {key: value for key, _, value in pairs}
+
+
+def _number(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
+    if value is not None and math.isnan(value):
+        raise click.BadParameter("nan is no number", ctx, param)
+    return value
 
 
 @click.command(
@@ -67,7 +74,10 @@ Examples:
     help="Only with this metadata.",
 )
 @click.option("--since", metavar="DATE", help="Only what changed since: 2026-01-31, 7d, 3mo.")
-@click.option("--min-score", type=click.FloatRange(0.0, 1.0), help="Leave out what scores less.")
+@click.option(
+    "--min-score", type=click.FloatRange(0.0, 1.0), callback=_number,
+    help="Leave out what scores less.",
+)  # fmt: skip
 def search(
     query: tuple[str, ...],
     limit: int,

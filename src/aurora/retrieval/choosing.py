@@ -6,6 +6,7 @@ enough, further rounds look deeper, and what they find comes after what was foun
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
@@ -49,8 +50,9 @@ class Choice:
     def _rounds(self) -> Iterator[list[Fused]]:
         pool, allowed = self._pool, self._allowed()
         while True:
-            best = self._proposals(pool)
-            passing = best if self._eligible is None else self._passing(best, pool)
+            best, passing = self._candidates(pool, without=self._fusion.fill_ups)
+            if self._fusion.fill_ups and all(len(rows) < pool for rows in passing.values()):
+                best, passing = self._candidates(pool)
             outcomes = self._fuse(dict.fromkeys(chain(*best.values(), *passing.values())))
             yield outcomes if allowed is None else [o for o in outcomes if o.row in allowed]
             shown = {outcome.row for outcome in outcomes}
@@ -62,12 +64,19 @@ class Choice:
     def _allowed(self) -> Collection[int] | None:
         return None if self._eligible is None else frozenset(self._eligible)
 
-    def _proposals(self, pool: int) -> dict[str, list[int]]:
-        """The best of everything, by signal.
+    def _candidates(
+        self, pool: int, *, without: Collection[str] = ()
+    ) -> tuple[dict[str, list[int]], dict[str, list[int]]]:
+        """The best of everything, by signal, and the best of what a filter lets through.
 
-        They are needed even where a filter lets none of them through: scores are measured by them.
+        The first are needed even where no filter lets them through: scores are measured by them.
+        Fill-ups have no place before the others are at their end, however many are wanted.
         """
-        proposals = self._best(self._fusion.proposers, pool)
+        best = self._proposals(pool, without)
+        return best, best if self._eligible is None else self._passing(best, pool)
+
+    def _proposals(self, pool: int, without: Collection[str]) -> dict[str, list[int]]:
+        proposals = self._best(self._fusion.proposers.difference(without), pool)
         if not any(proposals.values()):
             proposals = self._best(("semantic",), pool)
         return {**proposals, **self._best(("exact",), pool)}
@@ -83,17 +92,26 @@ class Choice:
         rankings = {name: ranking_of(name, answer, rows) for name, answer in self._answers.items()}
         self._remember(rankings)
         outcomes = self._fusion([rankings[n] for n in rankings if n not in _JUDGED_APART])
-        outcomes = self._worth_showing(outcomes)
+        outcomes = self._worth_showing(outcomes, rankings.get("exact"))
         if "recency" in rankings:
             outcomes = fade(outcomes, rankings["recency"])
         return lead(outcomes, rankings["exact"]) if "exact" in rankings else outcomes
 
-    def _worth_showing(self, outcomes: list[Fused]) -> list[Fused]:
-        """Judged before notes fade: an old one comes late, but it is not lost."""
-        if self._min_score is None and "semantic" not in self._answers:
-            return outcomes if outcomes and self._is_an_answer(outcomes[0]) else []
-        least = self._fusion.min_score if self._min_score is None else self._min_score
-        return [outcome for outcome in outcomes if outcome.score >= least]
+    def _worth_showing(self, outcomes: list[Fused], exact: Ranking | None) -> list[Fused]:
+        """Judged before notes fade: an old one comes late, but it is not lost.
+
+        A definition stays with all that the signals say of it: no cut changes its score.
+        """
+        defined = {hit.row for hit in exact.hits} if exact else set()
+        least = self._least(outcomes)
+        return [one for one in outcomes if one.score >= least or one.row in defined]
+
+    def _least(self, outcomes: list[Fused]) -> float:
+        if self._min_score is not None:
+            return self._min_score
+        if "semantic" in self._answers:
+            return self._fusion.min_score
+        return 0.0 if outcomes and self._is_an_answer(outcomes[0]) else math.inf
 
     def _is_an_answer(self, best: Fused) -> bool:
         """Not when it has only words that every other chunk has, and few of those asked for."""
@@ -103,5 +121,5 @@ class Choice:
         return not isinstance(words, KeywordAnswer) or words.coverage(best.row) >= _COVERED
 
     def _remember(self, rankings: Mapping[str, Ranking]) -> None:
-        if not self.took_part:
-            self.took_part = tuple(name for name, ranking in rankings.items() if ranking.hits)
+        took = {*self.took_part, *(name for name, one in rankings.items() if one.hits)}
+        self.took_part = tuple(name for name in rankings if name in took)

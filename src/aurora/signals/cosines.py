@@ -16,6 +16,7 @@ from aurora.types import Hit
 # What float32 may lose in a product of some hundred numbers is below 1e-6: who is within so much of
 # the last that gets in is looked at in double precision.
 _BLUR = 1e-5
+_AT_ONCE = 1000  # vectors made twice as wide at a time
 _ORDINARY = (1e-20, 1e20)  # squared lengths; the squares of other vectors leave float32
 
 
@@ -46,10 +47,12 @@ class Matrix:
         self, places: NDArray[np.int64], question: NDArray[np.float64], size: float
     ) -> list[float]:
         """As `semantic.cosine`: in float64, and rounded to what both have in common."""
-        vectors = self.values[places].astype(np.float64)
-        lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors)) * size
-        cosines = vectors @ question / np.where(lengths > 0.0, lengths, 1.0)
-        return [round(value, DIGITS) for value in cosines.tolist()]
+        cosines: list[float] = []
+        for start in range(0, len(places), _AT_ONCE):
+            vectors = self.values[places[start : start + _AT_ONCE]].astype(np.float64)
+            lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors)) * size
+            cosines += (vectors @ question / np.where(lengths > 0.0, lengths, 1.0)).tolist()
+        return [round(value, DIGITS) for value in cosines]
 
 
 class CosineAnswer:

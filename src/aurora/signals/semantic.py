@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from aurora.embeddings.base import EmbeddingProvider
-from aurora.errors import EmbedderMismatchError, EmbeddingError, IndexFileError
+from aurora.errors import EmbeddingError, IndexFileError
 from aurora.signals.base import Answer, Question
 from aurora.signals.sparse import SparseAnswer
 from aurora.signals.vectors import VectorIndex, Vectors
@@ -65,12 +65,8 @@ class SemanticSignal:
         except Exception as exc:  # a provider may fail in any way
             raise EmbeddingError(f"The question could not be embedded: {exc}") from exc
         owner = self._index.embedder()
-        if owner is not None and owner != mine:
-            raise EmbedderMismatchError(
-                f"This memory holds vectors of {owner.name} ({owner.dimension} dimensions), "
-                f"not of {mine.name} ({mine.dimension})",
-                hint="set `embedding.provider` back, or index into a new memory",
-            )
+        if owner is not None:
+            owner.require(mine)
         if len(vector) != mine.dimension or not all(map(math.isfinite, vector)):
             raise EmbeddingError(f"{mine.name} gave no vector of {mine.dimension} finite numbers")
         return vector

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
+from aurora.errors import EmbedderMismatchError
 from aurora.types import Chunk, ChunkHistory, Criteria, Kind, Lines
 
 SEARCHABLE_SUCCESS = 0.5  # reasoning below this is kept but not found (seed 000, FR-4.4)
@@ -66,6 +67,18 @@ class Embedder:
     name: str
     dimension: int
     fingerprint: str
+
+    def require(self, other: Embedder) -> None:
+        """Raise `EmbedderMismatchError` if the other's vectors are not like these."""
+        if other == self:
+            return
+        same_name = (other.name, other.dimension) == (self.name, self.dimension)
+        version = f" as it is now: {other.fingerprint}, not {self.fingerprint}" if same_name else ""
+        raise EmbedderMismatchError(
+            f"This memory holds vectors of {self.name} ({self.dimension} dimensions), "
+            f"not of {other.name} ({other.dimension}){version}",
+            hint="set `embedding.provider` back, or index into a new memory",
+        )
 
 
 class Definition(NamedTuple):

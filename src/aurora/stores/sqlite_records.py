@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
-from aurora.errors import EmbedderMismatchError
 from aurora.stores.base import Embedder, Reasoning
 from aurora.stores.sqlite_database import SEARCHABLE, SQLiteDatabase
 from aurora.stores.sqlite_rows import (
@@ -100,12 +99,8 @@ class SQLiteRecords(SQLiteDatabase):
     def _require(self, embedder: Embedder) -> Embedder | None:
         """Whose vectors the memory holds; another embedder's are refused."""
         owner = self.embedder()
-        if owner is not None and owner != embedder:
-            raise EmbedderMismatchError(
-                f"This memory holds vectors of {owner.name} ({owner.dimension} dimensions), "
-                f"not of {embedder.name} ({embedder.dimension})",
-                hint="set `embedding.provider` back, or index into a new memory",
-            )
+        if owner is not None:
+            owner.require(embedder)
         return owner
 
     def _claim(self, embedder: Embedder) -> Embedder:

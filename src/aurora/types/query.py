@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from datetime import datetime
 from enum import StrEnum
+from math import isnan
 
 from aurora.types.chunk import Kind
 
@@ -57,3 +58,5 @@ class Query:
     def __post_init__(self) -> None:
         if self.limit < 1:
             raise ValueError(f"limit must be at least 1, not {self.limit}")
+        if self.min_score is not None and isnan(self.min_score):
+            raise ValueError("min_score must be a number, not nan")
