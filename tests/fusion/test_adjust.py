@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from aurora.fusion.adjust import fade, lead
 from aurora.fusion.base import fuse
+from aurora.signals.exact import ASSUMED, FOLDED, NAMED, SPELT
 from aurora.types import Contribution, Fused, Hit, Ranking
 from tests.fusion.rankings import checked, levels, rows, rows_of, scores
 
@@ -57,32 +58,38 @@ def test_without_a_definition_nothing_changes() -> None:
 
 
 def test_a_definition_leads_even_if_nothing_else_has_found_it() -> None:
-    led = lead([ONE, TWO], ranked("exact", {7: 0.8}))
+    led = lead([ONE, TWO], ranked("exact", {7: ASSUMED}))
     assert rows_of(led) == [7, 1, 2]
-    assert led[0] == Fused(7, 0.6 * 0.8, (Contribution("exact", 1, 0.8, 0.8, 0.6 * 0.8),))
-    assert [one.score for one in led[1:]] == pytest.approx([0.4 * 0.75, 0.4 * 0.5])
+    assert led[0] == Fused(7, 0.8 * 0.5, (Contribution("exact", 1, 0.5, 0.5, 0.8 * 0.5),))
+    assert [one.score for one in led[1:]] == pytest.approx([0.2 * 0.75, 0.2 * 0.5])
 
 
 def test_of_two_definitions_the_closer_name_leads_and_then_the_better_match() -> None:
-    assert rows_of(lead([ONE, TWO], ranked("exact", {1: 0.8, 2: 1.0}))) == [2, 1]
-    assert rows_of(lead([TWO, ONE], ranked("exact", {1: 1.0, 2: 1.0}))) == [1, 2]
+    perfect = ONE._replace(score=1.0, contributions=(Contribution("bm25", 1, 8.0, 1.0, 1.0),))
+    for closer, other in ((SPELT, FOLDED), (FOLDED, ASSUMED)):
+        assert rows_of(lead([perfect, TWO], ranked("exact", {1: other, 2: closer}))) == [2, 1]
+    assert rows_of(lead([TWO, ONE], ranked("exact", {1: SPELT, 2: SPELT}))) == [1, 2]
 
 
 def test_a_name_inside_a_longer_question_helps_but_does_not_lead() -> None:
-    """A level of 0.5: a little short of a perfect match of everything else."""
-    assert rows_of(lead([ONE, TWO], ranked("exact", {2: 0.5}))) == [2, 1]
+    """It counts 0.3, and all else 0.7: not enough beside a perfect match of everything else."""
+    led = lead([ONE, TWO], ranked("exact", {2: NAMED}))
+    assert [(one.row, one.score) for one in led] == [
+        (2, pytest.approx(0.7 * 0.5 + 0.3)),
+        (1, pytest.approx(0.7 * 0.75)),
+    ]
     perfect = ONE._replace(score=1.0, contributions=(Contribution("bm25", 1, 8.0, 1.0, 1.0),))
-    assert rows_of(lead([perfect], ranked("exact", {7: 0.5}))) == [1, 7]
+    assert rows_of(lead([perfect], ranked("exact", {7: NAMED}))) == [1, 7]
 
 
 def test_beside_a_definition_a_mere_name_stays_behind_however_well_it_matches() -> None:
     """`app.route` is a function's name with a qualifier to guess, and a note's heading."""
     perfect = ONE._replace(score=1.0, contributions=(Contribution("bm25", 1, 8.0, 1.0, 1.0),))
-    assert rows_of(lead([perfect, TWO], ranked("exact", {1: 0.5, 7: 0.8}))) == [7, 1, 2]
-    assert rows_of(lead([TWO], ranked("exact", {2: 0.5, 7: 0.8}))) == [7, 2]
+    assert rows_of(lead([perfect, TWO], ranked("exact", {1: NAMED, 7: ASSUMED}))) == [7, 1, 2]
+    assert rows_of(lead([TWO], ranked("exact", {2: NAMED, 7: ASSUMED}))) == [7, 2]
 
 
-some_levels = st.sampled_from([0.5, 0.8, 0.9, 1.0])
+some_levels = st.sampled_from([NAMED, ASSUMED, FOLDED, SPELT])
 
 
 @checked
@@ -91,7 +98,7 @@ def test_definitions_come_before_everything_and_the_rest_keeps_its_order(
     outcomes: list[Fused], found: dict[int, float]
 ) -> None:
     led = lead(outcomes, ranked("exact", found))
-    definitions = {row for row, level in found.items() if level >= 0.8}
+    definitions = {row for row, level in found.items() if level >= ASSUMED}
     assert set(rows_of(led)) == {*rows_of(outcomes), *found}
     assert set(rows_of(led)[: len(definitions)]) == definitions
     rest = [row for row in rows_of(outcomes) if row not in found]

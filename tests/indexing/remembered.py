@@ -51,7 +51,7 @@ _LIMIT = 50
 def answers(places: Places, *queries: str) -> list[list[tuple[str, float]]]:
     """Ids and scores for each query, as keyword search gives them."""
     with Memory(places) as memory:
-        found = [memory.search(query, limit=_LIMIT).results for query in queries]
+        found = [memory.search(query, limit=_LIMIT, mode="keyword").results for query in queries]
     return [
         _comparable([(result.chunk_id, result.score) for result in results]) for results in found
     ]

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aurora.fusion.adjust import DEFINITION_SHARE, NAMED_SHARE
 from aurora.fusion.base import Fusion
 from aurora.fusion.cascade import Cascade
 from aurora.fusion.rrf import ReciprocalRank
@@ -15,6 +16,7 @@ from aurora.fusion.staged import Staged
 from aurora.fusion.weighted import Weighted
 from aurora.retrieval.choosing import Choice
 from aurora.signals.base import Answer
+from aurora.signals.exact import ASSUMED, FOLDED, NAMED, SPELT
 from aurora.signals.sparse import SparseAnswer
 from aurora.types import Hit
 from tests.fusion.rankings import CEILINGS, checked, levels, rows_of, scores
@@ -60,7 +62,9 @@ some = st.fixed_dictionaries(
         "semantic": st.dictionaries(rows, levels, max_size=30),
         "activation": st.dictionaries(rows, levels, max_size=10),
         "recency": st.dictionaries(rows, levels, max_size=10),
-        "exact": st.dictionaries(rows, st.sampled_from([0.5, 0.8, 0.9, 1.0]), max_size=POOL),
+        "exact": st.dictionaries(
+            rows, st.sampled_from([NAMED, ASSUMED, FOLDED, SPELT]), max_size=POOL
+        ),
     },
 ).map(lambda found: answers(**found))
 any_fusion = st.sampled_from(FUSIONS)
@@ -186,7 +190,7 @@ def test_a_cut_leaves_a_definition_the_score_it_has_without(fusion: Fusion) -> N
 
 
 def test_a_definition_is_never_cut() -> None:
-    found = answers(bm25={1: 4.0, 2: 0.4, 3: 0.4}, exact={2: 1.0, 7: 0.8})
+    found = answers(bm25={1: 4.0, 2: 0.4, 3: 0.4}, exact={2: SPELT, 7: ASSUMED})
     assert rows_of(choose(found, Weighted(), min_score=0.1).first(10)) == [2, 7, 1]
 
 
@@ -196,8 +200,15 @@ def test_definitions_come_first_and_are_not_cut(found: Answers, fusion: Fusion, 
     levels = {hit.row: hit.score for hit in _hits(found, "exact")}
     whole = choose(found, fusion, min_score=cut).first(EVERYTHING)
     assert levels.keys() <= scores(whole).keys()
-    leading = [row for row, level in levels.items() if level >= 0.8]
+    leading = [row for row, level in levels.items() if level >= ASSUMED]
     assert set(rows_of(whole[: len(leading)])) == set(leading)
+
+
+def _left_by(levels: Sequence[float]) -> float:
+    """What a score keeps beside names that were found."""
+    if not levels:
+        return 1.0
+    return 1.0 - (DEFINITION_SHARE if max(levels) >= ASSUMED else NAMED_SHARE)
 
 
 @checked
@@ -208,7 +219,7 @@ def test_everything_else_is_worth_the_least_score_before_it_fades(
     for one in choose(found, fusion, min_score=cut).first(EVERYTHING):
         parts = {part.signal: part.value for part in one.contributions}
         if "exact" not in parts:
-            share = 0.4 if _hits(found, "exact") else 1.0
+            share = _left_by([hit.score for hit in _hits(found, "exact")])
             assert (sum(parts.values()) - parts.get("recency", 0.0)) / share >= cut - 1e-12
         assert sum(parts.values()) == pytest.approx(one.score, abs=1e-12)
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from aurora.fusion.base import in_order
-from aurora.signals.exact import ASSUMED
-from aurora.types import Contribution, Fused, Hit, Ranking
+from aurora.signals.exact import ASSUMED, NAMED
+from aurora.types import Contribution, Fused, Ranking
 
-# The share of a definition in a score. A chunk that is what was asked for has at least
-# 0.6 × 0.8, any other at most 0.4: the definition is before everything else.
-DEFINITION_SHARE = 0.6
-# The share of a mere name where a definition was found as well: 0.1 × 0.8 + 0.4 is still behind.
-_BESIDE_A_DEFINITION = 0.1
+# The share of a name in a score. Where there is a definition, levels are 0.25 apart and the rest is
+# 0.2: as spelt is before otherwise spelt, that before assumed, and any of them before all others.
+DEFINITION_SHARE = 0.8
+NAMED_SHARE = 0.3  # where there is only a mere name: it helps, and does not lead
 
 
 def fade(outcomes: Sequence[Fused], recency: Ranking) -> list[Fused]:
@@ -32,25 +31,23 @@ def _faded(outcome: Fused, factor: float, rank: int) -> Fused:
 
 
 def lead(outcomes: Sequence[Fused], exact: Ranking) -> list[Fused]:
-    """Put the definitions that were asked for first; without any, nothing changes."""
+    """Put the definitions that were asked for first; without any name, nothing changes."""
     if not exact.hits:
         return list(outcomes)
-    found = {outcome.row: outcome for outcome in outcomes}
-    levels = {hit.row: hit for hit in exact.hits}
-    beside = _BESIDE_A_DEFINITION if exact.hits[0].score >= ASSUMED else DEFINITION_SHARE
-    return in_order(
-        _led(found.get(row, Fused(row, 0.0, ())), levels.get(row), beside=beside)
-        for row in {**found, **levels}
+    defined = exact.hits[0].score >= ASSUMED
+    share, weight = (
+        (DEFINITION_SHARE, DEFINITION_SHARE) if defined else (NAMED_SHARE, NAMED_SHARE / NAMED)
     )
+    found = {outcome.row: _scaled(outcome, 1.0 - share) for outcome in outcomes}
+    for hit in exact.hits:
+        outcome = found.get(hit.row, Fused(hit.row, 0.0, ()))
+        name = Contribution("exact", hit.rank, hit.score, hit.score, weight * hit.score)
+        parts = (*outcome.contributions, name)
+        found[hit.row] = Fused(hit.row, outcome.score + name.value, parts)
+    return in_order(found.values())
 
 
-def _led(outcome: Fused, hit: Hit | None, *, beside: float) -> Fused:
+def _scaled(outcome: Fused, factor: float) -> Fused:
     """The score itself is scaled, not summed up anew: what was alike before stays alike."""
-    rest = 1.0 - DEFINITION_SHARE
-    score = outcome.score * rest
-    parts = [part._replace(value=part.value * rest) for part in outcome.contributions]
-    if hit is not None:
-        value = (DEFINITION_SHARE if hit.score >= ASSUMED else beside) * hit.score
-        score += value
-        parts.append(Contribution("exact", hit.rank, hit.score, hit.score, value))
-    return Fused(outcome.row, score, tuple(parts))
+    parts = tuple([part._replace(value=part.value * factor) for part in outcome.contributions])
+    return Fused(outcome.row, outcome.score * factor, parts)

@@ -17,9 +17,9 @@ from aurora.text import fold_name
 from aurora.types import Kind
 
 SPELT = 1.0  # as it was written
-FOLDED = 0.9  # but for capitals and separators: getUserData for get_user_data
-ASSUMED = 0.8  # `app.route` where no App is known: the qualifier may be a variable
-NAMED = 0.5
+FOLDED = 0.75  # but for capitals and separators: getUserData for get_user_data
+ASSUMED = 0.5  # `app.route` where no App is known: the qualifier may be a variable
+NAMED = 0.2
 
 _DEFINING = frozenset((Kind.FUNCTION, Kind.METHOD, Kind.CLASS))
 _MOST = 200  # chunks of one name; with more of them, it does not say which one is meant

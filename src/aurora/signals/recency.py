@@ -1,7 +1,7 @@
 """Recency of dated notes: exp(−ln 2 / half-life · age in days) (seed 001).
 
 The factor lies in (0, 1] and multiplies a chunk's score. Only notes whose path holds a date have
-one: `memory/2026-03-01.md` fades, `MEMORY.md` does not.
+one: `memory/2026-03-01.md` fades, `MEMORY.md` does not, nor does a log of a conversation.
 """
 
 from __future__ import annotations

@@ -153,7 +153,10 @@ class Store(Protocol):
         ...
 
     def dated_paths(self) -> Mapping[int, str]:
-        """Paths of the knowledge that may be found and whose path holds a YYYY-MM-DD, by row."""
+        """Paths of the knowledge that may be found and whose path holds a YYYY-MM-DD, by row.
+
+        Without conversation logs: those are records of what was said, not notes of a day.
+        """
         ...
 
     def find_ids(self, suffix: str, *, limit: int) -> list[str]:

@@ -27,7 +27,9 @@ _VECTORS = f"""
     WHERE {MAY_BE_FOUND}"""
 
 _EMBEDDED = _VECTORS.replace(", vector\n", "\n")
-_DATED = f"SELECT chunks.rowid, path {SEARCHABLE} AND kind = ? AND path GLOB ?"
+_DATED = f"""
+    SELECT chunks.rowid, path {SEARCHABLE} AND kind = ? AND path GLOB ?
+        AND json_extract(metadata, '$.source') IS NOT 'conversation'"""
 _DATE = f"*{'[0-9]' * 4}-{'[0-9]' * 2}-{'[0-9]' * 2}*"
 
 
@@ -72,4 +74,4 @@ class SQLiteSignals(SQLiteDatabase):
         return dict(self._rows(f"{_EMBEDDED} ORDER BY embeddings.chunk"))
 
     def dated_paths(self) -> Mapping[int, str]:
-        return dict(self._rows(f"{_DATED}", (str(Kind.KNOWLEDGE), _DATE)))
+        return dict(self._rows(_DATED, (str(Kind.KNOWLEDGE), _DATE)))
