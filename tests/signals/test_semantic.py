@@ -293,10 +293,12 @@ def test_a_question_that_cannot_be_embedded_is_one_kind_of_error(
         bench.signal().ask(Question("aee", NOW))
 
 
-def test_a_question_that_means_nothing_finds_nothing(bench: VectorBench) -> None:
+def test_a_question_without_meaning_is_no_question_to_it(bench: VectorBench) -> None:
+    """So that a search goes by words alone, with all of their weight."""
     bench.store.put_chunks([A, E])
     bench.embed()
-    assert bench.find("zzz") == []
+    with pytest.raises(EmbeddingError, match="vowels knows none of these words"):
+        bench.find("zzz")
 
 
 def test_vectors_of_another_model_are_not_compared(bench: VectorBench) -> None:

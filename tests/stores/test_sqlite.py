@@ -9,6 +9,7 @@ import os
 import shutil
 import signal
 import sqlite3
+import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -323,3 +324,33 @@ def test_a_killed_writer_loses_nothing_it_acknowledged(tmp_path: Path) -> None:
     assert len(found) % 10 == 0
     assert store.check() == []
     store.close()
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root mounts")
+def test_a_memory_on_a_disk_mounted_read_only_can_be_read(tmp_path: Path) -> None:
+    """And written never; SQLite by itself would lay its log beside the file, and fail."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "tmpfs", disk], check=False).returncode:
+        pytest.skip("nothing can be mounted here")
+    try:
+        with closing(SQLiteStore(disk / "a memory?#.db")) as store:
+            store.put_chunks([make_chunk("one"), make_chunk("two", name="g")])
+        subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
+        with closing(SQLiteStore(disk / "a memory?#.db")) as store:
+            assert len(list(store.iter_chunks())) == 2
+            with pytest.raises(StoreError, match="readonly"):
+                store.put_chunks([make_chunk("three", name="h")])
+    finally:
+        subprocess.run(["umount", disk], check=True)
+
+
+def test_an_older_memory_that_cannot_be_changed_is_refused_with_a_way_out(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    SQLiteStore(path).close()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA journal_mode = DELETE")
+        connection.execute("PRAGMA user_version = 1")
+    with pytest.raises(StoreFormatError, match="older Aurora") as caught:
+        sqlite_connection.connect_unchanging(path)
+    assert "copy the memory" in caught.value.hint

@@ -76,7 +76,7 @@ Examples:
 @click.option("--since", metavar="DATE", help="Only what changed since: 2026-01-31, 7d, 3mo.")
 @click.option(
     "--min-score", type=click.FloatRange(0.0, 1.0), callback=_number,
-    help="Leave out what scores less.",
+    help="Leave out what matches less than this.",
 )  # fmt: skip
 def search(
     query: tuple[str, ...],
@@ -106,17 +106,17 @@ def search(
         if is_stale(answer.results, now):
             tell(Note("(metadata may be stale) read git again with `aur mem index`", warning=True))
     else:
-        click.echo(_nothing(answer, filtered=bool(criteria)))
+        click.echo(_nothing(answer))
 
 
-def _nothing(answer: SearchResults, *, filtered: bool) -> str:
+def _nothing(answer: SearchResults) -> str:
     """What to say, and what to do about it."""
     suggestions = [
         "use fewer or other words: every word counts, none is required",
         "check that the files are indexed: aur mem stats",
         "read new files first: aur mem index .",
     ]
-    if filtered:
+    if answer.filtered:
         suggestions.insert(0, "ask for more: without a filter, or with a wider one")
     if answer.nearest:
         suggestions.insert(0, f"did you mean {', '.join(answer.nearest)}?")

@@ -9,6 +9,7 @@ from typing import Final, Protocol
 from aurora.types import Contribution, Fused, Ranking
 
 KEYWORD: Final = ("bm25", "fulltext")  # signals that find by words; a search uses one of them
+WORDS_AND_MEANING: Final = frozenset((*KEYWORD, "semantic"))
 
 
 class Fusion(Protocol):

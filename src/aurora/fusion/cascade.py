@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
-from aurora.fusion.base import KEYWORD, fuse, keyword_ranking, within
+from aurora.fusion.base import WORDS_AND_MEANING, fuse, keyword_ranking, within
 from aurora.types import Contribution, Fused, Ranking
 
 _BEHIND = 0.499  # a perfect fill-up is still behind the faintest keyword hit
@@ -20,21 +21,13 @@ _BEHIND = 0.499  # a perfect fill-up is still behind the faintest keyword hit
 class Cascade:
     """Keyword scores lie in [½, 1], those of the fill-ups in [0, ½)."""
 
+    signals: ClassVar[frozenset[str]] = WORDS_AND_MEANING
+    proposers: ClassVar[frozenset[str]] = WORDS_AND_MEANING
+    fill_ups: ClassVar[frozenset[str]] = frozenset(("semantic",))
+
     name: str = "cascade"
     min_score: float = 0.0
     min_best: float = 0.0
-
-    @property
-    def signals(self) -> frozenset[str]:
-        return frozenset((*KEYWORD, "semantic"))
-
-    @property
-    def proposers(self) -> frozenset[str]:
-        return frozenset((*KEYWORD, "semantic"))
-
-    @property
-    def fill_ups(self) -> frozenset[str]:
-        return frozenset(("semantic",))
 
     def __call__(self, rankings: Sequence[Ranking]) -> list[Fused]:
         first = keyword_ranking(rankings)

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
-from aurora.fusion.base import KEYWORD, fuse
+from aurora.fusion.base import WORDS_AND_MEANING, fuse
 from aurora.types import Contribution, Fused, Ranking
 
 
@@ -17,22 +18,14 @@ from aurora.types import Contribution, Fused, Ranking
 class ReciprocalRank:
     """The larger `k`, the less the first places stand out."""
 
+    signals: ClassVar[frozenset[str]] = WORDS_AND_MEANING
+    proposers: ClassVar[frozenset[str]] = WORDS_AND_MEANING
+    fill_ups: ClassVar[frozenset[str]] = frozenset()
+
     k: int = 60
     name: str = "rrf"
     min_score: float = 0.0
     min_best: float = 0.0
-
-    @property
-    def signals(self) -> frozenset[str]:
-        return frozenset((*KEYWORD, "semantic"))
-
-    @property
-    def proposers(self) -> frozenset[str]:
-        return frozenset((*KEYWORD, "semantic"))
-
-    @property
-    def fill_ups(self) -> frozenset[str]:
-        return frozenset()
 
     def __call__(self, rankings: Sequence[Ranking]) -> list[Fused]:
         parts: dict[int, tuple[Contribution, ...]] = {}

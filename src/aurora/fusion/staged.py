@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
-from aurora.fusion.base import KEYWORD, fuse, keyword_ranking, shares, within
+from aurora.fusion.base import KEYWORD, WORDS_AND_MEANING, fuse, keyword_ranking, shares, within
 from aurora.fusion.weighted import Weighted
 from aurora.types import Contribution, Fused, Hit, Ranking
 
@@ -20,6 +21,10 @@ from aurora.types import Contribution, Fused, Hit, Ranking
 @dataclass(frozen=True, slots=True)
 class Staged:
     """Weights sum to 1. Chunks that only a filter has brought in are measured by the same rule."""
+
+    signals: ClassVar[frozenset[str]] = WORDS_AND_MEANING | {"activation"}
+    proposers: ClassVar[frozenset[str]] = frozenset(KEYWORD)
+    fill_ups: ClassVar[frozenset[str]] = frozenset()
 
     weights: Mapping[str, float] = field(
         default_factory=lambda: {"bm25": 0.3, "semantic": 0.4, "activation": 0.3}
@@ -29,24 +34,10 @@ class Staged:
     min_score: float = 0.0
     min_best: float = 0.0
 
-    @property
-    def signals(self) -> frozenset[str]:
-        return frozenset((*KEYWORD, "semantic", "activation"))
-
-    @property
-    def proposers(self) -> frozenset[str]:
-        return frozenset(KEYWORD)
-
-    @property
-    def fill_ups(self) -> frozenset[str]:
-        return frozenset()
-
     def __call__(self, rankings: Sequence[Ranking]) -> list[Fused]:
         keyword = keyword_ranking(rankings)
-        if keyword is None or not keyword.hits:
-            return Weighted()(
-                [r for r in rankings if r.signal == "semantic"]
-            )  # FR-10.5: no stage 2
+        if keyword is None or not keyword.hits:  # FR-10.5: no stage 2
+            return Weighted()([ranking for ranking in rankings if ranking.signal == "semantic"])
         first_stage = [hit.row for hit in keyword.hits[: self.top_k]]
         scales = [_Scale.of(ranking, first_stage) for ranking in rankings]
         scales = [scale for scale in scales if scale.signal in KEYWORD or scale.high > 0.0]

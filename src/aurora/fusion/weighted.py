@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
-from aurora.fusion.base import KEYWORD, fuse, shares, within
+from aurora.fusion.base import KEYWORD, WORDS_AND_MEANING, fuse, shares, within
 from aurora.types import Contribution, Fused, Ranking
 
 MIN_SCORE = 0.1  # seed 001
@@ -26,6 +27,9 @@ class Weighted:
     `nudge` is the share of use beside both: it orders what is otherwise about equal.
     """
 
+    proposers: ClassVar[frozenset[str]] = WORDS_AND_MEANING
+    fill_ups: ClassVar[frozenset[str]] = frozenset()
+
     semantic: float = 0.7
     keyword: float = 0.3
     nudge: float = 0.0
@@ -37,14 +41,6 @@ class Weighted:
     def signals(self) -> frozenset[str]:
         use = ("activation",) if self.nudge > 0.0 else ()
         return frozenset((*KEYWORD, "semantic", "recency", *use))
-
-    @property
-    def proposers(self) -> frozenset[str]:
-        return frozenset((*KEYWORD, "semantic"))
-
-    @property
-    def fill_ups(self) -> frozenset[str]:
-        return frozenset()
 
     def __call__(self, rankings: Sequence[Ranking]) -> list[Fused]:
         weights = self._weights([ranking.signal for ranking in rankings])

@@ -49,10 +49,10 @@ class HybridConfig:
 
     def make_fusion(self, name: str | None = None) -> Fusion:
         """The fusion of that name, or the configured one, with its weights."""
-        wanted = name or self.fusion
+        wanted = (name or self.fusion).lower()
         if wanted not in FUSIONS:
             raise QueryError(
-                f"There is no fusion {wanted!r}", hint=f"the fusions are {', '.join(FUSIONS)}"
+                f"There is no fusion {name or self.fusion!r}", hint=f"the fusions are {', '.join(FUSIONS)}"
             )
         return FUSIONS[wanted](self)
 

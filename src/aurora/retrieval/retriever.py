@@ -92,6 +92,7 @@ class HybridRetriever:
             asked.mode,
             (*notes, *asked.notes),
             nearest_names(parsed.words, self._store.iter_names()) if unknown else (),
+            filtered=eligible is not None,
         )
 
     def _narrow(
@@ -100,7 +101,7 @@ class HybridRetriever:
         """The rows that may be results. A phrase that no chunk has is not held against its words:
         people put titles in quotes, too."""
         rows = self._eligible.rows(given, written)
-        if not written.phrases or rows:
+        if rows or not written.phrases or self._eligible.rows(Criteria(phrases=written.phrases)):
             return rows, ()
         phrases = ", ".join(f'"{phrase}"' for phrase in written.phrases)
         note = Note(f"No chunk has {phrases} word for word, searching for the words")
@@ -114,4 +115,5 @@ class HybridRetriever:
                 "The query is empty", hint='say what to look for: aur mem search "parse config"'
             )
         results = newest(self._store, eligible, limit=query.limit)
-        return SearchResults(query, results, "newest", (), query.mode or self._config.mode)
+        mode = query.mode or self._config.mode
+        return SearchResults(query, results, "newest", (), mode, filtered=True)

@@ -69,6 +69,8 @@ class SemanticSignal:
             owner.require(mine)
         if len(vector) != mine.dimension or not all(map(math.isfinite, vector)):
             raise EmbeddingError(f"{mine.name} gave no vector of {mine.dimension} finite numbers")
+        if not any(vector):
+            raise EmbeddingError(f"{mine.name} knows none of these words")
         return vector
 
     def _answer(self, vectors: Vectors, asked: Sequence[float]) -> Answer:

@@ -5,11 +5,13 @@ What the tables mean is left to `sqlite`; here is only what any use of the file 
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from urllib.parse import quote
 
 from aurora.errors import StoreBusyError, StoreError, StoreFormatError
 from aurora.stores.sqlite_schema import APPLICATION_ID, MIGRATIONS
@@ -34,19 +36,60 @@ class Connection(sqlite3.Connection):
 def connect(path: Path) -> Connection:
     """Open the file, make or migrate its tables, and refuse what is not ours."""
     with translated(path):
-        connection = sqlite3.connect(
-            path, isolation_level=None, check_same_thread=False, factory=Connection
-        )
+        try:
+            return _connect(path)
+        except sqlite3.OperationalError:
+            if not _cannot_change(path):
+                raise
+            return connect_unchanging(path)
+
+
+def connect_unchanging(path: Path) -> Connection:
+    """Open a file that nobody can write, without the files that SQLite would lay beside it."""
+    with translated(path):
+        connection = _open(f"file:{quote(str(path.absolute()))}?mode=ro&immutable=1", uri=True)
         try:
             version = _recognise(connection, path)
-            for pragma in _PRAGMAS:
-                connection.execute(pragma)
-            _enter_wal_mode(connection)
-            if version < len(MIGRATIONS):
-                _migrate(connection)
         except BaseException:
             connection.close()
             raise
+    if version < len(MIGRATIONS):
+        connection.close()
+        raise StoreFormatError(
+            f"{path} was written by an older Aurora, and cannot be brought up to date here",
+            hint="copy the memory to a disk that can be written",
+        )
+    return connection
+
+
+def _cannot_change(path: Path) -> bool:
+    """On a disk mounted read-only, and with nothing in a log that only a writer may read."""
+    log = path.with_name(f"{path.name}-wal")
+    try:
+        read_only = bool(os.statvfs(path).f_flag & os.ST_RDONLY)
+    except (OSError, AttributeError):  # not there; or on Windows
+        return False
+    return read_only and not (log.exists() and log.stat().st_size)
+
+
+def _open(where: Path | str, *, uri: bool = False) -> Connection:
+    return sqlite3.connect(
+        where, isolation_level=None, check_same_thread=False, factory=Connection, uri=uri
+    )
+
+
+def _connect(path: Path) -> Connection:
+    connection = _open(path)
+    try:
+        version = _recognise(connection, path)
+        for pragma in _PRAGMAS:
+            connection.execute(pragma)
+        _enter_wal_mode(connection)
+        if version < len(MIGRATIONS):
+            _migrate(connection)
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 

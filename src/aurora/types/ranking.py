@@ -102,7 +102,7 @@ class SearchResults:
     """The answer to one query: how it was found, and what to say about it.
 
     `signals` are those that took part. `nearest` are names like the one asked for, when nothing
-    was found.
+    was found. `filtered`: not every chunk might be a result.
     """
 
     query: Query
@@ -112,3 +112,4 @@ class SearchResults:
     mode: Mode = Mode.HYBRID
     notes: tuple[Note, ...] = ()
     nearest: tuple[str, ...] = ()
+    filtered: bool = False
