@@ -104,7 +104,7 @@ class WeightedSettings:
         0.7, number(minimum=0.0, maximum=1.0), "Meaning's share in `weighted`; words have the rest."
     )
     activation: float = _setting(
-        0.1,
+        0.05,
         number(minimum=0.0, maximum=1.0),
         "Share of use and change in `weighted`, beside both.",
     )

@@ -35,7 +35,7 @@ class HybridConfig:
     semantic_weight: float = 0.4
     activation_weight: float = 0.3
     hybrid_search_alpha: float = 0.7
-    nudge: float = 0.1
+    nudge: float = 0.05
     min_score: float = MIN_SCORE
     half_life: float = HALF_LIFE
     rrf_k: int = 60
