@@ -52,7 +52,8 @@ class HybridConfig:
         wanted = (name or self.fusion).lower()
         if wanted not in FUSIONS:
             raise QueryError(
-                f"There is no fusion {name or self.fusion!r}", hint=f"the fusions are {', '.join(FUSIONS)}"
+                f"There is no fusion {name or self.fusion!r}",
+                hint=f"the fusions are {', '.join(FUSIONS)}",
             )
         return FUSIONS[wanted](self)
 

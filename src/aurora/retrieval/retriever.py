@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
+from itertools import chain
 from pathlib import Path
 
 from aurora.embeddings.base import EmbeddingProvider
@@ -23,6 +24,7 @@ from aurora.retrieval.results import fetch_results, newest
 from aurora.signals.base import Question
 from aurora.signals.bm25_signal import BM25Signal
 from aurora.stores.base import Store
+from aurora.text import tokenize
 from aurora.types import Criteria, Listener, Note, Query, SearchResults, ignore_events
 
 __all__ = ["HybridConfig", "HybridRetriever"]
@@ -91,9 +93,15 @@ class HybridRetriever:
             choice.took_part,
             asked.mode,
             (*notes, *asked.notes),
-            nearest_names(parsed.words, self._store.iter_names()) if unknown else (),
+            self._nearest(parsed.words) if unknown else (),
             filtered=eligible is not None,
         )
+
+    def _nearest(self, words: str) -> tuple[str, ...]:
+        """Names like the words, and the words that names are made of."""
+        names = list(self._store.iter_names())
+        parts = chain.from_iterable(map(tokenize, names))
+        return nearest_names(words, dict.fromkeys(chain(names, parts)))
 
     def _narrow(
         self, given: Criteria, written: Criteria
