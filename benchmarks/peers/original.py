@@ -207,10 +207,15 @@ def definitions(clone: Path) -> dict[str, set[str]]:
 
 
 def rank(hits: Hits, query: str, files: set[str], clone: Path) -> int | None:
-    """The place of the first result that is a definition of the queried name."""
+    """The place of the first result that is a definition of the queried name.
+
+    Ours numbers those of one name (`#2`, an overload) and the pieces of a long one (`@2`).
+    """
     for place, (file, name) in enumerate(hits, 1):
         tail = "/" + file.removeprefix(f"{clone}/")
-        if name.rpartition(".")[2] == query and any(f"/{path}".endswith(tail) for path in files):
+        if re.sub(r"[#@]\d+$", "", name).rpartition(".")[2] == query and any(
+            f"/{path}".endswith(tail) for path in files
+        ):
             return place
     return None
 
