@@ -14,7 +14,8 @@ SYNONYMS = {
     "auth": "authenticate", "verify": "authenticate", "authentication": "authenticate",
     "password": "authenticate", "delete": "remove", "erase": "remove", "drop": "remove",
     "purge": "remove", "fetch": "load", "read": "load", "retrieve": "load", "settings": "config",
-    "configuration": "config", "preferences": "config", "options": "config",
+    "car": "vehicle", "auto": "vehicle", "configuration": "config",
+    "preferences": "config", "options": "config",
 }  # fmt: skip
 
 

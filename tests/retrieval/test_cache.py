@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from dataclasses import dataclass
 
@@ -12,6 +11,7 @@ from aurora.retrieval.cache import LIFETIME, RetrieverCache
 from aurora.retrieval.retriever import HybridRetriever
 from aurora.stores.sqlite import SQLiteStore
 from tests.retrieval.meaning import retriever_on
+from tests.threads import together
 
 
 @dataclass
@@ -105,21 +105,12 @@ def test_a_retriever_that_cannot_be_made_is_not_kept(make: Maker) -> None:
 
 
 def test_ten_threads_get_one_retriever(make: Maker) -> None:
-    cache, barrier = RetrieverCache(clock=Clock()), threading.Barrier(10)
-    got: list[HybridRetriever] = []
+    cache = RetrieverCache(clock=Clock())
 
     def slowly() -> HybridRetriever:
         time.sleep(0.01)  # long enough for the others to come in between
         return make()
 
-    def ask() -> None:
-        barrier.wait()
-        got.append(cache.get("a", slowly))
-
-    threads = [threading.Thread(target=ask) for _ in range(10)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    got = together(10, lambda: cache.get("a", slowly))
     assert (len(got), len({id(one) for one in got}), make.made) == (10, 1, 1)
     assert cache.counts == (9, 1)

@@ -51,11 +51,12 @@ def test_fallback_triggered_when_no_provider(filled: SQLiteStore) -> None:
 
 
 def test_fallback_triggered_when_embed_fails(filled: SQLiteStore) -> None:
-    """No exception; the same answer as without a provider."""
+    """No exception; the same results as without a provider, and why."""
     provider = BrokenProvider()
     answer = retriever_on(filled, provider).retrieve(Query("test query", limit=5))
     assert provider.queries == ["test query"]
-    assert answer == retriever_on(filled).retrieve(Query("test query", limit=5))
+    assert answer.results == retriever_on(filled).retrieve(Query("test query", limit=5)).results
+    assert answer.notes[0].text.endswith("(The question could not be embedded: Model load failed)")
     assert [result.semantic_score for result in answer.results] == [0.0] * 5
 
 
@@ -66,7 +67,8 @@ def test_a_vector_that_cannot_be_compared_is_no_vector(
     provider = WordProvider()
     provider.embed_query = lambda text: vector  # type: ignore[method-assign]  # noqa: ARG005
     answer = retriever_on(filled, provider).retrieve(Query("test query"))
-    assert answer == retriever_on(filled).retrieve(Query("test query"))
+    assert answer.results == retriever_on(filled).retrieve(Query("test query")).results
+    assert answer.notes[0].text.endswith("(words gave no vector of 64 finite numbers)")
 
 
 @without_meaning
@@ -99,7 +101,7 @@ def test_fallback_logs_warning(
     assert "85% quality" in record.message
     assert "pip install sentence-transformers" in record.message
     assert told == [Note(record.message, warning=True)]
-    assert [answer.notes for answer in answers] == [(Note(FALLBACK, warning=True),)] * 3
+    assert [answer.notes for answer in answers] == [tuple(told)] * 3
 
 
 def test_fallback_handles_edge_case_zero_weights(filled: SQLiteStore) -> None:
@@ -146,7 +148,8 @@ def test_chunks_without_any_vector_are_found_by_words(store: SQLiteStore) -> Non
     provider = WordProvider()
     answer = retriever_on(store, provider).retrieve(Query("test query"))
     assert (len(answer.results), answer.signals) == (8, ("bm25",))
-    assert answer.notes == (Note(FALLBACK, warning=True),)
+    why = "No chunk has a vector yet: make them with `aur mem index`"
+    assert answer.notes == (Note(f"{FALLBACK} ({why})", warning=True),)
     assert provider.queries == []  # there is nothing to compare with
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
+import sys
 from pathlib import Path
 from typing import Protocol
 
@@ -15,6 +14,7 @@ from aurora.stores.sqlite import SQLiteStore
 from aurora.types import Mode, Query, SearchResults
 from tests.builders import make_chunk
 from tests.retrieval.meaning import WordProvider, remember, retriever_on
+from tests.threads import together
 
 FILES = {"bm25.idx", "vectors.idx"}
 
@@ -39,21 +39,6 @@ def opens(monkeypatch: pytest.MonkeyPatch) -> CountOpens:
 
 def fill(store: SQLiteStore) -> None:
     remember(store, *(make_chunk(f"test query {n}", name=f"f{n}") for n in range(300)))
-
-
-def at_once(threads: int, work: Callable[[], None]) -> None:
-    """All of them start together."""
-    barrier = threading.Barrier(threads)
-
-    def run() -> None:
-        barrier.wait()
-        work()
-
-    started = [threading.Thread(target=run) for _ in range(threads)]
-    for thread in started:
-        thread.start()
-    for thread in started:
-        thread.join()
 
 
 def folder(store: SQLiteStore) -> Path:
@@ -113,7 +98,7 @@ def test_lazy_loading_thread_safety(store: SQLiteStore, opens: CountOpens, built
     provider, answers = WordProvider(), list[SearchResults]()
     retriever = retriever_on(store, provider)
 
-    at_once(10, lambda: answers.append(retriever.retrieve(Query("test query", limit=5))))
+    together(10, lambda: answers.append(retriever.retrieve(Query("test query", limit=5))))
 
     assert sorted(opens()) == sorted(FILES)
     assert [len(answer.results) for answer in answers] == [5] * 10
@@ -140,3 +125,31 @@ def test_a_cascade_asks_for_meaning_only_where_words_find_too_little(store: SQLi
     assert provider.queries == []
     retriever.retrieve(Query("test query", limit=301))
     assert provider.queries == ["test query"]
+
+
+class SlowlyLoaded(WordProvider):
+    """A model that is loaded with the first question, and counts how often that was."""
+
+    loads = 0
+    is_there = False
+
+    def embed_query(self, text: str) -> list[float]:
+        if not self.is_there:
+            self.loads += 1
+            for _ in range(100_000):  # long enough for another thread to look as well
+                pass
+            self.is_there = True
+        return super().embed_query(text)
+
+
+def test_ten_threads_load_one_model(store: SQLiteStore) -> None:
+    fill(store)
+    provider, before = SlowlyLoaded(), sys.getswitchinterval()
+    retriever = retriever_on(store, provider)
+    sys.setswitchinterval(1e-6)
+    try:
+        answers = together(10, lambda: retriever.retrieve(Query("test query")).results)
+    finally:
+        sys.setswitchinterval(before)
+    assert (provider.loads, len(provider.queries)) == (1, 10)
+    assert answers == [answers[0]] * 10

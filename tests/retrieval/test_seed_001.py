@@ -85,7 +85,8 @@ def test_keyword_search_runs_when_the_provider_fails(memory: Searched) -> None:
     memory.put(*LANDSCAPE, provider=TableProvider(VECTORS, asked=fail))
     answer = memory.search("river")
     assert [result.chunk for result in answer.results] == [RIVER]
-    assert [note.text for note in answer.notes] == [FALLBACK]
+    why = "The question could not be embedded: model is away, what of river?"
+    assert [note.text for note in answer.notes] == [f"{FALLBACK} ({why})"]
 
 
 @pytest.mark.parametrize("keyword", ["bm25", "fulltext"])

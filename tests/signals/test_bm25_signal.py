@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -18,6 +17,7 @@ from aurora.signals.formula import BM25Parameters
 from aurora.stores.sqlite import SQLiteStore
 from aurora.types import Event, Note, Progress
 from tests.builders import NOW, make_chunk
+from tests.threads import together
 
 AUTH = make_chunk("def login(): check the password", name="login")
 PARSE = make_chunk("def parse(): read the config", name="parse")
@@ -230,19 +230,8 @@ def test_an_index_that_cannot_be_saved_still_answers(bench: Bench) -> None:
 def test_ten_threads_load_one_index(bench: Bench) -> None:
     """Seed 003: ten concurrent first searches, one load."""
     bench.store.put_chunks([make_chunk(name=f"f{number}") for number in range(1000)])
-    signal, found, start = bench.signal(), list[list[str]](), threading.Barrier(10)
-
-    def search() -> None:
-        start.wait()
-        found.append(bench.find("password", signal))
-
-    threads = [threading.Thread(target=search) for _ in range(10)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
-    assert found == [[AUTH.id]] * 10
+    signal = bench.signal()
+    assert together(10, lambda: bench.find("password", signal)) == [[AUTH.id]] * 10
     progress = [Progress("Building BM25 index", done, 1002) for done in (1000, 1002)]
     assert bench.events == progress
 
@@ -260,16 +249,6 @@ def test_threads_that_meet_one_damage_rebuild_once(bench: Bench) -> None:
     bench.find("password")
     content = bench.path.read_bytes()
     bench.path.write_bytes(content.replace(b"password", b"passwort"))
-    signal, together, answers = bench.signal(), threading.Barrier(5), list[list[str]]()
-
-    def ask() -> None:
-        together.wait()
-        answers.append(bench.find("password", signal))
-
-    threads = [threading.Thread(target=ask) for _ in range(5)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert answers == [[AUTH.id]] * 5
+    signal = bench.signal()
+    assert together(5, lambda: bench.find("password", signal)) == [[AUTH.id]] * 5
     assert bench.events == [CORRUPTED]

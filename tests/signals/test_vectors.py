@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 from array import array
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -21,6 +20,7 @@ from tests.builders import NOW, make_chunk
 from tests.indexing.providers import VowelProvider
 from tests.signals.merging import reasoning
 from tests.signals.vectored import CORRUPTED, VectorBench
+from tests.threads import together
 
 A = make_chunk("aaa", "_", "_a")
 E = make_chunk("eee", "_", "_e")
@@ -363,18 +363,8 @@ def test_a_read_only_folder_still_answers(bench: VectorBench) -> None:
 def test_threads_that_meet_one_damage_mend_it_once(bench: VectorBench) -> None:
     bench.find("aa")
     flip_vector(bench.path)
-    signal, together, answers = bench.signal(), threading.Barrier(5), list[list[str]]()
-
-    def ask() -> None:
-        together.wait()
-        answers.append(bench.find("aa", signal))
-
-    threads = [threading.Thread(target=ask) for _ in range(5)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert answers == [["_a"]] * 5
+    signal = bench.signal()
+    assert together(5, lambda: bench.find("aa", signal)) == [["_a"]] * 5
     assert bench.events == [CORRUPTED]
 
 

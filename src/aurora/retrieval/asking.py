@@ -13,7 +13,7 @@ from datetime import datetime
 from pathlib import Path
 
 from aurora.embeddings.base import EmbeddingProvider
-from aurora.errors import EmbedderMismatchError, EmbeddingError
+from aurora.errors import AuroraError, EmbedderMismatchError, EmbeddingError
 from aurora.fusion.base import Fusion
 from aurora.retrieval.config import HybridConfig
 from aurora.signals.activation import ActivationSignal
@@ -113,12 +113,14 @@ class Signals:
 
     def _ask_meaning(self, question: Question, asked: Asked) -> None:
         if self._semantic is None:
-            self._warn(asked, EmbeddingError("There is no embedding provider"))
+            self._warn(asked, FALLBACK)
             return
         try:
             asked.answers["semantic"] = self._semantic.ask(question)
-        except (EmbeddingError, EmbedderMismatchError) as exc:
-            self._warn(asked, exc)
+        except EmbeddingError as exc:
+            self._warn(asked, f"{FALLBACK} ({_said(exc)})")
+        except EmbedderMismatchError as exc:
+            self._warn(asked, _said(exc))
 
     def _look_for_parts(self, question: Question, asked: Asked) -> None:
         """Where no word is found, by characters of CJK; where that finds nothing, by meaning.
@@ -142,13 +144,16 @@ class Signals:
             if wanted and judge.name in fusion.signals:
                 asked.answers[judge.name] = judge.ask(question)
 
-    def _warn(self, asked: Asked, exc: EmbeddingError | EmbedderMismatchError) -> None:
+    def _warn(self, asked: Asked, text: str) -> None:
         """Every answer says that it is less than it could be; people are told once."""
-        logger.debug("no meaning: %s", exc)
-        mismatch = isinstance(exc, EmbedderMismatchError)
-        note = Note(f"{exc.message}. {exc.hint}" if mismatch else FALLBACK, warning=True)
+        note = Note(text, warning=True)
         asked.notes.append(note)
         if self._warn_people and not self._warned:
             self._warned = True
-            logger.warning("%s", note.text)
+            logger.warning("%s", text)
             self._listen(note)
+
+
+def _said(exc: AuroraError) -> str:
+    """An error in one line, with its next step."""
+    return f"{exc.message}: {exc.hint}" if exc.hint else exc.message

@@ -8,6 +8,7 @@ Without numpy it is so taken of all. So both ways give the same order (seed 001)
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -43,6 +44,8 @@ class SemanticSignal:
     def __init__(self, index: VectorIndex, embedder: EmbeddingProvider) -> None:
         self._index, self._embedder = index, embedder
         self._matrix: tuple[Vectors, Matrix] | None = None
+        self._is_loaded = False  # the model, with the first question
+        self._lock = threading.Lock()
 
     def ask(self, question: Question) -> Answer:
         """Raises `EmbeddingError` when there is nothing to compare, or nothing to compare with."""
@@ -59,8 +62,7 @@ class SemanticSignal:
         """The question's vector, as precise as those it is compared with."""
         provider = self._embedder
         try:
-            made = provider.embed_query(text)
-            vector = unpack_vector(pack_vector(made))
+            vector = unpack_vector(pack_vector(self._ask_model(text)))
             mine = Embedder(provider.name, provider.dimension, provider.fingerprint)
         except Exception as exc:  # a provider may fail in any way
             raise EmbeddingError(f"The question could not be embedded: {exc}") from exc
@@ -73,15 +75,26 @@ class SemanticSignal:
             raise EmbeddingError(f"{mine.name} knows none of these words")
         return vector
 
+    def _ask_model(self, text: str) -> Sequence[float]:
+        """The first question loads the model, once for all threads; the others wait for it."""
+        if self._is_loaded:
+            return self._embedder.embed_query(text)
+        with self._lock:
+            made = self._embedder.embed_query(text)
+            self._is_loaded = True
+            return made
+
     def _answer(self, vectors: Vectors, asked: Sequence[float]) -> Answer:
         vectors.check()
         try:
             from aurora.signals.cosines import Matrix  # noqa: PLC0415 - numpy, if there is one
         except ImportError:
             return compare_one_by_one(vectors, asked)
-        if self._matrix is None or self._matrix[0] is not vectors:
-            self._matrix = (vectors, Matrix(vectors))
-        return self._matrix[1].compare(asked)
+        with self._lock:
+            if self._matrix is None or self._matrix[0] is not vectors:
+                self._matrix = (vectors, Matrix(vectors))
+            matrix = self._matrix[1]
+        return matrix.compare(asked)
 
 
 def compare_one_by_one(vectors: Vectors, asked: Sequence[float]) -> SparseAnswer:
