@@ -12,7 +12,7 @@ import aurora
 
 def test_every_public_name_is_there() -> None:
     assert sorted(aurora.__all__) == [
-        "AuroraError", "Chunk", "Memory", "Places", "Query", "SearchResult", "Settings",
+        "AuroraError", "Chunk", "Criteria", "Memory", "Places", "Query", "SearchResult", "Settings",
     ]  # fmt: skip
     for name in aurora.__all__:
         assert getattr(aurora, name).__name__ == name

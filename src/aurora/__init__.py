@@ -9,13 +9,23 @@ if TYPE_CHECKING:
     from aurora.config import Places, Settings
     from aurora.engine import Memory
     from aurora.errors import AuroraError
-    from aurora.types import Chunk, Query, SearchResult
+    from aurora.types import Chunk, Criteria, Query, SearchResult
 
-__all__ = ["AuroraError", "Chunk", "Memory", "Places", "Query", "SearchResult", "Settings"]
+__all__ = [
+    "AuroraError",
+    "Chunk",
+    "Criteria",
+    "Memory",
+    "Places",
+    "Query",
+    "SearchResult",
+    "Settings",
+]
 
 _HOMES = {
     "AuroraError": "aurora.errors",
     "Chunk": "aurora.types",
+    "Criteria": "aurora.types",
     "Memory": "aurora.engine",
     "Places": "aurora.config",
     "Query": "aurora.types",
