@@ -162,6 +162,7 @@ def test_stats_tell_what_there_is(memory: Memory, project: Path) -> None:
     }  # fmt: skip
     assert (stats.files, stats.namespaces, stats.path) == (5, {"": 7}, memory.path)
     assert stats.bytes > 0
+    assert (stats.indexed_at, stats.embedder, stats.embedded) == (NOW, None, 0)
     assert stats.index_bytes == stats.index_path.stat().st_size > 0
 
 

@@ -463,6 +463,16 @@ class StoreConformance(SearchConformance):
 
     # Histories
 
+    def test_the_end_of_an_index_run_is_remembered_and_changes_nothing_else(
+        self, store: Store, open_store: Callable[[], Store]
+    ) -> None:
+        before = store.generation()
+        assert store.indexed_at() is None
+        store.put_indexed_at(NOW)
+        store.put_indexed_at(NOW + timedelta(microseconds=1))
+        assert open_store().indexed_at() == NOW + timedelta(microseconds=1)
+        assert store.generation() == before
+
     def test_histories_come_back_and_are_no_new_generation(self, store: Store) -> None:
         """What can be found does not change by what git says of it."""
         read = replace(STATE, history_stamp="abc", history_read_at=NOW)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from aurora.engine.opened import OpenedMemory
 from aurora.errors import IndexFileError, QueryError, StoreError
 from aurora.retrieval.criteria import read_mode
 from aurora.retrieval.lookup import find_chunk
+from aurora.stores.base import Embedder
 from aurora.stores.sqlite import SQLiteStore
 from aurora.types import DEFAULT_LIMIT, Chunk, Criteria, Json, Kind, Note, Query, SearchResults
 
@@ -38,6 +40,9 @@ class Stats:
     bytes: int
     index_path: Path
     index_bytes: int
+    indexed_at: datetime | None  # when a run of indexing last came to its end
+    embedder: Embedder | None  # who made the vectors, if there are any
+    embedded: int  # chunks that have one
 
 
 class Memory(OpenedMemory):
@@ -206,6 +211,9 @@ class Memory(OpenedMemory):
             bytes=_size(self.path) + _size(self.path.with_name(f"{self.path.name}-wal")),
             index_path=self.index_path,
             index_bytes=_size(self.index_path),
+            indexed_at=self._store.indexed_at(),
+            embedder=self._store.embedder(),
+            embedded=len(self._store.vector_revisions()),
         )
 
     def rebuild_bm25(self) -> int:

@@ -47,6 +47,7 @@ def run_index(
             embedded = embed_missing(store, embedder, listen=listen) if embedder else Embedded()
             make_searchable()
             kept = past.keep(asking.result()) if past else Kept()
+        store.put_indexed_at(now())
     return replace(
         report,
         logs=found.logs,

@@ -226,6 +226,14 @@ class Store(Protocol):
         """Remove files with their chunks; returns how many chunks left."""
         ...
 
+    def indexed_at(self) -> datetime | None:
+        """When a run of indexing last came to its end; nothing before the first."""
+        ...
+
+    def put_indexed_at(self, at: datetime) -> None:
+        """Remember that a run of indexing came to its end. The generation stays."""
+        ...
+
     def put_reasoning(self, chunk_id: str, reasoning: Reasoning) -> None:
         """Attach or replace the record of a chunk that is there."""
         ...

@@ -108,7 +108,12 @@ class SQLiteDatabase:
         return str(rows[0][0]) if rows else None
 
     def _set_fact(self, name: str, value: str) -> None:
-        self._connection.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, value))
+        # Writing what is there already would be a write all the same.
+        self._connection.execute(
+            "INSERT INTO facts VALUES (?, ?) ON CONFLICT (name) DO UPDATE "
+            "SET value = excluded.value WHERE value IS NOT excluded.value",
+            (name, value),
+        )
 
     def generation(self) -> int:
         return int(self._fact("generation") or 0)

@@ -5,10 +5,18 @@ from __future__ import annotations
 import itertools
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 
 from aurora.stores.base import FileState
 from aurora.stores.sqlite_chunks import PAGE, SQLiteChunks
-from aurora.stores.sqlite_rows import FILE_COLUMNS, batches, file_state_from, file_values, portions
+from aurora.stores.sqlite_rows import (
+    FILE_COLUMNS,
+    batches,
+    file_state_from,
+    file_values,
+    moment,
+    portions,
+)
 from aurora.types import Chunk
 
 _FILE_MARKS = ", ".join("?" * len(FILE_COLUMNS.split(", ")))
@@ -101,3 +109,11 @@ class SQLiteFiles(SQLiteChunks):
                 gone += self._write(f"DELETE FROM chunks WHERE path IN ({marks})", batch)
                 self._connection.execute(f"DELETE FROM files WHERE path IN ({marks})", batch)
         return gone
+
+    def indexed_at(self) -> datetime | None:
+        at = self._fact("indexed_at")
+        return None if at is None else moment(float(at))
+
+    def put_indexed_at(self, at: datetime) -> None:
+        with self.transaction():
+            self._set_fact("indexed_at", repr(at.timestamp()))
