@@ -14,6 +14,7 @@ import pytest
 from tests.builders import write_tree
 
 AUR = Path(sys.executable).with_name("aur")
+NOTICE_SHOWN = {"AURORA_UI_SHOWN_SEARCH_FORMAT_NOTICE": "true"}  # or the first search tells it
 
 
 @dataclass
@@ -27,7 +28,7 @@ class Shell:
     @property
     def environment(self) -> dict[str, str]:
         kept = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
-        own = {"HOME": str(self.home.parent), "AURORA_HOME": str(self.home)}
+        own = {"HOME": str(self.home.parent), "AURORA_HOME": str(self.home), **NOTICE_SHOWN}
         return kept | own | self.environ
 
     def run(

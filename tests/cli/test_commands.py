@@ -161,7 +161,7 @@ def test_a_reader_that_has_seen_enough_is_no_error(indexed: Shell) -> None:
     done = subprocess.run(
         ["bash", "-c", f"set -o pipefail; {AUR} mem search password --limit 50 | head -1"],
         cwd=indexed.cwd,
-        env={"PATH": "/usr/bin:/bin", "AURORA_HOME": str(indexed.home)},
+        env=indexed.environment,
         capture_output=True,
         text=True,
         check=False,
@@ -197,7 +197,7 @@ def test_nothing_heavy_is_loaded_for_a_quick_command(
     done = subprocess.run(
         [sys.executable, "-X", "importtime", AUR, *words],
         cwd=indexed.cwd,
-        env={"PATH": "/usr/bin:/bin", "AURORA_HOME": str(indexed.home)},
+        env=indexed.environment,
         capture_output=True,
         text=True,
         check=True,

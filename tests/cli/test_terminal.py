@@ -11,7 +11,7 @@ import pytest
 from rich.cells import cell_len
 
 from tests.builders import write_tree
-from tests.cli.conftest import AUR, Shell
+from tests.cli.conftest import AUR, NOTICE_SHOWN, Shell
 from tests.cli.screen import Screen, Terminal
 
 CTRL_C = "\x03"
@@ -19,7 +19,7 @@ FILES, FUNCTIONS = 300, 40  # enough that a bar appears on any machine
 
 
 def start(shell: Shell, *words: str, columns: int = 80) -> Terminal:
-    home = {"AURORA_HOME": str(shell.home)}
+    home = {"AURORA_HOME": str(shell.home), **NOTICE_SHOWN, **shell.environ}
     return Terminal([AUR, *words], cwd=shell.cwd, env=home, columns=columns)
 
 

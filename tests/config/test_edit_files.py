@@ -126,6 +126,7 @@ VALUES: dict[str, st.SearchStrategy[object]] = {
     "embedding.endpoint": words,
     "ui.shown_search_format_notice": st.booleans(),
     "ui.default_search_format": st.sampled_from(["enhanced", "legacy"]),
+    "ui.links": words.map("x:{{path}}{}".format) | st.sampled_from(["auto", "never"]),
 }
 comments = st.text("ab1 :#'\"-{}[],|>&*!é中", max_size=12).map(lambda text: f"#{text}".rstrip())
 comment_lines = st.builds(lambda spaces, text: " " * spaces + text, st.integers(0, 9), comments)

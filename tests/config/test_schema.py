@@ -85,12 +85,13 @@ def test_the_settings_of_the_requirements_exist_with_their_defaults() -> None:
 
 
 def test_what_sends_text_away_or_leads_out_is_guarded() -> None:
-    """Every setting under `embedding` and every path; nothing else."""
+    """Every setting under `embedding`, every path, and what a click opens; nothing else."""
     assert {key: item.guard for key, item in CATALOGUE.items() if item.guard} == {
         "store.path": Guard.OUTSIDE,
         "embedding.provider": Guard.CHOICE,
         "embedding.model": Guard.CHOICE,
         "embedding.endpoint": Guard.CHOICE,
+        "ui.links": Guard.CHOICE,
     }
 
 

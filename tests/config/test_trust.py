@@ -10,7 +10,7 @@ from aurora.config.trust import approve
 from aurora.errors import ConfigError
 from tests.config.world import PROJECT, USER, World
 
-CHOICE = "a project file may not choose models or endpoints"
+CHOICE = "a project file may not choose models, endpoints or links"
 OUTSIDE = "a project file may not lead out of the project"
 MODEL = "embedding:\n  model: theirs\n"
 THEIRS = LoadedSettings(

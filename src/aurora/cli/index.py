@@ -55,22 +55,31 @@ def index(paths: tuple[Path, ...], *, no_git: bool) -> None:
     for target in targets:
         require_path(target)
     with open_memory(places_for_index()) as memory:
-        report = _read(memory, targets, git=not no_git)
-        tell_troubles(report)
-        stats = memory.stats()
-        saved_to = shown(stats.index_path) if memory.index_saved else ""
-        click.echo(
-            render_index_summary(
-                files=report.scanned,
-                chunks=stats.chunks,
-                warnings=len(report.warnings),
-                errors=len(report.errors),
-                index=render_index_line(sum(stats.chunks.values()), saved_to),
-            )
-        )
-        _tell_afterwards(report, stats.chunks)
+        report = index_into(memory, targets, git=not no_git)
     if report.is_partial:
         end_in_part()
+
+
+def index_into(
+    memory: Memory, targets: Sequence[Path], *, git: bool = True, talk: bool = False
+) -> IndexReport:
+    """Read files and tell what came of it: on stdout, or on stderr where that is only talk."""
+    report = _read(memory, targets, git=git)
+    tell_troubles(report)
+    stats = memory.stats()
+    saved_to = shown(stats.index_path) if memory.index_saved else ""
+    click.echo(
+        render_index_summary(
+            files=report.scanned,
+            chunks=stats.chunks,
+            warnings=len(report.warnings),
+            errors=len(report.errors),
+            index=render_index_line(sum(stats.chunks.values()), saved_to),
+        ),
+        err=talk,
+    )
+    _tell_afterwards(report, stats.chunks)
+    return report
 
 
 def _read(memory: Memory, targets: Sequence[Path], *, git: bool) -> IndexReport:

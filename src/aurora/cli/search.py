@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-import sys
 from datetime import UTC, datetime
 
 import click
 
-from aurora.cli.session import open_memory, tell
-from aurora.cli.terminal import is_terminal
+from aurora.cli.answer import Shape, print_answer
+from aurora.cli.first_time import open_searchable, tell_of_the_format
+from aurora.cli.session import end_in_part, tell
 from aurora.display.past import is_stale
-from aurora.display.table import render_table
+from aurora.display.records import Source
 from aurora.retrieval.config import FUSIONS
 from aurora.retrieval.criteria import read_criteria
-from aurora.types import DEFAULT_LIMIT, Criteria, Mode, Note, SearchResults
+from aurora.types import DEFAULT_LIMIT, Criteria, Mode, Note
 
 
 def _pairs(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
@@ -37,7 +37,16 @@ Examples:
   aur mem search getUserData --limit 3
   aur mem search 用户认证
   aur mem search "retry" --type function,method --path "src/**"
-  aur mem search 'type:class since:7d "request context" -test'"""
+  aur mem search 'type:class since:7d "request context" -test'
+  aur mem search "session cookie" --show-scores
+  aur mem search "session cookie" --context 2
+  aur mem search "session cookie" --json | jq -r '.results[].id'
+  vim $(aur mem search -l "session cookie")
+\b
+What is printed:
+  File            | Type     | Name              | Lines | Score | Commits | Last Modified
+  auth_manager.py | function | authenticate_user | 45-67 | 0.856 | 23      | 2 days ago
+  oauth-impl.md   | know     | OAuth Setup       | -     | 0.654 | -       | 2025-12-15"""
 )
 @click.argument("query", nargs=-1, required=True)
 @click.option(
@@ -78,21 +87,47 @@ Examples:
     "--min-score", type=click.FloatRange(0.0, 1.0), callback=_number,
     help="Leave out what matches less than this.",
 )  # fmt: skip
+@click.option("--show-scores", is_flag=True, help="Show what each score is made of, and why.")
+@click.option(
+    "--context", "-C", type=click.IntRange(min=0), metavar="N",
+    help="Show the line that matches best, with N lines around it.",
+)  # fmt: skip
+@click.option(
+    "--files-with-matches", "-l", "files", is_flag=True, help="Print only the names of files."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
+@click.option(
+    "--legacy/--no-legacy", default=None, help="Leave out the columns Commits and Last Modified."
+)
+@click.option("--no-git", is_flag=True, help="Leave out what git knows: commits and changes.")
+@click.option("--exit-code", is_flag=True, help="Exit with 1 when nothing is found.")
 def search(
     query: tuple[str, ...],
+    *,
     limit: int,
     mode: str | None,
     fusion: str | None,
     min_score: float | None,
+    legacy: bool | None,
+    no_git: bool,
+    show_scores: bool,
+    as_json: bool,
+    files: bool,
+    context: int | None,
+    exit_code: bool,
     **filters: object,
 ) -> None:
     """Find the chunks that fit a query of plain words, the best first.
 
     Inside the query, "exact phrase", -word and type: path: lang: name: since: narrow down, too.
+
+    Exits with 0 whether something was found or not, and with 2 when the search failed.
     """
+    if files and (as_json or show_scores or context is not None):
+        raise click.UsageError("--files-with-matches prints names and nothing beside them.")
     now = datetime.now(UTC)
     criteria: Criteria = read_criteria(now=now, **filters)  # type: ignore[arg-type]
-    with open_memory() as memory:
+    with open_searchable() as memory:
         answer = memory.search(
             " ".join(query),
             limit=limit,
@@ -101,33 +136,15 @@ def search(
             criteria=criteria,
             min_score=min_score,
         )
-    if answer.results:
-        click.echo(render_table(answer.results, now=now, width=_terminal_width()))
-        if is_stale(answer.results, now):
-            tell(Note("(metadata may be stale) read git again with `aur mem index`", warning=True))
-    else:
-        click.echo(_nothing(answer))
-
-
-def _nothing(answer: SearchResults) -> str:
-    """What to say, and what to do about it."""
-    suggestions = [
-        "use fewer or other words: every word counts, none is required",
-        "check that the files are indexed: aur mem stats",
-        "read new files first: aur mem index .",
-    ]
-    if answer.filtered:
-        suggestions.insert(0, "ask for more: without a filter, or with a wider one")
-    if answer.nearest:
-        suggestions.insert(0, f"did you mean {', '.join(answer.nearest)}?")
-    lines = "\n".join(f"  - {suggestion}" for suggestion in suggestions)
-    return f"No relevant results found\n\nSuggestions:\n{lines}"
-
-
-def _terminal_width() -> int | None:
-    """How wide a table may be: as the terminal is; in a pipe nothing is cut."""
-    if not is_terminal(sys.stdout):
-        return None
-    import shutil
-
-    return shutil.get_terminal_size().columns
+        source = Source(memory.path, memory.root, memory.indexed_at)
+        ui = memory.settings.ui
+    if legacy is None:
+        legacy = ui.default_search_format == "legacy"
+    shape = Shape(legacy, show_scores, not no_git, as_json, files, context)
+    if shape.is_table and not legacy and not ui.shown_search_format_notice:
+        tell_of_the_format(memory.places)
+    print_answer(answer, source, shape, now=now, links=ui.links)
+    if shape.is_table and shape.past and is_stale(answer.results, now):
+        tell(Note("(metadata may be stale) read git again with `aur mem index`", warning=True))
+    if exit_code and not answer.results:
+        end_in_part()

@@ -82,3 +82,12 @@ def file_path(raw: object) -> str:
     if not raw or "\0" in str(path):
         raise ValueError("Must be a path")
     return text(raw)
+
+
+def link_pattern(raw: object) -> str:
+    """`auto`, `never`, or an address with `{path}` in it: it is written into a terminal."""
+    if not isinstance(raw, str) or not raw.isprintable():
+        raise ValueError("Must be a text in one line")
+    if raw not in ("auto", "never") and "{path}" not in raw:
+        raise ValueError("Must be auto, never or an address with {path} in it")
+    return raw

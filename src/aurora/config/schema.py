@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from enum import Enum, auto
 from typing import TypeVar
 
-from aurora.config.rules import Parse, choice, file_path, flag, integer, number, text
+from aurora.config.rules import Parse, choice, file_path, flag, integer, link_pattern, number, text
 from aurora.config.yaml import parse_yaml
 from aurora.errors import ConfigError
 
@@ -21,7 +21,7 @@ T = TypeVar("T")
 class Guard(Enum):
     """When a project's own file may not choose a setting until the user approves the file."""
 
-    CHOICE = auto()  # models and endpoints: where text is sent and what code runs
+    CHOICE = auto()  # models, endpoints, links: where text is sent, what code runs or is opened
     OUTSIDE = auto()  # paths: only when they lead out of the project
 
 
@@ -176,10 +176,19 @@ class EmbeddingSettings:
 @dataclass(frozen=True, slots=True)
 class UiSettings:
     shown_search_format_notice: bool = _setting(
-        False, flag, "Whether the notice about the output format was shown. Not read yet."
+        False, flag, "Whether the notice about the output format was shown; it comes once."
     )
     default_search_format: str = _setting(
-        "enhanced", choice("enhanced", "legacy"), "Columns of the results table. Not read yet."
+        "enhanced",
+        choice("enhanced", "legacy"),
+        "Columns of the results table: legacy leaves out Commits and Last Modified.",
+    )
+    links: str = _setting(
+        "auto",
+        link_pattern,
+        "Clickable paths: auto where the terminal is known to have them, never, or an address for "
+        "every terminal, such as vscode://file{path}:{line}.",
+        guard=Guard.CHOICE,
     )
 
 

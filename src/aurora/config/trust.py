@@ -1,6 +1,6 @@
 """Who may set what: a settings file that came with a clone is not the user's word.
 
-Until the user approves the file as it is now, it may not choose models or endpoints, nor lead a
+Until the user approves the file as it is now, it may not choose models, endpoints or links, nor lead a
 path out of the project. Approval is remembered by content: an edited file must be approved anew.
 """
 
@@ -37,7 +37,7 @@ def approve(home: Path, file: Path) -> None:
 def refused(setting: Setting, value: object, *, project: Path, file: Path) -> str:
     """Why an unapproved project file may not set this, or nothing when it may."""
     if setting.guard is Guard.CHOICE:
-        return "a project file may not choose models or endpoints"
+        return "a project file may not choose models, endpoints or links"
     if setting.guard is Guard.OUTSIDE:
         try:
             target = (file.parent / Path(str(value)).expanduser()).resolve()

@@ -16,18 +16,23 @@ _UNITS = (
 _PROSE = (Kind.REASONING, Kind.KNOWLEDGE)
 
 
+def is_prose(result: SearchResult) -> bool:
+    """What git counts no commits of: its date is its own."""
+    return result.chunk.kind in _PROSE
+
+
 def commits_cell(result: SearchResult) -> str:
     """How many commits touched the lines of code; `-` for what is no code."""
     history = result.history
-    if result.chunk.kind in _PROSE or history is None:
+    if is_prose(result) or history is None:
         return "-"
     return _missing(history) or str(len(history.commits))
 
 
 def modified_cell(result: SearchResult, now: datetime) -> str:
     """How long ago code was changed; the date of anything else."""
-    history, kind = result.history, result.chunk.kind
-    if kind in _PROSE:
+    history = result.history
+    if is_prose(result):
         date = result.chunk.created_at or (history.last_modified if history else None)
         return f"{date:%Y-%m-%d}" if date else "-"
     if history is None:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from rich.cells import cell_len, set_cell_size
-
+from aurora.display.cells import cell_len, keep_end, keep_start, pad
+from aurora.display.paint import PLAIN, Paint
 from aurora.display.past import commits_cell, modified_cell
 from aurora.text import printable
 from aurora.types import Chunk, Kind, SearchResult
@@ -23,20 +23,46 @@ _ABBREVIATIONS = {Kind.REASONING: "reas", Kind.KNOWLEDGE: "know"}  # seed 000, F
 
 
 def render_table(
-    results: Sequence[SearchResult], *, now: datetime, width: int | None = None
+    results: Sequence[SearchResult],
+    *,
+    now: datetime,
+    width: int | None = None,
+    past: bool = True,
+    paint: Paint = PLAIN,
 ) -> str:
-    """Lines of a table at most `width` cells wide; as wide as needed without a width."""
-    rows = [_HEADERS, *(_cells(result, now) for result in results)]
-    wanted = [max(cell_len(row[column]) for row in rows) for column in range(len(_HEADERS))]
-    widths = wanted if width is None else _fit(wanted, width)
+    """Lines of a table at most `width` cells wide; as wide as needed without a width.
+
+    Without a `past` it has the five columns of FR-5.5.
+    """
+    return "\n".join(table_lines(results, now=now, width=width, past=past, paint=paint))
+
+
+def table_lines(
+    results: Sequence[SearchResult],
+    *,
+    now: datetime,
+    width: int | None = None,
+    past: bool = True,
+    paint: Paint = PLAIN,
+) -> list[str]:
+    """The head, the rule below it, and a line for each result."""
+    rows = [result_cells(result, now) for result in results]
+    wanted = [max(map(cell_len, column)) for column in zip(_HEADERS, *rows, strict=True)]
+    widths = _fit(wanted if past else wanted[:_PAST], width)
     if width is not None and _total(widths) > width:
         widths = _fit(wanted[:_PAST], width)  # without a past rather than wider than the terminal
-    lines = [_line(row, widths) for row in rows]
-    rule = "-+-".join("-" * column for column in widths)
-    return "\n".join([lines[0], rule, *lines[1:]])
+    head = [pad(title, width) for title, width in zip(_HEADERS, widths, strict=False)]
+    head[-1] = head[-1].rstrip()
+    found = zip(rows, results, strict=True)
+    return [
+        paint.head(_SEPARATOR.join(head)),
+        paint.faint("-+-".join("-" * column for column in widths)),
+        *(_line(row, widths, result.chunk, paint) for row, result in found),
+    ]
 
 
-def _cells(result: SearchResult, now: datetime) -> tuple[str, ...]:
+def result_cells(result: SearchResult, now: datetime) -> tuple[str, ...]:
+    """What the columns show of a result, in full."""
     chunk = result.chunk
     return (
         printable(chunk.path or chunk.id),
@@ -61,10 +87,10 @@ def _with_origin(chunk: Chunk) -> str:
     return origin if origin.endswith(name) else f"{name} ({origin})" if origin else name
 
 
-def _fit(widths: list[int], width: int) -> list[int]:
+def _fit(widths: list[int], width: int | None) -> list[int]:
     """Take what is too much from the file column and the name column, the wider one first."""
     widths = list(widths)
-    excess = _total(widths) - width
+    excess = 0 if width is None else _total(widths) - width
     while excess > 0:
         wider = max((_FILE, _NAME), key=widths.__getitem__)
         if widths[wider] <= _NARROWEST:
@@ -78,24 +104,15 @@ def _total(widths: Sequence[int]) -> int:
     return sum(widths) + len(_SEPARATOR) * (len(widths) - 1)
 
 
-def _line(row: Sequence[str], widths: Sequence[int]) -> str:
-    cells = [
-        _elide_start(text, width) if column == _FILE else _elide_end(text, width)
-        for column, (text, width) in enumerate(zip(row, widths, strict=False))
-    ]
-    return _SEPARATOR.join(cells).rstrip()
-
-
-def _elide_end(text: str, width: int) -> str:
-    if cell_len(text) <= width:
-        return set_cell_size(text, width)
-    return set_cell_size(set_cell_size(text, width - 1).rstrip() + "…", width)
-
-
-def _elide_start(text: str, width: int) -> str:
-    """Keep the end of a path: the file's name is there."""
-    if cell_len(text) <= width:
-        return set_cell_size(text, width)
-    while cell_len(text) > width - 1:
-        text = text[1:]
-    return set_cell_size("…" + text, width)
+def _line(row: Sequence[str], widths: Sequence[int], chunk: Chunk, paint: Paint) -> str:
+    """The cells side by side. Marked is the text alone, so that no link or colour has a tail."""
+    line = []
+    for column, (text, width) in enumerate(zip(row, widths, strict=False)):
+        shown = keep_end(text, width) if column == _FILE else keep_start(text, width)
+        marked = shown
+        if column == _FILE:
+            marked = paint.place(shown, chunk)
+        elif column == _NAME:
+            marked = paint.name(shown)
+        line.append(marked + " " * (width - cell_len(shown)))
+    return _SEPARATOR.join(line).rstrip()

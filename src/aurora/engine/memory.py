@@ -64,7 +64,7 @@ class Memory(OpenedMemory):
         report = run_index(
             self._store,
             targets,
-            root=self._root,
+            root=self.root,
             logs=self._logs,
             embedder=self._embedder,
             make_searchable=self.retriever.bm25.refresh,
@@ -119,7 +119,12 @@ class Memory(OpenedMemory):
             SQLiteStore(self.path).close()
 
     @property
-    def _root(self) -> Path | None:
+    def indexed_at(self) -> datetime | None:
+        """When a run of indexing last came to its end."""
+        return self._store.indexed_at()
+
+    @property
+    def root(self) -> Path | None:
         """What stored paths are relative to. A database outside may be several projects'."""
         project = self.places.project
         inside = project is not None and self.path.resolve().is_relative_to(project.resolve())
@@ -183,7 +188,7 @@ class Memory(OpenedMemory):
         from aurora.indexing.names import Names  # noqa: PLC0415
 
         labels = Labels(namespace, document_type, source, metadata or {})
-        name = Names(self._root).of(path.resolve()) if path is not None else ""
+        name = Names(self.root).of(path.resolve()) if path is not None else ""
         pieces = cut_document(text, labels, name=name, now=self._now())
         self._make()
         return put_document(self._store, pieces)
@@ -193,7 +198,7 @@ class Memory(OpenedMemory):
         from aurora.indexing.forgetting import find_to_forget  # noqa: PLC0415 - as in `index`
         from aurora.indexing.names import Names  # noqa: PLC0415
 
-        return find_to_forget(self._store, Names(self._root), what)
+        return find_to_forget(self._store, Names(self.root), what)
 
     def forget(self, chunk_ids: Sequence[str]) -> int:
         """Remove chunks for good, with all that is remembered of them; tells how many."""

@@ -18,7 +18,8 @@ def fetch_results(
 ) -> tuple[SearchResult, ...]:
     """Results in the same order; chunks that were forgotten a moment ago are left out."""
     chunks = store.get_rows([outcome.row for outcome in outcomes])
-    histories = store.get_histories([chunk.id for chunk in chunks.values()])
+    ids = [chunk.id for chunk in chunks.values()]
+    histories, accesses = store.get_histories(ids), store.get_accesses(ids)
     words, matched = dict.fromkeys(tokenize(text)), _matched(text, answers)
     return tuple(
         SearchResult(
@@ -27,6 +28,8 @@ def fetch_results(
             outcome.contributions,
             histories.get(chunk.id),
             tuple(filter(matched(outcome.row, chunk).__contains__, words)),
+            len(opened := accesses.get(chunk.id, ())),
+            opened[-1] if opened else None,
         )
         for outcome in outcomes
         if (chunk := chunks.get(outcome.row)) is not None

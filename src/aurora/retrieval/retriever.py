@@ -95,6 +95,7 @@ class HybridRetriever:
             (*notes, *asked.notes),
             self._nearest(parsed.words) if unknown else (),
             filtered=eligible is not None,
+            words=parsed.words,
         )
 
     def _nearest(self, words: str) -> tuple[str, ...]:

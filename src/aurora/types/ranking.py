@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import NamedTuple
 
 from aurora.types.chunk import Chunk, ChunkHistory, Json
@@ -63,6 +64,14 @@ class SearchResult:
     contributions: tuple[Contribution, ...]
     history: ChunkHistory | None = None  # nothing until git was asked about its file
     terms: tuple[str, ...] = ()  # words of the query that the chunk has, in the query's order
+    accesses: int = 0  # how often it was opened
+    last_access: datetime | None = None
+
+    @property
+    def last_used(self) -> datetime | None:
+        """When it was last opened or committed."""
+        committed = self.history.last_modified if self.history else None
+        return max(filter(None, (self.last_access, committed)), default=None)
 
     @property
     def chunk_id(self) -> str:
@@ -101,7 +110,8 @@ class SearchResult:
 class SearchResults:
     """The answer to one query: how it was found, and what to say about it.
 
-    `signals` are those that took part. `nearest` are names like the one asked for, when nothing
+    `words` are what the signals were asked: the query's text without its filters. `signals` are
+    those that took part. `nearest` are names like the one asked for, when nothing
     was found. `filtered`: not every chunk might be a result.
     """
 
@@ -113,3 +123,4 @@ class SearchResults:
     notes: tuple[Note, ...] = ()
     nearest: tuple[str, ...] = ()
     filtered: bool = False
+    words: str = ""

@@ -1,0 +1,140 @@
+"""What `--json` prints: one object, documented in docs/reference/json.md.
+
+Fields may be added; none is taken away or changes its meaning while `version` stays the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+from pathlib import Path
+
+from aurora.display.snippet import snippet
+from aurora.types import Chunk, Criteria, Json, SearchResult, SearchResults
+
+VERSION = 1
+_SIGNALS = ("bm25", "semantic", "activation")  # told of every result, 0 where one took no part
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Which memory answered. `root` is the folder that relative paths start from."""
+
+    memory: Path
+    root: Path | None
+    indexed_at: datetime | None
+
+
+def search_record(
+    answer: SearchResults,
+    source: Source,
+    *,
+    now: datetime,
+    context: int | None = None,
+    past: bool = True,
+) -> dict[str, Json]:
+    """An answer as plain values. Each result has a snippet where a `context` is given."""
+    return {
+        "version": VERSION,
+        "query": answer.query.text,
+        "limit": answer.query.limit,
+        "mode": str(answer.mode),
+        "fusion": answer.fusion,
+        "signals": list(answer.signals),
+        "filters": _filters(answer.query.criteria),
+        "index": _index(source, now),
+        "notes": [note.text for note in answer.notes],
+        "nearest": list(answer.nearest),
+        "results": [
+            _result(result, rank, context=context, past=past)
+            for rank, result in enumerate(answer.results, start=1)
+        ],
+    }
+
+
+def chunk_record(chunk: Chunk) -> dict[str, Json]:
+    """A chunk without its text."""
+    return {
+        "id": chunk.id,
+        "kind": str(chunk.kind),
+        "name": chunk.name,
+        "qualified_name": chunk.qualified_name,
+        "path": chunk.path or None,
+        "lines": list(chunk.lines) if chunk.lines else None,
+        "language": chunk.language or None,
+        "namespace": chunk.namespace or None,
+        "document_type": chunk.document_type or None,
+        "created_at": _time(chunk.created_at),
+        "metadata": dict(chunk.metadata),
+    }
+
+
+def _result(result: SearchResult, rank: int, *, context: int | None, past: bool) -> dict[str, Json]:
+    record: dict[str, Json] = {
+        "rank": rank,
+        **chunk_record(result.chunk),
+        "score": result.score,
+        "scores": {signal: result.normalised(signal) for signal in _SIGNALS},
+        "contributions": [dict(part._asdict()) for part in result.contributions],
+        "terms": list(result.terms),
+        "accesses": result.accesses,
+        "last_used": _time(result.last_used),
+    }
+    if past:
+        record["git"] = _git(result)
+    if context is not None:
+        record["snippet"] = _snippet(result, context)
+    return record
+
+
+def _git(result: SearchResult) -> dict[str, Json] | None:
+    history = result.history
+    if history is None:
+        return None
+    return {
+        "tracking": str(history.tracking),
+        "commits": len(history.commits),
+        "last_modified": _time(history.last_modified),
+        "uncommitted": history.uncommitted,
+        "read_at": _time(history.read_at),
+    }
+
+
+def _snippet(result: SearchResult, context: int) -> list[Json]:
+    return [
+        {"line": line.number, "text": line.text, "matches": [list(span) for span in line.spans]}
+        for line in snippet(result.chunk, result.terms, context=context)
+    ]
+
+
+def _index(source: Source, now: datetime) -> dict[str, Json]:
+    at = source.indexed_at
+    return {
+        "memory": str(source.memory),
+        "root": str(source.root) if source.root else None,
+        "indexed_at": _time(at),
+        "age_seconds": round((now - at).total_seconds()) if at else None,
+    }
+
+
+def _filters(criteria: Criteria) -> dict[str, Json]:
+    """What was given, by the names of `Criteria`."""
+    given: Mapping[str, object] = {
+        name: value for name in criteria.__slots__ if (value := getattr(criteria, name))
+    }
+    plain = {name: _plain(value) for name, value in given.items()}
+    return plain | ({"metadata": dict(criteria.metadata)} if criteria.metadata else {})
+
+
+def _plain(value: object) -> Json:
+    if isinstance(value, datetime):
+        return _time(value)
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    return str(value.value) if isinstance(value, Enum) else str(value)
+
+
+def _time(at: datetime | None) -> str | None:
+    return at.isoformat() if at else None

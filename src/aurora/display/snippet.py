@@ -1,0 +1,112 @@
+"""The lines of a chunk that say the most of a query, with its words marked.
+
+The words are those that matched, by the same rules: `getUserData` marks `user` in `user_manager`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from aurora.display.paint import Paint
+from aurora.text import has_cjk, printable, tokenize
+from aurora.types import Chunk
+
+_WORD = re.compile(r"\w+")
+_LONGEST, _BEFORE = 300, 100  # characters shown of a line, and of those before its first match
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of a snippet; `spans` are where words of the query stand in it.
+
+    `number` is its line in the file, where that is known.
+    """
+
+    text: str
+    number: int | None
+    spans: tuple[tuple[int, int], ...]
+
+
+def snippet(chunk: Chunk, terms: Sequence[str], *, context: int) -> list[Line]:
+    """The line with the most of the terms, with so many lines before and after it."""
+    texts = [printable(text.expandtabs(4)) for text in chunk.content.splitlines()]
+    wanted = frozenset(terms)
+    scores = [len(wanted.intersection(tokenize(text))) for text in texts]
+    best = scores.index(max(scores)) if scores else 0
+    first = max(best - context, 0)
+    numbers = _numbers(chunk, len(texts))
+    return [
+        _line(text, numbers + at if numbers else None, wanted)
+        for at, text in enumerate(texts[first : best + context + 1], start=first)
+    ]
+
+
+def _line(text: str, number: int | None, terms: frozenset[str]) -> Line:
+    """A line with its words found; of a very long one, the part around the first."""
+    spans = tuple(_spans(text, terms))
+    if len(text) > _LONGEST:
+        start = max(spans[0][0] - _BEFORE, 0) if spans else 0
+        part = text[start : start + _LONGEST]
+        text = f"{'…' if start else ''}{part}{'…' if start + _LONGEST < len(text) else ''}"
+        spans = tuple(_spans(text, terms))
+    return Line(text, number, spans)
+
+
+def render_snippet(lines: Sequence[Line], paint: Paint) -> Iterator[str]:
+    """As grep writes them: `45:` before a line that matches, `46-` before one that does not.
+
+    Where numbers are not known, `>` stands before a line that matches.
+    """
+    width = max((len(str(line.number)) for line in lines), default=0)
+    for line in lines:
+        if line.number:
+            sign = f"{line.number:>{width}}{':' if line.spans else '-'}"
+        else:
+            sign = ">" if line.spans else " "
+        yield f"  {paint.faint(sign)} {_marked(line, paint)}".rstrip()
+
+
+def _numbers(chunk: Chunk, count: int) -> int | None:
+    """The first line's number, if the content is the lines of the file one for one.
+
+    A class is stored without the bodies of its methods, so its lines are not those of the file.
+    """
+    lines = chunk.lines
+    return lines.start if lines and lines.end - lines.start + 1 == count else None
+
+
+def _marked(line: Line, paint: Paint) -> str:
+    pieces, at = [], 0
+    for start, end in line.spans:
+        pieces += [line.text[at:start], paint.match(line.text[start:end])]
+        at = end
+    return "".join([*pieces, line.text[at:]])
+
+
+def _spans(text: str, terms: frozenset[str]) -> Iterator[tuple[int, int]]:
+    """Where terms stand, in order and apart."""
+    end = 0
+    for word in _WORD.finditer(text):
+        for start, stop in sorted(_within(word[0], terms)):
+            begin = max(word.start() + start, end)
+            if word.start() + stop > begin:
+                end = word.start() + stop
+                yield begin, end
+
+
+def _within(word: str, terms: frozenset[str]) -> list[tuple[int, int]]:
+    """The word as a whole, or those of its parts that are terms."""
+    found = terms.intersection(tokenize(word))
+    folded = word.casefold()
+    if not found:
+        return []
+    if folded in found or (len(folded) != len(word) and not has_cjk(word)):
+        return [(0, len(word))]
+    parts = [
+        (match.start(), match.end())
+        for term in found
+        for match in re.finditer(re.escape(term), folded)
+    ]
+    return parts or [(0, len(word))]
