@@ -47,7 +47,7 @@ def test_ut_display_07_words(words: str, terms: tuple[str, ...], expected: str) 
 
 
 def test_half_of_the_terms_is_strong() -> None:
-    """FR-6.2 says ≥ 50 %: `get_user` has the terms get_user, get and user; here it is two of four."""
+    """FR-6.2 says ≥ 50 %: of get_user, get, user and xyz two are there."""
     answer = make_answer(make_result(CODE, terms=("get", "user")), words="get_user xyz")
     assert bm25(answer).text == "strong term overlap"
 
