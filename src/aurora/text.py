@@ -72,10 +72,15 @@ def fold_names(names: Iterable[str]) -> list[str]:
     return folded.decode("utf-8", "surrogatepass").split("\n") if lines else []
 
 
-def printable(text: str) -> str:
-    """One line that is safe to show: file names and strangers' files may hold anything."""
+def printable(text: str, *, keep: str = "") -> str:
+    """One line that is safe to show: file names and strangers' files may hold anything.
+
+    `keep` are letters to let through, such as those that join others.
+    """
     return "".join(
-        letter if letter.isprintable() or unicodedata.category(letter) == "Zs" else "\ufffd"
+        letter
+        if letter.isprintable() or unicodedata.category(letter) == "Zs" or letter in keep
+        else "\ufffd"
         for letter in text
     )
 

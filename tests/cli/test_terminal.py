@@ -115,9 +115,78 @@ def test_a_table_fits_the_terminal(indexed: Shell, columns: int) -> None:
     indexed.ok("mem", "index")
     rows = on_terminal(indexed, "mem", "search", "password", columns=columns).rows
     assert max(map(cell_len, rows)) <= columns
-    separators = 6 if columns > 80 else 4
+    separators = 6 if columns > 60 else 4
     assert all(row.count(" | ") == separators for row in rows if row and not row.startswith("-"))
-    assert any("…" in row and "用户管理.py" in row for row in rows)
+    assert any("…" in row and "理.py" in row for row in rows)
+
+
+def test_every_box_fits_the_terminal(indexed: Shell) -> None:
+    """Seed 000, 6.3: as wide as the terminal, at most 120 cells."""
+    for columns, width in [(60, 60), (100, 100), (160, 120)]:
+        screen = on_terminal(indexed, "mem", "search", "password", "--show-scores", columns=columns)
+        assert {cell_len(row) for row in screen.rows if row} == {width}
+
+
+QUESTION = "Index {} now? [Y/n]: "
+
+
+@pytest.mark.parametrize("key", ["\n", "y\n"])
+def test_a_search_without_a_memory_offers_to_make_one(shell: Shell, key: str) -> None:
+    terminal = start(shell, "mem", "search", "authenticate_user", columns=200)
+    terminal.read(lambda seen: QUESTION.format(shell.cwd) in seen)
+    terminal.press(key)
+    assert terminal.wait() == 0
+    assert "There is no memory yet at" in terminal.written
+    assert "Indexing complete!" in terminal.written
+    assert "auth_manager.py | function | " in terminal.written
+    assert (shell.cwd / ".aurora" / "memory.db").exists()
+
+
+def test_the_offer_can_be_declined(shell: Shell) -> None:
+    terminal = start(shell, "mem", "search", "password", columns=200)
+    terminal.read(lambda seen: "[Y/n]" in seen)
+    terminal.press("n\n")
+    assert terminal.wait() == 2
+    assert "hint: make one with `aur mem index .`" in terminal.written
+    assert not (shell.cwd / ".aurora").exists()
+
+
+def test_ctrl_c_at_the_offer_makes_nothing(shell: Shell) -> None:
+    terminal = start(shell, "mem", "search", "password", columns=200)
+    terminal.read(lambda seen: "[Y/n]" in seen)
+    terminal.press(CTRL_C)
+    assert terminal.wait() == 130
+    assert not (shell.cwd / ".aurora").exists()
+
+
+def test_a_terminal_that_is_known_gets_links_and_colour(indexed: Shell) -> None:
+    indexed.environ["TERM_PROGRAM"] = "WezTerm"
+    terminal = start(indexed, "mem", "search", "authenticate_user", columns=120)
+    assert terminal.wait() == 0
+    path = (indexed.cwd / "auth_manager.py").as_posix()
+    assert f"{path}#11\033\\auth_manager.py\033]8;;\033\\" in terminal.written
+    assert "\033[1;36mauthenticate_user\033[0m" in terminal.written
+
+
+def test_no_color_leaves_no_escape(indexed: Shell) -> None:
+    indexed.environ["NO_COLOR"] = "1"
+    for look in ([], ["--show-scores"], ["-C", "2"], ["--json"]):
+        terminal = start(indexed, "mem", "search", "authenticate_user", *look)
+        assert terminal.wait() == 0
+        assert "\033" not in terminal.written
+
+
+def test_links_of_ones_own_go_to_every_terminal_and_to_no_pipe(indexed: Shell) -> None:
+    indexed.ok("config", "set", "ui.links", "vscode://file{path}:{line}")
+    terminal = start(indexed, "mem", "search", "authenticate_user")
+    assert terminal.wait() == 0
+    assert "\033]8;;vscode://file/" in terminal.written
+    assert "vscode" not in indexed.ok("mem", "search", "authenticate_user")
+
+
+def test_json_for_a_person_is_in_lines(indexed: Shell) -> None:
+    screen = on_terminal(indexed, "mem", "search", "authenticate_user", "--json")
+    assert screen.rows[:3] == ["{", '  "version": 1,', '  "query": "authenticate_user",']
 
 
 def test_a_document_is_typed_until_control_d(indexed: Shell) -> None:

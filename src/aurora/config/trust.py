@@ -1,7 +1,8 @@
 """Who may set what: a settings file that came with a clone is not the user's word.
 
-Until the user approves the file as it is now, it may not choose models, endpoints or links, nor lead a
-path out of the project. Approval is remembered by content: an edited file must be approved anew.
+Until the user approves the file as it is now, it may not choose models, endpoints or links, nor
+lead a path out of the project. Approval is remembered by content: an edited file must be approved
+anew.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ from aurora.text import has_cjk, printable, tokenize
 from aurora.types import Chunk
 
 _WORD = re.compile(r"\w+")
+_JOINERS = "\u200c\u200d"  # of Persian words and of emoji; in a table they would move columns
 _LONGEST, _BEFORE = 300, 100  # characters shown of a line, and of those before its first match
 
 
@@ -31,7 +32,7 @@ class Line:
 
 def snippet(chunk: Chunk, terms: Sequence[str], *, context: int) -> list[Line]:
     """The line with the most of the terms, with so many lines before and after it."""
-    texts = [printable(text.expandtabs(4)) for text in chunk.content.splitlines()]
+    texts = [printable(text.expandtabs(4), keep=_JOINERS) for text in chunk.content.splitlines()]
     wanted = frozenset(terms)
     scores = [len(wanted.intersection(tokenize(text))) for text in texts]
     best = scores.index(max(scores)) if scores else 0

@@ -1,7 +1,8 @@
 """Search results as a table that never hides what matters.
 
-When the terminal is too narrow, paths lose their beginning and names their end; the other
-columns stay whole. In a pipe nothing is cut. Widths are of cells, so that CJK columns stay aligned.
+When the terminal is too narrow, paths lose their beginning and names their end, then the words
+for what git does not know; the other columns stay whole. In a pipe nothing is cut. Widths are of
+cells, so that CJK columns stay aligned.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from aurora.types import Chunk, Kind, SearchResult
 _HEADERS = ("File", "Type", "Name", "Lines", "Score", "Commits", "Last Modified")
 _FILE, _NAME, _PAST = 0, 2, 5  # columns; from the last on, what git and dates tell
 _SEPARATOR = " | "
-_NARROWEST = 10  # cells a path or name keeps however narrow the terminal
+_READABLE, _NARROWEST = 16, 10  # cells a path or name keeps while it can, and in any case
 _ABBREVIATIONS = {Kind.REASONING: "reas", Kind.KNOWLEDGE: "know"}  # seed 000, FR-5.2
 
 
@@ -88,15 +89,19 @@ def _with_origin(chunk: Chunk) -> str:
 
 
 def _fit(widths: list[int], width: int | None) -> list[int]:
-    """Take what is too much from the file column and the name column, the wider one first."""
+    """Take what is too much from the columns that can be cut, of two the wider one first."""
     widths = list(widths)
-    excess = 0 if width is None else _total(widths) - width
-    while excess > 0:
-        wider = max((_FILE, _NAME), key=widths.__getitem__)
-        if widths[wider] <= _NARROWEST:
-            break
-        widths[wider] -= 1
-        excess -= 1
+    past = range(_PAST, len(widths))
+    for columns, least in (
+        ((_FILE, _NAME), {_FILE: _READABLE, _NAME: _READABLE}),
+        (past, {column: len(_HEADERS[column]) for column in past}),
+        ((_FILE, _NAME), {_FILE: _NARROWEST, _NAME: _NARROWEST}),
+    ):
+        while width is not None and _total(widths) > width:
+            wide = [column for column in columns if widths[column] > least[column]]
+            if not wide:
+                break
+            widths[max(wide, key=widths.__getitem__)] -= 1
     return widths
 
 
