@@ -42,6 +42,7 @@ bench: $(VENV)/installed-dev
 
 docs: $(VENV)/installed-dev
 	$(BIN)/python docs/generate.py
+	$(BIN)/python docs/quality.py
 	$(BIN)/python -m pytest tests/test_docs.py --quiet
 
 clean:
