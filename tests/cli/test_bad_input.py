@@ -69,7 +69,7 @@ def test_a_newer_database(indexed: Shell) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"garbage", None], ids=["empty", "garbage", "truncated"])
-def test_a_broken_index_file_is_rebuilt_with_a_warning(
+def test_it_rebuild_03_it_error_04_a_broken_index_is_rebuilt(
     indexed: Shell, content: bytes | None
 ) -> None:
     before = indexed.ok("mem", "search", "password")
@@ -94,7 +94,7 @@ def test_broken_yaml(indexed: Shell) -> None:
     assert "correct" in hint
 
 
-def test_negative_k1_and_weights_in_the_seeds_words(indexed: Shell) -> None:
+def test_it_error_05_invalid_config_in_the_seeds_words(indexed: Shell) -> None:
     """FR-9.3, to the letter and all at once."""
     write_tree(indexed.home, {
         "config.yml": "search:\n  bm25:\n    k1: -1.5\n  hybrid:\n    stage2_weights:\n"
@@ -112,7 +112,7 @@ def test_a_negative_value_typed_as_such(indexed: Shell) -> None:
     assert "Invalid value for search.bm25.k1: Must be ≥ 0.0 (got -1)" in stderr
 
 
-def test_an_empty_query(indexed: Shell) -> None:
+def test_it_error_07_an_empty_query(indexed: Shell) -> None:
     """ST-20, UT-HYBRID-09"""
     for query in ("", "   "):
         error, _ = error_and_hint(indexed.fails("mem", "search", query))

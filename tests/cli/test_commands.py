@@ -133,7 +133,7 @@ def test_stats(indexed: Shell) -> None:
     assert (rows["Files"], rows["Chunks"], rows["function"], rows["class"]) == ("4", "7", "2", "1")
 
 
-def test_rebuild_bm25(indexed: Shell) -> None:
+def test_it_rebuild_02_manual_rebuild(indexed: Shell) -> None:
     """FR-8.3"""
     done = indexed.run("mem", "rebuild-bm25")
     assert done.stderr == "Rebuilding BM25 index for 7 chunks...\n"

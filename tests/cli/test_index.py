@@ -94,7 +94,7 @@ def write_logs(shell: Shell) -> Path:
     return logs / "oauth-2025-12-15.md"
 
 
-def test_without_logs_that_is_a_warning_and_a_note(shell: Shell) -> None:
+def test_it_error_01_missing_logs_are_a_warning_and_a_note(shell: Shell) -> None:
     """FR-10.1, FR-11.3 and FR-11.6"""
     done = shell.run("mem", "index")
     assert (done.returncode, done.stdout) == (0, summary(shell, files=2, code=4, warnings=1))
@@ -175,7 +175,7 @@ def test_of_two_targets_one_that_git_refuses_is_an_error_and_the_other_is_read(
     assert "hint: " in alone
 
 
-def test_a_chunk_without_a_vector_is_told_and_counted_at_the_end(shell: Shell) -> None:
+def test_it_error_02_embedding_failure_is_told_and_counted(shell: Shell) -> None:
     """FR-10.2 and FR-11.3, in the seed's words."""
     write_logs(shell)
     done = python(shell, WITH_A_PROVIDER, "class A", "mem", "index")
