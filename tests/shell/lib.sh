@@ -23,7 +23,7 @@ in_project() { # enter the project and read it, as the seed's template does
 
 results() { # the rows of the answer; none where there is no table
     # Logs are shown with their whole path, and a home may be called anything: it proves nothing.
-    sed -n '1{/^File .*| Type .*| Name .*| Lines .*| Score/!q}; 3,$p' <<<"${OUTPUT//"$HOME"/"~"}"
+    sed -n '1{/^File .*| Type .*| Name .*| Lines .*| Score/!q;}; 3,$p' <<<"${OUTPUT//"$HOME"/"~"}"
 }
 
 first_result() {
