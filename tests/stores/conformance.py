@@ -23,6 +23,7 @@ from aurora.stores.base import (
 from aurora.types import Chunk, ChunkHistory, Kind, Lines, Tracking
 from tests.builders import NOW, make_chunk
 from tests.stores.search_conformance import SearchConformance
+from tests.stores.transfer_conformance import TransferConformance
 
 MODEL = Embedder("tiny", 3, "abc")
 VECTOR = pack_vector([0.5, -1.0, 0.25])
@@ -51,7 +52,7 @@ FULL = Chunk(
 )
 
 
-class StoreConformance(SearchConformance):
+class StoreConformance(SearchConformance, TransferConformance):
     """Subclass it as `TestXStore` with an `open_store` fixture that opens the same store again."""
 
     @pytest.fixture

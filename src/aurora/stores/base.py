@@ -81,6 +81,20 @@ class Embedder:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A chunk with all that hangs on it, as it goes from one memory into another.
+
+    When the history was read is not part of it: that is kept with the state of the file.
+    """
+
+    chunk: Chunk
+    reasoning: Reasoning | None = None
+    accesses: tuple[datetime, ...] = ()  # oldest first
+    history: ChunkHistory | None = None
+    vector: bytes | None = None
+
+
 class Definition(NamedTuple):
     """A chunk by its name: what must be known to tell whether it is the one asked for."""
 
@@ -112,6 +126,13 @@ class Store(Protocol):
 
     def transaction(self) -> AbstractContextManager[None]:
         """All writes inside take effect together or not at all. Nested ones join the outer one."""
+        ...
+
+    def snapshot(self) -> AbstractContextManager[Store]:
+        """The store as it is now, to be read by this thread: what is written later is not in it.
+
+        Nobody waits for it, and it waits for nobody. Writing to it is a `StoreError`.
+        """
         ...
 
     def put_chunks(self, chunks: Iterable[Chunk]) -> int:
@@ -222,6 +243,10 @@ class Store(Protocol):
         """Remember new states of files that are known, while their chunks stay."""
         ...
 
+    def add_files(self, states: Iterable[FileState]) -> None:
+        """Remember states of files, known or not; their chunks are not touched."""
+        ...
+
     def forget_files(self, paths: Iterable[str]) -> int:
         """Remove files with their chunks; returns how many chunks left."""
         ...
@@ -287,6 +312,22 @@ class Store(Protocol):
         ...
 
     def get_histories(self, chunk_ids: Sequence[str]) -> Mapping[str, ChunkHistory]: ...
+
+    def iter_records(self) -> Iterator[Record]:
+        """Every chunk, also one that may not be found, oldest first, with all that hangs on it.
+
+        Read in pages: whoever needs all of one moment asks a `snapshot`.
+        """
+        ...
+
+    def put_records(self, records: Iterable[Record], *, embedder: Embedder | None = None) -> int:
+        """Take in chunks with all that hangs on them, by id; returns how many ids were new.
+
+        They are taken as they come, never all at once, and new ones in this order. What a record
+        has replaces what was there, and what it lacks stays; accesses are united, so that taking
+        in the same again changes nothing. Without the embedder that made them, vectors are left.
+        """
+        ...
 
     def alone(self) -> AbstractContextManager[None]:
         """Be the only one who indexes into this store, among all processes and threads.

@@ -8,11 +8,11 @@ from aurora.errors import StoreError
 from aurora.stores.file_lock import hold
 from aurora.stores.sqlite_criteria import SQLiteCriteria
 from aurora.stores.sqlite_files import SQLiteFiles
-from aurora.stores.sqlite_records import SQLiteRecords
 from aurora.stores.sqlite_signals import SQLiteSignals
+from aurora.stores.sqlite_transfer import SQLiteTransfer
 
 
-class SQLiteStore(SQLiteFiles, SQLiteRecords, SQLiteCriteria, SQLiteSignals):
+class SQLiteStore(SQLiteFiles, SQLiteTransfer, SQLiteCriteria, SQLiteSignals):
     """`Store` in one file, put together of its parts."""
 
     def alone(self) -> AbstractContextManager[None]:

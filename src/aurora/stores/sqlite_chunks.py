@@ -11,7 +11,7 @@ from aurora.types import Chunk, Kind
 
 PAGE = 1000  # chunks read or written at a time
 
-_QUALIFIED = ", ".join(f"chunks.{name}" for name in COLUMNS.split(", "))
+QUALIFIED = ", ".join(f"chunks.{name}" for name in COLUMNS.split(", "))
 _UPDATES = ", ".join(f"{name} = excluded.{name}" for name in COLUMNS.split(", ")[1:])
 _UPSERT = f"""
     INSERT INTO chunks ({COLUMNS}, has_cjk, generation) VALUES ({", ".join("?" * 15)})
@@ -108,7 +108,7 @@ class SQLiteChunks(SQLiteDatabase):
 
     def _revised(self, which: str, values: Sequence[object]) -> list[tuple[Revision, Chunk]]:
         rows = self._rows(
-            f"SELECT {_QUALIFIED}, chunks.rowid, chunks.generation {SEARCHABLE} {which}", values
+            f"SELECT {QUALIFIED}, chunks.rowid, chunks.generation {SEARCHABLE} {which}", values
         )
         return [(Revision(*row[-2:]), chunk_from(row)) for row in rows]
 

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TypeAlias
+from typing import Self, TypeAlias
 from weakref import WeakSet
 
 from aurora.errors import StoreError
@@ -75,6 +75,20 @@ class SQLiteDatabase:
                 yield
                 if self._local.drawn is not None:
                     self._set_fact("generation", str(self._local.drawn))
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Self]:
+        """On a connection of its own: this thread may go on writing beside it."""
+        still = type(self)(self.path)
+        try:
+            with translated(self.path):
+                still._connection.execute("PRAGMA query_only = ON")
+                still._connection.execute("BEGIN")
+            still._local.drawn = None
+            still.generation()  # the moment is that of the first reading
+            yield still
+        finally:
+            still.close()
 
     def _rows(self, sql: str, values: Sequence[object] = ()) -> list[Row]:
         with translated(self.path), closing(self._connection.execute(sql, values)) as cursor:

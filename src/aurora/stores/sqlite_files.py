@@ -37,10 +37,7 @@ class SQLiteFiles(SQLiteChunks):
                 known |= self._by_id(list(wanted.keys() - {chunk.id for chunk in some}))
                 changed += self._replace(known, wanted)
             gone = self.delete_chunks(before - written)
-            self._connection.execute(
-                f"INSERT OR REPLACE INTO files ({FILE_COLUMNS}) VALUES ({_FILE_MARKS})",
-                file_values(state),
-            )
+            self.add_files([state])
         return gone + changed
 
     def _under_own_ids(
@@ -100,6 +97,13 @@ class SQLiteFiles(SQLiteChunks):
             self._connection.executemany(
                 f"UPDATE files SET ({FILE_COLUMNS}) = ({_FILE_MARKS}) WHERE path = ?",
                 ((*file_values(state), state.path) for state in states),
+            )
+
+    def add_files(self, states: Iterable[FileState]) -> None:
+        with self.transaction():
+            self._connection.executemany(
+                f"INSERT OR REPLACE INTO files ({FILE_COLUMNS}) VALUES ({_FILE_MARKS})",
+                map(file_values, states),
             )
 
     def forget_files(self, paths: Iterable[str]) -> int:
