@@ -7,6 +7,7 @@
     │   │   └── NoRepositoryError   there is no git repository at a folder
     │   └── WatchError          files cannot be watched: no package for it, or too many folders
     ├── LabelError              a document's namespace, type or metadata cannot be kept
+    ├── TransferError           an export cannot be written, or what is to be imported is none
     ├── QueryError              a query that asks for nothing
     ├── EmbeddingError          a question or the memory has no vectors to compare
     ├── ChunkNotFoundError      no chunk, or more than one, answers to an id
@@ -58,6 +59,10 @@ class WatchError(SourceError):
 
 class LabelError(AuroraError):
     """A document's namespace, type or metadata cannot be kept as they are."""
+
+
+class TransferError(AuroraError):
+    """An export cannot be written; or what is to be imported is none, cut off, or damaged."""
 
 
 class QueryError(AuroraError):

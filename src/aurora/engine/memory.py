@@ -9,13 +9,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aurora.config.places import make_project, shown
-from aurora.engine.opened import OpenedMemory
+from aurora.config.places import shown
+from aurora.engine.transfer import TransferableMemory
 from aurora.errors import IndexFileError, QueryError, StoreError
 from aurora.retrieval.criteria import read_mode
 from aurora.retrieval.lookup import find_chunk
 from aurora.stores.base import Embedder
-from aurora.stores.sqlite import SQLiteStore
 from aurora.types import DEFAULT_LIMIT, Chunk, Criteria, Json, Kind, Note, Query, SearchResults
 
 if TYPE_CHECKING:
@@ -45,7 +44,7 @@ class Stats:
     embedded: int  # chunks that have one
 
 
-class Memory(OpenedMemory):
+class Memory(TransferableMemory):
     """A project's or the user's memory. Close it, or use it in a `with` block."""
 
     def index(self, *targets: Path, git: bool = True) -> IndexReport:
@@ -110,13 +109,6 @@ class Memory(OpenedMemory):
     @property
     def _logs(self) -> Path:
         return self.places.home / "logs" / "conversations"
-
-    def _make(self) -> None:
-        """Make the memory's folder and database, if they are not there."""
-        if self.places.project is not None:
-            make_project(self.places.project)
-        if not self.path.exists():
-            SQLiteStore(self.path).close()
 
     @property
     def indexed_at(self) -> datetime | None:

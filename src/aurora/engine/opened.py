@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Self
 
 from aurora.config import Places, SettingsFiles
 from aurora.config.layers import LoadedSettings
+from aurora.config.places import make_project
 from aurora.config.schema import Settings
 from aurora.errors import NoMemoryError
 from aurora.retrieval.cache import RetrieverCache
@@ -84,6 +85,13 @@ class OpenedMemory:
                 self._opened, self._file = SQLiteStore(path), file
                 self._retrievers.clear()
             return self._opened
+
+    def _make(self) -> None:
+        """Make the memory's folder and database, if they are not there."""
+        if self.places.project is not None:
+            make_project(self.places.project)
+        if not self.path.exists():
+            SQLiteStore(self.path).close()
 
     @property
     def retriever(self) -> HybridRetriever:

@@ -1,0 +1,205 @@
+"""What a memory holds as lines of JSON, and back: the format of docs/reference/export.md.
+
+Nothing here reads or writes a memory, and a line is never trusted: it becomes a value of ours, or
+an `Unfit` says what is wrong with it.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import TypeAlias
+
+from aurora.indexing.fields import (
+    Shape,
+    Unfit,
+    count,
+    each,
+    line_pair,
+    metadata,
+    moment,
+    one_of,
+    optional,
+    packed,
+    read_object,
+    shaped,
+    share,
+    text,
+    truth,
+    whole,
+)
+from aurora.stores.base import Embedder, FileState, Reasoning, Record, unpack_vector
+from aurora.types import Chunk, ChunkHistory, Kind, Tracking
+
+VERSION = 1
+_SHOWN = 40  # bytes of what is wrong
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """The first line: what is to come, and what the memory knew of itself."""
+
+    files: int
+    chunks: int
+    embedder: Embedder | None = None
+    indexed_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """The last line: what came. Without it, an export was cut off."""
+
+    files: int = 0
+    chunks: int = 0
+    accesses: int = 0
+    vectors: int = 0
+
+
+Item: TypeAlias = FileState | Record | Counts
+
+_EMBEDDER: Shape = {"name": text, "dimension": count, "fingerprint": text}
+_HEADER: Shape = {
+    "aurora": text, "version": whole, "files": count, "chunks": count,
+    "embedder": optional(shaped(Embedder, _EMBEDDER)), "indexed_at": optional(moment),
+}  # fmt: skip
+_FILE: Shape = {
+    "path": text, "size": whole, "modified_ns": whole, "digest": text, "left_out": text,
+    "history_stamp": text, "history_read_at": optional(moment),
+}  # fmt: skip
+_CHUNK: Shape = {
+    "id": text, "kind": one_of(Kind, ", ".join(Kind)), "name": text, "content": text,
+    "qualified_name": text, "path": text, "lines": optional(line_pair), "language": text,
+    "namespace": text, "document_type": text, "created_at": optional(moment), "metadata": metadata,
+}  # fmt: skip
+_REASONING: Shape = {
+    "pattern_type": text, "success_score": share, "usage_count": count, "created_at": moment,
+}  # fmt: skip
+_HISTORY: Shape = {
+    "tracking": one_of(Tracking, ", ".join(Tracking)), "commits": each(whole), "uncommitted": truth,
+}  # fmt: skip
+_HANGING: Shape = {
+    "reasoning": optional(shaped(Reasoning, _REASONING)), "accesses": each(moment),
+    "history": optional(shaped(ChunkHistory, _HISTORY)), "vector": optional(packed),
+}  # fmt: skip
+_COUNTS: Shape = {"files": count, "chunks": count, "accesses": count, "vectors": count}
+_LINES: Mapping[str, Shape] = {
+    kind: {"type": text, **shape}
+    for kind, shape in {"file": _FILE, "chunk": {**_CHUNK, **_HANGING}, "end": _COUNTS}.items()
+}
+
+
+def encode_header(header: Header) -> bytes:
+    return _line(
+        aurora="export",
+        version=VERSION,
+        files=header.files,
+        chunks=header.chunks,
+        embedder=None if header.embedder is None else asdict(header.embedder),
+        indexed_at=_optional_moment(header.indexed_at),
+    )
+
+
+def encode(item: Item) -> bytes:
+    """One line, with its end."""
+    if isinstance(item, Record):
+        return _encode_record(item)
+    if isinstance(item, FileState):
+        read_at = _optional_moment(item.history_read_at)
+        return _line(**{"type": "file"} | asdict(item) | {"history_read_at": read_at})
+    return _line(**{"type": "end"} | asdict(item))
+
+
+def _encode_record(record: Record) -> bytes:
+    chunk, history, reasoning = record.chunk, record.history, record.reasoning
+    return _line(
+        type="chunk",
+        id=chunk.id,
+        kind=chunk.kind,
+        name=chunk.name,
+        content=chunk.content,
+        qualified_name=chunk.qualified_name,
+        path=chunk.path,
+        lines=chunk.lines,
+        language=chunk.language,
+        namespace=chunk.namespace,
+        document_type=chunk.document_type,
+        created_at=_optional_moment(chunk.created_at),
+        metadata=dict(chunk.metadata),
+        reasoning=None if reasoning is None else _reasoning(reasoning),
+        accesses=list(map(_moment, record.accesses)),
+        history=None if history is None else _history(history),
+        vector=None if record.vector is None else base64.b64encode(record.vector).decode(),
+    )
+
+
+def _reasoning(reasoning: Reasoning) -> dict[str, object]:
+    return asdict(reasoning) | {"created_at": _moment(reasoning.created_at)}
+
+
+def _history(history: ChunkHistory) -> dict[str, object]:
+    return {name: getattr(history, name) for name in _HISTORY}
+
+
+def _optional_moment(at: datetime | None) -> str | None:
+    return None if at is None else _moment(at)
+
+
+def _moment(at: datetime) -> str:
+    return at.astimezone(UTC).isoformat(timespec="microseconds")
+
+
+def _line(**fields: object) -> bytes:
+    return json.dumps(fields, ensure_ascii=False, allow_nan=False).encode() + b"\n"
+
+
+def decode_header(line: bytes) -> Header:
+    value = _parsed(line)
+    if not isinstance(value, dict) or value.get("aurora") != "export":
+        raise Unfit('the first line of an export: {"aurora": "export", …}', value)
+    if value.get("version") != VERSION:
+        raise Unfit(f"{VERSION}, the only one this Aurora reads", value.get("version"), "version")
+    fields = read_object(value, _HEADER)
+    return Header(fields["files"], fields["chunks"], fields["embedder"], fields["indexed_at"])
+
+
+def decode(line: bytes, embedder: Embedder | None) -> Item:
+    """The value a line stands for; vectors are those of the embedder that the header names."""
+    value = _parsed(line)
+    kind = value.get("type") if isinstance(value, dict) else None
+    if not (isinstance(kind, str) and kind in _LINES):
+        raise Unfit(f"an object with a type: one of {', '.join(_LINES)}", value)
+    fields = read_object(value, _LINES[kind])
+    del fields["type"]
+    if kind == "file":
+        return FileState(**fields)
+    if kind == "end":
+        return Counts(**fields)
+    hanging = {name: fields.pop(name) for name in _HANGING}
+    if hanging["vector"] is not None:
+        _require_vector(hanging["vector"], embedder)
+    return Record(Chunk(**fields), **hanging)
+
+
+def _parsed(line: bytes) -> object:
+    try:
+        written = line.decode()
+        value: object = json.loads(written)
+        if "\\u" in written:  # half of a character may be written so, but not kept
+            json.dumps(value, ensure_ascii=False).encode()
+    except (ValueError, RecursionError) as exc:  # not UTF-8, not JSON, or deeper than Python goes
+        raise Unfit("JSON in UTF-8", line[:_SHOWN]) from exc
+    return value
+
+
+def _require_vector(vector: bytes, embedder: Embedder | None) -> None:
+    if embedder is None:
+        raise Unfit("null, for the first line names no embedder", vector[:_SHOWN], "vector")
+    if len(vector) != 4 * embedder.dimension:
+        wanted = f"{4 * embedder.dimension} bytes, as {embedder.name} makes them"
+        raise Unfit(wanted, vector[:_SHOWN], "vector")
+    if not all(map(math.isfinite, unpack_vector(vector))):
+        raise Unfit("finite numbers", vector[:_SHOWN], "vector")
