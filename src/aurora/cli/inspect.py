@@ -23,7 +23,7 @@ def get(chunk_id: str) -> None:
         chunk = memory.get(chunk_id)
     lines = f", lines {chunk.lines.start}-{chunk.lines.end}" if chunk.lines else ""
     pieces = chunk.metadata.get("parts", 1)
-    piece = f", piece {chunk.metadata['part']} of {pieces}" if pieces != 1 else ""
+    piece = f", piece {chunk.metadata.get('part', '?')} of {pieces}" if pieces != 1 else ""
     click.echo(f"{chunk.id} ({chunk.kind}{lines}{piece})", err=True)
     click.echo(chunk.content)
 

@@ -71,6 +71,8 @@ mem = LazyGroup(
         "add": ("aurora.cli.add:add", "Remember documents."),
         "learn": ("aurora.cli.remember:learn", "Remember a pattern that worked."),
         "forget": ("aurora.cli.remember:forget", "Remove chunks for good."),
+        "export": ("aurora.cli.transfer:export", "Write the whole memory to a file or a pipe."),
+        "import": ("aurora.cli.transfer:import_", "Take in what another memory exported."),
         "stats": ("aurora.cli.inspect:stats", "Tell what the memory holds."),
         "rebuild-bm25": ("aurora.cli.inspect:rebuild_bm25", "Build the keyword index anew."),
     },

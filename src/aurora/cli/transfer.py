@@ -1,0 +1,185 @@
+"""`aur mem export` and `import`: a whole memory to a file or a pipe, and back."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+import click
+
+from aurora.cli.index import places_for_index
+from aurora.cli.session import open_memory, tell
+from aurora.cli.terminal import is_terminal
+from aurora.errors import SourceError
+from aurora.indexing.transfer import Export, Imported, Writer
+from aurora.types import Note
+
+_PIPE = "-"
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  aur mem export backup.jsonl
+  aur mem export | gzip > backup.jsonl.gz
+  aur mem export | ssh other 'cd project && aur mem import -'
+\b
+A line of JSON for every file and every chunk: docs/reference/export.md has the format."""
+)
+@click.argument("file", default=_PIPE)
+@click.option("--force", is_flag=True, help="Replace the file if there is one.")
+def export(file: str, *, force: bool) -> None:
+    """Write the whole memory to FILE, or to standard output: all that `aur mem import` needs.
+
+    It is the memory of one moment; others may go on using it. The file is yours alone to read,
+    for it holds the text of everything that was indexed.
+    """
+    with open_memory() as memory:
+        with _standard_output() if file == _PIPE else _new_file(Path(file), force=force) as stream:
+            counts = memory.export(stream)
+        tell.finish()
+        tell(Note(f"Exported {_many(counts.chunks, 'chunk')}, {_many(counts.files, 'file')}"))
+
+
+@click.command(
+    "import",
+    epilog="""\b
+Examples:
+  aur mem import backup.jsonl
+  zcat backup.jsonl.gz | aur mem import -
+\b
+Chunks that are there already are replaced, and none are taken away. Importing the same
+again changes nothing.""",
+)
+@click.argument("file")
+@click.option("--no-vectors", is_flag=True, help="Leave out what an embedding model made.")
+def import_(file: str, *, no_vectors: bool) -> None:
+    """Take in what `aur mem export` wrote to FILE, or - for standard input: all of it or nothing.
+
+    Inside a git repository without a memory one is started, as by `aur mem index`.
+    """
+    try:
+        imported = _take_in(file, vectors=not no_vectors)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("Nothing was imported.") from None
+    chunks, files = _many(imported.chunks, "chunk"), _many(imported.files, "file")
+    tell(Note(f"Imported {chunks} ({imported.new} new), {files}"))
+
+
+def _take_in(file: str, *, vectors: bool) -> Imported:
+    with _readable(file) as stream:
+        start = stream.tell()
+        Export(stream)  # what is no export starts no memory
+        stream.seek(start)
+        with open_memory(places_for_index()) as memory:
+            try:
+                return memory.import_(stream, vectors=vectors)
+            finally:
+                tell.finish()
+
+
+def _many(number: int, what: str) -> str:
+    return f"{number} {what}{'s' if number != 1 else ''}"
+
+
+@contextmanager
+def _standard_output() -> Iterator[Writer]:
+    if sys.stdout is None:
+        raise SourceError("Standard output is closed", hint="name a file")
+    # A buffer of our own: what could not be written is not tried again when the program ends.
+    with _writing("Standard output"), open(sys.stdout.fileno(), "wb", closefd=False) as stream:
+        yield _Lines(stream) if is_terminal(sys.stdout) else stream
+
+
+class _Lines:
+    """A terminal's standard output, where no line of progress may stand in between."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+
+    def write(self, line: bytes) -> int:
+        tell.finish()
+        return self._stream.write(line)
+
+
+@contextmanager
+def _new_file(path: Path, *, force: bool) -> Iterator[Writer]:
+    """A file that is there when it is complete; until then it has another name beside it."""
+    target = path.resolve()
+    with _writing(str(path)):
+        _require_free(path, target, force=force)
+        number, name = tempfile.mkstemp(dir=target.parent, prefix=f"{target.name}.", suffix=".tmp")
+        scratch = Path(name)  # made so that only its owner can read it
+        try:
+            with os.fdopen(number, "wb") as stream:
+                yield stream
+                stream.flush()
+                os.fsync(stream.fileno())
+            scratch.replace(target)
+        finally:
+            scratch.unlink(missing_ok=True)
+
+
+def _require_free(path: Path, target: Path, *, force: bool) -> None:
+    if target.exists() and not target.is_file():
+        raise SourceError(f"{path} is no regular file", hint="leave it out, and use a pipe")
+    if target.exists() and not force:
+        raise SourceError(f"{path} is there already", hint="replace it with --force")
+
+
+@contextmanager
+def _writing(name: str) -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        raise  # a reader that has seen enough
+    except OSError as exc:
+        raise SourceError(
+            f"{name} cannot be written: {exc.strerror}",
+            hint="check the folder and the space left on it",
+        ) from exc
+
+
+@contextmanager
+def _readable(file: str) -> Iterator[BinaryIO]:
+    """A stream that can go back to where it began.
+
+    What comes by a pipe is collected first: one that is slow must not keep others from writing
+    to the memory, for an import is one transaction.
+    """
+    try:
+        with _opened(file) as stream:
+            if stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+                yield stream
+                return
+            with tempfile.TemporaryFile() as collected:
+                shutil.copyfileobj(stream, collected)
+                collected.seek(0)
+                yield collected
+    except FileNotFoundError as exc:
+        hint = "name a file that `aur mem export` wrote, or - for standard input"
+        raise SourceError(f"There is no file {file}", hint=hint) from exc
+    except OSError as exc:
+        raise SourceError(
+            f"{file} cannot be read: {exc.strerror}", hint="check who owns it"
+        ) from exc
+
+
+@contextmanager
+def _opened(file: str) -> Iterator[BinaryIO]:
+    if file != _PIPE:
+        with Path(file).open("rb") as stream:
+            yield stream
+    elif sys.stdin is None:
+        raise SourceError("Standard input is closed", hint="name a file, or pipe an export")
+    else:
+        if is_terminal(sys.stdin):
+            tell(Note("Reading an export from the terminal: it ends with Ctrl-D"))
+        yield sys.stdin.buffer
