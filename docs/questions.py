@@ -86,11 +86,12 @@ QUESTIONS = {
         every="(?i)error|uploads",
     ),
     9: Question(
-        "`configuration.md`, `config_manager.py`, the conversation about settings",
-        "Notes and code of the configuration are there. The third row is not about it: "
-        '`UserManager` has the word "management", and by words alone that counts.',
+        "`configuration.md`, code of the configuration, the conversation about settings",
+        "Notes, an error class and the conversation are there. The third row is not about it: "
+        '`UserManager` has the word "management", and by words alone that counts; '
+        "`config_manager.py` is only sixth.",
         first=r"^docs/configuration\.md",
-        among=(r"/config/config_manager\.py", r"\| know \|"),
+        among=(r"\| (?:class|function|method|code) \| .*Config", r"/config-layers.* \| know"),
     ),
     10: Question(
         "`git_metadata.py`, the conversation about git in results",
@@ -143,9 +144,8 @@ QUESTIONS = {
     ),
     18: Question(
         "1. `profile.py: get_user_data`, 2. `userApi.js: getUserData`",
-        "Both are found, so the dots do split. But a type called `Data` is first: what follows the "
-        "last dot is taken for the name, and what stands before it for an object nobody knows.",
-        passes=False,
+        "Dots stand for what a language writes in one; both spellings come before the type that is "
+        "called just `Data`.",
         first=r"(?i)\| get_?user_?data$",
     ),
     19: Question(

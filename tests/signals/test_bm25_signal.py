@@ -64,6 +64,15 @@ def bench(store: SQLiteStore, tmp_path: Path) -> Bench:
     return Bench(store, tmp_path / "indexes" / "bm25.idx")
 
 
+def test_where_somebody_keeps_conversation_logs_says_nothing_of_them(bench: Bench) -> None:
+    """A user called git is not in every log about git; the file's own name counts."""
+    path = "/home/git/.aurora/logs/conversations/2025/12/oauth-impl.md"
+    log = make_chunk("Why we did it.", path, "Retrieval", metadata={"source": "conversation"})
+    bench.store.put_chunks([log, make_chunk("Why.", "/home/git/notes/plan.md", "Plan")])
+    assert bench.find("oauth") == [log.id]
+    assert bench.find("git") == ["/home/git/notes/plan.md:Plan"]
+
+
 def test_name_signature_path_and_content_can_all_be_found(bench: Bench) -> None:
     chunk = make_chunk("body", "lib/tools.py", "run", qualified_name="Engine.run",
                        metadata={"signature": "def run(speed)"})  # fmt: skip
@@ -187,7 +196,7 @@ def test_an_index_of_another_recipe_is_rebuilt(
 ) -> None:
     """A newer Aurora that indexes other words of a chunk does not use the old index."""
     bench.find("password")
-    monkeypatch.setattr("aurora.signals.bm25_signal._RECIPE", 2)
+    monkeypatch.setattr("aurora.signals.bm25_signal._RECIPE", 99)
     assert bench.find("password") == [AUTH.id]
     assert bench.events == [Note("Rebuilding BM25 index (chunks changed)...")]
 

@@ -105,6 +105,9 @@ def levels(store: SQLiteStore, text: str) -> dict[str, float]:
         ("Parser::parseNext", {RUST.id: FOLDED}),
         ("Record#save", {RUBY.id: SPELT}),
         (".route", {ROUTE.id: SPELT, OTHER_ROUTE.id: SPELT}),
+        # dots for what another language writes in one
+        ("get.user.data", {SNAKE.id: FOLDED}),
+        ("get.userData()", {SNAKE.id: FOLDED}),
         # what stands in front of it is not known: a variable, perhaps
         ("server.route", {ROUTE.id: ASSUMED, OTHER_ROUTE.id: ASSUMED}),
         ("self.get_user_data()", {SNAKE.id: ASSUMED}),

@@ -31,7 +31,8 @@ class Embedded:
 
 def embedding_text(chunk: Chunk) -> str:
     """What a vector is made of: the name and the path tell what the content is about."""
-    return "\n".join(filter(None, (chunk.qualified_name or chunk.name, chunk.path, chunk.content)))
+    parts = (chunk.qualified_name or chunk.name, chunk.telling_path, chunk.content)
+    return "\n".join(filter(None, parts))
 
 
 def embed_missing(

@@ -25,14 +25,14 @@ _PROGRESS_EVERY = 1000  # chunks; seed 000, FR-8.2
 # Of all chunks, those that may have changed for a merge. It saves a quarter of the time at one half
 # and nothing at three quarters: benchmarks/speed/bm25_merge.py.
 _MERGE_SHARE = 0.5
-_RECIPE = 1  # grows when `chunk_text` gives another text: indexes are then rebuilt
+_RECIPE = 2  # grows when `chunk_text` gives another text: indexes are then rebuilt
 
 
 def chunk_text(chunk: Chunk) -> str:
     """What is indexed of a chunk: name, signature and path count again beside the content."""
     names = f"{chunk.name}\n" * (_NAME_TIMES + len(chunk.content) // _NAME_EVERY)
     signature = chunk.metadata.get("signature", "")
-    return f"{names}{chunk.qualified_name}\n{signature}\n{chunk.path}\n{chunk.content}"
+    return f"{names}{chunk.qualified_name}\n{signature}\n{chunk.telling_path}\n{chunk.content}"
 
 
 class BM25Signal(KeptIndex[BM25Scorer]):

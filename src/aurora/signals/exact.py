@@ -57,7 +57,14 @@ class ExactSignal:
             return {}
         qualified = [one for one in found if _is_qualified(one, parts)]
         levels = {one.row: _level(one, parts) for one in qualified}
-        return levels or {one.row: _at_most(ASSUMED, one) for one in found}
+        return levels or self._joined(parts) or {one.row: _at_most(ASSUMED, one) for one in found}
+
+    def _joined(self, parts: Sequence[str]) -> dict[int, float]:
+        """`get.user.data` for what is spelt `get_user_data` or `getUserData`."""
+        if len(parts) == 1:
+            return {}
+        found = self._store.find_definitions("".join(parts), limit=_MOST)
+        return {one.row: _at_most(FOLDED, one) for one in found}
 
 
 def _identifiers(text: str) -> Iterator[str]:

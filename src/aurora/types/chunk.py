@@ -56,6 +56,12 @@ class Chunk:
     created_at: datetime | None = None
     metadata: Mapping[str, Json] = field(default_factory=dict)
 
+    @property
+    def telling_path(self) -> str:
+        """What the path says of the text. Where somebody keeps conversation logs says nothing."""
+        is_log = self.metadata.get("source") == "conversation"
+        return self.path.rpartition("/")[2] if is_log else self.path
+
 
 class Tracking(StrEnum):
     """Whether git can tell the past of a file. Unavailable: it should, but it failed."""
