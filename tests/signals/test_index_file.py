@@ -148,3 +148,12 @@ def test_a_file_cut_short_while_in_use_is_an_error_not_a_crash(path: Path) -> No
     os.truncate(path, 100)
     with pytest.raises(IndexFileError, match="cut short"):
         file.read("numbers", 0, 10)
+
+
+def test_a_check_of_the_whole_file_touches_every_page(path: Path) -> None:
+    IndexFile(path, kind="test").check()
+    content = bytearray(path.read_bytes())
+    content[content.rindex((4999).to_bytes(8, "little"))] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(IndexFileError, match="checksum of numbers"):
+        IndexFile(path, kind="test").check()

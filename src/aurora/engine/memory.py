@@ -15,7 +15,17 @@ from aurora.errors import IndexFileError, QueryError, StoreError
 from aurora.retrieval.criteria import read_mode
 from aurora.retrieval.lookup import find_chunk
 from aurora.stores.base import Embedder
-from aurora.types import DEFAULT_LIMIT, Chunk, Criteria, Json, Kind, Note, Query, SearchResults
+from aurora.types import (
+    DEFAULT_LIMIT,
+    Chunk,
+    Criteria,
+    IndexCheck,
+    Json,
+    Kind,
+    Note,
+    Query,
+    SearchResults,
+)
 
 if TYPE_CHECKING:
     from aurora.indexing.documents import Added
@@ -39,6 +49,7 @@ class Stats:
     bytes: int
     index_path: Path
     index_bytes: int
+    index: IndexCheck
     indexed_at: datetime | None  # when a run of indexing last came to its end
     embedder: Embedder | None  # who made the vectors, if there are any
     embedded: int  # chunks that have one
@@ -208,6 +219,7 @@ class Memory(TransferableMemory):
             bytes=_size(self.path) + _size(self.path.with_name(f"{self.path.name}-wal")),
             index_path=self.index_path,
             index_bytes=_size(self.index_path),
+            index=self.retriever.bm25.check(),
             indexed_at=self._store.indexed_at(),
             embedder=self._store.embedder(),
             embedded=len(self._store.vector_revisions()),

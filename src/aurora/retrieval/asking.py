@@ -75,8 +75,8 @@ class Signals:
         )
         self._fulltext = FulltextSignal(store)
         self._keyword = self.bm25 if config.keyword == "bm25" else self._fulltext
-        vectors = VectorIndex(store, index_folder / "vectors.idx", now=now, listen=listen)
-        self._semantic = None if embedder is None else SemanticSignal(vectors, embedder)
+        self.vectors = VectorIndex(store, index_folder / "vectors.idx", now=now, listen=listen)
+        self._semantic = None if embedder is None else SemanticSignal(self.vectors, embedder)
         self._judges: Sequence[Signal] = (
             ActivationSignal(store),
             RecencySignal(store, half_life=config.half_life),

@@ -23,6 +23,7 @@ from aurora.retrieval.query_text import parse_query
 from aurora.retrieval.results import fetch_results, newest
 from aurora.signals.base import Question
 from aurora.signals.bm25_signal import BM25Signal
+from aurora.signals.vectors import VectorIndex
 from aurora.stores.base import Store
 from aurora.text import tokenize
 from aurora.types import Criteria, Listener, Note, Query, SearchResults, ignore_events
@@ -60,6 +61,10 @@ class HybridRetriever:
     @property
     def bm25(self) -> BM25Signal:
         return self._signals.bm25
+
+    @property
+    def vectors(self) -> VectorIndex:
+        return self._signals.vectors
 
     def retrieve(self, query: Query) -> SearchResults:
         """Ask, choose, fetch. What is first does not depend on how many are asked for."""

@@ -94,11 +94,7 @@ class BM25Scorer:
 
     def load_index(self, path: Path) -> None:
         """Open a saved index. One made with other parameters is weighed anew, in memory."""
-        file = IndexFile(path, kind="bm25")
-        if file.facts.get("layout") != _LAYOUT:
-            raise IndexVersionError(f"{path} was made by another Aurora")
-        if file.facts.get("tokenizer") != text.VERSION:
-            raise IndexVersionError(f"{path} was made by another tokenizer")
+        file = open_bm25_file(path)
         self.facts = file.facts
         if self.has_parameters(file.facts):
             self._take(file)
@@ -193,6 +189,16 @@ class BM25Scorer:
 
     def _take(self, arrays: Arrays) -> None:
         self._arrays, self._checked, self._lexicon = arrays, None, None
+
+
+def open_bm25_file(path: Path) -> IndexFile:
+    """A saved index as it lies on disk; `IndexVersionError` when another version made it."""
+    file = IndexFile(path, kind="bm25")
+    if file.facts.get("layout") != _LAYOUT:
+        raise IndexVersionError(f"{path} was made by another Aurora")
+    if file.facts.get("tokenizer") != text.VERSION:
+        raise IndexVersionError(f"{path} was made by another tokenizer")
+    return file
 
 
 def _whole(arrays: Arrays, *names: str) -> dict[str, Array]:

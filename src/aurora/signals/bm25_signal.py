@@ -9,8 +9,9 @@ from pathlib import Path
 
 from aurora.errors import IndexFileError
 from aurora.signals.base import Entry, Question
-from aurora.signals.bm25 import BM25Scorer
+from aurora.signals.bm25 import BM25Scorer, open_bm25_file
 from aurora.signals.formula import BM25Parameters
+from aurora.signals.index_file import IndexFile
 from aurora.signals.kept import KeptIndex
 from aurora.signals.matches import KeywordAnswer
 from aurora.stores.base import Revision, Store
@@ -75,8 +76,14 @@ class BM25Signal(KeptIndex[BM25Scorer]):
         scorer.load_index(self._path)
         return scorer
 
+    def _open_file(self) -> IndexFile:
+        return open_bm25_file(self._path)
+
     def _is_as_written(self, index: BM25Scorer) -> bool:
-        return index.has_parameters(index.facts)
+        return self._is_made_alike(index.facts)
+
+    def _is_made_alike(self, facts: Mapping[str, Json]) -> bool:
+        return self._empty_scorer().has_parameters(facts)
 
     def _merge(self, base: BM25Scorer) -> BM25Scorer | None:
         """Right whatever another process writes meanwhile: each text comes with its own revision,

@@ -86,6 +86,11 @@ class IndexFile:
     def size(self, name: str) -> int:
         return self._sections[name].count
 
+    def check(self) -> None:
+        """Compare every checksum now, not when a page is first touched."""
+        for name in self._sections:
+            self.read(name, 0, self.size(name))
+
     def read(self, name: str, start: int, stop: int) -> Array:
         """Part of an array, straight from the mapped file, checked."""
         if self._file.size() < len(self._map):

@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from aurora.errors import IndexFileError, IndexVersionError
+from aurora.signals.index_file import IndexFile
 from aurora.stores.base import Store
-from aurora.types import Json, Listener, Note, ignore_events
+from aurora.types import IndexCheck, IndexState, Json, Listener, Note, ignore_events
 
 logger = logging.getLogger(__name__)
 
@@ -43,6 +44,10 @@ class KeptIndex(ABC, Generic[Index]):
         self._generation = -1
         self.saved = True  # false while the index in use could not be written
         self._lock = threading.Lock()
+
+    @abstractmethod
+    def _open_file(self) -> IndexFile:
+        """The file as it lies there; `IndexVersionError` when another version made it."""
 
     @abstractmethod
     def _load(self) -> Index:
@@ -74,6 +79,38 @@ class KeptIndex(ABC, Generic[Index]):
     def _is_as_written(self, index: Index) -> bool:  # noqa: ARG002
         """False when opening had to change it, so that it is worth saving again."""
         return True
+
+    def _is_made_alike(self, facts: Mapping[str, Json]) -> bool:  # noqa: ARG002
+        """False when an index with these facts was made with other settings than ours."""
+        return True
+
+    def check(self, *, whole: bool = False) -> IndexCheck:
+        """How the file stands to the store. Nothing is loaded, made or mended.
+
+        `whole` compares every checksum; otherwise only the header is read.
+        """
+        try:
+            file = self._open_file()
+            if whole:
+                file.check()
+        except FileNotFoundError:
+            return IndexCheck(IndexState.MISSING)
+        except IndexVersionError as exc:
+            return IndexCheck(IndexState.OUTDATED, exc.message)
+        except IndexFileError as exc:
+            return IndexCheck(IndexState.DAMAGED, exc.message)
+        except OSError as exc:
+            return IndexCheck(IndexState.DAMAGED, f"{self._path} cannot be read: {exc.strerror}")
+        return self._compare(file.facts)
+
+    def _compare(self, facts: Mapping[str, Json]) -> IndexCheck:
+        if not _hold(self._origin(), facts):
+            reason = f"{self._path} was made of another memory, or by another version"
+            return IndexCheck(IndexState.OUTDATED, reason)
+        if not self._is_made_alike(facts):
+            return IndexCheck(IndexState.OUTDATED, f"{self._path} was made with other settings")
+        current = _hold(self._stamp(self._store.generation()), facts)
+        return IndexCheck(IndexState.CURRENT if current else IndexState.BEHIND)
 
     def current(self) -> Index:
         generation = self._store.generation()
@@ -158,8 +195,7 @@ class KeptIndex(ABC, Generic[Index]):
         return {**self._origin(), "generation": generation}
 
     def _says(self, index: Index, facts: Mapping[str, Json]) -> bool:
-        said = self._facts(index)
-        return all(said.get(name) == value for name, value in facts.items())
+        return _hold(facts, self._facts(index))
 
     def _report_damage(self, exc: Exception) -> None:
         logger.error("%s %s: %s", self.title, self._path, exc)
@@ -168,3 +204,7 @@ class KeptIndex(ABC, Generic[Index]):
             self._path.unlink(missing_ok=True)
         except OSError as failure:  # it is replaced by the rebuild, if anything can be written
             logger.warning("cannot delete %s: %s", self._path, failure)
+
+
+def _hold(facts: Mapping[str, Json], said: Mapping[str, Json]) -> bool:
+    return all(said.get(name) == value for name, value in facts.items())

@@ -92,12 +92,16 @@ class VectorIndex(KeptIndex[Vectors]):
     def _facts(self, index: Vectors) -> Mapping[str, Json]:
         return index.facts
 
-    def _load(self) -> Vectors:
+    def _open_file(self) -> IndexFile:
         file = IndexFile(self._path, kind="vectors")
-        dimension = file.facts.get("dimension")
-        if file.facts.get("layout") != _LAYOUT or not isinstance(dimension, int):
+        known = isinstance(file.facts.get("dimension"), int)
+        if file.facts.get("layout") != _LAYOUT or not known:
             raise IndexVersionError(f"{self._path} was made by another Aurora")
-        return Vectors(file, file.facts, dimension)
+        return file
+
+    def _load(self) -> Vectors:
+        file = self._open_file()
+        return Vectors(file, file.facts, int(str(file.facts["dimension"])))
 
     def _merge(self, base: Vectors) -> Vectors:
         """What stayed is copied from the index, only what is new is read from the store."""

@@ -15,6 +15,7 @@ from aurora.types.chunk import (
     moment,
 )
 from aurora.types.events import Event, Listener, Note, Progress, ignore_events
+from aurora.types.health import Finding, IndexCheck, IndexState, Level
 from aurora.types.query import DEFAULT_LIMIT, Criteria, Mode, Query
 from aurora.types.ranking import (
     Contribution,
@@ -33,10 +34,14 @@ __all__ = [
     "Criteria",
     "Document",
     "Event",
+    "Finding",
     "Fused",
     "Hit",
+    "IndexCheck",
+    "IndexState",
     "Json",
     "Kind",
+    "Level",
     "Lines",
     "Listener",
     "Mode",
