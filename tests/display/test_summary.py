@@ -1,10 +1,10 @@
-"""What indexing did and what a memory holds, in the words of seed 000, FR-11."""
+"""What indexing did, in the words of seed 000, FR-11."""
 
 from __future__ import annotations
 
 import pytest
 
-from aurora.display.summary import human_size, render_index_summary, render_stats
+from aurora.display.summary import human_size, render_index_summary
 from aurora.types import Kind
 
 FR_11_1 = """\
@@ -66,24 +66,6 @@ def test_the_parts_sum_to_the_total() -> None:
         int(line.split(": ")[1]) for line in told.splitlines()[4:8]
     )
     assert code + reasoning + knowledge == total == 111_111
-
-
-def test_stats_list_facts_then_chunks_by_kind() -> None:
-    """Values stand in one column; kinds come in their order, those without chunks not at all."""
-    facts = {"Memory": "~/.aurora/memory.db (1.5 MiB)", "Files": "12"}
-    chunks = {Kind.KNOWLEDGE: 2, Kind.FUNCTION: 40}
-    assert render_stats(facts, chunks) == (
-        "Memory       ~/.aurora/memory.db (1.5 MiB)\n"
-        "Files        12\n"
-        "Chunks       42\n"
-        "  function   40\n"
-        "  knowledge  2"
-    )
-
-
-def test_stats_of_an_empty_memory() -> None:
-    """No facts and no chunks still say so."""
-    assert render_stats({}, {}) == "Chunks  0"
 
 
 @pytest.mark.parametrize(

@@ -2,25 +2,39 @@
 
 from __future__ import annotations
 
+import sys
+from datetime import UTC, datetime
+
 import click
 
+from aurora.cli.printing import can_show, print_json, print_text
 from aurora.cli.session import open_memory, tell
+from aurora.cli.terminal import width_of
 from aurora.config.places import shown
-from aurora.display.summary import human_size, render_index_line, render_stats
-from aurora.types import Note
+from aurora.display.chunk_record import chunk_record
+from aurora.display.summary import human_size, render_index_line
+from aurora.engine import Stats
+from aurora.types import IndexState, Json, Kind, Note
+
+_AS_JSON = "Print one JSON object, for programs: docs/reference/json-stats.md."
 
 
 @click.command(
     epilog="""\b
 Examples:
   aur mem get src/app.py:main
-  aur mem get app.py:main           an ending is enough while only one chunk has it"""
+  aur mem get app.py:main           an ending is enough while only one chunk has it
+  aur mem get app.py:main --json    with all that is known of it"""
 )
 @click.argument("chunk_id", metavar="ID")
-def get(chunk_id: str) -> None:
+@click.option("--json", "as_json", is_flag=True, help=_AS_JSON)
+def get(chunk_id: str, *, as_json: bool) -> None:
     """Print one chunk. Its id is FILE:NAME as in the results table. Counts as a use of it."""
     with open_memory() as memory:
         chunk = memory.get(chunk_id)
+    if as_json:
+        print_json(chunk_record(chunk))
+        return
     lines = f", lines {chunk.lines.start}-{chunk.lines.end}" if chunk.lines else ""
     pieces = chunk.metadata.get("parts", 1)
     piece = f", piece {chunk.metadata.get('part', '?')} of {pieces}" if pieces != 1 else ""
@@ -28,17 +42,76 @@ def get(chunk_id: str) -> None:
     click.echo(chunk.content)
 
 
-@click.command()
-def stats() -> None:
-    """Tell what the memory holds and where it is."""
+@click.command(
+    epilog="""\b
+Examples:
+  aur mem stats
+  aur mem stats --json | jq .chunks"""
+)
+@click.option("--json", "as_json", is_flag=True, help=_AS_JSON)
+def stats(*, as_json: bool) -> None:
+    """Tell what the memory holds, where it is, and whether its keyword index is up to date."""
     with open_memory() as memory:
         found = memory.stats()
-    facts = {
+    if as_json:
+        print_json(_record(found))
+        return
+    from aurora.display.stats import BLOCKS, HASHES, render_stats
+
+    blocks = BLOCKS if can_show(BLOCKS) else HASHES
+    width = width_of(sys.stdout)
+    print_text(
+        render_stats(_facts(found), found.chunks, found.namespaces, width=width, blocks=blocks)
+    )
+
+
+def _facts(found: Stats) -> dict[str, str]:
+    from aurora.display.stats import embedder_words, moment_words
+
+    now, at, made_by = datetime.now(UTC), found.indexed_at, found.embedder
+    size = f" ({human_size(found.index_bytes)})" if found.index_bytes else ""
+    return {
         "Memory": f"{shown(found.path)} ({human_size(found.bytes)})",
-        "BM25 index": f"{shown(found.index_path)} ({human_size(found.index_bytes)})",
-        "Files": str(found.files),
+        "Keyword index": f"{shown(found.index_path)}{size}",
+        "  freshness": found.index.state.told,
+        "Last indexed": moment_words(at.astimezone() if at else None, now),
+        "Files": f"{found.files:,}",
+        "Embedder": embedder_words(
+            made_by.name if made_by else "",
+            dimension=made_by.dimension if made_by else 0,
+            embedded=found.embedded,
+            chunks=sum(found.chunks.values()),
+        ),
     }
-    click.echo(render_stats(facts, found.chunks))
+
+
+def _record(found: Stats) -> dict[str, Json]:
+    """What docs/reference/json-stats.md promises."""
+    made_by = found.embedder
+    return {
+        "path": str(found.path),
+        "bytes": found.bytes,
+        "generation": found.generation,
+        "indexed_at": found.indexed_at.isoformat() if found.indexed_at else None,
+        "files": found.files,
+        "chunks": sum(found.chunks.values()),
+        "kinds": {str(kind): found.chunks.get(kind, 0) for kind in Kind},
+        "namespaces": dict(found.namespaces),
+        "index": {
+            "path": str(found.index_path),
+            "bytes": found.index_bytes,
+            "state": str(found.index.state),
+            "current": found.index.state is IndexState.CURRENT,
+        },
+        "embedder": None
+        if made_by is None
+        else {
+            "name": made_by.name,
+            "dimension": made_by.dimension,
+            "fingerprint": made_by.fingerprint,
+        },
+        "embedded": found.embedded,
+    }
 
 
 @click.command("rebuild-bm25")

@@ -1,4 +1,4 @@
-"""What a run of indexing did and what a memory holds, in the words of seed 000, FR-11."""
+"""What a run of indexing did, in the words of seed 000, FR-11."""
 
 from __future__ import annotations
 
@@ -44,14 +44,6 @@ def render_refresh(
     """One run of a watch in one line."""
     counts = f"read {read}, removed {removed}, left out {left_out}, histories {histories}"
     return f"{at:%Y-%m-%d %H:%M:%S}  {counts}, {seconds:.2f} s"
-
-
-def render_stats(facts: Mapping[str, str], chunks: Mapping[Kind, int]) -> str:
-    """Facts about a memory, then its chunks by kind."""
-    rows = {**facts, "Chunks": str(sum(chunks.values()))}
-    rows |= {f"  {kind}": str(chunks[kind]) for kind in Kind if kind in chunks}
-    width = max(map(len, rows))
-    return "\n".join(f"{name:<{width}}  {value}" for name, value in rows.items())
 
 
 def human_size(count: int) -> str:

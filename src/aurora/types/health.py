@@ -34,6 +34,20 @@ class IndexState(StrEnum):
     MISSING = "missing"
     DAMAGED = "damaged"
 
+    @property
+    def told(self) -> str:
+        """The state and what comes of it, as a person would say it."""
+        return _TOLD[self]
+
+
+_TOLD = {
+    IndexState.CURRENT: "up to date",
+    IndexState.BEHIND: "behind the memory: what changed will be merged at the next search",
+    IndexState.OUTDATED: "made otherwise than now: will be made anew at the next search",
+    IndexState.MISSING: "missing: will be built at the next search",
+    IndexState.DAMAGED: "damaged: will be built anew at the next search",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class IndexCheck:

@@ -1,0 +1,167 @@
+"""`aur mem stats` and `aur mem get --json`: what a memory holds, for people and for programs."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from aurora.config import Places
+from aurora.engine import Memory
+from tests.cli.conftest import AUR, Shell
+from tests.cli.screen import Screen, Terminal
+from tests.indexing.providers import VowelProvider
+
+FRESHNESS = "  freshness"
+
+
+def told(shell: Shell) -> dict[str, str]:
+    """The rows by their names."""
+    lines = shell.ok("mem", "stats").splitlines()
+    return {line[:13].rstrip(): line[15:] for line in lines}
+
+
+def test_stats_tell_where_everything_is_and_how_much(indexed: Shell) -> None:
+    rows = told(indexed)
+    assert re.fullmatch(r".+/project/\.aurora/memory\.db \([\d.]+ [KM]iB\)", rows["Memory"])
+    assert re.fullmatch(r".+/indexes/bm25\.idx \([\d.]+ [KM]iB\)", rows["Keyword index"])
+    assert re.fullmatch(r"just now \(\d{4}-\d\d-\d\d \d\d:\d\d\)", rows["Last indexed"])
+    assert rows["Files"] == "4"
+    assert rows["Embedder"] == "none: search goes by words and use"
+    assert rows["Chunks"] == "7"
+    assert rows["  function"] == f"2  {'█' * 30}"
+    assert rows["  class"] == f"1  {'█' * 15}"
+    assert "Namespaces" not in rows
+
+
+def test_the_index_is_up_to_date_after_a_search_and_behind_after_a_change(indexed: Shell) -> None:
+    assert told(indexed)[FRESHNESS] == "up to date"
+    indexed.ok("mem", "learn", "retry with backoff")
+    assert told(indexed)[FRESHNESS].startswith("behind the memory: ")
+    indexed.ok("mem", "search", "backoff")
+    assert told(indexed)[FRESHNESS] == "up to date"
+
+
+def test_an_index_that_is_missing_or_damaged_is_told_and_left_alone(indexed: Shell) -> None:
+    index = indexed.cwd / ".aurora" / "indexes" / "bm25.idx"
+    index.write_bytes(b"no index")
+    assert told(indexed)[FRESHNESS].startswith("damaged: ")
+    assert index.read_bytes() == b"no index"
+    index.unlink()
+    assert told(indexed)[FRESHNESS].startswith("missing: ")
+    assert not index.exists()
+
+
+def test_a_memory_that_was_never_indexed_into(shell: Shell) -> None:
+    shell.ok("init")
+    shell.ok("mem", "learn", "retry with backoff")
+    assert told(shell)["Last indexed"] == "never to its end"
+
+
+def test_named_namespaces_are_counted(indexed: Shell) -> None:
+    indexed.ok("mem", "add", "notes.md", "--namespace", "billing")
+    rows = told(indexed)
+    assert (rows["Namespaces"], rows["  billing"][0], rows["  (unnamed)"][0]) == ("2", "1", "7")
+
+
+def test_vectors_and_who_made_them(indexed: Shell) -> None:
+    places = Places.find(indexed.cwd, {"AURORA_HOME": str(indexed.home)})
+    with Memory(places, embedder=VowelProvider()) as memory:
+        memory.index(indexed.cwd)
+        memory.learn("not embedded yet")
+    name, dimension = VowelProvider().name, VowelProvider().dimension
+    assert told(indexed)["Embedder"] == (
+        f"{name} ({dimension} dimensions), 7 of 8 chunks have a vector"
+    )
+
+
+@pytest.mark.parametrize(("columns", "cells"), [(80, 30), (40, 22), (20, 0)])
+def test_on_a_terminal_bars_leave_the_lines_whole(indexed: Shell, columns: int, cells: int) -> None:
+    home = {"AURORA_HOME": str(indexed.home)}
+    terminal = Terminal(
+        [AUR, "mem", "stats"], cwd=indexed.cwd, env=home | {"LANG": "C.UTF-8"}, columns=columns
+    )
+    assert terminal.wait() == 0
+    screen = Screen(columns)
+    screen.feed(terminal.written)
+    assert f"  function     2  {'█' * cells}".rstrip() in screen.rows
+
+
+def test_a_stream_without_blocks_gets_hashes(indexed: Shell) -> None:
+    indexed.environ["PYTHONIOENCODING"] = "ascii"
+    done = indexed.run("mem", "stats")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f"  function     2  {'#' * 30}\n" in done.stdout
+
+
+def test_as_json_there_is_one_object_and_nothing_else(indexed: Shell) -> None:
+    indexed.ok("mem", "add", "notes.md", "--namespace", "用户")
+    done = indexed.run("mem", "stats", "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    stats = json.loads(done.stdout)
+    folder = indexed.cwd / ".aurora"
+    database, index = folder / "memory.db", folder / "indexes" / "bm25.idx"
+    at = datetime.fromisoformat(stats.pop("indexed_at"))
+    assert timedelta(0) < datetime.now(UTC) - at < timedelta(minutes=10)
+    assert stats.pop("bytes") >= database.stat().st_size > 0
+    assert stats.pop("generation") > 0
+    assert stats == {
+        "path": str(database),
+        "files": 4,
+        "chunks": 8,
+        "kinds": {"function": 2, "method": 1, "class": 1, "code": 2, "reasoning": 0,
+                  "knowledge": 2},
+        "namespaces": {"": 7, "用户": 1},
+        "index": {"path": str(index), "bytes": index.stat().st_size, "state": "behind",
+                  "current": False},
+        "embedder": None,
+        "embedded": 0,
+    }  # fmt: skip
+
+
+def test_json_is_ascii_where_nothing_else_can_be_written(indexed: Shell) -> None:
+    indexed.environ["PYTHONIOENCODING"] = "ascii"
+    chunk = json.loads(indexed.ok("mem", "get", "用户.py:认证流程", "--json"))
+    assert chunk["name"] == "认证流程"
+
+
+def test_a_chunk_as_json_has_every_field(indexed: Shell) -> None:
+    done = indexed.run("mem", "get", "authenticate_user", "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    chunk = json.loads(done.stdout)
+    assert chunk.pop("content").startswith("def authenticate_user(name, password):\n")
+    assert chunk == {
+        "id": "auth_manager.py:authenticate_user",
+        "kind": "function",
+        "name": "authenticate_user",
+        "qualified_name": "authenticate_user",
+        "path": "auth_manager.py",
+        "lines": [11, 13],
+        "language": "python",
+        "namespace": "",
+        "document_type": "",
+        "created_at": None,
+        "metadata": {"signature": "def authenticate_user(name, password):"},
+    }
+
+
+def test_a_document_as_json_has_its_labels(indexed: Shell) -> None:
+    labels = ("--namespace", "billing", "--document-type", "decision", "--meta", "status=agreed")
+    id_ = indexed.ok("mem", "add", "notes.md", *labels).strip()
+    chunk = json.loads(indexed.ok("mem", "get", id_, "--json"))
+    assert datetime.fromisoformat(chunk["created_at"]).tzinfo is not None
+    assert (chunk["namespace"], chunk["document_type"]) == ("billing", "decision")
+    assert chunk["metadata"]["status"] == "agreed"
+
+
+def test_what_comes_from_no_file_has_no_lines(indexed: Shell) -> None:
+    id_ = indexed.ok("mem", "learn", "retry with backoff").strip()
+    chunk = json.loads(indexed.ok("mem", "get", id_, "--json"))
+    assert (chunk["kind"], chunk["path"], chunk["lines"]) == ("reasoning", "", None)
+
+
+@pytest.mark.parametrize("words", [("stats",), ("get", "x")])
+def test_an_error_is_no_json(shell: Shell, words: tuple[str, ...]) -> None:
+    assert "There is no memory yet" in shell.fails("mem", *words, "--json")
