@@ -21,6 +21,7 @@ from tests.cli.conftest import AUR, Shell
         (), ("mem",), ("mem", "index"), ("mem", "watch"), ("mem", "search"), ("mem", "get"),
         ("mem", "add"), ("mem", "stats"), ("mem", "rebuild-bm25"), ("init",), ("config",),
         ("config", "set"), ("config", "get"), ("config", "path"), ("config", "approve"),
+        ("doctor",),
     ],
     ids=" ".join,
 )  # fmt: skip
@@ -39,6 +40,7 @@ def test_help_shows_examples_that_start_with_aur(shell: Shell) -> None:
         ("mem", "get"),
         ("mem", "add"),
         ("init",),
+        ("doctor",),
     ):
         text = shell.ok(*words, "--help")
         assert re.search(r"Examples:\n +aur ", text), words

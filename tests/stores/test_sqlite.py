@@ -354,3 +354,30 @@ def test_an_older_memory_that_cannot_be_changed_is_refused_with_a_way_out(tmp_pa
     with pytest.raises(StoreFormatError, match="older Aurora") as caught:
         sqlite_connection.connect_unchanging(path)
     assert "copy the memory" in caught.value.hint
+
+
+def test_the_schema_of_a_file_is_told_and_the_file_stays_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    SQLiteStore(path).close()
+    assert sqlite_connection.schema_of(path) == len(MIGRATIONS)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA user_version = 1")
+    assert sqlite_connection.schema_of(path) == 1
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone() == (1,)
+
+
+def test_the_schema_of_a_file_that_is_not_there_is_an_error_and_makes_none(tmp_path: Path) -> None:
+    """Nor is there a word about a connection that never was (warnings are errors here)."""
+    with pytest.raises(StoreError, match="unable to open"):
+        sqlite_connection.schema_of(tmp_path / "memory.db")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_check_that_cannot_look_is_an_error_and_no_damage(tmp_path: Path) -> None:
+    """A disk that is mounted read-only, as it were: FTS5 takes the question for a write."""
+    path = tmp_path / "memory.db"
+    with closing(SQLiteStore(path)) as store:
+        store._connection.execute("PRAGMA query_only = ON")
+        with pytest.raises(StoreError, match="readonly"):
+            store.check()

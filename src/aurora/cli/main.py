@@ -93,6 +93,7 @@ Examples:
         "init": ("aurora.cli.init:init", "Start a memory for this project."),
         "mem": ("aurora.cli.main:mem", "Index, search and look into the memory."),
         "config": ("aurora.cli.settings:config", "Read and change settings."),
+        "doctor": ("aurora.cli.doctor:doctor", "Tell whether everything is well."),
     },
 )
 cli = click.version_option(package_name="aurora-memory", prog_name="aur")(cli)

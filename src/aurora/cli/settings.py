@@ -9,6 +9,7 @@ from aurora.config.edit import set_value
 from aurora.config.places import shown
 from aurora.config.schema import CATALOGUE, known_setting
 from aurora.config.trust import approve as approve_file
+from aurora.config.values import as_typed, value_of
 from aurora.errors import ConfigError
 
 
@@ -25,10 +26,7 @@ def get(key: str | None) -> None:
     if key is not None:
         known_setting(key)
     for name in CATALOGUE if key is None else [key]:
-        value: object = loaded.settings
-        for part in name.split("."):
-            value = getattr(value, part)
-        shown_value = str(value).lower() if isinstance(value, bool) else str(value)
+        shown_value = as_typed(value_of(loaded.settings, name))
         origin = loaded.origins.get(name, "default")
         click.echo(shown_value if key else f"{name} = {shown_value}  ({origin})")
 

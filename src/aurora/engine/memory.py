@@ -225,6 +225,10 @@ class Memory(TransferableMemory):
             embedded=len(self._store.vector_revisions()),
         )
 
+    def check(self) -> list[str]:
+        """Look for damage in the database and its text indexes; nothing in the list is good."""
+        return self._store.check()
+
     def rebuild_bm25(self) -> int:
         """Build and save the keyword index anew; tells how many chunks it holds (FR-8.3)."""
         built = len(self.retriever.bm25.rebuild())

@@ -90,6 +90,12 @@ def own_filters(folder: Path) -> list[str]:
     return sorted({key.rpartition(".")[0] for key in names if key.startswith("filter.")})
 
 
+def version() -> str:
+    """Which git there is, in its own words."""
+    folder = Path(tempfile.gettempdir())  # any that is there: no repository is asked
+    return os.fsdecode(ask(folder, "--version")).strip().removeprefix("git version ")
+
+
 def find_root(path: Path) -> Path | None:
     """The top of the work tree that holds a path, or nothing where there is none (or no git)."""
     folder = path if path.is_dir() else path.parent

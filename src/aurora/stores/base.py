@@ -337,7 +337,10 @@ class Store(Protocol):
         ...
 
     def check(self) -> list[str]:
-        """Look for damage; an empty list means the store and its text indexes are whole."""
+        """Look for damage; an empty list means the store and its text indexes are whole.
+
+        Raises `StoreError` where it cannot look: on a disk mounted read-only, or while busy.
+        """
         ...
 
     def close(self) -> None: ...

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager
 
-from aurora.errors import StoreError
+from aurora.errors import StoreFormatError
 from aurora.stores.file_lock import hold
 from aurora.stores.sqlite_criteria import SQLiteCriteria
 from aurora.stores.sqlite_files import SQLiteFiles
@@ -27,6 +27,6 @@ class SQLiteStore(SQLiteFiles, SQLiteTransfer, SQLiteCriteria, SQLiteSignals):
             try:
                 # rank 1 compares the index with the rows it was made of, not only with itself
                 self._rows(f"INSERT INTO {table}({table}, rank) VALUES ('integrity-check', 1)")
-            except StoreError as exc:
+            except StoreFormatError as exc:
                 problems.append(f"text index {table}: {exc.message}")
         return problems

@@ -30,7 +30,8 @@ class Connection(sqlite3.Connection):
     """A connection that goes with its thread: it can be referred to weakly and closes itself."""
 
     def __del__(self) -> None:
-        self.close()
+        with suppress(sqlite3.ProgrammingError):  # one that could not be opened is none
+            self.close()
 
 
 def connect(path: Path) -> Connection:
@@ -60,6 +61,17 @@ def connect_unchanging(path: Path) -> Connection:
             hint="copy the memory to a disk that can be written",
         )
     return connection
+
+
+def schema_of(path: Path) -> int:
+    """The schema version of a file of ours, which stays as it is, however old."""
+    mode = "mode=ro&immutable=1" if _cannot_change(path) else "mode=ro"
+    with translated(path):
+        connection = _open(f"file:{quote(str(path.absolute()))}?{mode}", uri=True)
+        try:
+            return _recognise(connection, path)
+        finally:
+            connection.close()
 
 
 def _cannot_change(path: Path) -> bool:

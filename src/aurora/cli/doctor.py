@@ -1,0 +1,94 @@
+"""`aur doctor`: one screen that tells whether everything is well."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+
+import click
+
+from aurora.cli.printing import print_json, print_text
+from aurora.cli.session import end_in_part, find_places, settings_files, tell
+from aurora.cli.terminal import has_colour, is_terminal
+from aurora.config import Places, SettingsFiles
+from aurora.display.checks import findings_record, render_findings
+from aurora.engine import Memory
+from aurora.engine.health import (
+    OnlyDefaults,
+    examine_memory,
+    examine_parts,
+    examine_program,
+    examine_settings,
+)
+from aurora.errors import AuroraError, ConfigError
+from aurora.types import Finding, Level
+
+_TITLES = {
+    "program": "Program",
+    "parts": "Parts it can use",
+    "memory": "Memory",
+    "settings": "Settings",
+}
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  aur doctor
+  aur doctor --quick         without reading the whole memory
+  aur doctor --all           with every setting
+  aur doctor --json | jq '.findings[] | select(.level == "fail")'
+\b
+Each line starts with ok, note (worth knowing), warn (works, but should not stay so) or FAIL.
+As JSON: {"ok": …, "findings": [{"level": "ok|note|warn|fail", "area": "program|parts|memory|
+settings", "text": …, "hint": …}]}."""
+)
+@click.option("--quick", is_flag=True, help="Do not read the whole database and its indexes.")
+@click.option("--all", "every", is_flag=True, help="List the settings that are at their defaults.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object, for programs.")
+def doctor(*, quick: bool, every: bool, as_json: bool) -> None:
+    """Tell whether everything is well: the program, its parts, the memory, the settings.
+
+    Changes nothing. Exits with 1 when a check failed.
+    """
+    findings = list(_examine(quick=quick, every=every))
+    if as_json:
+        print_json(findings_record(findings))
+    else:
+        colour = has_colour(sys.stdout, os.environ)
+        print_text(render_findings(findings, _TITLES, colour=colour))
+    if any(finding.level is Level.FAIL for finding in findings):
+        end_in_part()
+
+
+def _examine(*, quick: bool, every: bool) -> Iterator[Finding]:
+    yield from examine_program()
+    yield _letters(sys.stdout.encoding, sys.getfilesystemencoding())
+    yield from examine_parts()
+    try:
+        places = find_places()
+    except AuroraError as exc:  # no working directory, or no home
+        yield Finding(Level.FAIL, "memory", exc.message, exc.hint)
+        return
+    files = settings_files(places)
+    with Memory(places, _usable(files, places)) as memory:
+        yield from examine_memory(memory, quick=quick, listen=tell)
+    yield from examine_settings(files, every=every)
+
+
+def _usable(files: SettingsFiles, places: Places) -> SettingsFiles:
+    try:
+        files.current()
+    except ConfigError:  # told among the settings
+        return OnlyDefaults(places)
+    return files
+
+
+def _letters(stdout: str, names: str) -> Finding:
+    where = f"terminal {os.environ.get('TERM') or 'unknown'}, " if is_terminal(sys.stdout) else ""
+    text = f"Letters: {where}output {stdout}, file names {names}"
+    if {stdout.lower().replace("-", ""), names.lower().replace("-", "")} == {"utf8"}:
+        return Finding(Level.OK, "program", text)
+    hint = "names and texts in other scripts cannot be shown: set LANG=C.UTF-8, or PYTHONUTF8=1"
+    return Finding(Level.WARN, "program", text, hint)

@@ -1,0 +1,268 @@
+"""`aur doctor`: tells what is wrong, whatever it is, and never falls over it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import sqlite3
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.builders import write_tree
+from tests.cli.conftest import AUR, Shell
+from tests.cli.screen import Terminal
+
+MARK = re.compile(r"  (ok  |note|warn|FAIL)  \S.*|        \S.*")
+
+
+def findings(shell: Shell, *words: str, status: int = 0) -> dict[str, list[tuple[str, str, str]]]:
+    """Level → area, text and hint, of a run that must end with this status."""
+    done = shell.run("doctor", "--json", *words)
+    assert done.returncode == status, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    answer = json.loads(done.stdout)
+    assert answer["ok"] is (status == 0)
+    found: dict[str, list[tuple[str, str, str]]] = {}
+    for one in answer["findings"]:
+        found.setdefault(one["level"], []).append((one["area"], one["text"], one["hint"]))
+    return found
+
+
+def failure(shell: Shell, *words: str) -> tuple[str, str, str]:
+    """The one thing that failed."""
+    (found,) = findings(shell, *words, status=1)["fail"]
+    return found
+
+
+def database(shell: Shell) -> Path:
+    return shell.cwd / ".aurora" / "memory.db"
+
+
+def test_all_is_well_after_an_index(indexed: Shell) -> None:
+    done = indexed.run("doctor")
+    assert (done.returncode, done.stderr) == (0, "")
+    blocks = done.stdout.split("\n\n")
+    titles = [block.splitlines()[0] for block in blocks]
+    assert titles == ["Program", "Parts it can use", "Memory", "Settings", "All is well."]
+    lines = [line for block in blocks[:-1] for line in block.splitlines()[1:]]
+    assert [line for line in lines if not MARK.fullmatch(line)] == []
+    for said in ("SQLite 3.", "git 2.", "numpy", "watchfiles", "Holds 7 chunks of 4 files",
+                 "Database and text indexes are whole", "Keyword index: up to date",
+                 "aurora.log", "Every setting is at its default"):  # fmt: skip
+        assert said in done.stdout, said
+
+
+def test_without_a_memory_it_says_how_to_make_one(shell: Shell) -> None:
+    found = findings(shell)["note"]
+    assert found[0][:1] + found[0][2:] == ("memory", "make one with `aur mem index .`")
+    assert found[0][1].startswith("There is no memory yet at ")
+    assert not shell.home.exists()
+    assert not (shell.cwd / ".aurora").exists()
+
+
+def test_a_database_that_is_none_fails_and_is_left_alone(indexed: Shell) -> None:
+    for file in database(indexed).parent.glob("memory.db*"):
+        file.unlink()
+    database(indexed).write_text("Dear diary,\n" * 1000)
+    area, text, hint = failure(indexed)
+    assert (area, "not a usable database" in text, "index again" in hint) == ("memory", True, True)
+    assert database(indexed).read_text() == "Dear diary,\n" * 1000
+
+
+def test_damage_inside_the_database_fails(indexed: Shell) -> None:
+    """Pages of the middle are overwritten: the file still opens."""
+    with closing(sqlite3.connect(database(indexed))) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        (page,) = connection.execute(
+            "SELECT rootpage FROM sqlite_schema WHERE name = 'chunks_path'"
+        ).fetchone()
+    content = bytearray(database(indexed).read_bytes())
+    content[(page - 1) * 4096 : page * 4096] = b"\x55" * 4096
+    database(indexed).write_bytes(content)
+    area, text, hint = failure(indexed)
+    assert area == "memory"
+    assert "damaged" in text or "malformed" in text
+    assert "index again" in hint
+    assert "Database not checked" in findings(indexed, "--quick")["note"][0][1]
+
+
+def test_a_text_index_that_is_not_of_its_chunks_fails(indexed: Shell) -> None:
+    with closing(sqlite3.connect(database(indexed), isolation_level=None)) as connection:
+        connection.execute("DROP TRIGGER chunks_words_after_update")
+        connection.execute("UPDATE chunks SET content = 'other' WHERE kind = 'class'")
+    area, text, _ = failure(indexed)
+    assert area == "memory"
+    assert "text index chunks_words" in text
+
+
+def test_a_newer_database_fails_with_the_words_of_every_command(indexed: Shell) -> None:
+    with closing(sqlite3.connect(database(indexed))) as connection:
+        connection.execute("PRAGMA user_version = 99")
+    area, text, hint = failure(indexed)
+    assert (area, "newer Aurora (schema 99" in text, "upgrade" in hint) == ("memory", True, True)
+
+
+def test_an_older_database_is_told_and_stays_as_it_is(indexed: Shell) -> None:
+    with closing(sqlite3.connect(database(indexed))) as connection:
+        connection.execute("PRAGMA user_version = 3")
+    (note,) = findings(indexed)["note"]
+    assert note[1].startswith("Schema 3, older than ")
+    with closing(sqlite3.connect(database(indexed))) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone() == (3,)
+
+
+def test_another_programs_database_fails(shell: Shell) -> None:
+    shell.ok("init")
+    with closing(sqlite3.connect(database(shell))) as connection:
+        connection.execute("CREATE TABLE cookies (name TEXT)")
+    assert "database of another program" in failure(shell)[1]
+
+
+def test_a_circle_of_links_in_place_of_the_database_fails(shell: Shell) -> None:
+    shell.ok("init")
+    database(shell).symlink_to(database(shell))
+    assert "cannot be looked at" in failure(shell)[1]
+
+
+def test_a_damaged_keyword_index_fails_and_is_left_to_the_next_search(indexed: Shell) -> None:
+    index = database(indexed).parent / "indexes" / "bm25.idx"
+    content = bytearray(index.read_bytes())
+    content[8192] ^= 1
+    index.write_bytes(content)
+    area, text, hint = failure(indexed)
+    assert (area, "Keyword index: damaged" in text) == ("memory", True)
+    assert "aur mem rebuild-bm25" in hint
+    assert index.read_bytes() == content
+    findings(indexed, "--quick")  # the header is whole, and nothing else is looked at
+
+
+def test_an_index_that_is_gone_or_behind_is_only_worth_a_note(indexed: Shell) -> None:
+    indexed.ok("mem", "learn", "retry with backoff")
+    assert "behind the memory" in findings(indexed)["note"][0][1]
+    shutil.rmtree(database(indexed).parent / "indexes")
+    assert "missing" in findings(indexed)["note"][0][1]
+
+
+def test_a_damaged_vector_index_fails(indexed: Shell) -> None:
+    write_tree(database(indexed).parent, {"indexes/vectors.idx": b"AURORAIX"})
+    assert "Vector index: damaged" in failure(indexed)[1]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes are of POSIX")
+def test_a_memory_that_others_can_read_is_a_warning(indexed: Shell) -> None:
+    assert "warn" not in findings(indexed)
+    database(indexed).parent.chmod(0o755)
+    database(indexed).chmod(0o644)
+    (warning,) = findings(indexed)["warn"]
+    assert "Other users of this machine can read" in warning[1]
+    assert warning[2] == f"chmod 700 {database(indexed).parent}"
+
+
+def test_files_that_do_not_belong_are_named(indexed: Shell) -> None:
+    write_tree(database(indexed).parent, {"notes.txt": "mine", "indexes/old.pkl": "?"})
+    (note,) = findings(indexed)["note"]
+    assert note[1].endswith("that Aurora did not make: notes.txt, indexes/old.pkl")
+
+
+def test_invalid_settings_fail_with_all_problems_and_the_rest_is_checked(indexed: Shell) -> None:
+    write_tree(indexed.home, {"config.yml": "search:\n  bm25:\n    k1: -1.5\n    b: 7\n"})
+    refusal = indexed.fails("mem", "stats").removeprefix("Error: ").partition("\n\nhint")[0]
+    found = findings(indexed, status=1)
+    ((area, text, hint),) = found["fail"]
+    assert (area, text) == ("settings", refusal)
+    assert "correct the value" in hint
+    assert "Database and text indexes are whole" in [text for _, text, _ in found["ok"]]
+
+
+def test_broken_yaml_fails(indexed: Shell) -> None:
+    write_tree(indexed.home, {"config.yml": "search: [1, 2\n"})
+    assert "line 2, column 1" in failure(indexed)[1]
+
+
+def test_a_project_file_that_needs_approval_is_a_warning(indexed: Shell) -> None:
+    write_tree(indexed.cwd / ".aurora", {"config.yml": "embedding:\n  model: evil\n"})
+    (warning,) = findings(indexed)["warn"]
+    assert "aur config approve" in warning[1]
+    indexed.ok("config", "approve")
+    found = findings(indexed)
+    assert "warn" not in found
+    assert any(text.startswith("embedding.model = evil  (") for _, text, _ in found["ok"])
+
+
+def test_what_is_set_is_listed_with_its_origin_and_all_if_asked(indexed: Shell) -> None:
+    indexed.ok("config", "set", "search.bm25.k1", "1.2")
+    indexed.environ["AURORA_SEARCH_MODE"] = "keyword"
+
+    def told(*words: str) -> list[str]:
+        found = findings(indexed, *words)["ok"]
+        return [text for area, text, _ in found if area == "settings" and " = " in text]
+
+    assert told() == [
+        "search.bm25.k1 = 1.2  (~/home/config.yml)",
+        "search.mode = keyword  (the environment (AURORA_SEARCH_MODE))",
+    ]
+    assert "search.bm25.b = 0.75  (default)" in told("--all")
+    assert set(told()) < set(told("--all"))
+
+
+def test_keys_in_an_address_are_never_printed(indexed: Shell) -> None:
+    address = "https://ada:hunter2@example.org/v1?key=hunter2"
+    indexed.ok("config", "set", "embedding.endpoint", address)
+    for words in ((), ("--all",), ("--json",)):
+        done = indexed.run("doctor", *words)
+        assert "https://***@example.org/v1?key=***" in done.stdout
+        assert "hunter2" not in done.stdout + done.stderr
+
+
+def test_without_git_that_is_a_warning_with_the_way_out(indexed: Shell, tmp_path: Path) -> None:
+    indexed.environ["PATH"] = str(tmp_path)
+    (warning,) = findings(indexed)["warn"]
+    assert warning[1].startswith("git: missing, for ")
+    assert "install git" in warning[2]
+
+
+def test_a_home_that_is_a_file_is_a_warning(indexed: Shell) -> None:
+    shutil.rmtree(indexed.home, ignore_errors=True)
+    write_tree(indexed.home.parent, {indexed.home.name: "no folder"})
+    (warning,) = findings(indexed)["warn"]
+    assert "cannot be written" in warning[1]
+
+
+def test_without_a_home_the_program_is_checked_all_the_same(indexed: Shell) -> None:
+    indexed.environ |= {"AURORA_HOME": "~nobody-at-all/x"}
+    found = findings(indexed, status=1)
+    assert "There is no home directory" in found["fail"][0][1]
+    assert any(text.startswith("SQLite ") for _, text, _ in found["ok"])
+
+
+def test_output_without_other_letters_is_a_warning_and_no_crash(indexed: Shell) -> None:
+    indexed.environ["PYTHONIOENCODING"] = "ascii"
+    done = indexed.run("doctor")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "  warn  Letters: output ascii" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("environ", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)]
+)
+def test_colour_is_for_terminals_that_want_it(
+    indexed: Shell, environ: dict[str, str], *, coloured: bool
+) -> None:
+    assert "\033" not in indexed.ok("doctor")
+    env = {"AURORA_HOME": str(indexed.home), **environ}
+    terminal = Terminal([AUR, "doctor"], cwd=indexed.cwd, env=env)
+    assert terminal.wait() == 0, terminal.written
+    assert ("\033[32mok  \033[0m" in terminal.written) is coloured
+
+
+def test_an_unknown_option_is_a_usage_error(indexed: Shell) -> None:
+    assert "Usage: aur doctor" in indexed.fails("doctor", "--deep")
+
+
+def test_the_python_it_names_is_the_one_that_runs_it(indexed: Shell) -> None:
+    assert f"({Path(sys.executable).parent}" in indexed.ok("doctor", "--quick")
