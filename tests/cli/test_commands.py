@@ -21,7 +21,7 @@ from tests.cli.conftest import AUR, Shell
         (), ("mem",), ("mem", "index"), ("mem", "watch"), ("mem", "search"), ("mem", "get"),
         ("mem", "add"), ("mem", "stats"), ("mem", "rebuild-bm25"), ("init",), ("config",),
         ("config", "set"), ("config", "get"), ("config", "path"), ("config", "approve"),
-        ("doctor",),
+        ("doctor",), ("completion",),
     ],
     ids=" ".join,
 )  # fmt: skip

@@ -129,6 +129,35 @@ class StoreConformance(SearchConformance, TransferConformance):
         assert store.find_ids(suffix, limit=5) == found
         assert len(store.find_ids("1", limit=2)) == 2
 
+    @pytest.mark.parametrize(
+        ("prefix", "found"),
+        [
+            ("a.py:f", ["a.py:f_1", "a.py:fx1"]),
+            ("a.py:f_", ["a.py:f_1"]),
+            ("A.py", []),
+            ("用", ["用户.py:认证"]),
+            ("f%", []),
+            ("\ud800", []),
+            ("", ["a.py:f_1", "a.py:fx1", "b/a.py:f_1", "用户.py:认证"]),
+        ],
+        ids=["two", "underscore-is-plain", "case", "cjk", "percent", "no-text", "empty"],
+    )
+    def test_ids_by_beginning(self, store: Store, prefix: str, found: list[str]) -> None:
+        store.put_chunks([
+            make_chunk(name="f_1"), make_chunk(name="fx1"), make_chunk(path="b/a.py", name="f_1"),
+            make_chunk(path="用户.py", name="认证"),
+        ])  # fmt: skip
+        assert store.find_ids_from(prefix, limit=5) == found
+        assert store.find_ids_from(prefix, limit=1) == found[:1]
+
+    def test_languages_in_order_without_the_unknown_one(self, store: Store) -> None:
+        assert store.list_languages() == []
+        store.put_chunks([
+            make_chunk(name="a"), make_chunk(name="b"), make_chunk(name="c", language="go"),
+            make_chunk(name="d", language=""),
+        ])  # fmt: skip
+        assert store.list_languages() == ["go", "python"]
+
     def test_ids_by_file_folder_and_namespace(self, store: Store) -> None:
         store.put_chunks([
             make_chunk(path="a/x.py"), make_chunk(path="a/b/y.py"), make_chunk(path="ab/z.py"),

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from aurora.cli.completing import complete_files, complete_namespaces
 from aurora.cli.session import end_in_part, open_memory, tell
 from aurora.cli.terminal import is_terminal
 from aurora.engine import Memory
@@ -29,8 +30,11 @@ Examples:
 A file added again takes the place of what it was; the same text is kept once. Aurora does
 not look at the file again: `aur mem index` is for what should follow its files."""
 )
-@click.argument("files", nargs=-1, required=True, metavar="FILE...")
-@click.option("--namespace", default="", help="A name that a group of documents shares.")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...", shell_complete=complete_files)
+@click.option(
+    "--namespace", default="", help="A name that a group of documents shares.",
+    shell_complete=complete_namespaces,
+)  # fmt: skip
 @click.option("--document-type", default=DOCUMENT, show_default=True, help="What kind it is.")
 @click.option("--source", default="", help="Where it comes from; by default the file's path.")
 @click.option(

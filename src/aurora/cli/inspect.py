@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 import click
 
+from aurora.cli.completing import complete_ids
 from aurora.cli.printing import can_show, print_json, print_text
 from aurora.cli.session import open_memory, tell
 from aurora.cli.terminal import width_of
@@ -26,7 +27,7 @@ Examples:
   aur mem get app.py:main           an ending is enough while only one chunk has it
   aur mem get app.py:main --json    with all that is known of it"""
 )
-@click.argument("chunk_id", metavar="ID")
+@click.argument("chunk_id", metavar="ID", shell_complete=complete_ids)
 @click.option("--json", "as_json", is_flag=True, help=_AS_JSON)
 def get(chunk_id: str, *, as_json: bool) -> None:
     """Print one chunk. Its id is FILE:NAME as in the results table. Counts as a use of it."""

@@ -7,15 +7,19 @@ import logging
 import os
 import sys
 from collections.abc import Mapping
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
 from aurora.errors import AuroraError
 from aurora.text import printable
 
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
 logger = logging.getLogger(__name__)
 
+_COMPLETE = "_AUR_COMPLETE"  # set by the scripts of `aur completion`
 _INTERRUPTED = 130  # what shells expect of a program stopped by Ctrl-C
 
 
@@ -52,9 +56,26 @@ class LazyGroup(click.Group):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return None
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """As click does it, without importing every command for its line of help."""
+        from click.shell_completion import CompletionItem
+
+        named = ((name, line) for name, (_, line) in self._lazy.items())
+        items = [CompletionItem(name, help=line) for name, line in named]
+        found = [item for item in items if item.value.startswith(incomplete)]
+        return found + click.Command.shell_complete(self, ctx, incomplete)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
             formatter.write_dl([(name, line) for name, (_, line) in self._lazy.items()])
+
+
+def _complete_flags(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    from aurora.cli.completing import complete_flags
+
+    return complete_flags(ctx, param, incomplete)
 
 
 _HELP = {"help_option_names": ["-h", "--help"]}
@@ -94,12 +115,14 @@ Examples:
         "mem": ("aurora.cli.main:mem", "Index, search and look into the memory."),
         "config": ("aurora.cli.settings:config", "Read and change settings."),
         "doctor": ("aurora.cli.doctor:doctor", "Tell whether everything is well."),
+        "completion": ("aurora.cli.completion:completion", "Print a shell's completion script."),
     },
 )
 cli = click.version_option(package_name="aurora-memory", prog_name="aur")(cli)
 cli = click.option(
     "-c", "flags", metavar="KEY=VALUE", multiple=True, expose_value=False, is_eager=True,
     callback=lambda ctx, _, values: ctx.meta.update({"aurora.flags": values}),
+    shell_complete=_complete_flags,
     help="Set a setting for this command alone; may be repeated.",
 )(cli)  # fmt: skip
 
@@ -107,6 +130,8 @@ cli = click.option(
 def main() -> NoReturn:
     """Run a command. 0: it did what was asked; 1: only some of it; 2: nothing, and said why."""
     logging.getLogger("aurora").addHandler(logging.NullHandler())  # quiet until there is a file
+    if os.environ.get(_COMPLETE):
+        _answer_shell()
     try:
         status = cli.main(standalone_mode=False)
     except AuroraError as exc:
@@ -123,6 +148,17 @@ def main() -> NoReturn:
         click.echo(f"Error: unexpected: {exc!r}\n\nhint: the log file has the details", err=True)
         sys.exit(2)
     sys.exit(status or 0)  # click returns what a command has ended with
+
+
+def _answer_shell() -> NoReturn:
+    """Tell a shell what could come next. Its prompt is no place for an error."""
+    try:
+        import aurora.cli.shells  # noqa: F401 - click asks the classes that it registers
+
+        cli.main(prog_name="aur", standalone_mode=False)  # ends the program
+    except Exception as exc:
+        logger.debug("nothing to complete: %r", exc)
+    sys.exit(1)
 
 
 def _fail(exc: click.ClickException) -> NoReturn:

@@ -6,6 +6,7 @@ import sys
 
 import click
 
+from aurora.cli.completing import complete_forgettable
 from aurora.cli.session import open_memory
 from aurora.cli.terminal import is_terminal
 from aurora.errors import ChunkNotFoundError, QueryError
@@ -47,7 +48,7 @@ Examples:
 \b
 A file that is still there comes back with the next index: name it in .auroraignore."""
 )
-@click.argument("what", nargs=-1, required=True)
+@click.argument("what", nargs=-1, required=True, shell_complete=complete_forgettable)
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 def forget(what: tuple[str, ...], *, yes: bool) -> None:
     """Remove chunks by id, by file or folder, or by namespace:NAME."""

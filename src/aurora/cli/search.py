@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 import click
 
 from aurora.cli.answer import Shape, print_answer
+from aurora.cli.completing import complete_kinds, complete_languages, complete_namespaces
 from aurora.cli.first_time import open_searchable, tell_of_the_format
 from aurora.cli.session import end_in_part, tell
 from aurora.display.past import is_stale
@@ -62,15 +63,19 @@ What is printed:
     help="How to combine the signals.",
 )  # fmt: skip
 @click.option(
-    "--type", "types", multiple=True, metavar="TYPE[,TYPE]",
+    "--type", "types", multiple=True, metavar="TYPE[,TYPE]", shell_complete=complete_kinds,
     help="Only these: function, method, class, code, reasoning, knowledge.",
 )  # fmt: skip
 @click.option("--path", "paths", multiple=True, metavar="GLOB", help="Only files that match.")
-@click.option("--language", "languages", multiple=True, metavar="NAME", help="Only this language.")
+@click.option(
+    "--language", "languages", multiple=True, metavar="NAME", help="Only this language.",
+    shell_complete=complete_languages,
+)  # fmt: skip
 @click.option("--name", "names", multiple=True, metavar="GLOB", help="Only chunks named so.")
 @click.option(
-    "--namespace", "namespaces", multiple=True, metavar="NAME", help="Only documents there."
-)
+    "--namespace", "namespaces", multiple=True, metavar="NAME", help="Only documents there.",
+    shell_complete=complete_namespaces,
+)  # fmt: skip
 @click.option(
     "--document-type", "document_types", multiple=True, metavar="TYPE", help="Only such documents."
 )

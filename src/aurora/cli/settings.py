@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from aurora.cli.completing import complete_keys
 from aurora.cli.session import find_places, settings_files
 from aurora.config.edit import set_value
 from aurora.config.places import shown
@@ -19,7 +20,7 @@ def config() -> None:
 
 
 @config.command("get", epilog="Without a key, every setting is listed with where it comes from.")
-@click.argument("key", required=False)
+@click.argument("key", required=False, shell_complete=complete_keys)
 def get(key: str | None) -> None:
     """Print a setting, or all of them."""
     loaded = settings_files(find_places()).current()
@@ -36,7 +37,7 @@ def get(key: str | None) -> None:
     epilog="\b\nExamples:\n  aur config set search.bm25.k1 1.2",
     context_settings={"ignore_unknown_options": True},  # -1 is a value, and refused as one
 )
-@click.argument("key")
+@click.argument("key", shell_complete=complete_keys)
 @click.argument("value")
 @click.option("--project", is_flag=True, help="Write the project's file, not the user's.")
 def set_(key: str, value: str, *, project: bool) -> None:

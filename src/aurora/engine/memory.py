@@ -225,6 +225,17 @@ class Memory(TransferableMemory):
             embedded=len(self._store.vector_revisions()),
         )
 
+    def find_ids(self, prefix: str, *, limit: int) -> list[str]:
+        """Ids that start so, in order."""
+        return self._store.find_ids_from(prefix, limit=limit)
+
+    def languages(self) -> list[str]:
+        return self._store.list_languages()
+
+    def namespaces(self) -> Mapping[str, int]:
+        """How many chunks each holds; the unnamed one is `""`."""
+        return self._store.count_namespaces()
+
     def check(self) -> list[str]:
         """Look for damage in the database and its text indexes; nothing in the list is good."""
         return self._store.check()

@@ -184,6 +184,10 @@ class Store(Protocol):
         """Ids that end so, exactly (`%` and `_` are plain), in order."""
         ...
 
+    def find_ids_from(self, prefix: str, *, limit: int) -> list[str]:
+        """Ids that start so, exactly, in order; any id for an empty prefix."""
+        ...
+
     def find_below(self, path: str) -> list[str]:
         """Ids of the chunks of a file, or of all files below a folder, in order.
 
@@ -209,6 +213,10 @@ class Store(Protocol):
 
     def count_chunks(self) -> Mapping[Kind, int]:
         """How many chunks of each kind may be found; kinds that have none are left out."""
+        ...
+
+    def list_languages(self) -> list[str]:
+        """The languages that chunks are written in, in order; without the unknown one."""
         ...
 
     def count_namespaces(self) -> Mapping[str, int]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from aurora.stores.base import Revision
 from aurora.stores.sqlite_database import SEARCHABLE, SQLiteDatabase
-from aurora.stores.sqlite_rows import COLUMNS, batches, chunk_from, chunk_values
+from aurora.stores.sqlite_rows import COLUMNS, batches, chunk_from, chunk_values, is_text
 from aurora.types import Chunk, Kind
 
 PAGE = 1000  # chunks read or written at a time
@@ -72,6 +73,16 @@ class SQLiteChunks(SQLiteDatabase):
         )
         return [row[0] for row in rows] if suffix else []
 
+    def find_ids_from(self, prefix: str, *, limit: int) -> list[str]:
+        if not is_text(prefix):
+            return []
+        # A range, so that the index of ids answers: nothing sorts behind the last letter there is.
+        rows = self._rows(
+            "SELECT id FROM chunks WHERE id >= ? AND id < ? ORDER BY id LIMIT ?",
+            (prefix, f"{prefix}{chr(sys.maxunicode)}", limit),
+        )
+        return [row[0] for row in rows]
+
     def find_below(self, path: str) -> list[str]:
         folder = f"{path.rstrip('/')}/"
         if path == ".":
@@ -122,6 +133,12 @@ class SQLiteChunks(SQLiteDatabase):
     def count_chunks(self) -> Mapping[Kind, int]:
         rows = self._rows(f"SELECT chunks.kind, count(*) {SEARCHABLE} GROUP BY chunks.kind")
         return {Kind(kind): count for kind, count in rows}
+
+    def list_languages(self) -> list[str]:
+        rows = self._rows(
+            "SELECT DISTINCT language FROM chunks WHERE language <> '' ORDER BY language"
+        )
+        return [row[0] for row in rows]
 
     def count_namespaces(self) -> Mapping[str, int]:
         rows = self._rows("SELECT namespace, count(*) FROM chunks GROUP BY namespace")

@@ -1,0 +1,160 @@
+"""What could come next on the line: values of options and arguments, for the completing shell.
+
+A prompt is no place for an error: whatever goes wrong, there is nothing to offer. Neither numpy
+nor an index is loaded.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from functools import wraps
+from typing import TYPE_CHECKING, TypeAlias
+
+import click
+
+from aurora.types import Kind
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+    from aurora.engine import Memory
+
+logger = logging.getLogger(__name__)
+
+MOST_IDS = 50  # more would not help anybody to choose
+
+Complete: TypeAlias = "Callable[[click.Context, click.Parameter, str], list[CompletionItem]]"
+
+
+def _quiet(complete: Complete) -> Complete:
+    """Nothing rather than a traceback in somebody's prompt."""
+
+    @wraps(complete)
+    def completed(
+        ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        try:
+            return complete(ctx, param, incomplete)
+        except Exception as exc:  # no memory, broken settings, a locked database: all the same here
+            logger.debug("nothing to complete: %r", exc)
+            return []
+
+    return completed
+
+
+@_quiet
+def complete_kinds(
+    ctx: click.Context,  # noqa: ARG001
+    param: click.Parameter,  # noqa: ARG001
+    incomplete: str,
+) -> list[CompletionItem]:
+    return _after_comma(map(str, Kind), incomplete)
+
+
+@_quiet
+def complete_languages(
+    ctx: click.Context,
+    param: click.Parameter,  # noqa: ARG001
+    incomplete: str,
+) -> list[CompletionItem]:
+    with _memory(ctx) as memory:
+        return _after_comma(memory.languages(), incomplete)
+
+
+@_quiet
+def complete_namespaces(
+    ctx: click.Context,
+    param: click.Parameter,  # noqa: ARG001
+    incomplete: str,
+) -> list[CompletionItem]:
+    with _memory(ctx) as memory:
+        return _starting(_namespaces(memory), incomplete)
+
+
+@_quiet
+def complete_ids(
+    ctx: click.Context,
+    param: click.Parameter,  # noqa: ARG001
+    incomplete: str,
+) -> list[CompletionItem]:
+    with _memory(ctx) as memory:
+        return _starting(memory.find_ids(incomplete, limit=MOST_IDS), incomplete)
+
+
+@_quiet
+def complete_forgettable(
+    ctx: click.Context,
+    param: click.Parameter,  # noqa: ARG001
+    incomplete: str,
+) -> list[CompletionItem]:
+    """Ids, and namespaces as `aur mem forget` takes them."""
+    with _memory(ctx) as memory:
+        named = [f"namespace:{name}" for name in _namespaces(memory)]
+        return _starting([*named, *memory.find_ids(incomplete, limit=MOST_IDS)], incomplete)
+
+
+@_quiet
+def complete_keys(
+    ctx: click.Context,  # noqa: ARG001
+    param: click.Parameter,  # noqa: ARG001
+    incomplete: str,
+) -> list[CompletionItem]:
+    from aurora.config.schema import CATALOGUE
+
+    return [
+        _item(key, help=setting.help)
+        for key, setting in CATALOGUE.items()
+        if key.startswith(incomplete)
+    ]
+
+
+@_quiet
+def complete_flags(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Keys of settings with the `=` that a value follows."""
+    found = complete_keys(ctx, param, incomplete)
+    return [_item(f"{item.value}=", help=item.help) for item in found]
+
+
+def complete_files(
+    ctx: click.Context,  # noqa: ARG001
+    param: click.Parameter,  # noqa: ARG001
+    incomplete: str,
+) -> list[CompletionItem]:
+    return [_item(incomplete, type="file")]
+
+
+def _item(value: str, **about: str | None) -> CompletionItem:
+    # Every command that can be completed imports this module; few runs complete anything.
+    from click.shell_completion import CompletionItem
+
+    return CompletionItem(value, **about)  # type: ignore[arg-type]
+
+
+def _memory(ctx: click.Context) -> Memory:
+    """The memory of the working directory, which tells nobody anything."""
+    from aurora.cli.session import find_places, settings_files
+    from aurora.engine import Memory
+
+    places = find_places()
+    with ctx.scope(cleanup=False):  # click completes outside of any command
+        return Memory(places, settings_files(places))
+
+
+def _namespaces(memory: Memory) -> list[str]:
+    return sorted(filter(None, memory.namespaces()))
+
+
+def _starting(values: Iterable[str], incomplete: str) -> list[CompletionItem]:
+    return [_item(value) for value in values if value.startswith(incomplete)]
+
+
+def _after_comma(values: Iterable[str], incomplete: str) -> list[CompletionItem]:
+    """One more of a list with commas: none that is in it already."""
+    before, comma, _ = incomplete.rpartition(",")
+    chosen = before.split(",")
+    return _starting(
+        (f"{before}{comma}{value}" for value in values if value not in chosen), incomplete
+    )

@@ -1,0 +1,170 @@
+"""Completion for bash, zsh and fish, on click's own mechanism.
+
+Click's scripts lose a colon in bash and a comma in fish, and our ids and types have both. These
+hand over the line as it was typed, up to the cursor, and get one answer a line: type, value and
+help with tabs between. Errors stay out of the prompt.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from typing import ClassVar
+
+from click.shell_completion import CompletionItem, ShellComplete, add_completion_class
+
+VARIABLE = "_AUR_COMPLETE"
+PROGRAM = "aur"
+
+_BASH = """\
+%(complete_func)s() {
+    local type value help
+    COMPREPLY=()
+    while IFS=$'\\t' read -r type value help; do
+        case $type in
+            dir) compopt -o dirnames 2>/dev/null ;;
+            file) compopt -o default 2>/dev/null ;;
+            part) compopt -o nospace 2>/dev/null; COMPREPLY+=("$value") ;;
+            plain) COMPREPLY+=("$value") ;;
+        esac
+    done < <(env COMP_WORDS="${COMP_LINE:0:COMP_POINT}" COMP_BREAKS="$COMP_WORDBREAKS" \\
+        %(complete_var)s=bash_complete "$1" 2>/dev/null)
+}
+complete -o nosort -F %(complete_func)s %(prog_name)s 2>/dev/null ||
+    complete -F %(complete_func)s %(prog_name)s
+"""
+_ZSH = """\
+#compdef %(prog_name)s
+%(complete_func)s() {
+    local type value help
+    local -a plain described part
+    (( $+commands[%(prog_name)s] )) || return 1
+    while IFS=$'\\t' read -r type value help; do
+        case $type in
+            (dir) _path_files -/ ;;
+            (file) _path_files -f ;;
+            (part) part+=("$value") ;;
+            (plain)
+                if [[ -n $help ]]; then
+                    described+=("${value//:/\\\\:}:$help")
+                else
+                    plain+=("$value")
+                fi ;;
+        esac
+    done < <(env COMP_WORDS="${(j: :)words[1,CURRENT-1]} ${compstate[quote]}$PREFIX" \\
+        %(complete_var)s=zsh_complete %(prog_name)s 2>/dev/null)
+    (( $#described )) && _describe -V unsorted described -U
+    (( $#plain )) && compadd -U -V unsorted -a plain
+    (( $#part )) && compadd -U -S '' -V unsorted -a part
+    (( $#described + $#plain + $#part ))
+}
+if [[ $zsh_eval_context[-1] == loadautofunc ]]; then
+    %(complete_func)s "$@"
+else
+    compdef %(complete_func)s %(prog_name)s
+fi
+"""
+_FISH = """\
+function %(complete_func)s
+    for line in (env %(complete_var)s=fish_complete COMP_WORDS=(commandline -cp | string collect) \\
+            %(prog_name)s 2>/dev/null)
+        set -l item (string split -m 2 \\t -- $line)
+        switch $item[1]
+            case dir
+                __fish_complete_directories $item[2]
+            case file
+                __fish_complete_path $item[2]
+            case plain part
+                printf '%%s\\t%%s\\n' $item[2] "$item[3]"
+        end
+    end
+end
+complete --no-files --command %(prog_name)s --arguments '(%(complete_func)s)'
+"""
+_SPECIAL = re.compile(r"""([\s\\'"`$&|;<>()*?\[\]{}!#])""")
+_WORD_BREAKS = frozenset(":=@")  # where bash starts another word, though nothing has to be quoted
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """A line up to the cursor: the words before, the one being typed, and its open quote."""
+
+    words: tuple[str, ...]
+    current: str
+    quote: str
+
+
+def read_line(line: str) -> Typed:
+    """The words of a line as the shells read them; what is not finished is the last one."""
+    words, word, quote, escaped, inside = list[str](), "", "", False, False
+    for letter in line:
+        if letter.isspace() and not quote and not escaped:
+            words += [word] * inside
+            word, inside = "", False
+            continue
+        inside = True
+        if not escaped and letter == "\\" and quote != "'":
+            escaped = True
+        elif not escaped and letter in (quote or "'\""):
+            quote = "" if quote else letter
+        else:
+            word, escaped = word + letter, False
+    return Typed(tuple(words), word, quote)
+
+
+class _Shell(ShellComplete):
+    """What the three have in common."""
+
+    def complete(self) -> str:
+        typed = read_line(os.environ["COMP_WORDS"])
+        items = self.get_completions(list(typed.words[1:]), typed.current)
+        option, equals, _ = typed.current.partition("=")
+        prefix = f"{option}=" if equals and option.startswith("-") else ""
+        return "\n".join(
+            f"{_type(item)}\t{self.written(f'{prefix}{item.value}', typed)}\t{_line(item.help)}"
+            for item in items
+            if str(item.value).isprintable()
+        )
+
+    def written(self, value: str, typed: Typed) -> str:  # noqa: ARG002
+        """A whole word as it is to stand in the line."""
+        return value
+
+
+class Bash(_Shell):
+    """Bash puts a completion in the place of what follows the last colon, and quotes nothing."""
+
+    name: ClassVar[str] = "bash"
+    source_template: ClassVar[str] = _BASH
+
+    def written(self, value: str, typed: Typed) -> str:
+        if typed.quote:
+            return value
+        breaks = _WORD_BREAKS & set(os.environ.get("COMP_BREAKS", ""))
+        kept = max((typed.current.rfind(letter) for letter in breaks), default=-1) + 1
+        return _SPECIAL.sub(r"\\\1", value.removeprefix(typed.current[:kept]))
+
+
+class Zsh(_Shell):
+    name: ClassVar[str] = "zsh"
+    source_template: ClassVar[str] = _ZSH
+
+
+class Fish(_Shell):
+    name: ClassVar[str] = "fish"
+    source_template: ClassVar[str] = _FISH
+
+
+SHELLS: dict[str, type[ShellComplete]] = {shell.name: shell for shell in (Bash, Zsh, Fish)}
+for _shell in SHELLS.values():
+    add_completion_class(_shell)
+
+
+def _type(item: CompletionItem) -> str:
+    """`part` is a value that goes on: no space follows it."""
+    return "part" if item.type == "plain" and str(item.value).endswith("=") else item.type
+
+
+def _line(text: str | None) -> str:
+    return " ".join((text or "").split())
