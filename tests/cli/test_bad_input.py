@@ -184,7 +184,7 @@ def test_a_closed_stream_stops_nothing(shell: Shell, closed: str) -> None:
         command = f"{AUR} mem {words} {closed}"
         done = subprocess.run(["sh", "-c", command], cwd=shell.cwd, env=environment, check=False)
         assert done.returncode == 0
-    assert "Files        4" in shell.ok("mem", "stats")
+    assert "Files          4\n" in shell.ok("mem", "stats")
 
 
 def test_a_working_directory_that_is_gone(shell: Shell) -> None:

@@ -63,7 +63,7 @@ def test_ctrl_c_leaves_a_clean_line_and_says_what_is_kept(large: Shell) -> None:
         "",
     ]
     assert "Files scanned: 304" in large.ok("mem", "index")
-    assert re.search(r"Chunks +12007\n", large.ok("mem", "stats"))
+    assert re.search(r"Chunks +12,007\n", large.ok("mem", "stats"))
 
 
 def test_ctrl_c_elsewhere_promises_nothing(large: Shell) -> None:
