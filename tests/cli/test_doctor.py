@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import sqlite3
+import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
@@ -245,6 +246,18 @@ def test_output_without_other_letters_is_a_warning_and_no_crash(indexed: Shell) 
     done = indexed.run("doctor")
     assert (done.returncode, done.stderr) == (0, "")
     assert "  warn  Letters: output ascii" in done.stdout
+
+
+def test_a_stdout_that_was_closed_is_no_crash(indexed: Shell) -> None:
+    done = subprocess.run(
+        ["bash", "-c", f"{AUR} doctor >&-"],
+        cwd=indexed.cwd,
+        env=indexed.environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,8 @@ def doctor(*, quick: bool, every: bool, as_json: bool) -> None:
 
 def _examine(*, quick: bool, every: bool) -> Iterator[Finding]:
     yield from examine_program()
-    yield _letters(sys.stdout.encoding, sys.getfilesystemencoding())
+    encoding = getattr(sys.stdout, "encoding", "none")  # a stream that was closed is None
+    yield _letters(encoding, sys.getfilesystemencoding())
     yield from examine_parts()
     try:
         places = find_places()
