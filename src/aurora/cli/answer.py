@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 import click
 
+from aurora.cli.printing import print_json, print_text
 from aurora.cli.terminal import has_colour, has_links, is_terminal, width_of
 from aurora.display.paint import Paint
 from aurora.display.records import Source
 from aurora.text import printable
-from aurora.types import Json, SearchResults
+from aurora.types import SearchResults
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +53,7 @@ def print_answer(
             click.echo(printable(path) if is_terminal(sys.stdout) else path)
     else:
         paint = _paint(source, links)
-        click.echo(_rendered(answer, shape, now=now, paint=paint), color=True)
-
-
-def print_json(record: Mapping[str, Json]) -> None:
-    """One object: in lines for a person, in one line for a program."""
-    indent = 2 if is_terminal(sys.stdout) else None
-    text = json.dumps(record, ensure_ascii=False, allow_nan=False, indent=indent)
-    click.echo(text.encode())  # JSON is UTF-8, whatever the terminal speaks
+        print_text(_rendered(answer, shape, now=now, paint=paint))
 
 
 def _rendered(answer: SearchResults, shape: Shape, *, now: datetime, paint: Paint) -> str:

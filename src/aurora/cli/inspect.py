@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from datetime import UTC, datetime
 
@@ -12,12 +13,12 @@ from aurora.cli.printing import can_show, print_json, print_text
 from aurora.cli.session import open_memory, tell
 from aurora.cli.terminal import width_of
 from aurora.config.places import shown
-from aurora.display.chunk_record import chunk_record
+from aurora.display.records import chunk_record
 from aurora.display.summary import human_size, render_index_line
 from aurora.engine import Stats
 from aurora.types import IndexState, Json, Kind, Note
 
-_AS_JSON = "Print one JSON object, for programs: docs/reference/json-stats.md."
+_AS_JSON = "Print one JSON object, for programs: docs/reference/json.md."
 
 
 @click.command(
@@ -34,7 +35,7 @@ def get(chunk_id: str, *, as_json: bool) -> None:
     with open_memory() as memory:
         chunk = memory.get(chunk_id)
     if as_json:
-        print_json(chunk_record(chunk))
+        print_json({**chunk_record(chunk), "content": chunk.content})
         return
     lines = f", lines {chunk.lines.start}-{chunk.lines.end}" if chunk.lines else ""
     pieces = chunk.metadata.get("parts", 1)
@@ -60,7 +61,7 @@ def stats(*, as_json: bool) -> None:
     from aurora.display.stats import BLOCKS, HASHES, render_stats
 
     blocks = BLOCKS if can_show(BLOCKS) else HASHES
-    width = width_of(sys.stdout)
+    width = width_of(sys.stdout, os.environ)
     print_text(
         render_stats(_facts(found), found.chunks, found.namespaces, width=width, blocks=blocks)
     )
@@ -87,7 +88,7 @@ def _facts(found: Stats) -> dict[str, str]:
 
 
 def _record(found: Stats) -> dict[str, Json]:
-    """What docs/reference/json-stats.md promises."""
+    """What docs/reference/json.md promises."""
     made_by = found.embedder
     return {
         "path": str(found.path),

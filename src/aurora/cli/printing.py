@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 import click
 
+from aurora.cli.terminal import is_terminal
 from aurora.types import Json
 
 
@@ -21,14 +22,15 @@ def can_show(text: str) -> bool:
 
 
 def print_text(text: str) -> None:
-    """Print, with `?` for letters that stdout has no way to show."""
+    """Print as it is, colours included, with `?` for letters that stdout has no way to show."""
     if not can_show(text):
         encoding = sys.stdout.encoding
         text = text.encode(encoding, "replace").decode(encoding)
-    click.echo(text)
+    click.echo(text, color=True)
 
 
-def print_json(value: Mapping[str, Json]) -> None:
-    """One object and nothing else; plain ASCII where stdout takes no other letters."""
-    text = json.dumps(value, indent=2, ensure_ascii=False)
-    click.echo(text if can_show(text) else json.dumps(value, indent=2))
+def print_json(record: Mapping[str, Json]) -> None:
+    """One object and nothing else: in lines for a person, in one line for a program."""
+    indent = 2 if is_terminal(sys.stdout) else None
+    text = json.dumps(record, ensure_ascii=False, allow_nan=False, indent=indent)
+    click.echo(text.encode())  # JSON is UTF-8, whatever the terminal speaks

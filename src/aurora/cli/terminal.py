@@ -19,20 +19,6 @@ def is_terminal(stream: TextIO | None) -> bool:
     return stream is not None and stream.isatty()
 
 
-def width_of(stream: TextIO | None) -> int | None:
-    """How many cells a line may have; any number in a pipe, where nothing is cut."""
-    if not is_terminal(stream):
-        return None
-    import shutil
-
-    return shutil.get_terminal_size().columns
-
-
-def has_colour(stream: TextIO | None, environ: Mapping[str, str]) -> bool:
-    """Whether colours are shown and wanted: https://no-color.org."""
-    return can_redraw(stream, environ) and not environ.get("NO_COLOR")
-
-
 def can_redraw(stream: TextIO | None, environ: Mapping[str, str]) -> bool:
     """Whether a line can be written over."""
     return is_terminal(stream) and environ.get("TERM", "").lower() not in _NO_CURSOR
