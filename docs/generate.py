@@ -1,4 +1,6 @@
-"""Writes docs/reference from the code, so that it cannot be wrong. `make docs` runs it.
+"""Writes docs/reference and the help that `aur` shows, from the code, so that none can be wrong.
+
+`make docs` runs it.
 
 python docs/generate.py            write
 python docs/generate.py --check    fail when what is written is out of date
@@ -6,7 +8,9 @@ python docs/generate.py --check    fail when what is written is out of date
 
 from __future__ import annotations
 
+import os
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,7 +19,8 @@ import click
 from aurora.cli.main import cli
 from aurora.config.schema import CATALOGUE, Guard
 
-REFERENCE = Path(__file__).parent / "reference"
+ROOT = Path(__file__).parents[1]
+os.environ["COLUMNS"] = "80"  # whoever runs this, and wherever
 _GUARDS = {None: "", Guard.CHOICE: "yes", Guard.OUTSIDE: "outside the project"}
 
 
@@ -51,12 +56,29 @@ def _shown(value: object) -> str:
 def commands_page() -> str:
     parts = ["# Commands", "", "Generated from `src/aurora/cli` by `make docs`.", ""]
     for path, command in walk(cli, ("aur",)):
-        context = click.Context(
-            command, info_name=" ".join(path), help_option_names=["-h", "--help"]
-        )
-        text = command.get_help(context)
-        parts += [f"## {' '.join(path)}", "", "```text", text.rstrip(), "```", ""]
+        parts += [f"## {' '.join(path)}", "", "```text", help_of(path, command).rstrip(), "```", ""]
     return "\n".join(parts)
+
+
+def written_help() -> str:
+    """What `aurora.cli.start` answers: each part begins with the words that ask for it."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    parts = [f"aur --version\naur, version {project['version']}\n"]
+    for path, command in walk(cli, ("aur",)):
+        name = " ".join(path)
+        asked = [
+            f"{name} -h",
+            f"{name} --help",
+            *([name] if isinstance(command, click.Group) else []),
+        ]
+        parts.append(f"{' | '.join(asked)}\n{help_of(path, command)}\n")
+    return "\f".join(parts)
+
+
+def help_of(path: tuple[str, ...], command: click.Command) -> str:
+    names = ["-h", "--help"]
+    context = click.Context(command, info_name=" ".join(path), help_option_names=names)
+    return command.get_help(context)
 
 
 def walk(
@@ -71,23 +93,27 @@ def walk(
                 yield from walk(inner, (*path, name))
 
 
-PAGES = {"settings.md": settings_page, "commands.md": commands_page}
+PAGES = {
+    "docs/reference/settings.md": settings_page,
+    "docs/reference/commands.md": commands_page,
+    "src/aurora/cli/help.txt": written_help,
+}
 
 
 def main() -> int:
     if "--check" in sys.argv:
-        stale = [
-            name
-            for name, page in PAGES.items()
-            if (REFERENCE / name).read_text(encoding="utf-8") != page()
-        ]
+        stale = [name for name, page in PAGES.items() if _read(ROOT / name) != page()]
         for name in stale:
-            print(f"docs/reference/{name} is out of date: run make docs")
+            print(f"{name} is out of date: run make docs")
         return len(stale)
-    REFERENCE.mkdir(exist_ok=True)
     for name, page in PAGES.items():
-        (REFERENCE / name).write_text(page(), encoding="utf-8")
+        (ROOT / name).parent.mkdir(exist_ok=True)
+        (ROOT / name).write_text(page(), encoding="utf-8")
     return 0
+
+
+def _read(file: Path) -> str:
+    return file.read_text(encoding="utf-8") if file.exists() else ""
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ import aurora
 SOURCE = Path(aurora.__file__).parent
 
 FLOORS = {
+    "__main__": 8,
     "cli": 7, "mcp": 7,
     "display": 6, "evaluation": 6,
     "engine": 5,

@@ -40,7 +40,9 @@ CACHE = record.BENCHMARKS / ".cache" / "startup"
 PROJECT, HOME, HOME_WITH_SETTINGS = CACHE / "project", CACHE / "home", CACHE / "home-with-settings"
 CHUNKS = 10_000
 WHOLE_RUN = 30  # rounds: fewer are a look, not a result
-SETTINGS = "# Written by hand.\nui:\n  default_search_format: enhanced\n"  # no other ranking: one index
+SETTINGS = (
+    "# Written by hand.\nui:\n  default_search_format: enhanced\n"  # no other ranking: one index
+)
 QUESTION = ("read", "the", "next", "header", "line")
 AUTHOR = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org", "-c", "commit.gpgsign=false")
 BARE, NUMPY = "python -c pass", 'python -c "import numpy"'

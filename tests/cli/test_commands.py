@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import sqlite3
 import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -179,36 +178,3 @@ def test_a_use_that_cannot_be_remembered_does_not_hide_the_chunk(indexed: Shell)
     done = indexed.run("mem", "get", "auth_manager.py:authenticate_user")
     assert (done.returncode, "Check a password" in done.stdout) == (0, True)
     assert "Warning: This use is not remembered: " in done.stderr
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("--help",),
-        ("mem", "stats"),
-        ("mem", "stats", "--json"),
-        ("mem", "search", "password"),
-        ("mem", "get", "logout"),
-        ("mem", "get", "logout", "--json"),
-    ],
-    ids=" ".join,
-)
-def test_nothing_heavy_is_loaded_for_a_quick_command(
-    indexed: Shell, words: tuple[str, ...]
-) -> None:
-    """A first search answers before numpy would be imported; none of these parses anything."""
-    done = subprocess.run(
-        [sys.executable, "-X", "importtime", AUR, *words],
-        cwd=indexed.cwd,
-        env=indexed.environment,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    loaded = set(re.findall(r"\| +([\w.]+)$", done.stderr, re.MULTILINE))
-    assert "click" in loaded
-    heavy = {
-        "numpy", "tree_sitter", "ruamel.yaml", "subprocess", "pathspec", "rich.console",
-        "watchfiles",
-    }  # fmt: skip
-    assert loaded & heavy == set()

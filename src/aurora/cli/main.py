@@ -133,7 +133,7 @@ def main() -> NoReturn:
     if os.environ.get(_COMPLETE):
         _answer_shell()
     try:
-        status = cli.main(standalone_mode=False)
+        status = cli.main(prog_name="aur", standalone_mode=False)
     except AuroraError as exc:
         logger.error("%s", exc.message)  # noqa: TRY400 - expected: the message is enough
         _fail(Failure(exc))

@@ -1,0 +1,5 @@
+"""`python -m aurora` is `aur`."""
+
+from aurora.cli.start import main
+
+main()
