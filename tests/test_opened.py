@@ -9,7 +9,7 @@ import pytest
 
 from aurora import Memory, Places
 from aurora.config import SettingsFiles
-from aurora.engine.opened import make_config
+from aurora.engine.ranking import make_config
 from aurora.fusion.staged import Staged
 from aurora.retrieval.config import HybridConfig
 from aurora.types import Mode

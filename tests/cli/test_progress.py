@@ -16,10 +16,11 @@ from tests.builders import write_tree
 from tests.cli.screen import Screen, Terminal
 
 BEGIN = """
-import fcntl, os, signal, struct, sys, termios
+import fcntl, logging, os, signal, struct, sys, termios
 from aurora.cli.session import Voice
 from aurora.types import Note, Progress
 
+logging.getLogger("aurora").addHandler(logging.NullHandler())  # as `aur` begins
 now = 0.0
 tell = Voice(lambda: now)
 

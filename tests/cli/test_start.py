@@ -157,6 +157,7 @@ HEAVY = {
     "numpy", "tree_sitter", "ruamel.yaml", "subprocess", "pathspec", "rich.console", "watchfiles",
     "aurora.sources.git", "aurora.parsers.registry", "aurora.indexing.run",
 }  # fmt: skip
+SEARCHING = {"aurora.retrieval.retriever", "aurora.signals.bm25", "rich", "aurora.display.table"}
 
 
 @pytest.mark.parametrize(
@@ -164,9 +165,10 @@ HEAVY = {
     [
         (("--help",), {"click", "typing", "pathlib", "json", "shutil", "aurora.cli.main"}),
         (("--version",), {"click", "typing", "importlib.metadata"}),
-        (("mem", "stats"), set()),
-        (("mem", "get", "logout"), set()),
-        (("mem", "search", "password"), set()),
+        (("config", "get", "search.bm25.k1"), {"aurora.engine", "sqlite3"}),
+        (("mem", "stats"), SEARCHING),
+        (("mem", "get", "logout"), SEARCHING),
+        (("mem", "search", "password"), {"aurora.fusion.staged"}),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )

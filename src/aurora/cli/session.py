@@ -10,7 +10,7 @@ import os
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
@@ -19,10 +19,12 @@ from aurora.cli.progress import ProgressLine
 from aurora.config import Places, SettingsFiles
 from aurora.config.schema import known_setting
 from aurora.config.yaml import YamlError
-from aurora.engine import Memory
 from aurora.errors import ConfigError, SourceError
 from aurora.text import printable
 from aurora.types import Event, Note, Progress
+
+if TYPE_CHECKING:
+    from aurora.engine import Memory
 
 logger = logging.getLogger(__name__)
 
@@ -42,6 +44,8 @@ def find_places() -> Places:
 
 def open_memory(places: Places | None = None) -> Memory:
     """The memory of the working directory, which tells its news on stderr."""
+    from aurora.engine import Memory  # `aur config` needs no database
+
     # Before an error is printed, whatever it is, the line that shows progress is gone.
     click.get_current_context().call_on_close(tell.finish)
     places = places or find_places()

@@ -6,7 +6,6 @@ import click
 
 from aurora.cli.completing import complete_keys
 from aurora.cli.session import find_places, settings_files
-from aurora.config.edit import set_value
 from aurora.config.places import shown
 from aurora.config.schema import CATALOGUE, known_setting
 from aurora.config.trust import approve as approve_file
@@ -42,6 +41,8 @@ def get(key: str | None) -> None:
 @click.option("--project", is_flag=True, help="Write the project's file, not the user's.")
 def set_(key: str, value: str, *, project: bool) -> None:
     """Set a value in the user's file; comments and order in it stay."""
+    from aurora.config.edit import set_value  # it needs the YAML library
+
     places = find_places()
     file = places.user_config if not project else places.project_config
     if file is None:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
+from typing import NamedTuple
 
 from aurora.config.aliases import ALIASES, Alias, alias_of
 from aurora.config.places import Places, shown
@@ -26,12 +27,11 @@ _WEIGHTS = ("search.hybrid.stage2_weights", "search.hybrid.weights")
 _SECTIONS = {key[:at] for key in CATALOGUE for at, letter in enumerate(key) if letter == "."}
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedSettings:
+class LoadedSettings(NamedTuple):
     """Checked settings, the origin of each value that is not a default, and what was ignored."""
 
     settings: Settings
-    origins: Mapping[str, str] = field(default_factory=dict)
+    origins: Mapping[str, str] = {}
     warnings: tuple[str, ...] = ()
 
 

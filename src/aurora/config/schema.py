@@ -7,15 +7,15 @@ A setting is declared once, here. Reading files and variables is left to `layers
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
 from enum import Enum, auto
-from typing import TypeVar
+from typing import NamedTuple, TypeVar, cast
 
 from aurora.config.rules import Parse, choice, file_path, flag, integer, link_pattern, number, text
 from aurora.config.yaml import parse_yaml
 from aurora.errors import ConfigError
 
 T = TypeVar("T")
+S = TypeVar("S", bound=NamedTuple)
 
 
 class Guard(Enum):
@@ -25,8 +25,7 @@ class Guard(Enum):
     OUTSIDE = auto()  # paths: only when they lead out of the project
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(NamedTuple):
     """One leaf of the settings: its dotted key, default, rule, meaning and guard."""
 
     key: str
@@ -47,12 +46,30 @@ class Setting:
         return parse_yaml(typed.encode("utf-8", "surrogateescape"))
 
 
+class _Declared(NamedTuple):
+    """What is said of a setting where it is declared; its key follows from the place."""
+
+    default: object
+    parse: Parse
+    help: str
+    guard: Guard | None
+
+
 def _setting(default: T, parse: Parse, help: str, *, guard: Guard | None = None) -> T:  # noqa: A002
-    return field(default=default, metadata={"parse": parse, "help": help, "guard": guard})
+    return cast("T", _Declared(default, parse, help, guard))
 
 
-@dataclass(frozen=True, slots=True)
-class BM25Settings:
+def _section(section: type[T]) -> type[T]:
+    """Settings that belong together. The declarations stay in `_field_defaults`."""
+    # Not dataclasses, because every command defines all of them, and each would take 1 ms.
+    declared = section._field_defaults.values()  # type: ignore[attr-defined]
+    plain = tuple(one.default if isinstance(one, _Declared) else one for one in declared)
+    section.__new__.__defaults__ = plain
+    return section
+
+
+@_section
+class BM25Settings(NamedTuple):
     k1: float = _setting(
         1.5,
         number(minimum=0.0, sane=1e6),
@@ -68,8 +85,8 @@ class BM25Settings:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class StageWeights:
+@_section
+class StageWeights(NamedTuple):
     semantic: float = _setting(
         0.5,
         number(minimum=0.0, maximum=1.0),
@@ -80,8 +97,8 @@ class StageWeights:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class HybridWeights:
+@_section
+class HybridWeights(NamedTuple):
     bm25: float = _setting(0.3, number(minimum=0.0, maximum=1.0), "Weight of words in `staged`.")
     semantic: float = _setting(
         0.4, number(minimum=0.0, maximum=1.0), "Weight of meaning in `staged`."
@@ -91,15 +108,15 @@ class HybridWeights:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class HybridSettings:
+@_section
+class HybridSettings(NamedTuple):
     stage1_top_k: int = _setting(100, integer(minimum=10), "Candidates taken from each signal.")
-    weights: HybridWeights = field(default_factory=HybridWeights)
-    stage2_weights: StageWeights = field(default_factory=StageWeights)
+    weights: HybridWeights = HybridWeights()
+    stage2_weights: StageWeights = StageWeights()
 
 
-@dataclass(frozen=True, slots=True)
-class WeightedSettings:
+@_section
+class WeightedSettings(NamedTuple):
     semantic: float = _setting(
         0.7, number(minimum=0.0, maximum=1.0), "Meaning's share in `weighted`; words have the rest."
     )
@@ -110,13 +127,13 @@ class WeightedSettings:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class RrfSettings:
+@_section
+class RrfSettings(NamedTuple):
     k: int = _setting(60, integer(minimum=1), "The larger, the less the first places stand out.")
 
 
-@dataclass(frozen=True, slots=True)
-class RecencySettings:
+@_section
+class RecencySettings(NamedTuple):
     half_life: float = _setting(
         30.0,
         number(minimum=0.01, sane=1e6),
@@ -124,13 +141,13 @@ class RecencySettings:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class SearchSettings:
-    bm25: BM25Settings = field(default_factory=BM25Settings)
-    hybrid: HybridSettings = field(default_factory=HybridSettings)
-    weighted: WeightedSettings = field(default_factory=WeightedSettings)
-    rrf: RrfSettings = field(default_factory=RrfSettings)
-    recency: RecencySettings = field(default_factory=RecencySettings)
+@_section
+class SearchSettings(NamedTuple):
+    bm25: BM25Settings = BM25Settings()
+    hybrid: HybridSettings = HybridSettings()
+    weighted: WeightedSettings = WeightedSettings()
+    rrf: RrfSettings = RrfSettings()
+    recency: RecencySettings = RecencySettings()
     mode: str = _setting(
         "hybrid", choice("hybrid", "semantic", "keyword"), "By what a search finds."
     )
@@ -149,8 +166,8 @@ class SearchSettings:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class StoreSettings:
+@_section
+class StoreSettings(NamedTuple):
     path: str = _setting(
         "memory.db",
         file_path,
@@ -159,8 +176,8 @@ class StoreSettings:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class EmbeddingSettings:
+@_section
+class EmbeddingSettings(NamedTuple):
     provider: str = _setting(
         "none",
         choice("none"),
@@ -173,8 +190,8 @@ class EmbeddingSettings:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class UiSettings:
+@_section
+class UiSettings(NamedTuple):
     shown_search_format_notice: bool = _setting(
         False, flag, "Whether the notice about the output format was shown; it comes once."
     )
@@ -192,26 +209,22 @@ class UiSettings:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+@_section
+class Settings(NamedTuple):
     """All settings of one memory, checked."""
 
-    search: SearchSettings = field(default_factory=SearchSettings)
-    store: StoreSettings = field(default_factory=StoreSettings)
-    embedding: EmbeddingSettings = field(default_factory=EmbeddingSettings)
-    ui: UiSettings = field(default_factory=UiSettings)
+    search: SearchSettings = SearchSettings()
+    store: StoreSettings = StoreSettings()
+    embedding: EmbeddingSettings = EmbeddingSettings()
+    ui: UiSettings = UiSettings()
 
 
-def _leaves(part: object, prefix: str) -> Iterator[Setting]:
-    for item in fields(part):  # type: ignore[arg-type]
-        value = getattr(part, item.name)
-        if is_dataclass(value):
-            yield from _leaves(value, f"{prefix}{item.name}.")
+def _leaves(section: NamedTuple, prefix: str) -> Iterator[Setting]:
+    for name, declared in section._field_defaults.items():
+        if isinstance(declared, _Declared):
+            yield Setting(f"{prefix}{name}", *declared)
         else:
-            meta = item.metadata
-            yield Setting(
-                prefix + item.name, value, meta["parse"], meta["help"], guard=meta["guard"]
-            )
+            yield from _leaves(declared, f"{prefix}{name}.")
 
 
 CATALOGUE: Mapping[str, Setting] = {leaf.key: leaf for leaf in _leaves(Settings(), "")}
@@ -231,10 +244,10 @@ def build_settings(values: Mapping[str, object]) -> Settings:
     return _build(Settings(), values, "")
 
 
-def _build(default: T, values: Mapping[str, object], prefix: str) -> T:
+def _build(section: S, values: Mapping[str, object], prefix: str) -> S:
     changed = {}
-    for item in fields(default):  # type: ignore[arg-type]
-        value, key = getattr(default, item.name), prefix + item.name
-        nested = is_dataclass(value)
-        changed[item.name] = _build(value, values, f"{key}.") if nested else values.get(key, value)
-    return type(default)(**changed)
+    for name, declared in section._field_defaults.items():
+        key, default = f"{prefix}{name}", getattr(section, name)
+        leaf = isinstance(declared, _Declared)
+        changed[name] = values.get(key, default) if leaf else _build(default, values, f"{key}.")
+    return section._replace(**changed)

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from aurora.config.places import shown
 from aurora.engine.transfer import TransferableMemory
 from aurora.errors import IndexFileError, QueryError, StoreError
-from aurora.retrieval.criteria import read_mode
 from aurora.retrieval.lookup import find_chunk
 from aurora.stores.base import Embedder
 from aurora.types import (
@@ -144,6 +143,8 @@ class Memory(TransferableMemory):
         min_score: float | None = None,
     ) -> SearchResults:
         """The best chunks for a query of plain words. Being listed is not an access."""
+        from aurora.retrieval.criteria import read_mode  # noqa: PLC0415 - as for `retriever`
+
         wanted = None if mode is None else read_mode(mode)
         query = Query(text, limit, wanted, fusion, criteria or Criteria(), min_score)
         return self.retriever.retrieve(query)

@@ -1,7 +1,7 @@
 """What a memory stands on: its settings, its database and its retriever, opened when needed.
 
-Here, and only here, settings become objects. Nothing is open before the first call that needs it:
-neither the database nor the index nor numpy.
+Here, and in `ranking`, settings become objects. Nothing is open before the first call that needs
+it: neither the database nor the index nor numpy.
 """
 
 from __future__ import annotations
@@ -14,22 +14,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from aurora.config import Places, SettingsFiles
-from aurora.config.layers import LoadedSettings
 from aurora.config.places import make_project
 from aurora.config.schema import Settings
 from aurora.errors import NoMemoryError
 from aurora.retrieval.cache import RetrieverCache
-from aurora.retrieval.config import HybridConfig
-from aurora.retrieval.retriever import HybridRetriever
 from aurora.stores.base import Store
 from aurora.stores.sqlite import SQLiteStore
-from aurora.types import Listener, Mode, ignore_events
+from aurora.types import Listener, ignore_events
 
 if TYPE_CHECKING:
     from aurora.embeddings.base import EmbeddingProvider
-
-
-_STAGE2 = "search.hybrid.stage2_weights."
+    from aurora.retrieval.retriever import HybridRetriever
 
 
 def utc_now() -> datetime:
@@ -96,6 +91,10 @@ class OpenedMemory:
     @property
     def retriever(self) -> HybridRetriever:
         """Made again when a setting changed; it opens nothing by itself."""
+        # Signals and fusions are half of what a search imports; `stats` and `get` need none.
+        from aurora.engine.ranking import make_config  # noqa: PLC0415
+        from aurora.retrieval.retriever import HybridRetriever  # noqa: PLC0415
+
         with self._lock:
             loaded, store = self._files.current(), self._store
             config = make_config(loaded)
@@ -126,33 +125,6 @@ class OpenedMemory:
 
     def __exit__(self, *exc: object) -> None:
         self.close()
-
-
-def make_config(loaded: LoadedSettings) -> HybridConfig:
-    """Settings as the retriever takes them."""
-    search = loaded.settings.search
-    weights = search.hybrid.weights
-    bm25, semantic, activation = weights.bm25, weights.semantic, weights.activation
-    stage2 = search.hybrid.stage2_weights
-    if any(origin.startswith(_STAGE2) for origin in loaded.origins):  # FR-9: then FR-2.1 holds
-        bm25, semantic, activation = 0.0, stage2.semantic, stage2.activation
-    return HybridConfig(
-        k1=search.bm25.k1,
-        b=search.bm25.b,
-        idf=search.bm25.idf,
-        keyword=search.keyword,
-        mode=Mode(search.mode),
-        fusion=search.fusion,
-        stage1_top_k=search.hybrid.stage1_top_k,
-        bm25_weight=bm25,
-        semantic_weight=semantic,
-        activation_weight=activation,
-        hybrid_search_alpha=search.weighted.semantic,
-        nudge=search.weighted.activation,
-        min_score=search.min_score,
-        half_life=search.recency.half_life,
-        rrf_k=search.rrf.k,
-    )
 
 
 def _file_identity(path: Path) -> tuple[int, int] | None:

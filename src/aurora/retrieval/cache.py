@@ -10,9 +10,10 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from aurora.retrieval.retriever import HybridRetriever
+if TYPE_CHECKING:
+    from aurora.retrieval.retriever import HybridRetriever  # who has one has imported it
 
 LIFETIME = 1800.0  # seconds since it was last asked for
 _KEPT = 4  # retrievers; one for each memory and setting in use

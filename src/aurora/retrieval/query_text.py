@@ -20,10 +20,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from aurora.retrieval.since import parse_since
 from aurora.text import has_cjk
@@ -62,8 +61,7 @@ _LANGUAGE_NAMES = {short: name for name, all_ in _SHORT_NAMES.items() for short 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class ParsedQuery:
+class ParsedQuery(NamedTuple):
     """What a query asks for. `words` is empty when it was filters alone: the caller decides."""
 
     words: str

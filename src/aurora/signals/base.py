@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
@@ -19,8 +18,7 @@ class Entry(NamedTuple):
     revision: Revision = Revision(0, 0)
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(NamedTuple):
     """What the signals are asked: plain words, and when."""
 
     text: str

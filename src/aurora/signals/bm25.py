@@ -11,7 +11,6 @@ from array import array
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -84,7 +83,7 @@ class BM25Scorer:
         """Write the index with its parameters and the caller's own facts about it."""
         self.facts = {
             **(facts or {}),
-            **asdict(self.parameters),
+            **self.parameters._asdict(),
             "layout": _LAYOUT,
             "tokenizer": text.VERSION,
             "chunks": len(self),
@@ -104,7 +103,7 @@ class BM25Scorer:
 
     def has_parameters(self, facts: Mapping[str, Json]) -> bool:
         """True when an index with these facts was weighed as this scorer would."""
-        return all(facts.get(name) == value for name, value in asdict(self.parameters).items())
+        return all(facts.get(name) == value for name, value in self.parameters._asdict().items())
 
     def __len__(self) -> int:
         return len(Strings(self._arrays, "id"))

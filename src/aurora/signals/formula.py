@@ -10,14 +10,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 Number: TypeAlias = Any  # a float, or an array of them: the arithmetic is the same
 
 
-@dataclass(frozen=True, slots=True)
-class BM25Parameters:
+class BM25Parameters(NamedTuple):
     """`k1` saturates repetition, `b` discounts length, `idf` names the rarity formula."""
 
     k1: float = 1.5

@@ -60,8 +60,7 @@ class Reasoning:
     created_at: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class Embedder:
+class Embedder(NamedTuple):
     """Which model made the vectors of a memory. Vectors of two embedders never mix."""
 
     name: str

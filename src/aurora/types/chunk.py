@@ -31,8 +31,7 @@ class Lines(NamedTuple):
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(NamedTuple):
     """One source's whole text, before it is cut. `path` is the one the memory will know it by."""
 
     path: str

@@ -24,8 +24,7 @@ class Hit(NamedTuple):
     rank: int
 
 
-@dataclass(frozen=True, slots=True)
-class Ranking:
+class Ranking(NamedTuple):
     """What one signal says of the candidates, best first.
 
     `ceiling` is the score no chunk can exceed for this query. Dividing by it gives a number in
