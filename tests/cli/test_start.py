@@ -179,3 +179,12 @@ def test_nothing_heavy_is_loaded_for_a_quick_command(
     modules = loaded(indexed, *words)
     assert "aurora.cli.start" in modules
     assert modules & (HEAVY | more) == set()
+
+
+def test_a_plain_settings_file_does_not_load_the_library_for_others(indexed: Shell) -> None:
+    write_tree(indexed.home, {"config.yml": "# mine\nsearch:\n  rrf:\n    k: 30\n"})
+    asked = ("mem", "search", "password", "--fusion", "rrf")
+    assert "ruamel.yaml" not in loaded(indexed, *asked)
+    write_tree(indexed.home, {"config.yml": "search: {rrf: {k: 30}}\n"})
+    assert "ruamel.yaml" in loaded(indexed, *asked)
+    assert indexed.ok("config", "get", "search.rrf.k") == "30\n"
