@@ -98,7 +98,7 @@ def encode_header(header: Header) -> bytes:
         version=VERSION,
         files=header.files,
         chunks=header.chunks,
-        embedder=None if header.embedder is None else asdict(header.embedder),
+        embedder=None if header.embedder is None else header.embedder._asdict(),
         indexed_at=_optional_moment(header.indexed_at),
     )
 
