@@ -32,6 +32,7 @@ lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy --platform win32
 
 fix: $(VENV)/installed-dev
 	$(BIN)/ruff check --fix .

@@ -77,6 +77,12 @@ def test_indexing_a_missing_path_makes_nothing(memory: Memory, project: Path) ->
     assert not memory.path.exists()
 
 
+def test_an_id_may_be_typed_as_on_windows(memory: Memory, project: Path) -> None:
+    """Ids have `/` everywhere, so that a memory means the same on every machine."""
+    memory.index(project)
+    assert memory.get("auth\\login.py:Login.check").id == "auth/login.py:Login.check"
+
+
 def test_opening_a_chunk_is_an_access_and_listing_it_is_not(memory: Memory, project: Path) -> None:
     memory.index(project)
     for _ in range(3):

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.builders import write_tree
-from tests.cli.conftest import AUR, Shell
+from tests.cli.conftest import AUR, NOTICE_SHOWN, Shell
 from tests.cli.screen import Terminal
 
 MARK = re.compile(r"  (ok  |note|warn|FAIL)  \S.*|        \S.*")
@@ -45,6 +45,7 @@ def database(shell: Shell) -> Path:
 
 
 def test_all_is_well_after_an_index(indexed: Shell) -> None:
+    indexed.environ = dict.fromkeys(NOTICE_SHOWN, "")
     done = indexed.run("doctor")
     assert (done.returncode, done.stderr) == (0, "")
     blocks = done.stdout.split("\n\n")
@@ -197,7 +198,7 @@ def test_a_project_file_that_needs_approval_is_a_warning(indexed: Shell) -> None
 
 def test_what_is_set_is_listed_with_its_origin_and_all_if_asked(indexed: Shell) -> None:
     indexed.ok("config", "set", "search.bm25.k1", "1.2")
-    indexed.environ["AURORA_SEARCH_MODE"] = "keyword"
+    indexed.environ = {**dict.fromkeys(NOTICE_SHOWN, ""), "AURORA_SEARCH_MODE": "keyword"}
 
     def told(*words: str) -> list[str]:
         found = findings(indexed, *words)["ok"]

@@ -43,10 +43,11 @@ finally:
 # Until a setting chooses a provider, only a Python program can give one.
 WITH_A_PROVIDER = """
 import functools, sys
-from aurora.cli import main, session
+from aurora import engine
+from aurora.cli import main
 from aurora.engine import Memory
 from tests.indexing.providers import failing_for
-session.Memory = functools.partial(Memory, embedder=failing_for(sys.argv.pop(1)))
+engine.Memory = functools.partial(Memory, embedder=failing_for(sys.argv.pop(1)))
 main.main()
 """
 

@@ -18,10 +18,11 @@ from tests.cli.test_search import column
 # Until a setting chooses a provider, only a Python program can give one.
 WITH_WORDS = """
 import functools
-from aurora.cli import main, session
+from aurora import engine
+from aurora.cli import main
 from aurora.engine import Memory
 from tests.embedders import WordsProvider
-session.Memory = functools.partial(Memory, embedder=WordsProvider())
+engine.Memory = functools.partial(Memory, embedder=WordsProvider())
 main.main()
 """
 

@@ -140,8 +140,8 @@ def test_a_chunk_as_json_has_every_field(indexed: Shell) -> None:
         "path": "auth_manager.py",
         "lines": [11, 13],
         "language": "python",
-        "namespace": "",
-        "document_type": "",
+        "namespace": None,
+        "document_type": None,
         "created_at": None,
         "metadata": {"signature": "def authenticate_user(name, password):"},
     }
@@ -159,7 +159,7 @@ def test_a_document_as_json_has_its_labels(indexed: Shell) -> None:
 def test_what_comes_from_no_file_has_no_lines(indexed: Shell) -> None:
     id_ = indexed.ok("mem", "learn", "retry with backoff").strip()
     chunk = json.loads(indexed.ok("mem", "get", id_, "--json"))
-    assert (chunk["kind"], chunk["path"], chunk["lines"]) == ("reasoning", "", None)
+    assert (chunk["kind"], chunk["path"], chunk["lines"]) == ("reasoning", None, None)
 
 
 @pytest.mark.parametrize("words", [("stats",), ("get", "x")])

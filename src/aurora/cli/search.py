@@ -66,7 +66,13 @@ What is printed:
     "--type", "types", multiple=True, metavar="TYPE[,TYPE]", shell_complete=complete_kinds,
     help="Only these: function, method, class, code, reasoning, knowledge.",
 )  # fmt: skip
-@click.option("--path", "paths", multiple=True, metavar="GLOB", help="Only files that match.")
+@click.option(
+    "--path",
+    "paths",
+    multiple=True,
+    metavar="GLOB",
+    help="Only files that match, as in .gitignore.",
+)
 @click.option(
     "--language", "languages", multiple=True, metavar="NAME", help="Only this language.",
     shell_complete=complete_languages,

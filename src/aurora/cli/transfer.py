@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 import click
 
@@ -162,7 +162,7 @@ def _readable(file: str) -> Iterator[BinaryIO]:
             with tempfile.TemporaryFile() as collected:
                 shutil.copyfileobj(stream, collected)
                 collected.seek(0)
-                yield collected
+                yield cast("BinaryIO", collected)
     except FileNotFoundError as exc:
         hint = "name a file that `aur mem export` wrote, or - for standard input"
         raise SourceError(f"There is no file {file}", hint=hint) from exc

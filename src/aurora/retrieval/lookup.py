@@ -17,7 +17,11 @@ def find_chunk(store: Store, chunk_id: str) -> Chunk:
 
 
 def _complete(store: Store, ending: str) -> str:
-    candidates = store.find_ids(ending, limit=_CANDIDATES + 1)
+    limit = _CANDIDATES + 1
+    # Ids are written with `/` everywhere; on Windows people type the other one.
+    candidates = store.find_ids(ending, limit=limit) or store.find_ids(
+        ending.replace("\\", "/"), limit=limit
+    )
     if not candidates:
         raise _not_found(ending)
     if len(candidates) > 1:

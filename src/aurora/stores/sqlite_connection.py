@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from urllib.parse import quote
 
 from aurora.errors import StoreBusyError, StoreError, StoreFormatError
 from aurora.stores.sqlite_schema import APPLICATION_ID, MIGRATIONS
@@ -48,7 +48,7 @@ def connect(path: Path) -> Connection:
 def connect_unchanging(path: Path) -> Connection:
     """Open a file that nobody can write, without the files that SQLite would lay beside it."""
     with translated(path):
-        connection = _open(f"file:{quote(str(path.absolute()))}?mode=ro&immutable=1", uri=True)
+        connection = _open(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
         try:
             version = _recognise(connection, path)
         except BaseException:
@@ -67,7 +67,7 @@ def schema_of(path: Path) -> int:
     """The schema version of a file of ours, which stays as it is, however old."""
     mode = "mode=ro&immutable=1" if _cannot_change(path) else "mode=ro"
     with translated(path):
-        connection = _open(f"file:{quote(str(path.absolute()))}?{mode}", uri=True)
+        connection = _open(f"{path.absolute().as_uri()}?{mode}", uri=True)
         try:
             return _recognise(connection, path)
         finally:
@@ -76,11 +76,11 @@ def schema_of(path: Path) -> int:
 
 def _cannot_change(path: Path) -> bool:
     """On a disk mounted read-only, and with nothing in a log that only a writer may read."""
+    read_only = False
+    if sys.platform != "win32":  # which cannot tell
+        with suppress(OSError):  # not there
+            read_only = bool(os.statvfs(path).f_flag & os.ST_RDONLY)
     log = path.with_name(f"{path.name}-wal")
-    try:
-        read_only = bool(os.statvfs(path).f_flag & os.ST_RDONLY)
-    except (OSError, AttributeError):  # not there; or on Windows
-        return False
     return read_only and not (log.exists() and log.stat().st_size)
 
 
