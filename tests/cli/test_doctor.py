@@ -14,8 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from aurora.config.schema import CATALOGUE
 from tests.builders import write_tree
-from tests.cli.conftest import AUR, NOTICE_SHOWN, Shell
+from tests.cli.conftest import AUR, Shell
 from tests.cli.screen import Terminal
 
 MARK = re.compile(r"  (ok  |note|warn|FAIL)  \S.*|        \S.*")
@@ -45,7 +46,6 @@ def database(shell: Shell) -> Path:
 
 
 def test_all_is_well_after_an_index(indexed: Shell) -> None:
-    indexed.environ = dict.fromkeys(NOTICE_SHOWN, "")
     done = indexed.run("doctor")
     assert (done.returncode, done.stderr) == (0, "")
     blocks = done.stdout.split("\n\n")
@@ -55,7 +55,7 @@ def test_all_is_well_after_an_index(indexed: Shell) -> None:
     assert [line for line in lines if not MARK.fullmatch(line)] == []
     for said in ("SQLite 3.", "git 2.", "numpy", "watchfiles", "Holds 7 chunks of 4 files",
                  "Database and text indexes are whole", "Keyword index: up to date",
-                 "aurora.log", "Every setting is at its default"):  # fmt: skip
+                 "aurora.log", "search.bm25.b = 0.75  (default)"):  # fmt: skip
         assert said in done.stdout, said
 
 
@@ -196,26 +196,21 @@ def test_a_project_file_that_needs_approval_is_a_warning(indexed: Shell) -> None
     assert any(text.startswith("embedding.model = evil  (") for _, text, _ in found["ok"])
 
 
-def test_what_is_set_is_listed_with_its_origin_and_all_if_asked(indexed: Shell) -> None:
+def test_every_setting_is_listed_with_its_origin(indexed: Shell) -> None:
     indexed.ok("config", "set", "search.bm25.k1", "1.2")
-    indexed.environ = {**dict.fromkeys(NOTICE_SHOWN, ""), "AURORA_SEARCH_MODE": "keyword"}
-
-    def told(*words: str) -> list[str]:
-        found = findings(indexed, *words)["ok"]
-        return [text for area, text, _ in found if area == "settings" and " = " in text]
-
-    assert told() == [
-        "search.bm25.k1 = 1.2  (~/home/config.yml)",
-        "search.mode = keyword  (the environment (AURORA_SEARCH_MODE))",
-    ]
-    assert "search.bm25.b = 0.75  (default)" in told("--all")
-    assert set(told()) < set(told("--all"))
+    indexed.environ["AURORA_SEARCH_MODE"] = "keyword"
+    found = findings(indexed)["ok"]
+    told = [text for area, text, _ in found if area == "settings" and " = " in text]
+    assert [line.partition(" = ")[0] for line in told] == list(CATALOGUE)
+    assert "search.bm25.k1 = 1.2  (~/home/config.yml)" in told
+    assert "search.bm25.b = 0.75  (default)" in told
+    assert "search.mode = keyword  (the environment (AURORA_SEARCH_MODE))" in told
 
 
 def test_keys_in_an_address_are_never_printed(indexed: Shell) -> None:
     address = "https://ada:hunter2@example.org/v1?key=hunter2"
     indexed.ok("config", "set", "embedding.endpoint", address)
-    for words in ((), ("--all",), ("--json",)):
+    for words in ((), ("--json",)):
         done = indexed.run("doctor", *words)
         assert "https://***@example.org/v1?key=***" in done.stdout
         assert "hunter2" not in done.stdout + done.stderr

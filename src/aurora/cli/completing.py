@@ -24,18 +24,21 @@ logger = logging.getLogger(__name__)
 
 MOST_IDS = 50  # more would not help anybody to choose
 
+Offer: TypeAlias = "Callable[[click.Context, str], list[CompletionItem]]"
 Complete: TypeAlias = "Callable[[click.Context, click.Parameter, str], list[CompletionItem]]"
 
 
-def _quiet(complete: Complete) -> Complete:
-    """Nothing rather than a traceback in somebody's prompt."""
+def _quiet(offer: Offer) -> Complete:
+    """As click calls it; nothing rather than a traceback in somebody's prompt."""
 
-    @wraps(complete)
+    @wraps(offer)
     def completed(
-        ctx: click.Context, param: click.Parameter, incomplete: str
+        ctx: click.Context,
+        param: click.Parameter,  # noqa: ARG001
+        incomplete: str,
     ) -> list[CompletionItem]:
         try:
-            return complete(ctx, param, incomplete)
+            return offer(ctx, incomplete)
         except Exception as exc:  # no memory, broken settings, a locked database: all the same here
             logger.debug("nothing to complete: %r", exc)
             return []
@@ -44,50 +47,30 @@ def _quiet(complete: Complete) -> Complete:
 
 
 @_quiet
-def complete_kinds(
-    ctx: click.Context,  # noqa: ARG001
-    param: click.Parameter,  # noqa: ARG001
-    incomplete: str,
-) -> list[CompletionItem]:
+def complete_kinds(ctx: click.Context, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001
     return _after_comma(map(str, Kind), incomplete)
 
 
 @_quiet
-def complete_languages(
-    ctx: click.Context,
-    param: click.Parameter,  # noqa: ARG001
-    incomplete: str,
-) -> list[CompletionItem]:
+def complete_languages(ctx: click.Context, incomplete: str) -> list[CompletionItem]:
     with _memory(ctx) as memory:
         return _after_comma(memory.languages(), incomplete)
 
 
 @_quiet
-def complete_namespaces(
-    ctx: click.Context,
-    param: click.Parameter,  # noqa: ARG001
-    incomplete: str,
-) -> list[CompletionItem]:
+def complete_namespaces(ctx: click.Context, incomplete: str) -> list[CompletionItem]:
     with _memory(ctx) as memory:
         return _starting(_namespaces(memory), incomplete)
 
 
 @_quiet
-def complete_ids(
-    ctx: click.Context,
-    param: click.Parameter,  # noqa: ARG001
-    incomplete: str,
-) -> list[CompletionItem]:
+def complete_ids(ctx: click.Context, incomplete: str) -> list[CompletionItem]:
     with _memory(ctx) as memory:
         return _starting(memory.find_ids(incomplete, limit=MOST_IDS), incomplete)
 
 
 @_quiet
-def complete_forgettable(
-    ctx: click.Context,
-    param: click.Parameter,  # noqa: ARG001
-    incomplete: str,
-) -> list[CompletionItem]:
+def complete_forgettable(ctx: click.Context, incomplete: str) -> list[CompletionItem]:
     """Ids, and namespaces as `aur mem forget` takes them."""
     with _memory(ctx) as memory:
         named = [f"namespace:{name}" for name in _namespaces(memory)]
@@ -95,35 +78,29 @@ def complete_forgettable(
 
 
 @_quiet
-def complete_keys(
-    ctx: click.Context,  # noqa: ARG001
-    param: click.Parameter,  # noqa: ARG001
-    incomplete: str,
-) -> list[CompletionItem]:
-    from aurora.config.schema import CATALOGUE
-
-    return [
-        _item(key, help=setting.help)
-        for key, setting in CATALOGUE.items()
-        if key.startswith(incomplete)
-    ]
+def complete_keys(ctx: click.Context, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001
+    return _keys(incomplete)
 
 
 @_quiet
-def complete_flags(
-    ctx: click.Context, param: click.Parameter, incomplete: str
-) -> list[CompletionItem]:
+def complete_flags(ctx: click.Context, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001
     """Keys of settings with the `=` that a value follows."""
-    found = complete_keys(ctx, param, incomplete)
-    return [_item(f"{item.value}=", help=item.help) for item in found]
+    return _keys(incomplete, "=")
 
 
-def complete_files(
-    ctx: click.Context,  # noqa: ARG001
-    param: click.Parameter,  # noqa: ARG001
-    incomplete: str,
-) -> list[CompletionItem]:
+@_quiet
+def complete_files(ctx: click.Context, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001
     return [_item(incomplete, type="file")]
+
+
+def _keys(incomplete: str, end: str = "") -> list[CompletionItem]:
+    from aurora.config.schema import CATALOGUE
+
+    return [
+        _item(f"{key}{end}", help=setting.help)
+        for key, setting in CATALOGUE.items()
+        if key.startswith(incomplete)
+    ]
 
 
 def _item(value: str, **about: str | None) -> CompletionItem:

@@ -37,7 +37,6 @@ _TITLES = {
 Examples:
   aur doctor
   aur doctor --quick         without reading the whole memory
-  aur doctor --all           with every setting
   aur doctor --json | jq '.findings[] | select(.level == "fail")'
 \b
 Each line starts with ok, note (worth knowing), warn (works, but should not stay so) or FAIL.
@@ -45,14 +44,13 @@ As JSON: {"ok": …, "findings": [{"level": "ok|note|warn|fail", "area": "progra
 settings", "text": …, "hint": …}]}."""
 )
 @click.option("--quick", is_flag=True, help="Do not read the whole database and its indexes.")
-@click.option("--all", "every", is_flag=True, help="List the settings that are at their defaults.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, for programs.")
-def doctor(*, quick: bool, every: bool, as_json: bool) -> None:
+def doctor(*, quick: bool, as_json: bool) -> None:
     """Tell whether everything is well: the program, its parts, the memory, the settings.
 
     Changes nothing. Exits with 1 when a check failed.
     """
-    findings = list(_examine(quick=quick, every=every))
+    findings = list(_examine(quick=quick))
     if as_json:
         print_json(findings_record(findings))
     else:
@@ -62,7 +60,7 @@ def doctor(*, quick: bool, every: bool, as_json: bool) -> None:
         end_in_part()
 
 
-def _examine(*, quick: bool, every: bool) -> Iterator[Finding]:
+def _examine(*, quick: bool) -> Iterator[Finding]:
     yield from examine_program()
     encoding = getattr(sys.stdout, "encoding", "none")  # a stream that was closed is None
     yield _letters(encoding, sys.getfilesystemencoding())
@@ -75,7 +73,7 @@ def _examine(*, quick: bool, every: bool) -> Iterator[Finding]:
     files = settings_files(places)
     with Memory(places, _usable(files, places)) as memory:
         yield from examine_memory(memory, quick=quick, listen=tell)
-    yield from examine_settings(files, every=every)
+    yield from examine_settings(files)
 
 
 def _usable(files: SettingsFiles, places: Places) -> SettingsFiles:

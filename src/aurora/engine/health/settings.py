@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from aurora.config import LoadedSettings, Settings, SettingsFiles
@@ -27,19 +26,12 @@ class OnlyDefaults(SettingsFiles):
         return LoadedSettings(Settings())
 
 
-@dataclass(frozen=True, slots=True)
-class _Subject:
-    files: SettingsFiles
-    every: bool
+def examine_settings(files: SettingsFiles) -> Iterator[Finding]:
+    return carry_out(CHECKS, files, area=AREA)
 
 
-def examine_settings(files: SettingsFiles, *, every: bool = False) -> Iterator[Finding]:
-    """`every` lists the settings that are at their defaults, too."""
-    return carry_out(CHECKS, _Subject(files, every), area=AREA)
-
-
-def _files(subject: _Subject) -> Iterator[Finding]:
-    places = subject.files.places
+def _files(files: SettingsFiles) -> Iterator[Finding]:
+    places = files.places
     for name, file in (("Project", places.project_config), ("User", places.user_config)):
         if file is not None:
             there = "" if _is_there(file) else " (not there: defaults)"
@@ -53,21 +45,20 @@ def _is_there(file: Path) -> bool:
         return True
 
 
-def _values(subject: _Subject) -> Iterator[Finding]:
+def _values(files: SettingsFiles) -> Iterator[Finding]:
+    """Every value, and who set it."""
     try:
-        loaded = subject.files.current()
+        loaded = files.current()
     except ConfigError as exc:
         hint = f"{exc.hint}; {_GO_ON}" if exc.hint else _GO_ON
         yield Finding(Level.FAIL, AREA, without_secrets(exc.message), hint)
         return
     for warning in loaded.warnings:
         yield Finding(Level.WARN, AREA, warning)
-    if not loaded.origins and not subject.every:
-        yield Finding(Level.OK, AREA, "Every setting is at its default")
-    for key in CATALOGUE if subject.every else loaded.origins:
+    for key in CATALOGUE:
         value = without_secrets(as_typed(value_of(loaded.settings, key)))
         origin = loaded.origins.get(key, "default")
         yield Finding(Level.OK, AREA, f"{key} = {value}  ({origin})")
 
 
-CHECKS: tuple[Check[_Subject], ...] = (_files, _values)
+CHECKS: tuple[Check[SettingsFiles], ...] = (_files, _values)
