@@ -178,3 +178,25 @@ def test_a_use_that_cannot_be_remembered_does_not_hide_the_chunk(indexed: Shell)
     done = indexed.run("mem", "get", "auth_manager.py:authenticate_user")
     assert (done.returncode, "Check a password" in done.stdout) == (0, True)
     assert "Warning: This use is not remembered: " in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        (("serach", "x"), "aur mem search"),
+        (("search", "x"), "aur mem search"),
+        (("mem", "serach", "x"), "aur mem search"),
+        (("docter",), "aur doctor"),
+        (("get", "x"), "aur mem get"),
+    ],
+    ids=" ".join,
+)
+def test_a_command_that_is_none_is_answered_with_the_one_that_was_meant(
+    shell: Shell, typed: tuple[str, ...], meant: str
+) -> None:
+    assert f"Did you mean `{meant}`?" in shell.fails(*typed)
+
+
+def test_a_command_like_no_other_is_just_none(shell: Shell) -> None:
+    assert shell.fails("xyzzy").endswith("Error: No such command 'xyzzy'.\n")
+    assert "No such option" in shell.fails("--lmit")

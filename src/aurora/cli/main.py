@@ -47,6 +47,28 @@ class LazyGroup(click.Group):
         command: click.Command = getattr(importlib.import_module(module), attribute)
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """A typo is answered with what it may have been, also one floor further down."""
+        name = args[0]
+        if not name.startswith("-") and self.get_command(ctx, name) is None:
+            ctx.fail(f"No such command {name!r}.{self._meant(ctx, name)}")
+        return super().resolve_command(ctx, args)
+
+    def _meant(self, ctx: click.Context, name: str) -> str:
+        from difflib import get_close_matches
+
+        known = {f"{ctx.command_path} {own}": own for own in self._lazy}
+        for own in self._lazy:
+            group = self.get_command(ctx, own)
+            if isinstance(group, click.Group):
+                below = group.list_commands(ctx)
+                known |= {f"{ctx.command_path} {own} {command}": command for command in below}
+        near = get_close_matches(name, known.values(), n=1)
+        paths = [path for path, command in known.items() if command in near]
+        return f" Did you mean `{paths[0]}`?" if paths else ""
+
     def invoke(self, ctx: click.Context) -> object:
         """Run a command; a reader that has seen enough is no failure, as click would have it."""
         try:
