@@ -47,7 +47,9 @@ def print_answer(
 
         print_json(search_record(answer, source, now=now, context=shape.context, past=shape.git))
     elif not answer.results:
-        click.echo(_nothing(answer), err=shape.files)
+        from aurora.display.nothing import render_nothing
+
+        click.echo(render_nothing(answer), err=shape.files)
     elif shape.files:
         for path in _files(answer, source):
             click.echo(printable(path) if is_terminal(sys.stdout) else path)
@@ -102,18 +104,3 @@ def _from_here(path: str, root: Path | None) -> str:
     if root is None or root == Path.cwd() or Path(path).is_absolute():
         return path
     return os.path.relpath(root / path)
-
-
-def _nothing(answer: SearchResults) -> str:
-    """What to say, and what to do about it."""
-    suggestions = [
-        "use fewer or other words: every word counts, none is required",
-        "check that the files are indexed: aur mem stats",
-        "read new files first: aur mem index .",
-    ]
-    if answer.filtered:
-        suggestions.insert(0, "ask for more: without a filter, or with a wider one")
-    if answer.nearest:
-        suggestions.insert(0, f"did you mean {', '.join(answer.nearest)}?")
-    lines = "\n".join(f"  - {suggestion}" for suggestion in suggestions)
-    return f"No relevant results found\n\nSuggestions:\n{lines}"
