@@ -202,11 +202,14 @@ def test_the_notice_keeps_what_is_in_the_settings(indexed: Shell) -> None:
     )
 
 
-@pytest.mark.parametrize("flags", [["--legacy"], ["--json"], ["-l"]])
+@pytest.mark.parametrize(
+    "words", [["password", "--legacy"], ["password", "--json"], ["password", "-l"], ["xyzabc123"]]
+)
 def test_the_notice_is_not_for_those_who_do_not_see_the_new_table(
-    indexed: Shell, flags: list[str]
+    indexed: Shell, words: list[str]
 ) -> None:
-    assert telling(indexed).run("mem", "search", "password", *flags).stderr == ""
+    indexed.environ = {"AURORA_UI_SHOWN_SEARCH_FORMAT_NOTICE": ""}
+    assert indexed.run("mem", "search", *words).stderr == ""
     assert not (indexed.home / "config.yml").exists()
 
 

@@ -85,8 +85,8 @@ def _rendered(answer: SearchResults, shape: Shape, *, now: datetime, paint: Pain
 def _paint(source: Source, links: str) -> Paint:
     """Colour and links as far as stdout has them and the settings want them."""
     colour = has_colour(sys.stdout, os.environ)
-    wanted = has_links(sys.stdout, os.environ) if links == "auto" else links != "never"
-    if not wanted or (links != "auto" and width_of(sys.stdout, os.environ) is None):
+    chosen = links != "never" and is_terminal(sys.stdout)
+    if not (has_links(sys.stdout, os.environ) if links == "auto" else chosen):
         return Paint(colour)
     from aurora.cli.links import make_link
 

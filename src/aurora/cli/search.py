@@ -152,7 +152,7 @@ def search(
     if legacy is None:
         legacy = ui.default_search_format == "legacy"
     shape = Shape(legacy, show_scores, not no_git, as_json, files, context)
-    if shape.is_table and not legacy and not ui.shown_search_format_notice:
+    if answer.results and shape.is_table and not (legacy or ui.shown_search_format_notice):
         tell_of_the_format(memory.places)
     print_answer(answer, source, shape, now=now, links=ui.links)
     if shape.is_table and shape.past and is_stale(answer.results, now):
