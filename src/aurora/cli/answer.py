@@ -52,7 +52,8 @@ def print_answer(
         click.echo(render_nothing(answer), err=shape.files)
     elif shape.files:
         for path in _files(answer, source):
-            click.echo(printable(path) if is_terminal(sys.stdout) else path)
+            # Bytes, or click would take away from a name what looks like a colour.
+            click.echo(printable(path) if is_terminal(sys.stdout) else path.encode())
     else:
         paint = _paint(source, links)
         print_text(_rendered(answer, shape, now=now, paint=paint))

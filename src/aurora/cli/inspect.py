@@ -9,13 +9,14 @@ from datetime import UTC, datetime
 import click
 
 from aurora.cli.completing import complete_ids
-from aurora.cli.printing import can_show, print_json, print_text
+from aurora.cli.printing import can_show, print_json, print_stored, print_text
 from aurora.cli.session import open_memory, tell
 from aurora.cli.terminal import width_of
 from aurora.config.places import shown
 from aurora.display.records import chunk_record
 from aurora.display.summary import human_size, render_index_line
 from aurora.engine import Stats
+from aurora.text import printable
 from aurora.types import IndexState, Json, Kind, Note
 
 _AS_JSON = "Print one JSON object, for programs: docs/reference/json.md."
@@ -40,8 +41,8 @@ def get(chunk_id: str, *, as_json: bool) -> None:
     lines = f", lines {chunk.lines.start}-{chunk.lines.end}" if chunk.lines else ""
     pieces = chunk.metadata.get("parts", 1)
     piece = f", piece {chunk.metadata.get('part', '?')} of {pieces}" if pieces != 1 else ""
-    click.echo(f"{chunk.id} ({chunk.kind}{lines}{piece})", err=True)
-    click.echo(chunk.content)
+    click.echo(printable(f"{chunk.id} ({chunk.kind}{lines}{piece})"), err=True)
+    print_stored(chunk.content)
 
 
 @click.command(

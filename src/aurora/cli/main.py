@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
+from aurora.cli.streams import close_stdout, prepare_streams, trouble_of_stdout
 from aurora.errors import AuroraError
 from aurora.text import printable
 
@@ -74,8 +75,7 @@ class LazyGroup(click.Group):
         try:
             return super().invoke(ctx)
         except BrokenPipeError:
-            # Python would complain once more while closing stdout.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            close_stdout()
             return None
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
@@ -152,6 +152,7 @@ cli = click.option(
 def main() -> NoReturn:
     """Run a command. 0: it did what was asked; 1: only some of it; 2: nothing, and said why."""
     logging.getLogger("aurora").addHandler(logging.NullHandler())  # quiet until there is a file
+    prepare_streams()
     if os.environ.get(_COMPLETE):
         _answer_shell()
     try:
@@ -166,6 +167,8 @@ def main() -> NoReturn:
         click.echo(f"Interrupted. {exc.__cause__ or exc}".rstrip(), err=True)
         sys.exit(_INTERRUPTED)
     except Exception as exc:
+        if trouble := trouble_of_stdout():
+            _fail(Failure(trouble))
         logger.exception("unexpected error")
         click.echo(f"Error: unexpected: {exc!r}\n\nhint: the log file has the details", err=True)
         sys.exit(2)

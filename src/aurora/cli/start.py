@@ -57,9 +57,10 @@ def _show(text: str, stream: TextIO | None) -> bool:
         return False
     if _columns() < _COLUMNS or "_AUR_COMPLETE" in os.environ:
         return False
+    left = text.encode()
     try:
-        stream.write(text)
-        stream.flush()
+        while left:  # past the stream's buffer, which would try again when the program ends
+            left = left[os.write(stream.fileno(), left) :]
     except OSError:
         return False
     return True
