@@ -25,6 +25,8 @@ PAGE = (ROOT / "docs" / "reference" / "export.md").read_text(encoding="utf-8")
 LAST = datetime.max.replace(second=0, tzinfo=UTC)
 
 texts = st.text(st.characters(codec="utf-8"))  # halves of characters are no text
+ids = st.text(st.characters(codec="utf-8"), min_size=1)
+paths = st.text(st.characters(codec="utf-8", exclude_characters="\0"))
 wholes = st.integers(-(2**63), 2**63 - 1)
 # The last moment of the last year is one that seconds since 1970 cannot name.
 moments = st.datetimes(timezones=st.just(UTC)).filter(lambda at: at < LAST)
@@ -37,8 +39,8 @@ lines = st.tuples(st.integers(1, 2**62), st.integers(0, 2**62)).map(
     lambda pair: Lines(pair[0], pair[0] + pair[1])
 )
 chunks = st.builds(
-    Chunk, id=texts, kind=st.sampled_from(Kind), name=texts, content=texts, qualified_name=texts,
-    path=texts, lines=st.none() | lines, language=texts, namespace=texts, document_type=texts,
+    Chunk, id=ids, kind=st.sampled_from(Kind), name=texts, content=texts, qualified_name=texts,
+    path=paths, lines=st.none() | lines, language=texts, namespace=texts, document_type=texts,
     created_at=st.none() | moments, metadata=st.dictionaries(texts, values, max_size=4),
 )  # fmt: skip
 reasonings = st.builds(
@@ -58,7 +60,7 @@ records = st.builds(
     vector=st.none() | vectors,
 )  # fmt: skip
 files = st.builds(
-    FileState, path=texts, size=wholes, modified_ns=wholes, digest=texts, left_out=texts,
+    FileState, path=paths, size=wholes, modified_ns=wholes, digest=texts, left_out=texts,
     history_stamp=texts, history_read_at=st.none() | moments,
 )  # fmt: skip
 
@@ -95,6 +97,8 @@ def test_any_record_is_kept_by_a_store_as_it_was(
     ("change", "told"),
     [
         ({"id": None}, "id must be a text, not None"),
+        ({"id": ""}, "id must be a text that is not empty"),
+        ({"path": "a\0b"}, "path must be a path without NUL, not 'a\\x00b'"),
         ({"content": 7}, "content must be a text, not 7"),
         ({"name": "\ud800"}, "the line must be JSON in UTF-8"),
         ({"kind": "poem"}, "kind must be one of function, method, class, code, reasoning"),

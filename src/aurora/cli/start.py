@@ -29,7 +29,10 @@ def main() -> NoReturn:
     if text and _show(text, sys.stdout if told else sys.stderr):
         sys.exit(0 if told else 2)
     gc.set_threshold(_OBJECTS)
-    from aurora.cli.main import main as run
+    try:
+        from aurora.cli.main import main as run
+    except KeyboardInterrupt:  # what `run` says of one, before there is a `run`
+        sys.exit("Interrupted.")
 
     try:
         run()

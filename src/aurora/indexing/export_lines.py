@@ -22,9 +22,11 @@ from aurora.indexing.fields import (
     line_pair,
     metadata,
     moment,
+    name,
     one_of,
     optional,
     packed,
+    path,
     read_object,
     shaped,
     share,
@@ -67,12 +69,12 @@ _HEADER: Shape = {
     "embedder": optional(shaped(Embedder, _EMBEDDER)), "indexed_at": optional(moment),
 }  # fmt: skip
 _FILE: Shape = {
-    "path": text, "size": whole, "modified_ns": whole, "digest": text, "left_out": text,
+    "path": path, "size": whole, "modified_ns": whole, "digest": text, "left_out": text,
     "history_stamp": text, "history_read_at": optional(moment),
 }  # fmt: skip
 _CHUNK: Shape = {
-    "id": text, "kind": one_of(Kind, ", ".join(Kind)), "name": text, "content": text,
-    "qualified_name": text, "path": text, "lines": optional(line_pair), "language": text,
+    "id": name, "kind": one_of(Kind, ", ".join(Kind)), "name": text, "content": text,
+    "qualified_name": text, "path": path, "lines": optional(line_pair), "language": text,
     "namespace": text, "document_type": text, "created_at": optional(moment), "metadata": metadata,
 }  # fmt: skip
 _REASONING: Shape = {

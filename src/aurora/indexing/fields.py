@@ -61,6 +61,18 @@ def text(value: object) -> str:
     return value
 
 
+def name(value: object) -> str:
+    if not text(value):
+        raise Unfit("a text that is not empty", value)
+    return text(value)
+
+
+def path(value: object) -> str:
+    if "\0" in text(value):  # no file can have such a name, and asking for one is an error
+        raise Unfit("a path without NUL", value)
+    return text(value)
+
+
 def whole(value: object) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not _SMALLEST <= value <= _LARGEST:
         raise Unfit("a whole number of 64 bits", value)
