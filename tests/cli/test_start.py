@@ -153,6 +153,14 @@ def test_python_can_run_the_package(indexed: Shell) -> None:
     assert (status, talk.splitlines()[0]) == (2, "Usage: aur mem [OPTIONS] COMMAND [ARGS]...")
 
 
+def test_an_interrupt_while_it_begins_is_no_traceback(shell: Shell) -> None:
+    """Click takes a while to import: here a Ctrl-C comes in the middle of it."""
+    signal = "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n"
+    write_tree(shell.home.parent, {"early/click.py": signal})
+    early = str(shell.home.parent / "early")
+    assert said(AUR, "mem", "stats", shell=shell, PYTHONPATH=early) == (130, "", "Interrupted.\n")
+
+
 HEAVY = {
     "numpy", "tree_sitter", "ruamel.yaml", "subprocess", "pathspec", "rich.console", "watchfiles",
     "aurora.sources.git", "aurora.parsers.registry", "aurora.indexing.run",

@@ -197,3 +197,13 @@ def test_a_document_is_typed_until_control_d(indexed: Shell) -> None:
     assert terminal.wait() == 0
     assert "doc-call-the-dentist-" in terminal.written
     assert "call the dentist" in indexed.ok("mem", "search", "dentist")
+
+
+def test_who_does_not_want_to_forget_is_told_that_nothing_was(indexed: Shell) -> None:
+    terminal = start(indexed, "mem", "forget", "settings.py")
+    terminal.read(lambda text: "[y/N]" in text)
+    assert "Forget 1 chunk for good?" in terminal.written
+    terminal.press("n\n")
+    assert terminal.wait() == 1
+    assert terminal.written.splitlines()[-1] == "Nothing was forgotten."
+    assert "TIMEOUT" in indexed.ok("mem", "get", "settings.py:module")

@@ -7,10 +7,11 @@ import sys
 import click
 
 from aurora.cli.completing import complete_forgettable
-from aurora.cli.session import open_memory
+from aurora.cli.session import end_in_part, open_memory, tell
 from aurora.cli.terminal import is_terminal
 from aurora.errors import ChunkNotFoundError, QueryError
 from aurora.text import printable
+from aurora.types import Note
 
 _SHOWN = 10  # ids named before a question is asked
 
@@ -59,17 +60,19 @@ def forget(what: tuple[str, ...], *, yes: bool) -> None:
                 f"Nothing is remembered of {', '.join(what)}",
                 hint="name an id, a file, a folder or namespace:NAME",
             )
-        if not yes:
-            _ask(found)
+        if not yes and not _agreed(found):
+            tell(Note("Nothing was forgotten."))
+            end_in_part()
         gone = memory.forget(found)
         click.echo(f"Forgot {gone} chunk{'s' if gone != 1 else ''}")
 
 
-def _ask(found: list[str]) -> None:
+def _agreed(found: list[str]) -> bool:
     for id_ in found[:_SHOWN]:
         click.echo(f"  {printable(id_)}", err=True)
     if len(found) > _SHOWN:
         click.echo(f"  … and {len(found) - _SHOWN} more", err=True)
+    chunks = "chunk" if len(found) == 1 else "chunks"
     if not is_terminal(sys.stdin):
-        raise QueryError(f"This would forget {len(found)} chunks", hint="say so with --yes")
-    click.confirm(f"Forget {len(found)} chunks for good?", abort=True, err=True)
+        raise QueryError(f"This would forget {len(found)} {chunks}", hint="say so with --yes")
+    return click.confirm(f"Forget {len(found)} {chunks} for good?", err=True)

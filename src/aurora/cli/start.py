@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _WRITTEN = os.path.join(os.path.dirname(__file__), "help.txt")  # noqa: PTH118, PTH120 - 8 ms, too
 _COLUMNS = 80  # click writes no wider, however wide the terminal
+_INTERRUPTED = 130  # as in `aurora.cli.main`
 _OBJECTS = 50_000  # until Python looks for garbage: a start makes fewer, and they are here to stay
 
 
@@ -31,8 +32,9 @@ def main() -> NoReturn:
     gc.set_threshold(_OBJECTS)
     try:
         from aurora.cli.main import main as run
-    except KeyboardInterrupt:  # what `run` says of one, before there is a `run`
-        sys.exit("Interrupted.")
+    except KeyboardInterrupt:  # as `run` ends then, but there is none yet
+        print("Interrupted.", file=sys.stderr)  # noqa: T201
+        sys.exit(_INTERRUPTED)
 
     try:
         run()
