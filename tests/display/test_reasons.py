@@ -58,6 +58,19 @@ def test_a_part_of_a_word_that_did_not_match_is_no_exact_match() -> None:
     assert bm25(answer).text == "partial match"
 
 
+def test_the_beginning_of_an_identifier_is_no_exact_match() -> None:
+    """`get_cookie` stands in `get_cookie_name`, but what matched is get and cookie."""
+    chunk = make_chunk("def get_cookie_name(): ...", "web.py", "get_cookie_name")
+    answer = make_answer(make_result(chunk, terms=("get", "cookie")), words="get_cookie")
+    assert bm25(answer).text == "strong term overlap"
+
+
+def test_words_that_only_a_sign_joins_are_an_exact_match() -> None:
+    chunk = make_chunk("Set the retry-policy, first.", "notes.md", "Setup")
+    answer = make_answer(make_result(chunk, terms=("retry", "policy")), words="Retry-Policy")
+    assert bm25(answer).text == 'exact keyword match on "Retry-Policy"'
+
+
 @pytest.mark.parametrize(
     ("score", "level"),
     [

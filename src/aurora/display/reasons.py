@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from aurora.display.past import relative_time
-from aurora.text import printable, tokenize
+from aurora.text import has_cjk, printable, tokenize
 from aurora.types import Contribution, SearchResult, SearchResults
 
 NO_PART = "took no part"
@@ -76,8 +76,23 @@ def verbatim(answer: SearchResults, result: SearchResult) -> str | None:
     text = "\n".join((chunk.qualified_name, chunk.name, chunk.path, chunk.content)).casefold()
     typed = (match[0] for match in map(_WORD.search, answer.words.split()) if match)
     terms = set(result.terms)
-    there = [w for w in typed if w.casefold() in text and not terms.isdisjoint(tokenize(w))]
+    there = [word for word in typed if _matched(word, terms) and _stands_in(text, word, terms)]
     return max(there, key=len, default=None)
+
+
+def _matched(word: str, terms: set[str]) -> bool:
+    return not terms.isdisjoint(tokenize(word))
+
+
+def _stands_in(text: str, word: str, terms: set[str]) -> bool:
+    """As a term, or between the edges of words: `get_cookie` is none of `get_cookie_name`.
+
+    CJK has no such edges.
+    """
+    folded = word.casefold()
+    if folded in terms or has_cjk(folded):
+        return folded in text
+    return re.search(rf"(?<!\w){re.escape(folded)}(?!\w)", text) is not None
 
 
 def _semantic(answer: SearchResults, result: SearchResult) -> Reason:
