@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from aurora.retrieval.asking import FALLBACK
@@ -133,3 +135,11 @@ def test_without_embeddings_a_search_warns_when_that_was_chosen(searched: Shell)
     assert (quiet.stderr, told.stderr) == ("", f"Warning: {FALLBACK}\n")
     assert told.stdout == quiet.stdout
     assert searched.run("mem", "search", "password", "--mode", "keyword").stderr == ""
+
+
+def test_who_asks_for_meaning_alone_hears_that_it_goes_by_words(indexed: Shell) -> None:
+    """In the default mode nobody chose it, and nobody is told."""
+    done = indexed.run("mem", "search", "logout", "--mode", "semantic", "--json")
+    (note,) = json.loads(done.stdout)["notes"]
+    assert done.stderr == f"Warning: {note}\n"
+    assert indexed.run("mem", "search", "logout").stderr == ""

@@ -145,10 +145,13 @@ class Signals:
                 asked.answers[judge.name] = judge.ask(question)
 
     def _warn(self, asked: Asked, text: str) -> None:
-        """Every answer says that it is less than it could be; people are told once."""
+        """Every answer says that it is less than it could be; people are told once.
+
+        Nobody misses what nobody chose, but who asks for meaning alone has chosen it.
+        """
         note = Note(text, warning=True)
         asked.notes.append(note)
-        if self._warn_people and not self._warned:
+        if (self._warn_people or asked.mode is Mode.SEMANTIC) and not self._warned:
             self._warned = True
             logger.warning("%s", text)
             self._listen(note)
