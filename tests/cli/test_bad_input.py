@@ -216,3 +216,22 @@ def test_a_log_on_a_full_disk_does_not_spoil_the_answer(indexed: Shell) -> None:
     log.unlink()
     log.symlink_to("/dev/full")
     error_and_hint(indexed.fails("mem", "get", "nowhere.py:nothing"))
+
+
+def test_a_word_to_leave_out_that_became_an_option_is_explained(indexed: Shell) -> None:
+    refusal = indexed.fails("mem", "search", "session", "-xyz")
+    assert "Words to leave out go inside quotes" in refusal
+    assert "inside quotes" not in indexed.fails("mem", "search", "session", "--jsn")
+    assert "AuthManager.logout" in indexed.ok("mem", "search", "session -xyz")
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may read everything")
+def test_a_settings_file_that_may_not_be_read_is_told_as_such(indexed: Shell) -> None:
+    write_tree(indexed.home, {"config.yml": "search: {}\n"})
+    (indexed.home / "config.yml").chmod(0)
+    assert "cannot be read (Permission denied): check who owns it" in indexed.fails("mem", "stats")
+
+
+def test_a_folder_for_a_settings_file_is_told_as_such(indexed: Shell) -> None:
+    (indexed.home / "config.yml").mkdir(parents=True)
+    assert "config.yml:\n  - cannot be read (Is a directory)" in indexed.fails("mem", "stats")

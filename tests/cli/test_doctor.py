@@ -275,3 +275,22 @@ def test_an_unknown_option_is_a_usage_error(indexed: Shell) -> None:
 
 def test_the_python_it_names_is_the_one_that_runs_it(indexed: Shell) -> None:
     assert f"({Path(sys.executable).parent}" in indexed.ok("doctor", "--quick")
+
+
+def test_without_numpy_doctor_fails_and_an_index_says_what_is_missing(shell: Shell) -> None:
+    write_tree(shell.home.parent, {"broken/numpy.py": "raise ImportError('no numpy here')\n"})
+    shell.environ["PYTHONPATH"] = str(shell.home.parent / "broken")
+    _, text, hint = failure(shell)
+    assert text.startswith("numpy: missing")
+    assert "nothing can be indexed" in hint
+    refusal = shell.fails("mem", "index", ".")
+    assert refusal.startswith("Error: A library cannot be imported: no numpy here\n")
+    assert "aur doctor" in refusal.splitlines()[-1]
+
+
+def test_a_file_where_the_indexes_should_be_is_told_as_such(indexed: Shell) -> None:
+    """Not as a check that fell over it."""
+    shutil.rmtree(indexed.cwd / ".aurora" / "indexes")
+    write_tree(indexed.cwd, {".aurora/indexes": ""})
+    texts = [text for _, text, _ in findings(indexed, status=1)["fail"]]
+    assert [text.partition(":")[0] for text in texts] == ["Keyword index", "Vector index"]

@@ -197,8 +197,9 @@ def test_what_is_no_export_is_refused_and_starts_no_memory(
 
 
 def test_a_folder_is_no_export(shell: Shell) -> None:
-    error, _ = error_and_hint(shell.fails("mem", "import", "."))
+    error, hint = error_and_hint(shell.fails("mem", "import", "."))
     assert error == "Error: . cannot be read: Is a directory"
+    assert hint == "hint: name a file"
 
 
 def test_an_export_that_was_cut_off_changes_nothing(indexed: Shell, other: Shell) -> None:

@@ -166,6 +166,10 @@ def main() -> NoReturn:
         # click wraps the interrupt; in it a command may say what became of its work.
         click.echo(f"Interrupted. {exc.__cause__ or exc}".rstrip(), err=True)
         sys.exit(_INTERRUPTED)
+    except ImportError as exc:
+        logger.exception("a library cannot be imported")
+        hint = "install Aurora anew, or what `aur doctor` finds missing"
+        _fail(Failure(AuroraError(f"A library cannot be imported: {exc}", hint=hint)))
     except Exception as exc:
         if trouble := trouble_of_stdout():
             _fail(Failure(trouble))

@@ -31,7 +31,21 @@ def _number(ctx: click.Context, param: click.Parameter, value: float | None) -> 
     return value
 
 
+class _Search(click.Command):
+    """Who types `session -cookie` means a word to leave out: a shell makes an option of it."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as exc:
+            if exc.option_name.startswith("--"):
+                raise
+            told = f"{exc.message} Words to leave out go inside quotes: 'session -cookie'."
+            raise click.NoSuchOption(exc.option_name, told, ctx=ctx) from exc
+
+
 @click.command(
+    cls=_Search,
     epilog="""\b
 Examples:
   aur mem search "parse the config file"
@@ -47,7 +61,7 @@ Examples:
 What is printed:
   File            | Type     | Name              | Lines | Score | Commits | Last Modified
   auth_manager.py | function | authenticate_user | 45-67 | 0.856 | 23      | 2 days ago
-  oauth-impl.md   | know     | OAuth Setup       | -     | 0.654 | -       | 2025-12-15"""
+  oauth-impl.md   | know     | OAuth Setup       | -     | 0.654 | -       | 2025-12-15""",
 )
 @click.argument("query", nargs=-1, required=True)
 @click.option(

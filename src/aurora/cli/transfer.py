@@ -167,9 +167,8 @@ def _readable(file: str) -> Iterator[BinaryIO]:
         hint = "name a file that `aur mem export` wrote, or - for standard input"
         raise SourceError(f"There is no file {file}", hint=hint) from exc
     except OSError as exc:
-        raise SourceError(
-            f"{file} cannot be read: {exc.strerror}", hint="check who owns it"
-        ) from exc
+        hint = "name a file" if isinstance(exc, IsADirectoryError) else "check who owns it"
+        raise SourceError(f"{file} cannot be read: {exc.strerror}", hint=hint) from exc
 
 
 @contextmanager

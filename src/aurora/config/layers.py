@@ -89,7 +89,10 @@ class _Reading:
             tree = parse_yaml(content)
         except (FileNotFoundError, NotADirectoryError):
             return  # FR-9.4: defaults, no error
-        except (OSError, YamlError) as exc:
+        except OSError as exc:
+            self._problem(origin, f"cannot be read ({exc.strerror}): check who owns it")
+            return
+        except YamlError as exc:
             self._problem(origin, str(exc))
             return
         trusted = not of_project or is_approved(self.places.home, file, content)

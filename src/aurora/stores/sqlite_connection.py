@@ -195,4 +195,6 @@ def _explained(exc: sqlite3.Error, path: Path) -> StoreError:
         )
     if "full" in text:
         return StoreError(f"Cannot write {path}: {text}", hint="free some space, then try again")
-    return StoreError(f"{path}: {text}", hint="`aur mem stats` tells whether the memory opens")
+    return StoreError(
+        f"{path}: {text}", hint="`aur doctor` tells what is wrong, such as a full disk"
+    )

@@ -106,8 +106,8 @@ PARTS = (
         "numpy",
         "building the keyword index, and further questions to one",
         _numpy,
-        "pip install numpy",
-        Level.WARN,
+        "pip install numpy; without it nothing can be indexed",
+        Level.FAIL,
     ),
     Part(
         "watchfiles",

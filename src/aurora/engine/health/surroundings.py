@@ -65,11 +65,11 @@ def _strangers(memory: Memory) -> Iterator[Finding]:
 
 
 def _others(folder: Path, known: tuple[str, ...]) -> list[Path]:
-    if not is_there(folder):
+    try:
+        files = sorted(folder.iterdir())
+    except OSError:  # not there, no folder, or shut: others tell of that
         return []
-    return sorted(
-        file for file in folder.iterdir() if not any(fnmatchcase(file.name, name) for name in known)
-    )
+    return [file for file in files if not any(fnmatchcase(file.name, name) for name in known)]
 
 
 def _space(memory: Memory) -> Iterator[Finding]:
@@ -81,7 +81,7 @@ def _space(memory: Memory) -> Iterator[Finding]:
 def judge_space(free: int, size: int) -> Iterator[Finding]:
     """Told only when it is low: an index run may need as much again as there is."""
     if free < size + _SPARE:
-        text = f"Only {free / 2**20:,.0f} MiB are free on the memory's disk"
+        text = f"The memory's disk has only {free / 2**20:,.0f} MiB left"
         hint = f"free some space: indexing may need {(size + _SPARE) / 2**20:,.0f} MiB"
         yield Finding(Level.WARN, AREA, text, hint)
 
