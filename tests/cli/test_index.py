@@ -114,6 +114,18 @@ def test_code_lessons_and_logs_are_counted_apart(shell: Shell) -> None:
     assert shell.ok("mem", "index") == expected
 
 
+def test_a_phase_of_a_log_is_got_by_what_the_table_shows_of_it(shell: Shell) -> None:
+    """Its id is made of the file's name and a number, which no table shows."""
+    text = "# Conversation: Login\n\n## Assessment\n\nfor OAuth\n\n## Decision\n\nwithout it\n"
+    write_tree(write_logs(shell).parent, {"login-2025-12-16.md": text})
+    shell.ok("mem", "index")
+    (found, *_) = shell.ok("mem", "search", "decision").splitlines()[2:]
+    file, _, name, *_ = (cell.strip() for cell in found.split(" | "))
+    done = shell.run("mem", "get", f"{file}:{name}")
+    assert (done.returncode, done.stderr[:10]) == (0, "conv-login"), done.stderr
+    assert "There is no chunk" in shell.fails("mem", "get", f"{file}:{name} and more")
+
+
 def test_notes_of_the_project_are_knowledge_too(shell: Shell) -> None:
     """The warning of missing logs stays, the note that there is no knowledge does not."""
     write_tree(shell.cwd, {"notes.md": "# Login\n\nHow it works.\n"})

@@ -1,4 +1,4 @@
-"""One chunk by its id, or by an ending of it that no other has."""
+"""One chunk by its id, by an ending of it that no other has, or by what results show of it."""
 
 from __future__ import annotations
 
@@ -19,8 +19,10 @@ def find_chunk(store: Store, chunk_id: str) -> Chunk:
 def _complete(store: Store, ending: str) -> str:
     limit = _CANDIDATES + 1
     # Ids are written with `/` everywhere; on Windows people type the other one.
-    candidates = store.find_ids(ending, limit=limit) or store.find_ids(
-        ending.replace("\\", "/"), limit=limit
+    candidates = (
+        store.find_ids(ending, limit=limit)
+        or store.find_ids(ending.replace("\\", "/"), limit=limit)
+        or _shown_so(store, ending)
     )
     if not candidates:
         raise _not_found(ending)
@@ -31,6 +33,16 @@ def _complete(store: Store, ending: str) -> str:
             f"{ending!r} could be {shown}{more}", hint="name more of the id's beginning"
         )
     return candidates[0]
+
+
+def _shown_so(store: Store, words: str) -> list[str]:
+    """The ids of what results show as FILE:NAME: those of a log are made otherwise."""
+    path, _, name = words.partition(".md:")
+    if not name:
+        return []
+    file = f"{path}.md"
+    chunks = store.get_chunks(store.find_below(file))
+    return [chunk.id for chunk in chunks if (chunk.path, chunk.qualified_name) == (file, name)]
 
 
 def _not_found(chunk_id: str) -> ChunkNotFoundError:
