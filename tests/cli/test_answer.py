@@ -264,6 +264,15 @@ def test_letters_that_the_terminal_does_not_have_are_no_failure(
     assert indexed.run("mem", "search", "认证流程", *flags).returncode == 0
 
 
+def test_a_box_is_drawn_in_ascii_where_there_is_nothing_better(indexed: Shell) -> None:
+    indexed.environ["PYTHONIOENCODING"] = "latin-1"
+    box = search(indexed, "authenticate_user", "--show-scores", "-n", "1").splitlines()
+    assert (box[0][:3], box[-1]) == ("+- ", f"+{'-' * 78}+")
+    assert "|- BM25:" in box[2]
+    assert '*  (exact keyword match on "authenticate_user")' in box[2]
+    assert {len(line) for line in box} == {80}
+
+
 def test_a_pipe_gets_no_colour_and_no_link(indexed: Shell) -> None:
     indexed.environ["TERM_PROGRAM"] = "vscode"
     assert "\033" not in search(indexed, "password", "-C", "1")

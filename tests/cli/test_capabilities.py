@@ -37,6 +37,7 @@ PIPE = io.StringIO()
         ({"TERM": "dumb"}, False),
         ({"FORCE_COLOR": "1", "TERM": "dumb"}, True),
         ({"NO_COLOR": "1", "FORCE_COLOR": "1"}, False),
+        ({"FORCE_COLOR": "0"}, False),
     ],
 )
 def test_colour_on_a_terminal(terminal: TextIO, environ: dict[str, str], *, expected: bool) -> None:

@@ -196,3 +196,11 @@ def test_a_plain_settings_file_does_not_load_the_library_for_others(indexed: She
     write_tree(indexed.home, {"config.yml": "search: {rrf: {k: 30}}\n"})
     assert "ruamel.yaml" in loaded(indexed, *asked)
     assert indexed.ok("config", "get", "search.rrf.k") == "30\n"
+
+
+def test_a_reader_of_the_help_that_has_seen_enough_is_no_failure(shell: Shell) -> None:
+    done = subprocess.run(
+        ["bash", "-c", f"set -o pipefail; {AUR} mem search --help | exec <&-"],
+        cwd=shell.cwd, env=shell.environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")

@@ -213,6 +213,14 @@ def test_an_export_that_was_cut_off_changes_nothing(indexed: Shell, other: Shell
     assert held(other) == before
 
 
+def test_an_export_that_was_cut_off_starts_no_memory(indexed: Shell, other: Shell) -> None:
+    """An empty one would stand before the user's own."""
+    whole = indexed.ok("mem", "export").splitlines(keepends=True)
+    (other.cwd / "cut.jsonl").write_text("".join(whole[:-1]), encoding="utf-8")
+    assert "cut off" in other.fails("mem", "import", "cut.jsonl")
+    assert not (other.cwd / ".aurora").exists()
+
+
 def test_a_line_that_is_wrong_is_named(indexed: Shell, other: Shell) -> None:
     other.ok("mem", "index")
     before = held(other)

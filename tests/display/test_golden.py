@@ -1,4 +1,4 @@
-"""Every look of an answer at 60, 80, 120 and 200 columns, as it was approved by eye.
+"""Every look of an answer at 40, 60, 80, 120 and 200 columns, as it was approved by eye.
 
 After a change that is meant: `python -m tests.display.test_golden` writes them anew. Look at them.
 """
@@ -20,7 +20,7 @@ from tests.builders import NOW, make_chunk
 from tests.display.answers import make_answer, make_result, parts, touched
 
 FOLDER = Path(__file__).with_name("golden")
-WIDTHS = (60, 80, 120, 200)
+WIDTHS = (40, 60, 80, 120, 200)
 
 ANSWER = make_answer(
     make_result(

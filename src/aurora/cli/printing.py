@@ -12,6 +12,7 @@ from aurora.cli.terminal import is_terminal
 from aurora.text import printable
 from aurora.types import Json
 
+_ASCII = str.maketrans({**dict(zip("┌┐└┘├─│…", "++++|-|~", strict=True)), "⭐": "* "})
 _KEPT = "\t\u200c\u200d"  # tabs, and what joins letters and emoji
 
 
@@ -25,10 +26,10 @@ def can_show(text: str) -> bool:
 
 
 def print_text(text: str) -> None:
-    """Print as it is, colours included, with `?` for letters that stdout has no way to show."""
+    """Print, colours included; what stdout has no way to show as lines of ASCII, or `?`."""
     if not can_show(text):
         encoding = sys.stdout.encoding
-        text = text.encode(encoding, "replace").decode(encoding)
+        text = text.translate(_ASCII).encode(encoding, "replace").decode(encoding)
     click.echo(text, color=True)
 
 

@@ -66,6 +66,8 @@ def _show(text: str, stream: TextIO | None) -> bool:
     try:
         while left:  # past the stream's buffer, which would try again when the program ends
             left = left[os.write(stream.fileno(), left) :]
+    except BrokenPipeError:
+        return True  # a reader that has seen enough
     except OSError:
         return False
     return True

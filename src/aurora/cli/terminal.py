@@ -25,8 +25,8 @@ def can_redraw(stream: TextIO | None, environ: Mapping[str, str]) -> bool:
 
 
 def has_colour(stream: TextIO | None, environ: Mapping[str, str]) -> bool:
-    """On a terminal, unless NO_COLOR is set; FORCE_COLOR also colours a pipe."""
-    if environ.get("NO_COLOR"):
+    """On a terminal, unless NO_COLOR is set; FORCE_COLOR also colours a pipe, or nothing if 0."""
+    if environ.get("NO_COLOR") or environ.get("FORCE_COLOR") == "0":
         return False
     return bool(environ.get("FORCE_COLOR")) or can_redraw(stream, environ)
 

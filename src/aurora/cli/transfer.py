@@ -7,6 +7,7 @@ import shutil
 import stat
 import sys
 import tempfile
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import BinaryIO, cast
 import click
 
 from aurora.cli.index import places_for_index
-from aurora.cli.session import open_memory, tell
+from aurora.cli.session import find_places, open_memory, tell
 from aurora.cli.terminal import is_terminal
 from aurora.errors import SourceError
 from aurora.indexing.transfer import Export, Imported, Writer
@@ -76,13 +77,20 @@ def import_(file: str, *, no_vectors: bool) -> None:
 def _take_in(file: str, *, vectors: bool) -> Imported:
     with _readable(file) as stream:
         start = stream.tell()
-        Export(stream)  # what is no export starts no memory
+        _require_whole(stream)
         stream.seek(start)
         with open_memory(places_for_index()) as memory:
             try:
                 return memory.import_(stream, vectors=vectors)
             finally:
                 tell.finish()
+
+
+def _require_whole(stream: BinaryIO) -> None:
+    """What is no export starts no memory: an empty one would stand before the user's own."""
+    export, places = Export(stream), find_places()
+    if not (places.memory_folder / "memory.db").exists():
+        deque(export, maxlen=0)  # to its last line
 
 
 def _many(number: int, what: str) -> str:

@@ -231,11 +231,13 @@ CATALOGUE: Mapping[str, Setting] = {leaf.key: leaf for leaf in _leaves(Settings(
 
 
 def known_setting(key: str) -> Setting:
-    """The setting of that name, or an error that lists what there is."""
+    """The setting of that name, or an error that names those like it, or all there are."""
     if key not in CATALOGUE:
-        raise ConfigError(
-            f"There is no setting {key!r}", hint=f"the settings are {', '.join(CATALOGUE)}"
-        )
+        from difflib import get_close_matches  # noqa: PLC0415 - only for who mistyped
+
+        near = get_close_matches(key, CATALOGUE)
+        hint = f"did you mean {', '.join(near)}?" if near else f"there are {', '.join(CATALOGUE)}"
+        raise ConfigError(f"There is no setting {key!r}", hint=hint)
     return CATALOGUE[key]
 
 

@@ -52,7 +52,7 @@ def embedder_words(name: str, *, dimension: int, embedded: int, chunks: int) -> 
 
 def moment_words(at: datetime | None, now: datetime) -> str:
     """A moment as people say it, and its date for those who want to know."""
-    return f"{relative_time(now - at)} ({at:%Y-%m-%d %H:%M})" if at else "never to its end"
+    return f"{relative_time(now - at)} ({at:%Y-%m-%d %H:%M})" if at else "never"
 
 
 def _table(

@@ -35,7 +35,8 @@ def render_index_summary(
 def render_index_line(chunks: int, saved_to: str) -> str:
     """The line of FR-11.5; `saved_to` is empty when the index could not be written."""
     where = f"saved to {saved_to}" if saved_to else "not saved"
-    return f"BM25 index: Built ({chunks} chunks indexed, {where})"
+    many = "1 chunk" if chunks == 1 else f"{chunks} chunks"
+    return f"BM25 index: Built ({many} indexed, {where})"
 
 
 def render_refresh(

@@ -7,7 +7,7 @@ cells, so that CJK columns stay aligned.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from aurora.display.cells import cell_len, keep_end, keep_start, pad
@@ -18,6 +18,7 @@ from aurora.types import Chunk, Kind, SearchResult
 
 _HEADERS = ("File", "Type", "Name", "Lines", "Score", "Commits", "Last Modified")
 _FILE, _NAME, _PAST = 0, 2, 5  # columns; from the last on, what git and dates tell
+_CHOICES = (range(7), range(5), (0, 2, 3, 4), (0, 2, 4))  # columns, fewer on narrower terminals
 _SEPARATOR = " | "
 _READABLE, _NARROWEST = 16, 10  # cells a path or name keeps while it can, and in any case
 _ABBREVIATIONS = {Kind.REASONING: "reas", Kind.KNOWLEDGE: "know"}  # seed 000, FR-5.2
@@ -49,15 +50,12 @@ def table_lines(
     """The head, the rule below it, and a line for each result."""
     rows = [result_cells(result, now) for result in results]
     wanted = [max(map(cell_len, column)) for column in zip(_HEADERS, *rows, strict=True)]
-    widths = _fit(wanted if past else wanted[:_PAST], width)
-    if width is not None and _total(widths) > width:
-        widths = _fit(wanted[:_PAST], width)  # without a past rather than wider than the terminal
-    head = [pad(title, width) for title, width in zip(_HEADERS, widths, strict=False)]
-    head[-1] = head[-1].rstrip()
+    widths = _choose(wanted, width, _CHOICES if past else _CHOICES[1:])
+    head = _SEPARATOR.join(pad(_HEADERS[column], cells) for column, cells in widths.items())
     found = zip(rows, results, strict=True)
     return [
-        paint.head(_SEPARATOR.join(head)),
-        paint.faint("-+-".join("-" * column for column in widths)),
+        paint.head(head.rstrip()),
+        paint.faint("-+-".join("-" * cells for cells in widths.values())),
         *(_line(row, widths, result.chunk, paint) for row, result in found),
     ]
 
@@ -88,32 +86,42 @@ def _with_origin(chunk: Chunk) -> str:
     return origin if origin.endswith(name) else f"{name} ({origin})" if origin else name
 
 
-def _fit(widths: list[int], width: int | None) -> list[int]:
+def _choose(
+    wanted: Sequence[int], width: int | None, choices: Sequence[Sequence[int]]
+) -> dict[int, int]:
+    """Columns and their widths: as many as there is room for, rather than wider than it."""
+    for columns in choices:
+        widths = _fit({column: wanted[column] for column in columns}, width)
+        if width is None or _total(widths) <= width:
+            break
+    return widths
+
+
+def _fit(widths: dict[int, int], width: int | None) -> dict[int, int]:
     """Take what is too much from the columns that can be cut, of two the wider one first."""
-    widths = list(widths)
-    past = range(_PAST, len(widths))
-    for columns, least in (
-        ((_FILE, _NAME), {_FILE: _READABLE, _NAME: _READABLE}),
-        (past, {column: len(_HEADERS[column]) for column in past}),
-        ((_FILE, _NAME), {_FILE: _NARROWEST, _NAME: _NARROWEST}),
+    past = {column: len(_HEADERS[column]) for column in widths if column >= _PAST}
+    for least in (
+        dict.fromkeys((_FILE, _NAME), _READABLE),
+        past,
+        dict.fromkeys((_FILE, _NAME), _NARROWEST),
     ):
         while width is not None and _total(widths) > width:
-            wide = [column for column in columns if widths[column] > least[column]]
+            wide = [column for column in least if widths[column] > least[column]]
             if not wide:
                 break
             widths[max(wide, key=widths.__getitem__)] -= 1
     return widths
 
 
-def _total(widths: Sequence[int]) -> int:
-    return sum(widths) + len(_SEPARATOR) * (len(widths) - 1)
+def _total(widths: Mapping[int, int]) -> int:
+    return sum(widths.values()) + len(_SEPARATOR) * (len(widths) - 1)
 
 
-def _line(row: Sequence[str], widths: Sequence[int], chunk: Chunk, paint: Paint) -> str:
+def _line(row: Sequence[str], widths: Mapping[int, int], chunk: Chunk, paint: Paint) -> str:
     """The cells side by side. Marked is the text alone, so that no link or colour has a tail."""
     line = []
-    for column, (text, width) in enumerate(zip(row, widths, strict=False)):
-        shown = keep_end(text, width) if column == _FILE else keep_start(text, width)
+    for column, width in widths.items():
+        shown = keep_end(row[column], width) if column == _FILE else keep_start(row[column], width)
         marked = shown
         if column == _FILE:
             marked = paint.place(shown, chunk)
