@@ -17,9 +17,9 @@ A run of at least 30 rounds writes benchmarks/results/startup-<commit>.json.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import random
-import re
 import shutil
 import statistics
 import subprocess
@@ -78,6 +78,7 @@ def make_project(aur: Path) -> None:
         subprocess.run(["git", *AUTHOR, *words], cwd=PROJECT, check=True)
     HOME_WITH_SETTINGS.mkdir()
     (HOME_WITH_SETTINGS / "config.yml").write_text(SETTINGS, encoding="utf-8")
+    run(Command((aur, "init")))  # or a memory further up would be used
     run(Command((aur, "mem", "index", ".")))
 
 
@@ -190,8 +191,8 @@ def main() -> None:
     options.add_argument("--python", type=Path, default=Path(sys.executable))
     given = options.parse_args()
     make_project(given.python.with_name("aur"))
-    stats = run(Command((given.python.with_name("aur"), "mem", "stats"))).output
-    chunks = int(re.findall(r"^Chunks +(\d+)", stats, re.MULTILINE)[0])
+    stats = run(Command((given.python.with_name("aur"), "mem", "stats", "--json"))).output
+    chunks = json.loads(stats)["chunks"]
     print(f"{chunks:,} chunks, {given.rounds} rounds")
     measured = measure(commands(given.python), given.rounds)
     report(measured)

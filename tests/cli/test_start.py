@@ -174,7 +174,7 @@ SEARCHING = {"aurora.retrieval.retriever", "aurora.signals.bm25", "rich", "auror
         (("--help",), {"click", "typing", "pathlib", "json", "shutil", "aurora.cli.main"}),
         (("--version",), {"click", "typing", "importlib.metadata"}),
         (("config", "get", "search.bm25.k1"), {"aurora.engine", "sqlite3"}),
-        (("mem", "stats"), {"aurora.display.table"}),
+        (("mem", "stats"), {"aurora.retrieval.retriever", "aurora.display.table"}),
         (("mem", "get", "logout"), SEARCHING),
         (("mem", "search", "password"), {"aurora.fusion.staged"}),
     ],

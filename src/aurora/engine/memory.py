@@ -220,11 +220,21 @@ class Memory(TransferableMemory):
             bytes=_size(self.path) + _size(self.path.with_name(f"{self.path.name}-wal")),
             index_path=self.index_path,
             index_bytes=_size(self.index_path),
-            index=self.retriever.bm25.check(),
+            index=self._check_index(),
             indexed_at=self._store.indexed_at(),
             embedder=self._store.embedder(),
             embedded=len(self._store.vector_revisions()),
         )
+
+    def _check_index(self) -> IndexCheck:
+        # Not by the retriever: its imports take as long as all the rest of this.
+        from aurora.signals.bm25_signal import BM25Signal  # noqa: PLC0415
+        from aurora.signals.formula import BM25Parameters  # noqa: PLC0415
+
+        bm25 = self.settings.search.bm25
+        parameters = BM25Parameters(bm25.k1, bm25.b, bm25.idf)
+        store, path = self._store, self.index_path
+        return BM25Signal(store, path, now=self._now, parameters=parameters).check()
 
     def find_ids(self, prefix: str, *, limit: int) -> list[str]:
         """Ids that start so, in order."""
