@@ -235,3 +235,23 @@ def test_a_settings_file_that_may_not_be_read_is_told_as_such(indexed: Shell) ->
 def test_a_folder_for_a_settings_file_is_told_as_such(indexed: Shell) -> None:
     (indexed.home / "config.yml").mkdir(parents=True)
     assert "config.yml:\n  - cannot be read (Is a directory)" in indexed.fails("mem", "stats")
+
+
+@pytest.mark.parametrize(
+    ("column", "value"), [("kind", "poem"), ("metadata", "{"), ("created_at", "x")]
+)
+@pytest.mark.parametrize(
+    "words", [("search", "password"), ("get", "authenticate_user"), ("export",)], ids=" ".join
+)
+def test_a_row_that_nobody_wrote_so_is_told_as_damage(
+    indexed: Shell, words: tuple[str, ...], column: str, value: str
+) -> None:
+    with closing(sqlite3.connect(indexed.cwd / ".aurora" / "memory.db")) as database, database:
+        database.execute(
+            f"UPDATE chunks SET {column} = ? WHERE name = 'authenticate_user'", (value,)
+        )
+    done = indexed.run("mem", *words)
+    error, hint = error_and_hint(done.stderr)
+    assert done.returncode == 2
+    assert error.startswith("Error: The chunk 'auth_manager.py:authenticate_user' is damaged: ")
+    assert "aur doctor" in hint

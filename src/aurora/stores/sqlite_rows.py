@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import Any, TypeAlias, TypeVar
 
+from aurora.errors import StoreFormatError
 from aurora.stores.base import FileState, Reasoning
 from aurora.text import has_cjk
 from aurora.types import Chunk, ChunkHistory, Kind, Lines, Tracking
@@ -42,20 +43,25 @@ def chunk_from(row: Row) -> Chunk:
         id_, kind, name, qualified_name, path, start, end, language, content, namespace,
         document_type, created_at, metadata,
     ) = row[:13]  # fmt: skip
-    return Chunk(
-        id=id_,
-        kind=Kind(kind),
-        name=name,
-        content=content,
-        qualified_name=qualified_name,
-        path=path,
-        lines=None if start is None else Lines(start, end),
-        language=language,
-        namespace=namespace,
-        document_type=document_type,
-        created_at=None if created_at is None else moment(created_at),
-        metadata=json.loads(metadata) if metadata != "{}" else {},
-    )
+    try:
+        return Chunk(
+            id=id_,
+            kind=Kind(kind),
+            name=name,
+            content=content,
+            qualified_name=qualified_name,
+            path=path,
+            lines=None if start is None else Lines(start, end),
+            language=language,
+            namespace=namespace,
+            document_type=document_type,
+            created_at=None if created_at is None else moment(created_at),
+            metadata=json.loads(metadata) if metadata != "{}" else {},
+        )
+    except (ValueError, TypeError, OverflowError) as exc:  # nobody writes such a row
+        raise StoreFormatError(
+            f"The chunk {id_!r} is damaged: {exc}", hint="`aur doctor` tells what else is"
+        ) from exc
 
 
 def reasoning_from(row: Row) -> Reasoning:
