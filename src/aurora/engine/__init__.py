@@ -1,5 +1,6 @@
 """The engine: `Memory` is everything the doors above use."""
 
-from aurora.engine.memory import Memory, Stats
+from aurora.engine.inspection import Stats
+from aurora.engine.memory import Memory
 
 __all__ = ["Memory", "Stats"]
