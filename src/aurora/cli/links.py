@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 from aurora.types import Chunk
 
-_FILE = "file://{host}{path}#{line}"  # kitty and iTerm go to the line, others to the file
+_FILE = "file://{host}{path}#{line}"  # kitty goes to the line, others at least to the file
 
 
 def make_link(pattern: str, root: Path | None) -> Callable[[Chunk, int], str]:
@@ -15,7 +16,7 @@ def make_link(pattern: str, root: Path | None) -> Callable[[Chunk, int], str]:
     from platform import node
     from urllib.parse import quote
 
-    host = quote(node())
+    host = "" if sys.platform == "win32" else quote(node())  # Windows takes it for a share
     base = root or Path.cwd()
 
     def link(chunk: Chunk, line: int) -> str:
