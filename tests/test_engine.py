@@ -19,7 +19,7 @@ from aurora.errors import (
     SourceError,
 )
 from aurora.types import Event, Kind, Note
-from tests.builders import NOW, write_tree
+from tests.builders import NOW, make_chunk, write_tree
 
 FILES: dict[str, str | bytes] = {
     "app.py": '"""An app."""\n\n\ndef main():\n    serve("8080")\n',
@@ -75,6 +75,19 @@ def test_indexing_a_missing_path_makes_nothing(memory: Memory, project: Path) ->
     with pytest.raises(SourceError, match="nowhere"):
         memory.index(project / "nowhere")
     assert not memory.path.exists()
+
+
+def test_what_results_show_of_a_log_is_enough_to_open_it(memory: Memory, project: Path) -> None:
+    """Its id is made otherwise; a file's name and a heading may both have a colon."""
+    memory.index(project)
+    log = make_chunk(
+        "Why.", "talks/a:b.md", "Response", id="conv-a-phase9", qualified_name="Login: why.Response"
+    )
+    memory._store.put_chunks([log])
+    assert memory.get("talks/a:b.md:Login: why.Response") == log
+    for other in ("talks/a:b.md:Login", ":", "a:b:c:d", "talks:Login: why.Response"):
+        with pytest.raises(ChunkNotFoundError):
+            memory.get(other)
 
 
 def test_an_id_may_be_typed_as_on_windows(memory: Memory, project: Path) -> None:

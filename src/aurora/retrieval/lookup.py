@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 from aurora.errors import ChunkNotFoundError
 from aurora.stores.base import Store
 from aurora.types import Chunk
 
 _CANDIDATES = 5  # ids named when one could mean several chunks
+_COLONS = 10  # tried as the one between a file and a name
 
 
 def find_chunk(store: Store, chunk_id: str) -> Chunk:
@@ -36,13 +39,17 @@ def _complete(store: Store, ending: str) -> str:
 
 
 def _shown_so(store: Store, words: str) -> list[str]:
-    """The ids of what results show as FILE:NAME: those of a log are made otherwise."""
-    path, _, name = words.partition(".md:")
-    if not name:
-        return []
-    file = f"{path}.md"
-    chunks = store.get_chunks(store.find_below(file))
-    return [chunk.id for chunk in chunks if (chunk.path, chunk.qualified_name) == (file, name)]
+    """The ids of what results show as FILE:NAME: those of a log are made otherwise.
+
+    A file's name and a heading may have a colon, too: the first at which both are known counts.
+    """
+    for at in islice((at for at, letter in enumerate(words) if letter == ":"), _COLONS):
+        path, name = words[:at], words[at + 1 :]
+        chunks = store.get_chunks(store.find_below(path)) if path else []
+        ids = [one.id for one in chunks if (one.path, one.qualified_name) == (path, name)]
+        if ids:
+            return ids
+    return []
 
 
 def _not_found(chunk_id: str) -> ChunkNotFoundError:
