@@ -44,6 +44,18 @@ class Shell:
             check=False,
         )
 
+    def bash(self, script: str) -> subprocess.CompletedProcess[str]:
+        """Run a line of bash in which `aur` is ours; any part of a pipe may fail it."""
+        path = f"{AUR.parent}{os.pathsep}{os.environ['PATH']}"
+        return subprocess.run(
+            ["bash", "-c", f"set -o pipefail; {script}"],
+            cwd=self.cwd,
+            env={**self.environment, "PATH": path},
+            capture_output=True,
+            encoding="utf-8",
+            check=False,
+        )
+
     def start(self, *words: str) -> subprocess.Popen[str]:
         """Run a command beside what follows; its stdout and stderr can be read."""
         return subprocess.Popen(

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.builders import write_tree
-from tests.cli.conftest import AUR, Shell
+from tests.cli.conftest import Shell
 
 NOTICE = (
     "Note: Search output format has changed. Use --legacy for old format.\n"
@@ -249,10 +249,7 @@ def test_a_reader_that_has_seen_enough_is_no_error(indexed: Shell, flags: list[s
     write_tree(indexed.cwd, {f"m{n}.py": f"def password_{n}(): pass\n" for n in range(300)})
     indexed.ok("mem", "index", ".")
     words = " ".join([*flags, "--limit", "500"])
-    done = subprocess.run(
-        ["bash", "-c", f"set -o pipefail; {AUR} mem search password {words} | head -c 10"],
-        cwd=indexed.cwd, env=indexed.environment, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    done = indexed.bash(f"aur mem search password {words} | head -c 10")
     assert (done.returncode, done.stderr) == (0, "")
 
 

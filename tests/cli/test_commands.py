@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.builders import write_tree
-from tests.cli.conftest import AUR, Shell
+from tests.cli.conftest import Shell
 
 
 @pytest.mark.parametrize(
@@ -153,14 +153,7 @@ def test_secrets_and_binaries_are_left_out_and_said(shell: Shell) -> None:
 
 
 def test_a_reader_that_has_seen_enough_is_no_error(indexed: Shell) -> None:
-    done = subprocess.run(
-        ["bash", "-c", f"set -o pipefail; {AUR} mem search password --limit 50 | head -1"],
-        cwd=indexed.cwd,
-        env=indexed.environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = indexed.bash("aur mem search password --limit 50 | head -1")
     assert (done.returncode, done.stderr) == (0, "")
 
 

@@ -7,7 +7,6 @@ import os
 import re
 import shutil
 import sqlite3
-import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
@@ -245,14 +244,7 @@ def test_output_without_other_letters_is_a_warning_and_no_crash(indexed: Shell) 
 
 
 def test_a_stdout_that_was_closed_is_no_crash(indexed: Shell) -> None:
-    done = subprocess.run(
-        ["bash", "-c", f"{AUR} doctor >&-"],
-        cwd=indexed.cwd,
-        env=indexed.environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = indexed.bash("aur doctor >&-")
     assert (done.returncode, done.stderr) == (0, "")
 
 

@@ -199,8 +199,5 @@ def test_a_plain_settings_file_does_not_load_the_library_for_others(indexed: She
 
 
 def test_a_reader_of_the_help_that_has_seen_enough_is_no_failure(shell: Shell) -> None:
-    done = subprocess.run(
-        ["bash", "-c", f"set -o pipefail; {AUR} mem search --help | exec <&-"],
-        cwd=shell.cwd, env=shell.environment, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    done = shell.bash("aur mem search --help | exec <&-")
     assert (done.returncode, done.stderr) == (0, "")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from aurora.display.checks import findings_record, render_findings
+from aurora.display.paint import Paint
 from aurora.types import Finding, Level
 
 TITLES = {"program": "Program", "memory": "Memory"}
@@ -49,7 +50,9 @@ def test_the_outcome_in_one_line(findings: list[Finding], outcome: str) -> None:
 
 
 def test_colour_is_only_on_the_mark() -> None:
-    plain, coloured = (render_findings([OPEN], TITLES, colour=colour) for colour in (False, True))
+    plain, coloured = (
+        render_findings([OPEN], TITLES, paint=Paint(colour)) for colour in (False, True)
+    )
     assert "\033" not in plain
     assert coloured.splitlines()[1] == "  \033[33mwarn\033[0m  others can read it"
 
