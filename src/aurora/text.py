@@ -85,6 +85,11 @@ def printable(text: str, *, keep: str = "") -> str:
     )
 
 
+def many(count: int, what: str) -> str:
+    """`1 chunk`, `2 chunks`."""
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
 # Wide character classes take milliseconds to compile: only text that needs them pays.
 @cache
 def _compound() -> re.Pattern[str]:

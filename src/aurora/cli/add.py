@@ -15,6 +15,7 @@ from aurora.errors import LabelError, SourceError
 from aurora.indexing.documents import Added
 from aurora.indexing.labels import DOCUMENT, Labels
 from aurora.sources.document import read_document, read_stream
+from aurora.text import many
 from aurora.types import Note
 
 _STDIN = "-"
@@ -81,8 +82,7 @@ def _add(memory: Memory, file: str, labels: Labels) -> Added:
         source=labels.source,
         metadata=labels.metadata,
     )
-    pieces = "1 piece" if added.pieces == 1 else f"{added.pieces} pieces"
-    tell(Note(f"{added.outcome.capitalize()}: {added.title} ({pieces})"))
+    tell(Note(f"{added.outcome.capitalize()}: {added.title} ({many(added.pieces, 'piece')})"))
     return added
 
 

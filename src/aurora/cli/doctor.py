@@ -13,6 +13,7 @@ from aurora.cli.session import end_in_part, find_places, settings_files, tell
 from aurora.cli.terminal import has_colour, is_terminal
 from aurora.config import Places, SettingsFiles
 from aurora.display.checks import findings_record, render_findings
+from aurora.display.paint import Paint
 from aurora.engine import Memory
 from aurora.engine.health import (
     OnlyDefaults,
@@ -54,8 +55,8 @@ def doctor(*, quick: bool, as_json: bool) -> None:
     if as_json:
         print_json(findings_record(findings))
     else:
-        colour = has_colour(sys.stdout, os.environ)
-        print_text(render_findings(findings, _TITLES, colour=colour))
+        paint = Paint(has_colour(sys.stdout, os.environ))
+        print_text(render_findings(findings, _TITLES, paint=paint))
     if any(finding.level is Level.FAIL for finding in findings):
         end_in_part()
 

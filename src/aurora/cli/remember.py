@@ -10,7 +10,7 @@ from aurora.cli.completing import complete_forgettable
 from aurora.cli.session import end_in_part, open_memory, tell
 from aurora.cli.terminal import is_terminal
 from aurora.errors import ChunkNotFoundError, QueryError
-from aurora.text import printable
+from aurora.text import many, printable
 from aurora.types import Note
 
 _SHOWN = 10  # ids named before a question is asked
@@ -64,7 +64,7 @@ def forget(what: tuple[str, ...], *, yes: bool) -> None:
             tell(Note("Nothing was forgotten."))
             end_in_part()
         gone = memory.forget(found)
-        click.echo(f"Forgot {gone} chunk{'s' if gone != 1 else ''}")
+        click.echo(f"Forgot {many(gone, 'chunk')}")
 
 
 def _agreed(found: list[str]) -> bool:
@@ -72,7 +72,7 @@ def _agreed(found: list[str]) -> bool:
         click.echo(f"  {printable(id_)}", err=True)
     if len(found) > _SHOWN:
         click.echo(f"  … and {len(found) - _SHOWN} more", err=True)
-    chunks = "chunk" if len(found) == 1 else "chunks"
+    chunks = many(len(found), "chunk")
     if not is_terminal(sys.stdin):
-        raise QueryError(f"This would forget {len(found)} {chunks}", hint="say so with --yes")
-    return click.confirm(f"Forget {len(found)} {chunks} for good?", err=True)
+        raise QueryError(f"This would forget {chunks}", hint="say so with --yes")
+    return click.confirm(f"Forget {chunks} for good?", err=True)

@@ -20,6 +20,7 @@ from aurora.cli.session import find_places, open_memory, tell
 from aurora.cli.terminal import is_terminal
 from aurora.errors import SourceError
 from aurora.indexing.transfer import Export, Imported, Writer
+from aurora.text import many
 from aurora.types import Note
 
 _PIPE = "-"
@@ -46,7 +47,7 @@ def export(file: str, *, force: bool) -> None:
         with _standard_output() if file == _PIPE else _new_file(Path(file), force=force) as stream:
             counts = memory.export(stream)
         tell.finish()
-        tell(Note(f"Exported {_many(counts.chunks, 'chunk')}, {_many(counts.files, 'file')}"))
+        tell(Note(f"Exported {many(counts.chunks, 'chunk')}, {many(counts.files, 'file')}"))
 
 
 @click.command(
@@ -70,7 +71,7 @@ def import_(file: str, *, no_vectors: bool) -> None:
         imported = _take_in(file, vectors=not no_vectors)
     except KeyboardInterrupt:
         raise KeyboardInterrupt("Nothing was imported.") from None
-    chunks, files = _many(imported.chunks, "chunk"), _many(imported.files, "file")
+    chunks, files = many(imported.chunks, "chunk"), many(imported.files, "file")
     tell(Note(f"Imported {chunks} ({imported.new} new), {files}"))
 
 
@@ -91,10 +92,6 @@ def _require_whole(stream: BinaryIO) -> None:
     export, places = Export(stream), find_places()
     if not (places.memory_folder / "memory.db").exists():
         deque(export, maxlen=0)  # to its last line
-
-
-def _many(number: int, what: str) -> str:
-    return f"{number} {what}{'s' if number != 1 else ''}"
 
 
 @contextmanager

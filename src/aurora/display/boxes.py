@@ -77,7 +77,7 @@ def _box(
     body = [
         *wrap(f"Final Score: {result.score:.3f}{made_of}", inner),
         *_tree(reasons(answer, result, now=now), width=inner),
-        *(wrap(_past(result, now), inner) if past and _past(result, now) else ()),
+        *(wrap(told, inner) if past and (told := _past(result, now)) else ()),
     ]
     yield from (f"│ {pad(line, inner)} │" for line in body)
     yield f"└{'─' * (width - 2)}┘"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from aurora.text import printable
+from aurora.display.paint import PLAIN, Paint
+from aurora.text import many, printable
 from aurora.types import Finding, Json, Level
 
 # Understood without colour; a failure is seen at once in any list.
@@ -16,12 +17,12 @@ _INDENT = " " * (_WIDTH + 4)
 
 
 def render_findings(
-    findings: Sequence[Finding], titles: Mapping[str, str], *, colour: bool = False
+    findings: Sequence[Finding], titles: Mapping[str, str], *, paint: Paint = PLAIN
 ) -> str:
     """A block for each area, in the order of the titles, and how it all came out."""
     blocks = []
     for area, title in titles.items():
-        lines = [_lines(finding, colour) for finding in findings if finding.area == area]
+        lines = [_lines(finding, paint) for finding in findings if finding.area == area]
         if lines:
             blocks.append("\n".join([title, *lines]))
     return "\n\n".join([*blocks, _outcome(findings)])
@@ -43,10 +44,8 @@ def findings_record(findings: Sequence[Finding]) -> dict[str, Json]:
     }
 
 
-def _lines(finding: Finding, colour: bool) -> str:
-    mark = f"{_MARKS[finding.level]:<{_WIDTH}}"
-    if colour:
-        mark = f"\033[{_COLOURS[finding.level]}m{mark}\033[0m"
+def _lines(finding: Finding, paint: Paint) -> str:
+    mark = paint.styled(_COLOURS[finding.level], f"{_MARKS[finding.level]:<{_WIDTH}}")
     hint = [f"hint: {finding.hint}"] if finding.hint else []
     first, *rest = map(printable, [*finding.text.split("\n"), *hint])
     return "\n".join([f"  {mark}  {first}", *(f"{_INDENT}{line}" for line in rest)])
@@ -55,12 +54,7 @@ def _lines(finding: Finding, colour: bool) -> str:
 def _outcome(findings: Sequence[Finding]) -> str:
     counts = Counter(finding.level for finding in findings)
     failed, warnings = counts[Level.FAIL], counts[Level.WARN]
+    also = f", {many(warnings, 'warning')}" if warnings else ""
     if failed:
-        checks = "check" if failed == 1 else "checks"
-        also = f", {_counted(warnings)}" if warnings else ""
-        return f"{failed} {checks} failed{also}."
-    return f"Nothing failed, {_counted(warnings)}." if warnings else "All is well."
-
-
-def _counted(warnings: int) -> str:
-    return "1 warning" if warnings == 1 else f"{warnings} warnings"
+        return f"{many(failed, 'check')} failed{also}."
+    return f"Nothing failed{also}." if also else "All is well."

@@ -22,16 +22,16 @@ class Paint:
     link: Callable[[Chunk, int], str] | None = None
 
     def head(self, text: str) -> str:
-        return self._styled("1", text)
+        return self.styled("1", text)
 
     def faint(self, text: str) -> str:
-        return self._styled("2", text)
+        return self.styled("2", text)
 
     def name(self, text: str) -> str:
-        return self._styled("1;36", text)
+        return self.styled("1;36", text)
 
     def match(self, text: str) -> str:
-        return self._styled("1;31", text)  # as grep does
+        return self.styled("1;31", text)  # as grep does
 
     def place(self, text: str, chunk: Chunk, line: int | None = None) -> str:
         """A text that leads to a line of a chunk's file, to its first one unless told."""
@@ -40,7 +40,8 @@ class Paint:
         first = chunk.lines.start if chunk.lines else 1
         return _LINK.format(url=self.link(chunk, line or first), text=text)
 
-    def _styled(self, code: str, text: str) -> str:
+    def styled(self, code: str, text: str) -> str:
+        """By the code of an SGR sequence."""
         return f"\033[{code}m{text}{_RESET}" if self.colour and text.strip() else text
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
+from aurora.text import many
 from aurora.types import ChunkHistory, Kind, SearchResult, Tracking
 
 STALE_AFTER = timedelta(days=7)  # seed 000, 6.4
@@ -54,7 +55,7 @@ def relative_time(age: timedelta) -> str:
     for unit, length in _UNITS:
         count = int(seconds // length)
         if count >= 1:
-            return f"{count} {unit}{'s' if count > 1 else ''} ago"
+            return f"{many(count, unit)} ago"
     return "just now"
 
 

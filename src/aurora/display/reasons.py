@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from aurora.display.past import relative_time
-from aurora.text import has_cjk, printable, tokenize
+from aurora.text import has_cjk, many, printable, tokenize
 from aurora.types import Contribution, SearchResult, SearchResults
 
 NO_PART = "took no part"
@@ -119,4 +119,4 @@ def _activation(answer: SearchResults, result: SearchResult, now: datetime) -> s
 def commits_of(result: SearchResult) -> str:
     """`23 commits`; nothing where git knows none."""
     count = len(result.history.commits) if result.history else 0
-    return f"{count} commit{'s' if count != 1 else ''}" if count else ""
+    return many(count, "commit") if count else ""

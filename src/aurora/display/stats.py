@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
-from rich.cells import cell_len, set_cell_size
-
+from aurora.display.cells import cell_len, pad
 from aurora.display.past import relative_time
 from aurora.text import printable
 from aurora.types import Kind
@@ -36,7 +35,7 @@ def render_stats(
         tables = {"Namespaces": (len(namespaces), _largest(namespaces)), **tables}
     names = [*facts, *(name for title, (_, counts) in tables.items() for name in (title, *counts))]
     column = max(map(cell_len, names))
-    lines = [f"{set_cell_size(name, column)}{_GAP}{value}" for name, value in facts.items()]
+    lines = [f"{pad(name, column)}{_GAP}{value}" for name, value in facts.items()]
     for title, (total, counts) in tables.items():
         lines += _table(title, total, counts, column, width=width, blocks=blocks)
     return "\n".join(lines)
@@ -67,10 +66,10 @@ def _table(
     numbers = max(len(f"{count:,}") for count in (total, *counts.values()))
     room = _LONGEST if width is None else width - column - numbers - 2 * len(_GAP)
     most = max(counts.values(), default=0)
-    lines = [f"{set_cell_size(title, column)}{_GAP}{total:>{numbers},}"]
+    lines = [f"{pad(title, column)}{_GAP}{total:>{numbers},}"]
     for name, count in counts.items():
         bar = _bar(count, most, min(room, _LONGEST), blocks)
-        row = f"{set_cell_size(name, column)}{_GAP}{count:>{numbers},}{_GAP}{bar}"
+        row = f"{pad(name, column)}{_GAP}{count:>{numbers},}{_GAP}{bar}"
         lines.append(row.rstrip())
     return lines
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
+from aurora.text import many
 from aurora.types import Kind
 
 _CODE = (Kind.FUNCTION, Kind.METHOD, Kind.CLASS, Kind.CODE)
@@ -35,8 +36,7 @@ def render_index_summary(
 def render_index_line(chunks: int, saved_to: str) -> str:
     """The line of FR-11.5; `saved_to` is empty when the index could not be written."""
     where = f"saved to {saved_to}" if saved_to else "not saved"
-    many = "1 chunk" if chunks == 1 else f"{chunks} chunks"
-    return f"BM25 index: Built ({many} indexed, {where})"
+    return f"BM25 index: Built ({many(chunks, 'chunk')} indexed, {where})"
 
 
 def render_refresh(
