@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -124,3 +125,14 @@ def test_by_words_or_by_meaning_alone_use_has_no_say(
     after = memory.search("test query", mode=mode, fusion=fusion)
     assert replace(after, results=tuple(map(ranked, after.results))) == before
     assert after.signals == ("bm25" if mode == "keyword" else mode,)
+
+
+def test_a_result_tells_how_often_it_was_opened_and_when_last(memory: Memory) -> None:
+    for hours in (5, 1, 3):
+        memory._store.record_access(OPENED, NOW - timedelta(hours=hours))
+    opened = results(memory, "weighted")
+    assert (opened[OPENED].accesses, opened[OPENED].last_access) == (3, NOW - timedelta(hours=1))
+    assert opened[OPENED].last_used == NOW - timedelta(hours=1)
+    assert {(one.accesses, one.last_used) for id_, one in opened.items() if id_ != OPENED} == {
+        (0, None)
+    }
