@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from pathlib import Path
+from typing import NamedTuple, Protocol
 
 
 class EmbeddingProvider(Protocol):
-    """A model that turns texts into vectors of one dimension.
+    """A model that turns texts into vectors of one dimension and of length 1.
 
-    `fingerprint` changes whenever the same text would give another vector: two providers with the
-    same name, dimension and fingerprint may fill one memory.
+    `name` is PROVIDER/MODEL, as in `onnx/all-minilm-l6-v2`. `fingerprint` changes whenever the same
+    text would give another vector: two providers with the same name, dimension and fingerprint may
+    fill one memory. Made at no cost: what is slow waits until the first property or text needs it.
     """
 
     @property
@@ -34,3 +36,14 @@ class EmbeddingProvider(Protocol):
     def embed_query(self, text: str) -> Sequence[float]:
         """The vector of a question: some models treat it in another way than what is found."""
         ...
+
+
+class ProviderOptions(NamedTuple):
+    """What the settings say of a provider; each takes what it needs."""
+
+    model: str = ""  # empty: the provider's own choice
+    endpoint: str = ""
+    query_prefix: str = ""  # what a model wants before a question, and before what is found
+    document_prefix: str = ""
+    api_key: str = ""  # from the environment; a settings file never holds one
+    models: Path = Path("models")  # where `aur models pull` puts them

@@ -1,0 +1,1 @@
+"""Transformer encoders run by onnxruntime, and how their files are got (extra `onnx`)."""

@@ -1,0 +1,81 @@
+"""The embedding providers by name: ours, and those that other packages bring.
+
+A package adds one by an entry point of the group `aurora.embedding_providers`: its name is what
+`embedding.provider` says, its object is called with `ProviderOptions` and gives a provider.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from typing import NamedTuple, cast
+
+from aurora.embeddings.base import EmbeddingProvider, ProviderOptions
+from aurora.errors import ConfigError, EmbeddingError
+
+GROUP = "aurora.embedding_providers"
+NONE = "none"
+
+Factory = Callable[[ProviderOptions], EmbeddingProvider]
+
+
+class ProviderKind(NamedTuple):
+    """One of our own. `share` is what meaning may have in `weighted`, as the evaluation chose it."""
+
+    factory: str  # module:callable
+    share: float = 0.7  # seeds 001 and 004
+    is_local: bool = True  # neither sends a text away nor runs what a stranger's file names
+
+
+OURS = {
+    "static": ProviderKind("aurora.embeddings.static:StaticProvider", share=0.3),
+    "onnx": ProviderKind("aurora.embeddings.onnx.provider:OnnxProvider"),
+    "sentence-transformers": ProviderKind(
+        "aurora.embeddings.sentences:SentenceTransformersProvider", is_local=False
+    ),
+    "openai": ProviderKind("aurora.embeddings.openai:OpenAIProvider", is_local=False),
+}
+
+
+def provider_names() -> list[str]:
+    """Every name that `embedding.provider` may have."""
+    return [*OURS, *sorted({entry.name for entry in _others()} - {*OURS, NONE}), NONE]
+
+
+def make_provider(name: str, options: ProviderOptions) -> EmbeddingProvider:
+    """The provider of that name. Raises `EmbeddingError` where something is missing for it."""
+    factory = _factory(name)
+    try:
+        return factory(options)
+    except EmbeddingError:
+        raise
+    except Exception as exc:  # another package's code may fail in any way
+        raise EmbeddingError(f"The embedding provider {name!r} cannot be made: {exc}") from exc
+
+
+def _factory(name: str) -> Factory:
+    if name in OURS:
+        module, _, attribute = OURS[name].factory.partition(":")
+        return cast("Factory", getattr(import_module(module), attribute))
+    for entry in _others():
+        if entry.name == name:
+            return _load(entry)
+    names = ", ".join(provider_names())
+    raise ConfigError(
+        f"There is no embedding provider {name!r}",
+        hint=f"set `embedding.provider` to one of {names}",
+    )
+
+
+def _load(entry: EntryPoint) -> Factory:
+    try:
+        return cast("Factory", entry.load())
+    except Exception as exc:  # as above
+        raise EmbeddingError(
+            f"The embedding provider {entry.name!r} of {entry.value} cannot be loaded: {exc}"
+        ) from exc
+
+
+def _others() -> Iterator[EntryPoint]:
+    yield from entry_points(group=GROUP)
