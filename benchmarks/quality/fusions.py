@@ -81,7 +81,7 @@ def ask(corpus: Sequence[Record], queries: Sequence[Record], folder: Path) -> Re
     embed_missing(store, embedder)
     retrievers = {
         name: HybridRetriever(
-            store, config, index_folder=folder, now=lambda: NOW, embedder=embedder, warn=False
+            store, config, index_folder=folder, now=lambda: NOW, embedders=lambda _: embedder
         )
         for name, config in WAYS.items()
     }

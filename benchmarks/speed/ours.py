@@ -35,7 +35,7 @@ def open_retriever(
     from aurora.retrieval.retriever import HybridRetriever  # noqa: PLC0415
 
     return HybridRetriever(
-        store, index_folder=folder / "indexes", now=lambda: NOW, embedder=embedder, warn=False
+        store, index_folder=folder / "indexes", now=lambda: NOW, embedders=lambda _: embedder
     )
 
 

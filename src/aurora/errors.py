@@ -36,6 +36,10 @@ class AuroraError(Exception):
     def __str__(self) -> str:
         return f"{self.message}\n\nhint: {self.hint}" if self.hint else self.message
 
+    @property
+    def in_one_line(self) -> str:
+        return f"{self.message}: {self.hint}" if self.hint else self.message
+
 
 class ConfigError(AuroraError):
     """A settings file or variable says something impossible."""

@@ -35,7 +35,7 @@ class Searched:
             HybridConfig(**config),  # type: ignore[arg-type]
             index_folder=self.store.path.parent / "indexes",
             now=lambda: now,
-            embedder=self.provider,
+            embedders=None if self.provider is None else lambda _: self.provider,
         )
 
     def search(

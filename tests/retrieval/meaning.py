@@ -50,7 +50,7 @@ def retriever_on(
         HybridConfig(**config),  # type: ignore[arg-type]
         index_folder=store.path.parent / "indexes",
         now=lambda: NOW,
-        embedder=embedder,
+        embedders=None if embedder is None else lambda _: embedder,
         listen=listen,
     )
 

@@ -250,7 +250,7 @@ def test_the_definition_is_first_under_every_fusion(
                 HybridConfig(fusion=fusion, keyword=keyword),
                 index_folder=crowded.path.parent / "indexes",
                 now=lambda: NOW,
-                embedder=WordsProvider(dimension=256),
+                embedders=lambda _: WordsProvider(dimension=256),
             )
             best, second = retriever.retrieve(Query(text, 2, mode, min_score=0.0)).results
             assert best.chunk == DEFINITION, (fusion, keyword)

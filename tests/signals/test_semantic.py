@@ -216,7 +216,7 @@ from tests.indexing.providers import VowelProvider
 folder = Path(sys.argv[1])
 store = SQLiteStore(folder / "memory.db")
 retriever = HybridRetriever(
-    store, index_folder=folder / sys.argv[2], now=lambda: NOW, embedder=VowelProvider()
+    store, index_folder=folder / sys.argv[2], now=lambda: NOW, embedders=lambda _: VowelProvider()
 )
 answer = retriever.retrieve(Query("aee", mode=Mode.SEMANTIC))
 print(*((r.chunk.name, r.score.hex()) for r in answer.results))
@@ -313,5 +313,5 @@ def test_vectors_of_another_model_are_not_compared(bench: VectorBench) -> None:
 
 def test_creating_a_signal_opens_nothing(bench: VectorBench) -> None:
     bench.store.close()
-    SemanticSignal(bench.index(), bench.provider)
+    SemanticSignal(bench.index(), lambda _: bench.provider)
     assert not bench.path.exists()

@@ -38,7 +38,7 @@ class VectorBench:
         )
 
     def signal(self) -> SemanticSignal:
-        return SemanticSignal(self.index(), self.provider)
+        return SemanticSignal(self.index(), lambda _: self.provider)
 
     def find(self, text: str, signal: SemanticSignal | None = None) -> list[str]:
         rows = (signal or self.signal()).ask(Question(text, NOW)).best(10)

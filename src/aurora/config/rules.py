@@ -6,6 +6,7 @@ A wrong value is a `ValueError` whose text says what it must be; who set it is t
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeAlias
@@ -71,6 +72,22 @@ def flag(raw: object) -> bool:
 def text(raw: object) -> str:
     if not isinstance(raw, str):
         raise ValueError("Must be text")  # noqa: TRY004
+    return raw
+
+
+def word(raw: object) -> str:
+    """A name as programs have them: small letters, digits and hyphens."""
+    if not isinstance(raw, str) or not re.fullmatch(r"[a-z0-9][a-z0-9_-]*", raw):
+        raise ValueError("Must be a name of small letters, digits and hyphens")
+    return raw
+
+
+def address(raw: object) -> str:
+    """Where a server is, or nothing. A key in it would be shown and sent in the open."""
+    if not isinstance(raw, str) or not raw.isprintable():
+        raise ValueError("Must be an address in one line")
+    if raw and not re.match(r"https?://[^/?#@]+(/[^?#]*)?$", raw):
+        raise ValueError("Must be http:// or https:// and a host, without a login or parameters")
     return raw
 
 

@@ -10,7 +10,18 @@ from collections.abc import Iterator, Mapping
 from enum import Enum, auto
 from typing import NamedTuple, TypeVar, cast
 
-from aurora.config.rules import Parse, choice, file_path, flag, integer, link_pattern, number, text
+from aurora.config.rules import (
+    Parse,
+    address,
+    choice,
+    file_path,
+    flag,
+    integer,
+    link_pattern,
+    number,
+    text,
+    word,
+)
 from aurora.config.yaml import parse_yaml
 from aurora.errors import ConfigError
 
@@ -41,7 +52,7 @@ class Setting(NamedTuple):
 
     def read(self, typed: str) -> object:
         """What was typed for it: text is taken to the letter, all else is YAML."""
-        if self.parse in (text, file_path):
+        if self.parse in (text, file_path, word, address):
             return typed
         return parse_yaml(typed.encode("utf-8", "surrogateescape"))
 
@@ -118,7 +129,9 @@ class HybridSettings(NamedTuple):
 @_section
 class WeightedSettings(NamedTuple):
     semantic: float = _setting(
-        0.7, number(minimum=0.0, maximum=1.0), "Meaning's share in `weighted`; words have the rest."
+        0.7,
+        number(minimum=0.0, maximum=1.0),
+        "Meaning's share in `weighted`; words have the rest. Unless set, a static model has 0.3.",
     )
     activation: float = _setting(
         0.05,
@@ -179,14 +192,27 @@ class StoreSettings(NamedTuple):
 @_section
 class EmbeddingSettings(NamedTuple):
     provider: str = _setting(
-        "none",
-        choice("none"),
-        "Which embedder makes vectors; there is none yet.",
+        "static",
+        word,
+        "Who makes vectors of texts: static, onnx, sentence-transformers, openai, none, or one "
+        "that another package brings.",
         guard=Guard.CHOICE,
     )
-    model: str = _setting("", text, "The embedder's model. Not read yet.", guard=Guard.CHOICE)
+    model: str = _setting(
+        "", text, "Which of the provider's models; empty is its own choice.", guard=Guard.CHOICE
+    )
     endpoint: str = _setting(
-        "", text, "Address of a remote embedder. Not read yet.", guard=Guard.CHOICE
+        "",
+        address,
+        "Where the openai provider sends texts, such as http://localhost:11434/v1; empty is "
+        "OpenAI's own.",
+        guard=Guard.CHOICE,
+    )
+    query_prefix: str = _setting(
+        "", text, "What the model wants before a question.", guard=Guard.CHOICE
+    )
+    document_prefix: str = _setting(
+        "", text, "What the model wants before a text that is to be found.", guard=Guard.CHOICE
     )
 
 

@@ -21,7 +21,7 @@ Factory = Callable[[ProviderOptions], EmbeddingProvider]
 
 
 class ProviderKind(NamedTuple):
-    """One of our own. `share` is what meaning may have in `weighted`, as the evaluation chose it."""
+    """One of our own. `share` is what meaning has in `weighted`, as the evaluation chose it."""
 
     factory: str  # module:callable
     share: float = 0.7  # seeds 001 and 004

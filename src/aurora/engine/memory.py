@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from aurora.config.places import shown
+from aurora.engine.embedding import EmbeddingMemory
 from aurora.engine.inspection import InspectableMemory
 from aurora.engine.transfer import TransferableMemory
 from aurora.errors import QueryError, StoreError
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 logging.getLogger("aurora").addHandler(logging.NullHandler())
 
 
-class Memory(TransferableMemory, InspectableMemory):
+class Memory(TransferableMemory, InspectableMemory, EmbeddingMemory):
     """A project's or the user's memory. Close it, or use it in a `with` block."""
 
     def index(self, *targets: Path, git: bool = True) -> IndexReport:
@@ -54,8 +55,8 @@ class Memory(TransferableMemory, InspectableMemory):
             targets,
             root=self.root,
             logs=self._logs,
-            embedder=self._embedder,
-            make_searchable=self.retriever.bm25.refresh,
+            embedder=self._embedder(),
+            make_searchable=self._make_searchable,
             histories=self.index_path.parent if git else None,
             now=self._now,
             listen=self._listen,
@@ -141,7 +142,7 @@ class Memory(TransferableMemory, InspectableMemory):
         if not text.strip():
             raise QueryError("There is nothing to learn", hint='say what: aur mem learn "…"')
         self._make()
-        return learn(
+        learned = learn(
             self._store,
             text,
             pattern_type=pattern_type,
@@ -149,6 +150,8 @@ class Memory(TransferableMemory, InspectableMemory):
             context=context,
             now=self._now(),
         )
+        self._embed_new([learned.id])
+        return learned
 
     def add(
         self,
@@ -169,7 +172,9 @@ class Memory(TransferableMemory, InspectableMemory):
         name = Names(self.root).of(path.resolve()) if path is not None else ""
         pieces = cut_document(text, labels, name=name, now=self._now())
         self._make()
-        return put_document(self._store, pieces)
+        added = put_document(self._store, pieces)
+        self._embed_new([piece.id for piece in pieces])
+        return added
 
     def find_to_forget(self, what: str) -> list[str]:
         """Ids that a word stands for: a chunk's id, a file or folder, or `namespace:NAME`."""

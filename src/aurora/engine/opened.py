@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Self
 
 from aurora.config import Places, SettingsFiles
 from aurora.config.places import make_project
-from aurora.config.schema import Settings
+from aurora.config.schema import EmbeddingSettings, Settings
+from aurora.engine.embedders import Embedders, share_of
 from aurora.errors import NoMemoryError
 from aurora.retrieval.cache import RetrieverCache
 from aurora.stores.base import Store
@@ -44,12 +45,13 @@ class OpenedMemory:
         embedder: EmbeddingProvider | None = None,
     ) -> None:
         self.places = places
-        self._embedder = embedder
+        self._given = embedder
         self._files = settings or SettingsFiles(places)
         self._listen, self._now = listen, now
         self._opened: Store | None = None
         self._file: tuple[int, int] | None = None  # which file that is, whatever its name
         self._retrievers = RetrieverCache(clock=time.monotonic)
+        self._known_embedders: tuple[EmbeddingSettings, Embedders] | None = None
         self._lock = threading.RLock()
 
     @property
@@ -96,22 +98,32 @@ class OpenedMemory:
         from aurora.retrieval.retriever import HybridRetriever  # noqa: PLC0415
 
         with self._lock:
-            loaded, store = self._files.current(), self._store
-            config = make_config(loaded)
-            forced = "embedding.provider" in loaded.origins  # the only one there is yet: none
-            embedder = None if forced else self._embedder
+            loaded, store, embedders = self._files.current(), self._store, self._embedders
+            owner = store.embedder()
+            maker = owner.name.partition("/")[0] if owner else loaded.settings.embedding.provider
+            config = make_config(loaded, share=share_of(maker))
             return self._retrievers.get(
-                (store.identity, config, forced),
+                (store.identity, config, loaded.settings.embedding),
                 lambda: HybridRetriever(
                     store,
                     config,
                     index_folder=self.index_path.parent,
                     now=self._now,
-                    embedder=embedder,
-                    warn=forced or embedder is not None,  # nobody misses what nobody chose
+                    embedders=None if embedders.are_off else embedders.of,
                     listen=self._listen,
                 ),
             )
+
+    @property
+    def _embedders(self) -> Embedders:
+        """Made again when a setting of theirs changed; the models they loaded go with them."""
+        with self._lock:
+            wanted = self.settings.embedding
+            if self._known_embedders is None or self._known_embedders[0] != wanted:
+                models, environ = self.places.home / "models", self._files.environ
+                made = Embedders(wanted, models=models, environ=environ, given=self._given)
+                self._known_embedders = (wanted, made)
+            return self._known_embedders[1]
 
     def close(self) -> None:
         with self._lock:

@@ -9,14 +9,15 @@ from aurora.types import Mode
 _STAGE2 = "search.hybrid.stage2_weights."
 
 
-def make_config(loaded: LoadedSettings) -> HybridConfig:
-    """Settings as the retriever takes them."""
+def make_config(loaded: LoadedSettings, *, share: float) -> HybridConfig:
+    """Settings as the retriever takes them; `share` is meaning's, where they do not say."""
     search = loaded.settings.search
     weights = search.hybrid.weights
     bm25, semantic, activation = weights.bm25, weights.semantic, weights.activation
     stage2 = search.hybrid.stage2_weights
     if any(origin.startswith(_STAGE2) for origin in loaded.origins):  # FR-9: then FR-2.1 holds
         bm25, semantic, activation = 0.0, stage2.semantic, stage2.activation
+    is_set = "search.weighted.semantic" in loaded.origins
     return HybridConfig(
         k1=search.bm25.k1,
         b=search.bm25.b,
@@ -28,7 +29,7 @@ def make_config(loaded: LoadedSettings) -> HybridConfig:
         bm25_weight=bm25,
         semantic_weight=semantic,
         activation_weight=activation,
-        hybrid_search_alpha=search.weighted.semantic,
+        hybrid_search_alpha=search.weighted.semantic if is_set else share,
         nudge=search.weighted.activation,
         min_score=search.min_score,
         half_life=search.recency.half_life,

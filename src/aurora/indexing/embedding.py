@@ -7,12 +7,15 @@ tries it again.
 from __future__ import annotations
 
 import logging
-import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from aurora.embeddings.base import EmbeddingProvider
-from aurora.stores.base import Embedder, Store, pack_vector, unpack_vector
+from aurora.errors import AuroraError
+from aurora.stores.base import Embedder, Store
 from aurora.types import Chunk, Listener, Progress, ignore_events
 
 logger = logging.getLogger(__name__)
@@ -27,12 +30,29 @@ class Embedded:
     wanted: int = 0
     failed: int = 0
     warnings: tuple[str, ...] = ()
+    gave_up: bool = False  # the provider was away, so that not all were tried
+
+    @property
+    def made(self) -> int:
+        return self.wanted - self.failed
+
+    def __add__(self, other: Embedded) -> Embedded:
+        return Embedded(
+            self.wanted + other.wanted,
+            self.failed + other.failed,
+            self.warnings + other.warnings,
+            self.gave_up or other.gave_up,
+        )
 
 
 def embedding_text(chunk: Chunk) -> str:
     """What a vector is made of: the name and the path tell what the content is about."""
     parts = (chunk.qualified_name or chunk.name, chunk.telling_path, chunk.content)
     return "\n".join(filter(None, parts))
+
+
+def embedder_of(provider: EmbeddingProvider) -> Embedder:
+    return Embedder(provider.name, provider.dimension, provider.fingerprint)
 
 
 def embed_missing(
@@ -42,17 +62,58 @@ def embed_missing(
     missing = store.find_unembedded()
     if not missing:
         return Embedded()  # a model that is not needed is not loaded, not even for its name
+    return embed(store, provider, missing, listen=listen)
+
+
+def embed(
+    store: Store,
+    provider: EmbeddingProvider,
+    chunk_ids: Sequence[str],
+    *,
+    listen: Listener = ignore_events,
+) -> Embedded:
+    """Give these chunks vectors. Each batch is kept as soon as it is made."""
+    try:
+        embedder = embedder_of(provider)
+        store.put_embeddings(embedder, ())  # refused here, where vectors of another are there
+    except Exception as exc:  # a provider may fail in any way, and chunks are found by words then
+        logger.warning("no vectors are made: %r", exc)
+        return Embedded(len(chunk_ids), len(chunk_ids), (_said(exc),), gave_up=True)
     run = _Run(provider)
-    embedder = Embedder(provider.name, provider.dimension, provider.fingerprint)
-    for at in range(0, len(missing), provider.batch_size):
+    for at in range(0, len(chunk_ids), provider.batch_size):
         if run.in_a_row >= _GIVE_UP:
             break
-        wanted = missing[at : at + provider.batch_size]
+        wanted = chunk_ids[at : at + provider.batch_size]
         chunks = store.get_chunks(wanted)
         run.forgotten += len(wanted) - len(chunks)
         store.put_embeddings(embedder, run.embed(chunks))
-        listen(Progress("Embedding", run.done + run.failed + run.forgotten, len(missing)))
-    return run.report(len(missing) - run.forgotten)
+        listen(Progress("Embedding", run.done + run.failed + run.forgotten, len(chunk_ids)))
+    return run.report(len(chunk_ids) - run.forgotten)
+
+
+def _said(exc: Exception) -> str:
+    if isinstance(exc, AuroraError):
+        return exc.in_one_line
+    return f"The embedding provider failed: {exc!r}"
+
+
+def packed(vectors: Sequence[Sequence[float]], *, count: int, dimension: int) -> Iterable[bytes]:
+    """Each at length 1, as `stores.base.pack_vector` does. `ValueError`: one is no vector."""
+    if len(vectors) != count:
+        raise ValueError(f"{len(vectors)} vectors for {count} texts")
+    if wrong := [len(vector) for vector in vectors if len(vector) != dimension]:
+        raise ValueError(f"a vector of {wrong[0]} numbers, not {dimension}")
+    matrix = np.asarray(vectors, np.float64)
+    if not np.isfinite(matrix).all():
+        raise ValueError("a vector with numbers that are not finite")
+    scaled = matrix / _or_one(np.abs(matrix).max(axis=1, initial=0.0))  # no square overflows then
+    unit = scaled / _or_one(np.linalg.norm(scaled, axis=1))
+    return (row.tobytes() for row in unit.astype("<f2"))
+
+
+def _or_one(lengths: NDArray[np.float64]) -> NDArray[np.float64]:
+    """As a column to divide by: a vector of no length stays as it is."""
+    return np.where(lengths > 0.0, lengths, 1.0)[:, None]
 
 
 class _Run:
@@ -70,7 +131,7 @@ class _Run:
             made = self._vectors(chunks)
         except Exception as exc:  # a provider may fail in any way; then each is tried alone
             logger.info("a batch of %d could not be embedded: %r", len(chunks), exc)
-            return [packed for chunk in chunks for packed in self._alone(chunk)]
+            return [made for chunk in chunks for made in self._alone(chunk)]
         self.done, self.in_a_row = self.done + len(made), 0
         return made
 
@@ -88,25 +149,16 @@ class _Run:
         return made
 
     def _vectors(self, chunks: Sequence[Chunk]) -> list[tuple[str, bytes]]:
-        vectors = self._provider.embed_batch([embedding_text(chunk) for chunk in chunks])
-        if len(vectors) != len(chunks):
-            raise ValueError(f"{len(vectors)} vectors for {len(chunks)} texts")
-        return [
-            (chunk.id, self._packed(vector)) for chunk, vector in zip(chunks, vectors, strict=True)
-        ]
-
-    def _packed(self, vector: Sequence[float]) -> bytes:
-        if len(vector) != self._provider.dimension:
-            raise ValueError(f"a vector of {len(vector)} numbers, not {self._provider.dimension}")
-        packed = pack_vector(vector)
-        if not all(map(math.isfinite, unpack_vector(packed))):  # 1e300 is, but not as it is kept
-            raise ValueError("a vector with numbers that are not finite")
-        return packed
+        provider = self._provider
+        made = provider.embed_batch([embedding_text(chunk) for chunk in chunks])
+        vectors = packed(made, count=len(chunks), dimension=provider.dimension)
+        return [(chunk.id, vector) for chunk, vector in zip(chunks, vectors, strict=True)]
 
     def report(self, wanted: int) -> Embedded:
-        if self.in_a_row >= _GIVE_UP and self.done + self.failed < wanted:
+        gave_up = self.in_a_row >= _GIVE_UP and self.done + self.failed < wanted
+        if gave_up:
             self.warnings.append(
                 f"{self._provider.name} failed {_GIVE_UP} times in a row: "
                 f"{wanted - self.done - self.failed} more chunks were not tried"
             )
-        return Embedded(wanted, wanted - self.done, tuple(self.warnings))
+        return Embedded(wanted, wanted - self.done, tuple(self.warnings), gave_up)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import json
 import math
+import struct
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -34,11 +35,21 @@ from aurora.indexing.fields import (
     truth,
     whole,
 )
-from aurora.stores.base import Embedder, FileState, Reasoning, Record, unpack_vector
+from aurora.stores.base import (
+    VECTOR_WIDTH,
+    Embedder,
+    FileState,
+    Reasoning,
+    Record,
+    pack_vector,
+    unit_vector,
+    unpack_vector,
+)
 from aurora.types import Chunk, ChunkHistory, Kind, Tracking
 
 VERSION = 1
 _SHOWN = 40  # bytes of what is wrong
+_OLD_WIDTH = 4  # bytes a number of a vector, in exports of the first months
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +193,7 @@ def decode(line: bytes, embedder: Embedder | None) -> Item:
         return Counts(**fields)
     hanging = {name: fields.pop(name) for name in _HANGING}
     if hanging["vector"] is not None:
-        _require_vector(hanging["vector"], embedder)
+        hanging["vector"] = _read_vector(hanging["vector"], embedder)
     return Record(Chunk(**fields), **hanging)
 
 
@@ -197,11 +208,14 @@ def _parsed(line: bytes) -> object:
     return value
 
 
-def _require_vector(vector: bytes, embedder: Embedder | None) -> None:
+def _read_vector(vector: bytes, embedder: Embedder | None) -> bytes:
     if embedder is None:
         raise Unfit("null, for the first line names no embedder", vector[:_SHOWN], "vector")
-    if len(vector) != 4 * embedder.dimension:
-        wanted = f"{4 * embedder.dimension} bytes, as {embedder.name} makes them"
+    narrow, wide = (width * embedder.dimension for width in (VECTOR_WIDTH, _OLD_WIDTH))
+    if len(vector) not in (narrow, wide):
+        wanted = f"{narrow} bytes, as {embedder.name} makes them"
         raise Unfit(wanted, vector[:_SHOWN], "vector")
-    if not all(map(math.isfinite, unpack_vector(vector))):
+    old = struct.unpack(f"<{embedder.dimension}f", vector) if len(vector) == wide else None
+    if not all(map(math.isfinite, unpack_vector(vector) if old is None else old)):
         raise Unfit("finite numbers", vector[:_SHOWN], "vector")
+    return vector if old is None else pack_vector(unit_vector(old))

@@ -31,9 +31,10 @@ def run_index(
     now: Callable[[], datetime],
     listen: Listener,
 ) -> IndexReport:
-    """Read what changed, embed it, make it searchable, and keep what git knows of it.
+    """Read what changed, make it searchable, embed it, and keep what git knows of it.
 
-    `histories` is the folder where git's answers are kept; without one it is not asked.
+    Words are searchable before vectors are made: some models take their time. `histories` is the
+    folder where git's answers are kept; without one it is not asked.
     """
     with take_turn(store, listen=listen):
         found, known = scan(*targets, logs=logs), store.file_states()
@@ -44,8 +45,10 @@ def run_index(
 
         with Background(ask, listen=listen) as asking:
             report = Indexer(store, root, listen=listen).index(found, known)
-            embedded = embed_missing(store, embedder, listen=listen) if embedder else Embedded()
             make_searchable()
+            embedded = embed_missing(store, embedder, listen=listen) if embedder else Embedded()
+            if embedded.made:
+                make_searchable()
             kept = past.keep(asking.result()) if past else Kept()
         store.put_indexed_at(now())
     return replace(

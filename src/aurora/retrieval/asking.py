@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-from aurora.embeddings.base import EmbeddingProvider
-from aurora.errors import AuroraError, EmbedderMismatchError, EmbeddingError
+from aurora.errors import EmbedderMismatchError, EmbeddingError
 from aurora.fusion.base import Fusion
 from aurora.retrieval.config import HybridConfig
 from aurora.signals.activation import ActivationSignal
@@ -24,7 +23,7 @@ from aurora.signals.formula import BM25Parameters
 from aurora.signals.fulltext import FulltextSignal
 from aurora.signals.matches import KeywordAnswer
 from aurora.signals.recency import RecencySignal
-from aurora.signals.semantic import SemanticSignal
+from aurora.signals.semantic import Embedders, SemanticSignal
 from aurora.signals.sparse import SparseAnswer
 from aurora.signals.vectors import VectorIndex
 from aurora.stores.base import Store
@@ -62,8 +61,7 @@ class Signals:
         *,
         index_folder: Path,
         now: Callable[[], datetime],
-        embedder: EmbeddingProvider | None = None,
-        warn: bool = True,
+        embedders: Embedders | None = None,
         listen: Listener = ignore_events,
     ) -> None:
         self.bm25 = BM25Signal(
@@ -76,13 +74,13 @@ class Signals:
         self._fulltext = FulltextSignal(store)
         self._keyword = self.bm25 if config.keyword == "bm25" else self._fulltext
         self.vectors = VectorIndex(store, index_folder / "vectors.idx", now=now, listen=listen)
-        self._semantic = None if embedder is None else SemanticSignal(self.vectors, embedder)
+        self._semantic = None if embedders is None else SemanticSignal(self.vectors, embedders)
         self._judges: Sequence[Signal] = (
             ActivationSignal(store),
             RecencySignal(store, half_life=config.half_life),
         )
         self._exact = ExactSignal(store)
-        self._listen, self._warn_people, self._warned = listen, warn, False
+        self._listen, self._warned = listen, False
 
     def ask(
         self,
@@ -118,9 +116,9 @@ class Signals:
         try:
             asked.answers["semantic"] = self._semantic.ask(question)
         except EmbeddingError as exc:
-            self._warn(asked, f"{FALLBACK} ({_said(exc)})")
+            self._warn(asked, f"{FALLBACK} ({exc.in_one_line})")
         except EmbedderMismatchError as exc:
-            self._warn(asked, _said(exc))
+            self._warn(asked, exc.in_one_line)
 
     def _look_for_parts(self, question: Question, asked: Asked) -> None:
         """Where no word is found, by characters of CJK; where that finds nothing, by meaning.
@@ -145,18 +143,10 @@ class Signals:
                 asked.answers[judge.name] = judge.ask(question)
 
     def _warn(self, asked: Asked, text: str) -> None:
-        """Every answer says that it is less than it could be; people are told once.
-
-        Nobody misses what nobody chose, but who asks for meaning alone has chosen it.
-        """
+        """Every answer says that it is less than it could be; people are told once."""
         note = Note(text, warning=True)
         asked.notes.append(note)
-        if (self._warn_people or asked.mode is Mode.SEMANTIC) and not self._warned:
+        if not self._warned:
             self._warned = True
             logger.warning("%s", text)
             self._listen(note)
-
-
-def _said(exc: AuroraError) -> str:
-    """An error in one line, with its next step."""
-    return f"{exc.message}: {exc.hint}" if exc.hint else exc.message

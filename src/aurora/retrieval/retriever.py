@@ -12,7 +12,6 @@ from datetime import datetime
 from itertools import chain
 from pathlib import Path
 
-from aurora.embeddings.base import EmbeddingProvider
 from aurora.errors import QueryError
 from aurora.retrieval.asking import Signals
 from aurora.retrieval.choosing import Choice
@@ -23,6 +22,7 @@ from aurora.retrieval.query_text import parse_query
 from aurora.retrieval.results import fetch_results, newest
 from aurora.signals.base import Question
 from aurora.signals.bm25_signal import BM25Signal
+from aurora.signals.semantic import Embedders
 from aurora.signals.vectors import VectorIndex
 from aurora.stores.base import Store
 from aurora.text import tokenize
@@ -41,11 +41,10 @@ class HybridRetriever:
         *,
         index_folder: Path,
         now: Callable[[], datetime],
-        embedder: EmbeddingProvider | None = None,
-        warn: bool = True,
+        embedders: Embedders | None = None,
         listen: Listener = ignore_events,
     ) -> None:
-        """`warn`: tell people, once, when a search must do without meaning."""
+        """`embedders`: who embeds questions. Without, a search does without meaning, and tells."""
         self._store, self._config, self._now = store, config or HybridConfig(), now
         self._eligible, self._listen = Eligible(store), listen
         self._signals = Signals(
@@ -53,8 +52,7 @@ class HybridRetriever:
             self._config,
             index_folder=index_folder,
             now=now,
-            embedder=embedder,
-            warn=warn,
+            embedders=embedders,
             listen=listen,
         )
 

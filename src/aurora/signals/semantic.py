@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from aurora.embeddings.base import EmbeddingProvider
-from aurora.errors import EmbeddingError, IndexFileError
+from aurora.errors import AuroraError, EmbeddingError, IndexFileError
 from aurora.signals.base import Answer, Question
 from aurora.signals.sparse import SparseAnswer
 from aurora.signals.vectors import VectorIndex, Vectors
-from aurora.stores.base import Embedder, pack_vector, unpack_vector
+from aurora.stores.base import Embedder, pack_vector, unit_vector, unpack_vector
 
 if TYPE_CHECKING:
     from aurora.signals.cosines import Matrix  # it brings numpy along
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 # Of a cosine. Sums in another order differ in the sixteenth: rounded, they are the same number.
 DIGITS = 9
 FAINTEST = 1e-4  # a cosine below is a right angle, as far as float32 can tell
+
+# Who embeds questions for vectors of that origin. Raises an `AuroraError` where nobody can.
+Embedders = Callable[[Embedder], EmbeddingProvider]
 
 
 def cosine(first: Sequence[float], second: Sequence[float]) -> float:
@@ -41,10 +44,10 @@ class SemanticSignal:
 
     name = "semantic"
 
-    def __init__(self, index: VectorIndex, embedder: EmbeddingProvider) -> None:
-        self._index, self._embedder = index, embedder
+    def __init__(self, index: VectorIndex, embedders: Embedders) -> None:
+        self._index, self._embedders = index, embedders
         self._matrix: tuple[Vectors, Matrix] | None = None
-        self._is_loaded = False  # the model, with the first question
+        self._loaded: EmbeddingProvider | None = None  # the model, with the first question
         self._lock = threading.Lock()
 
     def ask(self, question: Question) -> Answer:
@@ -52,36 +55,37 @@ class SemanticSignal:
         vectors = self._index.current()
         if not len(vectors):
             raise EmbeddingError("No chunk has a vector yet", hint="make them with `aur mem index`")
-        asked = self._embed(question.text)
+        asked = self._embed(question.text, vectors.embedder)
         try:
             return self._answer(vectors, asked)
         except IndexFileError as exc:  # a damaged page shows itself when it is first read
             return self._answer(self._index.mend(vectors, exc), asked)
 
-    def _embed(self, text: str) -> Sequence[float]:
+    def _embed(self, text: str, owner: Embedder) -> Sequence[float]:
         """The question's vector, as precise as those it is compared with."""
-        provider = self._embedder
+        provider = self._embedders(owner)
         try:
-            vector = unpack_vector(pack_vector(self._ask_model(text)))
+            asked = self._ask_model(provider, text)
             mine = Embedder(provider.name, provider.dimension, provider.fingerprint)
+        except AuroraError:
+            raise
         except Exception as exc:  # a provider may fail in any way
             raise EmbeddingError(f"The question could not be embedded: {exc}") from exc
-        owner = self._index.embedder()
-        if owner is not None:
-            owner.require(mine)
-        if len(vector) != mine.dimension or not all(map(math.isfinite, vector)):
+        owner.require(mine)
+        if len(asked) != mine.dimension or not all(map(math.isfinite, asked)):
             raise EmbeddingError(f"{mine.name} gave no vector of {mine.dimension} finite numbers")
+        vector = unpack_vector(pack_vector(unit_vector(asked)))
         if not any(vector):
             raise EmbeddingError(f"{mine.name} knows none of these words")
         return vector
 
-    def _ask_model(self, text: str) -> Sequence[float]:
+    def _ask_model(self, provider: EmbeddingProvider, text: str) -> list[float]:
         """The first question loads the model, once for all threads; the others wait for it."""
-        if self._is_loaded:
-            return self._embedder.embed_query(text)
+        if self._loaded is provider:
+            return list(map(float, provider.embed_query(text)))
         with self._lock:
-            made = self._embedder.embed_query(text)
-            self._is_loaded = True
+            made = list(map(float, provider.embed_query(text)))
+            self._loaded = provider
             return made
 
     def _answer(self, vectors: Vectors, asked: Sequence[float]) -> Answer:

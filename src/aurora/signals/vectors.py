@@ -1,12 +1,11 @@
-"""The vectors of a memory side by side in one file, as the store packs them.
+"""The vectors of a memory side by side in one file, twice as wide as the store packs them.
 
 Derived like every index: opened by mmap, in step with the store, put together again from what
-stayed and what is new. Making it takes nothing but copying bytes.
+stayed and what is new. In float32 a processor multiplies them as they lie there.
 """
 
 from __future__ import annotations
 
-import struct
 from array import array
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,18 +13,21 @@ from pathlib import Path
 from aurora.errors import IndexVersionError
 from aurora.signals.index_file import Array, Arrays, IndexFile, MemoryArrays, write_index_file
 from aurora.signals.kept import KeptIndex
-from aurora.stores.base import Embedder
+from aurora.stores.base import VECTOR_WIDTH, Embedder, unpack_vector
 from aurora.types import Json
 
-_WIDTH = 4  # bytes of a float32
-_LAYOUT = 1  # grows when an index holds other arrays: those before are then rebuilt
+_LAYOUT = 2  # grows when an index holds other arrays: those before are then rebuilt
 
 
 class Vectors:
-    """Rows, ascending, with the generation of each and its vector."""
+    """Rows, ascending, with the generation of each and its vector, all made by one embedder."""
 
-    def __init__(self, arrays: Arrays, facts: Mapping[str, Json], dimension: int) -> None:
-        self._arrays, self.facts, self.dimension = arrays, facts, dimension
+    def __init__(self, arrays: Arrays, facts: Mapping[str, Json], embedder: Embedder) -> None:
+        self._arrays, self.facts, self.embedder = arrays, facts, embedder
+
+    @property
+    def dimension(self) -> int:
+        return self.embedder.dimension
 
     def __len__(self) -> int:
         return self._arrays.size("rows")
@@ -53,22 +55,23 @@ class Vectors:
 
     def save(self, path: Path, facts: Mapping[str, Json]) -> None:
         arrays = {name: self._arrays.read(name, 0, self._arrays.size(name)) for name in _ARRAYS}
-        self.facts = {**facts, "layout": _LAYOUT, "dimension": self.dimension}
+        self.facts = {**facts, "layout": _LAYOUT, **_told(self.embedder)}
         write_index_file(path, kind="vectors", facts=self.facts, arrays=arrays)
 
 
 _ARRAYS = ("rows", "generations", "matrix")
+_NOBODY = Embedder("", 1, "")  # who made the vectors of a memory that has none
 
 
-def join_vectors(parts: Mapping[int, tuple[int, bytes | memoryview]], dimension: int) -> Vectors:
-    """Vectors of (generation, bytes) by row."""
+def join_vectors(parts: Mapping[int, tuple[int, bytes]], embedder: Embedder) -> Vectors:
+    """Vectors of (generation, float32 numbers) by row."""
     rows = sorted(parts)
     arrays: dict[str, Array] = {
         "rows": array("q", rows),
         "generations": array("q", (parts[row][0] for row in rows)),
         "matrix": memoryview(b"".join(parts[row][1] for row in rows)).cast("f"),
     }
-    return Vectors(MemoryArrays(arrays), {}, dimension)
+    return Vectors(MemoryArrays(arrays), {}, embedder)
 
 
 class VectorIndex(KeptIndex[Vectors]):
@@ -76,18 +79,11 @@ class VectorIndex(KeptIndex[Vectors]):
 
     title = "vector index"
 
-    def embedder(self) -> Embedder | None:
-        return self._store.embedder()
-
     def _origin(self) -> dict[str, Json]:
-        embedder = self._store.embedder()
-        if embedder is None:
-            return {"store": self._store.identity, "embedder": ""}
-        return {
-            "store": self._store.identity,
-            "embedder": embedder.name,
-            "fingerprint": embedder.fingerprint,
-        }
+        return {"store": self._store.identity, **_told(self._owner())}
+
+    def _owner(self) -> Embedder:
+        return self._store.embedder() or _NOBODY
 
     def _facts(self, index: Vectors) -> Mapping[str, Json]:
         return index.facts
@@ -101,7 +97,8 @@ class VectorIndex(KeptIndex[Vectors]):
 
     def _load(self) -> Vectors:
         file = self._open_file()
-        return Vectors(file, file.facts, int(str(file.facts["dimension"])))
+        name, dimension, fingerprint = (str(file.facts.get(fact)) for fact in _told(_NOBODY))
+        return Vectors(file, file.facts, Embedder(name, int(dimension), fingerprint))
 
     def _merge(self, base: Vectors) -> Vectors:
         """What stayed is copied from the index, only what is new is read from the store."""
@@ -111,18 +108,23 @@ class VectorIndex(KeptIndex[Vectors]):
             for row, generation in there.items()
             if row in known and known[row][1] == generation
         }
-        return self._joined(kept, [row for row in there if row not in kept])
+        new = [row for row in there if row not in kept]
+        return self._joined(base.embedder, kept, new) or self._make()
 
     def _make(self) -> Vectors:
-        return self._joined({}, None)
+        while True:
+            made = self._joined(self._owner(), {}, None)
+            if made is not None:
+                return made
 
-    def _joined(self, kept: dict[int, tuple[int, bytes]], rows: list[int] | None) -> Vectors:
-        embedder = self._store.embedder()
-        dimension = embedder.dimension if embedder is not None else 1
+    def _joined(
+        self, owner: Embedder, kept: dict[int, tuple[int, bytes]], rows: list[int] | None
+    ) -> Vectors | None:
+        """None when another embedder took over meanwhile: what was read may be of both."""
         for revision, vector in self._store.iter_vectors(rows):
-            if len(vector) == _WIDTH * dimension:
-                kept[revision.row] = (revision.generation, _native(vector))
-        return join_vectors(kept, dimension)
+            if len(vector) == VECTOR_WIDTH * owner.dimension:
+                kept[revision.row] = (revision.generation, _widened(vector))
+        return join_vectors(kept, owner) if owner == self._owner() else None
 
     def _write(self, index: Vectors, facts: Mapping[str, Json]) -> None:
         index.save(self._path, facts)
@@ -131,10 +133,14 @@ class VectorIndex(KeptIndex[Vectors]):
         return "vectors of another model" if len(index) else "detected the first vectors"
 
 
-def _native(packed: bytes) -> bytes:
-    """A stored vector in the machine's own byte order."""
-    if struct.pack("<H", 1) == struct.pack("=H", 1):
-        return packed
-    values = array("f", packed)
-    values.byteswap()
-    return values.tobytes()
+def _widened(packed: bytes) -> bytes:
+    """A stored vector as float32 in the machine's own byte order."""
+    return array("f", unpack_vector(packed)).tobytes()
+
+
+def _told(embedder: Embedder) -> dict[str, Json]:
+    return {
+        "embedder": embedder.name,
+        "dimension": embedder.dimension,
+        "fingerprint": embedder.fingerprint,
+    }

@@ -11,7 +11,8 @@ Promises that hold for all methods:
 
 from __future__ import annotations
 
-import sys
+import math
+import struct
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -22,6 +23,7 @@ from typing import NamedTuple, Protocol
 from aurora.errors import EmbedderMismatchError
 from aurora.types import Chunk, ChunkHistory, Criteria, Kind, Lines
 
+VECTOR_WIDTH = 2  # bytes a number
 SEARCHABLE_SUCCESS = 0.5  # reasoning below this is kept but not found (seed 000, FR-4.4)
 
 
@@ -76,7 +78,7 @@ class Embedder(NamedTuple):
         raise EmbedderMismatchError(
             f"This memory holds vectors of {self.name} ({self.dimension} dimensions), "
             f"not of {other.name} ({other.dimension}){version}",
-            hint="set `embedding.provider` back, or index into a new memory",
+            hint="make its vectors anew with `aur mem reembed`, or set `embedding.provider` back",
         )
 
 
@@ -288,8 +290,27 @@ class Store(Protocol):
         """Who made the vectors, once there are any."""
         ...
 
+    def next_embedder(self) -> Embedder | None:
+        """Whose vectors are to take their place, while such a change is under way."""
+        ...
+
+    def start_reembedding(self, embedder: Embedder) -> None:
+        """Keep vectors of this embedder, too, beside those in use, until they are all there.
+
+        A change to the same one goes on where it was; what was made for another is dropped.
+        """
+        ...
+
+    def stop_reembedding(self) -> None:
+        """Drop what was made for the next embedder, if there is one; the vectors in use stay."""
+        ...
+
+    def finish_reembedding(self) -> None:
+        """Let the vectors of the next embedder take the place of the others, all at once."""
+        ...
+
     def put_embeddings(self, embedder: Embedder, vectors: Iterable[tuple[str, bytes]]) -> None:
-        """Keep vectors (see `pack_vector`) by chunk id; refuses a second embedder."""
+        """Keep vectors (see `pack_vector`) by chunk id; refuses those of any other embedder."""
         ...
 
     def get_embeddings(self, chunk_ids: Sequence[str]) -> Mapping[str, bytes]: ...
@@ -302,8 +323,11 @@ class Store(Protocol):
         """Row → generation of every chunk that may be found and has a vector, by ascending row."""
         ...
 
-    def find_unembedded(self) -> list[str]:
-        """Ids of the chunks that may be found and have no vector, oldest first."""
+    def find_unembedded(self, *, by_next: bool = False) -> list[str]:
+        """Ids of the chunks that may be found and have no vector, oldest first.
+
+        `by_next`: none of the next embedder.
+        """
         ...
 
     def iter_lines(self, path: str) -> Iterator[tuple[str, Lines]]:
@@ -354,18 +378,24 @@ class Store(Protocol):
 
 
 def pack_vector(values: Sequence[float]) -> bytes:
-    """A vector as it is stored everywhere: little-endian float32, four bytes a dimension."""
-    return _little_endian(array("f", values)).tobytes()
+    """A vector as it is stored everywhere: little-endian float16, two bytes a dimension.
+
+    Raises `OverflowError` for a number beyond 65,504; a vector of length 1 has none. What the other
+    sixteen bits would tell changes no ranking: see docs/concepts/embeddings.md.
+    """
+    return struct.pack(f"<{len(values)}e", *values)
 
 
 def unpack_vector(packed: bytes) -> Sequence[float]:
     """The numbers of a stored vector."""
-    values = array("f")
-    values.frombytes(packed)
-    return _little_endian(values)
+    return struct.unpack(f"<{len(packed) // VECTOR_WIDTH}e", packed)
 
 
-def _little_endian(values: array[float]) -> array[float]:
-    if sys.byteorder == "big":
-        values.byteswap()
-    return values
+def unit_vector(values: Sequence[float]) -> Sequence[float]:
+    """The vector scaled to length 1; one that is zero, or not finite, stays as it is."""
+    largest = max(map(abs, values), default=0.0)
+    if not 0.0 < largest < math.inf:
+        return values
+    scaled = [value / largest for value in values]  # their squares neither vanish nor overflow
+    length = math.hypot(*scaled)
+    return [value / length for value in scaled]

@@ -36,10 +36,7 @@ class SQLiteChunks(SQLiteDatabase):
             self._write(_UPSERT, (*chunk_values(chunk), self._draw_generation()))
             before = known.get(chunk.id)
             if before is not None and _embedded_text(before) != _embedded_text(chunk):
-                self._write(
-                    "DELETE FROM embeddings WHERE chunk = (SELECT rowid FROM chunks WHERE id = ?)",
-                    (chunk.id,),
-                )
+                self._drop_vectors("id = ?", chunk.id)
         return len(changed)
 
     def delete_chunks(self, chunk_ids: Iterable[str]) -> int:

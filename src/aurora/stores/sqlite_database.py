@@ -109,6 +109,12 @@ class SQLiteDatabase:
             self._draw_generation()
         return count
 
+    def _drop_vectors(self, which: str, value: object) -> None:
+        """Vectors of the chunks that fit `which`: what they were made of has changed."""
+        for table in ("embeddings", "next_embeddings"):
+            chunks = f"SELECT rowid FROM chunks WHERE {which}"
+            self._write(f"DELETE FROM {table} WHERE chunk IN ({chunks})", (value,))
+
     def _draw_generation(self) -> int:
         """What the generation will be when this transaction has made its changes."""
         if self._local.drawn is None:

@@ -65,11 +65,7 @@ class SQLiteFiles(SQLiteChunks):
 
     def move_file(self, old: str, new: str) -> int:
         with self.transaction():
-            # Vectors are made of the path, too.
-            self._write(
-                "DELETE FROM embeddings WHERE chunk IN (SELECT rowid FROM chunks WHERE path = ?)",
-                (old,),
-            )
+            self._drop_vectors("path = ?", old)  # they are made of the path, too
             moved = self._write(
                 """UPDATE OR IGNORE chunks SET path = :new, generation = :generation, id =
                        CASE WHEN substr(id, 1, length(:old) + 1) = :old || ':'

@@ -1,12 +1,12 @@
-"""What hangs on chunks in SQLite: reasoning, accesses, vectors and git histories."""
+"""What hangs on chunks in SQLite: reasoning, accesses and git histories."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
-from aurora.stores.base import Embedder, Reasoning
-from aurora.stores.sqlite_database import SEARCHABLE, SQLiteDatabase
+from aurora.stores.base import Reasoning
+from aurora.stores.sqlite_database import SQLiteDatabase
 from aurora.stores.sqlite_rows import (
     batches,
     history_from,
@@ -69,64 +69,6 @@ class SQLiteRecords(SQLiteDatabase):
             for id_, at in rows:
                 found[id_] = (*found.get(id_, ()), moment(at))
         return found
-
-    # Embeddings
-
-    def embedder(self) -> Embedder | None:
-        name, dimension, fingerprint = (
-            self._fact(f"embedder.{part}") for part in ("name", "dimension", "fingerprint")
-        )
-        if name is None or dimension is None or fingerprint is None:
-            return None
-        return Embedder(name, int(dimension), fingerprint)
-
-    def put_embeddings(self, embedder: Embedder, vectors: Iterable[tuple[str, bytes]]) -> None:
-        with self.transaction():
-            owner = self._require(embedder)
-            for chunk_id, vector in vectors:
-                if len(vector) != 4 * embedder.dimension:
-                    raise ValueError(
-                        f"vector of {chunk_id!r} has {len(vector)} bytes, "
-                        f"{embedder.name} makes {4 * embedder.dimension}"
-                    )
-                if owner is None:
-                    owner = self._claim(embedder)
-                self._write(
-                    "INSERT OR REPLACE INTO embeddings SELECT rowid, ? FROM chunks WHERE id = ?",
-                    (vector, chunk_id),
-                )
-
-    def _require(self, embedder: Embedder) -> Embedder | None:
-        """Whose vectors the memory holds; another embedder's are refused."""
-        owner = self.embedder()
-        if owner is not None:
-            owner.require(embedder)
-        return owner
-
-    def _claim(self, embedder: Embedder) -> Embedder:
-        """The first vector makes the memory its embedder's own."""
-        self._set_fact("embedder.name", embedder.name)
-        self._set_fact("embedder.dimension", str(embedder.dimension))
-        self._set_fact("embedder.fingerprint", embedder.fingerprint)
-        return embedder
-
-    def get_embeddings(self, chunk_ids: Sequence[str]) -> Mapping[str, bytes]:
-        return {
-            id_: vector
-            for batch, marks in batches(chunk_ids)
-            for id_, vector in self._rows(
-                "SELECT chunks.id, vector FROM embeddings "
-                f"JOIN chunks ON chunks.rowid = embeddings.chunk WHERE chunks.id IN ({marks})",
-                batch,
-            )
-        }
-
-    def find_unembedded(self) -> list[str]:
-        rows = self._rows(
-            f"SELECT chunks.id {SEARCHABLE} AND NOT EXISTS "
-            "(SELECT 1 FROM embeddings WHERE chunk = chunks.rowid) ORDER BY chunks.rowid"
-        )
-        return [id_ for (id_,) in rows]
 
     # Histories
 

@@ -70,6 +70,12 @@ def _triggers(table: str, only: str = "") -> list[str]:
     ]
 
 
+NEXT_EMBEDDINGS = """
+CREATE TABLE next_embeddings (
+    chunk   INTEGER PRIMARY KEY REFERENCES chunks(rowid) ON DELETE CASCADE,
+    vector  BLOB NOT NULL  -- little-endian float16
+)"""
+
 MIGRATIONS: Sequence[Migration] = (
     Migration(
         "m001_create_memory",
@@ -148,6 +154,16 @@ MIGRATIONS: Sequence[Migration] = (
             "DROP INDEX IF EXISTS chunks_kind",  # the start of the one above
             "CREATE INDEX chunks_created ON chunks(created_at) WHERE created_at IS NOT NULL",
             "CREATE INDEX chunks_cjk ON chunks(has_cjk) WHERE has_cjk = 1",
+        ),
+    ),
+    Migration(
+        # Half as wide as before, and a second table while another model takes over. Vectors of the
+        # old width are made again by the next run of indexing.
+        "m005_change_embedders",
+        (
+            "DELETE FROM embeddings",
+            "DELETE FROM facts WHERE name LIKE 'embedder.%'",
+            NEXT_EMBEDDINGS,
         ),
     ),
 )

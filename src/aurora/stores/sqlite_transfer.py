@@ -11,6 +11,7 @@ from datetime import datetime
 
 from aurora.stores.base import Embedder, Record
 from aurora.stores.sqlite_chunks import QUALIFIED, SQLiteChunks
+from aurora.stores.sqlite_embeddings import SQLiteEmbeddings
 from aurora.stores.sqlite_records import SQLiteRecords
 from aurora.stores.sqlite_rows import (
     Row,
@@ -34,7 +35,7 @@ _ROW = 13  # where the row's number stands; what hangs on the chunk comes after 
 _ACCESSES = "SELECT chunk, at FROM accesses WHERE chunk BETWEEN ? AND ? ORDER BY chunk, at"
 
 
-class SQLiteTransfer(SQLiteChunks, SQLiteRecords):
+class SQLiteTransfer(SQLiteChunks, SQLiteRecords, SQLiteEmbeddings):
     """The part of `Store` that is about going from one memory into another."""
 
     def iter_records(self) -> Iterator[Record]:

@@ -1,0 +1,115 @@
+"""Who embeds: the provider that the settings choose, and the one that made a memory's vectors.
+
+A memory keeps to its own until `aur mem reembed`. Its file may come from a stranger, so it has no
+say in where texts go or what code runs: it is followed to models that are here, and to a provider
+of another kind only where the settings choose that one, too.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from aurora.config.schema import EmbeddingSettings
+from aurora.errors import EmbedderMismatchError, EmbeddingError
+from aurora.stores.base import Embedder
+
+if TYPE_CHECKING:
+    from aurora.embeddings.base import EmbeddingProvider, ProviderOptions
+
+API_KEY, OPENAI_KEY = "AURORA_EMBEDDING_API_KEY", "OPENAI_API_KEY"
+_OPENAI = "api.openai.com"
+_NONE = "none"
+
+
+class Embedders:
+    """Each provider is made once, and loads with its first text."""
+
+    def __init__(
+        self,
+        settings: EmbeddingSettings,
+        *,
+        models: Path,
+        environ: Mapping[str, str],
+        given: EmbeddingProvider | None = None,
+    ) -> None:
+        self._settings, self._models, self._environ = settings, models, environ
+        self._given = given  # by a program that brings its own
+        self._made: dict[tuple[str, str], EmbeddingProvider] = {}
+        self._lock = threading.Lock()
+
+    @property
+    def are_off(self) -> bool:
+        return self._settings.provider == _NONE
+
+    def chosen(self) -> EmbeddingProvider:
+        """The one that a new memory gets."""
+        self._require_on()
+        return self._given or self._make(self._settings.provider, self._settings.model)
+
+    def of(self, owner: Embedder) -> EmbeddingProvider:
+        """The one that can embed questions, and more chunks, for vectors that are there."""
+        self._require_on()
+        if self._given is not None:
+            return self._given
+        provider, _, model = owner.name.partition("/")
+        if provider == self._settings.provider or _is_local(provider):
+            return self._make(provider, model)
+        raise EmbedderMismatchError(
+            f"This memory holds vectors of {owner.name}, "
+            f"but `embedding.provider` is {self._settings.provider}",
+            hint="make its vectors anew with `aur mem reembed`, or set `embedding.provider` back",
+        )
+
+    def _require_on(self) -> None:
+        if self.are_off:
+            raise EmbeddingError(
+                "`embedding.provider` is none", hint="set it to static, or unset it"
+            )
+
+    def _make(self, name: str, model: str) -> EmbeddingProvider:
+        from aurora.embeddings.registry import make_provider  # noqa: PLC0415 - not for `stats`
+
+        with self._lock:
+            key = (name, model)
+            if key not in self._made:
+                self._made[key] = make_provider(name, self._options(name, model))
+            return self._made[key]
+
+    def _options(self, name: str, model: str) -> ProviderOptions:
+        from aurora.embeddings.base import ProviderOptions  # noqa: PLC0415
+
+        settings = self._settings
+        if name != settings.provider:  # what is set is for another
+            return ProviderOptions(model, models=self._models)
+        return ProviderOptions(
+            model,
+            settings.endpoint,
+            settings.query_prefix,
+            settings.document_prefix,
+            self._key(settings.endpoint),
+            self._models,
+        )
+
+    def _key(self, endpoint: str) -> str:
+        """A key for OpenAI is sent to OpenAI; one for Aurora to wherever the settings say."""
+        own = self._environ.get(API_KEY, "")
+        to_openai = (urlsplit(endpoint).hostname or _OPENAI) == _OPENAI
+        return own or (self._environ.get(OPENAI_KEY, "") if to_openai else "")
+
+
+def _is_local(provider: str) -> bool:
+    from aurora.embeddings.registry import OURS  # noqa: PLC0415 - as above
+
+    return provider in OURS and OURS[provider].is_local
+
+
+def share_of(provider: str) -> float:
+    """What meaning has in `weighted` with vectors of this provider, unless the settings say."""
+    from aurora.embeddings.registry import OURS, ProviderKind  # noqa: PLC0415 - as above
+
+    default: float = ProviderKind._field_defaults["share"]
+    return OURS[provider].share if provider in OURS else default

@@ -1,0 +1,75 @@
+"""A memory that has vectors: of what is new, and of another model when it changes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from aurora.engine.opened import OpenedMemory
+from aurora.errors import AuroraError, ConfigError
+from aurora.types import Note
+
+if TYPE_CHECKING:
+    from aurora.embeddings.base import EmbeddingProvider
+    from aurora.indexing.reembedding import Reembedded
+
+
+class EmbeddingMemory(OpenedMemory):
+    """The part of `Memory` that makes vectors."""
+
+    def reembed(self) -> Reembedded:
+        """Make vectors of the provider that the settings choose, in place of those there are.
+
+        Searches go by the old ones until all are made. Killed, it goes on where it was.
+        """
+        from aurora.indexing.reembedding import reembed  # noqa: PLC0415 - as in `index`
+
+        made = reembed(self._store, self._embedders.chosen(), listen=self._listen)
+        self._make_searchable()
+        return made
+
+    def _embedder(self) -> EmbeddingProvider | None:
+        """Who embeds what is new: whoever made the vectors there are, until `reembed`."""
+        if self._embedders.are_off:
+            return None
+        owner = self._store.embedder()
+        try:
+            chosen = self._embedders.chosen()
+            if owner is None or owner.name == chosen.name:
+                return chosen
+            self._tell(
+                f"Vectors here are of {owner.name}; `aur mem reembed` makes those of {chosen.name}"
+            )
+            return self._embedders.of(owner)
+        except ConfigError:
+            raise
+        except AuroraError as exc:
+            self._tell(exc)
+            return None
+
+    def _embed_new(self, chunk_ids: Sequence[str]) -> None:
+        """Make vectors of what was just stored; where that fails, the next run of indexing does."""
+        from aurora.indexing.embedding import embed  # noqa: PLC0415 - as in `index`
+
+        known = self._store.get_embeddings(chunk_ids)
+        missing = [id_ for id_ in chunk_ids if id_ not in known]
+        provider = self._embedder() if missing else None
+        if provider is None:
+            return
+        try:
+            warnings = embed(self._store, provider, missing).warnings
+        except AuroraError as exc:
+            self._tell(exc)
+        else:
+            for warning in warnings:
+                self._tell(warning)
+
+    def _make_searchable(self) -> None:
+        """Bring the indexes up to date, so that the next search finds them so."""
+        self.retriever.bm25.refresh()
+        if not self._embedders.are_off:
+            self.retriever.vectors.current()
+
+    def _tell(self, what: str | AuroraError) -> None:
+        text = what.in_one_line if isinstance(what, AuroraError) else what
+        self._listen(Note(text, warning=True))

@@ -1,0 +1,53 @@
+"""From one model to another: vectors are made beside those in use, and take their place at the end.
+
+Until then every search goes by the old ones. What was made is kept batch by batch, so a run that
+was killed is taken up where it was.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from aurora.embeddings.base import EmbeddingProvider
+from aurora.indexing.embedding import Embedded, embed, embed_missing, embedder_of
+from aurora.indexing.turns import take_turn
+from aurora.stores.base import Embedder, Store
+from aurora.types import Listener, Note, ignore_events
+
+
+@dataclass(frozen=True, slots=True)
+class Reembedded:
+    """Whose vectors the memory had, whose it was to have, and how far that came."""
+
+    before: Embedder | None
+    wanted: Embedder
+    embedded: Embedded
+    is_done: bool = True
+
+
+def reembed(
+    store: Store, provider: EmbeddingProvider, *, listen: Listener = ignore_events
+) -> Reembedded:
+    """Make the provider's vectors those of the memory. One who indexes at a time."""
+    with take_turn(store, listen=listen):
+        before, wanted = store.embedder(), embedder_of(provider)
+        if before is None or before == wanted:
+            store.stop_reembedding()  # whoever else was to take over no longer is
+            return Reembedded(before, wanted, embed_missing(store, provider, listen=listen))
+        store.start_reembedding(wanted)
+        embedded = _embed_all(store, provider, listen)
+        is_done = not embedded.gave_up and (not embedded.wanted or embedded.made > 0)
+        if is_done:
+            store.finish_reembedding()
+        return Reembedded(before, wanted, embedded, is_done)
+
+
+def _embed_all(store: Store, provider: EmbeddingProvider, listen: Listener) -> Embedded:
+    missing = store.find_unembedded(by_next=True)
+    there = sum(store.count_chunks().values()) - len(missing)
+    if there:
+        listen(Note(f"{there:,} chunks have a vector of {provider.name} already"))
+    first = embed(store, provider, missing, listen=listen)
+    tried = set(missing)
+    late = [id_ for id_ in store.find_unembedded(by_next=True) if id_ not in tried]
+    return first if first.gave_up or not late else first + embed(store, provider, late)
