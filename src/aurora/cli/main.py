@@ -116,6 +116,7 @@ mem = LazyGroup(
         "forget": ("aurora.cli.remember:forget", "Remove chunks for good."),
         "export": ("aurora.cli.transfer:export", "Write the whole memory to a file or a pipe."),
         "import": ("aurora.cli.transfer:import_", "Take in what another memory exported."),
+        "reembed": ("aurora.cli.reembed:reembed", "Make the vectors anew, by another model."),
         "stats": ("aurora.cli.inspect:stats", "Tell what the memory holds."),
         "rebuild-bm25": ("aurora.cli.inspect:rebuild_bm25", "Build the keyword index anew."),
     },

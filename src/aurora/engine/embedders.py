@@ -45,6 +45,11 @@ class Embedders:
     def are_off(self) -> bool:
         return self._settings.provider == _NONE
 
+    @property
+    def is_remote(self) -> bool:
+        """Whether what is embedded is sent somewhere."""
+        return self._given is None and self._settings.provider == "openai"
+
     def chosen(self) -> EmbeddingProvider:
         """The one that a new memory gets."""
         self._require_on()

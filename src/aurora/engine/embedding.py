@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from aurora.engine.opened import OpenedMemory
 from aurora.errors import AuroraError, ConfigError
+from aurora.stores.base import Embedder
 from aurora.types import Note
 
 if TYPE_CHECKING:
@@ -27,6 +28,21 @@ class EmbeddingMemory(OpenedMemory):
         made = reembed(self._store, self._embedders.chosen(), listen=self._listen)
         self._make_searchable()
         return made
+
+    def try_embedder(self) -> Embedder:
+        """The provider that the settings choose, after it embedded a text. One that is elsewhere
+        is not asked: its dimension is then 0. Raises `EmbeddingError` when it cannot."""
+        from aurora.indexing.embedding import embedder_of  # noqa: PLC0415 - as in `index`
+
+        chosen = self._embedders.chosen()
+        if self._embedders.is_remote:
+            return Embedder(chosen.name, 0, "")
+        chosen.embed_query("aurora")
+        return embedder_of(chosen)
+
+    def vectors_of(self) -> Embedder | None:
+        """Who made the vectors that searches go by."""
+        return self._store.embedder()
 
     def _embedder(self) -> EmbeddingProvider | None:
         """Who embeds what is new: whoever made the vectors there are, until `reembed`."""

@@ -32,11 +32,11 @@ from aurora.types import Listener, Mode, Note, ignore_events
 
 logger = logging.getLogger(__name__)
 
-# Seed 003, REQ-F2.3.
+# Seed 003, REQ-F2.3; what must be installed is `aur doctor`'s to say.
 FALLBACK = (
     "Embedding model unavailable - using BM25+Activation fallback "
     "(estimated 85% quality vs 95% tri-hybrid). "
-    "To restore full quality, check: pip install sentence-transformers"
+    "To restore full quality, check: aur doctor"
 )
 NO_KEYWORD = "Note: No keyword matches found, falling back to semantic search"  # FR-10.5
 

@@ -1,6 +1,6 @@
 """What Aurora can use, and can do without: one row a part.
 
-A part that is to come, such as an embedder of our own, is one row more in `PARTS`.
+A part that is to come is one row more in `PARTS`.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 
 from aurora.engine.health.checking import Check, carry_out
 from aurora.errors import AuroraError
@@ -64,10 +65,6 @@ def _grammars(_: tuple[Part, ...]) -> Iterator[Finding]:
         yield Finding(Level.OK, AREA, text)
 
 
-def _embedding(_: tuple[Part, ...]) -> Iterator[Finding]:
-    yield Finding(Level.OK, AREA, "Embedding provider: none yet; search goes by words and use")
-
-
 def _git() -> str:
     from aurora.sources.git import version as git_version  # noqa: PLC0415
 
@@ -79,6 +76,22 @@ def _watchfiles() -> str:
 
     require_watchfiles()
     return _version("watchfiles")
+
+
+def _onnxruntime() -> str:
+    require_package("onnxruntime")
+    return _version("onnxruntime")
+
+
+def _httpx2() -> str:
+    require_package("httpx2")
+    return _version("httpx2")
+
+
+def require_package(name: str) -> None:
+    """Raise if it is not there; what takes long to import is not."""
+    if find_spec(name) is None:
+        raise ModuleNotFoundError(f"No module named {name!r}")
 
 
 def _numpy() -> str:
@@ -115,5 +128,12 @@ PARTS = (
         _watchfiles,
         "pip install 'aurora-memory[watch]'",
     ),
+    Part(
+        "onnxruntime",
+        "transformer models and `--rerank local`",
+        _onnxruntime,
+        "pip install 'aurora-memory[onnx]'",
+    ),
+    Part("httpx2", "embeddings of an endpoint", _httpx2, "pip install 'aurora-memory[openai]'"),
 )
-CHECKS: tuple[Check[tuple[Part, ...]], ...] = (_parts, _grammars, _embedding)
+CHECKS: tuple[Check[tuple[Part, ...]], ...] = (_parts, _grammars)

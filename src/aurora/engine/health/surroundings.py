@@ -11,6 +11,7 @@ from pathlib import Path
 
 from aurora.config.places import shown
 from aurora.engine.health.checking import Check
+from aurora.engine.health.embedding import examine_embedder
 from aurora.engine.memory import Memory
 from aurora.types import Finding, Level
 
@@ -19,7 +20,7 @@ _READ = stat.S_IRGRP | stat.S_IROTH
 _ENTER = stat.S_IXGRP | stat.S_IXOTH
 _SPARE = 256 << 20  # bytes that should stay free, beside room for as much as there is
 _OURS = (".gitignore", "config.yml", "config.yml.*.tmp", "indexes", "logs", "approved.json",
-         "approved.json.*.tmp", ".DS_Store")  # fmt: skip
+         "approved.json.*.tmp", "models", ".DS_Store")  # fmt: skip
 _INDEXES = ("bm25.idx", "vectors.idx", "*.idx.*.tmp", "history-*.book", "history-*.tmp")
 _SHOWN = 5  # strangers named
 
@@ -97,4 +98,6 @@ def _log(memory: Memory) -> Iterator[Finding]:
         yield Finding(Level.OK, AREA, f"Log: {shown(file)}{there}")
 
 
-SURROUNDINGS: tuple[Check[Memory], ...] = (_readers, _writing, _strangers, _space, _log)
+SURROUNDINGS: tuple[Check[Memory], ...] = (
+    examine_embedder, _readers, _writing, _strangers, _space, _log,
+)  # fmt: skip
