@@ -15,7 +15,7 @@ from aurora.display.past import is_stale
 from aurora.display.records import Source
 from aurora.retrieval.config import FUSIONS
 from aurora.retrieval.criteria import read_criteria
-from aurora.types import DEFAULT_LIMIT, Criteria, Mode, Note
+from aurora.types import DEFAULT_LIMIT, Criteria, Mode, Note, Rerank
 
 
 def _pairs(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
@@ -77,6 +77,10 @@ What is printed:
     help="How to combine the signals.",
 )  # fmt: skip
 @click.option(
+    "--rerank", type=click.Choice(list(Rerank), case_sensitive=False),
+    help="Look at the first 20 again, word by word: `local` needs the extra `onnx`.",
+)  # fmt: skip
+@click.option(
     "--type", "types", multiple=True, metavar="TYPE[,TYPE]", shell_complete=complete_kinds,
     help="Only these: function, method, class, code, reasoning, knowledge.",
 )  # fmt: skip
@@ -132,6 +136,7 @@ def search(
     limit: int,
     mode: str | None,
     fusion: str | None,
+    rerank: str | None,
     min_score: float | None,
     legacy: bool | None,
     no_git: bool,
@@ -160,6 +165,7 @@ def search(
             fusion=fusion,
             criteria=criteria,
             min_score=min_score,
+            rerank=rerank,
         )
         source = Source(memory.path, memory.root, memory.indexed_at)
         ui = memory.settings.ui

@@ -155,6 +155,18 @@ class RecencySettings(NamedTuple):
 
 
 @_section
+class RerankSettings(NamedTuple):
+    by: str = _setting(
+        "none",
+        choice("none", "local"),
+        "Who looks at the first 20 results again: `local` is a model of the extra `onnx`.",
+    )
+    seconds: float = _setting(
+        2.0, number(minimum=0.0, sane=3600.0), "How long that may take; then the rest stays."
+    )
+
+
+@_section
 class SearchSettings(NamedTuple):
     bm25: BM25Settings = BM25Settings()
     hybrid: HybridSettings = HybridSettings()
@@ -172,6 +184,7 @@ class SearchSettings(NamedTuple):
     keyword: str = _setting(
         "bm25", choice("bm25", "fulltext"), "Which signal finds by words; `fulltext` is SQLite's."
     )
+    rerank: RerankSettings = RerankSettings()
     min_score: float = _setting(
         0.1,
         number(minimum=0.0, maximum=1.0),

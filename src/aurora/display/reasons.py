@@ -13,7 +13,7 @@ from aurora.types import Contribution, SearchResult, SearchResults
 NO_PART = "took no part"
 _SEMANTIC = ((0.9, "very high"), (0.8, "high"), (0.7, "moderate"))  # FR-6.3; below, low
 _WORD = re.compile(r"\w(?:.*\w)?")  # a word as typed, without what surrounds it
-_OTHERS = {"fulltext": "Text", "exact": "Name", "recency": "Recency"}
+_OTHERS = {"fulltext": "Text", "exact": "Name", "recency": "Recency", "rerank": "Rerank"}
 
 
 class Reason(NamedTuple):
@@ -40,6 +40,8 @@ def _other(part: Contribution) -> str:
     match part.signal:
         case "exact":
             return "the query is its name" if part.raw >= 0.5 else "the query holds its name"
+        case "rerank":
+            return f"{_level(part.normalised)} likeness of its words to the question's"
         case "recency":
             return "an older note counts less"
         case _:
@@ -100,8 +102,11 @@ def _semantic(answer: SearchResults, result: SearchResult) -> Reason:
     score = result.semantic_score
     if "semantic" not in answer.signals:
         return Reason("Semantic", score, NO_PART)
-    level = next((word for least, word in _SEMANTIC if round(score, 3) >= least), "low")
-    return Reason("Semantic", score, f"{level} conceptual relevance")
+    return Reason("Semantic", score, f"{_level(score)} conceptual relevance")
+
+
+def _level(score: float) -> str:
+    return next((word for least, word in _SEMANTIC if round(score, 3) >= least), "low")
 
 
 def _activation(answer: SearchResults, result: SearchResult, now: datetime) -> str:

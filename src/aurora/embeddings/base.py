@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 class EmbeddingProvider(Protocol):
@@ -35,6 +39,14 @@ class EmbeddingProvider(Protocol):
 
     def embed_query(self, text: str) -> Sequence[float]:
         """The vector of a question: some models treat it in another way than what is found."""
+        ...
+
+
+class TokenEmbedder(Protocol):
+    """A model that tells what each token of a text means where it stands."""
+
+    def token_vectors(self, text: str) -> NDArray[np.float32]:
+        """One row of length 1 a token, as many as the model reads at once."""
         ...
 
 

@@ -18,7 +18,7 @@ from aurora.errors import EmbedderMismatchError, EmbeddingError
 from aurora.stores.base import Embedder
 
 if TYPE_CHECKING:
-    from aurora.embeddings.base import EmbeddingProvider, ProviderOptions
+    from aurora.embeddings.base import EmbeddingProvider, ProviderOptions, TokenEmbedder
 
 API_KEY, OPENAI_KEY = "AURORA_EMBEDDING_API_KEY", "OPENAI_API_KEY"
 _OPENAI = "api.openai.com"
@@ -68,6 +68,16 @@ class Embedders:
             f"but `embedding.provider` is {self._settings.provider}",
             hint="make its vectors anew with `aur mem reembed`, or set `embedding.provider` back",
         )
+
+    def of_tokens(self, owner: Embedder | None) -> TokenEmbedder:
+        """The model that reranks: the memory's own, if it can; else the onnx provider's usual."""
+        from aurora.embeddings.onnx.provider import OnnxProvider  # noqa: PLC0415 - as above
+
+        provider, _, model = owner.name.partition("/") if owner else ("", "", "")
+        made = self._make("onnx", model if provider == "onnx" else "")
+        if not isinstance(made, OnnxProvider):
+            raise TypeError(f"{made!r} gives no vectors of tokens")
+        return made
 
     def _require_on(self) -> None:
         if self.are_off:

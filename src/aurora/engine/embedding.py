@@ -83,7 +83,7 @@ class EmbeddingMemory(OpenedMemory):
     def _make_searchable(self) -> None:
         """Bring the indexes up to date, so that the next search finds them so."""
         self.retriever.bm25.refresh()
-        if not self._embedders.are_off:
+        if self._store.embedder() is not None and not self._embedders.are_off:
             self.retriever.vectors.current()
 
     def _tell(self, what: str | AuroraError) -> None:

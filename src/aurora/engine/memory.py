@@ -116,12 +116,14 @@ class Memory(TransferableMemory, InspectableMemory, EmbeddingMemory):
         fusion: str | None = None,
         criteria: Criteria | None = None,
         min_score: float | None = None,
+        rerank: str | None = None,
     ) -> SearchResults:
         """The best chunks for a query of plain words. Being listed is not an access."""
-        from aurora.retrieval.criteria import read_mode  # noqa: PLC0415 - as for `retriever`
+        from aurora.retrieval.criteria import read_mode, read_rerank  # noqa: PLC0415 - `retriever`
 
         wanted = None if mode is None else read_mode(mode)
-        query = Query(text, limit, wanted, fusion, criteria or Criteria(), min_score)
+        again = None if rerank is None else read_rerank(rerank)
+        query = Query(text, limit, wanted, fusion, criteria or Criteria(), min_score, again)
         return self.retriever.retrieve(query)
 
     def get(self, chunk_id: str) -> Chunk:

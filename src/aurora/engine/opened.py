@@ -21,10 +21,11 @@ from aurora.errors import NoMemoryError
 from aurora.retrieval.cache import RetrieverCache
 from aurora.stores.base import Store
 from aurora.stores.sqlite import SQLiteStore
-from aurora.types import Listener, ignore_events
+from aurora.types import Listener, Rerank, ignore_events
 
 if TYPE_CHECKING:
     from aurora.embeddings.base import EmbeddingProvider
+    from aurora.retrieval.reranking import Reranker
     from aurora.retrieval.retriever import HybridRetriever
 
 
@@ -110,9 +111,16 @@ class OpenedMemory:
                     index_folder=self.index_path.parent,
                     now=self._now,
                     embedders=None if embedders.are_off else embedders.of,
+                    rerankers=self._reranker,
                     listen=self._listen,
                 ),
             )
+
+    def _reranker(self, _: Rerank) -> Reranker:
+        from aurora.retrieval.reranking import LateInteraction  # noqa: PLC0415 - as for `retriever`
+
+        tokens = self._embedders.of_tokens(self._store.embedder())
+        return LateInteraction(tokens, seconds=self.settings.search.rerank.seconds)
 
     @property
     def _embedders(self) -> Embedders:

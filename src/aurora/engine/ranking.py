@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from aurora.config.layers import LoadedSettings
 from aurora.retrieval.config import HybridConfig
-from aurora.types import Mode
+from aurora.types import Mode, Rerank
 
 _STAGE2 = "search.hybrid.stage2_weights."
 
@@ -34,4 +34,5 @@ def make_config(loaded: LoadedSettings, *, share: float) -> HybridConfig:
         min_score=search.min_score,
         half_life=search.recency.half_life,
         rrf_k=search.rrf.k,
+        rerank=Rerank(search.rerank.by),
     )

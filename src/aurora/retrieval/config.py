@@ -10,7 +10,7 @@ from aurora.errors import QueryError
 from aurora.fusion.base import KEYWORD, Fusion
 from aurora.fusion.weighted import MIN_SCORE, Weighted
 from aurora.signals.recency import HALF_LIFE
-from aurora.types import Mode
+from aurora.types import Mode, Rerank
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,7 @@ class HybridConfig:
     min_score: float = MIN_SCORE
     half_life: float = HALF_LIFE
     rrf_k: int = 60
+    rerank: Rerank = Rerank.NONE
 
     def __post_init__(self) -> None:
         total = self.bm25_weight + self.semantic_weight + self.activation_weight

@@ -9,7 +9,7 @@ from datetime import datetime
 from aurora.errors import QueryError
 from aurora.retrieval.query_text import language_named
 from aurora.retrieval.since import parse_since
-from aurora.types import Criteria, Kind, Mode
+from aurora.types import Criteria, Kind, Mode, Rerank
 
 KINDS = ", ".join(Kind)
 
@@ -57,6 +57,15 @@ def read_mode(name: str) -> Mode:
     except ValueError:
         raise QueryError(
             f"There is no search mode {name!r}", hint=f"the modes are {', '.join(Mode)}"
+        ) from None
+
+
+def read_rerank(name: str) -> Rerank:
+    try:
+        return Rerank(name.lower())
+    except ValueError:
+        raise QueryError(
+            f"There is no reranker {name!r}", hint=f"there are {', '.join(Rerank)}"
         ) from None
 
 

@@ -20,13 +20,21 @@ from aurora.retrieval.eligible import Eligible
 from aurora.retrieval.nearest import nearest_names
 from aurora.retrieval.query_text import parse_query
 from aurora.retrieval.results import fetch_results, newest
+from aurora.retrieval.second_look import Rerankers, SecondLook, nobody
 from aurora.signals.base import Question
 from aurora.signals.bm25_signal import BM25Signal
 from aurora.signals.semantic import Embedders
 from aurora.signals.vectors import VectorIndex
 from aurora.stores.base import Store
 from aurora.text import tokenize
-from aurora.types import Criteria, Listener, Note, Query, SearchResults, ignore_events
+from aurora.types import (
+    Criteria,
+    Listener,
+    Note,
+    Query,
+    SearchResults,
+    ignore_events,
+)
 
 __all__ = ["HybridConfig", "HybridRetriever"]
 
@@ -42,11 +50,12 @@ class HybridRetriever:
         index_folder: Path,
         now: Callable[[], datetime],
         embedders: Embedders | None = None,
+        rerankers: Rerankers = nobody,
         listen: Listener = ignore_events,
     ) -> None:
         """`embedders`: who embeds questions. Without, a search does without meaning, and tells."""
         self._store, self._config, self._now = store, config or HybridConfig(), now
-        self._eligible, self._listen = Eligible(store), listen
+        self._eligible, self._listen, self._rerankers = Eligible(store), listen, rerankers
         self._signals = Signals(
             store,
             self._config,
@@ -85,8 +94,11 @@ class HybridRetriever:
             min_score=query.min_score,
             eligible=eligible,
         )
-        outcomes = choice.first(query.limit)
-        results = fetch_results(self._store, outcomes, parsed.words, asked.answers)
+        wanted = query.rerank or self._config.rerank
+        look = SecondLook(self._rerankers, wanted, listen=self._listen)
+        outcomes = choice.first(max(query.limit, look.first))
+        fetched = fetch_results(self._store, outcomes, parsed.words, asked.answers)
+        results = look.over(parsed.words, fetched)[: query.limit]
         # Names help where words were wrong, not where a filter has taken what they found.
         unknown = not results and (eligible is None or not choice.took_part)
         return SearchResults(
@@ -95,7 +107,7 @@ class HybridRetriever:
             fusion.name,
             choice.took_part,
             asked.mode,
-            (*notes, *asked.notes),
+            (*notes, *asked.notes, *look.notes),
             self._nearest(parsed.words) if unknown else (),
             filtered=eligible is not None,
             words=parsed.words,

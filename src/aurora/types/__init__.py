@@ -16,7 +16,7 @@ from aurora.types.chunk import (
 )
 from aurora.types.events import Event, Listener, Note, Progress, ignore_events
 from aurora.types.health import Finding, IndexCheck, IndexState, Level
-from aurora.types.query import DEFAULT_LIMIT, Criteria, Mode, Query
+from aurora.types.query import DEFAULT_LIMIT, Criteria, Mode, Query, Rerank
 from aurora.types.ranking import (
     Contribution,
     Fused,
@@ -49,6 +49,7 @@ __all__ = [
     "Progress",
     "Query",
     "Ranking",
+    "Rerank",
     "SearchResult",
     "SearchResults",
     "Tracking",

@@ -20,6 +20,13 @@ class Mode(StrEnum):
     KEYWORD = "keyword"
 
 
+class Rerank(StrEnum):
+    """Whether the first results get a second look, and whose."""
+
+    NONE = "none"
+    LOCAL = "local"
+
+
 @dataclass(frozen=True, slots=True)
 class Criteria:
     """Which chunks may be results. All that is given must hold; within a field, any of it.
@@ -54,6 +61,7 @@ class Query:
     fusion: str | None = None
     criteria: Criteria = Criteria()
     min_score: float | None = None
+    rerank: Rerank | None = None  # as the settings say
 
     def __post_init__(self) -> None:
         if self.limit < 1:
