@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
-from typing import NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from aurora.embeddings.base import EmbeddingProvider, ProviderOptions
 from aurora.errors import ConfigError, EmbeddingError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 GROUP = "aurora.embedding_providers"
 NONE = "none"
@@ -78,4 +80,6 @@ def _load(entry: EntryPoint) -> Factory:
 
 
 def _others() -> Iterator[EntryPoint]:
+    from importlib.metadata import entry_points  # noqa: PLC0415 - slow, and ours need none
+
     yield from entry_points(group=GROUP)
