@@ -58,14 +58,14 @@ class Embedders:
     def of(self, owner: Embedder) -> EmbeddingProvider:
         """The one that can embed questions, and more chunks, for vectors that are there."""
         self._require_on()
-        if self._given is not None:
+        chosen = self._given.name if self._given else self._settings.provider
+        if self._given is not None and self._given.name == owner.name:
             return self._given
         provider, _, model = owner.name.partition("/")
-        if provider == self._settings.provider or _is_local(provider):
+        if provider == chosen or _is_local(provider):
             return self._make(provider, model)
         raise EmbedderMismatchError(
-            f"This memory holds vectors of {owner.name}, "
-            f"but `embedding.provider` is {self._settings.provider}",
+            f"This memory holds vectors of {owner.name}, and the embedder chosen is {chosen}",
             hint="make its vectors anew with `aur mem reembed`, or set `embedding.provider` back",
         )
 
