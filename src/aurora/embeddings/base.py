@@ -59,3 +59,8 @@ class ProviderOptions(NamedTuple):
     document_prefix: str = ""
     api_key: str = ""  # from the environment; a settings file never holds one
     models: Path = Path("models")  # where `aur models pull` puts them
+
+    def __repr__(self) -> str:
+        """Without the key: what is shown ends in logs."""
+        shown = {**self._asdict(), "api_key": "hidden" if self.api_key else ""}
+        return f"ProviderOptions({', '.join(f'{name}={value!r}' for name, value in shown.items())})"

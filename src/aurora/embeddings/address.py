@@ -1,0 +1,62 @@
+"""Where an endpoint is: its address taken apart, and whether a key may travel there."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from typing import NamedTuple
+from urllib.parse import SplitResult, urlsplit
+
+from aurora.errors import EmbeddingError
+
+# What resolves nowhere but at home: one word (a container, a box in the same room), or these ends.
+_ONE_WORD = re.compile(r"[a-z][a-z0-9_-]*")  # with a letter first: 134744072 is 8.8.8.8
+_HOME_ENDS = (".localhost", ".local", ".internal", ".home.arpa")
+
+
+class Address(NamedTuple):
+    """`url` is the endpoint's without a slash at its end, `host` its name in small letters."""
+
+    url: str
+    host: str
+    is_encrypted: bool
+
+    @property
+    def is_near(self) -> bool:
+        """Is it this machine, or one of a private network? Told by its name: nothing is asked."""
+        try:
+            number = ipaddress.ip_address(self.host)
+        except ValueError:
+            return bool(_ONE_WORD.fullmatch(self.host)) or self.host.endswith(_HOME_ENDS)
+        return number.is_loopback or number.is_private
+
+
+def parse_address(endpoint: str) -> Address:
+    """Raises `EmbeddingError` for what is no address, and for one that a secret may stand in.
+
+    Such a one is not named in the message: it ends in logs and terminals.
+    """
+    parts = _split(endpoint)
+    if "@" in parts.netloc or parts.query or parts.fragment:
+        raise EmbeddingError(
+            f"The address of an endpoint ends with its path, and has no user or password; "
+            f"the one at {parts.hostname} has more",
+            hint="take it out of `embedding.endpoint`; "
+            "a key is read from AURORA_EMBEDDING_API_KEY or the keyring",
+        )
+    url = endpoint.rstrip("/").removesuffix("/embeddings").rstrip("/")
+    return Address(url, parts.hostname or "", parts.scheme == "https")
+
+
+def _split(endpoint: str) -> SplitResult:
+    if re.fullmatch(r"[!-~]+", endpoint):  # anything else, urlsplit drops or keeps as it likes
+        try:
+            parts = urlsplit(endpoint)
+            if parts.scheme in ("http", "https") and parts.hostname and parts.port != 0:
+                return parts
+        except ValueError:  # a port that is none, half an IPv6 address
+            pass
+    raise EmbeddingError(
+        f"{endpoint.rpartition('@')[2]!r} is no address of an endpoint",
+        hint="set `embedding.endpoint` to one such as http://localhost:11434/v1",
+    )
