@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-import re
 from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 if TYPE_CHECKING:
@@ -13,7 +12,17 @@ if TYPE_CHECKING:
 
     Vector: TypeAlias = "np.ndarray[tuple[int], np.dtype[np.float64]]"
 
-_CODE = re.compile(r"[a-z][a-z_]{1,40}")  # as in model_not_found; a sentence may repeat the text
+# What errors are called, of OpenAI, Ollama, vLLM and llama.cpp. No other word of an error is shown:
+# it may repeat the text, or the key.
+_CODES = {
+    "access_terminated", "account_deactivated", "api_error", "authentication_error",
+    "BadRequestError", "billing_hard_limit_reached", "billing_not_active",
+    "context_length_exceeded", "exceed_context_size_error", "InternalServerError",
+    "insufficient_quota", "invalid_api_key", "invalid_request_error", "model_not_found",
+    "not_found", "not_found_error", "not_supported_error", "NotFoundError", "overloaded_error",
+    "permission_error", "rate_limit_exceeded", "server_error", "string_above_max_length",
+    "unavailable_error", "unsupported_country_region_territory",
+}  # fmt: skip
 
 
 class BadAnswerError(Exception):
@@ -33,13 +42,13 @@ def read_vectors(answer: bytes, count: int) -> list[Vector]:
 
 
 def read_code(answer: bytes) -> str:
-    """The one word that an error is called by, if it has one."""
+    """The one word that an error is called by, if it is a known one."""
     try:
         error = json.loads(answer)["error"]
         words = [error] if isinstance(error, str) else [error.get("code"), error.get("type")]
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return ""
-    return next((w for w in words if isinstance(w, str) and _CODE.fullmatch(w)), "")
+    return next((w for w in words if isinstance(w, str) and w in _CODES), "")
 
 
 def _items(answer: bytes) -> list[dict[str, object]]:

@@ -42,7 +42,7 @@ OURS = {
 
 def provider_names() -> list[str]:
     """Every name that `embedding.provider` may have."""
-    return [*OURS, *sorted({entry.name for entry in _others()} - {*OURS, NONE}), NONE]
+    return [*OURS, *sorted({entry.name for entry in _others()}), NONE]
 
 
 def make_provider(name: str, options: ProviderOptions) -> EmbeddingProvider:
@@ -80,6 +80,7 @@ def _load(entry: EntryPoint) -> Factory:
 
 
 def _others() -> Iterator[EntryPoint]:
+    """Nobody takes one of our names."""
     from importlib.metadata import entry_points  # noqa: PLC0415 - slow, and ours need none
 
-    yield from entry_points(group=GROUP)
+    yield from (entry for entry in entry_points(group=GROUP) if entry.name not in {*OURS, NONE})
