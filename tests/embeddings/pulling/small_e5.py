@@ -7,7 +7,7 @@ import struct
 WIDTH, LAYERS, HEADS, INNER, ROWS, POSITIONS = 32, 1, 2, 64, 6, 8
 PIECES = {"<s>": 0.0, "<pad>": 0.0, "</s>": 0.0, "<unk>": 0.0, "▁": -2.0, "▁a": -1.0}
 REPLACED = {"\t": " ", "ﬁ": "fi", "\x01": ""}
-_MATRICES = {"q": (32, 32), "k": (32, 32), "v": (32, 32), "ao": (32, 32), "fi": (64, 32), "fo": (32, 64)}  # fmt: skip
+_MATRICES = dict.fromkeys(("q", "k", "v", "ao"), (32, 32)) | {"fi": (64, 32), "fo": (32, 64)}
 
 
 def small_e5() -> bytes:
@@ -52,8 +52,9 @@ def _tensors() -> dict[str, tuple[int, int, bytes]]:
     def blocks(count: int) -> tuple[int, int, bytes]:
         return 1, count, count // 32 * (struct.pack("<e", 0.5) + bytes([0x79] * 16))
 
-    tensors = {"emb.word": blocks(ROWS * WIDTH), "emb.pos": plain(POSITIONS * WIDTH),
-               "emb.type": plain(2 * WIDTH), "emb.ln.w": plain(WIDTH), "emb.ln.b": plain(WIDTH)}  # fmt: skip
+    tensors = {"emb.word": blocks(ROWS * WIDTH), "emb.pos": plain(POSITIONS * WIDTH)}
+    tensors |= {"emb.type": plain(2 * WIDTH)}
+    tensors |= {"emb.ln.w": plain(WIDTH), "emb.ln.b": plain(WIDTH)}
     for name, (out, into) in _MATRICES.items():
         tensors |= {f"l0.{name}.w": blocks(out * into), f"l0.{name}.b": plain(out)}
     for name in ("aln", "oln"):

