@@ -16,6 +16,7 @@ from aurora.types.chunk import (
 )
 from aurora.types.events import Event, Listener, Note, Progress, ignore_events
 from aurora.types.health import Finding, IndexCheck, IndexState, Level
+from aurora.types.models import ModelEntry, ModelState
 from aurora.types.query import DEFAULT_LIMIT, Criteria, Mode, Query, Rerank
 from aurora.types.ranking import (
     Contribution,
@@ -45,6 +46,8 @@ __all__ = [
     "Lines",
     "Listener",
     "Mode",
+    "ModelEntry",
+    "ModelState",
     "Note",
     "Progress",
     "Query",

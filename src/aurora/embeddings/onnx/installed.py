@@ -31,9 +31,25 @@ class Manifest:
     licence: str = ""
     files: Mapping[str, str] = field(default_factory=dict)  # name → sha256
 
+    def __post_init__(self) -> None:
+        """Raises `ValueError` for what a file may say and no model is."""
+        numbers = (self.dimension, self.window)
+        texts = (self.name, self.pooling, self.query_prefix, self.document_prefix, self.source)
+        if not all(isinstance(number, int) and number > 0 for number in numbers):
+            raise ValueError(f"a dimension and a window of {numbers}")
+        if not all(isinstance(text, str) for text in (*texts, self.licence)):
+            raise ValueError("something that is no text")
+        if not isinstance(self.files, dict) or not all(map(_is_file, self.files.items())):
+            raise ValueError("files that are none")
+
     def save(self, folder: Path) -> None:
         text = json.dumps(asdict(self), ensure_ascii=False, indent=2)
         (folder / MANIFEST).write_text(f"{text}\n", encoding="utf-8")
+
+
+def _is_file(item: tuple[object, object]) -> bool:
+    name, sha256 = item
+    return name in (GRAPH, TOKENIZER) and isinstance(sha256, str)
 
 
 def model_folder(models: Path, name: str) -> Path:
