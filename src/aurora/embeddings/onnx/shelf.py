@@ -65,7 +65,12 @@ def put(made: Path, models: Path, name: str) -> None:
     folder, old = model_folder(models, name), models / f"{_OLD}{name}"
     if folder.exists() or folder.is_symlink():
         folder.rename(old)
-    made.rename(folder)  # killed just before: `_tidy` brings the old one back
+    try:
+        made.rename(folder)  # killed just before: `_tidy` brings the old one back
+    except OSError:
+        if old.exists():
+            old.rename(folder)
+        raise
     _delete(old)
 
 
