@@ -10,7 +10,7 @@ import pytest
 from tests.cli.conftest import Shell
 
 # An audit hook cannot be taken away again, and hears what any library does by way of Python.
-FORBID = '''
+FORBID = """
 import os, sys
 
 def forbid(event, args):
@@ -20,7 +20,7 @@ def forbid(event, args):
         raise PermissionError(f"no network here: {event}")
 
 sys.addaudithook(forbid)
-'''
+"""
 COMMANDS = (
     ("init",),
     ("mem", "index", "."),

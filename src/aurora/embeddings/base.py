@@ -45,7 +45,7 @@ class EmbeddingProvider(Protocol):
 class TokenEmbedder(Protocol):
     """A model that tells what each token of a text means where it stands."""
 
-    def token_vectors(self, text: str) -> NDArray[np.float32]:
+    def token_vectors(self, text: str, *, is_query: bool = False) -> NDArray[np.float32]:
         """One row of length 1 a token, as many as the model reads at once."""
         ...
 

@@ -1,18 +1,21 @@
-"""The default: one vector a piece of a word, and a text is the mean of its pieces.
+"""The default: one vector a piece of a word, and a text is the weighted sum of its pieces.
 
 It knows nothing of the order of words, but it is there as soon as the package is: WordLlama's table
 of 32,000 × 256 numbers, 16 MB, mapped, of which a question touches a few rows. The files come with
-the package `wordllama`; its code is not imported. What was tried and measured is in
-docs/concepts/embeddings.md.
+the package `wordllama`; its code is not imported.
+
+Words are taken in small letters and without punctuation, and one that comes often weighs the
+logarithm of how often: docs/concepts/embeddings.md has what else was tried, and the numbers.
 """
 
 from __future__ import annotations
 
+import math
 import re
+from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
 from importlib.util import find_spec
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -29,7 +32,7 @@ _RECIPE = 1  # grows when the same text gives another vector
 _PACKAGE = "wordllama"
 _TABLE = "weights/l2_supercat_256.safetensors"
 _VOCABULARY = "tokenizers/l2_supercat_tokenizer_config.json"
-_WORD = re.compile(r"\w+|[^\w\s]")
+_WORD = re.compile(r"\w+")
 
 
 class StaticProvider:
@@ -61,29 +64,32 @@ class StaticProvider:
     def embed_batch(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
         import numpy as np  # noqa: PLC0415 - not before the first text
 
-        numbers = [self._numbers(text) for text in texts]
-        at = np.repeat(np.arange(len(texts)), list(map(len, numbers)))
-        touched, which = np.unique(np.fromiter(chain(*numbers), np.int64), return_inverse=True)
-        # How often each text has each piece, times the pieces: their sum, and one row is read once.
-        size = len(texts) * len(touched)
-        counts = np.bincount(at * len(touched) + which, minlength=size).astype(np.float32)
-        rows = self._table[touched].astype(np.float32)
-        return _unit(counts.reshape(len(texts), len(touched)) @ rows)
+        from aurora.embeddings.unit import unit_rows  # noqa: PLC0415
+
+        at, pieces, weights = self._weigh(texts)
+        touched, which = np.unique(np.asarray(pieces, np.int64), return_inverse=True)
+        # What each piece weighs in each text, times the pieces: their sums. A row is read once.
+        shape = (len(texts), len(touched))
+        places = np.asarray(at, np.int64) * len(touched) + which
+        weighed = np.bincount(places, weights, math.prod(shape)).reshape(shape)
+        sums = weighed.astype(np.float32) @ self._table[touched].astype(np.float32)
+        return cast("Sequence[Sequence[float]]", unit_rows(sums))
 
     def embed_query(self, text: str) -> Sequence[float]:
         return self.embed_batch([text])[0]
 
-    def _numbers(self, text: str) -> list[int]:
-        pieces = self._pieces
-        return [number for word in _WORD.findall(text) for number in pieces.of(word)]
-
-
-def _unit(sums: NDArray[np.float32]) -> Sequence[Sequence[float]]:
-    """Of the mean and of the sum: the same. A text without a word has no direction."""
-    import numpy as np  # noqa: PLC0415 - as above
-
-    lengths = np.linalg.norm(sums, axis=1, keepdims=True)
-    return cast("Sequence[Sequence[float]]", sums / np.where(lengths > 0.0, lengths, 1.0))
+    def _weigh(self, texts: Sequence[str]) -> tuple[list[int], list[int], list[float]]:
+        """Which text, which piece, and how much of it: three lists of the same length."""
+        at: list[int] = []
+        pieces: list[int] = []
+        weights: list[float] = []
+        for place, text in enumerate(texts):
+            for word, count in Counter(_WORD.findall(text.lower())).items():
+                cut = self._pieces.of(word)
+                at += [place] * len(cut)
+                pieces += cut
+                weights += [math.log1p(count)] * len(cut)
+        return at, pieces, weights
 
 
 def _folder() -> Path:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 from urllib.parse import urlsplit
 
 from aurora.config.schema import EmbeddingSettings
@@ -74,10 +74,7 @@ class Embedders:
         from aurora.embeddings.onnx.provider import OnnxProvider  # noqa: PLC0415 - as above
 
         provider, _, model = owner.name.partition("/") if owner else ("", "", "")
-        made = self._make("onnx", model if provider == "onnx" else "")
-        if not isinstance(made, OnnxProvider):
-            raise TypeError(f"{made!r} gives no vectors of tokens")
-        return made
+        return cast("OnnxProvider", self._make("onnx", model if provider == "onnx" else ""))
 
     def _require_on(self) -> None:
         if self.are_off:

@@ -72,7 +72,7 @@ class LateInteraction:
     def _likeness(self, question: str, results: Sequence[SearchResult]) -> list[float]:
         """Of as many as there is time for, best first."""
         started = self.clock()
-        asked = self.tokens.token_vectors(question)
+        asked = self.tokens.token_vectors(question, is_query=True)
         likeness: list[float] = []
         for result in results:
             if self.clock() - started >= self.seconds:
