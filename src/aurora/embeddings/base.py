@@ -17,6 +17,9 @@ class EmbeddingProvider(Protocol):
     `name` is PROVIDER/MODEL, as in `onnx/all-minilm-l6-v2`. `fingerprint` changes whenever the same
     text would give another vector: two providers with the same name, dimension and fingerprint may
     fill one memory. Made at no cost: what is slow waits until the first property or text needs it.
+
+    One that knows little of Chinese, Japanese and Korean may say `reads_cjk = False`: a question in
+    those goes by words, as long as they find anything.
     """
 
     @property

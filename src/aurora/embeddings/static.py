@@ -42,6 +42,7 @@ class StaticProvider:
     dimension = 256
     fingerprint = f"l2_supercat-{_RECIPE}"
     batch_size = 256
+    reads_cjk = False  # it cuts most characters to bytes, and takes more from words than it gives
 
     def __init__(self, options: ProviderOptions) -> None:
         if options.model not in ("", MODEL):

