@@ -22,6 +22,7 @@ from aurora.stores.base import (
 )
 from aurora.types import Chunk, ChunkHistory, Kind, Lines, Tracking
 from tests.builders import NOW, make_chunk
+from tests.stores.reembedding_conformance import ReembeddingConformance
 from tests.stores.search_conformance import SearchConformance
 from tests.stores.transfer_conformance import TransferConformance
 
@@ -52,7 +53,7 @@ FULL = Chunk(
 )
 
 
-class StoreConformance(SearchConformance, TransferConformance):
+class StoreConformance(SearchConformance, TransferConformance, ReembeddingConformance):
     """Subclass it as `TestXStore` with an `open_store` fixture that opens the same store again."""
 
     @pytest.fixture
@@ -614,8 +615,8 @@ class StoreConformance(SearchConformance, TransferConformance):
         assert list(unpack_vector(VECTOR)) == [0.5, -1.0, 0.25]
         assert store.embedder() == MODEL
 
-    def test_vectors_are_little_endian_float32(self) -> None:
-        assert VECTOR.hex() == "0000003f" + "000080bf" + "0000803e"
+    def test_vectors_are_little_endian_float16(self) -> None:
+        assert VECTOR.hex() == "0038" + "00bc" + "0034"
 
     @pytest.mark.parametrize(
         "other",
@@ -652,7 +653,7 @@ class StoreConformance(SearchConformance, TransferConformance):
 
     def test_a_vector_of_the_wrong_length_is_refused(self, store: Store) -> None:
         store.put_chunks([make_chunk()])
-        with pytest.raises(ValueError, match="has 8 bytes, tiny makes 12"):
+        with pytest.raises(ValueError, match="has 8 bytes, tiny makes 6"):
             store.put_embeddings(MODEL, [("a.py:f", b"12345678")])
         assert store.embedder() is None
 
