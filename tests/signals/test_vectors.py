@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from aurora.signals.vectors import VectorIndex, Vectors, join_vectors
-from aurora.stores.base import unpack_vector
+from aurora.stores.base import Embedder, unpack_vector
 from aurora.stores.sqlite import SQLiteStore
 from aurora.types import Kind, Note
 from tests.builders import NOW, make_chunk
@@ -221,7 +221,7 @@ def test_a_damaged_index_is_made_anew_with_a_warning(
 def flip_vector(path: Path) -> None:
     """One bit of the first vector: nothing but its checksum shows it."""
     content = bytearray(path.read_bytes())
-    at = content.index(b"\0\0\x80\x40")  # 4.0, how often `_a` and its text have an `a`
+    at = content.index(array("f", [1.0, 0.0, 0.0, 0.0, 0.0]).tobytes())  # `_a` has but `a`
     content[at + 3] ^= 1
     path.write_bytes(content)
 
@@ -336,10 +336,13 @@ def test_an_index_of_another_model_is_not_used(tmp_path: Path) -> None:
 def test_an_index_of_another_layout_is_made_anew_without_alarm(
     bench: VectorBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bench.find("aa")
-    monkeypatch.setattr("aurora.signals.vectors._LAYOUT", 2)
+    """One of before: its vectors were of any length."""
+    with monkeypatch.context() as before:
+        before.setattr("aurora.signals.vectors._LAYOUT", 1)
+        bench.find("aa")
     assert bench.find("aa") == ["_a"]
     assert bench.events == [Note("Rebuilding vector index (made by another version)...")]
+    assert bench.path.read_bytes() == bench.rebuilt()
 
 
 def test_a_folder_that_cannot_be_written_still_answers(bench: VectorBench) -> None:
@@ -383,10 +386,12 @@ def test_vectors_come_back_as_they_were_written(
 ) -> None:
     """As the file gives them: by ascending row, float32, with the generations."""
     parts = {row: (7 * row, array("f", vector).tobytes()) for row, vector in values.items()}
-    made = join_vectors(parts, 3)
+    owner = Embedder("three", 3, "x")
+    made = join_vectors(parts, owner)
     made.save(bench.path, {"store": "x"})
     for vectors in (made, bench.index()._load()):
         assert (len(vectors), vectors.dimension) == (len(values), 3)
+        assert vectors.embedder == owner
         assert vectors.rows.tolist() == sorted(values)
         assert contents(vectors) == {row: (7 * row, vector) for row, vector in values.items()}
         assert vectors.matrix().tobytes() == b"".join(parts[row][1] for row in sorted(parts))
@@ -397,6 +402,6 @@ def test_a_store_without_a_model_has_an_empty_index(tmp_path: Path) -> None:
     store = SQLiteStore(tmp_path / "memory.db")
     store.put_chunks([A])
     index = VectorIndex(store, tmp_path / "vectors.idx", now=lambda: NOW)
-    assert (len(index.current()), index.embedder()) == (0, None)
+    assert (len(index.current()), store.embedder()) == (0, None)
     assert len(VectorIndex(store, tmp_path / "vectors.idx", now=lambda: NOW).current()) == 0
     store.close()

@@ -12,6 +12,7 @@ from aurora.indexing.embedding import embed_missing
 from aurora.signals.base import Question
 from aurora.signals.semantic import SemanticSignal
 from aurora.signals.vectors import VectorIndex, Vectors, join_vectors
+from aurora.stores.base import Embedder
 from aurora.stores.sqlite import SQLiteStore
 from aurora.types import Event, Note
 from tests.builders import NOW
@@ -58,7 +59,7 @@ def vectors_of(values: Sequence[Sequence[float]], first_row: int = 10) -> Vector
         first_row + 3 * place: (1, array("f", vector).tobytes())
         for place, vector in enumerate(values)
     }
-    return join_vectors(parts, len(values[0]) if values else 1)
+    return join_vectors(parts, Embedder("any", len(values[0]) if values else 1, "1"))
 
 
 def without_numpy(program: str) -> list[str]:
