@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from aurora.retrieval.config import FUSIONS
 from aurora.stores.sqlite import SQLiteStore
 from aurora.types import Event, Mode, Note, Query
 from tests.builders import NOW, make_chunk
+from tests.embedders import words_vector
 from tests.retrieval.meaning import BrokenProvider, WordProvider, remember, retriever_on
 
 every_fusion = pytest.mark.parametrize("fusion", FUSIONS)
@@ -60,7 +62,11 @@ def test_fallback_triggered_when_embed_fails(filled: SQLiteStore) -> None:
     assert [result.semantic_score for result in answer.results] == [0.0] * 5
 
 
-@pytest.mark.parametrize("vector", [[1.0], [float("nan")] * 64, [1e300] * 64], ids=str)
+@pytest.mark.parametrize(
+    "vector",
+    [[1.0], [math.nan] * 64, [math.inf] * 64, []],
+    ids=["short", "nan", "infinite", "none"],
+)
 def test_a_vector_that_cannot_be_compared_is_no_vector(
     filled: SQLiteStore, vector: list[float]
 ) -> None:
@@ -69,6 +75,15 @@ def test_a_vector_that_cannot_be_compared_is_no_vector(
     answer = retriever_on(filled, provider).retrieve(Query("test query"))
     assert answer.results == retriever_on(filled).retrieve(Query("test query")).results
     assert answer.notes[0].text.endswith("(words gave no vector of 64 finite numbers)")
+
+
+def test_a_vector_of_any_length_is_compared_by_its_direction(filled: SQLiteStore) -> None:
+    """Also with numbers that no float32 could be."""
+    huge = WordProvider()
+    huge.embed_query = lambda text: [1e300 * n for n in words_vector(text, 64)]  # type: ignore[method-assign]
+    answer = retriever_on(filled, huge).retrieve(Query("test query"))
+    assert answer == retriever_on(filled, WordProvider()).retrieve(Query("test query"))
+    assert (answer.signals[:2], answer.notes) == (("bm25", "semantic"), ())
 
 
 @without_meaning

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from aurora.errors import QueryError
+from aurora.retrieval.asking import FALLBACK
 from aurora.retrieval.retriever import HybridRetriever
 from aurora.stores.base import Reasoning, Uses
 from aurora.stores.sqlite import SQLiteStore
@@ -143,11 +144,12 @@ def test_a_phrase_that_no_chunk_has_is_searched_by_its_words(store: SQLiteStore)
     store.put_chunks([make_chunk("start up lean and early", name="notes"), make_chunk("lean")])
     events: list[object] = []
     retriever = HybridRetriever(
-        store, index_folder=store.path.parent, now=lambda: NOW, warn=False, listen=events.append
+        store, index_folder=store.path.parent, now=lambda: NOW, listen=events.append
     )
     answer = retriever.retrieve(Query('who reads "the lean startup early"'))
     assert [result.chunk.name for result in answer.results] == ["notes", "f"]
     told = Note('No chunk has "the lean startup early" word for word, searching for the words')
-    assert (answer.notes[0], events) == (told, [told])
+    assert answer.notes == (told, Note(FALLBACK, warning=True))
+    assert events == list(answer.notes)
     strict = retriever.retrieve(Query('"lean and early" start')).results
     assert [result.chunk.name for result in strict] == ["notes"]

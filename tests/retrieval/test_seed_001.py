@@ -22,9 +22,10 @@ from tests.embedders import TableProvider, WordsProvider
 from tests.retrieval.conftest import Searched
 
 TODAY = datetime(2026, 11, 15, tzinfo=UTC)
-# To the question `river`: cosines of 1, 0.6, 0 and -1. All numbers are exact in binary.
+# To the question `river`: cosines of 1, 0.5, 0 and -1. At length 1 all numbers are exact in binary.
 VECTORS = {
-    "river": [4.0, 0.0], "stream": [3.0, 4.0], "desert": [0.0, 5.0], "drought": [-2.0, 0.0],
+    "river": [4.0, 0.0, 0.0, 0.0], "stream": [2.0, 2.0, 2.0, 2.0],
+    "desert": [0.0, 0.0, 5.0, 0.0], "drought": [-2.0, 0.0, 0.0, 0.0],
 }  # fmt: skip
 STREAM = make_chunk("a stream is small", name="first")
 RIVER = make_chunk("the river is wide", name="second")
@@ -50,7 +51,7 @@ def test_vector_search_runs_when_embedding_provider_available(memory: Searched) 
     answer = memory.search("river", nudge=0.0)
     assert answer.signals == ("bm25", "semantic")
     cosines = {r.chunk.name: part(r, "semantic").raw for r in answer.results}
-    assert cosines == {"second": 1.0, "first": 0.6}
+    assert cosines == {"second": 1.0, "first": 0.5}
     assert answer.notes == ()
 
 
@@ -95,12 +96,12 @@ def test_weighted_score_merging(memory: Searched, keyword: str) -> None:
     memory.put(*LANDSCAPE, provider=table())
     words = memory.scores("river", "keyword", keyword=keyword)
     meaning = memory.scores("river", "semantic")
-    assert meaning == {"second": 1.0, "first": 0.6}
+    assert meaning == {"second": 1.0, "first": 0.5}
     assert words.keys() == {"second"}
     assert 0 < words["second"] < 1
     assert memory.scores("river", keyword=keyword, nudge=0.0) == {
         "second": pytest.approx(0.7 * 1.0 + 0.3 * words["second"], abs=1e-12),
-        "first": pytest.approx(0.7 * 0.6, abs=1e-12),
+        "first": pytest.approx(0.7 * 0.5, abs=1e-12),
     }
 
 
@@ -117,7 +118,7 @@ def test_weights_are_configurable(memory: Searched, alpha: float) -> None:
     words = memory.scores("river", "keyword")["second"]
     found = memory.scores("river", nudge=0.0, min_score=0.0, hybrid_search_alpha=alpha)
     assert found["second"] == pytest.approx(alpha + (1 - alpha) * words, abs=1e-12)
-    assert found["first"] == pytest.approx(alpha * 0.6, abs=1e-12)
+    assert found["first"] == pytest.approx(alpha * 0.5, abs=1e-12)
 
 
 def test_use_is_no_more_than_a_nudge_beside_both(memory: Searched) -> None:
@@ -137,9 +138,9 @@ def test_use_is_no_more_than_a_nudge_beside_both(memory: Searched) -> None:
 # Requirement: vector search via numpy cosine similarity
 
 
-def random_landscape(memory: Searched) -> NDArray[np.float32]:
+def random_landscape(memory: Searched) -> NDArray[np.float64]:
     """Three hundred chunks, a vector of sixteen random numbers each."""
-    numbers = np.random.default_rng(1).standard_normal((301, 16)).astype(np.float32)
+    numbers = np.random.default_rng(1).standard_normal((301, 16))
     words = [f"w{n:03}" for n in range(300)]
     table = dict(zip([*words, "question"], numbers.tolist(), strict=True))
     memory.put(
@@ -148,23 +149,35 @@ def random_landscape(memory: Searched) -> NDArray[np.float32]:
     return numbers[:-1]
 
 
+def cosines_of(matrix: NDArray[np.float64], asked: NDArray[np.float64]) -> NDArray[np.float64]:
+    return matrix @ asked / (np.linalg.norm(matrix, axis=1) * np.linalg.norm(asked))
+
+
+def narrowed(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+    """As a memory keeps it: of length 1, in float16."""
+    unit = matrix / np.linalg.norm(matrix, axis=1, keepdims=True)
+    return unit.astype(np.float16).astype(np.float64)
+
+
 def test_vectorized_cosine_similarity(memory: Searched) -> None:
     """A numpy matrix (N, D); matrix @ query_vector; the top K by partition"""
     matrix = random_landscape(memory)
     provider = memory.provider
     assert provider is not None
-    asked = np.array(provider.embed_query("question"), np.float32).astype(float)
-    lengths = np.linalg.norm(matrix.astype(float), axis=1) * np.linalg.norm(asked)
-    cosines = matrix.astype(float) @ asked / lengths
+    asked = np.array(provider.embed_query("question"))
+    cosines = cosines_of(matrix, asked)
     order = np.argsort(-cosines, kind="stable")[:25]
 
     found = memory.search("question", "semantic", limit=25).results
 
     assert [r.chunk.name for r in found] == [f"chunkw{n:03}" for n in order]
-    assert [r.score for r in found] == pytest.approx(cosines[order].tolist(), abs=1e-9)
+    scores = [r.score for r in found]
+    assert scores == pytest.approx(cosines[order].tolist(), abs=1e-3)  # two bytes a number
+    narrow = cosines_of(narrowed(matrix), narrowed(asked[None, :])[0])
+    assert scores == pytest.approx(narrow[order].tolist(), abs=1e-9)
     folder = memory.store.path.parent / "indexes"
     vectors = VectorIndex(memory.store, folder / "vectors.idx", now=lambda: NOW).current()
-    np.testing.assert_array_equal(Matrix(vectors).values, matrix)
+    np.testing.assert_array_equal(Matrix(vectors).values, narrowed(matrix))
 
 
 def test_pure_python_fallback(memory: Searched, monkeypatch: pytest.MonkeyPatch) -> None:
