@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from aurora.retrieval.asking import FALLBACK
+from aurora.retrieval.asking import FALLBACK, NO_KEYWORD
 from tests.cli.conftest import Shell
 
 TYPES = "function, method, class, code, reasoning, knowledge"
@@ -122,9 +122,16 @@ def test_a_wrong_flag_is_named(searched: Shell, flags: tuple[str, ...], value: s
 
 
 def test_a_typo_is_answered_with_the_nearest_names(searched: Shell) -> None:
+    searched.environ["AURORA_EMBEDDING_PROVIDER"] = "none"
     told = search(searched, "logotu")
     assert told.startswith("No relevant results found")
     assert "  - did you mean logout?\n" in told
+
+
+def test_a_typo_is_found_by_its_pieces_and_named_beside(searched: Shell) -> None:
+    done = searched.run("mem", "search", "logotu")
+    assert "AuthManager.logout" in done.stdout
+    assert done.stderr.splitlines() == [NO_KEYWORD, "Did you mean logout?"]
 
 
 def test_without_embeddings_a_search_warns_when_that_was_chosen(searched: Shell) -> None:
@@ -133,13 +140,14 @@ def test_without_embeddings_a_search_warns_when_that_was_chosen(searched: Shell)
     searched.environ["AURORA_EMBEDDING_PROVIDER"] = "none"
     told = searched.run("mem", "search", "password")
     assert (quiet.stderr, told.stderr) == ("", f"Warning: {FALLBACK}\n")
-    assert told.stdout == quiet.stdout
+    assert "authenticate_user" in told.stdout
     assert searched.run("mem", "search", "password", "--mode", "keyword").stderr == ""
 
 
 def test_who_asks_for_meaning_alone_hears_that_it_goes_by_words(indexed: Shell) -> None:
-    """In the default mode nobody chose it, and nobody is told."""
+    indexed.environ["AURORA_EMBEDDING_PROVIDER"] = "none"
     done = indexed.run("mem", "search", "logout", "--mode", "semantic", "--json")
     (note,) = json.loads(done.stdout)["notes"]
     assert done.stderr == f"Warning: {note}\n"
-    assert indexed.run("mem", "search", "logout").stderr == ""
+    del indexed.environ["AURORA_EMBEDDING_PROVIDER"]
+    assert indexed.run("mem", "search", "logout", "--mode", "semantic").stderr == ""

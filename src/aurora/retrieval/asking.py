@@ -49,6 +49,7 @@ class Asked:
     words: KeywordAnswer | SparseAnswer | None = None
     answers: dict[str, Answer] = field(default_factory=dict)
     notes: list[Note] = field(default_factory=list)
+    found_no_word: bool = False  # so that meaning alone decides
 
 
 class Signals:
@@ -138,6 +139,7 @@ class Signals:
             del asked.answers[self._keyword.name]
             asked.answers = {self._fulltext.name: words, **asked.answers}
         if "semantic" in asked.answers and words.is_empty:
+            asked.found_no_word = True
             asked.notes.append(Note(NO_KEYWORD))
             self._listen(asked.notes[-1])
 

@@ -101,6 +101,10 @@ class HybridRetriever:
         results = look.over(parsed.words, fetched)[: query.limit]
         # Names help where words were wrong, not where a filter has taken what they found.
         unknown = not results and (eligible is None or not choice.took_part)
+        nearest = self._nearest(parsed.words) if unknown or asked.found_no_word else ()
+        if results and nearest:
+            asked.notes.append(Note(f"Did you mean {', '.join(nearest)}?"))
+            self._listen(asked.notes[-1])
         return SearchResults(
             query,
             results,
@@ -108,7 +112,7 @@ class HybridRetriever:
             choice.took_part,
             asked.mode,
             (*notes, *asked.notes, *look.notes),
-            self._nearest(parsed.words) if unknown else (),
+            nearest,
             filtered=eligible is not None,
             words=parsed.words,
         )
