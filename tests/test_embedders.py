@@ -1,0 +1,143 @@
+"""Who embeds: the settings choose, a memory keeps to its own, and a stranger's file has no say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from aurora import Memory, Places
+from aurora.config import SettingsFiles
+from aurora.config.schema import EmbeddingSettings
+from aurora.embeddings.openai import OpenAIProvider
+from aurora.embeddings.static import StaticProvider
+from aurora.engine.embedders import API_KEY, OPENAI_KEY, Embedders, share_of
+from aurora.errors import ConfigError, EmbedderMismatchError, EmbeddingError
+from aurora.stores.base import Embedder
+from aurora.types import Event, Note
+from tests.builders import NOW, write_tree
+from tests.embedders import WordsProvider
+
+STATIC = Embedder("static/wordllama-256", 256, "l2_supercat-1")
+
+
+def embedders(environ: Mapping[str, str] | None = None, **settings: str) -> Embedders:
+    chosen = EmbeddingSettings(**settings)
+    return Embedders(chosen, models=Path("none"), environ=environ or {})
+
+
+def test_the_default_is_the_static_model() -> None:
+    chosen = embedders().chosen()
+    assert isinstance(chosen, StaticProvider)
+    assert embedders().of(STATIC).name == chosen.name
+
+
+def test_a_provider_is_made_once() -> None:
+    some = embedders()
+    assert some.chosen() is some.chosen()
+
+
+def test_a_memory_is_followed_to_a_model_that_is_here() -> None:
+    assert isinstance(embedders(provider="openai").of(STATIC), StaticProvider)
+
+
+@pytest.mark.parametrize("name", ["openai/big", "sentence-transformers/../../x", "evil", "evil/x"])
+def test_a_memory_is_not_followed_elsewhere(name: str) -> None:
+    with pytest.raises(EmbedderMismatchError, match="and the embedder chosen is static") as refused:
+        embedders().of(Embedder(name, 3, "1"))
+    assert "aur mem reembed" in refused.value.hint
+
+
+def test_a_name_in_a_memory_never_leads_out_of_the_models() -> None:
+    with pytest.raises(EmbeddingError, match="is no name of a model"):
+        embedders().of(Embedder("onnx/../../etc", 3, "1"))
+
+
+def test_none_is_none() -> None:
+    off = embedders(provider="none")
+    assert off.are_off
+    for ask in (off.chosen, lambda: off.of(STATIC)):
+        with pytest.raises(EmbeddingError, match=r"`embedding\.provider` is none"):
+            ask()
+
+
+def test_a_provider_that_is_not_there_is_a_wrong_setting() -> None:
+    with pytest.raises(ConfigError, match="no embedding provider 'statik'") as wrong:
+        embedders(provider="statik").chosen()
+    assert "static, onnx, sentence-transformers, openai" in wrong.value.hint
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "environ", "sent"),
+    [
+        ("", {OPENAI_KEY: "theirs"}, "theirs"),
+        ("https://api.openai.com/v1", {OPENAI_KEY: "theirs"}, "theirs"),
+        ("http://localhost:11434/v1", {OPENAI_KEY: "theirs"}, ""),
+        ("https://api.openai.com.evil.example/v1", {OPENAI_KEY: "theirs"}, ""),
+        ("http://localhost:11434/v1", {OPENAI_KEY: "theirs", API_KEY: "ours"}, "ours"),
+        ("", {OPENAI_KEY: "theirs", API_KEY: "ours"}, "ours"),
+    ],
+)
+def test_a_key_for_openai_goes_to_openai_alone(
+    endpoint: str, environ: dict[str, str], sent: str
+) -> None:
+    some = embedders(environ, provider="openai", endpoint=endpoint)
+    assert some._options("openai", "").api_key == sent
+    assert isinstance(some.chosen(), OpenAIProvider)
+    assert some._options("static", "").api_key == ""  # who is not chosen gets nothing
+
+
+def test_what_meaning_weighs_is_the_models_unless_it_is_set(tmp_path: Path) -> None:
+    assert share_of("static") < share_of("onnx") == share_of("anything else") == 0.7
+    root = write_tree(tmp_path / "project", {"a.py": "def f(): pass\n"})
+    places = Places(tmp_path / "home", root)
+    with Memory(places, now=lambda: NOW) as memory:
+        memory.index(root)
+        assert memory.retriever._config.hybrid_search_alpha == share_of("static")
+    files = SettingsFiles(places, {"AURORA_SEARCH_WEIGHTED_SEMANTIC": "0.6"})
+    with Memory(places, files, now=lambda: NOW) as memory:
+        assert memory.retriever._config.hybrid_search_alpha == 0.6
+
+
+def test_a_program_may_bring_its_own_and_take_a_memory_over(tmp_path: Path) -> None:
+    """With the real model before, and searches that go on by it until then."""
+    root = write_tree(tmp_path / "project", {"auth.py": "def authenticate(): pass\n"})
+    places = Places(tmp_path / "home", root)
+    with Memory(places, now=lambda: NOW) as memory:
+        memory.index(root)
+    heard: list[Event] = []
+    own = WordsProvider(dimension=64)
+    with Memory(places, now=lambda: NOW, embedder=own, listen=heard.append) as memory:
+        assert memory.vectors_of() == STATIC
+        answer = memory.search("login", mode="semantic")
+        assert ("semantic" in answer.signals, own.questions) == (True, [])
+        assert memory.reembed().is_done
+        assert memory.search("login", mode="semantic").results[0].chunk.name == "authenticate"
+        assert own.questions == ["login"]
+        assert memory.vectors_of() == Embedder("words", 64, "1")
+    assert [event for event in heard if isinstance(event, Note) and event.warning] == []
+
+
+def test_what_is_added_or_learned_is_found_by_meaning_at_once(tmp_path: Path) -> None:
+    with Memory(Places(tmp_path / "home", None), now=lambda: NOW) as memory:
+        memory.add("The automobile was repaired in the garage.")
+        learned = memory.learn("verify credentials first")
+        assert memory.stats().embedded == 2
+        assert memory.search("car", mode="semantic").results[0].content.startswith("The automobile")
+        memory.learn("verify credentials first")
+        assert memory.get(learned.id).id == learned.id
+
+
+def test_where_no_vector_can_be_made_a_document_is_kept_and_that_is_said(tmp_path: Path) -> None:
+    heard: list[Event] = []
+    files = SettingsFiles(
+        places := Places(tmp_path / "home", None), {"AURORA_EMBEDDING_PROVIDER": "onnx"}
+    )
+    with Memory(places, files, now=lambda: NOW, listen=heard.append) as memory:
+        memory.add("The automobile was repaired.")
+        assert memory.search("automobile").results
+    told = [event.text for event in heard if isinstance(event, Note) and event.warning]
+    assert told[0].startswith(
+        "The model all-minilm-l6-v2 is not installed: get it with `aur models"
+    )
