@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from aurora.embeddings.base import ProviderOptions
-from aurora.embeddings.sentences import SentenceTransformersProvider, Window, cut_windows
+from aurora.embeddings.sentences import SentenceTransformersProvider, cut_windows
 from aurora.errors import EmbeddingError
 from tests.builders import write_tree
 from tests.threads import together
@@ -72,7 +72,7 @@ def test_texts_become_the_models_vectors_in_order_and_of_length_1(
     vectors = np.asarray(provider.embed_batch(texts))
 
     np.testing.assert_allclose(vectors, plain_vectors(provider, texts), atol=1e-6)
-    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1.0, atol=1e-12)
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1.0, atol=1e-6)
     assert vectors[0] @ vectors[2] > 0.6
     assert vectors[0] @ vectors[1] < 0.3
     assert provider.dimension == 384
@@ -83,15 +83,14 @@ def test_texts_become_the_models_vectors_in_order_and_of_length_1(
 def test_a_text_longer_than_the_window_is_the_mean_of_its_windows(
     provider: SentenceTransformersProvider,
 ) -> None:
-    windows = list(provider._cut(LONG, ""))
-    assert "".join(window.text for window in windows) == LONG
-    sizes = [len(provider._model.tokenizer(window.text)["input_ids"]) for window in windows]
+    windows = provider._cut(LONG, "")
+    assert "".join(windows) == LONG
+    sizes = [len(provider._model.tokenizer(window)["input_ids"]) for window in windows]
     assert len(windows) > 5
     assert max(sizes) <= 256  # nothing is cut off
 
     [vector] = provider.embed_batch([LONG])
-    each = plain_vectors(provider, [window.text for window in windows])
-    mean = np.average(each, axis=0, weights=[window.tokens for window in windows])
+    mean = plain_vectors(provider, windows).mean(axis=0)
     np.testing.assert_allclose(vector, mean / np.linalg.norm(mean), atol=1e-6)
     assert vector @ plain_vectors(provider, [LONG])[0] < 0.99  # the library reads the first alone
 
@@ -284,14 +283,14 @@ def test_a_version_that_runs_code_of_models_is_refused(
 @pytest.mark.parametrize(
     ("starts", "size", "windows"),
     [
-        ([], 4, [Window("abcdefghij", 1)]),
-        ([0, 3, 6], 3, [Window("abcdefghij", 3)]),
-        ([0, 3, 6, 8], 3, [Window("abc", 1), Window("def", 1), Window("gh", 1), Window("ij", 1)]),
-        ([0, 2, 4, 6, 8], 4, [Window("ab", 1), Window("cdef", 2), Window("ghij", 2)]),
-        ([1, 1, 1, 1, 5], 3, [Window("a", 1), Window("bcde", 1), Window("fghij", 1)]),
+        ([], 4, ["abcdefghij"]),
+        ([0, 3, 6], 3, ["abcdefghij"]),
+        ([0, 3, 6, 8], 3, ["abc", "def", "gh", "ij"]),
+        ([0, 2, 4, 6, 8], 4, ["ab", "cdef", "ghij"]),
+        ([1, 1, 1, 1, 5], 3, ["a", "bcde", "fghij"]),
     ],
 )
 def test_windows_have_all_of_a_text_and_nearly_one_size(
-    starts: list[int], size: int, windows: list[Window]
+    starts: list[int], size: int, windows: list[str]
 ) -> None:
-    assert list(cut_windows("abcdefghij", starts, size)) == windows
+    assert cut_windows("abcdefghij", starts, size) == windows

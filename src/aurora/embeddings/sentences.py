@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import re
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
-from itertools import accumulate, pairwise
+from itertools import accumulate, chain, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from aurora.embeddings.base import ProviderOptions
 from aurora.embeddings.sentence_model import (
@@ -31,20 +31,13 @@ Encode = Callable[..., "NDArray[np.float32]"]
 _ALONE = re.compile("[\ud800-\udfff]")  # halves of a pair: tokenizers take none
 
 
-class Window(NamedTuple):
-    """A part of a text that the model reads at once, and how many tokens it has."""
-
-    text: str
-    tokens: int
-
-
 class SentenceTransformersProvider:
     """The vectors of a model from the hub or a folder; `name` ends with the folder's name.
 
     A prefix of the settings takes the place of the prompt that a model brings for questions or for
     what is found. The library cuts a text off where the model's window ends, unseen; so a longer
-    one is cut here into windows of equal size, and its vector is the mean of theirs, each weighted
-    with its tokens. Threads may share one object; they take turns.
+    one is cut here into windows by the rule of `long_texts`, and its vector joined of theirs.
+    Threads may share one object; they take turns.
     """
 
     batch_size = 32
@@ -90,11 +83,12 @@ class SentenceTransformersProvider:
         return self._prefixes[1] or next(filter(None, brought), "")
 
     def _embed(self, texts: Sequence[str], prompt: str, encode: Encode) -> list[list[float]]:
-        parts = [list(self._cut(_ALONE.sub("\ufffd", text), prompt)) for text in texts]
-        windows = [window.text for part in parts for window in part]
+        from aurora.embeddings.long_texts import join_windows  # noqa: PLC0415 - it needs numpy
+
+        parts = [self._cut(_ALONE.sub("\ufffd", text), prompt) for text in texts]
         try:
             vectors = encode(
-                windows,
+                list(chain(*parts)),
                 prompt=prompt,
                 batch_size=self.batch_size,
                 show_progress_bar=False,
@@ -104,13 +98,12 @@ class SentenceTransformersProvider:
             reason = (str(exc) or repr(exc)).splitlines()[0]
             raise EmbeddingError(f"{self.name} failed: {reason}") from exc
         ends = list(accumulate(map(len, parts), initial=0))
-        places = zip(parts, pairwise(ends), strict=True)
-        return [_join(vectors[at:to], [w.tokens for w in part]) for part, (at, to) in places]
+        return [join_windows(vectors[at:to]).tolist() for at, to in pairwise(ends)]
 
-    def _cut(self, text: str, prompt: str) -> Iterator[Window]:
+    def _cut(self, text: str, prompt: str) -> list[str]:
         limit = self._model.max_seq_length or math.inf
         if limit == math.inf:  # static embeddings, bags of words
-            return iter([Window(text, 1)])
+            return [text]
         tokenizer = self._model.tokenizer
         around = len(tokenizer(prompt)["input_ids"])  # with the two or so that every text gets
         return cut_windows(text, find_tokens(tokenizer, text), max(1, int(limit) - around))
@@ -132,23 +125,12 @@ def find_tokens(tokenizer: Any, text: str) -> list[int]:
     return [len(text) * number // count for number in range(count)]
 
 
-def cut_windows(text: str, starts: Sequence[int], size: int) -> Iterator[Window]:
-    """The text itself if it has no more tokens than a window, else parts of equal size."""
+def cut_windows(text: str, starts: Sequence[int], size: int) -> list[str]:
+    """The text itself if it has no more tokens than a window, else its windows."""
+    from aurora.embeddings.long_texts import split_windows  # noqa: PLC0415 - it needs numpy
+
     if len(starts) <= size:
-        yield Window(text, max(1, len(starts)))
-        return
-    count = math.ceil(len(starts) / max(1, size - _SLACK))
-    firsts = [len(starts) * number // count for number in range(count + 1)]
-    cuts = [0, *(starts[first] for first in firsts[1:-1]), len(text)]
-    for (at, to), (first, end) in zip(pairwise(cuts), pairwise(firsts), strict=True):
-        if at < to:  # several tokens may be one character
-            yield Window(text[at:to], end - first)
-
-
-def _join(vectors: NDArray[np.float32], tokens: Sequence[int]) -> list[float]:
-    """The mean of unit vectors, each weighted with its tokens, of length 1 again."""
-    import numpy as np  # noqa: PLC0415 - torch has brought it by now
-
-    mean = np.average(vectors.astype(np.float64), axis=0, weights=tokens)
-    joined: list[float] = (mean / (np.linalg.norm(mean) or 1.0)).tolist()
-    return joined
+        return [text]
+    firsts = [window[0] for window in split_windows(starts, max(1, size - _SLACK))]
+    cuts = pairwise([0, *firsts[1:], len(text)])
+    return [text[at:to] for at, to in cuts if at < to]  # several tokens may be one character
