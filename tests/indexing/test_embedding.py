@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from aurora import Memory, Places
 from aurora.embeddings.base import EmbeddingProvider
-from aurora.errors import EmbedderMismatchError
-from aurora.indexing.embedding import Embedded, embed_missing, embedding_text
+from aurora.errors import EmbeddingError
+from aurora.indexing.embedding import Embedded, embed_missing, embedding_text, packed
 from aurora.indexing.report import IndexReport
-from aurora.stores.base import Embedder, Store, unpack_vector
+from aurora.stores.base import (
+    VECTOR_WIDTH,
+    Embedder,
+    Store,
+    pack_vector,
+    unit_vector,
+    unpack_vector,
+)
 from aurora.stores.sqlite import SQLiteStore
 from tests.builders import NOW, make_chunk, write_tree
 from tests.indexing.providers import VowelProvider, answering, count_vowels, failing_for
@@ -47,7 +57,12 @@ def vectors(store: Store) -> dict[str, list[float]]:
 
 def made_of(store: Store) -> dict[str, list[float]]:
     """What the vectors must be when nothing is missing and nothing is old."""
-    return {chunk.id: count_vowels(embedding_text(chunk)) for chunk in store.iter_chunks()}
+    return {chunk.id: kept(count_vowels(embedding_text(chunk))) for chunk in store.iter_chunks()}
+
+
+def kept(vector: Sequence[float]) -> list[float]:
+    """What a memory keeps of a vector: its direction, in float16."""
+    return list(unpack_vector(pack_vector(unit_vector(vector))))
 
 
 def about_vectors(report: IndexReport) -> list[str]:
@@ -61,6 +76,7 @@ def test_every_chunk_gets_a_vector_of_its_name_path_and_content(
     provider = VowelProvider()
     memory = open_memory(provider)
     memory.learn("use indexes")
+    assert provider.asked == [["use indexes\nuse indexes"]]  # at once, not with the next run
 
     report = memory.index(root)
 
@@ -71,7 +87,7 @@ def test_every_chunk_gets_a_vector_of_its_name_path_and_content(
     ]  # fmt: skip
     assert vectors(store) == made_of(store)
     assert store.embedder() == Embedder("vowels", 5, "1")
-    assert (report.embedded, report.is_partial) == (Embedded(3), False)
+    assert (report.embedded, report.is_partial) == (Embedded(2), False)
 
 
 def test_a_second_run_asks_for_nothing(open_memory: Open, root: Path) -> None:
@@ -79,10 +95,12 @@ def test_a_second_run_asks_for_nothing(open_memory: Open, root: Path) -> None:
     open_memory(VowelProvider()).index(root)
 
     class Unloaded(VowelProvider):
-        """Loading a model takes seconds: nothing of it is touched while nothing is missing."""
+        """Loading a model takes seconds: only who it is may be asked while nothing is missing."""
 
         def __getattribute__(self, name: str) -> object:
-            raise AssertionError(f"{name} was asked for")
+            if name != "name":
+                raise AssertionError(f"{name} was asked for")
+            return "vowels"
 
     memory = open_memory(None)
     generation = memory.stats().generation
@@ -183,16 +201,15 @@ def test_failures_that_end_are_no_reason_to_give_up(open_memory: Open, root: Pat
         (answering([1.0] * 6), "a vector of 6 numbers, not 5"),
         (answering([1.0, math.nan, 0, 0, 0]), "a vector with numbers that are not finite"),
         (answering([1.0, -math.inf, 0, 0, 0]), "a vector with numbers that are not finite"),
-        (answering([1.0, 1e300, 0, 0, 0]), "a vector with numbers that are not finite"),
         (VowelProvider(lambda _: []), "0 vectors for 1 texts"),
         (VowelProvider(lambda _: [[0.0] * 5] * 9), "9 vectors for 1 texts"),
         (VowelProvider(lambda _: None), "object of type 'NoneType' has no len()"),  # type: ignore[arg-type,return-value]
-        (VowelProvider(lambda texts: [["x"] * 5 for _ in texts]), "must be real number, not str"),  # type: ignore[arg-type,misc]
+        (VowelProvider(lambda _: ["words"]), "could not convert string to float: 'words'"),  # type: ignore[arg-type,list-item,return-value]
         (failing_for("f", KeyError("text")), "'text'"),
         (failing_for("f", TimeoutError()), "TimeoutError()"),
     ],
     ids=[
-        "short", "long", "nan", "infinite", "beyond-float32", "none", "too-many", "no-answer",
+        "short", "long", "nan", "infinite", "none", "too-many", "no-answer",
         "words", "key-error", "error-without-words",
     ],
 )  # fmt: skip
@@ -241,18 +258,127 @@ def test_a_chunk_forgotten_meanwhile_is_no_failure(store: SQLiteStore) -> None:
     assert vectors(store) == made_of(store)
 
 
-def test_another_model_is_refused_and_every_word_is_found(open_memory: Open, root: Path) -> None:
+@pytest.mark.parametrize("size", [1e300, 65_520.0, 1e-300, 5e-324], ids=str)
+def test_a_vector_of_any_length_is_kept_at_length_1(
+    open_memory: Open, root: Path, size: float
+) -> None:
+    """Also one with numbers that neither float16 nor float32 could be."""
+    write_tree(root, {"a.py": "def f(): pass\n"})
+    memory = open_memory(answering([0.0, -size, 0.0, size, 0.0]))
+    assert memory.index(root).embedded == Embedded(1)
+    half = struct.unpack("<e", struct.pack("<e", math.sqrt(0.5)))[0]
+    assert vectors(store_of(memory)) == {"a.py:f": [0.0, -half, 0.0, half, 0.0]}
+
+
+def test_a_text_without_meaning_has_a_vector_that_points_nowhere(
+    open_memory: Open, root: Path
+) -> None:
+    """So that it is not asked for again with every run."""
+    write_tree(root, {"a.py": "def f(): pass\n"})
+    memory = open_memory(answering([0.0] * 5))
+    assert memory.index(root).embedded == Embedded(1)
+    assert vectors(store_of(memory)) == {"a.py:f": [0.0] * 5}
+    assert memory.index(root).embedded == Embedded()
+
+
+some_vectors = st.integers(1, 9).flatmap(
+    lambda size: st.lists(
+        st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=size, max_size=size),
+        min_size=1,
+    )
+)
+
+
+@given(some_vectors)
+def test_many_at_once_are_packed_as_one_alone_is(many: list[list[float]]) -> None:
+    """By numpy and by Python: they differ by no more than the last bit that is kept."""
+    size = len(many[0])
+    for vector, bytes_ in zip(many, packed(many, count=len(many), dimension=size), strict=True):
+        assert len(bytes_) == VECTOR_WIDTH * size
+        assert list(unpack_vector(bytes_)) == pytest.approx(kept(vector), rel=2**-10, abs=2**-24)
+
+
+OTHERS = [
+    VowelProvider(name="other"),
+    VowelProvider(lambda texts: [[1.0] * 6] * len(texts), dimension=6),
+    VowelProvider(fingerprint="2"),
+]
+
+
+@pytest.mark.parametrize("other", OTHERS, ids=["name", "dimension", "fingerprint"])
+def test_vectors_of_another_model_are_not_made_and_that_is_told(
+    store: SQLiteStore, other: VowelProvider
+) -> None:
+    store.put_chunks([make_chunk()])
+    assert embed_missing(store, VowelProvider()) == Embedded(1)
+    store.put_chunks([make_chunk(name="fresh")])
+    before = vectors(store)
+
+    embedded = embed_missing(store, other)
+
+    (warning,) = embedded.warnings
+    assert warning.startswith(
+        f"This memory holds vectors of vowels (5 dimensions), not of {other.name}"
+    )
+    assert "`aur mem reembed`" in warning
+    assert embedded == Embedded(1, 1, (warning,), gave_up=True)
+    assert (other.asked, vectors(store)) == ([], before)
+    assert embed_missing(store, VowelProvider()) == Embedded(1)
+
+
+def test_with_another_version_of_the_model_every_word_is_found(
+    open_memory: Open, root: Path
+) -> None:
     write_tree(root, {"a.py": "def f(): pass\n"})
     open_memory(VowelProvider()).index(root)
     write_tree(root, {"b.py": "def fresh(): pass\n"})
     other = open_memory(VowelProvider(fingerprint="2"))
 
-    with pytest.raises(EmbedderMismatchError, match="holds vectors of vowels"):
-        other.index(root)
+    report = other.index(root)
 
-    assert other.search("fresh").results[0].chunk_id == "b.py:fresh"
+    (warning,) = about_vectors(report)
+    assert "not of vowels (5) as it is now: 2, not 1" in warning
+    assert (report.embedded, report.is_partial) == (Embedded(1, 1, (warning,), True), True)
+    answer = other.search("fresh")
+    assert answer.results[0].chunk_id == "b.py:fresh"
+    assert ("semantic" in answer.signals, [note.text for note in answer.notes]) == (
+        False,
+        [warning],
+    )
     assert vectors(store_of(other)).keys() == {"a.py:f"}
     assert open_memory(VowelProvider()).index(root).embedded == Embedded(1)
+
+
+@pytest.mark.parametrize("part", ["name", "dimension", "fingerprint", "batch_size"])
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (EmbeddingError("No model is here", hint="get one"), "No model is here: get one"),
+        (OSError("disk"), "The embedding provider failed: OSError('disk')"),
+    ],
+    ids=["ours", "any"],
+)
+def test_a_provider_that_cannot_even_say_what_it_is_makes_no_vectors(
+    store: SQLiteStore, part: str, error: Exception, told: str
+) -> None:
+    """Some models are loaded for it, and that may fail in any way."""
+
+    class Failing(VowelProvider):
+        def __getattribute__(self, name: str) -> object:
+            if name == part:
+                raise error
+            return super().__getattribute__(name)
+
+    store.put_chunks([make_chunk(), make_chunk(name="g")])
+    assert embed_missing(store, Failing()) == Embedded(2, 2, (told,), gave_up=True)
+    assert (vectors(store), store.embedder()) == ({}, None)
+
+
+def test_a_provider_that_wants_no_text_at_once_gets_one(store: SQLiteStore) -> None:
+    store.put_chunks([make_chunk(), make_chunk(name="g")])
+    provider = VowelProvider(batch_size=0)
+    assert embed_missing(store, provider) == Embedded(2)
+    assert [len(texts) for texts in provider.asked] == [1, 1]
 
 
 def test_an_interrupted_embedding_keeps_the_batches_it_made(open_memory: Open, root: Path) -> None:

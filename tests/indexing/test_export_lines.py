@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
+import struct
 import sys
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,7 +18,7 @@ from hypothesis import strategies as st
 
 from aurora.indexing.export_lines import decode, encode
 from aurora.indexing.fields import Unfit
-from aurora.stores.base import Embedder, FileState, Reasoning, Record, pack_vector
+from aurora.stores.base import Embedder, FileState, Reasoning, Record, pack_vector, unit_vector
 from aurora.stores.sqlite import SQLiteStore
 from aurora.types import Chunk, ChunkHistory, Kind, Lines, Tracking
 from tests.indexing.exports import MODEL, RECORDS, ROOT, VECTOR, exported, imported
@@ -52,8 +55,9 @@ histories = st.builds(
     commits=st.lists(wholes).map(tuple), uncommitted=st.booleans(), read_at=st.none(),
 )  # fmt: skip
 vectors = st.lists(
-    st.floats(width=32, allow_nan=False, allow_infinity=False), min_size=3, max_size=3
+    st.floats(width=16, allow_nan=False, allow_infinity=False), min_size=3, max_size=3
 ).map(pack_vector)
+wide = st.floats(width=32, allow_nan=False, allow_infinity=False)
 records = st.builds(
     Record, chunk=chunks, reasoning=st.none() | reasonings,
     accesses=st.lists(moments, max_size=4).map(tuple), history=st.none() | histories,
@@ -139,10 +143,14 @@ def test_any_record_is_kept_by_a_store_as_it_was(
             {"history": {"tracking": "tracked", "commits": [], "uncommitted": 0}},
             "history.uncommitted must be true or false, not 0",
         ),
-        ({"vector": "AAAA"}, "vector must be 12 bytes, as tiny makes them"),
+        ({"vector": "AAAA"}, "vector must be 6 bytes, as tiny makes them"),
         ({"vector": "not base64!"}, "vector must be base64"),
         ({"vector": "é"}, "vector must be base64"),
+        ({"vector": "AH4AfgB+"}, "vector must be finite numbers"),
+        ({"vector": "AHwAAAAA"}, "vector must be finite numbers"),
         ({"vector": "AADAfwAAwH8AAMB/"}, "vector must be finite numbers"),
+        ({"vector": "AAAAAAAAgP8AAAAA"}, "vector must be finite numbers"),
+        ({"vector": "A" * 32}, "vector must be 6 bytes, as tiny makes them"),
         ({"type": "poem"}, "the line must be an object with a type: one of file, chunk, end"),
         ({"type": ["chunk"]}, "the line must be an object with a type"),
         ({"type": "file"}, "the line must be an object with digest"),
@@ -194,10 +202,20 @@ def test_metadata_is_not_deeper_than_a_database_reads(levels: int, fits: bool) -
 def test_a_vector_without_its_embedder_is_refused() -> None:
     with pytest.raises(Unfit, match="vector must be null, for the first line names no embedder"):
         decode(encode(RECORDS[1]), None)
-    with pytest.raises(Unfit, match="vector must be 16 bytes, as big makes them"):
+    with pytest.raises(Unfit, match="vector must be 8 bytes, as big makes them"):
         decode(encode(RECORDS[1]), Embedder("big", 4, "x"))
     assert decode(encode(RECORDS[1]), MODEL) == RECORDS[1]
     assert RECORDS[1].vector == VECTOR
+
+
+@given(st.lists(wide, min_size=3, max_size=3))
+def test_a_vector_of_an_older_export_is_read_at_length_1_and_half_as_wide(
+    values: list[float],
+) -> None:
+    line = json.loads(encode(RECORDS[1]))
+    line["vector"] = base64.b64encode(struct.pack("<3f", *values)).decode()
+    narrow = replace(RECORDS[1], vector=pack_vector(unit_vector(values)))
+    assert decode(json.dumps(line).encode(), MODEL) == narrow
 
 
 def test_the_example_of_the_page_is_what_an_export_writes(tmp_path: Path) -> None:

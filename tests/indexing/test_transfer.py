@@ -6,6 +6,7 @@ import io
 import json
 import random
 import shutil
+import struct
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -28,6 +29,7 @@ from tests.indexing.exports import (
     LATER,
     MODEL,
     RECORDS,
+    VECTOR,
     everything,
     exported,
     fill,
@@ -167,7 +169,7 @@ def test_an_export_is_of_one_moment(store: Store) -> None:
         def write(self, line: object) -> int:
             if self.tell() == 0:
                 store.replace_file(FILES[0], [make_chunk(name="f3"), make_chunk(name="late")])
-                store.put_embeddings(MODEL, [("a.py:late", b"\0" * 12)])
+                store.put_embeddings(MODEL, [("a.py:late", b"\0" * 6)])
             return super().write(line)  # type: ignore[arg-type]
 
     stream = Meddler()
@@ -275,6 +277,36 @@ def test_vectors_of_another_embedder_are_refused_unless_they_are_left_out(store:
     assert store.embedder() == MODEL
 
 
+def test_an_export_with_vectors_twice_as_wide_is_still_read(store: Store, other: Store) -> None:
+    """As Aurora wrote them once, of any length; what goes out again is as it is now."""
+    wide = replace(RECORDS[1], vector=struct.pack("<3f", 0.0, 300.0, -400.0))
+    narrow = replace(RECORDS[1], vector=pack_vector([0.0, 0.6, -0.8]))
+    for _ in range(2):
+        imported(store, lines_of([wide, RECORDS[0]]))
+        assert list(store.iter_records()) == [narrow, RECORDS[0]]
+    assert store.embedder() == MODEL
+    imported(other, exported(store))
+    assert everything(other) == everything(store)
+
+
+def test_an_import_while_another_model_takes_over_goes_to_the_one_in_use(store: Store) -> None:
+    """What is new or different waits for a vector of the next, whose own are not taken in yet."""
+    fill(store)
+    big = Embedder("big", 1, "x")
+    ids = [record.chunk.id for record in RECORDS]
+    store.start_reembedding(big)
+    store.put_embeddings(big, [(id_, pack_vector([1.0])) for id_ in ids])
+    with pytest.raises(EmbedderMismatchError, match="vectors of tiny"):
+        imported(store, lines_of([Record(make_chunk(), vector=pack_vector([1.0]))], [], big))
+
+    changed = Record(make_chunk("other", name="z"), vector=VECTOR)
+    imported(store, lines_of([changed, Record(make_chunk(path="n.py"), vector=VECTOR), RECORDS[1]]))
+
+    assert store.get_embeddings(["a.py:z", "n.py:f"]) == {"a.py:z": VECTOR, "n.py:f": VECTOR}
+    assert (store.embedder(), store.next_embedder()) == (MODEL, big)
+    assert store.find_unembedded(by_next=True) == ["a.py:z", "n.py:f"]
+
+
 def test_without_vectors_the_memory_has_no_embedder_yet(store: Store, other: Store) -> None:
     fill(store)
     imported(other, exported(store), vectors=False)
@@ -340,7 +372,7 @@ LAST = 2 + len(FILES) + len(RECORDS)
         (edited(2, lambda f: f.update(size=2**63)), "Line 2: size must be a whole number of 64"),
         (edited(3, lambda f: f.pop("digest")), "Line 3: the line must be an object with digest"),
         (edited(5, lambda c: c.update(kind="x")), "Line 5: kind must be one of .*, not 'x'"),
-        (edited(5, lambda c: c.update(vector="AAA=")), "Line 5: vector must be 12 bytes"),
+        (edited(5, lambda c: c.update(vector="AAA=")), "Line 5: vector must be 6 bytes"),
         (edited(5, lambda c: c.update(type="end")), "Line 5: the line must be an object with"),
         (edited(LAST, lambda e: e.update(accesses=9)), f"Line {LAST}: there were .*last line"),
         (lambda export: export.replace(b"\n", b"\n\n", 2), "Line 2: the line must be JSON"),

@@ -74,16 +74,16 @@ def embed(
 ) -> Embedded:
     """Give these chunks vectors. Each batch is kept as soon as it is made."""
     try:
-        embedder = embedder_of(provider)
+        embedder, size = embedder_of(provider), max(provider.batch_size, 1)
         store.put_embeddings(embedder, ())  # refused here, where vectors of another are there
     except Exception as exc:  # a provider may fail in any way, and chunks are found by words then
         logger.warning("no vectors are made: %r", exc)
         return Embedded(len(chunk_ids), len(chunk_ids), (_said(exc),), gave_up=True)
     run = _Run(provider)
-    for at in range(0, len(chunk_ids), provider.batch_size):
+    for at in range(0, len(chunk_ids), size):
         if run.in_a_row >= _GIVE_UP:
             break
-        wanted = chunk_ids[at : at + provider.batch_size]
+        wanted = chunk_ids[at : at + size]
         chunks = store.get_chunks(wanted)
         run.forgotten += len(wanted) - len(chunks)
         store.put_embeddings(embedder, run.embed(chunks))
