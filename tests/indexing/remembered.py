@@ -8,7 +8,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from aurora import Memory, Places
-from aurora.stores.base import FileState
+from aurora.embeddings.base import ProviderOptions
+from aurora.embeddings.static import StaticProvider
+from aurora.indexing.embedding import embedding_text
+from aurora.signals.semantic import cosine
+from aurora.stores.base import FileState, unpack_vector
 from aurora.stores.sqlite import SQLiteStore
 from aurora.types import Chunk, ChunkHistory
 
@@ -20,6 +24,7 @@ class Remembered:
     chunks: dict[str, Chunk]
     files: dict[str, FileState]
     histories: dict[str, ChunkHistory]
+    embedded: frozenset[str]  # the ids that have vectors
 
     def of_file(self, path: str) -> dict[str, Chunk]:
         return {id_: chunk for id_, chunk in self.chunks.items() if chunk.path == path}
@@ -42,7 +47,20 @@ def remembered(database: Path) -> Remembered:
             chunks,
             {path: replace(state, history_read_at=None) for path, state in files},
             {id_: replace(history, read_at=None) for id_, history in histories},
+            frozenset(store.get_embeddings(list(chunks))),
         )
+
+
+def untrue_vectors(database: Path) -> list[str]:
+    """Ids of chunks whose vector is of another text, by the model that is the default."""
+    with closing(SQLiteStore(database)) as store:
+        vectors = {row: unpack_vector(vector) for (row, _), vector in store.iter_vectors()}
+        chunks = store.get_rows(list(vectors))
+    provider = StaticProvider(ProviderOptions())
+    made = provider.embed_batch([embedding_text(chunks[row]) for row in vectors])
+    # In another company a text's numbers are added in another order, so the last bit may differ.
+    pairs = zip(vectors.items(), made, strict=True)
+    return [chunks[row].id for (row, vector), own in pairs if cosine(vector, own) < 0.9999]
 
 
 _LIMIT = 50

@@ -15,7 +15,7 @@ import pytest
 from aurora import Places
 from tests.builders import write_tree
 from tests.cli.conftest import Shell
-from tests.indexing.remembered import Remembered, answers, remembered
+from tests.indexing.remembered import Remembered, answers, remembered, untrue_vectors
 from tests.sources.repository import git
 
 FILES, FUNCTIONS, COMMITS, LOGS = 130, 14, 5, 12  # two batches of chunks, and a replayed past
@@ -129,6 +129,7 @@ def require_whole(shell: Shell, *versions: Remembered) -> None:
     for id_, history in found.histories.items():
         if found.files[found.chunks[id_].path].history_stamp:  # else git was not asked yet
             assert history in [version.histories.get(id_) for version in versions]
+    assert untrue_vectors(database) == []
     assert answers(Places(shell.home, shell.cwd), "words") != []
 
 
@@ -138,6 +139,7 @@ def test_a_first_run_killed_twenty_times(shell: Shell, choice: random.Random) ->
     found = answers(places, *QUERIES)
     assert len(expected.files) == FILES + LOGS
     assert len(expected.histories) == len(expected.chunks) > 2000
+    assert expected.embedded == expected.chunks.keys()
 
     killed = 0
     for number, seconds in enumerate(moments(choice, length, 20)):
@@ -153,9 +155,10 @@ def test_a_first_run_killed_twenty_times(shell: Shell, choice: random.Random) ->
     shell.ok("mem", "index")
     assert "| know | Log " in shell.ok("mem", "search", "words")
     assert remembered(memory_of(shell) / "memory.db") == expected
+    assert untrue_vectors(memory_of(shell) / "memory.db") == []
     assert answers(places, *QUERIES) == found
     indexes = {file.name.partition("-")[0] for file in (memory_of(shell) / "indexes").iterdir()}
-    assert indexes == {"bm25.idx", "history"}
+    assert indexes == {"bm25.idx", "vectors.idx", "history"}
 
 
 def test_a_later_run_killed_on_the_way_to_its_changes(
@@ -181,4 +184,5 @@ def test_a_later_run_killed_on_the_way_to_its_changes(
     assert killed > 2
     shell.ok("mem", "index")
     assert remembered(memory_of(shell) / "memory.db") == expected
+    assert untrue_vectors(memory_of(shell) / "memory.db") == []
     assert answers(places, *QUERIES) == found
