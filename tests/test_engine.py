@@ -11,6 +11,7 @@ import pytest
 
 from aurora import Memory, Places
 from aurora.config import SettingsFiles
+from aurora.embeddings.static import StaticProvider
 from aurora.errors import (
     AuroraError,
     ChunkNotFoundError,
@@ -18,6 +19,7 @@ from aurora.errors import (
     NoMemoryError,
     SourceError,
 )
+from aurora.indexing.embedding import Embedded
 from aurora.types import Event, Kind, Note
 from tests.builders import NOW, make_chunk, write_tree
 
@@ -181,8 +183,22 @@ def test_stats_tell_what_there_is(memory: Memory, project: Path) -> None:
     }  # fmt: skip
     assert (stats.files, stats.namespaces, stats.path) == (5, {"": 7}, memory.path)
     assert stats.bytes > 0
-    assert (stats.indexed_at, stats.embedder, stats.embedded) == (NOW, None, 0)
+    owner = stats.embedder
+    assert (stats.indexed_at, owner and owner.name, stats.embedded) == (NOW, StaticProvider.name, 7)
     assert stats.index_bytes == stats.index_path.stat().st_size > 0
+
+
+def test_without_an_embedder_there_are_no_vectors_and_no_index_of_them(
+    project: Path, tmp_path: Path
+) -> None:
+    places = Places(tmp_path / "home", project)
+    settings = SettingsFiles(places, {"AURORA_EMBEDDING_PROVIDER": "none"})
+    with Memory(places, settings, now=lambda: NOW) as memory:
+        report = memory.index(project, git=False)
+        stats = memory.stats()
+        assert (report.embedded, report.is_partial) == (Embedded(), False)
+        assert (sum(stats.chunks.values()), stats.embedder, stats.embedded) == (7, None, 0)
+        assert [file.name for file in memory.index_path.parent.iterdir()] == ["bm25.idx"]
 
 
 def test_rebuilding_counts_the_chunks(memory: Memory, project: Path) -> None:

@@ -14,11 +14,14 @@ from aurora.fusion.staged import Staged
 from aurora.retrieval.config import HybridConfig
 from aurora.types import Mode
 from tests.builders import NOW, write_tree
+from tests.embedders import WordsProvider
+
+SHARE = HybridConfig().hybrid_search_alpha
 
 
 def config_of(folder: Path, text: str) -> HybridConfig:
     home = write_tree(folder / "home", {"config.yml": text})
-    return make_config(SettingsFiles(Places(home, folder)).current())
+    return make_config(SettingsFiles(Places(home, folder)).current(), share=SHARE)
 
 
 @pytest.fixture
@@ -89,6 +92,45 @@ def test_stage_2_has_words_only_where_its_weights_are_not_stated(
     staged = config.make_fusion("staged")
     assert isinstance(staged, Staged)
     assert staged.weights == dict(zip(("bm25", "semantic", "activation"), weights, strict=True))
+
+
+def share_of_meaning(memory: Memory) -> float:
+    """What a search gave it of the score."""
+    (result,) = memory.search("port").results
+    (meaning,) = [part for part in result.contributions if part.signal == "semantic"]
+    return meaning.value / meaning.normalised
+
+
+@pytest.mark.parametrize(
+    ("stated", "provider", "share"),
+    [
+        ("", None, 0.3),
+        ("", WordsProvider(), 0.7),
+        ("semantic: 0.7, ", None, 0.7),
+        ("semantic: 0.5, ", WordsProvider(), 0.5),
+    ],
+    ids=["static", "any-other", "static-but-stated", "stated"],
+)
+def test_meaning_has_the_share_that_its_model_is_worth_unless_it_is_stated(
+    tmp_path: Path, stated: str, provider: WordsProvider | None, share: float
+) -> None:
+    home = write_tree(
+        tmp_path / "home",
+        {"config.yml": f"search:\n  weighted: {{{stated}activation: 0.0}}\n"},
+    )
+    root = write_tree(tmp_path / "code", {"app.py": "def serve(port):\n    listen(port)\n"})
+    with Memory(Places(home, root), now=lambda: NOW, embedder=provider) as memory:
+        memory.index(root, git=False)
+        assert share_of_meaning(memory) == pytest.approx(share)
+
+
+def test_the_share_goes_with_the_vectors_and_not_with_the_settings(memory: Memory) -> None:
+    """Until the memory's vectors are those of the model that is chosen."""
+    write_tree(memory.places.home, {"config.yml": "search:\n  weighted: {activation: 0.0}\n"})
+    with Memory(memory.places, now=lambda: NOW, embedder=WordsProvider()) as other:
+        assert share_of_meaning(other) == share_of_meaning(memory) == pytest.approx(0.3)
+        assert other.reembed().is_done
+        assert share_of_meaning(other) == pytest.approx(0.7)
 
 
 def test_unchanged_settings_keep_the_retriever(memory: Memory) -> None:

@@ -9,14 +9,16 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from aurora.embeddings.base import EmbeddingProvider
 from aurora.errors import AuroraError
 from aurora.stores.base import Embedder, Store
 from aurora.types import Chunk, Listener, Progress, ignore_events
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 logger = logging.getLogger(__name__)
 
@@ -99,6 +101,8 @@ def _said(exc: Exception) -> str:
 
 def packed(vectors: Sequence[Sequence[float]], *, count: int, dimension: int) -> Iterable[bytes]:
     """Each at length 1, as `stores.base.pack_vector` does. `ValueError`: one is no vector."""
+    import numpy as np  # noqa: PLC0415 - those who import this module may embed nothing
+
     if len(vectors) != count:
         raise ValueError(f"{len(vectors)} vectors for {count} texts")
     if wrong := [len(vector) for vector in vectors if len(vector) != dimension]:
@@ -113,6 +117,8 @@ def packed(vectors: Sequence[Sequence[float]], *, count: int, dimension: int) ->
 
 def _or_one(lengths: NDArray[np.float64]) -> NDArray[np.float64]:
     """As a column to divide by: a vector of no length stays as it is."""
+    import numpy as np  # noqa: PLC0415 - as above
+
     return np.where(lengths > 0.0, lengths, 1.0)[:, None]
 
 
