@@ -36,18 +36,27 @@ def reembed(
             return Reembedded(before, wanted, embed_missing(store, provider, listen=listen))
         store.start_reembedding(wanted)
         embedded = _embed_all(store, provider, listen)
-        is_done = not embedded.gave_up and (not embedded.wanted or embedded.made > 0)
+        # A model that embeds nothing takes nothing over; what it made before counts, too.
+        there, missing = _count(store)
+        is_done = not embedded.gave_up and (there > 0 or not missing)
         if is_done:
             store.finish_reembedding()
         return Reembedded(before, wanted, embedded, is_done)
 
 
 def _embed_all(store: Store, provider: EmbeddingProvider, listen: Listener) -> Embedded:
-    missing = store.find_unembedded(by_next=True)
-    there = sum(store.count_chunks().values()) - len(missing)
+    there, missing = _count(store)
     if there:
         listen(Note(f"{there:,} chunks have a vector of {provider.name} already"))
     first = embed(store, provider, missing, listen=listen)
-    tried = set(missing)
+    # What came or changed meanwhile. Where some failed, what changed cannot be told from them: it
+    # waits for the next run of indexing.
+    tried = set(missing) if first.failed else set()
     late = [id_ for id_ in store.find_unembedded(by_next=True) if id_ not in tried]
     return first if first.gave_up or not late else first + embed(store, provider, late)
+
+
+def _count(store: Store) -> tuple[int, list[str]]:
+    """How many chunks have a vector of the next embedder, and which have none."""
+    missing = store.find_unembedded(by_next=True)
+    return sum(store.count_chunks().values()) - len(missing), missing
