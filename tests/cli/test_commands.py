@@ -90,7 +90,7 @@ def test_search_prints_a_table(indexed: Shell) -> None:
         "| Commits       | Last Modified\n"
         "----------------+----------+-------------------+-------+-------"
         "+---------------+--------------\n"
-        "auth_manager.py | function | authenticate_user | 11-13 | 0.943 "
+        "auth_manager.py | function | authenticate_user | 11-13 | 0.945 "
         "| - (untracked) | - (untracked)\n"
     )
 

@@ -186,13 +186,13 @@ def test_broken_yaml_fails(indexed: Shell) -> None:
 
 
 def test_a_project_file_that_needs_approval_is_a_warning(indexed: Shell) -> None:
-    write_tree(indexed.cwd / ".aurora", {"config.yml": "embedding:\n  model: evil\n"})
+    write_tree(indexed.cwd / ".aurora", {"config.yml": "embedding:\n  model: wordllama-256\n"})
     (warning,) = findings(indexed)["warn"]
     assert "aur config approve" in warning[1]
     indexed.ok("config", "approve")
     found = findings(indexed)
     assert "warn" not in found
-    assert any(text.startswith("embedding.model = evil  (") for _, text, _ in found["ok"])
+    assert any(text.startswith("embedding.model = wordllama-256  (") for _, text, _ in found["ok"])
 
 
 def test_every_setting_is_listed_with_its_origin(indexed: Shell) -> None:
@@ -208,7 +208,10 @@ def test_every_setting_is_listed_with_its_origin(indexed: Shell) -> None:
 
 def test_keys_in_an_address_are_never_printed(indexed: Shell) -> None:
     address = "https://ada:hunter2@example.org/v1?key=hunter2"
-    indexed.ok("config", "set", "embedding.endpoint", address)
+    told = indexed.fails("config", "set", "embedding.endpoint", address)
+    assert "https://***@example.org/v1?key=***" in told
+    assert "hunter2" not in told
+    write_tree(indexed.home, {"config.yml": f"embedding:\n  endpoint: {address}\n"})
     for words in ((), ("--json",)):
         done = indexed.run("doctor", *words)
         assert "https://***@example.org/v1?key=***" in done.stdout

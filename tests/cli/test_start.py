@@ -176,14 +176,14 @@ SEARCHING = {"aurora.retrieval.retriever", "aurora.signals.bm25", "rich", "auror
         (("config", "get", "search.bm25.k1"), {"aurora.engine", "sqlite3"}),
         (("mem", "stats"), {"aurora.retrieval.retriever", "aurora.display.table"}),
         (("mem", "get", "logout"), SEARCHING),
-        (("mem", "search", "password"), {"aurora.fusion.staged"}),
+        (("mem", "search", "password", "--mode", "keyword"), {"aurora.fusion.staged"}),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
 def test_nothing_heavy_is_loaded_for_a_quick_command(
     indexed: Shell, words: tuple[str, ...], more: set[str]
 ) -> None:
-    """A first search answers before numpy would be imported; none of these parses anything."""
+    """A search by words answers before numpy would be imported; none of these parses anything."""
     modules = loaded(indexed, *words)
     assert "aurora.cli.start" in modules
     assert modules & (HEAVY | more) == set()

@@ -29,7 +29,8 @@ def test_stats_tell_where_everything_is_and_how_much(indexed: Shell) -> None:
     assert re.fullmatch(r".+/indexes/bm25\.idx \([\d.]+ [KM]iB\)", rows["Keyword index"])
     assert re.fullmatch(r"just now \(\d{4}-\d\d-\d\d \d\d:\d\d\)", rows["Last indexed"])
     assert rows["Files"] == "4"
-    assert rows["Embedder"] == "none: search goes by words and use"
+    vectors = "static/wordllama-256 (256 dimensions), 7 of 7 chunks have a vector"
+    assert rows["Embedder"] == vectors
     assert rows["Chunks"] == "7"
     assert rows["  function"] == f"2  {'█' * 30}"
     assert rows["  class"] == f"1  {'█' * 15}"
@@ -66,13 +67,21 @@ def test_named_namespaces_are_counted(indexed: Shell) -> None:
     assert (rows["Namespaces"], rows["  billing"][0], rows["  (unnamed)"][0]) == ("2", "1", "7")
 
 
-def test_vectors_and_who_made_them(indexed: Shell) -> None:
-    places = Places.find(indexed.cwd, {"AURORA_HOME": str(indexed.home)})
+def test_without_a_provider_nobody_makes_vectors(shell: Shell) -> None:
+    shell.environ["AURORA_EMBEDDING_PROVIDER"] = "none"
+    shell.ok("mem", "index", ".")
+    assert told(shell)["Embedder"] == "none: search goes by words and use"
+
+
+def test_vectors_and_who_made_them(shell: Shell) -> None:
+    (shell.cwd / ".aurora").mkdir()
+    places = Places.find(shell.cwd, {"AURORA_HOME": str(shell.home)})
     with Memory(places, embedder=VowelProvider()) as memory:
-        memory.index(indexed.cwd)
-        memory.learn("not embedded yet")
+        memory.index(shell.cwd)
+    shell.environ["AURORA_EMBEDDING_PROVIDER"] = "none"
+    shell.ok("mem", "learn", "not embedded yet")
     name, dimension = VowelProvider().name, VowelProvider().dimension
-    assert told(indexed)["Embedder"] == (
+    assert told(shell)["Embedder"] == (
         f"{name} ({dimension} dimensions), 7 of 8 chunks have a vector"
     )
 
@@ -116,8 +125,9 @@ def test_as_json_there_is_one_object_and_nothing_else(indexed: Shell) -> None:
         "namespaces": {"": 7, "用户": 1},
         "index": {"path": str(index), "bytes": index.stat().st_size, "state": "behind",
                   "current": False},
-        "embedder": None,
-        "embedded": 0,
+        "embedder": {"name": "static/wordllama-256", "dimension": 256,
+                     "fingerprint": "l2_supercat-1"},
+        "embedded": 8,
     }  # fmt: skip
 
 

@@ -91,6 +91,8 @@ def test_what_sends_text_away_or_leads_out_is_guarded() -> None:
         "embedding.provider": Guard.CHOICE,
         "embedding.model": Guard.CHOICE,
         "embedding.endpoint": Guard.CHOICE,
+        "embedding.query_prefix": Guard.CHOICE,
+        "embedding.document_prefix": Guard.CHOICE,
         "ui.links": Guard.CHOICE,
     }
 

@@ -17,6 +17,7 @@ from aurora.config.aliases import ALIASES, Alias, alias_of
 from aurora.config.places import Places, shown
 from aurora.config.schema import CATALOGUE, Settings, build_settings
 from aurora.config.trust import is_approved, refused
+from aurora.config.values import without_secrets
 from aurora.config.yaml import YamlError, parse_yaml
 from aurora.errors import ConfigError
 from aurora.text import printable
@@ -179,7 +180,8 @@ def _describe(problems: Mapping[str, list[str]]) -> str:
 def _got(value: object) -> str:
     """A value in a few words, however much an alias of aliases unfolds to."""
     try:
-        return str(value) if isinstance(value, float | date) else _BRIEF.repr(value)
+        shown = str(value) if isinstance(value, float | date) else _BRIEF.repr(value)
+        return without_secrets(shown)
     except ValueError:  # an integer of more digits than Python prints
         return "a very large number"
 

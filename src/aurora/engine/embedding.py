@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from aurora.engine.opened import OpenedMemory
-from aurora.errors import AuroraError, ConfigError
+from aurora.errors import AuroraError, ConfigError, EmbeddingError
 from aurora.stores.base import Embedder
 from aurora.types import Note
 
@@ -37,8 +37,20 @@ class EmbeddingMemory(OpenedMemory):
         chosen = self._embedders.chosen()
         if self._embedders.is_remote:
             return Embedder(chosen.name, 0, "")
-        chosen.embed_query("aurora")
-        return embedder_of(chosen)
+        try:
+            chosen.embed_query("aurora")
+            return embedder_of(chosen)
+        except AuroraError:
+            raise
+        except Exception as exc:  # a provider may fail in any way
+            raise EmbeddingError(f"{chosen.name} failed: {exc!r}") from exc
+
+    def chosen_embedder(self) -> str:
+        """The name of the provider that the settings choose; empty where it is none, or missing."""
+        try:
+            return self._embedders.chosen().name
+        except AuroraError:
+            return ""
 
     def vectors_of(self) -> Embedder | None:
         """Who made the vectors that searches go by."""

@@ -43,6 +43,11 @@ class Fusion(Protocol):
         ...
 
     @property
+    def words_lead(self) -> bool:
+        """Whether what words found is an answer as it would be without meaning."""
+        ...
+
+    @property
     def min_best(self) -> float:
         """Where it does not: when the best is below it, there is no answer."""
         ...

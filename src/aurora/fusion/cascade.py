@@ -28,6 +28,7 @@ class Cascade:
     name: str = "cascade"
     min_score: float = 0.0
     min_best: float = 0.0
+    words_lead: bool = False
 
     def __call__(self, rankings: Sequence[Ranking]) -> list[Fused]:
         first = keyword_ranking(rankings)

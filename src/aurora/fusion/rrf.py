@@ -26,6 +26,7 @@ class ReciprocalRank:
     name: str = "rrf"
     min_score: float = 0.0
     min_best: float = 0.0
+    words_lead: bool = False
 
     def __call__(self, rankings: Sequence[Ranking]) -> list[Fused]:
         parts: dict[int, tuple[Contribution, ...]] = {}

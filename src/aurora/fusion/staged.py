@@ -33,6 +33,7 @@ class Staged:
     name: str = "staged"
     min_score: float = 0.0
     min_best: float = 0.0
+    words_lead: bool = False
 
     def __call__(self, rankings: Sequence[Ranking]) -> list[Fused]:
         keyword = keyword_ranking(rankings)

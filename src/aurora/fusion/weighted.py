@@ -42,6 +42,10 @@ class Weighted:
         use = ("activation",) if self.nudge > 0.0 else ()
         return frozenset((*KEYWORD, "semantic", "recency", *use))
 
+    @property
+    def words_lead(self) -> bool:
+        return self.keyword > self.semantic
+
     def __call__(self, rankings: Sequence[Ranking]) -> list[Fused]:
         weights = self._weights([ranking.signal for ranking in rankings])
         parts: dict[int, tuple[Contribution, ...]] = {}

@@ -110,9 +110,7 @@ class Signals:
         asked.words = asked.answers[self._keyword.name] = self._keyword.ask(question)
         asked.answers[self._exact.name] = self._exact.ask(question)
 
-    def _ask_meaning(
-        self, question: Question, asked: Asked, *, beside_words: bool = False
-    ) -> None:
+    def _ask_meaning(self, question: Question, asked: Asked, *, beside_words: bool = False) -> None:
         if self._semantic is None:
             self._warn(asked, FALLBACK)
             return

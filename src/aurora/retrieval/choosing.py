@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 from aurora.fusion.adjust import fade, lead
-from aurora.fusion.base import Fusion
+from aurora.fusion.base import Fusion, keyword_ranking
 from aurora.signals.base import Answer, ranking_of
 from aurora.signals.matches import KeywordAnswer
 from aurora.types import Fused, Ranking
@@ -92,19 +92,27 @@ class Choice:
         rankings = {name: ranking_of(name, answer, rows) for name, answer in self._answers.items()}
         self._remember(rankings)
         outcomes = self._fusion([rankings[n] for n in rankings if n not in _JUDGED_APART])
-        outcomes = self._worth_showing(outcomes, rankings.get("exact"))
+        outcomes = self._worth_showing(outcomes, rankings)
         if "recency" in rankings:
             outcomes = fade(outcomes, rankings["recency"])
         return lead(outcomes, rankings["exact"]) if "exact" in rankings else outcomes
 
-    def _worth_showing(self, outcomes: list[Fused], exact: Ranking | None) -> list[Fused]:
+    def _worth_showing(
+        self, outcomes: list[Fused], rankings: Mapping[str, Ranking]
+    ) -> list[Fused]:
         """Judged before notes fade: an old one comes late, but it is not lost.
 
-        A definition stays with all that the signals say of it: no cut changes its score.
+        A definition stays with all that the signals say of it: no cut changes its score. And where
+        words have more of a say than meaning, so does what they found: a small model beside them
+        must not cost an answer.
         """
-        defined = {hit.row for hit in exact.hits} if exact else set()
+        safe = _rows(rankings.get("exact"))
+        if self._min_score is None and self._fusion.words_lead:
+            found = _rows(keyword_ranking(list(rankings.values())))
+            first = next((one for one in outcomes if one.row in found), None)
+            safe |= found if first is not None and self._is_an_answer(first) else set()
         least = self._least(outcomes)
-        return [one for one in outcomes if one.score >= least or one.row in defined]
+        return [one for one in outcomes if one.score >= least or one.row in safe]
 
     def _least(self, outcomes: list[Fused]) -> float:
         if self._min_score is not None:
@@ -123,3 +131,7 @@ class Choice:
     def _remember(self, rankings: Mapping[str, Ranking]) -> None:
         took = {*self.took_part, *(name for name, one in rankings.items() if one.hits)}
         self.took_part = tuple(name for name in rankings if name in took)
+
+
+def _rows(ranking: Ranking | None) -> set[int]:
+    return {hit.row for hit in ranking.hits} if ranking is not None else set()

@@ -297,7 +297,8 @@ class Store(Protocol):
     def start_reembedding(self, embedder: Embedder) -> None:
         """Keep vectors of this embedder, too, beside those in use, until they are all there.
 
-        A change to the same one goes on where it was; what was made for another is dropped.
+        A change to the same one goes on where it was; what was made for another is dropped. A
+        `StoreError` when there is nothing to replace: no vectors, or its own.
         """
         ...
 

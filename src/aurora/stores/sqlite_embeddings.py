@@ -36,6 +36,8 @@ class SQLiteEmbeddings(SQLiteDatabase):
 
     def start_reembedding(self, embedder: Embedder) -> None:
         with self.transaction():
+            if self._owner(_USED) in (None, embedder):
+                raise StoreError(f"There are no vectors that {embedder.name} could replace")
             if self._owner(_NEXT) != embedder:
                 self.stop_reembedding()
                 self._claim(_NEXT, embedder)

@@ -27,11 +27,11 @@ def examine_embedder(memory: Memory) -> Iterator[Finding]:
         return
     works = f"{found.dimension} dimensions" if found.dimension else "not asked: it is elsewhere"
     yield Finding(Level.OK, AREA, f"Embedder: {found.name} ({works})")
-    yield from _compare(memory, found.name)
 
 
-def _compare(memory: Memory, chosen: str) -> Iterator[Finding]:
-    owner = memory.vectors_of() if memory.path.exists() else None
-    if owner is not None and owner.name != chosen:
-        text = f"The memory's vectors are of {owner.name}, and searches go by those"
-        yield Finding(Level.NOTE, AREA, text, "`aur mem reembed` makes those of the settings")
+def compare_embedders(memory: Memory) -> Iterator[Finding]:
+    """Of a memory that can be opened."""
+    owner, chosen = memory.vectors_of(), memory.chosen_embedder()
+    if owner is not None and chosen and owner.name != chosen:
+        text = f"The vectors are of {owner.name}, not of {chosen}, which the settings choose"
+        yield Finding(Level.NOTE, AREA, text, "`aur mem reembed` makes them anew")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from aurora.config.places import shown
 from aurora.engine.health.checking import Check, carry_out
+from aurora.engine.health.embedding import compare_embedders
 from aurora.engine.health.surroundings import AREA, SURROUNDINGS
 from aurora.engine.memory import Memory
 from aurora.errors import StoreError, StoreFormatError
@@ -124,6 +125,10 @@ def _vector_index(subject: _Subject) -> Iterator[Finding]:
         yield _judge_index("Vector index", check, "")
 
 
+def _vectors(subject: _Subject) -> Iterator[Finding]:
+    return compare_embedders(subject.memory)
+
+
 def _judge_index(name: str, check: IndexCheck, hint: str) -> Finding:
     level = _LEVELS.get(check.state, Level.NOTE)
     reason = f" ({check.reason})" if check.reason else ""
@@ -135,5 +140,5 @@ def _judge_index(name: str, check: IndexCheck, hint: str) -> Finding:
 STAGES: tuple[tuple[Check[_Subject], ...], ...] = (
     (_place,),
     (_schema,),
-    (_contents, _integrity, _keyword_index, _vector_index),
+    (_contents, _integrity, _keyword_index, _vector_index, _vectors),
 )
