@@ -114,7 +114,7 @@ def test_fallback_logs_warning(
     (record,) = [record for record in caplog.records if record.levelno == logging.WARNING]
     assert "BM25+Activation fallback" in record.message
     assert "85% quality" in record.message
-    assert "pip install sentence-transformers" in record.message
+    assert "To restore full quality, check: aur doctor" in record.message
     assert told == [Note(record.message, warning=True)]
     assert [answer.notes for answer in answers] == [tuple(told)] * 3
 
