@@ -1,24 +1,43 @@
-"""Texts that are longer than what a model reads at once."""
+"""Texts that are longer than what a model reads at once.
+
+The rule: windows are filled one after the other, without overlap; a text's vector is the mean of
+theirs, weighted by their tokens, and the first counts double: beginnings tell what a text is about.
+Measured with MiniLM (window 256), nDCG@10, ± of the difference from cutting over the questions:
+
+    texts, of which are long       cut at the  mean by  first        all count  equal
+                                   window      tokens   double       the same   lengths
+    Cranfield, 349 of 1,400        .500        .495     .499 ± .002  .470       .503
+    code by 4,000 characters,
+      602 of 684                   .643        .715     .722 ± .027  .706       .701
+    InsuranceQA, 97 of 1,613       .700        .698     .699 ± .003  .692       .701
+    chats (BEAM), 686 of 1,294     .436        .419     .415 ± .011  .413       .413
+    mean of the four               .570        .582     .584         .570       .579
+
+("equal lengths": as "first double", with windows as long as each other.) Code, where the answer is
+anywhere in a piece, gains most. In chats the long answers of an assistant come before the short
+messages that were looked for a little more often. An overlap of 64 tokens lost .002 on Cranfield,
+and reading 512 tokens at once, which this model was not trained for, .007.
+"""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from aurora.embeddings.unit import unit_rows
 
+_FIRST = 2.0  # what the first window counts, as above
+
 
 def split_windows(ids: Sequence[int], size: int) -> list[Sequence[int]]:
-    """The fewest windows of at most so many ids, as long as each other; at least one."""
-    count = max(1, math.ceil(len(ids) / size))
-    ends = [len(ids) * number // count for number in range(count + 1)]
-    return [ids[start:stop] for start, stop in pairwise(ends)]
+    """Windows of so many ids, but for the last; at least one, also of nothing."""
+    return [ids[start : start + size] for start in range(0, len(ids) or 1, size)]
 
 
-def join_windows(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """One vector of length 1 out of those of a text's windows, in their order."""
-    return unit_rows(vectors.mean(axis=0, dtype=np.float64))
+def join_windows(vectors: NDArray[np.float32], sizes: Sequence[int]) -> NDArray[np.float32]:
+    """One vector of length 1 out of those of a text's windows, each of so many tokens."""
+    weights = np.array(sizes, np.float64)
+    weights[0] *= _FIRST
+    return unit_rows(weights @ vectors.astype(np.float64))

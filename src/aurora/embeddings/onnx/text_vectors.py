@@ -27,7 +27,10 @@ class TextVectors:
         windows = [self._encoder.tokens(text, prefix) for text in texts]
         flat = [window for text in windows for window in text]
         pooled = iter(self._encoder.each(self._pooled, flat))
-        joined = [join_windows(np.stack([next(pooled) for _ in text])) for text in windows]
+        joined = [
+            join_windows(np.stack([next(pooled) for _ in text]), [len(each.ids) for each in text])
+            for text in windows
+        ]
         return np.array(joined, np.float32)
 
     def of_tokens(self, text: str, prefix: str) -> Vectors:
