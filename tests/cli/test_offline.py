@@ -9,7 +9,6 @@ import pytest
 
 from tests.cli.conftest import Shell
 
-
 # An audit hook cannot be taken away again, and hears what any library does by way of Python.
 FORBID = """
 import os, sys

@@ -98,7 +98,11 @@ class SentenceTransformersProvider:
             reason = (str(exc) or repr(exc)).splitlines()[0]
             raise EmbeddingError(f"{self.name} failed: {reason}") from exc
         ends = list(accumulate(map(len, parts), initial=0))
-        return [join_windows(vectors[at:to]).tolist() for at, to in pairwise(ends)]
+        # A window's characters stand for its tokens: all but the last are full.
+        return [
+            join_windows(vectors[at:to], [len(window) or 1 for window in windows]).tolist()
+            for windows, (at, to) in zip(parts, pairwise(ends), strict=True)
+        ]
 
     def _cut(self, text: str, prompt: str) -> list[str]:
         limit = self._model.max_seq_length or math.inf

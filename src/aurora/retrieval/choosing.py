@@ -97,9 +97,7 @@ class Choice:
             outcomes = fade(outcomes, rankings["recency"])
         return lead(outcomes, rankings["exact"]) if "exact" in rankings else outcomes
 
-    def _worth_showing(
-        self, outcomes: list[Fused], rankings: Mapping[str, Ranking]
-    ) -> list[Fused]:
+    def _worth_showing(self, outcomes: list[Fused], rankings: Mapping[str, Ranking]) -> list[Fused]:
         """Judged before notes fade: an old one comes late, but it is not lost.
 
         A definition stays with all that the signals say of it: no cut changes its score. And where
