@@ -53,6 +53,7 @@ def test_the_format_can_be_a_setting_and_a_flag_overrules_it(indexed: Shell) -> 
 
 def test_it_e2e_05_show_scores(indexed: Shell) -> None:
     """FR-6.1 through the command: a box, three scores, why, and what git knows."""
+    indexed.environ["AURORA_EMBEDDING_PROVIDER"] = "none"
     indexed.ok("mem", "get", "auth_manager.py:authenticate_user")
     box = search(indexed, "authenticate_user", "--show-scores", "--limit", "1").splitlines()
     assert box[0].startswith("┌─ auth_manager.py | function | authenticate_user (Lines 11-13) ─")
@@ -84,7 +85,7 @@ def test_fr_6_5_scores_and_legacy_together(indexed: Shell) -> None:
 def test_json_is_the_only_thing_on_stdout(indexed: Shell) -> None:
     answer = found(telling(indexed), "authenticate user", "--type", "function", "-C", "0")
     assert answer["query"] == "authenticate user"
-    assert answer["signals"] == ["bm25", "exact"]
+    assert answer["signals"] == ["bm25", "exact", "semantic"]
     assert answer["filters"] == {"kinds": ["function"]}
     index = answer["index"]
     assert index["root"] == str(indexed.cwd)
@@ -106,6 +107,7 @@ def test_json_has_the_order_and_scores_of_the_table(indexed: Shell) -> None:
 
 
 def test_json_of_nothing_is_an_empty_list_and_the_nearest_names(indexed: Shell) -> None:
+    indexed.environ["AURORA_SEARCH_MIN_SCORE"] = "0.9"
     answer = found(indexed, "logotu")
     assert (answer["results"], answer["nearest"]) == ([], ["logout"])
 

@@ -64,6 +64,6 @@ def test_the_trap_is_set(offline: Shell) -> None:
     offline.ok("mem", "index", ".")
     remote = ("-c", "embedding.provider=openai", "-c", "embedding.endpoint=http://127.0.0.1:9/v1")
     done = offline.run(*remote, "mem", "reembed")
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "socket." in Path(offline.environ["SOCKETS_LOG"]).read_text()
     assert os.environ.get("SOCKETS_LOG") is None

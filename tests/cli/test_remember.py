@@ -29,7 +29,7 @@ def test_forget_asks_and_in_a_pipe_wants_yes(indexed: Shell) -> None:
 def test_forget_by_file_and_by_id(indexed: Shell) -> None:
     gone = indexed.ok("mem", "forget", "--yes", "auth_manager.py", "settings.py:module")
     assert gone == "Forgot 5 chunks\n"
-    assert indexed.ok("mem", "search", "AuthManager").startswith("No relevant results")
+    assert "auth_manager" not in indexed.ok("mem", "search", "AuthManager")
 
 
 def test_forget_everything_below_the_working_directory(indexed: Shell) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import stat
 import subprocess
@@ -238,9 +239,11 @@ def test_vectors_of_another_embedder_are_left_out_when_told(
     indexed: Shell, other: Shell, tmp_path: Path
 ) -> None:
     for shell, dimension in ((indexed, 1), (other, 2)):
+        shutil.rmtree(shell.cwd / ".aurora", ignore_errors=True)
+        shell.environ["AURORA_EMBEDDING_PROVIDER"] = "none"
         shell.ok("mem", "index")
         with closing(SQLiteStore(database(shell))) as store:
-            vectors = [(chunk.id, b"\0\0\0\0" * dimension) for chunk in store.iter_chunks()]
+            vectors = [(chunk.id, b"\0\0" * dimension) for chunk in store.iter_chunks()]
             store.put_embeddings(Embedder("model", dimension, "1"), vectors)
     indexed.ok("mem", "export", str(tmp_path / "backup.jsonl"))
     before = held(other)

@@ -37,7 +37,7 @@ def theirs(oracle: Tokenizer, word: str) -> list[int]:
 
 def test_every_word_of_our_own_sources_is_cut_alike(pieces: Pieces, oracle: Tokenizer) -> None:
     text = "\n".join(file.read_text(encoding="utf-8") for file in SOURCE.rglob("*.py"))
-    words = sorted(set(text.split()))
+    words = sorted(word for word in set(text.split()) if SPACE not in word)
     assert len(words) > 10_000
     assert [w for w in words if list(pieces.of(w)) != theirs(oracle, w)] == []
 

@@ -139,7 +139,6 @@ class Signals:
         if "semantic" in asked.answers and words.is_empty:
             asked.found_no_word = True
             asked.notes.append(Note(NO_KEYWORD))
-            self._listen(asked.notes[-1])
 
     def _ask_judges(self, question: Question, asked: Asked, fusion: Fusion) -> None:
         for judge in self._judges:

@@ -13,7 +13,7 @@ from itertools import chain
 from pathlib import Path
 
 from aurora.errors import QueryError
-from aurora.retrieval.asking import Signals
+from aurora.retrieval.asking import NO_KEYWORD, Signals
 from aurora.retrieval.choosing import Choice
 from aurora.retrieval.config import HybridConfig
 from aurora.retrieval.eligible import Eligible
@@ -102,9 +102,8 @@ class HybridRetriever:
         # Names help where words were wrong, not where a filter has taken what they found.
         unknown = not results and (eligible is None or not choice.took_part)
         nearest = self._nearest(parsed.words) if unknown or asked.found_no_word else ()
-        if results and nearest:
-            asked.notes.append(Note(f"Did you mean {', '.join(nearest)}?"))
-            self._listen(asked.notes[-1])
+        if results and asked.found_no_word:
+            self._tell_of_meaning(nearest, asked.notes)
         return SearchResults(
             query,
             results,
@@ -116,6 +115,13 @@ class HybridRetriever:
             filtered=eligible is not None,
             words=parsed.words,
         )
+
+    def _tell_of_meaning(self, nearest: Sequence[str], notes: list[Note]) -> None:
+        """No word was found and meaning alone has answers: perhaps one was mistyped."""
+        self._listen(Note(NO_KEYWORD))
+        if nearest:
+            notes.append(Note(f"Did you mean {', '.join(nearest)}?"))
+            self._listen(notes[-1])
 
     def _nearest(self, words: str) -> tuple[str, ...]:
         """Names like the words, and the words that names are made of."""
