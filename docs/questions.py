@@ -73,8 +73,8 @@ QUESTIONS = {
     ),
     7: Question(
         "`indexer.py: MemoryIndexer`, the conversation about indexing, a lesson about indexes",
-        "Only prose. The class comes seventh and the lesson not at all, because by words alone "
-        '"indexing" is neither "indexer" nor "index": this needs a stemmer or a model.',
+        'Only prose. To words "indexing" is neither "indexer" nor "index", and the static model, '
+        "at its share, does not make up for it: this needs a stemmer or a better model.",
         passes=False,
         among=(_CODE, r"\| know \|", r"\| reas \|"),
         every="(?i)index|memory",
@@ -126,10 +126,11 @@ QUESTIONS = {
         every="(?i)search|vectors",
     ),
     15: Question(
-        "only functions, of `perf`",
-        "The four functions that say one of the words, and no method or class.",
+        "only functions, those of `perf` first",
+        "The functions that say one of the words come first, and no method or class at all; below "
+        "them what the model takes for alike.",
         first=r"/perf/",
-        every=r"/perf/.* \| function \|",
+        every=r"\| function \|",
     ),
     16: Question(
         "no results, said gracefully",
