@@ -1,13 +1,15 @@
 """nDCG@10 of every embedding provider, alone and fused with words, on labelled questions.
 
     python benchmarks/quality/providers.py SET [SET …] [--provider static --provider onnx:MODEL …]
-        [--models FOLDER] [--most 300] [--result]
+        [--models FOLDER] [--most 300] [--pool 2000] [--result]
 
 A SET is a folder as sets.py describes it. A provider is a name that `embedding.provider` may have,
 with a model after a colon. `alone` is by meaning only; `fused` is the default fusion, where meaning
 has the share that the provider gets by default (or `--share`). BM25 is the same search by words
 only. What others published stands below, with what is different there: such numbers are for
-orientation. Providers that cannot be made are named and left out.
+orientation. Providers that cannot be made are named and left out. `--pool` asks among fewer texts,
+those that any drawn question is judged by and so many others, where a corpus is too large for a
+slow model: all are compared on the same ones, but the numbers are higher than on the whole.
 
 Texts lie in throw-away stores; vectors are kept in benchmarks/.cache/vectors, so that a slow model
 embeds a text once. `--result` writes benchmarks/results/providers-<commit>.json: nothing but a
@@ -107,10 +109,14 @@ def answer(
     return found
 
 
-def measure(folder: Path, most: int, tried: Sequence[Candidate]) -> dict[str, float]:
+def measure(folder: Path, most: int, pool: int, tried: Sequence[Candidate]) -> dict[str, float]:
     """Way → nDCG@10 on one set."""
     corpus, queries, grades = read_set(folder)
     drawn = draw(queries, most)
+    if pool:
+        judged = {document for query in drawn for document in grades[query["id"]]}
+        others = draw([text for text in corpus if text["id"] not in judged], pool)
+        corpus = [text for text in corpus if text["id"] in judged] + others
     print(f"{folder.name}: {len(drawn)} questions, {len(corpus):,} texts", file=sys.stderr)
     scores: dict[str, list[float]] = {}
     for texts, asked in by_group(corpus, drawn):
@@ -154,10 +160,13 @@ def main() -> None:
     options.add_argument("--models", type=Path, default=Path("models"), help="where models lie")
     options.add_argument("--share", type=float, action="append", default=[], help="of meaning")
     options.add_argument("--most", type=int, default=300, help="questions of each set")
+    options.add_argument("--pool", type=int, default=0, help="texts beside those judged; 0: all")
     options.add_argument("--result", action="store_true", help="write the numbers to a file")
     given = options.parse_args()
     tried = list(candidates(given.provider or ["static"], given.models, given.share))
-    measured = {folder.name: measure(folder, given.most, tried) for folder in given.sets}
+    measured = {
+        folder.name: measure(folder, given.most, given.pool, tried) for folder in given.sets
+    }
     report(measured)
     if given.result:
         record.save("providers", {"most": given.most, "ndcg10": measured})
