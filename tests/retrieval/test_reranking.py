@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -97,9 +98,9 @@ def test_only_the_first_are_looked_at_and_how_many_are_asked_for_changes_nothing
     store: SQLiteStore,
 ) -> None:
     tokens = ColourTokens()
-    many = look(store, LateInteraction(tokens), limit=43)
+    many = look(store, LateInteraction(tokens, seconds=60.0), limit=43)
     assert len(tokens.read) == FIRST
-    few = look(store, LateInteraction(ColourTokens()), limit=3)
+    few = look(store, LateInteraction(ColourTokens(), seconds=60.0), limit=3)
     assert few == many[:3]
 
 
@@ -113,6 +114,18 @@ def test_when_the_time_is_over_the_rest_keeps_its_place(store: SQLiteStore) -> N
     assert sorted(r.chunk.id for r in some[:4]) == sorted(r.chunk.id for r in plain[:4])
     assert [r.chunk.id for r in some[4:]] == [r.chunk.id for r in plain[4:]]
     assert all(first.score >= second.score for first, second in pairwise(some))
+
+
+def test_a_model_that_is_too_slow_changes_nothing(store: SQLiteStore) -> None:
+    class Slow(ColourTokens):
+        def token_vectors(self, text: str, *, is_query: bool = False) -> NDArray[np.float32]:
+            time.sleep(0.0 if is_query else 0.5)
+            return super().token_vectors(text, is_query=is_query)
+
+    heard: list[Event] = []
+    results = look(store, LateInteraction(Slow(), seconds=0.1), heard=heard)
+    assert Note(f"Reranked 0 of {FIRST} in the time there was") in heard
+    assert results == look(store, LateInteraction(ColourTokens(), seconds=0.0))
 
 
 def test_a_definition_asked_for_by_name_stays_first(store: SQLiteStore) -> None:

@@ -7,14 +7,19 @@ It takes a run of the model for each chunk, so only the first are looked at, and
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from aurora.embeddings.base import TokenEmbedder
 from aurora.signals.exact import ASSUMED
 from aurora.types import Contribution, SearchResult
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 FIRST = 20  # results that are looked at again
 SECONDS = 2.0
@@ -70,17 +75,31 @@ class LateInteraction:
         return Reranked((*best, *rest) if seen else tuple(results), seen, len(wanted))
 
     def _likeness(self, question: str, results: Sequence[SearchResult]) -> list[float]:
-        """Of as many as there is time for, best first."""
+        """Of as many as there is time for, best first; on all processors."""
+        from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - few searches rerank
+
         started = self.clock()
         asked = self.tokens.token_vectors(question, is_query=True)
         likeness: list[float] = []
-        for result in results:
-            if self.clock() - started >= self.seconds:
-                break
-            found = self.tokens.token_vectors(_text(result))
-            cosines = (asked @ found.T).max(axis=1) if len(asked) and len(found) else asked[:0, 0]
-            likeness.append(float(cosines.mean().clip(0.0, 1.0)) if len(cosines) else 0.0)
+        pool = ThreadPoolExecutor(os.cpu_count())
+        try:
+            looks = [pool.submit(self._like, asked, _text(result)) for result in results]
+            for look in looks:
+                left = self.seconds - (self.clock() - started)
+                if left <= 0.0:
+                    break
+                likeness.append(look.result(left))
+        except TimeoutError:
+            pass  # what was looked at so far counts
+        finally:
+            pool.shutdown(cancel_futures=True)
         return likeness
+
+    def _like(self, asked: NDArray[np.float32], text: str) -> float:
+        found = self.tokens.token_vectors(text)
+        if not len(asked) or not len(found):
+            return 0.0
+        return float((asked @ found.T).max(axis=1).mean().clip(0.0, 1.0))
 
 
 def _text(result: SearchResult) -> str:
