@@ -9,6 +9,7 @@ loading of the same file takes longer than importing numpy does.
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -16,6 +17,7 @@ from pathlib import Path
 from aurora.errors import EmbeddingError
 
 SPACE = "▁"  # stands for the space before a word
+_NEVER = sys.maxsize  # the turn of neighbours that make no piece
 _KEPT = 200_000  # words; those of a large project, some tens of megabytes
 
 
@@ -46,13 +48,17 @@ class Pieces:
         return numbers
 
     def _joined(self, parts: list[str]) -> list[str]:
-        while len(parts) > 1:
-            pairs = (self._numbers.get(a + b) for a, b in pairwise(parts))
-            turns = [(number, at) for at, number in enumerate(pairs) if number is not None]
-            if not turns:
-                break
-            _, at = min(turns)
+        """Only the neighbours of what was joined get another turn."""
+        turn_of = self._numbers.get
+        turns = [turn_of(a + b, _NEVER) for a, b in pairwise(parts)]
+        while turns and (first := min(turns)) < _NEVER:
+            at = turns.index(first)
             parts[at : at + 2] = [parts[at] + parts[at + 1]]
+            del turns[at]
+            if at:
+                turns[at - 1] = turn_of(parts[at - 1] + parts[at], _NEVER)
+            if at < len(turns):
+                turns[at] = turn_of(parts[at] + parts[at + 1], _NEVER)
         return parts
 
     def _spelt(self, part: str) -> list[int]:

@@ -32,7 +32,7 @@ _RECIPE = 1  # grows when the same text gives another vector
 _PACKAGE = "wordllama"
 _TABLE = "weights/l2_supercat_256.safetensors"
 _VOCABULARY = "tokenizers/l2_supercat_tokenizer_config.json"
-_WORD = re.compile(r"\w+")
+_WORD = re.compile(r"\w{1,100}")  # what is longer is no word, and would take long to cut
 
 
 class StaticProvider:
