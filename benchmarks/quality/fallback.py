@@ -1,6 +1,5 @@
 """How much of an answer stays when nothing can make vectors: the protocol of seed 003, 6.2.3.
 
-    pip install wordllama==0.4.0.post1
     python benchmarks/quality/fallback.py REPO [--queries NAME] [--lists]
 
 The repository is cloned into a temporary folder and indexed with vectors (of WordLlama, a small

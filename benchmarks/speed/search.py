@@ -1,6 +1,6 @@
 """How long a search takes in memories of several sizes, beside other engines in the same run.
 
-    pip install bm25s==0.3.16 tantivy==0.27.0 wordllama==0.4.0.post1 numba==0.68.1
+    pip install bm25s==0.3.16 tantivy==0.27.0 numba==0.68.1
     python benchmarks/speed/search.py [--sizes 10000 100000 500000] [--rounds 3] [--fresh]
 
 Any of the four may be missing; its rows are then left out. `corpus.py` says what the chunks and
