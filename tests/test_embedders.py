@@ -89,7 +89,7 @@ def test_a_key_for_openai_goes_to_openai_alone(
 
 
 def test_what_meaning_weighs_is_the_models_unless_it_is_set(tmp_path: Path) -> None:
-    assert share_of("static") < share_of("onnx") == share_of("anything else") == 0.7
+    assert share_of("static") < share_of("onnx") < share_of("anything else") == 0.7
     root = write_tree(tmp_path / "project", {"a.py": "def f(): pass\n"})
     places = Places(tmp_path / "home", root)
     with Memory(places, now=lambda: NOW) as memory:

@@ -32,7 +32,7 @@ class ProviderKind(NamedTuple):
 
 OURS = {
     "static": ProviderKind("aurora.embeddings.static:StaticProvider", share=0.3),
-    "onnx": ProviderKind("aurora.embeddings.onnx.provider:OnnxProvider"),
+    "onnx": ProviderKind("aurora.embeddings.onnx.provider:OnnxProvider", share=0.4),
     "sentence-transformers": ProviderKind(
         "aurora.embeddings.sentences:SentenceTransformersProvider", is_local=False
     ),
