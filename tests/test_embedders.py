@@ -11,8 +11,9 @@ from aurora import Memory, Places
 from aurora.config import SettingsFiles
 from aurora.config.schema import EmbeddingSettings
 from aurora.embeddings.openai import OpenAIProvider
+from aurora.embeddings.registry import share_of
 from aurora.embeddings.static import StaticProvider
-from aurora.engine.embedders import API_KEY, OPENAI_KEY, Embedders, share_of
+from aurora.engine.embedders import API_KEY, OPENAI_KEY, Embedders
 from aurora.errors import ConfigError, EmbedderMismatchError, EmbeddingError
 from aurora.stores.base import Embedder
 from aurora.types import Event, Note
@@ -89,12 +90,13 @@ def test_a_key_for_openai_goes_to_openai_alone(
 
 
 def test_what_meaning_weighs_is_the_models_unless_it_is_set(tmp_path: Path) -> None:
-    assert share_of("static") < share_of("onnx") < share_of("anything else") == 0.7
+    static, minilm = share_of("static/wordllama-256"), share_of("onnx/all-minilm-l6-v2")
+    assert static < minilm < share_of("onnx/multilingual-e5-small") == share_of("") == 0.7
     root = write_tree(tmp_path / "project", {"a.py": "def f(): pass\n"})
     places = Places(tmp_path / "home", root)
     with Memory(places, now=lambda: NOW) as memory:
         memory.index(root)
-        assert memory.retriever._config.hybrid_search_alpha == share_of("static")
+        assert memory.retriever._config.hybrid_search_alpha == static
     files = SettingsFiles(places, {"AURORA_SEARCH_WEIGHTED_SEMANTIC": "0.6"})
     with Memory(places, files, now=lambda: NOW) as memory:
         assert memory.retriever._config.hybrid_search_alpha == 0.6

@@ -29,7 +29,7 @@ from pathlib import Path
 from statistics import fmean
 
 from aurora.embeddings.base import EmbeddingProvider, ProviderOptions
-from aurora.embeddings.registry import OURS, ProviderKind, make_provider
+from aurora.embeddings.registry import make_provider, share_of
 from aurora.errors import AuroraError
 from aurora.indexing.embedding import embed_missing
 from aurora.retrieval.retriever import HybridConfig, HybridRetriever
@@ -64,7 +64,6 @@ class Candidate:
 
 
 def candidates(names: Sequence[str], models: Path, shares: Sequence[float]) -> Iterator[Candidate]:
-    default: float = ProviderKind._field_defaults["share"]
     for spec in names:
         name, _, model = spec.partition(":")
         try:
@@ -74,8 +73,8 @@ def candidates(names: Sequence[str], models: Path, shares: Sequence[float]) -> I
         except (AuroraError, ImportError) as exc:
             print(f"left out: {spec}: {exc}", file=sys.stderr)
             continue
-        usual = OURS[name].share if name in OURS else default
-        yield from (Candidate(made.name, cached, share) for share in shares or [usual])
+        tried = shares or [share_of(made.name)]
+        yield from (Candidate(made.name, cached, share) for share in tried)
 
 
 def answer(

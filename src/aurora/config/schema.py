@@ -131,7 +131,7 @@ class WeightedSettings(NamedTuple):
     semantic: float = _setting(
         0.7,
         number(minimum=0.0, maximum=1.0),
-        "Meaning's share in `weighted`; words have the rest. If not set: static 0.3, onnx 0.4.",
+        "Meaning's share in `weighted`; words have the rest. If not set, a small model has less.",
     )
     activation: float = _setting(
         0.05,

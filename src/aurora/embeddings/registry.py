@@ -23,21 +23,30 @@ Factory = Callable[[ProviderOptions], EmbeddingProvider]
 
 
 class ProviderKind(NamedTuple):
-    """One of our own. `share` is what meaning has in `weighted`, as the evaluation chose it."""
+    """One of our own."""
 
     factory: str  # module:callable
-    share: float = 0.7  # seeds 001 and 004
     is_local: bool = True  # neither sends a text away nor runs what a stranger's file names
 
 
 OURS = {
-    "static": ProviderKind("aurora.embeddings.static:StaticProvider", share=0.3),
-    "onnx": ProviderKind("aurora.embeddings.onnx.provider:OnnxProvider", share=0.4),
+    "static": ProviderKind("aurora.embeddings.static:StaticProvider"),
+    "onnx": ProviderKind("aurora.embeddings.onnx.provider:OnnxProvider"),
     "sentence-transformers": ProviderKind(
         "aurora.embeddings.sentences:SentenceTransformersProvider", is_local=False
     ),
     "openai": ProviderKind("aurora.embeddings.openai:OpenAIProvider", is_local=False),
 }
+
+
+# What meaning has in `weighted`, by provider and model; why is in docs/concepts/embeddings.md.
+_SHARE = 0.7  # seeds 001 and 004
+_SHARES = {"static/wordllama-256": 0.3, "onnx/all-minilm-l6-v2": 0.4}
+
+
+def share_of(name: str) -> float:
+    """What vectors of PROVIDER/MODEL may weigh beside words, unless the settings say."""
+    return _SHARES.get(name, _SHARE)
 
 
 def provider_names() -> list[str]:

@@ -117,11 +117,3 @@ def _is_local(provider: str) -> bool:
     from aurora.embeddings.registry import OURS  # noqa: PLC0415 - as above
 
     return provider in OURS and OURS[provider].is_local
-
-
-def share_of(provider: str) -> float:
-    """What meaning has in `weighted` with vectors of this provider, unless the settings say."""
-    from aurora.embeddings.registry import OURS, ProviderKind  # noqa: PLC0415 - as above
-
-    default: float = ProviderKind._field_defaults["share"]
-    return OURS[provider].share if provider in OURS else default

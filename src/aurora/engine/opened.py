@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Self
 from aurora.config import Places, SettingsFiles
 from aurora.config.places import make_project
 from aurora.config.schema import EmbeddingSettings, Settings
-from aurora.engine.embedders import Embedders, share_of
+from aurora.embeddings.registry import share_of
+from aurora.engine.embedders import Embedders
 from aurora.errors import NoMemoryError
 from aurora.retrieval.cache import RetrieverCache
 from aurora.stores.base import Store
@@ -101,8 +102,7 @@ class OpenedMemory:
         with self._lock:
             loaded, store, embedders = self._files.current(), self._store, self._embedders
             owner = store.embedder()
-            maker = owner.name.partition("/")[0] if owner else loaded.settings.embedding.provider
-            config = make_config(loaded, share=share_of(maker))
+            config = make_config(loaded, share=share_of(owner.name if owner else ""))
             return self._retrievers.get(
                 (store.identity, config, loaded.settings.embedding),
                 lambda: HybridRetriever(
