@@ -5,11 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from enum import StrEnum
+from typing import TypeVar
 
 from aurora.errors import QueryError
 from aurora.retrieval.query_text import language_named
 from aurora.retrieval.since import parse_since
 from aurora.types import Criteria, Kind, Mode, Rerank
+
+Choice = TypeVar("Choice", bound=StrEnum)
 
 KINDS = ", ".join(Kind)
 
@@ -52,21 +56,19 @@ def _read_kind(name: str) -> Kind:
 
 
 def read_mode(name: str) -> Mode:
-    try:
-        return Mode(name.lower())
-    except ValueError:
-        raise QueryError(
-            f"There is no search mode {name!r}", hint=f"the modes are {', '.join(Mode)}"
-        ) from None
+    return _read(Mode, name, "search mode")
 
 
 def read_rerank(name: str) -> Rerank:
+    return _read(Rerank, name, "reranker")
+
+
+def _read(choices: type[Choice], name: str, what: str) -> Choice:
     try:
-        return Rerank(name.lower())
+        return choices(name.lower())
     except ValueError:
-        raise QueryError(
-            f"There is no reranker {name!r}", hint=f"there are {', '.join(Rerank)}"
-        ) from None
+        hint = f"there are {', '.join(choices)}"
+        raise QueryError(f"There is no {what} {name!r}", hint=hint) from None
 
 
 def _read_since(text: str, now: datetime) -> datetime:

@@ -3,24 +3,13 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
 from aurora.errors import StoreBusyError, StoreError
-
-if sys.platform == "win32":
-    import msvcrt
-
-    def _lock(file: TextIO) -> None:
-        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-else:
-    import fcntl
-
-    def _lock(file: TextIO) -> None:
-        fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+from aurora.locks import lock
 
 
 @contextmanager
@@ -35,7 +24,7 @@ def hold(path: Path) -> Iterator[None]:
         ) from exc
     with file:
         try:
-            _lock(file)
+            lock(file)
         except OSError as exc:
             file.seek(0)
             owner = file.read(20).strip() or "unknown"

@@ -6,32 +6,20 @@ at a time may change the shelf; what one that was killed left behind is cleared 
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
-from typing import TextIO
 
 from aurora.embeddings.onnx.catalogue import KNOWN, KnownModel
 from aurora.embeddings.onnx.from_package import package_folder
 from aurora.embeddings.onnx.installed import MANIFEST, Manifest, model_folder, read_manifest
 from aurora.errors import EmbeddingError
+from aurora.locks import lock
 from aurora.types import ModelEntry, ModelState
 
 _LOCK, _WORK, _OLD = ".lock", ".pull-", ".old-"
-
-if sys.platform == "win32":
-    import msvcrt
-
-    def _lock(file: TextIO) -> None:
-        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-else:
-    import fcntl
-
-    def _lock(file: TextIO) -> None:
-        fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 @contextmanager
@@ -46,7 +34,7 @@ def working_folder(models: Path) -> Iterator[Path]:
         ) from exc
     with file:
         try:
-            _lock(file)
+            lock(file)
         except OSError as exc:
             raise EmbeddingError(
                 f"Another process is changing the models in {models}",
