@@ -143,3 +143,24 @@ def test_where_no_vector_can_be_made_a_document_is_kept_and_that_is_said(tmp_pat
     assert told[0].startswith(
         "The model all-minilm-l6-v2 is not installed: get it with `aur models"
     )
+
+
+class Broken(WordsProvider):
+    """One that cannot even tell its name."""
+
+    @property  # type: ignore[misc]
+    def name(self) -> str:
+        raise RuntimeError("no licence")
+
+    @name.setter
+    def name(self, value: str) -> None: ...
+
+
+def test_a_provider_that_cannot_tell_its_name_costs_no_index(tmp_path: Path) -> None:
+    root = write_tree(tmp_path / "project", {"a.py": "def sharpen(): pass\n"})
+    told = "The embedding provider failed: RuntimeError('no licence')"
+    with Memory(Places(tmp_path / "home", root), now=lambda: NOW, embedder=Broken()) as memory:
+        assert told in memory.index(root).warnings
+        assert memory.search("sharpen").results
+        with pytest.raises(EmbeddingError, match="no licence"):
+            memory.reembed()

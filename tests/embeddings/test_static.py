@@ -115,7 +115,7 @@ def test_there_is_one_model() -> None:
 
 
 def test_without_its_package_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("aurora.embeddings.static.find_spec", lambda _: None)
+    monkeypatch.setitem(sys.modules, "wordllama", None)  # as Python is told that there is none
     with pytest.raises(EmbeddingError, match=r"wordllama.*is not installed") as missing:
         StaticProvider(ProviderOptions()).embed_query("anything")
     assert "pip install wordllama" in missing.value.hint

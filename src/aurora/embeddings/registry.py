@@ -56,10 +56,9 @@ def provider_names() -> list[str]:
 
 def make_provider(name: str, options: ProviderOptions) -> EmbeddingProvider:
     """The provider of that name. Raises `EmbeddingError` where something is missing for it."""
-    factory = _factory(name)
     try:
-        return factory(options)
-    except EmbeddingError:
+        return _factory(name)(options)
+    except (ConfigError, EmbeddingError):
         raise
     except Exception as exc:  # another package's code may fail in any way
         raise EmbeddingError(f"The embedding provider {name!r} cannot be made: {exc}") from exc

@@ -73,7 +73,9 @@ class EmbeddingMemory(OpenedMemory):
             raise
         except AuroraError as exc:
             self._tell(exc)
-            return None
+        except Exception as exc:  # a provider may fail in any way, even in telling its name
+            self._tell(f"The embedding provider failed: {exc!r}")
+        return None
 
     def _embed_new(self, chunk_ids: Sequence[str]) -> None:
         """Make vectors of what was just stored; where that fails, the next run of indexing does."""

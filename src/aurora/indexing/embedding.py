@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from aurora.embeddings.base import EmbeddingProvider
-from aurora.errors import AuroraError
+from aurora.errors import AuroraError, EmbeddingError
 from aurora.stores.base import Embedder, Store
 from aurora.types import Chunk, Listener, Progress, ignore_events
 
@@ -54,7 +54,13 @@ def embedding_text(chunk: Chunk) -> str:
 
 
 def embedder_of(provider: EmbeddingProvider) -> Embedder:
-    return Embedder(provider.name, provider.dimension, provider.fingerprint)
+    """What it says of itself. `EmbeddingError` where it cannot: it may be anybody's code."""
+    try:
+        return Embedder(provider.name, provider.dimension, provider.fingerprint)
+    except AuroraError:
+        raise
+    except Exception as exc:
+        raise EmbeddingError(f"The embedding provider failed: {exc!r}") from exc
 
 
 def embed_missing(
