@@ -69,10 +69,15 @@ def written_help() -> str:
         asked = [
             f"{name} -h",
             f"{name} --help",
-            *([name] if isinstance(command, click.Group) else []),
+            *([name] if _only_groups(command) else []),
         ]
         parts.append(f"{' | '.join(asked)}\n{help_of(path, command)}\n")
     return "\f".join(parts)
+
+
+def _only_groups(command: click.Command) -> bool:
+    """Whether it does nothing by itself: without a word more it can only tell what there is."""
+    return isinstance(command, click.Group) and not command.invoke_without_command
 
 
 def help_of(path: tuple[str, ...], command: click.Command) -> str:

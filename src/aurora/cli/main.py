@@ -148,6 +148,7 @@ Examples:
         "init": ("aurora.cli.init:init", "Start a memory for this project."),
         "mem": ("aurora.cli.main:mem", "Index, search and look into the memory."),
         "models": ("aurora.cli.main:models", "Get, list and remove embedding models."),
+        "mcp": ("aurora.cli.mcp:mcp", "Serve the memory to agents."),
         "config": ("aurora.cli.settings:config", "Read and change settings."),
         "doctor": ("aurora.cli.doctor:doctor", "Tell whether everything is well."),
         "completion": ("aurora.cli.completion:completion", "Print a shell's completion script."),
