@@ -14,8 +14,9 @@ import aurora
 SOURCE = Path(aurora.__file__).parent
 
 FLOORS = {
-    "__main__": 8,
-    "cli": 7, "mcp": 7,
+    "__main__": 9,
+    "cli": 8,  # it starts the other doors
+    "mcp": 7,
     "display": 6, "evaluation": 6,
     "engine": 5,
     "indexing": 4, "retrieval": 4,

@@ -9,13 +9,12 @@ from pathlib import Path
 
 import click
 
-from aurora.cli.init import start_project
 from aurora.cli.session import end_in_part, find_places, open_memory, tell
 from aurora.config.places import Places, shown
 from aurora.display.summary import render_index_line, render_index_summary
 from aurora.engine import Memory
+from aurora.engine.projects import places_to_index
 from aurora.indexing.report import IndexReport
-from aurora.sources.git import find_root
 from aurora.sources.walk import require_path
 from aurora.text import printable
 from aurora.types import Kind, Note
@@ -93,12 +92,7 @@ def _read(memory: Memory, targets: Sequence[Path], *, git: bool) -> IndexReport:
 
 def places_for_index() -> Places:
     """The memory to index into: inside a git repository the project's own, made if need be."""
-    places = find_places()
-    here = Path.cwd()
-    root = find_root(here) if places.project is None else None
-    # A repository may call any folder its work tree; a memory is made only around us.
-    inside = root is not None and here.resolve().is_relative_to(root.resolve())
-    return start_project(places, root) if root is not None and inside else places
+    return places_to_index(find_places(), Path.cwd())
 
 
 def tell_troubles(report: IndexReport) -> None:

@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 
 from aurora.cli.session import find_places
-from aurora.config.places import Places, make_project, shown
+from aurora.config.places import shown
+from aurora.engine.projects import start_project
 from aurora.sources.git import find_root
 
 
@@ -24,9 +25,3 @@ def init() -> None:
     click.echo(f"The memory of this project is in {shown(places.memory_folder)}")
     click.echo("Next: aur mem index .", err=True)
 
-
-def start_project(places: Places, root: Path) -> Places:
-    """Make the project's folder, unless it would be the user's own."""
-    make_project(root)
-    found = Places.find(root, {"AURORA_HOME": str(places.home)})
-    return found if found.project == root else places
