@@ -24,4 +24,3 @@ def init() -> None:
         places = start_project(places, find_root(Path.cwd()) or Path.cwd())
     click.echo(f"The memory of this project is in {shown(places.memory_folder)}")
     click.echo("Next: aur mem index .", err=True)
-

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from aurora.engine.opened import OpenedMemory
 from aurora.errors import IndexFileError
-from aurora.stores.base import Embedder
+from aurora.stores.base import SEARCHABLE_SUCCESS, Embedder
 from aurora.types import IndexCheck, Kind
 
 
@@ -71,6 +71,11 @@ class InspectableMemory(OpenedMemory):
         """How many chunks each holds; the unnamed one is `""`."""
         return self._store.count_namespaces()
 
+    def is_found(self, chunk_id: str) -> bool:
+        """Whether searches may find a chunk: a pattern that mostly failed is kept aside."""
+        tried = self._store.get_reasoning(chunk_id)
+        return tried is None or tried.success_score >= SEARCHABLE_SUCCESS
+
     def check(self) -> list[str]:
         """Look for damage in the database and its text indexes; nothing in the list is good."""
         return self._store.check()
@@ -79,6 +84,11 @@ class InspectableMemory(OpenedMemory):
     def indexed_at(self) -> datetime | None:
         """When a run of indexing last came to its end."""
         return self._store.indexed_at()
+
+    @property
+    def generation(self) -> int:
+        """Grows with every change of what can be found."""
+        return self._store.generation()
 
     def rebuild_bm25(self) -> int:
         """Build and save the keyword index anew; tells how many chunks it holds (FR-8.3)."""

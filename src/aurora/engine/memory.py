@@ -135,6 +135,12 @@ class Memory(TransferableMemory, InspectableMemory, EmbeddingMemory):
             self._listen(Note(f"This use is not remembered: {exc.message}", warning=True))
         return found
 
+    def pieces(self, chunk: Chunk) -> list[Chunk]:
+        """The chunk; of a document's first one, all that the document was cut into."""
+        from aurora.indexing.documents import piece_ids  # noqa: PLC0415 - as in `index`
+
+        return self._store.get_chunks(piece_ids([chunk])) or [chunk]
+
     def learn(
         self, text: str, *, pattern_type: str = "pattern", score: float = 1.0, context: str = ""
     ) -> Chunk:

@@ -1,0 +1,229 @@
+"""The tools that find: `aurora_search` and `search_code`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Annotated
+
+from mcp.server.mcpserver.tools import Tool
+from mcp.types import CallToolResult
+
+from aurora.display.snippet import snippet
+from aurora.engine import Memory
+from aurora.mcp import parameters as take
+from aurora.mcp.budget import cost, cut, fitting
+from aurora.mcp.chunks import about, uri_of
+from aurora.mcp.cursor import Cursor, read_cursor
+from aurora.mcp.desk import Desk
+from aurora.mcp.shapes import Found, IndexAge, SearchAnswer
+from aurora.mcp.tooling import READS, answer, make_tool, telling
+from aurora.mcp.wording import found_words
+from aurora.retrieval.criteria import read_criteria
+from aurora.types import Criteria, Kind, Mode, SearchResult, SearchResults
+
+CODE = (Kind.FUNCTION, Kind.METHOD, Kind.CLASS, Kind.CODE)
+_TOKENS = 4_000  # of an answer, unless asked for more: ten snippets with their reasons
+_CONTEXT = 3  # lines around the one that matches best
+_DIGITS = 4  # of a score: more say nothing
+_DEEPEST = 1_000  # results that pages go down to: who has read so many should ask otherwise
+_SHARE = 4  # a whole chunk may take a quarter of the answer
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """One search, as asked."""
+
+    query: str
+    mode: Mode | None
+    criteria: Criteria
+    threshold: float | None = None
+    expand: bool | None = None
+    rerank: str | None = None
+
+    @property
+    def identity(self) -> Wish:
+        """What a cursor belongs to: `7d` is another moment with every page."""
+        return replace(self, criteria=replace(self.criteria, since=None))
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """How much of the answer is wanted."""
+
+    limit: int
+    cursor: str
+    tokens: int
+    full: bool
+
+
+def finding_tools(desk: Desk) -> list[Tool]:
+    @telling
+    def aurora_search(
+        *,
+        query: take.Text,
+        namespace: take.Namespace = None,
+        document_type: take.DocumentType = None,
+        types: take.Kinds = None,
+        limit: take.Limit = 10,
+        threshold: take.Threshold = None,
+        metadata_filters: take.Filters = None,
+        use_hybrid: take.UseHybrid = True,
+        expand_query: take.ExpandQuery = None,
+        rerank: take.RerankBy = None,
+        path: take.PathGlob = None,
+        since: take.Since = None,
+        full_text: take.FullText = False,
+        max_tokens: take.Tokens = _TOKENS,
+        cursor: take.CursorWord = "",
+        memory: take.MemoryName = "",
+    ) -> Annotated[CallToolResult, SearchAnswer]:
+        """Search everything remembered: code, notes, documents, conversations and lessons learned.
+        Use it first, before you read files or start a task, with the words you would tell a
+        colleague. Answers snippets with the reasons for their rank; aurora_retrieve gives the whole
+        text of one. For code alone, search_code is narrower."""
+        criteria = read_criteria(
+            now=datetime.now(UTC),
+            types=types or (),
+            paths=_given(path),
+            namespaces=_given(namespace),
+            document_types=_given(document_type),
+            metadata=_written(metadata_filters),
+            since=since,
+        )
+        mode = None if use_hybrid else Mode.SEMANTIC
+        wish = Wish(query, mode, criteria, threshold, expand_query, rerank)
+        return _search(desk, memory, wish, Page(limit, cursor, max_tokens, full_text))
+
+    @telling
+    def search_code(
+        *,
+        query: take.Text,
+        search_mode: take.SearchMode = "hybrid",
+        limit: take.Limit = 10,
+        language: take.Language = None,
+        path: take.PathGlob = None,
+        rerank: take.RerankBy = None,
+        full_text: take.FullText = False,
+        max_tokens: take.Tokens = _TOKENS,
+        cursor: take.CursorWord = "",
+        memory: take.MemoryName = "",
+    ) -> Annotated[CallToolResult, SearchAnswer]:
+        """Find code: a definition by its name, or functions, methods and classes by what they do.
+        Use it instead of grep when you do not know the exact spelling or the file. search_mode
+        keyword is for exact identifiers and error texts, semantic for descriptions without the
+        code's own words; hybrid does both."""
+        criteria = read_criteria(
+            now=datetime.now(UTC), types=CODE, paths=_given(path), languages=_given(language)
+        )
+        wish = Wish(query, Mode(search_mode), criteria, rerank=rerank)
+        return _search(desk, memory, wish, Page(limit, cursor, max_tokens, full_text))
+
+    return [
+        make_tool(aurora_search, "Search the memory", READS),
+        make_tool(search_code, "Search code", READS),
+    ]
+
+
+def _search(desk: Desk, name: str, wish: Wish, page: Page) -> CallToolResult:
+    memory = desk.memory(name)
+    begin = read_cursor(page.cursor, wish.identity, deepest=_DEEPEST)
+    found = memory.search(
+        wish.query,
+        limit=begin.offset + page.limit + 1,  # one more tells whether there is a next page
+        mode=wish.mode,
+        criteria=wish.criteria,
+        min_score=wish.threshold,
+        rerank=wish.rerank,
+    )
+    named = name or desk.names[0]
+    age = index_age(memory)
+    made = _answer(found, wish, named, age)
+    notes = [note.text for note in found.notes]
+    if begin.generation and begin.generation != age.generation:
+        notes.append("The memory changed since the page before: results may repeat or be missing")
+    entries = _entries(found.results, begin.offset, page, named if name else "")
+    shown = fitting(entries[: page.limit], page.tokens - cost(made))
+    end = begin.offset + len(shown)
+    made.documents, made.total_found = shown, len(shown)
+    made.notes = notes or None
+    if end < begin.offset + len(entries):
+        made.next_cursor = Cursor(end, age.generation).word(wish.identity)
+    return answer(made, found_words(made))
+
+
+def _answer(found: SearchResults, wish: Wish, memory: str, age: IndexAge) -> SearchAnswer:
+    return SearchAnswer(
+        query=wish.query,
+        memory=memory,
+        search_type=str(found.mode),
+        fusion=found.fusion,
+        signals=list(found.signals),
+        total_found=0,
+        documents=[],
+        nearest=list(found.nearest) or None,
+        index=age,
+    )
+
+
+def _entries(results: Sequence[SearchResult], offset: int, page: Page, memory: str) -> list[Found]:
+    return [
+        _found(result, rank, page, memory)
+        for rank, result in enumerate(results[offset:], start=offset + 1)
+    ]
+
+
+def _found(result: SearchResult, rank: int, page: Page, memory: str) -> Found:
+    text, is_cut = (
+        cut(result.content, max(page.tokens // _SHARE, 100))
+        if page.full
+        else (_snippet(result), None)
+    )
+    return Found(
+        rank=rank,
+        uri=uri_of(result.chunk_id, memory),
+        **about(result.chunk),
+        similarity_score=round(result.score, _DIGITS),
+        embedding_score=round(result.semantic_score, _DIGITS),
+        keyword_score=round(_keyword(result), _DIGITS),
+        contributions={part.signal: round(part.value, _DIGITS) for part in result.contributions},
+        terms=list(result.terms) or None,
+        snippet=None if page.full else text,
+        content=text if page.full else None,
+        truncated=is_cut,
+    )
+
+
+def _keyword(result: SearchResult) -> float:
+    return result.bm25_score or result.normalised("fulltext")
+
+
+def _snippet(result: SearchResult) -> str:
+    """The first line, which says what it is, and those around the best match."""
+    lines = snippet(result.chunk, result.terms, context=_CONTEXT)
+    first = next(iter(result.content.splitlines()), "").strip()
+    shown = [line.text for line in lines]
+    if first and first not in (text.strip() for text in shown):
+        shown = [first[:200], "…", *shown]
+    return "\n".join(shown)
+
+
+def index_age(memory: Memory) -> IndexAge:
+    at = memory.indexed_at
+    age = None if at is None else max(round((datetime.now(UTC) - at).total_seconds()), 0)
+    return IndexAge(
+        generation=memory.generation, indexed_at=at.isoformat() if at else None, age_seconds=age
+    )
+
+
+def _given(one: str | None) -> tuple[str, ...]:
+    return () if one is None or one == "" else (one,)
+
+
+def _written(filters: Mapping[str, take.Scalar] | None) -> dict[str, str] | None:
+    """As people type them, and as the store compares them."""
+    if filters is None:
+        return None
+    return {key: one if isinstance(one, str) else json.dumps(one) for key, one in filters.items()}
