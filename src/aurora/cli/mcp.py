@@ -10,6 +10,7 @@ import click
 
 from aurora.cli.main import LazyGroup
 from aurora.cli.session import find_places, settings_files, tell
+from aurora.cli.stopping import ended_by_signals
 from aurora.errors import AuroraError, ConfigError
 from aurora.types import Note
 
@@ -39,15 +40,18 @@ def _serve(
         raise AuroraError(
             f"The server needs the package mcp: {exc}", hint="pip install 'aurora-memory[mcp]'"
         ) from exc
+    server = create_server(desk, read_only=read_only)
     if not http:
-        create_server(desk, read_only=read_only).run("stdio")
+        with ended_by_signals():
+            server.run("stdio")
         return
     from aurora.mcp.http import Door, address_of, listen_at, serve
 
     door = Door(host, port, _token(token_file), names)
     listening = listen_at(door)
     tell(Note(f"Serving {', '.join(desk.names)} at {address_of(door, listening)}"))
-    serve(create_server(desk, read_only=read_only), door, listening)
+    with ended_by_signals():
+        serve(server, door, listening)
 
 
 def _open_desk(memories: tuple[Path, ...]) -> Desk:

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import signal
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from types import FrameType
-from typing import NoReturn
 
 import click
 
 from aurora.cli.index import places_for_index, tell_troubles
 from aurora.cli.session import open_memory, tell
+from aurora.cli.stopping import ended_by_signals
 from aurora.config.places import shown
 from aurora.display.summary import render_refresh
 from aurora.indexing.freshness import Refresh
@@ -48,7 +43,7 @@ def watch(paths: tuple[Path, ...], *, no_git: bool) -> None:
     targets = paths or (Path(),)
     for target in targets:
         require_path(target)
-    with _ended_by_signals() as stop, open_memory(places_for_index()) as memory:
+    with ended_by_signals() as stop, open_memory(places_for_index()) as memory:
         watching = memory.watch(*targets, git=not no_git, stop=stop)
         last = next(watching)
         tell_troubles(last.report)
@@ -81,30 +76,3 @@ def _news(report: IndexReport, before: IndexReport) -> IndexReport:
         warnings=tuple(text for text in report.warnings if text not in before.warnings),
         errors=tuple(text for text in report.errors if text not in before.errors),
     )
-
-
-@contextmanager
-def _ended_by_signals() -> Iterator[threading.Event]:
-    """Ctrl-C and SIGTERM end what is inside without an error, also in the middle of a run.
-
-    A run may be cut off anywhere: what it writes is whole, and the next one goes on from there.
-    """
-    stop = threading.Event()
-
-    def end(number: int, frame: FrameType | None) -> NoReturn:  # noqa: ARG001
-        stop.set()  # should the exception be lost, as in a destructor
-        raise KeyboardInterrupt
-
-    numbers = [
-        number
-        for number in (signal.SIGINT, signal.SIGTERM)
-        if signal.getsignal(number) is not signal.SIG_IGN  # as for `aur mem watch &` in a script
-    ]
-    before = {number: signal.signal(number, end) for number in numbers}
-    try:
-        yield stop
-    except KeyboardInterrupt:
-        tell(Note("Stopped"))
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
