@@ -25,6 +25,7 @@ PATH = "/mcp"
 LARGEST = 8 * 1024 * 1024  # bytes of one request: the largest document, as JSON
 _ANYWHERE = {"0.0.0.0", "::", ""}  # noqa: S104 - what they mean, not what is bound
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+_BACKLOG = 512  # clients that wait to be let in
 _TOKEN = re.compile(r"[!-~]{16,}")
 
 
@@ -117,6 +118,7 @@ def listen_at(door: Door) -> socket.socket:
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((door.host, door.port))
+        listening.listen(_BACKLOG)  # who comes before the server is ready waits
     except (OSError, OverflowError) as exc:
         listening.close()
         raise ConfigError(

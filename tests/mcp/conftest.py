@@ -1,0 +1,169 @@
+"""A project with a memory, and servers over it: in this process, over stdio, and over HTTP."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.types import CallToolResult, TextContent
+
+from aurora.mcp.desk import Desk, name_folders
+from aurora.mcp.server import create_server
+from tests.builders import write_tree
+from tests.cli.conftest import AUR, Shell
+
+FILES: dict[str, str | bytes] = {
+    "src/auth.py": '''"""Who may come in."""
+
+
+def authenticate_user(name: str, password: str) -> bool:
+    """Check a password against the stored hash."""
+    return hash_password(password) == stored_hash(name)
+
+
+def revoke_session(token: str) -> None:
+    """End a login before its time."""
+    SESSIONS.pop(token, None)
+
+
+class TokenStore:
+    """Keeps session tokens until they expire."""
+
+    def rotate(self, token: str) -> str:
+        """Give out a new token for an old one."""
+        return self.add(self.owner(token))
+''',
+    "src/billing.py": '''def charge_customer(customer: str, amount: int) -> None:
+    """Take money from a customer's card, with retries."""
+    for attempt in range(3):
+        if gateway.charge(customer, amount):
+            return
+''',
+    "docs/decisions.md": """# Decisions
+
+## Sessions
+
+We keep sessions in the database, because the cache loses them on a restart.
+
+## Payments
+
+Retries of a payment carry the same key, so that nobody pays twice.
+""",
+}
+
+
+@dataclass
+class Project:
+    """A folder with a memory, and the ways to serve it."""
+
+    shell: Shell
+
+    @property
+    def root(self) -> Path:
+        return self.shell.cwd
+
+    def desk(self) -> Desk:
+        return Desk(name_folders([self.root]), self.shell.environment)
+
+    def here(self, *, read_only: bool = False) -> Client:
+        """A client of a server in this process."""
+        return Client(create_server(self.desk(), read_only=read_only))
+
+    def over_stdio(self, *words: str, mode: str = "auto") -> Client:
+        """A client that starts `aur mcp` as agents' programs do."""
+        started = StdioServerParameters(
+            command=str(AUR), args=["mcp", *words], cwd=self.root, env=self.shell.environment
+        )
+        return Client(stdio_client(started), mode=mode)
+
+    @contextmanager
+    def listening(self, *words: str) -> Iterator[str]:
+        """The address of an `aur mcp --http` that runs beside what follows."""
+        server = subprocess.Popen(
+            [AUR, "mcp", "--http", "--port", "0", *words],
+            cwd=self.root,
+            env=self.shell.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            encoding="utf-8",
+        )
+        assert server.stderr is not None
+        told = server.stderr.readline()
+        assert " at http://" in told, told + server.stderr.read()
+        try:
+            yield told.rpartition(" at ")[2].strip()
+        finally:
+            server.send_signal(signal.SIGINT)
+            out, err = server.communicate(timeout=60)
+        assert (server.returncode, out, err) == (0, "", "Stopped\n")
+
+
+@pytest.fixture(scope="session")
+def indexed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The project, indexed once; tests work on copies."""
+    base = tmp_path_factory.mktemp("indexed")
+    root = write_tree(base / "shop", FILES)
+    shell = Shell(root, base / "home")
+    assert shell.run("init").returncode == 0
+    done = shell.run("mem", "index", ".", "--no-git")
+    assert done.returncode == 0, done.stderr
+    return root
+
+
+@pytest.fixture
+def project(indexed: Path, tmp_path: Path) -> Project:
+    import shutil
+
+    root = tmp_path / "shop"
+    shutil.copytree(indexed, root)
+    return Project(Shell(root, tmp_path / "home"))
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+def over_http(url: str, *, mode: str = "auto", token: str = "") -> Client:
+    if not token:
+        return Client(url, mode=mode)
+    import httpx2
+
+    client = httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"})
+    return Client(streamable_http_client(url, http_client=client), mode=mode)
+
+
+async def ask(client: Client, tool: str, **arguments: object) -> dict[str, Any]:
+    """What a tool answers; an error fails the test."""
+    result = await client.call_tool(tool, arguments)
+    assert isinstance(result, CallToolResult)
+    assert not result.is_error, text_of(result)
+    assert result.structured_content is not None
+    return result.structured_content
+
+
+async def refusal(client: Client, tool: str, **arguments: object) -> str:
+    """What a tool says when it refuses."""
+    result = await client.call_tool(tool, arguments)
+    assert isinstance(result, CallToolResult)
+    assert result.is_error, result.structured_content
+    return text_of(result)
+
+
+def text_of(result: CallToolResult) -> str:
+    assert isinstance(result.content[0], TextContent)
+    return result.content[0].text
+
+
+def ids(answer: dict[str, Any]) -> list[str]:
+    return [found["id"] for found in answer["documents"]]
