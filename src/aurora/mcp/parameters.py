@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 LONGEST_QUERY = 10_000  # characters: a page and a half; an index takes 11 s for 96,000 words
 LONGEST_TEXT = 2_000_000  # of a document; larger ones are for `aur mem add`
@@ -97,7 +97,7 @@ Content = Annotated[
 ]
 Label = Annotated[str, Field(max_length=LONGEST_WORD)]
 Metadata = Annotated[
-    dict[str, Scalar | list[Scalar] | None] | None,
+    dict[str, JsonValue] | None,
     Field(max_length=50, description="Anything else to know of it, to filter by later."),
 ]
 Pattern = Annotated[

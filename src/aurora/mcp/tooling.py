@@ -7,15 +7,18 @@ import functools
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
+from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp.types import CallToolResult, TextContent, ToolAnnotations
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from aurora.errors import AuroraError, NoMemoryError
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+_SHOWN = 50  # characters of an argument's name, and arguments named
 
 READS = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
 ADDS = ToolAnnotations(
@@ -29,9 +32,34 @@ REMOVES = ToolAnnotations(
 )
 
 
+class CheckedTool(Tool):
+    """Says in plain words which argument is wrong, and repeats no value: it may be megabytes."""
+
+    async def run(
+        self, arguments: dict[str, Any], context: Context[Any, Any], convert_result: bool = False
+    ) -> Any:
+        try:
+            return await super().run(arguments, context, convert_result)
+        except ToolError as exc:
+            if isinstance(exc.__cause__, ValidationError):
+                raise ToolError(self._wrong(exc.__cause__)) from exc.__cause__
+            raise
+
+    def _wrong(self, exc: ValidationError) -> str:
+        known = ", ".join(self.parameters.get("properties", {})) or "none"
+        wrong = {}  # one line an argument: a choice of types is an error each
+        for error in exc.errors(include_url=False, include_input=False, include_context=False):
+            name = str(error["loc"][0]) if error["loc"] else "arguments"
+            is_unknown = error["type"] == "extra_forbidden"
+            words = f"there is no such argument; there are {known}" if is_unknown else error["msg"]
+            wrong.setdefault(name[:_SHOWN], words)
+        lines = [f"{name}: {words}" for name, words in wrong.items()]
+        return "\n".join(["Wrong arguments", *lines[:_SHOWN]])
+
+
 def make_tool(function: Callable[..., Any], title: str, annotations: ToolAnnotations) -> Tool:
     """A tool of the function's name, with its docstring as what an agent reads to choose it."""
-    tool = Tool.from_function(function, title=title, annotations=annotations)
+    tool = CheckedTool.from_function(function, title=title, annotations=annotations)
     # An argument that a model made up must not be dropped in silence.
     arguments = tool.fn_metadata.arg_model
     arguments.model_config["extra"] = "forbid"

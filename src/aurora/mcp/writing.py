@@ -6,8 +6,7 @@ process that indexes lets them in between its batches.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, cast
+from typing import Annotated
 
 from mcp.server.mcpserver.tools import Tool
 from mcp.types import CallToolResult
@@ -22,7 +21,6 @@ from aurora.mcp.shapes import Forgotten, Ingested, Learned
 from aurora.mcp.tooling import ADDS, COUNTS, REMOVES, answer, make_tool, telling
 from aurora.mcp.wording import said
 from aurora.text import many
-from aurora.types import Json
 
 _NAMED = 20  # ids told of what is forgotten
 
@@ -53,7 +51,7 @@ def writing_tools(desk: Desk) -> list[Tool]:
                 namespace=namespace,
                 document_type=document_type,
                 source=source,
-                metadata=cast("Mapping[str, Json] | None", metadata),
+                metadata=metadata,
             )
         made = Ingested(
             id=added.id,
