@@ -105,7 +105,7 @@ class Project:
         finally:
             server.send_signal(signal.SIGINT)
             out, err = server.communicate(timeout=60)
-        assert (server.returncode, out, err) == (0, "", "Stopped\n")
+        assert (server.returncode, out, err.splitlines()[-1]) == (0, "", "Stopped")
 
 
 @pytest.fixture(scope="session")

@@ -19,12 +19,19 @@ def find_to_forget(store: Store, names: Names, what: str) -> list[str]:
     """
     if what.startswith(_NAMESPACE):
         return store.find_in_namespace(what.removeprefix(_NAMESPACE))
-    path = Path(what).resolve()
-    places = {what.rstrip("/"), path.as_posix(), names.of(path)}
-    places.discard("")  # documents and lessons have no path, and are below no folder
     ids = piece_ids(store.get_chunks([what]))
     found = {chunk.id for chunk in store.get_chunks(ids)}
-    return sorted(found.union(*map(store.find_below, places)))
+    return sorted(found.union(*map(store.find_below, _places(names, what))))
+
+
+def _places(names: Names, what: str) -> set[str]:
+    """What the memory may call a file or folder."""
+    try:
+        path = Path(what).resolve()
+    except (OSError, ValueError, RuntimeError):  # a null byte, a loop of links: no path
+        return set()
+    # Documents and lessons have no path, and are below no folder.
+    return {what.rstrip("/"), path.as_posix(), names.of(path)} - {""}
 
 
 def forget(store: Store, chunk_ids: Sequence[str]) -> int:

@@ -22,11 +22,13 @@ from aurora.mcp.shapes import Found, IndexAge, SearchAnswer
 from aurora.mcp.tooling import READS, answer, make_tool, telling
 from aurora.mcp.wording import found_words
 from aurora.retrieval.criteria import read_criteria
+from aurora.text import printable
 from aurora.types import Criteria, Kind, Mode, SearchResult, SearchResults
 
 CODE = (Kind.FUNCTION, Kind.METHOD, Kind.CLASS, Kind.CODE)
 _TOKENS = 4_000  # of an answer, unless asked for more: ten snippets with their reasons
 _CONTEXT = 3  # lines around the one that matches best
+_FIRST = 200  # characters of a first line
 _DIGITS = 4  # of a score: more say nothing
 _DEEPEST = 1_000  # results that pages go down to: who has read so many should ask otherwise
 _SHARE = 4  # a whole chunk may take a quarter of the answer
@@ -203,10 +205,10 @@ def _keyword(result: SearchResult) -> float:
 def _snippet(result: SearchResult) -> str:
     """The first line, which says what it is, and those around the best match."""
     lines = snippet(result.chunk, result.terms, context=_CONTEXT)
-    first = next(iter(result.content.splitlines()), "").strip()
     shown = [line.text for line in lines]
-    if first and first not in (text.strip() for text in shown):
-        shown = [first[:200], "…", *shown]
+    first = printable(result.content.partition("\n")[0].strip()[:_FIRST])
+    if first and not any(text.strip().startswith(first) for text in shown):
+        shown = [first, "…", *shown]
     return "\n".join(shown)
 
 

@@ -95,12 +95,13 @@ class _Guard:
     """Lets in who knows the token; says nothing to others, not even what is here."""
 
     def __init__(self, app: ASGIApp, token: str) -> None:
-        self._app, self._wanted = app, f"Bearer {token}".encode()
+        self._app, self._wanted = app, token.encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            said = Headers(scope=scope).get("authorization", "").encode("latin-1")
-            if not hmac.compare_digest(said, self._wanted):
+            scheme, _, said = Headers(scope=scope).get("authorization", "").partition(" ")
+            known = hmac.compare_digest(said.encode("latin-1"), self._wanted)
+            if scheme.lower() != "bearer" or not known:
                 refusal = JSONResponse(
                     {"error": "This memory asks for a token: Authorization: Bearer …"},
                     status_code=401,

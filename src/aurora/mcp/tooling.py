@@ -47,7 +47,7 @@ class CheckedTool(Tool):
 
     def _wrong(self, exc: ValidationError) -> str:
         known = ", ".join(self.parameters.get("properties", {})) or "none"
-        wrong = {}  # one line an argument: a choice of types is an error each
+        wrong: dict[str, str] = {}  # one line an argument: a choice of types is an error each
         for error in exc.errors(include_url=False, include_input=False, include_context=False):
             name = str(error["loc"][0]) if error["loc"] else "arguments"
             is_unknown = error["type"] == "extra_forbidden"
