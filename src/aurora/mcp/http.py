@@ -115,7 +115,8 @@ class _Guard:
 def listen_at(door: Door) -> socket.socket:
     """The open socket: before anything is loaded, so that a port in use is told at once."""
     family = socket.AF_INET6 if ":" in door.host else socket.AF_INET
-    listening = socket.socket(family, socket.SOCK_STREAM)
+    # With its protocol named, asyncio sends small answers at once instead of 40 ms later.
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((door.host, door.port))
