@@ -8,16 +8,21 @@ python docs/generate.py --check    fail when what is written is out of date
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
+import anyio
 import click
 
 from aurora.cli.main import cli
 from aurora.config.schema import CATALOGUE, Guard
+from aurora.mcp.desk import Desk
+from aurora.mcp.server import create_server
 
 ROOT = Path(__file__).parents[1]
 os.environ["COLUMNS"] = "80"  # whoever runs this, and wherever
@@ -58,6 +63,91 @@ def commands_page() -> str:
     for path, command in walk(cli, ("aur",)):
         parts += [f"## {' '.join(path)}", "", "```text", help_of(path, command).rstrip(), "```", ""]
     return "\n".join(parts)
+
+
+def tools_page() -> str:
+    """The tools as clients are told of them."""
+    tools = anyio.run(create_server(Desk({"project": Path()}, {})).list_tools)
+    parts = [
+        "# Tools of `aur mcp`",
+        "",
+        "Generated from `src/aurora/mcp` by `make docs`. [The guide](../guide/agents.md) says how",
+        "to use them. Answers are structured, with the same in words beside it; what is not",
+        "known are left out.",
+    ]
+    for tool in tools:
+        hints = tool.annotations.model_dump(exclude_none=True) if tool.annotations else {}
+        said = ", ".join(
+            _HINTS[name, value] for name, value in hints.items() if (name, value) in _HINTS
+        )
+        parts += [
+            "",
+            f"## {tool.name}",
+            "",
+            f"{tool.description}",
+            "",
+            f"*{tool.title}: {said}.*",
+            "",
+        ]
+        parts += _table("parameter", tool.input_schema)
+        parts += ["", *_table("answers", tool.output_schema or {})]
+        for name, shape in (tool.output_schema or {}).get("$defs", {}).items():
+            if name != "JsonValue":
+                parts += [
+                    "",
+                    f"`{name}`: {shape.get('description', '')}",
+                    "",
+                    *_table("field", shape),
+                ]
+    return "\n".join([*parts, ""])
+
+
+_HINTS = {
+    ("read_only_hint", True): "reads only",
+    ("read_only_hint", False): "changes the memory",
+    ("destructive_hint", True): "removes",
+    ("idempotent_hint", True): "the same again changes nothing more",
+}
+
+
+def _table(head: str, schema: Mapping[str, Any]) -> list[str]:
+    """Of parameters, what is required is told; of fields, what is missing needs no word."""
+    needed = schema.get("required", ()) if head == "parameter" else ()
+    rows = [
+        f"| `{name}` | {_type(one)} | {'required' if name in needed else _default(one)} "
+        f"| {one.get('description', '')} |"
+        for name, one in schema.get("properties", {}).items()
+    ]
+    if not rows:
+        return ["Takes nothing."] if head == "parameter" else []
+    return [f"| {head} | type | default | meaning |", "|---|---|---|---|", *rows]
+
+
+def _type(schema: Mapping[str, Any]) -> str:
+    if "$ref" in schema:
+        return f"`{schema['$ref'].rpartition('/')[2]}`"
+    if "anyOf" in schema:
+        return " or ".join(_type(one) for one in schema["anyOf"] if one.get("type") != "null")
+    if "enum" in schema:
+        return ", ".join(schema["enum"])
+    kind = schema.get("type", "any")
+    if kind == "array":
+        return f"list of {_type(schema.get('items', {}))}"
+    return str(kind) + _bounds(schema)
+
+
+def _bounds(schema: Mapping[str, Any]) -> str:
+    low = schema.get("minimum", schema.get("minLength"))
+    high = schema.get("maximum", schema.get("maxLength"))
+    if high is None:
+        return ""
+    unit = " characters" if "maxLength" in schema else ""
+    return f" ({low:g} to {high:,}{unit})" if low is not None else f" (up to {high:,}{unit})"
+
+
+def _default(schema: Mapping[str, Any]) -> str:
+    value = schema.get("default")
+    return "" if value is None or value == "" else f"`{json.dumps(value)}`"
 
 
 def written_help() -> str:
@@ -101,6 +191,7 @@ def walk(
 PAGES = {
     "docs/reference/settings.md": settings_page,
     "docs/reference/commands.md": commands_page,
+    "docs/reference/mcp.md": tools_page,
     "src/aurora/cli/help.txt": written_help,
 }
 
