@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import signal
 import subprocess
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -143,13 +143,17 @@ def inspector() -> Callable[..., dict[str, Any]]:
     return inspect
 
 
-def over_http(url: str, *, mode: str = "auto", token: str = "") -> Client:
-    if not token:
-        return Client(url, mode=mode)
+@asynccontextmanager
+async def over_http(url: str, *, mode: str = "auto", token: str = "") -> AsyncIterator[Client]:
+    """A client of a server that listens; its connections end with it."""
     import httpx2
 
-    client = httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"})
-    return Client(streamable_http_client(url, http_client=client), mode=mode)
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    async with (
+        httpx2.AsyncClient(headers=headers) as connections,
+        Client(streamable_http_client(url, http_client=connections), mode=mode) as client,
+    ):
+        yield client
 
 
 async def ask(client: Client, tool: str, **arguments: object) -> dict[str, Any]:
