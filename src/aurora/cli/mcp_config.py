@@ -14,8 +14,8 @@ import click
 from aurora.cli.session import find_places, tell
 from aurora.config.places import shown
 from aurora.errors import ConfigError
-from aurora.mcp.address import remote_at
-from aurora.mcp.clients import CLIENTS, TOKEN, Client, Local, Scope, Server
+from aurora.mcp.clients.address import remote_at
+from aurora.mcp.clients.known import CLIENTS, TOKEN, Client, Local, Scope, Server
 from aurora.sources.git import find_root
 from aurora.types import Note
 
@@ -66,7 +66,7 @@ def config(
 
 
 def _write(file: Path | None, client: Client, server: Server, scope: Scope) -> None:
-    from aurora.mcp.client_files import write_entry
+    from aurora.mcp.clients.files import write_entry
 
     if file is None:
         raise ConfigError(
@@ -87,7 +87,7 @@ def _write(file: Path | None, client: Client, server: Server, scope: Scope) -> N
 
 def _tell_conflict(client: Client, server: Server, scope: Scope) -> None:
     """A command in one file and an address in the other: Codex does not start with both."""
-    from aurora.mcp.entries import tells_otherwise
+    from aurora.mcp.clients.entries import tells_otherwise
 
     other = _file(client, Scope.USER if scope is Scope.PROJECT else Scope.PROJECT)
     if not client.merges or other is None:

@@ -7,7 +7,6 @@ where it comes from (Origin) are checked. No OAuth: a team's token is one word, 
 from __future__ import annotations
 
 import hmac
-import ipaddress
 import re
 import socket
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from aurora.errors import ConfigError
+from aurora.mcp.clients.address import is_loopback
 
 PATH = "/mcp"
 LARGEST = 8 * 1024 * 1024  # bytes of one request: the largest document, as JSON
@@ -72,13 +72,6 @@ class Door:
                 for form in (f"{scheme}://{name}", f"{scheme}://{name}:*")
             ],
         )
-
-
-def is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def make_app(server: MCPServer, door: Door) -> ASGIApp:

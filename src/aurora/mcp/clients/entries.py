@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from aurora.errors import ConfigError
-from aurora.mcp.clients import NAME, Client, Local, Server, toml_table
-from aurora.mcp.json_edit import append_element, parse_json, put_member
-from aurora.mcp.toml_edit import parse_toml, put_table
+from aurora.mcp.clients.json_edit import append_element, parse_json, put_member
+from aurora.mcp.clients.known import NAME, Client, Local, Server, toml_table
+from aurora.mcp.clients.toml_edit import parse_toml, put_table
 from aurora.types import Json
 
 _BOM = "\ufeff"

@@ -7,7 +7,7 @@ import re
 from urllib.parse import SplitResult, urlsplit
 
 from aurora.errors import ConfigError
-from aurora.mcp.clients import Remote
+from aurora.mcp.clients.known import Remote
 
 
 def remote_at(url: str, *, with_token: bool) -> Remote:

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from aurora.config.places import shown
 from aurora.errors import ConfigError
-from aurora.mcp.clients import Client, Server
-from aurora.mcp.entries import with_entry
+from aurora.mcp.clients.entries import with_entry
+from aurora.mcp.clients.known import Client, Server
 
 
 @dataclass(frozen=True, slots=True)
