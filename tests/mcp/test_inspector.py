@@ -1,75 +1,82 @@
-"""The inspector, with a server of ten lines: what it is told arrives, and what it says is told."""
+"""Every tool, resource and prompt by a client that is not ours: the MCP Inspector from npm."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
+from tests.cli.conftest import AUR
+from tests.mcp.conftest import Project, ids
 from tests.mcp.inspector import InspectorError
 
-SERVER = '''
-import os
-from mcp.server import MCPServer
-
-server = MCPServer("tiny", log_level="ERROR")
-
-@server.tool()
-def echo(
-    text: str, number: int, ratio: float, yes: bool, filters: dict[str, object]
-) -> dict[str, object]:
-    """Say it again."""
-    return {"given": [text, number, ratio, yes, filters], "home": os.environ["AURORA_HOME"]}
-
-@server.resource("tiny://chunk/{name}")
-def chunk(name: str) -> str:
-    return f"chunk {name}"
-
-@server.prompt()
-def ask(topic: str) -> str:
-    return f"Tell of {topic}"
-
-server.run()
-'''
-
 Inspect = Callable[..., dict[str, Any]]
+TOKEN = "a-token-that-nobody-guesses-0123456789"  # noqa: S105
 
 
-@pytest.fixture
-def tiny(tmp_path: Path) -> list[str]:
-    (tmp_path / "server.py").write_text(SERVER, encoding="utf-8")
-    return [sys.executable, str(tmp_path / "server.py")]
+@contextmanager
+def asking(project: Project, inspector: Inspect, way: str) -> Iterator[Inspect]:
+    """Over stdio with the handshake of 2025, or over HTTP with a token and the newest protocol."""
+    if way == "stdio":
+        environ = {"AURORA_HOME": str(project.shell.home)}
+        command = [AUR, "mcp", "--memory", project.root]
+        yield lambda method, **asked: inspector(command, method, environ=environ, **asked)
+        return
+    project.shell.environ["AURORA_MCP_TOKEN"] = TOKEN
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+    with project.listening() as url:
+        yield lambda method, **asked: inspector(url, method, headers=headers, era="modern", **asked)
 
 
-@pytest.mark.parametrize("era", ["legacy", "modern"])
-def test_arguments_arrive_with_their_types(inspector: Inspect, tiny: list[str], era: str) -> None:
-    given = ["a=b 12 ü", 3, 0.5, True, {"kind": ["x", None]}]
-    arguments = dict(zip(("text", "number", "ratio", "yes", "filters"), given, strict=True))
-    home = {"AURORA_HOME": "/a b"}
-    result = inspector(tiny, "tools/call", tool="echo", arguments=arguments, environ=home, era=era)
-    assert result["structuredContent"] == {"given": given, "home": "/a b"}
-
-
-def test_resources_and_prompts_are_read(inspector: Inspect, tiny: list[str]) -> None:
-    (template,) = inspector(tiny, "resources/templates/list")["resourceTemplates"]
-    assert template["uriTemplate"] == "tiny://chunk/{name}"
-    (content,) = inspector(tiny, "resources/read", uri="tiny://chunk/a%2Fb.py")["contents"]
-    assert content["text"] == "chunk a/b.py"
-    (message,) = inspector(tiny, "prompts/get", prompt="ask", arguments={"topic": "x y"})[
-        "messages"
-    ]
-    assert message["content"]["text"] == "Tell of x y"
-
-
-def test_a_tool_that_fails_answers_and_what_is_not_there_is_refused(
-    inspector: Inspect, tiny: list[str]
+@pytest.mark.parametrize("way", ["stdio", "http"])
+def test_the_inspector_works_with_the_memory(
+    project: Project, inspector: Inspect, way: str
 ) -> None:
-    assert inspector(tiny, "tools/call", tool="echo", arguments={})["isError"]
-    with pytest.raises(InspectorError, match="not found") as refusal:
-        inspector(tiny, "tools/call", tool="no-such-tool")
-    assert refusal.value.code == "tool_not_found"
-    with pytest.raises(InspectorError, match="Unknown resource"):
-        inspector(tiny, "resources/read", uri="tiny://nothing")
+    with asking(project, inspector, way) as ask:
+
+        def call(tool: str, **arguments: object) -> dict[str, Any]:
+            result = ask("tools/call", tool=tool, arguments=arguments)
+            assert not result.get("isError"), result
+            assert result["content"][0]["type"] == "text"
+            answer: dict[str, Any] = result["structuredContent"]
+            return answer
+
+        tools = ask("tools/list", strict=True)["tools"]
+        assert len(tools) == 8
+        assert all(tool["outputSchema"]["type"] == "object" for tool in tools)
+
+        assert call("aurora_status")["memories"][0]["name"] == "shop"
+        found = call("aurora_search", query="why are sessions in the database", limit=3)
+        assert ids(found)[0] == "docs/decisions.md:Decisions > Sessions"
+        code = call("search_code", query="authenticate_user", search_mode="keyword")
+        assert ids(code)[0] == "src/auth.py:authenticate_user"
+        assert "stored_hash" in call("aurora_retrieve", id=ids(code)[0])["content"]
+        kept = call(
+            "aurora_ingest", content="# Plan\n\nUse a vault.", metadata={"status": "open", "n": 3}
+        )
+        again = call("aurora_search", query="vault", metadata_filters={"status": "open", "n": 3})
+        assert ids(again) == [kept["id"]]
+        lesson = call("aurora_learn", text="Warm the cache first", score=0.9)
+        assert call("aurora_forget", what=lesson["id"])["forgotten"] == 1
+        assert call("aurora_index", path="src", git=False)["state"] == "done"
+
+        (template,) = ask("resources/templates/list")["resourceTemplates"]
+        assert template["uriTemplate"] == "aurora://chunk/{+id}{?memory}"
+        (content,) = ask("resources/read", uri=kept["uri"])["contents"]
+        assert content["text"] == "# Plan\n\nUse a vault."
+        assert len(ask("prompts/list")["prompts"]) == 2
+        prompt = {"prompt": "recall_before_you_start", "arguments": {"task": "pay back"}}
+        (message,) = ask("prompts/get", **prompt)["messages"]
+        assert "pay back" in message["content"]["text"]
+
+        refused = ask("tools/call", tool="aurora_retrieve", arguments={"id": "nothing"})
+        assert refused["isError"]
+        assert "There is no chunk 'nothing'" in refused["content"][0]["text"]
+
+
+def test_the_inspector_is_kept_out_without_the_token(project: Project, inspector: Inspect) -> None:
+    project.shell.environ["AURORA_MCP_TOKEN"] = TOKEN
+    with project.listening() as url, pytest.raises(InspectorError):
+        inspector(url, "tools/list", headers={"Authorization": "Bearer wrong"})
