@@ -76,6 +76,34 @@ async def test_a_first_index_makes_a_memory_at_the_top_of_the_repository(tmp_pat
         await ask(client, "aurora_index", path="../docs")  # of the same project
 
 
+async def test_without_a_project_the_users_own_memory_is_served(tmp_path: Path) -> None:
+    folder = write_tree(tmp_path / "loose", {"notes.md": "# Tea\n\nGreen tea at 80 degrees.\n"})
+    shell = Shell(folder, tmp_path / "home")
+    async with Project(shell).over_stdio() as client:
+        assert (await ask(client, "aurora_index"))["state"] == "done"
+        found = await ask(client, "aurora_search", query="green tea")
+        assert found["documents"][0]["path"] == (folder / "notes.md").as_posix()
+        read = await client.read_resource(found["documents"][0]["uri"])
+        assert "80 degrees" in read.contents[0].text  # type: ignore[union-attr]
+        assert not (folder / ".aurora").exists()
+
+
+@pytest.mark.parametrize("folder", ["home", "root"])
+async def test_a_server_started_anywhere_does_not_read_all_you_have(
+    tmp_path: Path, folder: str
+) -> None:
+    """Some clients start servers in the home directory, or in no folder at all."""
+    home = tmp_path / "me"
+    home.mkdir()
+    shell = Shell(home if folder == "home" else Path("/"), home / ".aurora")
+    async with Project(shell).over_stdio() as client:
+        told = await refusal(client, "aurora_index")
+
+        assert "is no project but all you have" in told
+        assert "aur mcp --memory DIR" in told
+        await ask(client, "aurora_learn", text="Lessons need no project")
+
+
 async def test_two_projects_are_served_side_by_side_and_no_third(
     project: Project, tmp_path: Path
 ) -> None:

@@ -59,6 +59,11 @@ class Desk:
         """A path below the folder that was opened, or its project; nothing else may be read."""
         here = self._folder(name)
         root = (Places.find(here, self.environ).project or here).resolve()
+        if Path.home().resolve().is_relative_to(root):  # where a client starts what has no project
+            raise SourceError(
+                f"This server was opened for {root}, which is no project but all you have",
+                hint="start it inside a project, or name one: aur mcp --memory DIR",
+            )
         try:
             wanted = (here / path).resolve()
         except (OSError, ValueError, RuntimeError) as exc:  # a null byte, a loop of links
