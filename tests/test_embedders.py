@@ -13,7 +13,8 @@ from aurora.config.schema import EmbeddingSettings
 from aurora.embeddings.openai import OpenAIProvider
 from aurora.embeddings.registry import share_of
 from aurora.embeddings.static import StaticProvider
-from aurora.engine.embedders import API_KEY, OPENAI_KEY, Embedders
+from aurora.endpoints.purpose import EMBEDDING, OPENAI_KEY
+from aurora.engine.embedders import Embedders
 from aurora.errors import ConfigError, EmbedderMismatchError, EmbeddingError
 from aurora.stores.base import Embedder
 from aurora.types import Event, Note
@@ -76,8 +77,8 @@ def test_a_provider_that_is_not_there_is_a_wrong_setting() -> None:
         ("https://api.openai.com/v1", {OPENAI_KEY: "theirs"}, "theirs"),
         ("http://localhost:11434/v1", {OPENAI_KEY: "theirs"}, ""),
         ("https://api.openai.com.evil.example/v1", {OPENAI_KEY: "theirs"}, ""),
-        ("http://localhost:11434/v1", {OPENAI_KEY: "theirs", API_KEY: "ours"}, "ours"),
-        ("", {OPENAI_KEY: "theirs", API_KEY: "ours"}, "ours"),
+        ("http://localhost:11434/v1", {OPENAI_KEY: "theirs", EMBEDDING.variable: "ours"}, "ours"),
+        ("", {OPENAI_KEY: "theirs", EMBEDDING.variable: "ours"}, "ours"),
     ],
 )
 def test_a_key_for_openai_goes_to_openai_alone(

@@ -10,6 +10,7 @@
     ├── TransferError           an export cannot be written, or what is to be imported is none
     ├── QueryError              a query that asks for nothing
     ├── EmbeddingError          a question or the memory has no vectors to compare
+    │   └── RefusedError        an endpoint does not want these texts
     ├── ChunkNotFoundError      no chunk, or more than one, answers to an id
     ├── IndexFileError          a derived index file is damaged or foreign; it is rebuilt
     │   └── IndexVersionError   it was made by another version; it is rebuilt
@@ -75,6 +76,10 @@ class QueryError(AuroraError):
 
 class EmbeddingError(AuroraError):
     """Meaning cannot be compared: no vectors, no model, or a model that failed."""
+
+
+class RefusedError(EmbeddingError):
+    """These texts are not wanted; fewer or shorter ones, perhaps."""
 
 
 class ChunkNotFoundError(AuroraError):

@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from aurora.embeddings.address import parse_address
 from aurora.embeddings.base import ProviderOptions
 from aurora.embeddings.openai import OpenAIProvider
-from aurora.embeddings.secrets import ApiKey, find_key
+from aurora.endpoints.address import parse_address
+from aurora.endpoints.purpose import EMBEDDING
+from aurora.endpoints.secrets import ApiKey, find_key
 from aurora.errors import EmbeddingError
 from tests.builders import write_tree
 from tests.embeddings.clock import Clock
@@ -165,7 +166,7 @@ def test_the_key_is_not_sent_where_others_could_read_it(host: str) -> None:
 
 @pytest.mark.parametrize("host", NEAR)
 def test_the_key_may_go_to_this_machine_and_a_private_network(host: str) -> None:
-    key = find_key(KEY, parse_address(f"http://{host}:8000/v1"))
+    key = find_key(KEY, parse_address(f"http://{host}:8000/v1", EMBEDDING))
     assert key is not None
     assert key.reveal() == KEY
 

@@ -7,26 +7,12 @@ import binascii
 import json
 from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
+from aurora.endpoints.wire import BadAnswerError, read_code
+
 if TYPE_CHECKING:
     import numpy as np
 
     Vector: TypeAlias = "np.ndarray[tuple[int], np.dtype[np.float64]]"
-
-# What errors are called, of OpenAI, Ollama, vLLM and llama.cpp. No other word of an error is shown:
-# it may repeat the text, or the key.
-_CODES = {
-    "access_terminated", "account_deactivated", "api_error", "authentication_error",
-    "BadRequestError", "billing_hard_limit_reached", "billing_not_active",
-    "context_length_exceeded", "exceed_context_size_error", "InternalServerError",
-    "insufficient_quota", "invalid_api_key", "invalid_request_error", "model_not_found",
-    "not_found", "not_found_error", "not_supported_error", "NotFoundError", "overloaded_error",
-    "permission_error", "rate_limit_exceeded", "server_error", "string_above_max_length",
-    "unavailable_error", "unsupported_country_region_territory",
-}  # fmt: skip
-
-
-class BadAnswerError(Exception):
-    """An answer that has no vectors. Its words go on after "the endpoint …"."""
 
 
 def read_vectors(answer: bytes, count: int) -> list[Vector]:
@@ -39,16 +25,6 @@ def read_vectors(answer: bytes, count: int) -> list[Vector]:
     if len(sizes) > 1:
         raise BadAnswerError(f"gave vectors of {min(sizes)} and of {max(sizes)} numbers at once")
     return vectors
-
-
-def read_code(answer: bytes) -> str:
-    """The one word that an error is called by, if it is a known one."""
-    try:
-        error = json.loads(answer)["error"]
-        words = [error] if isinstance(error, str) else [error.get("code"), error.get("type")]
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        return ""
-    return next((w for w in words if isinstance(w, str) and w in _CODES), "")
 
 
 def _items(answer: bytes) -> list[dict[str, object]]:

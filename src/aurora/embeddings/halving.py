@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from aurora.errors import EmbeddingError
+from aurora.errors import RefusedError
 
 if TYPE_CHECKING:
     from aurora.embeddings.answers import Vector
@@ -15,10 +15,6 @@ MOST_CHARACTERS = 200_000  # as well; OpenAI takes 300,000 tokens
 SHORTEST = 200  # characters; a text no longer than that is refused for another reason
 
 Embed = Callable[[Sequence[str]], "list[Vector]"]  # gives vectors of length 1, or RefusedError
-
-
-class RefusedError(EmbeddingError):
-    """These texts are not wanted; fewer or shorter ones, perhaps."""
 
 
 def group_texts(texts: Sequence[str]) -> Iterator[Sequence[str]]:

@@ -4,29 +4,28 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from aurora.embeddings.address import parse_address
-from aurora.embeddings.answers import BadAnswerError, read_vectors
+from aurora.embeddings.answers import read_vectors
 from aurora.embeddings.base import ProviderOptions
 from aurora.embeddings.halving import MOST_TEXTS, embed_whatever_fits, group_texts
-from aurora.embeddings.patience import ASKING, INDEXING, Patience, Timing
-from aurora.embeddings.secrets import find_key
+from aurora.endpoints.address import parse_address
+from aurora.endpoints.patience import ASKING, INDEXING, Patience, Timing
+from aurora.endpoints.purpose import EMBEDDING, OPENAI
+from aurora.endpoints.secrets import find_key
+from aurora.endpoints.wire import BadAnswerError, write_body
 from aurora.errors import EmbeddingError
 
 if TYPE_CHECKING:
     from aurora.embeddings.answers import Vector
-    from aurora.embeddings.endpoint import Endpoint
+    from aurora.endpoints.endpoint import Endpoint
 
-DEFAULT_ENDPOINT = "https://api.openai.com/v1"
 DEFAULT_MODEL = "text-embedding-3-small"
 RECIPE = 1  # of the vectors; raise it when the same text would give another one
 _WIDEST = 16_384  # numbers of a vector, as long as nobody knows how many there are
 _NUMBER_BYTES = 48  # of one number in an answer, with its comma, line break and indent
-_ALONE = re.compile("[\ud800-\udfff]")  # halves of a pair: no UTF-8 can hold them
 
 
 class OpenAIProvider:
@@ -47,7 +46,7 @@ class OpenAIProvider:
         self.name = f"openai/{options.model or DEFAULT_MODEL}"
         self._model = options.model or DEFAULT_MODEL
         self._query_prefix, self._document_prefix = options.query_prefix, options.document_prefix
-        self._address = parse_address(options.endpoint or DEFAULT_ENDPOINT)
+        self._address = parse_address(options.endpoint or OPENAI, EMBEDDING)
         # The keyring may want its own password, so it is asked later.
         self._key = find_key(options.api_key, self._address) if options.api_key else None
         self._timing = timing or Timing()
@@ -96,7 +95,8 @@ class OpenAIProvider:
     ) -> list[Vector]:
         """One vector a text, of length 1, from one request."""
         limit = 65_536 + len(texts) * (self._dimension or _WIDEST) * _NUMBER_BYTES
-        body = _body(self._model, [prefix + text for text in texts])
+        sent = [prefix + text or " " for text in texts]  # many servers trip over empty texts
+        body = write_body({"model": self._model, "input": sent, "encoding_format": "float"})
         answer = self._open().post(body, limit=limit, patience=patience, until=until)
         try:
             vectors = read_vectors(answer, len(texts))
@@ -123,7 +123,7 @@ class OpenAIProvider:
 
     def _make_endpoint(self) -> Endpoint:
         try:
-            from aurora.embeddings.endpoint import Endpoint  # noqa: PLC0415 - it needs httpx2
+            from aurora.endpoints.endpoint import Endpoint  # noqa: PLC0415 - it needs httpx2
         except ImportError as exc:
             raise EmbeddingError(
                 "The embedding provider openai needs the package httpx2",
@@ -131,12 +131,6 @@ class OpenAIProvider:
             ) from exc
         key = self._key or find_key("", self._address)
         return Endpoint(self._address, key, self._model, self._timing)
-
-
-def _body(model: str, texts: Sequence[str]) -> bytes:
-    """Empty texts, and characters that no UTF-8 can hold, are what many servers trip over."""
-    sent = {"model": model, "input": [text or " " for text in texts], "encoding_format": "float"}
-    return _ALONE.sub("\ufffd", json.dumps(sent, ensure_ascii=False)).encode()
 
 
 def _unit(vector: Vector) -> Vector:

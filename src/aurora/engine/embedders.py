@@ -11,17 +11,15 @@ import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
-from urllib.parse import urlsplit
 
 from aurora.config.schema import EmbeddingSettings
+from aurora.endpoints.purpose import EMBEDDING
 from aurora.errors import EmbedderMismatchError, EmbeddingError
 from aurora.stores.base import Embedder
 
 if TYPE_CHECKING:
     from aurora.embeddings.base import EmbeddingProvider, ProviderOptions, TokenEmbedder
 
-API_KEY, OPENAI_KEY = "AURORA_EMBEDDING_API_KEY", "OPENAI_API_KEY"
-_OPENAI = "api.openai.com"
 _NONE = "none"
 
 
@@ -102,15 +100,9 @@ class Embedders:
             settings.endpoint,
             settings.query_prefix,
             settings.document_prefix,
-            self._key(settings.endpoint),
+            EMBEDDING.key_in(self._environ, settings.endpoint),
             self._models,
         )
-
-    def _key(self, endpoint: str) -> str:
-        """A key for OpenAI is sent to OpenAI; one for Aurora to wherever the settings say."""
-        own = self._environ.get(API_KEY, "")
-        to_openai = (urlsplit(endpoint).hostname or _OPENAI) == _OPENAI
-        return own or (self._environ.get(OPENAI_KEY, "") if to_openai else "")
 
 
 def _is_local(provider: str) -> bool:

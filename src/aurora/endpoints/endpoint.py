@@ -1,6 +1,7 @@
 """Talk with an endpoint over HTTP: one open client, tries again, time-outs, a limit on answers.
 
-This module needs httpx2 (extra `openai`). What was said, and the key, go into no message or log.
+This module needs httpx2 (extras `openai` and `llm`). What was said, and the key, go into no message
+or log.
 """
 
 from __future__ import annotations
@@ -13,12 +14,11 @@ from typing import NamedTuple
 
 import httpx2
 
-from aurora.embeddings.address import Address
-from aurora.embeddings.answers import read_code
-from aurora.embeddings.halving import RefusedError
-from aurora.embeddings.patience import Patience, Timing, wait_before_next
-from aurora.embeddings.secrets import ApiKey
-from aurora.errors import EmbeddingError
+from aurora.endpoints.address import Address
+from aurora.endpoints.patience import Patience, Timing, wait_before_next
+from aurora.endpoints.secrets import ApiKey
+from aurora.endpoints.wire import read_code
+from aurora.errors import AuroraError
 
 _CONNECT = 5.0  # seconds
 _LONGEST_ERROR = 65_536  # bytes of an error that are read
@@ -48,6 +48,7 @@ class Endpoint:
 
     def __init__(self, address: Address, key: ApiKey | None, model: str, timing: Timing) -> None:
         self._address, self._model, self._timing = address, model, timing
+        self._purpose = address.purpose
         self._has_key = key is not None
         self._is_away = False  # the last request was given up
         self._client = httpx2.Client(
@@ -59,7 +60,7 @@ class Endpoint:
         self.close = weakref.finalize(self, _close_quietly, self._client)
 
     def post(self, body: bytes, *, limit: int, patience: Patience, until: float) -> bytes:
-        """The answer's body. Raises `EmbeddingError`, and of these `RefusedError` for the texts.
+        """The answer's body. Raises the purpose's errors: `refused` for what is not wanted.
 
         After a request was given up the next ones are tried once each, until one is answered: who
         indexes ten thousand chunks should not wait ten thousand times.
@@ -78,9 +79,9 @@ class Endpoint:
             sleep(wait)
         self._is_away = True
         tried = f", tried {attempt} times" if attempt > 1 else ""
-        raise EmbeddingError(
-            f"The endpoint {self._address.url} ({self._model}) {trouble}{tried}",
-            hint="check that it runs and can be reached, or set another `embedding.endpoint`",
+        raise self._error(
+            f"{trouble}{tried}",
+            f"check that it runs and can be reached, or set another {self._purpose.setting}",
         ) from trouble
 
     def _try(self, request: _Request) -> bytes:
@@ -91,7 +92,7 @@ class Endpoint:
         try:
             with self._client.stream(
                 "POST",
-                f"{self._address.url}/embeddings",
+                self._address.url + self._purpose.path,
                 content=request.body,
                 headers={"Content-Type": "application/json"},
                 timeout=timeout,
@@ -128,10 +129,10 @@ class Endpoint:
             raise _NotNowError(f"is busy or failed ({_named(status, code)})", response.headers)
         self._is_away = False
         if status in _TOO_MUCH:
-            raise RefusedError(
-                f"The endpoint {self._address.url} refuses what {self._model} should embed "
-                f"({_named(status, code)})",
-                hint="check `embedding.model` and what its server logs",
+            raise self._purpose.refused(
+                f"The endpoint {self._address.url} refuses what {self._model} should "
+                f"{self._purpose.task} ({_named(status, code)})",
+                hint=f"check `{self._purpose.section}.model` and what its server logs",
             )
         raise self._error(*self._explain(status, code))
 
@@ -145,24 +146,24 @@ class Endpoint:
         return read_code(bytes(body))
 
     def _explain(self, status: int, code: str) -> tuple[str, str]:
-        named = _named(status, code)
+        named, setting = _named(status, code), self._purpose.setting
         if status in (401, 403):
             words = "refuses the key" if self._has_key else "wants a key"
             keep = f"`keyring set aurora {self._address.host}`"
-            return f"{words} ({named})", f"set AURORA_EMBEDDING_API_KEY, or keep one with {keep}"
+            return f"{words} ({named})", f"set {self._purpose.variable}, or keep one with {keep}"
         if status == 404:
             return (
                 f"has no such model, or is no OpenAI-compatible address ({named})",
-                "check `embedding.endpoint` (most end in /v1) and `embedding.model`",
+                f"check {setting} (most end in /v1) and `{self._purpose.section}.model`",
             )
         if 300 <= status < 400:
-            return f"points elsewhere ({named})", "set `embedding.endpoint` to where it leads"
-        return f"refuses to answer ({named})", "check `embedding.endpoint` and your account there"
+            return f"points elsewhere ({named})", f"set {setting} to where it leads"
+        return f"refuses to answer ({named})", f"check {setting} and your account there"
 
-    def _error(self, words: str, hint: str = "") -> EmbeddingError:
-        return EmbeddingError(
+    def _error(self, words: str, hint: str = "") -> AuroraError:
+        return self._purpose.error(
             f"The endpoint {self._address.url} ({self._model}) {words}",
-            hint=hint or "check that `embedding.endpoint` is an OpenAI-compatible address",
+            hint=hint or f"check that {self._purpose.setting} is an OpenAI-compatible address",
         )
 
 

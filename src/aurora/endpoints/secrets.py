@@ -6,8 +6,7 @@ import logging
 import re
 from importlib import import_module
 
-from aurora.embeddings.address import Address
-from aurora.errors import EmbeddingError
+from aurora.endpoints.address import Address
 
 logger = logging.getLogger(__name__)
 
@@ -16,16 +15,13 @@ _VISIBLE = re.compile(r"[!-~]+")  # a line break would begin another header
 
 
 class ApiKey:
-    """A key that shows itself only to who calls `reveal`."""
+    """A key that shows itself only to who calls `reveal`. What cannot be one is a `ValueError`."""
 
     __slots__ = ("_value",)
 
     def __init__(self, value: str) -> None:
         if not _VISIBLE.fullmatch(value):
-            raise EmbeddingError(
-                "The key of the endpoint has a space, a line break or a letter that no key has",
-                hint="set AURORA_EMBEDDING_API_KEY again, without what is around it",
-            )
+            raise ValueError("no key has a space, a line break or such a letter")
         self._value = value
 
     def __repr__(self) -> str:
@@ -41,17 +37,24 @@ class ApiKey:
 def find_key(given: str, address: Address) -> ApiKey | None:
     """The key from the environment, else from the system's keyring; a local server needs none.
 
-    Raises `EmbeddingError` where it would be sent over a network that others can read.
+    Raises the purpose's error for what is none, and where others could read it on the way.
     """
+    purpose = address.purpose
     value = given or _ask_keyring(address.host)
     if not value:
         return None
     if not address.is_encrypted and not address.is_near:
-        raise EmbeddingError(
+        raise purpose.error(
             f"The key is not sent to {address.url}: everybody on the way could read it",
-            hint="set `embedding.endpoint` to its https:// address",
+            hint=f"set {purpose.setting} to its https:// address",
         )
-    return ApiKey(value)
+    try:
+        return ApiKey(value)
+    except ValueError as exc:
+        raise purpose.error(
+            "The key of the endpoint has a space, a line break or a letter that no key has",
+            hint=f"set {purpose.variable} again, without what is around it",
+        ) from exc
 
 
 def _ask_keyring(host: str) -> str:

@@ -7,7 +7,7 @@ import re
 from typing import NamedTuple
 from urllib.parse import SplitResult, urlsplit
 
-from aurora.errors import EmbeddingError
+from aurora.endpoints.purpose import Purpose
 
 # What resolves nowhere but at home: one word (a container, a box in the same room), or these ends.
 _ONE_WORD = re.compile(r"[a-z][a-z0-9_-]*")  # with a letter first: 134744072 is 8.8.8.8
@@ -20,6 +20,7 @@ class Address(NamedTuple):
     url: str
     host: str
     is_encrypted: bool
+    purpose: Purpose
 
     @property
     def is_near(self) -> bool:
@@ -31,24 +32,24 @@ class Address(NamedTuple):
         return number.is_loopback or number.is_private
 
 
-def parse_address(endpoint: str) -> Address:
-    """Raises `EmbeddingError` for what is no address, and for one that a secret may stand in.
+def parse_address(endpoint: str, purpose: Purpose) -> Address:
+    """Raises the purpose's error for what is no address, and for one that a secret may stand in.
 
     Such a one is not named in the message: it ends in logs and terminals.
     """
-    parts = _split(endpoint)
+    parts = _split(endpoint, purpose)
     if "@" in parts.netloc or parts.query or parts.fragment:
-        raise EmbeddingError(
+        raise purpose.error(
             f"The address of an endpoint ends with its path, and has no user or password; "
             f"the one at {parts.hostname} has more",
-            hint="take it out of `embedding.endpoint`; "
-            "a key is read from AURORA_EMBEDDING_API_KEY or the keyring",
+            hint=f"take it out of {purpose.setting}; "
+            f"a key is read from {purpose.variable} or the keyring",
         )
-    url = endpoint.rstrip("/").removesuffix("/embeddings").rstrip("/")
-    return Address(url, parts.hostname or "", parts.scheme == "https")
+    url = endpoint.rstrip("/").removesuffix(purpose.path).rstrip("/")
+    return Address(url, parts.hostname or "", parts.scheme == "https", purpose)
 
 
-def _split(endpoint: str) -> SplitResult:
+def _split(endpoint: str, purpose: Purpose) -> SplitResult:
     if re.fullmatch(r"[!-~]+", endpoint):  # anything else, urlsplit drops or keeps as it likes
         try:
             parts = urlsplit(endpoint)
@@ -56,7 +57,7 @@ def _split(endpoint: str) -> SplitResult:
                 return parts
         except ValueError:  # a port that is none, half an IPv6 address
             pass
-    raise EmbeddingError(
+    raise purpose.error(
         f"{endpoint.rpartition('@')[2]!r} is no address of an endpoint",
-        hint="set `embedding.endpoint` to one such as http://localhost:11434/v1",
+        hint=f"set {purpose.setting} to one such as http://localhost:11434/v1",
     )

@@ -1,0 +1,1 @@
+"""Servers that are asked as OpenAI's are: where they are, with which key, and for how long."""
