@@ -11,6 +11,7 @@
     ├── QueryError              a query that asks for nothing
     ├── EmbeddingError          a question or the memory has no vectors to compare
     │   └── RefusedError        an endpoint does not want these texts
+    ├── LlmError                a language model cannot be asked, or answers nonsense
     ├── ChunkNotFoundError      no chunk, or more than one, answers to an id
     ├── IndexFileError          a derived index file is damaged or foreign; it is rebuilt
     │   └── IndexVersionError   it was made by another version; it is rebuilt
@@ -80,6 +81,10 @@ class EmbeddingError(AuroraError):
 
 class RefusedError(EmbeddingError):
     """These texts are not wanted; fewer or shorter ones, perhaps."""
+
+
+class LlmError(AuroraError):
+    """A language model cannot be asked, or answers nonsense. A search goes on without it."""
 
 
 class ChunkNotFoundError(AuroraError):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from aurora.errors import AuroraError, EmbeddingError, RefusedError
+from aurora.errors import AuroraError, EmbeddingError, LlmError, RefusedError
 
 OPENAI = "https://api.openai.com/v1"  # where the settings name no other
 OPENAI_KEY = "OPENAI_API_KEY"
@@ -37,3 +37,4 @@ class Purpose(NamedTuple):
 EMBEDDING = Purpose(
     "embedding", "/embeddings", "embed", "AURORA_EMBEDDING_API_KEY", EmbeddingError, RefusedError
 )
+LLM = Purpose("llm", "/chat/completions", "answer", "AURORA_LLM_API_KEY", LlmError, LlmError)

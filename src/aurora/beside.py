@@ -1,0 +1,35 @@
+"""Work in a thread that nobody has to wait for, not even the end of the program."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class Beside(Generic[T]):
+    """One piece of work, begun at once. Who is tired of waiting goes on, and it ends when it ends.
+
+    An executor's threads would not do: the interpreter waits for them when it exits.
+    """
+
+    def __init__(self, work: Callable[[], T]) -> None:
+        self._outcome: Future[T] = Future()
+        threading.Thread(target=self._run, args=(work,), name="aurora", daemon=True).start()
+
+    def _run(self, work: Callable[[], T]) -> None:
+        try:
+            self._outcome.set_result(work())
+        except BaseException as exc:  # whoever waits for the outcome gets this one
+            self._outcome.set_exception(exc)
+
+    def result(self, seconds: float | None = None) -> T:
+        """What came of it, or the exception in it; `TimeoutError` when that takes longer."""
+        return self._outcome.result(seconds)
+
+    @property
+    def is_done(self) -> bool:
+        return self._outcome.done()

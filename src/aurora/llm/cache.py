@@ -1,0 +1,64 @@
+"""Answers of a language model on disk: the same question is asked once.
+
+Names are digests of the questions, so that nobody reads those here. Whatever is wrong with a file
+or the folder, the worst that comes of it is that the model is asked again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+logger = logging.getLogger(__name__)
+
+MOST = 1_000  # answers
+_LONGEST = 65_536  # bytes
+_OURS = re.compile(r"[0-9a-f]{64}(\.[0-9]+\.tmp)?")  # the folder may be a link to anywhere
+
+
+class AnswerCache:
+    """A folder with a small file for each answer, which only its owner may read."""
+
+    def __init__(self, folder: Path, *, most: int = MOST) -> None:
+        self._folder, self._most = folder, most
+
+    def get(self, question: Sequence[object]) -> str | None:
+        try:
+            with self._file(question).open("rb") as file:
+                return file.read(_LONGEST).decode("utf-8")
+        except (OSError, ValueError):  # not there, not ours, not text
+            return None
+
+    def put(self, question: Sequence[object], answer: str) -> None:
+        file = self._file(question)
+        scratch = file.with_name(f"{file.name}.{os.getpid()}.tmp")
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with suppress(FileNotFoundError):  # of one with our number that was killed
+                scratch.unlink()
+            owned = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(owned, "wb") as out:
+                out.write(answer.encode("utf-8", "replace"))
+            scratch.replace(file)
+            self._let_go()
+        except OSError as exc:
+            logger.info("an answer could not be kept in %s: %s", self._folder, exc.strerror)
+
+    def _file(self, question: Sequence[object]) -> Path:
+        asked = json.dumps(question).encode()
+        return self._folder / hashlib.sha256(asked).hexdigest()
+
+    def _let_go(self) -> None:
+        """Of the oldest, so many that there are not too many."""
+        ours = [entry for entry in os.scandir(self._folder) if _OURS.fullmatch(entry.name)]
+        if len(ours) > self._most:
+            ours.sort(key=lambda entry: entry.stat(follow_symlinks=False).st_mtime_ns)
+            for entry in ours[: -self._most]:
+                with suppress(FileNotFoundError):  # another process was faster
+                    Path(entry.path).unlink()
