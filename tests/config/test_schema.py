@@ -85,7 +85,7 @@ def test_the_settings_of_the_requirements_exist_with_their_defaults() -> None:
 
 
 def test_what_sends_text_away_or_leads_out_is_guarded() -> None:
-    """Every setting under `embedding`, every path, and what a click opens; nothing else."""
+    """Every choice of a model, every path, and what a click opens; nothing else."""
     assert {key: item.guard for key, item in CATALOGUE.items() if item.guard} == {
         "store.path": Guard.OUTSIDE,
         "embedding.provider": Guard.CHOICE,
@@ -93,6 +93,10 @@ def test_what_sends_text_away_or_leads_out_is_guarded() -> None:
         "embedding.endpoint": Guard.CHOICE,
         "embedding.query_prefix": Guard.CHOICE,
         "embedding.document_prefix": Guard.CHOICE,
+        "llm.endpoint": Guard.CHOICE,
+        "llm.model": Guard.CHOICE,
+        "search.expand": Guard.AWAY,
+        "search.rerank.by": Guard.AWAY,
         "ui.links": Guard.CHOICE,
     }
 

@@ -5,12 +5,19 @@ from __future__ import annotations
 import pytest
 
 from aurora.config import LoadedSettings, Places, Settings, SettingsFiles
-from aurora.config.schema import BM25Settings, EmbeddingSettings, SearchSettings, StoreSettings
+from aurora.config.schema import (
+    BM25Settings,
+    EmbeddingSettings,
+    RerankSettings,
+    SearchSettings,
+    StoreSettings,
+)
 from aurora.config.trust import approve
 from aurora.errors import ConfigError
 from tests.config.world import PROJECT, USER, World
 
 CHOICE = "a project file may not choose models, endpoints or links"
+AWAY = "a project file may not have text sent away"
 OUTSIDE = "a project file may not lead out of the project"
 MODEL = "embedding:\n  model: theirs\n"
 THEIRS = LoadedSettings(
@@ -35,6 +42,34 @@ def test_a_project_may_not_choose_where_text_is_sent(world: World, key: str, con
     """The value is left out, and a warning names it and the way to allow it."""
     world.write(project=content)
     assert world.load() == LoadedSettings(Settings(), {}, (ignored(key, CHOICE),))
+
+
+@pytest.mark.parametrize(
+    ("key", "content", "reason"),
+    [
+        pytest.param("llm.endpoint", "llm: {endpoint: http://x.y}", CHOICE, id="endpoint"),
+        pytest.param("llm.model", "llm: {model: theirs}", CHOICE, id="model"),
+        pytest.param("search.expand", "search: {expand: true}", AWAY, id="queries"),
+        pytest.param("search.rerank.by", "search: {rerank: {by: llm}}", AWAY, id="results"),
+    ],
+)
+def test_a_project_may_not_ask_a_language_model(
+    world: World, key: str, content: str, reason: str
+) -> None:
+    world.write(project=content)
+    assert world.load() == LoadedSettings(Settings(), {}, (ignored(key, reason),))
+
+
+def test_a_project_may_choose_what_stays_here(world: World) -> None:
+    """A model of this machine sends nothing away, and nor does what turns the other off."""
+    world.write(
+        user="search: {expand: true}",
+        project="search: {expand: false, rerank: {by: local, when: unsure}}",
+    )
+    loaded = world.load()
+    assert loaded.warnings == ()
+    assert loaded.settings.search.expand is False
+    assert loaded.settings.search.rerank == RerankSettings("local", "unsure")
 
 
 def test_what_is_harmless_in_the_same_file_holds(world: World) -> None:

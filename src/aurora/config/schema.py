@@ -34,6 +34,7 @@ class Guard(Enum):
 
     CHOICE = auto()  # models, endpoints, links: where text is sent, what code runs or is opened
     OUTSIDE = auto()  # paths: only when they lead out of the project
+    AWAY = auto()  # only a value by which text is sent away; any other may be chosen
 
 
 class Setting(NamedTuple):
@@ -158,11 +159,18 @@ class RecencySettings(NamedTuple):
 class RerankSettings(NamedTuple):
     by: str = _setting(
         "none",
-        choice("none", "local"),
-        "Who looks at the first 20 results again: `local` is a model of the extra `onnx`.",
+        choice("none", "local", "llm"),
+        "Who looks at the first 20 results again: `local` is a model of the extra `onnx`, `llm` "
+        "the model of `llm.endpoint`, which is sent a part of each.",
+        guard=Guard.AWAY,
+    )
+    when: str = _setting(
+        "always",
+        choice("always", "unsure"),
+        "Always, or only when the first search is not sure of itself.",
     )
     seconds: float = _setting(
-        2.0, number(minimum=0.0, sane=3600.0), "How long that may take; then the rest stays."
+        2.0, number(minimum=0.0, sane=3600.0), "How long `local` may take; then the rest stays."
     )
 
 
@@ -185,6 +193,12 @@ class SearchSettings(NamedTuple):
         "bm25", choice("bm25", "fulltext"), "Which signal finds by words; `fulltext` is SQLite's."
     )
     rerank: RerankSettings = RerankSettings()
+    expand: bool = _setting(
+        False,
+        flag,
+        "Whether the model of `llm.endpoint` is sent each query, for more words to search for.",
+        guard=Guard.AWAY,
+    )
     min_score: float = _setting(
         0.1,
         number(minimum=0.0, maximum=1.0),
@@ -230,6 +244,25 @@ class EmbeddingSettings(NamedTuple):
 
 
 @_section
+class LlmSettings(NamedTuple):
+    endpoint: str = _setting(
+        "",
+        address,
+        "Where `search.expand` and `search.rerank.by: llm` send text, such as "
+        "http://localhost:11434/v1; empty is OpenAI's own.",
+        guard=Guard.CHOICE,
+    )
+    model: str = _setting(
+        "", text, "Which of its models; empty is gpt-4o-mini.", guard=Guard.CHOICE
+    )
+    seconds: float = _setting(
+        5.0,
+        number(minimum=0.1, sane=600.0),
+        "How long a search waits for an answer; then it goes on without.",
+    )
+
+
+@_section
 class UiSettings(NamedTuple):
     shown_search_format_notice: bool = _setting(
         False, flag, "Whether the notice about the output format was shown; it comes once."
@@ -255,6 +288,7 @@ class Settings(NamedTuple):
     search: SearchSettings = SearchSettings()
     store: StoreSettings = StoreSettings()
     embedding: EmbeddingSettings = EmbeddingSettings()
+    llm: LlmSettings = LlmSettings()
     ui: UiSettings = UiSettings()
 
 

@@ -1,8 +1,8 @@
 """Who may set what: a settings file that came with a clone is not the user's word.
 
-Until the user approves the file as it is now, it may not choose models, endpoints or links, nor
-lead a path out of the project. Approval is remembered by content: an edited file must be approved
-anew.
+Until the user approves the file as it is now, it may not choose models, endpoints or links, have
+text sent away, or lead a path out of the project. Approval is remembered by content: an edited file
+must be approved anew.
 """
 
 from __future__ import annotations
@@ -39,6 +39,8 @@ def refused(setting: Setting, value: object, *, project: Path, file: Path) -> st
     """Why an unapproved project file may not set this, or nothing when it may."""
     if setting.guard is Guard.CHOICE:
         return "a project file may not choose models, endpoints or links"
+    if setting.guard is Guard.AWAY and value in (True, "llm"):
+        return "a project file may not have text sent away"
     if setting.guard is Guard.OUTSIDE:
         try:
             target = (file.parent / Path(str(value)).expanduser()).resolve()
