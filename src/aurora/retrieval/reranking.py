@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from aurora.embeddings.base import TokenEmbedder
-from aurora.signals.exact import ASSUMED
+from aurora.retrieval.confidence import leads_by_name
 from aurora.types import Contribution, SearchResult
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class LateInteraction:
     clock: Callable[[], float] = time.monotonic
 
     def rerank(self, question: str, results: Sequence[SearchResult]) -> Reranked:
-        if not results or _is_definition(results[0]):
+        if not results or leads_by_name(results):
             return Reranked(tuple(results), 0, 0)
         wanted = results[: self.first]
         likeness = self._likeness(question, wanted)
@@ -105,10 +105,6 @@ class LateInteraction:
 def _text(result: SearchResult) -> str:
     chunk = result.chunk
     return f"{chunk.qualified_name or chunk.name}\n{chunk.content}"
-
-
-def _is_definition(result: SearchResult) -> bool:
-    return any(part.signal == "exact" and part.raw >= ASSUMED for part in result.contributions)
 
 
 def _ranked(likeness: Sequence[float]) -> dict[float, int]:
