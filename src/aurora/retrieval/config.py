@@ -37,6 +37,8 @@ class HybridConfig:
     half_life: float = HALF_LIFE
     rrf_k: int = 60
     rerank: Rerank = Rerank.NONE
+    rerank_if_unsure: bool = False  # else always
+    expand: bool = False
 
     def __post_init__(self) -> None:
         total = self.bm25_weight + self.semantic_weight + self.activation_weight

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from itertools import chain
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from aurora.retrieval.asking import NO_KEYWORD, Signals
 from aurora.retrieval.choosing import Choice
 from aurora.retrieval.config import HybridConfig
 from aurora.retrieval.eligible import Eligible
+from aurora.retrieval.expansion import Expand, Expansion, nobody_expands
 from aurora.retrieval.nearest import nearest_names
 from aurora.retrieval.query_text import parse_query
 from aurora.retrieval.results import fetch_results, newest
@@ -51,11 +53,13 @@ class HybridRetriever:
         now: Callable[[], datetime],
         embedders: Embedders | None = None,
         rerankers: Rerankers = nobody,
+        expand: Expand = nobody_expands,
         listen: Listener = ignore_events,
     ) -> None:
         """`embedders`: who embeds questions. Without, a search does without meaning, and tells."""
         self._store, self._config, self._now = store, config or HybridConfig(), now
-        self._eligible, self._listen, self._rerankers = Eligible(store), listen, rerankers
+        self._eligible, self._listen = Eligible(store), listen
+        self._rerankers, self._expand = rerankers, expand
         self._signals = Signals(
             store,
             self._config,
@@ -81,22 +85,30 @@ class HybridRetriever:
         if not parsed.words.strip():
             return self._list(query, eligible)
         fusion = self._config.make_fusion(query.fusion)
-        asked = self._signals.ask(
-            Question(parsed.words, now),
-            query.mode or self._config.mode,
-            fusion,
-            enough=lambda words: len(words.best(query.limit, among=eligible)) >= query.limit,
+        expansion, look = self._expansion(query, parsed.words), self._second_look(query)
+        needed = max(query.limit, look.first, expansion.depth)
+        ask = partial(
+            self._signals.ask,
+            mode=query.mode or self._config.mode,
+            fusion=fusion,
+            enough=lambda found: len(found.best(needed, among=eligible)) >= needed,
         )
-        choice = Choice(
-            asked.answers,
-            fusion,
+        choose = partial(
+            Choice,
+            fusion=fusion,
             pool=self._config.stage1_top_k,
             min_score=query.min_score,
             eligible=eligible,
         )
-        wanted = query.rerank or self._config.rerank
-        look = SecondLook(self._rerankers, wanted, listen=self._listen)
-        outcomes = choice.first(max(query.limit, look.first))
+        asked = ask(Question(parsed.words, now))
+        choice = choose(asked.answers)
+
+        def search(words: str) -> Choice:
+            # Which definition is meant is for the query to say, not for the words added to it.
+            names = {name: one for name, one in asked.answers.items() if name == "exact"}
+            return choose({**ask(Question(words, now)).answers, **names})
+
+        outcomes = expansion.over(choice.first(needed), search)[: max(query.limit, look.first)]
         fetched = fetch_results(self._store, outcomes, parsed.words, asked.answers)
         results = look.over(parsed.words, fetched)[: query.limit]
         # Names help where words were wrong, not where a filter has taken what they found.
@@ -110,10 +122,22 @@ class HybridRetriever:
             fusion.name,
             choice.took_part,
             asked.mode,
-            (*notes, *asked.notes, *look.notes),
+            (*notes, *asked.notes, *expansion.notes, *look.notes),
             nearest,
             filtered=eligible is not None,
             words=parsed.words,
+        )
+
+    def _expansion(self, query: Query, words: str) -> Expansion:
+        wanted = self._config.expand if query.expand is None else query.expand
+        return Expansion(self._expand, words, wanted=wanted, listen=self._listen)
+
+    def _second_look(self, query: Query) -> SecondLook:
+        return SecondLook(
+            self._rerankers,
+            query.rerank or self._config.rerank,
+            if_unsure=self._config.rerank_if_unsure,
+            listen=self._listen,
         )
 
     def _tell_of_meaning(self, nearest: Sequence[str], notes: list[Note]) -> None:

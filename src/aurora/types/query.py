@@ -25,6 +25,7 @@ class Rerank(StrEnum):
 
     NONE = "none"
     LOCAL = "local"
+    LLM = "llm"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,7 @@ class Query:
     criteria: Criteria = Criteria()
     min_score: float | None = None
     rerank: Rerank | None = None  # as the settings say
+    expand: bool | None = None  # likewise
 
     def __post_init__(self) -> None:
         if self.limit < 1:
