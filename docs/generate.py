@@ -26,7 +26,12 @@ from aurora.mcp.server import create_server
 
 ROOT = Path(__file__).parents[1]
 os.environ["COLUMNS"] = "80"  # whoever runs this, and wherever
-_GUARDS = {None: "", Guard.CHOICE: "yes", Guard.OUTSIDE: "outside the project"}
+_GUARDS = {
+    None: "",
+    Guard.CHOICE: "yes",
+    Guard.OUTSIDE: "outside the project",
+    Guard.AWAY: "where text is sent",
+}
 
 
 def settings_page() -> str:

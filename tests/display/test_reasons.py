@@ -131,3 +131,15 @@ def test_the_sum_names_each_share_and_leaves_out_nothing_but_zero() -> None:
     )
     assert sum_of(make_result(contributions=shares)) == "0.250 bm25 - 0.125 recency"
     assert sum_of(make_result(contributions=())) == ""
+
+
+def test_what_came_after_the_fusion_says_which_place_it_gave() -> None:
+    shares = (
+        Contribution("expansion", 4, 0.5, 0.5, 0.15),
+        Contribution("rerank", 2, -0.1, -0.1, -0.1),
+    )
+    result = make_result(contributions=shares)
+    assert reasons(make_answer(result), result, now=NOW)[3:] == [
+        Reason("Expansion", 0.5, "place 4 by the words that were added"),
+        Reason("Rerank", -0.1, "place 2 in the second look"),
+    ]

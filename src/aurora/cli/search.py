@@ -78,7 +78,13 @@ What is printed:
 )  # fmt: skip
 @click.option(
     "--rerank", type=click.Choice(list(Rerank), case_sensitive=False),
-    help="Look at the first 20 again, word by word: `local` needs the extra `onnx`.",
+    help="Look at the first 20 again: `local` with a model of the extra `onnx`; `llm` with the one "
+    "of llm.endpoint, which is sent the query and a part of each.",
+)  # fmt: skip
+@click.option(
+    "--expand/--no-expand", default=None,
+    help="Search for related words, too: the model of llm.endpoint names them, and is sent the "
+    "query.",
 )  # fmt: skip
 @click.option(
     "--type", "types", multiple=True, metavar="TYPE[,TYPE]", shell_complete=complete_kinds,
@@ -137,6 +143,7 @@ def search(
     mode: str | None,
     fusion: str | None,
     rerank: str | None,
+    expand: bool | None,
     min_score: float | None,
     legacy: bool | None,
     no_git: bool,
@@ -166,6 +173,7 @@ def search(
             criteria=criteria,
             min_score=min_score,
             rerank=rerank,
+            expand=expand,
         )
         source = Source(memory.path, memory.root, memory.indexed_at)
         ui = memory.settings.ui

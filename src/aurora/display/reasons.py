@@ -13,7 +13,13 @@ from aurora.types import Contribution, SearchResult, SearchResults
 NO_PART = "took no part"
 _SEMANTIC = ((0.9, "very high"), (0.8, "high"), (0.7, "moderate"))  # FR-6.3; below, low
 _WORD = re.compile(r"\w(?:.*\w)?")  # a word as typed, without what surrounds it
-_OTHERS = {"fulltext": "Text", "exact": "Name", "recency": "Recency", "rerank": "Rerank"}
+_OTHERS = {
+    "fulltext": "Text",
+    "exact": "Name",
+    "recency": "Recency",
+    "rerank": "Rerank",
+    "expansion": "Expansion",
+}
 
 
 class Reason(NamedTuple):
@@ -41,7 +47,9 @@ def _other(part: Contribution) -> str:
         case "exact":
             return "the query is its name" if part.raw >= 0.5 else "the query holds its name"
         case "rerank":
-            return f"{_level(part.normalised)} likeness of its words to the question's"
+            return f"place {part.rank} in the second look"
+        case "expansion":
+            return f"place {part.rank} by the words that were added"
         case "recency":
             return "an older note counts less"
         case _:

@@ -117,13 +117,15 @@ class Memory(TransferableMemory, InspectableMemory, EmbeddingMemory):
         criteria: Criteria | None = None,
         min_score: float | None = None,
         rerank: str | None = None,
+        expand: bool | None = None,
     ) -> SearchResults:
         """The best chunks for a query of plain words. Being listed is not an access."""
         from aurora.retrieval.criteria import read_mode, read_rerank  # noqa: PLC0415 - `retriever`
 
         wanted = None if mode is None else read_mode(mode)
         again = None if rerank is None else read_rerank(rerank)
-        query = Query(text, limit, wanted, fusion, criteria or Criteria(), min_score, again)
+        narrowed = criteria or Criteria()
+        query = Query(text, limit, wanted, fusion, narrowed, min_score, again, expand)
         return self.retriever.retrieve(query)
 
     def get(self, chunk_id: str) -> Chunk:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from aurora.config import Places, SettingsFiles
 from aurora.config.places import make_project
-from aurora.config.schema import EmbeddingSettings, Settings
+from aurora.config.schema import EmbeddingSettings, LlmSettings, Settings
 from aurora.embeddings.registry import share_of
 from aurora.engine.embedders import Embedders
 from aurora.errors import NoMemoryError
@@ -26,6 +26,7 @@ from aurora.types import Listener, Rerank, ignore_events
 
 if TYPE_CHECKING:
     from aurora.embeddings.base import EmbeddingProvider
+    from aurora.engine.llm import LlmHelp
     from aurora.retrieval.reranking import Reranker
     from aurora.retrieval.retriever import HybridRetriever
 
@@ -54,6 +55,7 @@ class OpenedMemory:
         self._file: tuple[int, int] | None = None  # which file that is, whatever its name
         self._retrievers = RetrieverCache(clock=time.monotonic)
         self._known_embedders: tuple[EmbeddingSettings, Embedders] | None = None
+        self._known_llm: tuple[tuple[LlmSettings, Path], LlmHelp] | None = None
         self._lock = threading.RLock()
 
     @property
@@ -112,15 +114,41 @@ class OpenedMemory:
                     now=self._now,
                     embedders=None if embedders.are_off else embedders.of,
                     rerankers=self._reranker,
+                    expand=self._expand,
                     listen=self._listen,
                 ),
             )
 
-    def _reranker(self, _: Rerank) -> Reranker:
-        from aurora.retrieval.reranking import LateInteraction  # noqa: PLC0415 - as for `retriever`
+    def _expand(self, words: str) -> Sequence[str]:
+        return self._llm.expander.expand(words)
 
+    def _reranker(self, wanted: Rerank) -> Reranker:
+        from aurora.retrieval.listwise import Listwise  # noqa: PLC0415 - as for `retriever`
+        from aurora.retrieval.reranking import LateInteraction  # noqa: PLC0415
+
+        if wanted is Rerank.LLM:
+            return Listwise(self._llm.reranker.rank)
         tokens = self._embedders.of_tokens(self._store.embedder())
         return LateInteraction(tokens, seconds=self.settings.search.rerank.seconds)
+
+    @property
+    def _llm(self) -> LlmHelp:
+        """Made again when a setting of it changed; one for all threads."""
+        from aurora.engine.llm import LlmHelp  # noqa: PLC0415 - few searches want one
+
+        with self._lock:
+            wanted = (self.settings.llm, self.index_path.parent / "llm")
+            if self._known_llm is None or self._known_llm[0] != wanted:
+                settings, folder = wanted
+                made = LlmHelp(settings, folder=folder, environ=self._files.environ)
+                self._known_llm = (wanted, made)
+            return self._known_llm[1]
+
+    def check_llm(self) -> str:
+        """Who would be asked for help. Raises `LlmError` where something is missing for that."""
+        from aurora.engine.llm import check_llm  # noqa: PLC0415 - as in `_llm`
+
+        return check_llm(self.settings.llm, self._files.environ)
 
     @property
     def _embedders(self) -> Embedders:

@@ -35,4 +35,6 @@ def make_config(loaded: LoadedSettings, *, share: float) -> HybridConfig:
         half_life=search.recency.half_life,
         rrf_k=search.rrf.k,
         rerank=Rerank(search.rerank.by),
+        rerank_if_unsure=search.rerank.when == "unsure",
+        expand=search.expand,
     )

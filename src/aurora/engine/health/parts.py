@@ -134,6 +134,11 @@ PARTS = (
         _onnxruntime,
         "pip install 'aurora-memory[onnx]'",
     ),
-    Part("httpx2", "embeddings of an endpoint", _httpx2, "pip install 'aurora-memory[openai]'"),
+    Part(
+        "httpx2",
+        "embeddings and language models of an endpoint",
+        _httpx2,
+        "pip install 'aurora-memory[openai]'",
+    ),
 )
 CHECKS: tuple[Check[tuple[Part, ...]], ...] = (_parts, _grammars)

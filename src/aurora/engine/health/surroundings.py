@@ -12,6 +12,7 @@ from pathlib import Path
 from aurora.config.places import shown
 from aurora.engine.health.checking import Check
 from aurora.engine.health.embedding import examine_embedder
+from aurora.engine.health.llm import examine_llm
 from aurora.engine.memory import Memory
 from aurora.types import Finding, Level
 
@@ -21,7 +22,7 @@ _ENTER = stat.S_IXGRP | stat.S_IXOTH
 _SPARE = 256 << 20  # bytes that should stay free, beside room for as much as there is
 _OURS = (".gitignore", "config.yml", "config.yml.*.tmp", "indexes", "logs", "approved.json",
          "approved.json.*.tmp", "models", ".DS_Store")  # fmt: skip
-_INDEXES = ("bm25.idx", "vectors.idx", "*.idx.*.tmp", "history-*.book", "history-*.tmp")
+_INDEXES = ("llm", "bm25.idx", "vectors.idx", "*.idx.*.tmp", "history-*.book", "history-*.tmp")
 _SHOWN = 5  # strangers named
 
 
@@ -99,5 +100,5 @@ def _log(memory: Memory) -> Iterator[Finding]:
 
 
 SURROUNDINGS: tuple[Check[Memory], ...] = (
-    examine_embedder, _readers, _writing, _strangers, _space, _log,
+    examine_embedder, examine_llm, _readers, _writing, _strangers, _space, _log,
 )  # fmt: skip
