@@ -216,6 +216,18 @@ def test_key_and_question_are_in_no_log_error_or_repr(
         assert HIDDEN not in text
 
 
+@pytest.mark.parametrize(
+    ("name", "value"), [("HTTPS_PROXY", "gopher://u:hunter2@x"), ("SSL_CERT_FILE", "/not/there")]
+)
+def test_a_wrong_environment_is_told(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    monkeypatch.setenv(name, value)
+    told = failure(make("https://127.0.0.1:9/v1"))
+    assert "cannot be asked from here" in told
+    assert "hunter2" not in told
+
+
 def test_a_missing_package_is_named_with_how_to_get_it(
     server: ChatServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

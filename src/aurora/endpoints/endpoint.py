@@ -51,12 +51,19 @@ class Endpoint:
         self._purpose = address.purpose
         self._has_key = key is not None
         self._is_away = False  # the last request was given up
-        self._client = httpx2.Client(
-            auth=None if key is None else _Bearer(key),
-            headers={"User-Agent": _user_agent(), "Accept-Encoding": "identity"},
-            follow_redirects=False,  # the key is for this address alone
-            trust_env=address.is_encrypted,  # a proxy would read what is not
-        )
+        try:
+            self._client = httpx2.Client(
+                auth=None if key is None else _Bearer(key),
+                headers={"User-Agent": _user_agent(), "Accept-Encoding": "identity"},
+                follow_redirects=False,  # the key is for this address alone
+                trust_env=address.is_encrypted,  # a proxy would read what is not
+            )
+        except (ValueError, OSError, httpx2.InvalidURL) as exc:
+            # Only its kind is told: the address of a proxy may hold a password.
+            raise self._error(
+                f"cannot be asked from here ({type(exc).__name__})",
+                "check HTTPS_PROXY and SSL_CERT_FILE in the environment",
+            ) from exc
         self.close = weakref.finalize(self, _close_quietly, self._client)
 
     def post(self, body: bytes, *, limit: int, patience: Patience, until: float) -> bytes:
