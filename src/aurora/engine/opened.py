@@ -144,6 +144,12 @@ class OpenedMemory:
                 self._known_llm = (wanted, made)
             return self._known_llm[1]
 
+    @property
+    def has_llm(self) -> bool:
+        """Whether the settings name a language model. Without, nobody but the user may have one
+        asked: text would go to whoever is the default."""
+        return any(key.startswith("llm.") for key in self._files.current().origins)
+
     def check_llm(self) -> str:
         """Who would be asked for help. Raises `LlmError` where something is missing for that."""
         from aurora.engine.llm import check_llm  # noqa: PLC0415 - as in `_llm`

@@ -23,9 +23,10 @@ from aurora.mcp.tooling import READS, answer, make_tool, telling
 from aurora.mcp.wording import found_words
 from aurora.retrieval.criteria import read_criteria
 from aurora.text import printable
-from aurora.types import Criteria, Kind, Mode, SearchResult, SearchResults
+from aurora.types import Criteria, Kind, Mode, Rerank, SearchResult, SearchResults
 
 CODE = (Kind.FUNCTION, Kind.METHOD, Kind.CLASS, Kind.CODE)
+_NO_LLM = "No language model was asked: the user's settings name none (`llm.endpoint`, `llm.model`)"
 _TOKENS = 4_000  # of an answer, unless asked for more: ten snippets with their reasons
 _CONTEXT = 3  # lines around the one that matches best
 _FIRST = 200  # characters of a first line
@@ -44,6 +45,10 @@ class Wish:
     threshold: float | None = None
     expand: bool | None = None
     rerank: str | None = None
+
+    @property
+    def asks_llm(self) -> bool:
+        return bool(self.expand) or self.rerank == Rerank.LLM
 
     @property
     def identity(self) -> Wish:
@@ -131,6 +136,7 @@ def finding_tools(desk: Desk) -> list[Tool]:
 
 def _search(desk: Desk, name: str, wish: Wish, page: Page) -> CallToolResult:
     memory = desk.memory(name)
+    refused = [] if memory.has_llm or not wish.asks_llm else [_NO_LLM]
     begin = read_cursor(page.cursor, wish.identity, deepest=_DEEPEST)
     found = memory.search(
         wish.query,
@@ -138,12 +144,13 @@ def _search(desk: Desk, name: str, wish: Wish, page: Page) -> CallToolResult:
         mode=wish.mode,
         criteria=wish.criteria,
         min_score=wish.threshold,
-        rerank=wish.rerank,
+        rerank=None if refused and wish.rerank == Rerank.LLM else wish.rerank,
+        expand=None if refused else wish.expand,
     )
     named = name or desk.names[0]
     age = index_age(memory)
     made = _answer(found, wish, named, age)
-    notes = [note.text for note in found.notes]
+    notes = [*refused, *(note.text for note in found.notes)]
     if begin.generation and begin.generation != age.generation:
         notes.append("The memory changed since the page before: results may repeat or be missing")
     entries = _entries(found.results, begin.offset, page, named if name else "")
