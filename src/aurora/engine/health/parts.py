@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 
@@ -78,14 +79,9 @@ def _watchfiles() -> str:
     return _version("watchfiles")
 
 
-def _onnxruntime() -> str:
-    require_package("onnxruntime")
-    return _version("onnxruntime")
-
-
-def _httpx2() -> str:
-    require_package("httpx2")
-    return _version("httpx2")
+def _installed(package: str) -> str:
+    require_package(package)
+    return _version(package)
 
 
 def require_package(name: str) -> None:
@@ -131,14 +127,20 @@ PARTS = (
     Part(
         "onnxruntime",
         "transformer models and `--rerank local`",
-        _onnxruntime,
+        partial(_installed, "onnxruntime"),
         "pip install 'aurora-memory[onnx]'",
     ),
     Part(
         "httpx2",
         "embeddings and language models of an endpoint",
-        _httpx2,
+        partial(_installed, "httpx2"),
         "pip install 'aurora-memory[openai]'",
+    ),
+    Part(
+        "mcp",
+        "`aur mcp`, the server for agents",
+        partial(_installed, "mcp"),
+        "pip install 'aurora-memory[mcp]'",
     ),
 )
 CHECKS: tuple[Check[tuple[Part, ...]], ...] = (_parts, _grammars)
