@@ -56,6 +56,17 @@ def test_a_server_that_hangs_keeps_neither_the_answer_nor_the_process(
     assert "gave no answer in 0.2 s" in done.stderr
 
 
+@pytest.mark.parametrize("seconds", ["0.1", "0.15", "0.2", "0.25", "0.3", "0.35"])
+def test_a_process_that_waits_no_longer_ends_well(
+    asking: Shell, server: ChatServer, seconds: str
+) -> None:
+    """Whatever the thread is doing that nobody waits for: one in five crashed once."""
+    server.mood = server.drips
+    done = asking.run("-c", f"llm.seconds={seconds}", "mem", "search", "login", "--expand")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+
+
 def test_no_expand_is_stronger_than_the_settings(asking: Shell, server: ChatServer) -> None:
     asking.ok("config", "set", "search.expand", "true")
     asking.ok("mem", "search", "login", "--no-expand")

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _WRITTEN = os.path.join(os.path.dirname(__file__), "help.txt")  # noqa: PTH118, PTH120 - 8 ms, too
 _COLUMNS = 80  # click writes no wider, however wide the terminal
 _INTERRUPTED = 130  # as in `aurora.cli.main`
+_BESIDE = "aurora"  # the name of such a thread, in `aurora.beside`
 _OBJECTS = 50_000  # until Python looks for garbage: a start makes fewer, and they are here to stay
 
 
@@ -38,8 +39,27 @@ def main() -> NoReturn:
 
     try:
         run()
+    except SystemExit as exc:
+        _leave(exc.code)
+        raise
     finally:
         gc.freeze()  # the process ends: nobody needs to look through all that is left
+
+
+def _leave(status: object) -> None:
+    """End at once where a thread is at work that nobody waits for: Python takes itself apart
+    under it, and may crash. All has been said by then."""
+    threading, logging = sys.modules.get("threading"), sys.modules.get("logging")
+    if threading is None or not any(one.name == _BESIDE for one in threading.enumerate()):
+        return
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError:
+        return  # Python will say so
+    if logging is not None:
+        logging.shutdown()
+    os._exit(status if isinstance(status, int) else 0)
 
 
 def _written(words: list[str]) -> str:

@@ -65,9 +65,10 @@ class Chat:
         """What the model says to it. Raises `LlmError`, in time whatever happens."""
         self._require_awake()
         started = self._timing.clock()
+        self._import()
         asking = Beside(partial(self._request, prompt, most_tokens))
         try:
-            return asking.result(self._seconds)
+            return asking.result(self._seconds - (self._timing.clock() - started))
         except TimeoutError:
             with self._lock:
                 self._abandoned.append(asking)
@@ -122,9 +123,13 @@ class Chat:
                 hint="pip install 'aurora-memory[llm]'",
             )
 
-    def _make_endpoint(self) -> Endpoint:
+    def _import(self) -> None:
+        """Here and not in the thread: a program that ends while one imports may crash."""
         self.require_package()
-        from aurora.endpoints.endpoint import Endpoint  # noqa: PLC0415 - it needs httpx2
+        import aurora.endpoints.endpoint  # noqa: F401, PLC0415 - it needs httpx2
+
+    def _make_endpoint(self) -> Endpoint:
+        from aurora.endpoints.endpoint import Endpoint  # noqa: PLC0415
 
         key = self._key or find_key("", self.address)
         return Endpoint(self.address, key, self.model, self._timing)
