@@ -11,6 +11,11 @@ from aurora.embeddings.onnx.provider import OnnxProvider
 from tests.embeddings.models import convert_minilm
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest first: one that begins last would have all other processors wait."""
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
+
+
 @pytest.fixture(scope="session")
 def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of models with MiniLM in it, the same for all workers. Nobody may change it."""

@@ -28,6 +28,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from typing import NamedTuple
 
 import anyio
 from mcp import Client
@@ -199,19 +200,36 @@ def main() -> None:
     options.add_argument("--clients", type=int, default=WHOLE_RUN[0])
     options.add_argument("--calls", type=int, default=WHOLE_RUN[1])
     options.add_argument("--chunks", type=int, default=WHOLE_RUN[2])
+    options.add_argument("--crowd", action="store_true", help="without the one that calls alone")
     given = options.parse_args()
+    share = given.calls // 10
+    scenes = [] if given.crowd else [Scene(1, share, False), Scene(1, share, True)]
+    scenes.append(Scene(given.clients, given.calls, True))
     with tempfile.TemporaryDirectory() as folder:
-        measured, errors, lost = measure(Path(folder), given.clients, given.calls, given.chunks)
+        measured, errors, lost = measure(Path(folder), given.chunks, scenes)
     print(f"{errors} errors, {lost} lost writes")
     if errors or lost:
         raise SystemExit(1)
-    if (given.clients, given.calls, given.chunks) == WHOLE_RUN:
+    if (given.clients, given.calls, given.chunks) == WHOLE_RUN and not given.crowd:
         facts = {"chunks": given.chunks, "measured": measured}
         record.save("mcp-load", facts, packages=["mcp"])
 
 
+class Scene(NamedTuple):
+    """So many clients, who share so many calls, perhaps while another process indexes."""
+
+    clients: int
+    calls: int
+    is_busy: bool
+
+    @property
+    def title(self) -> str:
+        beside = ", beside an index" if self.is_busy else ""
+        return f"{self.clients} client{'s' if self.clients > 1 else ''}{beside}"
+
+
 def measure(
-    folder: Path, clients: int, calls: int, chunks: int
+    folder: Path, chunks: int, scenes: Sequence[Scene]
 ) -> tuple[dict[str, object], int, int]:
     """What calls took, how many went wrong, and how many writes are not there."""
     own = {"HOME": str(folder), "AURORA_HOME": str(folder / "home"), "LANG": "C.UTF-8"}
@@ -222,17 +240,14 @@ def measure(
     errors = lost = 0
     with serving(project, environ) as url:
         anyio.run(Crowd(url).come, 1, 20, -100)  # warm
-        for first, (size, share, is_busy) in enumerate(
-            ((1, calls // 10, False), (1, calls // 10, True), (clients, calls, True)), start=1
-        ):
+        for number, scene in enumerate(scenes, start=1):
             crowd = Crowd(url)
-            beside = indexing(project, environ) if is_busy else nullcontext([])
+            beside = indexing(project, environ) if scene.is_busy else nullcontext([])
             began = time.perf_counter()
             with beside as statuses:
-                anyio.run(crowd.come, size, share, first * 1_000_000)
-                took = time.perf_counter() - began
-            title = f"{size} client{'s' if size > 1 else ''}{', beside an index' * is_busy}"
-            measured[title] = report(title, crowd, share / took, len(statuses))
+                anyio.run(crowd.come, scene.clients, scene.calls, number * 1_000_000)
+                pace = scene.calls / (time.perf_counter() - began)
+            measured[scene.title] = report(scene.title, crowd, pace, len(statuses))
             errors += len(crowd.errors) + sum(map(bool, statuses))
             lost += anyio.run(crowd.count_lost)
     return measured, errors, lost

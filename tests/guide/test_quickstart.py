@@ -36,6 +36,7 @@ def run_guide(folder: Path) -> list[str]:
     return [text.replace(str(folder), "~") for text in printed]
 
 
+@pytest.mark.long
 def test_every_command_of_the_quickstart_prints_what_it_says(tmp_path: Path) -> None:
     page = PAGE.read_text(encoding="utf-8")
     for step, printed in zip(read_steps(page), run_guide(tmp_path), strict=True):

@@ -133,6 +133,7 @@ def require_whole(shell: Shell, *versions: Remembered) -> None:
     assert answers(Places(shell.home, shell.cwd), "words") != []
 
 
+@pytest.mark.long
 def test_a_first_run_killed_twenty_times(shell: Shell, choice: random.Random) -> None:
     expected, length = undisturbed(shell)
     places = Places(shell.home, shell.cwd)
@@ -161,6 +162,7 @@ def test_a_first_run_killed_twenty_times(shell: Shell, choice: random.Random) ->
     assert indexes == {"bm25.idx", "vectors.idx", "history"}
 
 
+@pytest.mark.long
 def test_a_later_run_killed_on_the_way_to_its_changes(
     shell: Shell, choice: random.Random, tmp_path: Path
 ) -> None:

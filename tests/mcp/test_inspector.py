@@ -17,24 +17,17 @@ TOKEN = "a-token-that-nobody-guesses-0123456789"  # noqa: S105
 
 
 @contextmanager
-def asking(project: Project, inspector: Inspect, way: str) -> Iterator[Inspect]:
-    """Over stdio with the handshake of 2025, or over HTTP with a token and the newest protocol."""
-    if way == "stdio":
-        environ = {"AURORA_HOME": str(project.shell.home)}
-        command = [AUR, "mcp", "--memory", project.root]
-        yield lambda method, **asked: inspector(command, method, environ=environ, **asked)
-        return
+def asking(project: Project, inspector: Inspect) -> Iterator[Inspect]:
+    """Over HTTP, with a token and the newest protocol."""
     project.shell.environ["AURORA_MCP_TOKEN"] = TOKEN
     headers = {"Authorization": f"Bearer {TOKEN}"}
     with project.listening() as url:
         yield lambda method, **asked: inspector(url, method, headers=headers, era="modern", **asked)
 
 
-@pytest.mark.parametrize("way", ["stdio", "http"])
-def test_the_inspector_works_with_the_memory(
-    project: Project, inspector: Inspect, way: str
-) -> None:
-    with asking(project, inspector, way) as ask:
+@pytest.mark.long
+def test_the_inspector_works_with_the_memory(project: Project, inspector: Inspect) -> None:
+    with asking(project, inspector) as ask:
 
         def call(tool: str, **arguments: object) -> dict[str, Any]:
             result = ask("tools/call", tool=tool, arguments=arguments)
@@ -74,6 +67,19 @@ def test_the_inspector_works_with_the_memory(
         refused = ask("tools/call", tool="aurora_retrieve", arguments={"id": "nothing"})
         assert refused["isError"]
         assert "There is no chunk 'nothing'" in refused["content"][0]["text"]
+
+
+def test_the_inspector_starts_the_server_itself(project: Project, inspector: Inspect) -> None:
+    """Over stdio, with the handshake of 2025."""
+    environ = {"AURORA_HOME": str(project.shell.home)}
+    command = [AUR, "mcp", "--memory", project.root]
+    found = inspector(
+        command, "tools/call", environ=environ, tool="search_code", arguments={"query": "rotate"}
+    )
+    assert ids(found["structuredContent"])[0] == "src/auth.py:TokenStore.rotate"
+    uri = found["structuredContent"]["documents"][0]["uri"]
+    (content,) = inspector(command, "resources/read", environ=environ, uri=uri)["contents"]
+    assert content["text"].startswith("def rotate(")
 
 
 def test_the_inspector_is_kept_out_without_the_token(project: Project, inspector: Inspect) -> None:

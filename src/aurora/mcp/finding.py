@@ -32,7 +32,7 @@ _CONTEXT = 3  # lines around the one that matches best
 _FIRST = 200  # characters of a first line
 _DIGITS = 4  # of a score: more say nothing
 _DEEPEST = 1_000  # results that pages go down to: who has read so many should ask otherwise
-_SHARE = 4  # a whole chunk may take a quarter of the answer
+_SHARE, _LEAST = 4, 100  # a whole chunk may take a quarter of the answer, and so many tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,11 +185,8 @@ def _entries(results: Sequence[SearchResult], offset: int, page: Page, memory: s
 
 
 def _found(result: SearchResult, rank: int, page: Page, memory: str) -> Found:
-    text, is_cut = (
-        cut(result.content, max(page.tokens // _SHARE, 100))
-        if page.full
-        else (_snippet(result), None)
-    )
+    room = max(page.tokens // _SHARE, _LEAST)
+    text, is_cut = cut(result.content, room) if page.full else (_snippet(result), False)
     return Found(
         rank=rank,
         uri=uri_of(result.chunk_id, memory),
@@ -201,7 +198,7 @@ def _found(result: SearchResult, rank: int, page: Page, memory: str) -> Found:
         terms=list(result.terms) or None,
         snippet=None if page.full else text,
         content=text if page.full else None,
-        truncated=is_cut,
+        truncated=is_cut or None,
     )
 
 
