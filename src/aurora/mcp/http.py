@@ -25,6 +25,7 @@ PATH = "/mcp"
 LARGEST = 8 * 1024 * 1024  # bytes of one request: the largest document, as JSON
 _ANYWHERE = {"0.0.0.0", "::", ""}  # noqa: S104 - what they mean, not what is bound
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+_KEPT = 75  # seconds that an idle connection stays: longer than clients keep one to use again
 _BACKLOG = 512  # clients that wait to be let in
 _TOKEN = re.compile(r"[!-~]{16,}")
 
@@ -130,7 +131,11 @@ def address_of(door: Door, listening: socket.socket) -> str:
 def serve(server: MCPServer, door: Door, listening: socket.socket) -> None:
     """Until SIGINT or SIGTERM; calls that are being answered get a few seconds to end."""
     config = uvicorn.Config(
-        make_app(server, door), log_level="warning", timeout_graceful_shutdown=3, ws="none"
+        make_app(server, door),
+        log_level="warning",
+        timeout_keep_alive=_KEPT,
+        timeout_graceful_shutdown=3,
+        ws="none",
     )
     uvicorn.Server(config).run(sockets=[listening])
 
