@@ -42,6 +42,7 @@ class KeptIndex(ABC, Generic[Index]):
         self._store, self._path, self._now, self._listen = store, path, now, listen
         self._index: Index | None = None
         self._generation = -1
+        self._begun = self._done = 0  # times that it was brought up to date
         self.saved = True  # false while the index in use could not be written
         self._lock = threading.Lock()
 
@@ -113,14 +114,20 @@ class KeptIndex(ABC, Generic[Index]):
         return IndexCheck(IndexState.CURRENT if current else IndexState.BEHIND)
 
     def current(self) -> Index:
-        generation = self._store.generation()
+        """The index of all that was stored before the call. What comes while one waits for it need
+        not be there: or many who ask would bring it up to date one after the other."""
+        came, generation = self._begun, self._store.generation()
         if self._index is not None and generation == self._generation:
             return self._index
         with self._lock:
-            generation = self._store.generation()  # it may have grown while we waited
-            if self._index is None or generation != self._generation:
-                return self._bring_up_to_date(generation)
-            return self._index
+            if self._index is not None and self._done > came:
+                return self._index
+            self._begun += 1  # before the store is asked: who comes from now on waits for the next
+            generation, index = self._store.generation(), self._index
+            if index is None or generation != self._generation:
+                index = self._bring_up_to_date(generation)
+            self._done = self._begun
+            return index
 
     def rebuild(self) -> Index:
         """Build the index anew, whatever there is, and save it."""
