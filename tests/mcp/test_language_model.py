@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -118,3 +119,20 @@ async def test_a_model_that_hangs_costs_its_time_out_and_no_answer(
         if late[-1] <= 0.0:
             return
     assert min(late) <= 0.0, late
+
+
+async def test_the_local_reranker_sends_nothing(
+    helped: Project, model: ChatServer, models: Path
+) -> None:
+    """Late interaction of a model that is here; where there is none, the answer says so."""
+    async with helped.here() as client:
+        without = await ask(client, "aurora_search", query="who may come in", rerank="local")
+        assert "Not reranked" in without["notes"][0]
+
+        helped.shell.home.mkdir()
+        (helped.shell.home / "models").symlink_to(models)
+        looked = await ask(client, "aurora_search", query="who may come in", rerank="local")
+
+    assert "notes" not in looked
+    assert all("rerank" in found["contributions"] for found in looked["documents"])
+    assert model.seen == []
