@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass, field
@@ -103,15 +104,27 @@ def authenticate_user(name, password):
 }
 
 
+def make_repository(folder: Path) -> Shell:
+    root = write_tree(folder / "project", PROJECT)
+    subprocess.run(["git", "init", "-q", root], check=True)
+    return Shell(root, folder / "user" / "home")
+
+
 @pytest.fixture
 def shell(tmp_path: Path) -> Shell:
     """A git repository that nobody has indexed yet."""
-    root = write_tree(tmp_path / "project", PROJECT)
-    subprocess.run(["git", "init", "-q", root], check=True)
-    return Shell(root, tmp_path / "user" / "home")
+    return make_repository(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def once_indexed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What `aur mem index` makes of the repository: tests work on copies, which takes a tenth."""
+    folder = tmp_path_factory.mktemp("indexed")
+    make_repository(folder).ok("mem", "index", ".")
+    return folder
 
 
 @pytest.fixture
-def indexed(shell: Shell) -> Shell:
-    shell.ok("mem", "index", ".")
+def indexed(shell: Shell, once_indexed: Path, tmp_path: Path) -> Shell:
+    shutil.copytree(once_indexed, tmp_path, dirs_exist_ok=True)
     return shell

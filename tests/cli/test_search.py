@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+from pathlib import Path
 
 import pytest
 
@@ -19,17 +21,26 @@ def column(table: str, number: int) -> list[str]:
     return [row.split(" | ")[number].strip() for row in table.splitlines()[2:]]
 
 
-@pytest.fixture
-def searched(indexed: Shell) -> Shell:
+@pytest.fixture(scope="module")
+def once_filled(once_indexed: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Code and notes of the project, a document with labels, and a lesson."""
-    indexed.ok("mem", "learn", "check the password before the session", "--score", "0.9")
-    plan = indexed.cwd / "plan.txt"
+    folder = tmp_path_factory.mktemp("filled")
+    shutil.copytree(once_indexed, folder, dirs_exist_ok=True)
+    shell = Shell(folder / "project", folder / "user" / "home")
+    shell.ok("mem", "learn", "check the password before the session", "--score", "0.9")
+    plan = shell.cwd / "plan.txt"
     plan.write_text("The password plan for billing.", encoding="utf-8")
-    indexed.ok(
+    shell.ok(
         *("mem", "add", str(plan), "--namespace", "billing", "--document-type", "plan"),
         *("--meta", "owner=ana"),
     )
-    return indexed
+    return folder
+
+
+@pytest.fixture
+def searched(shell: Shell, once_filled: Path, tmp_path: Path) -> Shell:
+    shutil.copytree(once_filled, tmp_path, dirs_exist_ok=True)
+    return shell
 
 
 def search(shell: Shell, *words: str) -> str:
