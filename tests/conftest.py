@@ -5,10 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from aurora.embeddings.base import ProviderOptions
 from aurora.embeddings.onnx.provider import OnnxProvider
 from tests.embeddings.models import convert_minilm
+
+
+settings.register_profile("aurora", deadline=None)  # time is no property of what is tested
+settings.load_profile("aurora")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
