@@ -11,7 +11,6 @@ from aurora.embeddings.base import ProviderOptions
 from aurora.embeddings.onnx.provider import OnnxProvider
 from tests.embeddings.models import convert_minilm
 
-
 settings.register_profile("aurora", deadline=None)  # time is no property of what is tested
 settings.load_profile("aurora")
 
