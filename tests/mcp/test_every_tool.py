@@ -169,6 +169,8 @@ async def test_a_long_text_comes_in_pages_that_join(project: Project) -> None:
             cursor = page["next_cursor"]
 
         assert read == whole["content"]
+        uses = project.desk().memory()._store.get_accesses([kept["id"]])
+        assert len(uses[kept["id"]]) == 2  # the whole once, the pages once
 
 
 async def test_forgetting_more_than_one_asks_first(project: Project) -> None:

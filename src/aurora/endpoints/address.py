@@ -37,7 +37,12 @@ def parse_address(endpoint: str, purpose: Purpose) -> Address:
 
     Such a one is not named in the message: it ends in logs and terminals.
     """
-    parts = _split(endpoint, purpose)
+    parts = split_address(endpoint)
+    if parts is None:
+        raise purpose.error(
+            f"{endpoint.rpartition('@')[2]!r} is no address of an endpoint",
+            hint=f"set {purpose.setting} to one such as http://localhost:11434/v1",
+        )
     if "@" in parts.netloc or parts.query or parts.fragment:
         raise purpose.error(
             f"The address of an endpoint ends with its path, and has no user or password; "
@@ -49,15 +54,13 @@ def parse_address(endpoint: str, purpose: Purpose) -> Address:
     return Address(url, parts.hostname or "", parts.scheme == "https", purpose)
 
 
-def _split(endpoint: str, purpose: Purpose) -> SplitResult:
-    if re.fullmatch(r"[!-~]+", endpoint):  # anything else, urlsplit drops or keeps as it likes
-        try:
-            parts = urlsplit(endpoint)
-            if parts.scheme in ("http", "https") and parts.hostname and parts.port != 0:
-                return parts
-        except ValueError:  # a port that is none, half an IPv6 address
-            pass
-    raise purpose.error(
-        f"{endpoint.rpartition('@')[2]!r} is no address of an endpoint",
-        hint=f"set {purpose.setting} to one such as http://localhost:11434/v1",
-    )
+def split_address(url: str) -> SplitResult | None:
+    """The parts of an address over HTTP; none where it is no such address."""
+    if not re.fullmatch(r"[!-~]+", url):  # anything else, urlsplit drops or keeps as it likes
+        return None
+    try:
+        parts = urlsplit(url)
+        is_one = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:  # a port that is none, half an IPv6 address
+        return None
+    return parts if is_one else None

@@ -128,9 +128,12 @@ class Memory(TransferableMemory, InspectableMemory, EmbeddingMemory):
         query = Query(text, limit, wanted, fusion, narrowed, min_score, again, expand)
         return self.retriever.retrieve(query)
 
-    def get(self, chunk_id: str) -> Chunk:
-        """One chunk by its id, or by an ending of it that no other has. Counts as an access."""
+    def get(self, chunk_id: str, *, is_use: bool = True) -> Chunk:
+        """One chunk by its id, or by an ending of it that no other has. Counts as an access, unless
+        it only goes on with one."""
         found = find_chunk(self._store, chunk_id)
+        if not is_use:
+            return found
         try:
             self._store.record_access(found.id, self._now())
         except StoreError as exc:  # locked, full or read-only: the answer is there all the same

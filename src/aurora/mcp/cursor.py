@@ -13,8 +13,6 @@ from typing import NamedTuple
 
 from aurora.errors import QueryError
 
-_NONE = QueryError("The cursor is none of ours", hint="hand back `next_cursor` of the page before")
-
 
 class Cursor(NamedTuple):
     """How much was given (results, or characters), in which generation."""
@@ -34,7 +32,7 @@ def read_cursor(word: str, asked: object, *, deepest: int) -> Cursor:
         return Cursor()
     offset, generation, digest = _decoded(word)
     if type(offset) is not int or type(generation) is not int or not 0 < offset <= deepest:
-        raise _NONE
+        raise _none_of_ours()
     if digest != _digest(asked):
         raise QueryError(
             "The cursor belongs to another search, or to a text that has changed",
@@ -48,8 +46,13 @@ def _decoded(word: str) -> tuple[object, object, object]:
         plain = base64.urlsafe_b64decode(word.encode("ascii") + b"=" * (-len(word) % 4))
         offset, generation, digest = json.loads(plain)
     except (ValueError, TypeError, RecursionError) as exc:
-        raise _NONE from exc
+        raise _none_of_ours() from exc
     return offset, generation, digest
+
+
+def _none_of_ours() -> QueryError:
+    hint = "hand back `next_cursor` of the page before"
+    return QueryError("The cursor is none of ours", hint=hint)
 
 
 def _digest(asked: object) -> str:

@@ -67,6 +67,10 @@ class Page:
 
 
 def finding_tools(desk: Desk) -> list[Tool]:
+    return [_everything(desk), _code(desk)]
+
+
+def _everything(desk: Desk) -> Tool:
     @telling
     def aurora_search(
         *,
@@ -104,6 +108,10 @@ def finding_tools(desk: Desk) -> list[Tool]:
         wish = Wish(query, mode, criteria, threshold, expand_query, rerank)
         return _search(desk, memory, wish, Page(limit, cursor, max_tokens, full_text))
 
+    return make_tool(aurora_search, "Search the memory", READS)
+
+
+def _code(desk: Desk) -> Tool:
     @telling
     def search_code(
         *,
@@ -128,10 +136,7 @@ def finding_tools(desk: Desk) -> list[Tool]:
         wish = Wish(query, Mode(search_mode), criteria, rerank=rerank)
         return _search(desk, memory, wish, Page(limit, cursor, max_tokens, full_text))
 
-    return [
-        make_tool(aurora_search, "Search the memory", READS),
-        make_tool(search_code, "Search code", READS),
-    ]
+    return make_tool(search_code, "Search code", READS)
 
 
 def _search(desk: Desk, name: str, wish: Wish, page: Page) -> CallToolResult:

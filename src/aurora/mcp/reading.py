@@ -29,7 +29,6 @@ from aurora.mcp.desk import Desk, hearing
 from aurora.mcp.shapes import Retrieved
 from aurora.mcp.tooling import COUNTS, answer, in_words, make_tool, telling
 from aurora.mcp.wording import retrieved_words
-from aurora.types import Chunk
 
 _TOKENS = 8_000  # of an answer, unless asked for more
 _COMPLETIONS = 100  # the protocol's most
@@ -48,7 +47,9 @@ def reading_tools(desk: Desk) -> list[Tool]:
         document gives all of its pieces. Counts as a use, which searches prefer from then on: so
         retrieve what you work with, and search to look around."""
         with hearing() as told, desk.turn(desk.memory(memory)):
-            first, pieces = _open(desk, memory, id)
+            here = desk.memory(memory)
+            first = here.get(id, is_use=not cursor)  # a further page is no further use
+            pieces = here.pieces(first)
         text = "\n\n".join(piece.content for piece in pieces)
         asked = (first.id, text)  # of a text that changed meanwhile, no cursor goes on
         begin = read_cursor(cursor, asked, deepest=len(text))
@@ -67,13 +68,6 @@ def reading_tools(desk: Desk) -> list[Tool]:
         return answer(made, retrieved_words(made))
 
     return [make_tool(aurora_retrieve, "Read one chunk", COUNTS)]
-
-
-def _open(desk: Desk, name: str, chunk_id: str) -> tuple[Chunk, list[Chunk]]:
-    """The chunk, and all pieces of the document that it is the first of."""
-    memory = desk.memory(name)
-    first = memory.get(chunk_id)
-    return first, memory.pieces(first)
 
 
 def add_resources(server: MCPServer, desk: Desk) -> None:

@@ -26,6 +26,10 @@ _NAMED = 20  # ids told of what is forgotten
 
 
 def writing_tools(desk: Desk) -> list[Tool]:
+    return [_ingest(desk), _learn(desk), _forget(desk)]
+
+
+def _ingest(desk: Desk) -> Tool:
     @telling
     def aurora_ingest(
         *,
@@ -65,6 +69,10 @@ def writing_tools(desk: Desk) -> list[Tool]:
         words = f"{made.outcome.capitalize()} in {many(made.pieces, 'piece')}: {made.title}"
         return answer(made, said(f"{words}, id {made.id}", told))
 
+    return make_tool(aurora_ingest, "Keep a document", ADDS)
+
+
+def _learn(desk: Desk) -> Tool:
     @telling
     def aurora_learn(
         *,
@@ -93,11 +101,7 @@ def writing_tools(desk: Desk) -> list[Tool]:
         kept = "" if made.searchable else ", kept but not found by searches"
         return answer(made, said(f"Learned: {learned.name}, id {made.id}{kept}", told))
 
-    return [
-        make_tool(aurora_ingest, "Keep a document", ADDS),
-        make_tool(aurora_learn, "Remember a lesson", COUNTS),
-        _forget(desk),
-    ]
+    return make_tool(aurora_learn, "Remember a lesson", COUNTS)
 
 
 def _forget(desk: Desk) -> Tool:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import ipaddress
-import re
-from urllib.parse import SplitResult, urlsplit
 
+from aurora.endpoints.address import split_address
 from aurora.errors import ConfigError
 from aurora.mcp.clients.known import Remote
 
 
 def remote_at(url: str, *, with_token: bool) -> Remote:
     """A server at an address; without a token it is served on its own machine alone."""
-    parts = _split(url)
+    parts = split_address(url)
+    if parts is None:
+        raise ConfigError(
+            f"{url.rpartition('@')[2]!r} is no address of a server",
+            hint="such as --http http://127.0.0.1:8765/mcp",
+        )
     if "@" in parts.netloc or parts.query or parts.fragment:
         raise ConfigError(
             f"The address at {parts.hostname} has more than its path: a secret may stand in it",
@@ -27,17 +31,3 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost" or host.endswith(".localhost")
-
-
-def _split(url: str) -> SplitResult:
-    if re.fullmatch(r"[!-~]+", url):  # anything else, urlsplit drops or keeps as it likes
-        try:
-            parts = urlsplit(url)
-            if parts.scheme in ("http", "https") and parts.hostname and parts.port != 0:
-                return parts
-        except ValueError:  # a port that is none, half an IPv6 address
-            pass
-    raise ConfigError(
-        f"{url.rpartition('@')[2]!r} is no address of a server",
-        hint="such as --http http://127.0.0.1:8765/mcp",
-    )
