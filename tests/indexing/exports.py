@@ -9,7 +9,8 @@ from pathlib import Path
 
 from aurora.indexing.export_lines import Counts, Header, encode, encode_header
 from aurora.indexing.transfer import Export, Imported, export_memory, import_memory
-from aurora.stores.base import Embedder, FileState, Reasoning, Record, Store, pack_vector
+from aurora.packing import pack_vector
+from aurora.stores.base import Embedder, FileState, Reasoning, Record, Store
 from aurora.types import ChunkHistory, Kind, Tracking
 from tests.builders import NOW, make_chunk
 

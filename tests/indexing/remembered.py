@@ -11,8 +11,9 @@ from aurora import Memory, Places
 from aurora.embeddings.base import ProviderOptions
 from aurora.embeddings.static import StaticProvider
 from aurora.indexing.embedding import embedding_text
+from aurora.packing import unpack_vector
 from aurora.signals.semantic import cosine
-from aurora.stores.base import FileState, unpack_vector
+from aurora.stores.base import FileState
 from aurora.stores.sqlite import SQLiteStore
 from aurora.types import Chunk, ChunkHistory
 

@@ -16,14 +16,8 @@ from aurora.embeddings.base import EmbeddingProvider
 from aurora.errors import EmbeddingError
 from aurora.indexing.embedding import Embedded, embed_missing, embedding_text, packed
 from aurora.indexing.report import IndexReport
-from aurora.stores.base import (
-    VECTOR_WIDTH,
-    Embedder,
-    Store,
-    pack_vector,
-    unit_vector,
-    unpack_vector,
-)
+from aurora.packing import VECTOR_WIDTH, pack_vector, unit_vector, unpack_vector
+from aurora.stores.base import Embedder, Store
 from aurora.stores.sqlite import SQLiteStore
 from tests.builders import NOW, make_chunk, write_tree
 from tests.indexing.providers import VowelProvider, answering, count_vowels, failing_for

@@ -11,7 +11,8 @@ import pytest
 from aurora.indexing.indexer import Indexer
 from aurora.indexing.report import IndexReport
 from aurora.indexing.scan import scan
-from aurora.stores.base import Embedder, FileState, pack_vector
+from aurora.packing import pack_vector
+from aurora.stores.base import Embedder, FileState
 from aurora.stores.sqlite import SQLiteStore
 from aurora.types import Event, Kind, Progress
 from tests.builders import NOW, write_tree

@@ -19,7 +19,8 @@ import pytest
 from aurora import Memory, Places
 from aurora.errors import AuroraError, EmbedderMismatchError, NoMemoryError, TransferError
 from aurora.indexing.transfer import export_memory
-from aurora.stores.base import Embedder, FileState, Record, Store, pack_vector
+from aurora.packing import pack_vector
+from aurora.stores.base import Embedder, FileState, Record, Store
 from aurora.stores.sqlite import SQLiteStore
 from aurora.types import Event, Progress, SearchResult
 from tests.builders import NOW, make_chunk, write_tree

@@ -16,10 +16,11 @@ from hypothesis import strategies as st
 
 import aurora
 from aurora.errors import AuroraError, EmbedderMismatchError, EmbeddingError
+from aurora.packing import pack_vector
 from aurora.signals.base import Question
 from aurora.signals.cosines import Matrix
 from aurora.signals.semantic import SemanticSignal, compare_one_by_one, cosine
-from aurora.stores.base import Embedder, pack_vector
+from aurora.stores.base import Embedder
 from tests.builders import NOW, make_chunk
 from tests.embedders import TableProvider
 from tests.signals.vectored import VectorBench, vectors_of, without_numpy

@@ -12,8 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from aurora.packing import unpack_vector
 from aurora.signals.vectors import VectorIndex, Vectors, join_vectors
-from aurora.stores.base import Embedder, unpack_vector
+from aurora.stores.base import Embedder
 from aurora.stores.sqlite import SQLiteStore
 from aurora.types import Kind, Note
 from tests.builders import NOW, make_chunk

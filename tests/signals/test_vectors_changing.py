@@ -16,10 +16,11 @@ import pytest
 from aurora.errors import EmbedderMismatchError
 from aurora.indexing.embedding import embed, embed_missing, embedder_of, embedding_text
 from aurora.indexing.reembedding import reembed
+from aurora.packing import pack_vector, unit_vector, unpack_vector
 from aurora.signals.base import Question
 from aurora.signals.semantic import SemanticSignal
 from aurora.signals.vectors import VectorIndex, Vectors
-from aurora.stores.base import Embedder, Revision, pack_vector, unit_vector, unpack_vector
+from aurora.stores.base import Embedder, Revision
 from aurora.stores.sqlite import SQLiteStore
 from aurora.types import Event, Note
 from tests.builders import NOW, make_chunk

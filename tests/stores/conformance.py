@@ -11,15 +11,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from aurora.errors import EmbedderMismatchError, StoreBusyError
-from aurora.stores.base import (
-    Embedder,
-    FileState,
-    Reasoning,
-    Revision,
-    Store,
-    pack_vector,
-    unpack_vector,
-)
+from aurora.packing import pack_vector, unpack_vector
+from aurora.stores.base import Embedder, FileState, Reasoning, Revision, Store
 from aurora.types import Chunk, ChunkHistory, Kind, Lines, Tracking
 from tests.builders import NOW, make_chunk
 from tests.stores.reembedding_conformance import ReembeddingConformance

@@ -9,7 +9,8 @@ from dataclasses import replace
 import pytest
 
 from aurora.errors import EmbedderMismatchError, StoreError
-from aurora.stores.base import Embedder, FileState, Reasoning, Record, Store, pack_vector
+from aurora.packing import pack_vector
+from aurora.stores.base import Embedder, FileState, Reasoning, Record, Store
 from aurora.types import Kind
 from tests.builders import NOW, make_chunk
 from tests.threads import together

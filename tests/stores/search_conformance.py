@@ -11,15 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from aurora.stores.base import (
-    Definition,
-    Embedder,
-    FileState,
-    Reasoning,
-    Store,
-    Uses,
-    pack_vector,
-)
+from aurora.packing import pack_vector
+from aurora.stores.base import Definition, Embedder, FileState, Reasoning, Store, Uses
 from aurora.types import Chunk, ChunkHistory, Criteria, Kind, Tracking
 from tests.builders import NOW, make_chunk
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aurora.stores.base import VECTOR_WIDTH, pack_vector, unit_vector, unpack_vector
+from aurora.packing import VECTOR_WIDTH, pack_vector, unit_vector, unpack_vector
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 shares = st.floats(-1, 1)

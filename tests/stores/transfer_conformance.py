@@ -9,7 +9,8 @@ from datetime import timedelta
 import pytest
 
 from aurora.errors import EmbedderMismatchError, StoreError
-from aurora.stores.base import Embedder, FileState, Reasoning, Record, Store, pack_vector
+from aurora.packing import pack_vector
+from aurora.stores.base import Embedder, FileState, Reasoning, Record, Store
 from aurora.types import ChunkHistory, Kind, Tracking
 from tests.builders import NOW, make_chunk
 from tests.threads import together

@@ -106,7 +106,7 @@ def _said(exc: Exception) -> str:
 
 
 def packed(vectors: Sequence[Sequence[float]], *, count: int, dimension: int) -> Iterable[bytes]:
-    """Each at length 1, as `stores.base.pack_vector` does. `ValueError`: one is no vector."""
+    """Each at length 1, as `pack_vector` does. `ValueError`: one is no vector."""
     import numpy as np  # noqa: PLC0415 - those who import this module may embed nothing
 
     if len(vectors) != count:

@@ -35,16 +35,8 @@ from aurora.indexing.fields import (
     truth,
     whole,
 )
-from aurora.stores.base import (
-    VECTOR_WIDTH,
-    Embedder,
-    FileState,
-    Reasoning,
-    Record,
-    pack_vector,
-    unit_vector,
-    unpack_vector,
-)
+from aurora.packing import VECTOR_WIDTH, pack_vector, unit_vector, unpack_vector
+from aurora.stores.base import Embedder, FileState, Reasoning, Record
 from aurora.types import Chunk, ChunkHistory, Kind, Tracking
 
 VERSION = 1

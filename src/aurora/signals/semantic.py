@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 
 from aurora.embeddings.base import EmbeddingProvider
 from aurora.errors import AuroraError, EmbeddingError, IndexFileError
+from aurora.packing import pack_vector, unit_vector, unpack_vector
 from aurora.signals.base import Answer, Question
 from aurora.signals.sparse import SparseAnswer
 from aurora.signals.vectors import VectorIndex, Vectors
-from aurora.stores.base import Embedder, pack_vector, unit_vector, unpack_vector
+from aurora.stores.base import Embedder
 
 if TYPE_CHECKING:
     from aurora.signals.cosines import Matrix  # it brings numpy along

@@ -11,9 +11,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from aurora.errors import IndexVersionError
+from aurora.packing import VECTOR_WIDTH, unpack_vector
 from aurora.signals.index_file import Array, Arrays, IndexFile, MemoryArrays, write_index_file
 from aurora.signals.kept import KeptIndex
-from aurora.stores.base import VECTOR_WIDTH, Embedder, unpack_vector
+from aurora.stores.base import Embedder
 from aurora.types import Json
 
 _LAYOUT = 2  # grows when an index holds other arrays: those before are then rebuilt

@@ -11,8 +11,6 @@ Promises that hold for all methods:
 
 from __future__ import annotations
 
-import math
-import struct
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -23,7 +21,6 @@ from typing import NamedTuple, Protocol
 from aurora.errors import EmbedderMismatchError
 from aurora.types import Chunk, ChunkHistory, Criteria, Kind, Lines
 
-VECTOR_WIDTH = 2  # bytes a number
 SEARCHABLE_SUCCESS = 0.5  # reasoning below this is kept but not found (seed 000, FR-4.4)
 
 
@@ -311,7 +308,7 @@ class Store(Protocol):
         ...
 
     def put_embeddings(self, embedder: Embedder, vectors: Iterable[tuple[str, bytes]]) -> None:
-        """Keep vectors (see `pack_vector`) by chunk id; refuses those of any other embedder."""
+        """Keep vectors (see `packing`) by chunk id; refuses those of any other embedder."""
         ...
 
     def get_embeddings(self, chunk_ids: Sequence[str]) -> Mapping[str, bytes]: ...
@@ -376,27 +373,3 @@ class Store(Protocol):
         ...
 
     def close(self) -> None: ...
-
-
-def pack_vector(values: Sequence[float]) -> bytes:
-    """A vector as it is stored everywhere: little-endian float16, two bytes a dimension.
-
-    Raises `OverflowError` for a number beyond 65,504; a vector of length 1 has none. What the other
-    sixteen bits would tell changes no ranking: see docs/concepts/embeddings.md.
-    """
-    return struct.pack(f"<{len(values)}e", *values)
-
-
-def unpack_vector(packed: bytes) -> Sequence[float]:
-    """The numbers of a stored vector."""
-    return struct.unpack(f"<{len(packed) // VECTOR_WIDTH}e", packed)
-
-
-def unit_vector(values: Sequence[float]) -> Sequence[float]:
-    """The vector scaled to length 1; one that is zero, or not finite, stays as it is."""
-    largest = max(map(abs, values), default=0.0)
-    if not 0.0 < largest < math.inf:
-        return values
-    scaled = [value / largest for value in values]  # their squares neither vanish nor overflow
-    length = math.hypot(*scaled)
-    return [value / length for value in scaled]

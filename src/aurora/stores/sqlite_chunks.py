@@ -6,11 +6,10 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from aurora.stores.base import Revision
+from aurora.stores.replacing import PAGE, Replacing, embedded_text
 from aurora.stores.sqlite_database import SEARCHABLE, SQLiteDatabase
 from aurora.stores.sqlite_rows import COLUMNS, batches, chunk_from, chunk_values, is_text
 from aurora.types import Chunk, Kind
-
-PAGE = 1000  # chunks read or written at a time
 
 QUALIFIED = ", ".join(f"chunks.{name}" for name in COLUMNS.split(", "))
 _UPDATES = ", ".join(f"{name} = excluded.{name}" for name in COLUMNS.split(", ")[1:])
@@ -21,13 +20,8 @@ _UPSERT = f"""
 _RELATIVE = "path <> '' AND substr(path, 1, 1) <> '/' AND path NOT LIKE '_:/%'"
 
 
-class SQLiteChunks(SQLiteDatabase):
+class SQLiteChunks(SQLiteDatabase, Replacing):
     """The part of `Store` that is about chunks."""
-
-    def put_chunks(self, chunks: Iterable[Chunk]) -> int:
-        with self.transaction():
-            wanted = {chunk.id: chunk for chunk in chunks}
-            return self._replace(self._by_id(list(wanted)), wanted)
 
     def _replace(self, known: Mapping[str, Chunk], wanted: Mapping[str, Chunk]) -> int:
         """Write the chunks that differ from what is known; an embedding follows its text."""
@@ -35,7 +29,7 @@ class SQLiteChunks(SQLiteDatabase):
         for chunk in changed:
             self._write(_UPSERT, (*chunk_values(chunk), self._draw_generation()))
             before = known.get(chunk.id)
-            if before is not None and _embedded_text(before) != _embedded_text(chunk):
+            if before is not None and embedded_text(before) != embedded_text(chunk):
                 self._drop_vectors("id = ?", chunk.id)
         return len(changed)
 
@@ -57,11 +51,11 @@ class SQLiteChunks(SQLiteDatabase):
     def get_rows(self, rows: Sequence[int]) -> Mapping[int, Chunk]:
         return {revision.row: chunk for revision, chunk in self.iter_revised(rows)}
 
-    def _by_id(self, chunk_ids: Sequence[str]) -> dict[str, Chunk]:
-        return {chunk.id: chunk for chunk in self.get_chunks(chunk_ids)}
-
     def _chunks(self, sql: str, values: Sequence[object] = ()) -> list[Chunk]:
         return [chunk_from(row) for row in self._rows(sql, values)]
+
+    def _ids_of_file(self, path: str) -> set[str]:
+        return {id_ for (id_,) in self._rows("SELECT id FROM chunks WHERE path = ?", (path,))}
 
     def find_ids(self, suffix: str, *, limit: int) -> list[str]:
         rows = self._rows(
@@ -140,8 +134,3 @@ class SQLiteChunks(SQLiteDatabase):
     def count_namespaces(self) -> Mapping[str, int]:
         rows = self._rows("SELECT namespace, count(*) FROM chunks GROUP BY namespace")
         return dict(rows)
-
-
-def _embedded_text(chunk: Chunk) -> tuple[str, ...]:
-    """What a vector is made of: a chunk that only moved down its file keeps its vector."""
-    return (chunk.path, chunk.qualified_name, chunk.name, chunk.content)

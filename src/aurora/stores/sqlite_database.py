@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Self, TypeAlias
@@ -134,6 +134,10 @@ class SQLiteDatabase:
             "SET value = excluded.value WHERE value IS NOT excluded.value",
             (name, value),
         )
+
+    def _forget_facts(self, names: Iterable[str]) -> None:
+        for name in names:
+            self._connection.execute("DELETE FROM facts WHERE name = ?", (name,))
 
     def generation(self) -> int:
         return int(self._fact("generation") or 0)

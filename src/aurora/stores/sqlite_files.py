@@ -2,66 +2,24 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from aurora.stores.base import FileState
-from aurora.stores.sqlite_chunks import PAGE, SQLiteChunks
+from aurora.stores.sqlite_chunks import SQLiteChunks
 from aurora.stores.sqlite_rows import (
     FILE_COLUMNS,
     batches,
     file_state_from,
     file_values,
     moment,
-    portions,
 )
-from aurora.types import Chunk
 
 _FILE_MARKS = ", ".join("?" * len(FILE_COLUMNS.split(", ")))
-_IDS_OF_FILE = "SELECT id FROM chunks WHERE path = ?"
 
 
 class SQLiteFiles(SQLiteChunks):
     """The part of `Store` that is about files."""
-
-    def replace_file(self, state: FileState, chunks: Iterable[Chunk]) -> int:
-        changed = 0
-        with self.transaction():
-            before = {id_ for (id_,) in self._rows(_IDS_OF_FILE, (state.path,))}
-            written: set[str] = set()
-            for some in portions(chunks, PAGE):
-                known = self._by_id([chunk.id for chunk in some])
-                wanted = self._under_own_ids(some, known, written)
-                known |= self._by_id(list(wanted.keys() - {chunk.id for chunk in some}))
-                changed += self._replace(known, wanted)
-            gone = self.delete_chunks(before - written)
-            self.add_files([state])
-        return gone + changed
-
-    def _under_own_ids(
-        self, chunks: Sequence[Chunk], known: Mapping[str, Chunk], written: set[str]
-    ) -> dict[str, Chunk]:
-        """Chunks of one file by ids that are no other file's, nor given to this one's before."""
-        wanted, reserved = {}, {chunk.id for chunk in chunks}
-        for chunk in chunks:
-            own = chunk
-            if chunk.id in written or known.get(chunk.id, chunk).path != chunk.path:
-                own = self._with_free_id(chunk, written, reserved)
-            wanted[own.id] = own
-            written.add(own.id)
-        return wanted
-
-    def _with_free_id(self, chunk: Chunk, *taken: Container[str]) -> Chunk:
-        """The chunk under the first number of its id that is free or its own file's."""
-        for number in itertools.count(2):
-            renamed = replace(chunk, id=f"{chunk.id}#{number}")
-            owner = self.get_chunks([renamed.id])
-            own = not owner or owner[0].path == chunk.path
-            if own and not any(renamed.id in ids for ids in taken):
-                break
-        return renamed
 
     def move_file(self, old: str, new: str) -> int:
         with self.transaction():

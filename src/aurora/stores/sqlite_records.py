@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
 from aurora.stores.base import Reasoning
@@ -53,10 +53,13 @@ class SQLiteRecords(SQLiteDatabase):
 
     def record_access(self, chunk_id: str, at: datetime) -> None:
         with self.transaction():
-            self._connection.execute(
-                "INSERT INTO accesses SELECT rowid, ? FROM chunks WHERE id = ?",
-                (at.timestamp(), chunk_id),
-            )
+            self._add_accesses([(chunk_id, at)])
+
+    def _add_accesses(self, accesses: Iterable[tuple[str, datetime]]) -> None:
+        self._connection.executemany(
+            "INSERT INTO accesses SELECT rowid, ? FROM chunks WHERE id = ?",
+            ((at.timestamp(), chunk_id) for chunk_id, at in accesses),
+        )
 
     def get_accesses(self, chunk_ids: Sequence[str]) -> Mapping[str, tuple[datetime, ...]]:
         found: dict[str, tuple[datetime, ...]] = {}

@@ -6,11 +6,11 @@ import json
 import struct
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
-from itertools import islice
 from typing import Any, TypeAlias, TypeVar
 
 from aurora.errors import StoreFormatError
 from aurora.stores.base import FileState, Reasoning
+from aurora.stores.replacing import portions
 from aurora.text import has_cjk
 from aurora.types import Chunk, ChunkHistory, Kind, Lines, Tracking
 
@@ -132,10 +132,3 @@ def batches(values: Iterable[T]) -> Iterator[tuple[list[T], str]]:
     """Values in portions, each with its `?, ?, …`."""
     for batch in portions(values, _BATCH):
         yield batch, ", ".join("?" * len(batch))
-
-
-def portions(values: Iterable[T], size: int) -> Iterator[list[T]]:
-    """Values in lists of at most so many, taken as they come."""
-    rest = iter(values)
-    while portion := list(islice(rest, size)):
-        yield portion

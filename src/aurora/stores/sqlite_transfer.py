@@ -1,15 +1,11 @@
-"""Whole records in SQLite: chunks with all that hangs on them, on their way out of a memory or in.
-
-Going in, they are merged with what is there; what is the same already is not written again.
-"""
+"""Whole records in SQLite: chunks with all that hangs on them, on their way out of a memory."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from aurora.stores.base import Embedder, Record
+from aurora.stores.base import Record
 from aurora.stores.sqlite_chunks import QUALIFIED, SQLiteChunks
 from aurora.stores.sqlite_embeddings import SQLiteEmbeddings
 from aurora.stores.sqlite_records import SQLiteRecords
@@ -18,11 +14,9 @@ from aurora.stores.sqlite_rows import (
     chunk_from,
     history_from,
     moment,
-    portions,
     reasoning_from,
 )
-
-PAGE = 500  # records read or written at a time
+from aurora.stores.uniting import PAGE, Uniting
 
 _RECORDS = f"""
     SELECT {QUALIFIED}, chunks.rowid, vector, tracking, commits, uncommitted,
@@ -35,7 +29,7 @@ _ROW = 13  # where the row's number stands; what hangs on the chunk comes after 
 _ACCESSES = "SELECT chunk, at FROM accesses WHERE chunk BETWEEN ? AND ? ORDER BY chunk, at"
 
 
-class SQLiteTransfer(SQLiteChunks, SQLiteRecords, SQLiteEmbeddings):
+class SQLiteTransfer(SQLiteChunks, SQLiteRecords, SQLiteEmbeddings, Uniting):
     """The part of `Store` that is about going from one memory into another."""
 
     def iter_records(self) -> Iterator[Record]:
@@ -63,37 +57,3 @@ class SQLiteTransfer(SQLiteChunks, SQLiteRecords, SQLiteEmbeddings):
                 None if history[0] is None else history_from((*history, None)),
                 vector,
             )
-
-    def put_records(self, records: Iterable[Record], *, embedder: Embedder | None = None) -> int:
-        new = 0
-        with self.transaction():
-            for some in portions(records, PAGE):
-                chunks = {record.chunk.id: record.chunk for record in some}
-                known = self._by_id(list(chunks))
-                self._replace(known, chunks)
-                self._put_what_hangs_on(some)
-                if embedder is not None:
-                    self._put_vectors(embedder, some)
-                new += len(chunks) - len(known)
-        return new
-
-    def _put_what_hangs_on(self, records: Sequence[Record]) -> None:
-        self.put_histories({r.chunk.id: r.history for r in records if r.history is not None})
-        self._unite_accesses({r.chunk.id: r.accesses for r in records if r.accesses})
-        for record in records:
-            id_, reasoning = record.chunk.id, record.reasoning
-            if reasoning is not None and reasoning != self.get_reasoning(id_):
-                self.put_reasoning(id_, reasoning)
-
-    def _unite_accesses(self, wanted: dict[str, tuple[datetime, ...]]) -> None:
-        """Two uses at one moment are two, also when they are taken in twice."""
-        known = self.get_accesses(list(wanted))
-        for id_, accesses in wanted.items():
-            for at in (Counter(accesses) - Counter(known.get(id_, ()))).elements():
-                self.record_access(id_, at)
-
-    def _put_vectors(self, embedder: Embedder, records: Sequence[Record]) -> None:
-        vectors = {r.chunk.id: r.vector for r in records if r.vector is not None}
-        known = self.get_embeddings(list(vectors))
-        other = [pair for pair in vectors.items() if known.get(pair[0]) != pair[1]]
-        self.put_embeddings(embedder, other)
