@@ -1,8 +1,10 @@
-"""The models that several tests run, converted once for all of them."""
+"""What several tests need and is made once for all of them: models, a PostgreSQL server."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
@@ -10,6 +12,10 @@ from hypothesis import settings
 from aurora.embeddings.base import ProviderOptions
 from aurora.embeddings.onnx.provider import OnnxProvider
 from tests.embeddings.models import convert_minilm
+
+if TYPE_CHECKING:
+    from tests.postgres.databases import Databases
+    from tests.postgres.server import PostgresServer
 
 settings.register_profile("aurora", deadline=None)  # time is no property of what is tested
 settings.load_profile("aurora")
@@ -32,3 +38,28 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def minilm(models: Path) -> OnnxProvider:
     return OnnxProvider(ProviderOptions(models=models))
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """A server for all tests of this process. Who stops or kills one makes their own."""
+    from tests.postgres.server import PostgresServer
+
+    with PostgresServer() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def postgres_databases(postgres: PostgresServer) -> Iterator[Databases]:
+    from tests.postgres.databases import Databases
+
+    databases = Databases(postgres)
+    yield databases
+    databases.close()
+
+
+@pytest.fixture
+def postgres_url(postgres_databases: Databases) -> Iterator[str]:
+    """The address of a fresh database with pgvector."""
+    with postgres_databases.fresh() as url:
+        yield url
