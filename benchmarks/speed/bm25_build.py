@@ -22,7 +22,7 @@ import bm25s
 
 from aurora.parsers.registry import parser_for
 from aurora.signals.bm25 import BM25Scorer
-from aurora.signals.bm25_signal import chunk_text
+from aurora.chunk_words import chunk_text
 from aurora.text import tokenize
 from aurora.types import Document
 

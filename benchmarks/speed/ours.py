@@ -121,7 +121,7 @@ def chunk_ids(folder: Path) -> list[str]:
 
 def indexed_texts(folder: Path) -> Iterable[str]:
     """What is indexed of every chunk."""
-    from aurora.signals.bm25_signal import chunk_text  # noqa: PLC0415
+    from aurora.chunk_words import chunk_text  # noqa: PLC0415
 
     store = open_store(folder)
     yield from map(chunk_text, store.iter_chunks())
@@ -136,7 +136,7 @@ def tokenize(text: str) -> list[str]:
 
 def recipe() -> str:
     """Changes whenever the peers would be given other tokens."""
-    from aurora.signals.bm25_signal import chunk_text  # noqa: PLC0415
+    from aurora.chunk_words import chunk_text  # noqa: PLC0415
     from aurora.types import Chunk, Kind  # noqa: PLC0415
 
     body = "def getUserData(self):\n    return self.cache_2.load(HTTPServer) # 検索 ok"

@@ -19,6 +19,7 @@
         ├── NoMemoryError       nothing was indexed here yet
         ├── StoreFormatError    the file is not ours, damaged, or newer than this program
         ├── StoreBusyError      another process holds the write lock for too long
+        ├── StoreAwayError      the database server cannot be reached, or went away midway
         └── EmbedderMismatchError   vectors of two models would be mixed
 
 A message names the value that is wrong; the hint names the next step.
@@ -113,6 +114,10 @@ class StoreFormatError(StoreError):
 
 class StoreBusyError(StoreError):
     """Another process held the write lock for too long."""
+
+
+class StoreAwayError(StoreError):
+    """The database server cannot be reached, or went away. What was under way was not kept."""
 
 
 class EmbedderMismatchError(StoreError):

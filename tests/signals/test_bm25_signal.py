@@ -12,7 +12,8 @@ import pytest
 
 from aurora.signals.base import Question
 from aurora.signals.bm25 import BM25Scorer
-from aurora.signals.bm25_signal import BM25Signal, chunk_text
+from aurora.chunk_words import chunk_text
+from aurora.signals.bm25_signal import BM25Signal
 from aurora.signals.formula import BM25Parameters
 from aurora.stores.sqlite import SQLiteStore
 from aurora.types import Event, Note, Progress

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from aurora.signals import bm25_signal
 from aurora.signals.base import Entry, Question
-from aurora.signals.bm25_signal import chunk_text
+from aurora.chunk_words import chunk_text
 from aurora.signals.index_file import Array
 from aurora.signals.merge import compare, merge_postings
 from aurora.signals.postings import build_postings

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 
+from aurora.chunk_words import RECIPE, chunk_text
 from aurora.errors import IndexFileError
 from aurora.signals.base import Entry, Question
 from aurora.signals.bm25 import BM25Scorer, open_bm25_file
@@ -19,21 +20,10 @@ from aurora.types import Chunk, Json, Listener, Progress, ignore_events
 
 logger = logging.getLogger(__name__)
 
-# A name says more about a chunk than a line of its body, however long the body is: it counts a few
-# times, and again for every so many characters. docs/concepts/ranking.md has the measurements.
-_NAME_TIMES, _NAME_EVERY = 3, 50
 _PROGRESS_EVERY = 1000  # chunks; seed 000, FR-8.2
 # Of all chunks, those that may have changed for a merge. It saves a quarter of the time at one half
 # and nothing at three quarters: benchmarks/speed/bm25_merge.py.
 _MERGE_SHARE = 0.5
-_RECIPE = 2  # grows when `chunk_text` gives another text: indexes are then rebuilt
-
-
-def chunk_text(chunk: Chunk) -> str:
-    """What is indexed of a chunk: name, signature and path count again beside the content."""
-    names = f"{chunk.name}\n" * (_NAME_TIMES + len(chunk.content) // _NAME_EVERY)
-    signature = chunk.metadata.get("signature", "")
-    return f"{names}{chunk.qualified_name}\n{signature}\n{chunk.telling_path}\n{chunk.content}"
 
 
 class BM25Signal(KeptIndex[BM25Scorer]):
@@ -66,7 +56,7 @@ class BM25Signal(KeptIndex[BM25Scorer]):
         return len(self.current())
 
     def _origin(self) -> dict[str, Json]:
-        return {"store": self._store.identity, "recipe": _RECIPE}
+        return {"store": self._store.identity, "recipe": RECIPE}
 
     def _facts(self, index: BM25Scorer) -> Mapping[str, Json]:
         return index.facts

@@ -1,0 +1,1 @@
+"""A memory in PostgreSQL with pgvector: one for a whole team."""

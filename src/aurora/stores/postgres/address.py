@@ -1,0 +1,60 @@
+"""Where a memory in PostgreSQL is: its URL taken apart, and as it may be shown."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict
+
+from aurora.errors import ConfigError
+
+DEFAULT_SCHEMA = "aurora"
+_NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
+_SCHEMES = ("postgresql://", "postgres://")
+
+
+class Address(NamedTuple):
+    """Who knows the URL knows the password: only `shown` is for messages."""
+
+    url: str
+    schema: str
+    shown: str
+    is_several: bool  # hosts: those that are written to may be others than those that are read
+
+    def __repr__(self) -> str:
+        return f"Address({self.shown})"
+
+
+def is_postgres(url: str) -> bool:
+    return url.startswith(_SCHEMES)
+
+
+def parse_address(url: str, schema: str = DEFAULT_SCHEMA) -> Address:
+    """Raises `ConfigError` for what is no address, without repeating it: it may hold a password."""
+    if not _NAME.fullmatch(schema) or schema.startswith("pg_"):
+        raise ConfigError(
+            f"{schema!r} is no name of a schema for a memory",
+            hint="small letters, digits and _, such as `store.schema: my_project`",
+        )
+    try:
+        parts = conninfo_to_dict(url) if is_postgres(url) else None
+    except psycopg.Error:
+        parts = None
+    if parts is None:
+        raise ConfigError(
+            "store.url is no address of a PostgreSQL server",
+            hint="write postgresql://USER@HOST:PORT/DATABASE; %-encode what is special in it",
+        )
+    hosts = str(parts.get("host") or parts.get("hostaddr") or "localhost").split(",")
+    ports = str(parts.get("port") or "").split(",")
+    where = ",".join(
+        f"{host}:{port}" if port else host
+        for host, port in zip(hosts, ports * (len(hosts) if len(ports) == 1 else 1), strict=False)
+    )
+    user = f"{parts['user']}@" if parts.get("user") else ""
+    database = parts.get("dbname") or parts.get("user") or ""
+    shown = f"postgresql://{user}{where}/{database}"
+    shown += f" (schema {schema})" if schema != DEFAULT_SCHEMA else ""
+    return Address(url, schema, shown, len(hosts) > 1)

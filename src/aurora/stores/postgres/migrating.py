@@ -1,0 +1,166 @@
+"""Making the tables of a memory, and bringing them up to date: each step whole or not at all."""
+
+from __future__ import annotations
+
+import secrets
+from typing import NamedTuple
+
+import psycopg
+from psycopg import sql
+
+from aurora import text
+from aurora.chunk_words import RECIPE
+from aurora.errors import StoreError, StoreFormatError
+from aurora.stores.postgres.connections import Connection, Connections
+from aurora.stores.postgres.schema import (
+    LEAST_SERVER,
+    LEAST_VECTORS,
+    MIGRATIONS,
+    VECTORS,
+    statements_of,
+)
+
+WORDS = f"{text.VERSION}.{RECIPE}"  # what the words of every chunk were made by
+LOCK = 0x41555241  # "AURA": locks of ours have it in front
+
+
+class Version(NamedTuple):
+    """How far the tables are; 0 where there are none."""
+
+    schema: int
+    words: str = WORDS
+
+
+def read_version(connection: Connection) -> Version:
+    """Of the schema that the connection looks at first, which may not be there."""
+    there = connection.execute(
+        "SELECT to_regclass(format('%I.facts', current_setting('aurora.schema')))"
+    ).fetchone()
+    if there is None or there[0] is None:
+        return Version(0)
+    facts: dict[str, str] = dict(connection.execute("SELECT name, value FROM facts").fetchall())
+    return Version(int(facts.get("schema", 0)), facts.get("words", ""))
+
+
+def require_newest(connections: Connections) -> None:
+    """Raise what a person has to do before the tables can be used."""
+    with connections.translated(), connections.reading() as connection:
+        version = read_version(connection)
+    shown = connections.address.shown
+    if version.schema > len(MIGRATIONS):
+        raise StoreFormatError(
+            f"{shown} was written by a newer Aurora "
+            f"(schema {version.schema}, this one knows {len(MIGRATIONS)})",
+            hint="upgrade with `pip install --upgrade aurora-memory`; nothing was touched",
+        )
+    if 0 < version.schema < len(MIGRATIONS) or (version.schema and version.words != WORDS):
+        raise StoreFormatError(
+            f"{shown} was written by an older Aurora",
+            hint="`aur db migrate` brings it up to date, for everybody who uses it",
+        )
+
+
+def migrate(connections: Connections, *, partitions: int = 0) -> list[str]:
+    """Make the tables, or bring them to the newest schema; the names of the steps that were taken.
+
+    `partitions` by namespace can only be had from the beginning.
+    """
+    done = []
+    with connections.translated(), connections.connect(to_write=True) as connection:
+        _require_server(connection, connections.address.shown)
+        schema = sql.Identifier(connections.address.schema)
+        with connection.transaction():
+            _lock(connection)
+            if (
+                connection.execute(
+                    "SELECT 1 FROM pg_namespace WHERE nspname = %s", (connections.address.schema,)
+                ).fetchone()
+                is None
+            ):
+                connection.execute(sql.SQL("CREATE SCHEMA {}").format(schema))
+            _make_extension(connection, connections.address.shown)
+        for number, migration in enumerate(MIGRATIONS, start=1):
+            with connection.transaction():
+                _lock(connection)
+                # Asked inside the lock: another process may have migrated while we waited.
+                version = read_version(connection).schema
+                if version > len(MIGRATIONS):
+                    break
+                if version >= number:
+                    continue
+                split = _partitions(connection) if version else partitions
+                for statement in statements_of(migration, split):
+                    connection.execute(statement)
+                _remember(connection, number, split)
+                done.append(migration.name)
+    return done
+
+
+def _remember(connection: Connection, number: int, partitions: int) -> None:
+    new = {"identity": secrets.token_hex(16), "words": WORDS, "partitions": str(partitions)}
+    connection.cursor().executemany(
+        "INSERT INTO facts VALUES (%s, %s) ON CONFLICT DO NOTHING", list(new.items())
+    )
+    connection.execute(
+        "INSERT INTO facts VALUES ('schema', %s) "
+        "ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+        (str(number),),
+    )
+
+
+def _partitions(connection: Connection) -> int:
+    row = connection.execute("SELECT value FROM facts WHERE name = 'partitions'").fetchone()
+    return int(row[0]) if row else 0
+
+
+def _lock(connection: Connection) -> None:
+    connection.execute(
+        "SELECT pg_advisory_xact_lock(%s, hashtext(current_setting('aurora.schema')))", (LOCK,)
+    )
+
+
+def _require_server(connection: Connection, shown: str) -> None:
+    version = connection.info.server_version // 10_000
+    if version < LEAST_SERVER:
+        raise StoreError(
+            f"{shown} is PostgreSQL {version}", hint=f"a memory needs {LEAST_SERVER} or newer"
+        )
+    row = connection.execute("SHOW server_encoding").fetchone()
+    if row is None or row[0] != "UTF8":
+        raise StoreError(
+            f"{shown} is a database in {row[0] if row else 'no known encoding'}",
+            hint="make one with `createdb --encoding UTF8 --template template0 NAME`",
+        )
+
+
+def _make_extension(connection: Connection, shown: str) -> None:
+    """pgvector, if it is not there yet; what is missing is said as a person can help it."""
+    found = vector_version(connection)
+    if found is None:
+        try:
+            with connection.transaction():
+                connection.execute(f"CREATE EXTENSION IF NOT EXISTS {VECTORS} SCHEMA public")
+        except (psycopg.errors.FeatureNotSupported, psycopg.errors.UndefinedFile) as exc:
+            raise StoreError(
+                f"{shown} has no pgvector",
+                hint="install it on the server (Debian: postgresql-NN-pgvector), then again",
+            ) from exc
+        except psycopg.errors.InsufficientPrivilege as exc:
+            raise StoreError(
+                f"{shown} has no pgvector yet, and this user may not add it",
+                hint="have an administrator run `CREATE EXTENSION vector` in this database",
+            ) from exc
+        found = vector_version(connection)
+    if found is None or tuple(map(int, found.split(".")[:2])) < LEAST_VECTORS:
+        least = ".".join(map(str, LEAST_VECTORS))
+        raise StoreError(
+            f"{shown} has pgvector {found}",
+            hint=f"a memory needs {least}: install it, then `ALTER EXTENSION vector UPDATE`",
+        )
+
+
+def vector_version(connection: Connection) -> str | None:
+    row = connection.execute(
+        "SELECT extversion FROM pg_extension WHERE extname = %s", (VECTORS,)
+    ).fetchone()
+    return str(row[0]) if row else None

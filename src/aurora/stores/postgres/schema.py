@@ -1,0 +1,189 @@
+"""The tables of a memory in PostgreSQL, as numbered migrations. One that was released is never
+edited.
+
+A namespace is part of every key, so that the tables can be partitioned by it, or distributed by an
+extension such as Citus. That an id is given once in all namespaces is seen to by the one writer.
+Words and vectors lie in tables of their own: what ranks chunks is read without their texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+VECTORS = "vector"  # the extension; it has `halfvec` and scans that go on since 0.8
+LEAST_VECTORS = (0, 8)
+LEAST_SERVER = 15  # rows may move between partitions without losing what hangs on them
+
+
+class Migration(NamedTuple):
+    """One step from a version to the next: SQL statements that run in one transaction.
+
+    `{partition}` stands where a table may be partitioned.
+    """
+
+    name: str
+    statements: Sequence[str]
+
+
+_KEY = """
+    PRIMARY KEY ("row", namespace),
+    FOREIGN KEY ("row", namespace) REFERENCES chunks ON DELETE CASCADE ON UPDATE CASCADE"""
+
+# Vectors of two embedders, while one takes over: which slot is in use is a fact, so that nobody who
+# reads is kept waiting by the change. Each slot is a table, for an index of its own.
+_EMBEDDINGS = (
+    f"""CREATE TABLE embeddings (
+            "row"      bigint   NOT NULL,
+            namespace  text     COLLATE "C" NOT NULL,
+            slot       smallint NOT NULL,
+            vector     halfvec  NOT NULL,
+            {_KEY.replace("namespace)", "namespace, slot)", 1)}
+        ) PARTITION BY LIST (slot)""",
+    "CREATE TABLE vectors_0 PARTITION OF embeddings FOR VALUES IN (0) {partition}",
+    "CREATE TABLE vectors_1 PARTITION OF embeddings FOR VALUES IN (1) {partition}",
+    *(
+        f"""CREATE VIEW {view}_vectors AS SELECT "row", namespace, vector FROM embeddings
+            WHERE slot = (SELECT {slot} FROM facts WHERE name = 'slot')"""
+        for view, slot in (("used", "value::smallint"), ("next", "1 - value::smallint"))
+    ),
+)
+
+# Statistics follow the words by themselves, whoever writes: a statement is counted once.
+_COUNT = """
+CREATE FUNCTION count_{event}_words() RETURNS trigger LANGUAGE plpgsql
+SET search_path FROM CURRENT AS $$
+BEGIN
+    INSERT INTO terms AS known (term, namespace, chunks)
+        SELECT word.lexeme, changed.namespace, {sign}count(*)
+        FROM changed, unnest(changed.tsv) AS word GROUP BY word.lexeme, changed.namespace
+    ON CONFLICT (term, namespace) DO UPDATE SET chunks = known.chunks + excluded.chunks;
+    INSERT INTO totals AS known (namespace, chunks, tokens)
+        SELECT namespace, {sign}count(*), {sign}sum(length) FROM changed GROUP BY namespace
+    ON CONFLICT (namespace) DO UPDATE
+        SET chunks = known.chunks + excluded.chunks, tokens = known.tokens + excluded.tokens;
+    RETURN NULL;
+END $$"""
+_TRIGGER = """
+CREATE TRIGGER words_{event} AFTER {operation} ON words REFERENCING {table} TABLE AS changed
+FOR EACH STATEMENT EXECUTE FUNCTION count_{event}_words()"""
+
+
+def _counting() -> Iterator[str]:
+    for event, sign in (("added", ""), ("removed", "-")):
+        yield _COUNT.format(event=event, sign=sign)
+    yield _TRIGGER.format(event="added", operation="INSERT", table="NEW")
+    yield _TRIGGER.format(event="removed", operation="DELETE", table="OLD")
+
+
+MIGRATIONS: Sequence[Migration] = (
+    Migration(
+        "m001_create_memory",
+        (
+            "CREATE TABLE facts (name text PRIMARY KEY, value text NOT NULL)",
+            "CREATE SEQUENCE chunk_rows",
+            """CREATE TABLE chunks (
+                   "row"           bigint  NOT NULL DEFAULT nextval('chunk_rows'),
+                   namespace       text    COLLATE "C" NOT NULL,
+                   id              text    COLLATE "C" NOT NULL,
+                   kind            text    NOT NULL,
+                   name            text    COLLATE "C" NOT NULL,
+                   folded_name     text    COLLATE "C" NOT NULL,  -- `text.fold_name`
+                   qualified_name  text    COLLATE "C" NOT NULL,
+                   path            text    COLLATE "C" NOT NULL,
+                   start_line      bigint,
+                   end_line        bigint,
+                   language        text    COLLATE "C" NOT NULL,
+                   content         text    NOT NULL,
+                   document_type   text    NOT NULL,
+                   created_at      timestamptz,
+                   metadata        jsonb   NOT NULL,
+                   has_cjk         boolean NOT NULL,
+                   is_found        boolean NOT NULL DEFAULT true,  -- false: reasoning that failed
+                   generation      bigint  NOT NULL,
+                   PRIMARY KEY ("row", namespace),
+                   UNIQUE (id, namespace)
+               ) {partition}""",
+            "CREATE INDEX ON chunks (path)",
+            "CREATE INDEX ON chunks (namespace)",
+            "CREATE INDEX ON chunks (folded_name)",
+            "CREATE INDEX ON chunks (kind, language, document_type)",
+            "CREATE INDEX ON chunks (created_at) WHERE created_at IS NOT NULL",
+            'CREATE INDEX ON chunks ("row") WHERE has_cjk',
+            'CREATE INDEX ON chunks ("row") WHERE NOT is_found',
+            "CREATE INDEX ON chunks USING gin (metadata jsonb_path_ops)",
+            f"""CREATE TABLE words (
+                   "row"      bigint   NOT NULL,
+                   namespace  text     COLLATE "C" NOT NULL,
+                   length     integer  NOT NULL,  -- tokens, each name as often as it counts
+                   weights    real[]   NOT NULL,  -- of D, C, B and A, in times of the name's
+                   tsv        tsvector NOT NULL,
+                   {_KEY}
+               ) {{partition}}""",
+            "CREATE INDEX ON words USING gin (tsv)",
+            """CREATE TABLE terms (
+                   term       text   COLLATE "C" NOT NULL,
+                   namespace  text   COLLATE "C" NOT NULL,
+                   chunks     bigint NOT NULL,
+                   PRIMARY KEY (term, namespace)
+               ) WITH (fillfactor = 70)""",
+            """CREATE TABLE totals (
+                   namespace  text   COLLATE "C" PRIMARY KEY,
+                   chunks     bigint NOT NULL,
+                   tokens     bigint NOT NULL
+               )""",
+            *_counting(),
+            *_EMBEDDINGS,
+            "INSERT INTO facts VALUES ('slot', '0')",
+            """CREATE TABLE accesses (
+                   "row"      bigint      NOT NULL,
+                   namespace  text        COLLATE "C" NOT NULL,
+                   at         timestamptz NOT NULL,
+                   FOREIGN KEY ("row", namespace) REFERENCES chunks
+                       ON DELETE CASCADE ON UPDATE CASCADE
+               )""",
+            'CREATE INDEX ON accesses ("row", namespace, at)',
+            f"""CREATE TABLE reasoning (
+                   "row"          bigint      NOT NULL,
+                   namespace      text        COLLATE "C" NOT NULL,
+                   pattern_type   text        NOT NULL,
+                   success_score  float8      NOT NULL,
+                   usage_count    bigint      NOT NULL,
+                   created_at     timestamptz NOT NULL,
+                   {_KEY}
+               )""",
+            f"""CREATE TABLE histories (
+                   "row"        bigint   NOT NULL,
+                   namespace    text     COLLATE "C" NOT NULL,
+                   tracking     text     NOT NULL,
+                   commits      bigint[] NOT NULL,  -- seconds since 1970, oldest first
+                   uncommitted  boolean  NOT NULL,
+                   {_KEY}
+               )""",
+            """CREATE TABLE files (
+                   path             text    COLLATE "C" PRIMARY KEY,
+                   size             bigint  NOT NULL,
+                   modified_ns      bigint  NOT NULL,
+                   digest           text    NOT NULL,
+                   left_out         text    NOT NULL,
+                   history_stamp    text    NOT NULL,
+                   history_read_at  timestamptz
+               )""",
+        ),
+    ),
+)
+
+
+def statements_of(migration: Migration, partitions: int) -> Iterator[str]:
+    """Its statements, and those that make the partitions of the tables that are new."""
+    for statement in migration.statements:
+        if "{partition}" not in statement:
+            yield statement
+            continue
+        clause, table = "PARTITION BY HASH (namespace)" if partitions else "", statement.split()[2]
+        yield statement.replace("{partition}", clause)
+        for number in range(partitions):
+            yield (
+                f"CREATE TABLE {table}_{number} PARTITION OF {table} "
+                f"FOR VALUES WITH (MODULUS {partitions}, REMAINDER {number})"
+            )

@@ -1,0 +1,85 @@
+"""A memory in PostgreSQL with pgvector: one for a whole team, with any number of readers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Self
+
+from aurora.errors import StoreBusyError
+from aurora.stores.postgres.address import DEFAULT_SCHEMA, parse_address
+from aurora.stores.postgres.connections import Connections
+from aurora.stores.postgres.criteria import PostgresCriteria
+from aurora.stores.postgres.files import PostgresFiles
+from aurora.stores.postgres.migrating import LOCK, migrate
+from aurora.stores.postgres.signals import PostgresSignals
+from aurora.stores.postgres.transfer import PostgresTransfer
+
+_INDEXING = LOCK + 1  # the lock of who indexes
+
+
+class PostgresStore(PostgresFiles, PostgresTransfer, PostgresCriteria, PostgresSignals):
+    """`Store` in one schema of a database, put together of its parts."""
+
+    @classmethod
+    def open(cls, url: str, schema: str = DEFAULT_SCHEMA) -> Self:
+        """The memory that is there; `NoMemoryError` where there is none."""
+        return cls(parse_address(url, schema))
+
+    @classmethod
+    def create(cls, url: str, schema: str = DEFAULT_SCHEMA, *, partitions: int = 0) -> Self:
+        """The same, made where there is none."""
+        address = parse_address(url, schema)
+        connections = Connections(address)
+        try:
+            migrate(connections, partitions=partitions)
+        finally:
+            connections.close()
+        return cls(address)
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """A lock of the connection's, not of a transaction: a process that dies lets go."""
+        with self._connections.translated(), self._connections.connect(to_write=True) as connection:
+            row = connection.execute(
+                "SELECT pg_try_advisory_lock(%s, hashtext(%s))", (_INDEXING, self.address.schema)
+            ).fetchone()
+            if row is None or not row[0]:
+                raise StoreBusyError(
+                    f"{self.address.shown} is being indexed by another process",
+                    hint="wait until the other `aur mem index` has finished, then try again",
+                )
+            yield
+
+    def check(self) -> list[str]:
+        counts = ((self._rows(sql)[0][0], problem) for sql, problem in _CHECKS)
+        return [problem.format(count=count) for count, problem in counts if count]
+
+
+_CHECKS = (
+    (
+        "SELECT count(*) FROM pg_index JOIN pg_class ON pg_class.oid = indrelid "
+        "WHERE relnamespace = current_schema()::regnamespace AND NOT indisvalid",
+        "{count} indexes are not valid",
+    ),
+    (
+        'SELECT count(*) FROM chunks FULL JOIN words USING ("row", namespace) '
+        "WHERE coalesce(is_found, false) <> (words.length IS NOT NULL)",
+        "{count} chunks have words that they should not have, or lack theirs",
+    ),
+    (
+        """SELECT count(*) FROM
+               (SELECT term, sum(chunks) AS chunks FROM terms GROUP BY term) AS kept
+               FULL JOIN (SELECT lexeme AS term, count(*) AS chunks FROM words, unnest(tsv)
+                   GROUP BY lexeme) AS there USING (term)
+           WHERE coalesce(kept.chunks, 0) <> coalesce(there.chunks, 0)""",
+        "{count} words are counted wrong",
+    ),
+    (
+        """SELECT count(*) FROM (SELECT coalesce(sum(chunks), 0) AS chunks,
+               coalesce(sum(tokens), 0) AS tokens FROM totals) AS kept,
+               (SELECT count(*) AS chunks, coalesce(sum(length), 0) AS tokens FROM words) AS there
+           WHERE (kept.chunks, kept.tokens) <> (there.chunks, there.tokens)""",
+        "the number of chunks and words is counted wrong",
+    ),
+)

@@ -1,0 +1,54 @@
+"""Whole records in PostgreSQL: chunks with all that hangs on them, on their way out of a memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from aurora.stores.base import Record
+from aurora.stores.postgres.embeddings import PostgresEmbeddings, from_text
+from aurora.stores.postgres.records import PostgresRecords
+from aurora.stores.postgres.rows import (
+    COLUMNS,
+    Row,
+    chunk_from,
+    history_from,
+    moment,
+    reasoning_from,
+)
+from aurora.stores.uniting import PAGE, Uniting
+
+_RECORDS = f"""
+    SELECT {", ".join(f"chunks.{name}" for name in COLUMNS.split(", "))},
+        chunks."row", vector::text, tracking, commits, uncommitted,
+        pattern_type, success_score, usage_count, reasoning.created_at,
+        (SELECT array_agg(at ORDER BY at) FROM accesses
+         WHERE accesses."row" = chunks."row" AND accesses.namespace = chunks.namespace)
+    FROM chunks LEFT JOIN reasoning USING ("row", namespace)
+        LEFT JOIN histories USING ("row", namespace) LEFT JOIN used_vectors USING ("row", namespace)
+    WHERE chunks."row" > %s ORDER BY chunks."row" LIMIT %s"""
+_ROW = 13  # where the row's number stands; what hangs on the chunk comes after it
+
+
+class PostgresTransfer(PostgresRecords, PostgresEmbeddings, Uniting):
+    """The part of `Store` that is about going from one memory into another."""
+
+    def iter_records(self) -> Iterator[Record]:
+        last = 0
+        while True:
+            page = self._rows(_RECORDS, (last, PAGE))
+            yield from map(_record, page)
+            if len(page) < PAGE:
+                return
+            last = page[-1][_ROW]
+
+
+def _record(row: Row) -> Record:
+    vector, *rest = row[_ROW + 1 :]
+    history, reasoning, accesses = rest[:3], rest[3:7], rest[7]
+    return Record(
+        chunk_from(row),
+        None if reasoning[0] is None else reasoning_from(tuple(reasoning)),
+        tuple(map(moment, accesses or ())),
+        None if history[0] is None else history_from((*history, None)),
+        None if vector is None else from_text(vector),
+    )

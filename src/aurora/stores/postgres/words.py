@@ -1,0 +1,67 @@
+"""The words of a chunk as a tsvector: our own tokens, none of which the server takes apart.
+
+Name, labels and content have weights A, B and C. `ts_rank_cd` of a single word is the sum of the
+weights of its places, so that it tells how often a word is there: the name's places count as often
+as `chunk_words.name_times` says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from aurora.chunk_words import chunk_labels, name_times
+from aurora.stores.postgres.nul import hide
+from aurora.text import tokenize
+from aurora.types import Chunk
+
+_LAST_PLACE = 16_383  # places of a tsvector; what comes later is there once
+_MOST_PLACES = 255  # of one word; BM25 has long had enough by then
+_MOST_BYTES = 1_000_000  # of all words; the server takes no more than 1,048,575
+_QUOTED = str.maketrans({"'": "''", "\\": "\\\\"})
+
+
+class Words(NamedTuple):
+    """What is stored of a chunk for its words to be found."""
+
+    length: int  # tokens, those of the name as often as they count
+    weights: list[float]  # of D, C, B and A, none above 1: in times of the name's
+    tsv: str
+
+
+def words_of(chunk: Chunk) -> Words:
+    name, times = tokenize(chunk.name), name_times(chunk)
+    labels, content = tokenize(chunk_labels(chunk)), tokenize(chunk.content)
+    places: dict[str, list[str]] = {}
+    at = size = 0
+    for weight, tokens in (("A", name), ("B", labels), ("C", content)):
+        for token in tokens:
+            at += 1
+            known = places.get(token)
+            if known is None:
+                size += 4 * len(token) + 2
+                if size > _MOST_BYTES:  # a text this long is data; its start says enough
+                    continue
+                places[token] = [f"{min(at, _LAST_PLACE)}{weight}"]
+            elif len(known) < _MOST_PLACES and at <= _LAST_PLACE:
+                known.append(f"{at}{weight}")
+                size += 2
+        at += 1  # no phrase goes on from one field into the next
+    length = len(name) * times + len(labels) + len(content)
+    share = 1.0 / times
+    tsv = " ".join(f"{quote(token)}:{','.join(found)}" for token, found in places.items())
+    return Words(length, [share, share, share, 1.0], tsv)
+
+
+def quote(token: str) -> str:
+    """A word as both tsvector and tsquery read it, whatever it is made of."""
+    return f"'{hide(token).translate(_QUOTED)}'"
+
+
+def any_of(tokens: Iterable[str]) -> str:
+    return " | ".join(map(quote, tokens))
+
+
+def in_a_row(tokens: Iterable[str]) -> str:
+    """Next to each other: how pairs of characters make a longer run."""
+    return "(" + " <-> ".join(map(quote, tokens)) + ")"
