@@ -42,10 +42,19 @@ def minilm(models: Path) -> OnnxProvider:
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[PostgresServer]:
-    """A server for all tests of this process. Who stops or kills one makes their own."""
+    """A server for all tests of this process. Nobody may stop it: that is for `own_postgres`."""
     from tests.postgres.server import PostgresServer
 
     with PostgresServer() as server:
+        yield server
+
+
+@pytest.fixture
+def own_postgres() -> Iterator[PostgresServer]:
+    """A server that the test may stop and kill, and that keeps what was committed."""
+    from tests.postgres.server import PostgresServer
+
+    with PostgresServer(durable=True) as server:
         yield server
 
 

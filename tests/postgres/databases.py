@@ -9,7 +9,8 @@ from contextlib import contextmanager
 
 import psycopg
 
-from tests.postgres.server import PATIENCE, PostgresServer
+from tests.postgres.processes import PATIENCE
+from tests.postgres.server import PostgresServer
 
 
 class Databases:
@@ -29,7 +30,7 @@ class Databases:
     def fresh(self) -> Iterator[str]:
         """The address of a new database, which is dropped whoever may still be connected to it."""
         name = f"test_{next(self._numbers)}"
-        # 55 ms; copying by way of the log takes 70.
+        # 10 ms in memory; copying by way of the log takes 17.
         self._connection.execute(f"CREATE DATABASE {name} STRATEGY file_copy")
         try:
             yield self._server.url(name)

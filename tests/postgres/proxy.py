@@ -7,7 +7,7 @@ import threading
 from collections.abc import Coroutine
 from contextlib import suppress
 
-from tests.postgres.ports import find_free_port
+from tests.postgres.places import find_free_port
 
 HOST = "127.0.0.1"
 

@@ -6,42 +6,36 @@ makes its own: `with PostgresServer(durable=True) as server: …`.
 
 from __future__ import annotations
 
-import os
 import secrets
 import shutil
 import signal
 import subprocess
 import tempfile
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote, urlencode
 
 import psutil
+import psycopg
 
 from tests.postgres.binaries import find_account, find_binaries
-from tests.postgres.ports import find_free_port, is_free
+from tests.postgres.places import find_free_port, is_free, make_folder
+from tests.postgres.processes import PATIENCE, Guard, lives, wait_until
 
 USER = "postgres"
-PATIENCE = 60.0  # seconds until a server that neither starts nor ends is an error
 SETTINGS = {
     "listen_addresses": "127.0.0.1",
     "unix_socket_directories": "",  # the path of a socket may be too long, and remains
     "max_connections": "100",
     "shared_buffers": "16MB",
+    "max_wal_size": "128MB",
     "dynamic_shared_memory_type": "mmap",  # inside the data folder: gone with it after a kill too
     "timezone": "UTC",
     "lc_messages": "C",
     "log_line_prefix": "%m [%p] ",
 }
 CARELESS = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
-# Waits until our end of the pipe is closed, however we ended, and then ends the server.
-GUARD = """
-cat; kill -QUIT "$1"
-for second in 1 2 3 4 5 6 7 8 9 10; do kill -0 "$1" || break; sleep 1; done
-rm -rf "$2"
-"""
 
 
 class PostgresServer:
@@ -49,7 +43,7 @@ class PostgresServer:
 
     A server that is not `durable` is quick, and may lose what was committed when it is killed.
     `settings` are read at every start. Without a folder it makes one that its account can reach
-    (root's temporary folders are closed to it).
+    (pytest's are closed to it when we are root), in memory where there is enough.
     """
 
     def __init__(
@@ -60,7 +54,7 @@ class PostgresServer:
         settings: Mapping[str, str] | None = None,
     ) -> None:
         self.account = find_account()
-        self.folder = folder or Path(tempfile.mkdtemp(prefix="aurora-postgres-"))
+        self.folder = folder or make_folder()
         self.folder.mkdir(exist_ok=True)
         self.folder.chmod(0o700)
         self.account.own(self.folder)
@@ -69,12 +63,16 @@ class PostgresServer:
         self.password = secrets.token_hex(8)
         self.port = find_free_port()
         self._process: subprocess.Popen[bytes] | None = None
-        self._guard: subprocess.Popen[bytes] | None = None
+        self._guard: Guard | None = None
         self._has_run = False
 
     def __enter__(self) -> PostgresServer:
-        if not self.running:
-            self.start()
+        try:
+            if not self.running:
+                self.start()
+        except BaseException:
+            self.close()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -90,9 +88,24 @@ class PostgresServer:
         host = f"127.0.0.1:{port or self.port}"
         return f"postgresql://{USER}:{self.password}@{host}/{quote(database)}{query}"
 
+    def processes(self) -> list[psutil.Process]:
+        """The postmaster first, then all that it started."""
+        if self._process is None or not self.running:
+            return []
+        postmaster = psutil.Process(self._process.pid)
+        return [postmaster, *postmaster.children(recursive=True)]
+
     def log(self) -> str:
         path = self.folder / "server.log"
         return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
+
+    def read_state(self) -> list[str]:
+        """What the postmaster writes of itself, a line each; a killed one leaves it behind."""
+        try:
+            lines = (self.folder / "postmaster.pid").read_text(encoding="utf-8").splitlines()
+        except FileNotFoundError:
+            return []
+        return [line.strip() for line in lines]
 
     def start(self) -> None:
         """Returns when it accepts connections."""
@@ -107,16 +120,7 @@ class PostgresServer:
 
     def stop(self) -> None:
         """The fast way: transactions are rolled back, connections ended, everything written."""
-        if self._process is None:
-            return
-        self._dismiss_guard()
-        self._process.send_signal(signal.SIGINT)
-        try:
-            self._process.wait(PATIENCE)
-        except subprocess.TimeoutExpired:
-            self.kill()
-            raise
-        self._process = None
+        self._end(signal.SIGINT)
 
     def restart(self) -> None:
         self.stop()
@@ -127,39 +131,46 @@ class PostgresServer:
         if self._process is None:
             return
         self._dismiss_guard()
-        with suppress(psutil.NoSuchProcess):
-            postmaster = psutil.Process(self._process.pid)
-            postmaster.suspend()  # else it starts others while we look
-            family = postmaster.children(recursive=True)
-            for process in (*family, postmaster):
-                with suppress(psutil.NoSuchProcess):
-                    process.kill()
-            _wait_until(lambda: not any(map(_lives, family)), "end of its processes")
+        if self.running:
+            self._process.send_signal(signal.SIGSTOP)  # else it starts others while we look
+        processes = self.processes()
+        for process in processes:
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
         self._process.wait()
         self._process = None
-        _wait_until(lambda: is_free(self.port), f"port {self.port} to be free")
+        wait_until(lambda: not any(map(lives, processes)), "end of its processes")
+        wait_until(lambda: is_free(self.port), f"port {self.port} to be free")
 
     def close(self) -> None:
         """Ends it and removes its folder."""
         try:
-            self.stop()
+            self._end(signal.SIGQUIT)  # nobody will read what it would still write
         finally:
             self._remove_segment()
             shutil.rmtree(self.folder, ignore_errors=True)
 
     def make_standby(
-        self, folder: Path | None = None, *, settings: Mapping[str, str] | None = None
+        self,
+        folder: Path | None = None,
+        *,
+        port: int | None = None,
+        settings: Mapping[str, str] | None = None,
     ) -> PostgresServer:
-        """A hot standby of this server, started: it streams, and answers what only reads."""
+        """A hot standby of this server, started: it streams, and answers what only reads.
+
+        `port` is that of a proxy between the two. The slot keeps what the standby has not had yet.
+        """
         standby = PostgresServer(
             folder, durable=self.durable, settings=self.settings | dict(settings or {})
         )
         standby.password = self.password
         try:
-            standby._run(
+            self.account.run(
                 "pg_basebackup", "--write-recovery-conf", "--wal-method=stream", "--no-sync",
-                "--checkpoint=fast", f"--pgdata={standby.folder}", "--host=127.0.0.1",
-                f"--port={self.port}", f"--username={USER}", PGPASSWORD=self.password,
+                "--checkpoint=fast", "--create-slot", f"--slot=standby_{standby.port}",
+                f"--pgdata={standby.folder}", "--host=127.0.0.1", f"--port={port or self.port}",
+                f"--username={USER}", folder=standby.folder, PGPASSWORD=self.password,
             )  # fmt: skip
             (standby.folder / "server.log").unlink(missing_ok=True)  # is the primary's
             standby.start()
@@ -168,20 +179,35 @@ class PostgresServer:
             raise
         return standby
 
+    def catch_up(self, primary: PostgresServer) -> None:
+        """Returns when this standby shows all that `primary` has committed by now."""
+        mark = "SELECT pg_logical_emit_message(false, 'catch up', '', true)"  # at the log's end
+        with psycopg.connect(primary.url()) as connection:
+            place = connection.execute(mark).fetchone()
+        replayed = "SELECT pg_last_wal_replay_lsn() >= %s::pg_lsn"
+        with psycopg.connect(self.url(), autocommit=True) as connection:
+            wait_until(
+                lambda: connection.execute(replayed, place).fetchone() == (True,), "catch up"
+            )
+
     def promote(self) -> None:
         """Makes a primary of a standby. Returns when it takes writes."""
-        self._run("pg_ctl", "promote", f"--pgdata={self.folder}", f"--timeout={PATIENCE:.0f}")
+        self.account.run(
+            "pg_ctl", "promote", f"--pgdata={self.folder}", f"--timeout={PATIENCE:.0f}",
+            folder=self.folder,
+        )  # fmt: skip
 
     def _initialise(self) -> None:
         with tempfile.NamedTemporaryFile("w", encoding="utf-8") as password:
             password.write(self.password)
             password.flush()
             self.account.own(Path(password.name))
-            self._run(
+            self.account.run(
                 "initdb", f"--pgdata={self.folder}", f"--username={USER}",
                 f"--pwfile={password.name}", "--auth=scram-sha-256", "--encoding=UTF8",
                 "--locale-provider=builtin", "--locale=C.UTF-8", "--no-sync", "--no-instructions",
                 "--set=scram_iterations=1",  # not a secret, and every connection would pay
+                folder=self.folder,
             )  # fmt: skip
 
     def _launch(self) -> bool:
@@ -193,14 +219,11 @@ class PostgresServer:
         with (self.folder / "server.log").open("ab") as log:
             self._process = process = subprocess.Popen(
                 [find_binaries() / "postgres", "-D", self.folder],
-                **self._surroundings(), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                **self.account.surroundings(self.folder),
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log,
             )  # fmt: skip
-        self._guard = subprocess.Popen(
-            ["sh", "-c", GUARD, "guard", str(process.pid), self.folder],
-            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )  # fmt: skip
-        _wait_until(lambda: self._is_ready() or not self.running, "start")
+        self._guard = Guard(process.pid, self.folder)
+        wait_until(lambda: self._is_ready() or not self.running, "start")
         if self.running:
             return True
         self._dismiss_guard()
@@ -209,60 +232,29 @@ class PostgresServer:
             return False
         raise RuntimeError(f"PostgreSQL did not start in {self.folder}:\n{self.log()[told:]}")
 
+    def _end(self, how: signal.Signals) -> None:
+        if self._process is None:
+            return
+        self._dismiss_guard()
+        self._process.send_signal(how)
+        try:
+            self._process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise
+        self._process = None
+
     def _is_ready(self) -> bool:
-        state = self._read_state()
+        state = self.read_state()  # of a killed predecessor, maybe
         assert self._process is not None
         return state[:1] == [str(self._process.pid)] and state[7:] == ["ready"]
 
-    def _read_state(self) -> list[str]:
-        """What the postmaster writes of itself, a line each; a killed one leaves it behind."""
-        try:
-            lines = (self.folder / "postmaster.pid").read_text(encoding="utf-8").splitlines()
-        except FileNotFoundError:
-            return []
-        return [line.strip() for line in lines]
-
     def _remove_segment(self) -> None:
         """The few bytes of shared memory that a killed server leaves to the system."""
-        for line in self._read_state()[6:7]:
+        for line in self.read_state()[6:7]:
             subprocess.run(["ipcrm", "-m", line.split()[-1]], check=False, capture_output=True)
 
     def _dismiss_guard(self) -> None:
-        if self._guard is not None and self._guard.stdin is not None:
-            self._guard.kill()
-            self._guard.wait()
-            self._guard.stdin.close()
+        if self._guard is not None:
+            self._guard.dismiss()
             self._guard = None
-
-    def _run(self, program: str, *arguments: str, **environment: str) -> None:
-        command = [find_binaries() / program, *arguments]
-        done = subprocess.run(
-            command,
-            **self._surroundings(**environment),
-            check=False,
-            capture_output=True,
-            text=True,
-        )
-        if done.returncode != 0:
-            raise RuntimeError(f"{program} failed in {self.folder}:\n{done.stderr or done.stdout}")
-
-    def _surroundings(self, **environment: str) -> dict[str, object]:
-        # What the caller set for its own PostgreSQL (PGPORT, PGDATA, PGOPTIONS …) is not for ours.
-        own = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
-        env = own | {"LC_ALL": "C"} | environment
-        return {"env": env, "cwd": self.folder, **self.account.arguments()}
-
-
-def _lives(process: psutil.Process) -> bool:
-    try:
-        return process.status() != psutil.STATUS_ZOMBIE  # nobody may be there to bury it
-    except psutil.NoSuchProcess:
-        return False
-
-
-def _wait_until(condition: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        if time.monotonic() > deadline:
-            raise TimeoutError(f"waited {PATIENCE:.0f} s for PostgreSQL: {what}")
-        time.sleep(0.01)
