@@ -72,3 +72,10 @@ def postgres_url(postgres_databases: Databases) -> Iterator[str]:
     """The address of a fresh database with pgvector."""
     with postgres_databases.fresh() as url:
         yield url
+
+
+@pytest.fixture
+def memory_url(postgres_databases: Databases) -> Iterator[str]:
+    """The same with the tables of a memory in it."""
+    with postgres_databases.memory() as url:
+        yield url

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aurora.chunk_words import chunk_text
 from aurora.errors import IndexFileError, IndexVersionError
 from aurora.signals.bm25 import BM25Scorer
-from aurora.chunk_words import chunk_text
 from aurora.signals.dense import answer_densely, best_places
 from aurora.signals.matches import Match, answer_sparsely
 from aurora.text import tokenize

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from aurora.chunk_words import chunk_text
 from aurora.signals.base import Question
 from aurora.signals.bm25 import BM25Scorer
-from aurora.chunk_words import chunk_text
 from aurora.signals.bm25_signal import BM25Signal
 from aurora.signals.formula import BM25Parameters
 from aurora.stores.sqlite import SQLiteStore

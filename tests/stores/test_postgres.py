@@ -11,11 +11,11 @@ from tests.stores.conformance import StoreConformance
 
 
 @pytest.fixture
-def open_store(postgres_url: str) -> Iterator[Callable[[], PostgresStore]]:
+def open_store(memory_url: str) -> Iterator[Callable[[], PostgresStore]]:
     opened: list[PostgresStore] = []
 
     def open_() -> PostgresStore:
-        opened.append(PostgresStore.create(postgres_url))
+        opened.append(PostgresStore.open(memory_url))
         return opened[-1]
 
     yield open_

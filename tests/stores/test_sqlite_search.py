@@ -141,6 +141,20 @@ def test_text_is_found_without_fts(
 
 
 @pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("users", ["HTTPServer", "get_user"]),
+        ("认证", ["认证", "Login notes"]),
+        ("认证 token", ["Login notes", "认证", "get_user"]),
+        ("token认证", ["Login notes", "认证", "get_user"]),
+        ("ogin oken", ["Login notes", "get_user"]),
+    ],
+)
+def test_text_is_found_best_first(store: SQLiteStore, text: str, expected: list[str]) -> None:
+    assert found(store, text) == expected
+
+
+@pytest.mark.parametrize(
     "phrase", ["return users", "USERS", "get user", "use", "认证", "token, 用户", "login notes"]
 )
 def test_phrases_mean_the_same_without_fts(store: SQLiteStore, phrase: str) -> None:

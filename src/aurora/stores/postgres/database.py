@@ -60,7 +60,8 @@ class PostgresDatabase:
     @contextmanager
     def transaction(self) -> Iterator[None]:
         if self._own is not None:
-            yield
+            with self._connections.translated():
+                yield
             return
         with self._connections.translated(), self._connections.writing() as connection:
             with connection.transaction():
