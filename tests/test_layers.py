@@ -28,7 +28,7 @@ FLOORS = {
 }  # fmt: skip
 
 # Floors 2 to 4 may know what a store promises, but not which one it is.
-PROTOCOLS = {"stores.base", "embeddings.base"}
+PROTOCOLS = {"stores.base", "stores.ranking", "embeddings.base"}
 CONCRETE = {"stores", "embeddings"}
 SETTINGS_READERS = {"engine", "cli", "mcp", "config"}
 

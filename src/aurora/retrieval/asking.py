@@ -16,17 +16,19 @@ from aurora.errors import EmbedderMismatchError, EmbeddingError
 from aurora.fusion.base import Fusion
 from aurora.retrieval.config import HybridConfig
 from aurora.signals.activation import ActivationSignal
-from aurora.signals.base import Answer, Question, Signal
+from aurora.signals.base import Answer, Question, Signal, WordedAnswer
 from aurora.signals.bm25_signal import BM25Signal
 from aurora.signals.exact import ExactSignal
 from aurora.signals.formula import BM25Parameters
 from aurora.signals.fulltext import FulltextSignal
-from aurora.signals.matches import KeywordAnswer
+from aurora.signals.questions import Embedders
 from aurora.signals.recency import RecencySignal
-from aurora.signals.semantic import Embedders, SemanticSignal
+from aurora.signals.semantic import SemanticSignal
 from aurora.signals.sparse import SparseAnswer
+from aurora.signals.stored import StoredMeaning, StoredWords, stored_signals
 from aurora.signals.vectors import VectorIndex
 from aurora.stores.base import Store
+from aurora.stores.ranking import RankingStore
 from aurora.text import has_cjk
 from aurora.types import Listener, Mode, Note, ignore_events
 
@@ -46,7 +48,7 @@ class Asked:
     """The answers by signal, the keyword one first, and what there is to say about them."""
 
     mode: Mode
-    words: KeywordAnswer | SparseAnswer | None = None
+    words: WordedAnswer | SparseAnswer | None = None
     answers: dict[str, Answer] = field(default_factory=dict)
     notes: list[Note] = field(default_factory=list)
     found_no_word: bool = False  # so that meaning alone decides
@@ -65,17 +67,19 @@ class Signals:
         embedders: Embedders | None = None,
         listen: Listener = ignore_events,
     ) -> None:
+        parameters = BM25Parameters(config.k1, config.b, config.idf)
         self.bm25 = BM25Signal(
-            store,
-            index_folder / "bm25.idx",
-            now=now,
-            parameters=BM25Parameters(config.k1, config.b, config.idf),
-            listen=listen,
+            store, index_folder / "bm25.idx", now=now, parameters=parameters, listen=listen
         )
-        self._fulltext = FulltextSignal(store)
-        self._keyword = self.bm25 if config.keyword == "bm25" else self._fulltext
         self.vectors = VectorIndex(store, index_folder / "vectors.idx", now=now, listen=listen)
-        self._semantic = None if embedders is None else SemanticSignal(self.vectors, embedders)
+        self._words: BM25Signal | StoredWords = self.bm25
+        self._semantic: SemanticSignal | StoredMeaning | None
+        if isinstance(store, RankingStore):
+            self._words, self._semantic = stored_signals(store, parameters, embedders)
+        else:
+            self._semantic = None if embedders is None else SemanticSignal(self.vectors, embedders)
+        self._fulltext = FulltextSignal(store)
+        self._keyword = self._words if config.keyword == "bm25" else self._fulltext
         self._judges: Sequence[Signal] = (
             ActivationSignal(store),
             RecencySignal(store, half_life=config.half_life),
@@ -132,7 +136,7 @@ class Signals:
         words = asked.words
         if words is None or not words.is_empty:
             return
-        if self._keyword is self.bm25 and has_cjk(question.text):
+        if self._keyword is self._words and has_cjk(question.text):
             words = self._fulltext.ask(question)
             del asked.answers[self._keyword.name]
             asked.answers = {self._fulltext.name: words, **asked.answers}

@@ -12,8 +12,7 @@ from itertools import chain
 
 from aurora.fusion.adjust import fade, lead
 from aurora.fusion.base import Fusion, keyword_ranking
-from aurora.signals.base import Answer, ranking_of
-from aurora.signals.matches import KeywordAnswer
+from aurora.signals.base import Answer, WordedAnswer, ranking_of
 from aurora.types import Fused, Ranking
 
 _DEEPER = 10  # times as many candidates in the next round
@@ -124,7 +123,7 @@ class Choice:
         if best.score >= self._fusion.min_best:
             return True
         words = self._answers.get("bm25")
-        return not isinstance(words, KeywordAnswer) or words.coverage(best.row) >= _COVERED
+        return not isinstance(words, WordedAnswer) or words.coverage(best.row) >= _COVERED
 
     def _remember(self, rankings: Mapping[str, Ranking]) -> None:
         took = {*self.took_part, *(name for name, one in rankings.items() if one.hits)}

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from aurora.signals.base import Answer
-from aurora.signals.matches import KeywordAnswer
+from aurora.signals.base import Answer, WordedAnswer
 from aurora.stores.base import Store
 from aurora.text import tokenize
 from aurora.types import Chunk, Fused, SearchResult
@@ -38,7 +37,7 @@ def fetch_results(
 
 def _matched(text: str, answers: Mapping[str, Answer]) -> Terms:
     """Which words of the text a chunk has: the keyword index knows, if it was asked."""
-    keyword = next((a for a in answers.values() if isinstance(a, KeywordAnswer)), None)
+    keyword = next((a for a in answers.values() if isinstance(a, WordedAnswer)), None)
     if keyword is not None:
         return lambda row, _: keyword.terms(row)
     words = frozenset(tokenize(text))

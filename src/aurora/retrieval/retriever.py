@@ -25,7 +25,7 @@ from aurora.retrieval.results import fetch_results, newest
 from aurora.retrieval.second_look import Rerankers, SecondLook, nobody
 from aurora.signals.base import Question
 from aurora.signals.bm25_signal import BM25Signal
-from aurora.signals.semantic import Embedders
+from aurora.signals.questions import Embedders
 from aurora.signals.vectors import VectorIndex
 from aurora.stores.base import Store
 from aurora.text import tokenize

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from aurora.stores.base import Revision
 from aurora.types import Hit, Ranking
@@ -43,6 +43,24 @@ class Answer(Protocol):
 
     def hits(self, rows: Collection[int]) -> list[Hit]:
         """The scores of those of the rows that have one, in any order."""
+        ...
+
+
+@runtime_checkable
+class WordedAnswer(Answer, Protocol):
+    """An answer that can also tell which words of the question a chunk has."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no chunk has a word of the question."""
+        ...
+
+    def terms(self, row: int) -> frozenset[str]:
+        """Terms of the question in one chunk."""
+        ...
+
+    def coverage(self, row: int) -> float:
+        """The share of the question's terms that a chunk has."""
         ...
 
 

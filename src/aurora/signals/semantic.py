@@ -9,16 +9,14 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from aurora.embeddings.base import EmbeddingProvider
-from aurora.errors import AuroraError, EmbeddingError, IndexFileError
-from aurora.packing import pack_vector, unit_vector, unpack_vector
+from aurora.errors import EmbeddingError, IndexFileError
 from aurora.signals.base import Answer, Question
+from aurora.signals.questions import Embedders, QuestionEmbedder
 from aurora.signals.sparse import SparseAnswer
 from aurora.signals.vectors import VectorIndex, Vectors
-from aurora.stores.base import Embedder
 
 if TYPE_CHECKING:
     from aurora.signals.cosines import Matrix  # it brings numpy along
@@ -26,9 +24,6 @@ if TYPE_CHECKING:
 # Of a cosine. Sums in another order differ in the sixteenth: rounded, they are the same number.
 DIGITS = 9
 FAINTEST = 1e-4  # a cosine below is a right angle, as far as float32 can tell
-
-# Who embeds questions for vectors of that origin. Raises an `AuroraError` where nobody can.
-Embedders = Callable[[Embedder], EmbeddingProvider]
 
 
 def cosine(first: Sequence[float], second: Sequence[float]) -> float:
@@ -46,54 +41,26 @@ class SemanticSignal:
     name = "semantic"
 
     def __init__(self, index: VectorIndex, embedders: Embedders) -> None:
-        self._index, self._embedders = index, embedders
+        self._index, self._embedder = index, QuestionEmbedder(embedders)
         self._matrix: tuple[Vectors, Matrix] | None = None
-        self._loaded: EmbeddingProvider | None = None  # the model, with the first question
         self._lock = threading.Lock()
 
     @property
     def reads_cjk(self) -> bool:
         """False when the model knows little of CJK. Unknown before there is a vector: then true."""
         vectors = self._index.current()
-        return not len(vectors) or getattr(self._embedders(vectors.embedder), "reads_cjk", True)
+        return not len(vectors) or self._embedder.reads_cjk(vectors.embedder)
 
     def ask(self, question: Question) -> Answer:
         """Raises `EmbeddingError` when there is nothing to compare, or nothing to compare with."""
         vectors = self._index.current()
         if not len(vectors):
             raise EmbeddingError("No chunk has a vector yet", hint="make them with `aur mem index`")
-        asked = self._embed(question.text, vectors.embedder)
+        asked = self._embedder.embed(question.text, vectors.embedder)
         try:
             return self._answer(vectors, asked)
         except IndexFileError as exc:  # a damaged page shows itself when it is first read
             return self._answer(self._index.mend(vectors, exc), asked)
-
-    def _embed(self, text: str, owner: Embedder) -> Sequence[float]:
-        """The question's vector, as precise as those it is compared with."""
-        provider = self._embedders(owner)
-        try:
-            asked = self._ask_model(provider, text)
-            mine = Embedder(provider.name, provider.dimension, provider.fingerprint)
-        except AuroraError:
-            raise
-        except Exception as exc:  # a provider may fail in any way
-            raise EmbeddingError(f"The question could not be embedded: {exc}") from exc
-        owner.require(mine)
-        if len(asked) != mine.dimension or not all(map(math.isfinite, asked)):
-            raise EmbeddingError(f"{mine.name} gave no vector of {mine.dimension} finite numbers")
-        vector = unpack_vector(pack_vector(unit_vector(asked)))
-        if not any(vector):
-            raise EmbeddingError(f"{mine.name} knows none of these words")
-        return vector
-
-    def _ask_model(self, provider: EmbeddingProvider, text: str) -> list[float]:
-        """The first question loads the model, once for all threads; the others wait for it."""
-        if self._loaded is provider:
-            return list(map(float, provider.embed_query(text)))
-        with self._lock:
-            made = list(map(float, provider.embed_query(text)))
-            self._loaded = provider
-            return made
 
     def _answer(self, vectors: Vectors, asked: Sequence[float]) -> Answer:
         vectors.check()

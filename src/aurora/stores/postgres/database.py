@@ -119,6 +119,11 @@ class PostgresDatabase:
         cursor = connection.execute(sql, values)
         return cursor.fetchall() if cursor.description else []
 
+    def _without_transaction(self, sql: str) -> None:
+        """What cannot be part of one, such as an index that is made while others write."""
+        with self._connections.translated(), self._connections.writing() as connection:
+            connection.execute(sql)
+
     def _row_numbers(self, which: str, values: Parameters = ()) -> set[int]:
         """The numbers of the chunks that may be found and fit `which`, an `AND …`."""
         rows = self._rows(f'SELECT array_agg("row") FROM chunks WHERE is_found {which}', values)

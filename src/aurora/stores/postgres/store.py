@@ -12,13 +12,17 @@ from aurora.stores.postgres.connections import Connections
 from aurora.stores.postgres.criteria import PostgresCriteria
 from aurora.stores.postgres.files import PostgresFiles
 from aurora.stores.postgres.migrating import LOCK, migrate
+from aurora.stores.postgres.ranking import PostgresRanking
 from aurora.stores.postgres.signals import PostgresSignals
 from aurora.stores.postgres.transfer import PostgresTransfer
+from aurora.stores.replacing import PAGE
 
 _INDEXING = LOCK + 1  # the lock of who indexes
 
 
-class PostgresStore(PostgresFiles, PostgresTransfer, PostgresCriteria, PostgresSignals):
+class PostgresStore(
+    PostgresFiles, PostgresTransfer, PostgresCriteria, PostgresSignals, PostgresRanking
+):
     """`Store` in one schema of a database, put together of its parts."""
 
     @classmethod
@@ -50,6 +54,16 @@ class PostgresStore(PostgresFiles, PostgresTransfer, PostgresCriteria, PostgresS
                     hint="wait until the other `aur mem index` has finished, then try again",
                 )
             yield
+
+    def rebuild_words(self) -> int:
+        """In pages, each whole: searches go on meanwhile."""
+        count, last = 0, 0
+        while page := self._revised('"row" > %s ORDER BY "row" LIMIT %s', (last, PAGE)):
+            with self.transaction():
+                self._remove_words([chunk.id for _, chunk in page])
+                self._add_words(chunk for _, chunk in page)
+            count, last = count + len(page), page[-1][0].row
+        return count
 
     def check(self) -> list[str]:
         counts = ((self._rows(sql)[0][0], problem) for sql, problem in _CHECKS)

@@ -1,0 +1,215 @@
+"""Words and meaning as signals of a store that ranks by itself: nothing is read into files.
+
+The two share one question to the database. Scores are put together here, as they are for every
+store, from what the database tells of each chunk.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
+
+from aurora.errors import EmbeddingError
+from aurora.signals.base import Question
+from aurora.signals.formula import BM25Parameters, discount, rarity, saturate
+from aurora.signals.questions import Embedders, QuestionEmbedder
+from aurora.signals.semantic import FAINTEST
+from aurora.stores.base import Embedder
+from aurora.stores.ranking import Ranked, RankingStore, Scored, WeighedTerm, WordsAsked
+from aurora.text import tokenize
+from aurora.types import Hit
+
+_DIGITS = 7  # of a cosine, as the database tells it
+
+
+class StoredSearch:
+    """One question to the store. Asked by the first who wants to know, for both signals."""
+
+    def __init__(self, store: RankingStore) -> None:
+        self._store = store
+        self.words: WordsAsked | None = None
+        self.vector: Sequence[float] | None = None
+        self.total = 0  # chunks that may be found
+        self._best: dict[int, Ranked] = {}
+        self._passing: dict[int, Ranked] = {}  # the best of what a filter lets through
+        self._known: dict[int, Scored] = {}
+
+    def best(self, pool: int, among: Sequence[int] | None) -> Ranked:
+        """The best of all, or of those a filter lets through; a search has one filter."""
+        asked = self._best if among is None else self._passing
+        if pool not in asked:
+            asked[pool] = self._store.rank(self.words, self.vector, pool=pool, among=among)
+            for row, one in asked[pool].scored.items():
+                self._known.setdefault(row, one)
+        return asked[pool]
+
+    def scored(self, rows: Collection[int]) -> list[Scored]:
+        unknown = [row for row in rows if row not in self._known]
+        if unknown:
+            self._known.update(self._store.score(self.words, self.vector, unknown))
+        return [self._known[row] for row in rows if row in self._known]
+
+    def place(self, row: int, place_of: Callable[[Scored], int]) -> int:
+        """The rank in the whole memory, as far as it is known.
+
+        What only a filter has brought comes after all that was asked for without it, in its own
+        order; what nobody ranked comes last.
+        """
+        deepest = max(self._best, default=0)
+        for ranked, before in ((self._best, 0), (self._passing, deepest)):
+            for one in ranked.values():
+                if row in one.scored and (place := place_of(one.scored[row])):
+                    return before + place
+        return max(self.total, deepest + 1)
+
+
+class StoredWords:
+    """Ranks by keyword, as `BM25Signal` does."""
+
+    name = "bm25"
+
+    def __init__(self, searches: Searches, parameters: BM25Parameters) -> None:
+        self._searches, self._parameters = searches, parameters
+
+    def ask(self, question: Question) -> StoredWordsAnswer:
+        search = self._searches.of(question)
+        asked = Counter(tokenize(question.text))
+        counted = self._searches.store.count_terms(list(asked))
+        search.total = counted.chunks
+        weights = {term: count * self._rarity(counted.chunks, counted.containing.get(term, 0))
+                   for term, count in asked.items()}  # fmt: skip
+        found = sorted(counted.containing.items(), key=lambda item: (item[1], item[0]))
+        k1, b, _ = self._parameters
+        search.words = WordsAsked(
+            tuple(WeighedTerm(term, weights[term], chunks) for term, chunks in found),
+            k1,
+            b,
+            counted.tokens / counted.chunks if counted.chunks else 0.0,
+        )
+        ceiling = sum(max(weight, 0.0) * (k1 + 1.0) for weight in weights.values())
+        return StoredWordsAnswer(search, self._parameters, ceiling=ceiling, asked=len(asked))
+
+    def _rarity(self, chunks: int, containing: int) -> float:
+        return float(rarity(chunks, containing, variant=self._parameters.idf))
+
+
+class StoredWordsAnswer:
+    def __init__(
+        self, search: StoredSearch, parameters: BM25Parameters, *, ceiling: float, asked: int
+    ) -> None:
+        self._search, self._parameters, self._asked = search, parameters, asked
+        self.ceiling = ceiling
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self._search.words and self._search.words.terms)
+
+    def best(self, pool: int, *, among: Sequence[int] | None = None) -> list[int]:
+        return [] if self.is_empty else self._search.best(pool, among).by_words
+
+    def hits(self, rows: Collection[int]) -> list[Hit]:
+        if self.is_empty:
+            return []
+        hits = ((one.row, self._score(one)) for one in self._search.scored(rows))
+        return [
+            Hit(row, score, self._search.place(row, lambda one: one.word_rank))
+            for row, score in hits
+            if score != 0.0
+        ]
+
+    def _score(self, one: Scored) -> float:
+        words = self._search.words
+        if words is None:
+            return 0.0
+        discounted = discount(one.length, words.average_length, self._parameters)
+        return float(
+            sum(
+                term.weight * saturate(frequency, discounted, self._parameters)
+                for term, frequency in zip(words.terms, one.frequencies, strict=False)
+                if frequency
+            )
+        )
+
+    def terms(self, row: int) -> frozenset[str]:
+        """Terms of the question in one chunk."""
+        words = self._search.words
+        if words is None:
+            return frozenset()
+        found = self._search.scored([row])
+        frequencies = found[0].frequencies if found else ()
+        matched = zip(words.terms, frequencies, strict=False)
+        return frozenset(term.text for term, frequency in matched if frequency)
+
+    def coverage(self, row: int) -> float:
+        """The share of the question's terms that a chunk has."""
+        return len(self.terms(row)) / (self._asked or 1)
+
+
+class StoredMeaning:
+    """Ranks by meaning, as `SemanticSignal` does."""
+
+    name = "semantic"
+
+    def __init__(self, searches: Searches, embedders: Embedders) -> None:
+        self._searches = searches
+        self._embedder = QuestionEmbedder(embedders)
+
+    @property
+    def reads_cjk(self) -> bool:
+        owner = self._searches.store.embedder()
+        return owner is None or self._embedder.reads_cjk(owner)
+
+    def ask(self, question: Question) -> StoredMeaningAnswer:
+        """Raises `EmbeddingError` when there is nothing to compare, or nothing to compare with."""
+        owner: Embedder | None = self._searches.store.embedder()
+        if owner is None:
+            raise EmbeddingError("No chunk has a vector yet", hint="make them with `aur mem index`")
+        search = self._searches.of(question)
+        search.vector = self._embedder.embed(question.text, owner)
+        return StoredMeaningAnswer(search)
+
+
+class StoredMeaningAnswer:
+    ceiling = 1.0
+
+    def __init__(self, search: StoredSearch) -> None:
+        self._search = search
+
+    def best(self, pool: int, *, among: Sequence[int] | None = None) -> list[int]:
+        ranked = self._search.best(pool, among)
+        return [row for row in ranked.by_meaning if _cosine(ranked.scored[row]) is not None]
+
+    def hits(self, rows: Collection[int]) -> list[Hit]:
+        return [
+            Hit(one.row, cosine, self._search.place(one.row, lambda known: known.cosine_rank))
+            for one in self._search.scored(rows)
+            if (cosine := _cosine(one)) is not None
+        ]
+
+
+def _cosine(one: Scored) -> float | None:
+    cosine = None if one.cosine is None else round(one.cosine, _DIGITS)
+    return cosine if cosine is not None and cosine >= FAINTEST else None
+
+
+class Searches:
+    """The search of the question that a thread is at: both signals find the same one."""
+
+    def __init__(self, store: RankingStore) -> None:
+        self.store = store
+        self._local = threading.local()
+
+    def of(self, question: Question) -> StoredSearch:
+        known: tuple[Question, StoredSearch] | None = getattr(self._local, "search", None)
+        if known is None or known[0] is not question:
+            self._local.search = known = (question, StoredSearch(self.store))
+        return known[1]
+
+
+def stored_signals(
+    store: RankingStore, parameters: BM25Parameters, embedders: Embedders | None
+) -> tuple[StoredWords, StoredMeaning | None]:
+    searches = Searches(store)
+    meaning = None if embedders is None else StoredMeaning(searches, embedders)
+    return StoredWords(searches, parameters), meaning

@@ -1,0 +1,182 @@
+"""The statements that rank: which words propose, what each chunk scores, all values bound.
+
+`ts_rank_cd` of one word is the sum of the weights of its places (see `words`). Times what the name
+counts it is the frequency that BM25 is made of, to the last bit that BM25 can tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from aurora.stores.postgres.words import any_of, quote
+from aurora.stores.ranking import WeighedTerm, WordsAsked
+
+# Chunks times terms that are judged: about a tenth of a second. A second look takes four times.
+_WORK = (100_000, 400_000)
+_MOST_TERMS = 64  # of a question; the rarest
+
+
+class Statement(NamedTuple):
+    sql: str
+    values: dict[str, object]
+
+
+def proposals(words: WordsAsked | None) -> Iterator[tuple[bool, str]]:
+    """Questions of words that propose chunks, the cheapest first, and whether it is the last.
+
+    A chunk that has only common words of a question is worth little beside one that has a rare one.
+    """
+    if words is None or not words.terms:
+        yield True, ""
+        return
+    terms = words.terms[:_MOST_TERMS]
+    wider = [_rarest(terms, work // len(terms)) for work in _WORK]
+    wider = list(dict.fromkeys(wider))
+    for at, query in enumerate(wider, start=1):
+        yield at == len(wider), query
+
+
+def _rarest(terms: Sequence[WeighedTerm], most: int) -> str:
+    chosen, chunks = [terms[0]], terms[0].chunks
+    for term in terms[1:]:
+        chunks += term.chunks
+        if chunks > most:
+            break
+        chosen.append(term)
+    if len(chosen) == 1 and chunks > most and len(terms) > 1:
+        # Even the rarest is everywhere: then the best have it beside another.
+        rest = any_of(term.text for term in terms[1:])
+        return f"{quote(terms[0].text)} & ({rest})"
+    return any_of(term.text for term in chosen)
+
+
+def rank_statement(
+    words: WordsAsked | None,
+    proposing: str,
+    vector: Sequence[float] | None,
+    *,
+    slot: int,
+    by_index: bool,
+    pool: int,
+    among: Sequence[int] | None,
+) -> Statement:
+    values: dict[str, object] = {"pool": pool, **_word_values(words), **_vector_values(vector)}
+    filtered = ""
+    if among is not None:
+        values["among"], filtered = list(among), 'AND "row" = ANY(%(among)s)'
+    parts, unions = [], []
+    if proposing:
+        values["proposing"] = proposing
+        parts.append(_proposed(words, filtered))
+        unions.append('SELECT "row" FROM proposed WHERE place <= %(pool)s')
+    if vector is not None:
+        parts.append(_near(len(vector), slot, filtered, by_index=by_index))
+        unions.append('SELECT "row" FROM near WHERE place <= %(pool)s')
+    if not unions:
+        return Statement("SELECT 1 WHERE false", {})
+    sql = f"""
+        WITH {", ".join(parts)}, best AS ({" UNION ".join(unions)})
+        SELECT best."row", {_known(words)},
+            {"proposed.rank" if proposing else "NULL"},
+            {"1 - near.distance" if vector is not None and not by_index else _cosine(vector)},
+            {"near.rank" if vector is not None else "NULL"}
+        FROM best LEFT JOIN words ON words."row" = best."row"
+        {'LEFT JOIN proposed ON proposed."row" = best."row"' if proposing else ""}
+        {_vectors(vector, slot, by_index=by_index)}"""
+    return Statement(sql, values)
+
+
+def score_statement(
+    words: WordsAsked | None, vector: Sequence[float] | None, *, slot: int, rows: Sequence[int]
+) -> Statement:
+    values = {"rows": list(rows), **_word_values(words), **_vector_values(vector)}
+    sql = f"""
+        SELECT best."row", {_known(words)}, NULL, {_cosine(vector)}, NULL
+        FROM unnest(%(rows)s::bigint[]) AS best ("row")
+            JOIN words ON words."row" = best."row"
+        {_vectors(vector, slot, by_index=True, with_places=False)}"""
+    return Statement(sql, values)
+
+
+def _proposed(words: WordsAsked | None, filtered: str) -> str:
+    return f"""
+        judged AS MATERIALIZED (
+            SELECT "row", {_score(words)} AS score FROM words
+            WHERE tsv @@ %(proposing)s::tsquery {filtered}),
+        proposed AS MATERIALIZED (
+            SELECT "row", rank() OVER (ORDER BY score DESC) AS rank,
+                row_number() OVER (ORDER BY score DESC, "row") AS place
+            FROM judged WHERE score > 0)"""
+
+
+def _near(dimension: int, slot: int, filtered: str, *, by_index: bool) -> str:
+    """Hidden chunks have vectors, too. In the index' own order, or all of them compared."""
+    compared = f"""
+        SELECT "row", vector::halfvec({dimension}) <=> %(vector)s::halfvec({dimension}) AS distance
+        FROM vectors_{slot} WHERE slot = {slot} AND "row" <> ALL(ARRAY(
+            SELECT chunks."row" FROM chunks WHERE NOT chunks.is_found)) {filtered}"""
+    if by_index:
+        compared += " ORDER BY distance LIMIT %(pool)s"
+    return f"""
+        compared AS MATERIALIZED ({compared}),
+        near AS MATERIALIZED (
+            SELECT "row", distance, rank() OVER (ORDER BY distance) AS rank,
+                row_number() OVER (ORDER BY distance, "row") AS place
+            FROM compared WHERE distance < 'NaN')"""
+
+
+def _vectors(
+    vector: Sequence[float] | None, slot: int, *, by_index: bool, with_places: bool = True
+) -> str:
+    if vector is None:
+        return ""
+    near = 'LEFT JOIN near ON near."row" = best."row"' if with_places else ""
+    made = f'LEFT JOIN vectors_{slot} AS made ON made."row" = best."row"' if by_index else ""
+    return f"{near} {made}"
+
+
+def _cosine(vector: Sequence[float] | None) -> str:
+    if vector is None:
+        return "NULL"
+    return f"1 - (made.vector::halfvec({len(vector)}) <=> %(vector)s::halfvec({len(vector)}))"
+
+
+def _known(words: WordsAsked | None) -> str:
+    """What BM25 is made of, to be put together as it is for every store."""
+    return f"words.length, ARRAY[{', '.join(_frequencies(words))}]::real[]"
+
+
+def _score(words: WordsAsked | None) -> str:
+    """The same put together here, so that the best can be told."""
+    shares = (
+        f"%(w{at})s * coalesce({one} / nullif({one} + {_DISCOUNT}, 0), 0)"
+        for at, one in enumerate(_frequencies(words))
+    )
+    return " + ".join(shares) or "0"
+
+
+_DISCOUNT = "%(k1)s * (1 - %(b)s + %(b)s * length / %(average)s)"
+
+
+def _frequencies(words: WordsAsked | None) -> Iterator[str]:
+    count = len(words.terms[:_MOST_TERMS]) if words is not None else 0
+    for at in range(count):
+        yield f"(ts_rank_cd(words.weights, words.tsv, %(t{at})s::tsquery) / words.weights[1])"
+
+
+def _word_values(words: WordsAsked | None) -> dict[str, object]:
+    if words is None:
+        return {}
+    terms = words.terms[:_MOST_TERMS]
+    return {
+        "k1": words.k1,
+        "b": words.b,
+        "average": words.average_length or 1.0,
+        **{f"t{at}": quote(term.text) for at, term in enumerate(terms)},
+        **{f"w{at}": term.weight * (words.k1 + 1.0) for at, term in enumerate(terms)},
+    }
+
+
+def _vector_values(vector: Sequence[float] | None) -> dict[str, object]:
+    return {} if vector is None else {"vector": "[" + ",".join(map(repr, vector)) + "]"}
