@@ -6,7 +6,7 @@ The rules are the same in every database; only where vectors lie is not.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 
 from aurora.errors import StoreError
@@ -25,7 +25,7 @@ class Owning(ABC):
     def transaction(self) -> AbstractContextManager[None]: ...
 
     @abstractmethod
-    def _fact(self, name: str) -> str | None: ...
+    def _facts(self, names: Sequence[str]) -> Mapping[str, str]: ...
 
     @abstractmethod
     def _set_fact(self, name: str, value: str) -> None: ...
@@ -54,9 +54,11 @@ class Owning(ABC):
         return self._owner(NEXT)
 
     def _owner(self, table: str) -> Embedder | None:
-        name, dimension, fingerprint = (self._fact(f"{_FACTS[table]}.{part}") for part in _PARTS)
-        if name is None or dimension is None or fingerprint is None:
+        names = [f"{_FACTS[table]}.{part}" for part in _PARTS]
+        facts = self._facts(names)
+        if len(facts) < len(names):
             return None
+        name, dimension, fingerprint = map(facts.__getitem__, names)
         return Embedder(name, int(dimension), fingerprint)
 
     def _claim(self, table: str, embedder: Embedder) -> None:

@@ -124,8 +124,11 @@ class SQLiteDatabase:
         return drawn
 
     def _fact(self, name: str) -> str | None:
-        rows = self._rows("SELECT value FROM facts WHERE name = ?", (name,))
-        return str(rows[0][0]) if rows else None
+        return self._facts([name]).get(name)
+
+    def _facts(self, names: Sequence[str]) -> dict[str, str]:
+        marks = ", ".join("?" * len(names))
+        return dict(self._rows(f"SELECT name, value FROM facts WHERE name IN ({marks})", names))
 
     def _set_fact(self, name: str, value: str) -> None:
         # Writing what is there already would be a write all the same.

@@ -9,7 +9,7 @@ from aurora.chunk_words import chunk_labels
 from aurora.stores.base import Revision
 from aurora.stores.postgres.database import Parameters, PostgresDatabase
 from aurora.stores.postgres.nul import show
-from aurora.stores.postgres.rows import COLUMNS, WRITTEN, chunk_from, chunk_values, is_text
+from aurora.stores.postgres.rows import COLUMNS, WRITTEN, as_json, chunk_from, chunk_values, is_text
 from aurora.stores.postgres.words import words_of
 from aurora.stores.replacing import PAGE, Replacing, embedded_text, portions
 from aurora.types import Chunk, Kind
@@ -17,18 +17,16 @@ from aurora.types import Chunk, Kind
 _UPDATES = ", ".join(
     f"{name} = excluded.{name}" for name in WRITTEN if name not in ("id", "namespace")
 )
-_MARKS = ", ".join(f"%s::{type_}[]" for type_ in WRITTEN.values())
-# All rows of a page as one statement: each column is an array.
+_TYPED = ", ".join(f"{name} {type_}" for name, type_ in WRITTEN.items())
+# All rows of a page are one value: the driver takes ten times as long for arrays.
 _UPSERT = f"""
     INSERT INTO chunks AS known ({", ".join(WRITTEN)}, generation)
-        SELECT given.*, %s FROM unnest({_MARKS}) AS given
+        SELECT given.*, %s FROM json_to_recordset(%s) AS given ({_TYPED})
     ON CONFLICT (id, namespace) DO UPDATE SET {_UPDATES}, generation = excluded.generation"""
 _ADD_WORDS = """
     INSERT INTO words ("row", namespace, length, weights, tsv)
-        SELECT chunks."row", chunks.namespace,
-            given.length, given.weights::real[], given.tsv::tsvector
-        FROM unnest(%s::text[], %s::integer[], %s::text[], %s::text[])
-            AS given (id, length, weights, tsv)
+        SELECT chunks."row", chunks.namespace, given.length, given.weights, given.tsv::tsvector
+        FROM json_to_recordset(%s) AS given (id text, length integer, weights real[], tsv text)
         JOIN chunks ON chunks.id = given.id
     WHERE chunks.is_found"""
 _MOVE = """
@@ -51,8 +49,7 @@ class PostgresChunks(PostgresDatabase, Replacing):
         self._remove_words([chunk.id for chunk in reworded if chunk.id in known])
         self._move([wanted[old.id] for old in before if old.namespace != wanted[old.id].namespace])
         for some in portions(changed, PAGE):
-            columns = list(zip(*map(chunk_values, some), strict=True))
-            self._write(_UPSERT, (self._draw_generation(), *map(list, columns)))
+            self._write(_UPSERT, (self._draw_generation(), as_json(map(chunk_values, some))))
         self._add_words(reworded)
         self._drop_vectors(
             [old.id for old in before if embedded_text(old) != embedded_text(wanted[old.id])]
@@ -68,10 +65,8 @@ class PostgresChunks(PostgresDatabase, Replacing):
     def _add_words(self, chunks: Iterable[Chunk]) -> None:
         """Words of those that may be found; statistics follow by a trigger."""
         for some in portions(chunks, PAGE):
-            words = [words_of(chunk) for chunk in some]
-            weights = ["{" + ",".join(map(str, one.weights)) + "}" for one in words]
-            ids, lengths = [chunk.id for chunk in some], [one.length for one in words]
-            self._execute(_ADD_WORDS, (ids, lengths, weights, [one.tsv for one in words]))
+            words = ({"id": chunk.id, **words_of(chunk)._asdict()} for chunk in some)
+            self._execute(_ADD_WORDS, (as_json(words),))
 
     def _remove_words(self, chunk_ids: Sequence[str]) -> None:
         if chunk_ids:

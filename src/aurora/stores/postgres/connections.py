@@ -32,6 +32,7 @@ PAUSES = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2)  # seconds before each further try; a re
 # What HNSW offers at a time, and that it goes on when a filter leaves too few of those.
 _SETTINGS = (
     "SET jit = off",  # it takes longer than any question of ours
+    "SET random_page_cost = 1.1",  # disks do not turn any more
     "SET hnsw.ef_search = 200",
     "SET hnsw.iterative_scan = strict_order",
 )

@@ -152,8 +152,11 @@ class PostgresDatabase:
         return drawn
 
     def _fact(self, name: str) -> str | None:
-        rows = self._rows("SELECT value FROM facts WHERE name = %s", (name,))
-        return str(rows[0][0]) if rows else None
+        return self._facts([name]).get(name)
+
+    def _facts(self, names: Sequence[str]) -> dict[str, str]:
+        rows = self._rows("SELECT name, value FROM facts WHERE name = ANY(%s)", (list(names),))
+        return dict(rows)
 
     def _set_fact(self, name: str, value: str) -> None:
         self._execute(

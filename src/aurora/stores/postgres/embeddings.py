@@ -10,13 +10,13 @@ from aurora.stores.base import Embedder
 from aurora.stores.owning import NEXT, USED, Owning
 from aurora.stores.postgres.database import PostgresDatabase
 from aurora.stores.postgres.nul import show
-from aurora.stores.postgres.rows import is_text
+from aurora.stores.postgres.rows import as_json, is_text
 from aurora.stores.replacing import PAGE, portions
 
 _PUT = """
     INSERT INTO embeddings ("row", namespace, slot, vector)
         SELECT chunks."row", chunks.namespace, %s, given.vector::halfvec
-        FROM unnest(%s::text[], %s::text[]) AS given (id, vector)
+        FROM json_to_recordset(%s) AS given (id text, vector text)
         JOIN chunks ON chunks.id = given.id
     ON CONFLICT ("row", namespace, slot) DO UPDATE SET vector = excluded.vector"""
 _UNEMBEDDED = """
@@ -43,8 +43,8 @@ class PostgresEmbeddings(PostgresDatabase, Owning):
     def _put_vectors(self, table: str, vectors: Iterable[tuple[str, bytes]]) -> None:
         # A vector is put in once, however often it is given.
         for some in portions(dict(vectors).items(), PAGE):
-            ids, packed = [id_ for id_, _ in some], [as_text(vector) for _, vector in some]
-            written = self._execute(_PUT, (self._slot(table), ids, packed))
+            given = as_json({"id": id_, "vector": as_text(vector)} for id_, vector in some)
+            written = self._execute(_PUT, (self._slot(table), given))
             if written and table == USED:  # of those to come nothing is found yet
                 self._draw_generation()
 
@@ -78,8 +78,19 @@ class PostgresEmbeddings(PostgresDatabase, Owning):
 
 def as_text(vector: bytes) -> str:
     """A packed vector as pgvector reads it, to the last bit."""
-    numbers = struct.unpack(f"<{len(vector) // VECTOR_WIDTH}e", vector)
-    return "[" + ",".join(map(repr, numbers)) + "]"
+    numbers = struct.unpack(f"<{len(vector) // VECTOR_WIDTH}H", vector)
+    return "[" + ",".join(map(_texts.__getitem__, numbers)) + "]"
+
+
+class _Texts(dict[int, str]):
+    """The bits of a half → its digits: there are 65,536 of them, and vectors repeat them."""
+
+    def __missing__(self, bits: int) -> str:
+        self[bits] = text = repr(struct.unpack("<e", struct.pack("<H", bits))[0])
+        return text
+
+
+_texts = _Texts()
 
 
 def from_text(written: str) -> bytes:

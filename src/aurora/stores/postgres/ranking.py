@@ -87,9 +87,9 @@ class PostgresRanking(PostgresEmbeddings):
 
     def _vectors_in_use(self) -> tuple[int, bool]:
         """Their slot, and whether there is an index of them; known until the memory changes."""
-        generation = self.generation()
-        if self._known_slot is None or self._known_slot[0] != generation:
-            slot = int(self._fact("slot") or 0)
+        facts = self._facts(["slot", "generation"])
+        generation, slot = int(facts.get("generation", 0)), int(facts.get("slot", 0))
+        if self._known_slot is None or self._known_slot[:2] != (generation, slot):
             indexes = self._rows(_INDEXES, (f"vectors_{slot}",))[0][0]
             self._known_slot = (generation, slot, indexes > 0)
         return self._known_slot[1:]

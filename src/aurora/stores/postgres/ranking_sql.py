@@ -148,9 +148,10 @@ def _known(words: WordsAsked | None) -> str:
 
 
 def _score(words: WordsAsked | None) -> str:
-    """The same put together here, so that the best can be told."""
+    """The same put together here, so that the best can be told: f / (f + d) is 1 − d / (f + d),
+    which asks for the frequency once."""
     shares = (
-        f"%(w{at})s * coalesce({one} / nullif({one} + {_DISCOUNT}, 0), 0)"
+        f"%(w{at})s * coalesce(1 - {_DISCOUNT} / nullif({one} + {_DISCOUNT}, 0), 0)"
         for at, one in enumerate(_frequencies(words))
     )
     return " + ".join(shares) or "0"

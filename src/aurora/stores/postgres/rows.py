@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from functools import partial
 from typing import Any, TypeAlias
 
-from psycopg.types.json import Jsonb
+from psycopg.types.json import Json as Json_
 
 from aurora.errors import StoreFormatError
 from aurora.stores.base import FileState, Reasoning
@@ -32,25 +31,32 @@ WRITTEN = {
 FILE_COLUMNS = "path, size, modified_ns, digest, left_out, history_stamp, history_read_at"
 
 
-def chunk_values(chunk: Chunk) -> tuple[object, ...]:
+def chunk_values(chunk: Chunk) -> dict[str, object]:
     """The values of WRITTEN."""
     start, end = chunk.lines or (None, None)
-    return (
-        chunk.id, chunk.namespace, str(chunk.kind), chunk.name, fold_name(chunk.name),
-        chunk.qualified_name, chunk.path, start, end, chunk.language, chunk.content,
-        chunk.document_type, chunk.created_at, _as_json(chunk.metadata),
-        has_cjk(chunk.name) or has_cjk(chunk.content),
-    )  # fmt: skip
+    return {
+        "id": chunk.id, "namespace": chunk.namespace, "kind": str(chunk.kind),
+        "name": chunk.name, "folded_name": fold_name(chunk.name),
+        "qualified_name": chunk.qualified_name, "path": chunk.path,
+        "start_line": start, "end_line": end, "language": chunk.language,
+        "content": chunk.content, "document_type": chunk.document_type,
+        "created_at": chunk.created_at.isoformat() if chunk.created_at else None,
+        "metadata": dict(chunk.metadata),
+        "has_cjk": has_cjk(chunk.name) or has_cjk(chunk.content),
+    }  # fmt: skip
 
 
-def _as_json(metadata: Mapping[str, Json]) -> Jsonb:
-    plain = dict(metadata)
-    written = _dump(plain)
-    needs_hiding = "\\u0000" in written or MARK in written
-    return Jsonb(in_all_texts(plain, hide) if needs_hiding else plain, _dump)
+def as_json(rows: Iterable[Mapping[str, object]]) -> Json_:
+    """Many rows as one value."""
+    given: list[Any] = list(rows)
+    written = json.dumps(given, ensure_ascii=False)
+    if "\\u0000" in written or MARK in written:
+        written = json.dumps(in_all_texts(given, hide), ensure_ascii=False)
+    return Json_(written, _as_it_is)
 
 
-_dump = partial(json.dumps, ensure_ascii=False, sort_keys=True)
+def _as_it_is(written: Any) -> bytes:
+    return str(written).encode()
 
 
 def read_metadata(written: str) -> dict[str, Json]:

@@ -120,6 +120,8 @@ MIGRATIONS: Sequence[Migration] = (
                    tsv        tsvector NOT NULL,
                    {_KEY}
                ) {{partition}}""",
+            # As they are, and beside the rest: every question takes apart thousands of them.
+            "ALTER TABLE words ALTER COLUMN tsv SET STORAGE EXTERNAL",
             "CREATE INDEX ON words USING gin (tsv)",
             """CREATE TABLE terms (
                    term       text   COLLATE "C" NOT NULL,
@@ -180,10 +182,12 @@ def statements_of(migration: Migration, partitions: int) -> Iterator[str]:
         if "{partition}" not in statement:
             yield statement
             continue
-        clause, table = "PARTITION BY HASH (namespace)" if partitions else "", statement.split()[2]
+        table = statement.split()[2]
+        options = "WITH (toast_tuple_target = 8160)" if table == "words" else ""
+        clause = "PARTITION BY HASH (namespace)" if partitions else options
         yield statement.replace("{partition}", clause)
         for number in range(partitions):
             yield (
                 f"CREATE TABLE {table}_{number} PARTITION OF {table} "
-                f"FOR VALUES WITH (MODULUS {partitions}, REMAINDER {number})"
+                f"FOR VALUES WITH (MODULUS {partitions}, REMAINDER {number}) {options}"
             )

@@ -7,7 +7,9 @@ as `chunk_words.name_times` says.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from functools import cache
+from itertools import repeat
 from typing import NamedTuple
 
 from aurora.chunk_words import chunk_labels, name_times
@@ -33,29 +35,39 @@ def words_of(chunk: Chunk) -> Words:
     name, times = tokenize(chunk.name), name_times(chunk)
     labels, content = tokenize(chunk_labels(chunk)), tokenize(chunk.content)
     places: dict[str, list[str]] = {}
-    at = size = 0
+    at = size = 1
     for weight, tokens in (("A", name), ("B", labels), ("C", content)):
-        for token in tokens:
-            at += 1
+        for place, token in zip(_places(weight, at, len(tokens)), tokens, strict=True):
             known = places.get(token)
             if known is None:
                 size += 4 * len(token) + 2
-                if size > _MOST_BYTES:  # a text this long is data; its start says enough
-                    continue
-                places[token] = [f"{min(at, _LAST_PLACE)}{weight}"]
-            elif len(known) < _MOST_PLACES and at <= _LAST_PLACE:
-                known.append(f"{at}{weight}")
+                if size < _MOST_BYTES:  # a text this long is data; its start says enough
+                    places[token] = [place]
+            elif len(known) < _MOST_PLACES and known[-1] is not place:
+                known.append(place)
                 size += 2
-        at += 1  # no phrase goes on from one field into the next
+        at += len(tokens) + 1  # no phrase goes on from one field into the next
     length = len(name) * times + len(labels) + len(content)
     share = 1.0 / times
     tsv = " ".join(f"{quote(token)}:{','.join(found)}" for token, found in places.items())
     return Words(length, [share, share, share, 1.0], tsv)
 
 
+def _places(weight: str, first: int, count: int) -> Iterator[str]:
+    """Places from the first on, as they are written; all behind the last there is are that one."""
+    written = _written(weight)
+    yield from written[first : first + count]
+    yield from repeat(written[-1], count - max(0, min(count, len(written) - first)))
+
+
+@cache
+def _written(weight: str) -> list[str]:
+    return [f"{place}{weight}" for place in range(_LAST_PLACE + 1)]
+
+
 def quote(token: str) -> str:
     """A word as both tsvector and tsquery read it, whatever it is made of."""
-    return f"'{hide(token).translate(_QUOTED)}'"
+    return f"'{hide(token).translate(_QUOTED)}'" if not token.isalnum() else f"'{token}'"
 
 
 def any_of(tokens: Iterable[str]) -> str:
