@@ -181,7 +181,7 @@ def test_stats_tell_what_there_is(memory: Memory, project: Path) -> None:
     assert stats.chunks == {
         Kind.CLASS: 1, Kind.CODE: 2, Kind.FUNCTION: 2, Kind.METHOD: 1, Kind.KNOWLEDGE: 1,
     }  # fmt: skip
-    assert (stats.files, stats.namespaces, stats.path) == (5, {"": 7}, memory.path)
+    assert (stats.files, stats.namespaces, stats.name) == (5, {"": 7}, memory.path)
     assert stats.bytes > 0
     owner = stats.embedder
     assert (stats.indexed_at, owner and owner.name, stats.embedded) == (NOW, StaticProvider.name, 7)

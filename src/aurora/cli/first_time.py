@@ -12,6 +12,7 @@ from aurora.cli.session import open_memory, tell
 from aurora.cli.terminal import is_terminal
 from aurora.config.places import Places, shown
 from aurora.engine import Memory
+from aurora.engine.whereabouts import shown_name
 from aurora.errors import AuroraError
 from aurora.types import Note
 
@@ -27,11 +28,11 @@ _NOTICE = (
 def open_searchable() -> Memory:
     """The memory of the working directory; where there is none, a person is asked to make one."""
     memory = open_memory()
-    if memory.path.exists() or not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):
+    if memory.exists or not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):
         return memory  # a script is told how, by the search itself
     from aurora.cli.index import index_into, places_for_index
 
-    click.echo(f"There is no memory yet at {shown(memory.path)}", err=True)
+    click.echo(f"There is no memory yet at {shown_name(memory.name)}", err=True)
     if not click.confirm(f"Index {shown(Path.cwd())} now?", default=True, err=True):
         return memory
     memory.close()

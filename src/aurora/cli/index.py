@@ -10,10 +10,11 @@ from pathlib import Path
 import click
 
 from aurora.cli.session import end_in_part, find_places, open_memory, tell
-from aurora.config.places import Places, shown
+from aurora.config.places import Places
 from aurora.display.summary import render_index_line, render_index_summary
 from aurora.engine import Memory
 from aurora.engine.projects import places_to_index
+from aurora.engine.whereabouts import shown_name
 from aurora.indexing.report import IndexReport
 from aurora.sources.walk import require_path
 from aurora.text import printable
@@ -66,7 +67,7 @@ def index_into(
     report = _read(memory, targets, git=git)
     tell_troubles(report)
     stats = memory.stats()
-    saved_to = shown(stats.index_path) if memory.index_saved else ""
+    saved_to = shown_name(stats.index_path) if memory.index_saved else ""
     click.echo(
         render_index_summary(
             files=report.scanned,

@@ -12,10 +12,10 @@ from aurora.cli.completing import complete_ids
 from aurora.cli.printing import can_show, print_json, print_stored, print_text
 from aurora.cli.session import open_memory, tell
 from aurora.cli.terminal import width_of
-from aurora.config.places import shown
 from aurora.display.records import chunk_record
 from aurora.display.summary import human_size, render_index_line
 from aurora.engine import Stats
+from aurora.engine.whereabouts import shown_name
 from aurora.text import printable
 from aurora.types import IndexState, Json, Kind, Note
 
@@ -74,8 +74,8 @@ def _facts(found: Stats) -> dict[str, str]:
     now, at, made_by = datetime.now(UTC), found.indexed_at, found.embedder
     size = f" ({human_size(found.index_bytes)})" if found.index_bytes else ""
     return {
-        "Memory": f"{shown(found.path)} ({human_size(found.bytes)})",
-        "Keyword index": f"{shown(found.index_path)}{size}",
+        "Memory": f"{shown_name(found.name)} ({human_size(found.bytes)})",
+        "Keyword index": f"{shown_name(found.index_path)}{size}",
         "  freshness": found.index.state.told,
         "Last indexed": moment_words(at.astimezone() if at else None, now),
         "Files": f"{found.files:,}",
@@ -92,7 +92,7 @@ def _record(found: Stats) -> dict[str, Json]:
     """What docs/reference/json.md promises."""
     made_by = found.embedder
     return {
-        "path": str(found.path),
+        "path": str(found.name),
         "bytes": found.bytes,
         "generation": found.generation,
         "indexed_at": found.indexed_at.isoformat() if found.indexed_at else None,
@@ -101,7 +101,7 @@ def _record(found: Stats) -> dict[str, Json]:
         "kinds": {str(kind): found.chunks.get(kind, 0) for kind in Kind},
         "namespaces": dict(found.namespaces),
         "index": {
-            "path": str(found.index_path),
+            "path": str(found.index_path) if found.index_path else None,
             "bytes": found.index_bytes,
             "state": str(found.index.state),
             "current": found.index.state is IndexState.CURRENT,
@@ -124,4 +124,4 @@ def rebuild_bm25() -> None:
         count = sum(memory.stats().chunks.values())
         tell(Note(f"Rebuilding BM25 index for {count} chunks..."))
         built = memory.rebuild_bm25()
-        click.echo(render_index_line(built, shown(memory.index_path)))
+        click.echo(render_index_line(built, shown_name(memory.index_path)))

@@ -175,7 +175,7 @@ def search(
             rerank=rerank,
             expand=expand,
         )
-        source = Source(memory.path, memory.root, memory.indexed_at)
+        source = Source(memory.name, memory.root, memory.indexed_at)
         ui = memory.settings.ui
     if legacy is None:
         legacy = ui.default_search_format == "legacy"

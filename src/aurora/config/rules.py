@@ -91,6 +91,21 @@ def address(raw: object) -> str:
     return raw
 
 
+def database_url(raw: object) -> str:
+    """Where a PostgreSQL server is, or nothing."""
+    if not isinstance(raw, str) or not raw.isprintable():
+        raise ValueError("Must be an address in one line")
+    if raw and not re.match(r"postgres(ql)?://", raw):
+        raise ValueError("Must be postgresql://USER@HOST:PORT/DATABASE")
+    return raw
+
+
+def schema_name(raw: object) -> str:
+    if not isinstance(raw, str) or not re.fullmatch(r"(?!pg_)[a-z_][a-z0-9_]{0,62}", raw):
+        raise ValueError("Must be a name of small letters, digits and _")
+    return raw
+
+
 def file_path(raw: object) -> str:
     try:
         path = Path(text(raw)).expanduser()  # of nobody's home: RuntimeError

@@ -14,11 +14,13 @@ from aurora.config.rules import (
     Parse,
     address,
     choice,
+    database_url,
     file_path,
     flag,
     integer,
     link_pattern,
     number,
+    schema_name,
     text,
     word,
 )
@@ -53,7 +55,7 @@ class Setting(NamedTuple):
 
     def read(self, typed: str) -> object:
         """What was typed for it: text is taken to the letter, all else is YAML."""
-        if self.parse in (text, file_path, word, address):
+        if self.parse in (text, file_path, word, address, database_url, schema_name):
             return typed
         return parse_yaml(typed.encode("utf-8", "surrogateescape"))
 
@@ -190,7 +192,9 @@ class SearchSettings(NamedTuple):
         "How the signals are combined; see docs/concepts/ranking.md.",
     )
     keyword: str = _setting(
-        "bm25", choice("bm25", "fulltext"), "Which signal finds by words; `fulltext` is SQLite's."
+        "bm25",
+        choice("bm25", "fulltext"),
+        "Which signal finds by words; `fulltext` is the database's.",
     )
     rerank: RerankSettings = RerankSettings()
     expand: bool = _setting(
@@ -213,6 +217,19 @@ class StoreSettings(NamedTuple):
         file_path,
         "Database file; a relative path starts at the memory's folder.",
         guard=Guard.OUTSIDE,
+    )
+    url: str = _setting(
+        "",
+        database_url,
+        "A PostgreSQL server in place of the file: postgresql://USER@HOST:PORT/DATABASE. Keep the "
+        "password in PGPASSWORD or ~/.pgpass.",
+        guard=Guard.CHOICE,
+    )
+    schema: str = _setting(
+        "aurora",
+        schema_name,
+        "The schema of that database that is this memory; each memory has its own.",
+        guard=Guard.CHOICE,
     )
 
 

@@ -38,7 +38,7 @@ def approve(home: Path, file: Path) -> None:
 def refused(setting: Setting, value: object, *, project: Path, file: Path) -> str:
     """Why an unapproved project file may not set this, or nothing when it may."""
     if setting.guard is Guard.CHOICE:
-        return "a project file may not choose models, endpoints or links"
+        return "a project file may not choose models, servers, endpoints or links"
     # By value, so that a project may go on choosing the reranker that stays on this machine.
     if setting.guard is Guard.AWAY and value in (True, "llm"):
         return "a project file may not have text sent away"

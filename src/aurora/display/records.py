@@ -22,7 +22,7 @@ _SIGNALS = ("bm25", "semantic", "activation")  # told of every result, 0 where o
 class Source:
     """Which memory answered. `root` is the folder that relative paths start from."""
 
-    memory: Path
+    memory: Path | str
     root: Path | None
     indexed_at: datetime | None
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from aurora.engine.opened import OpenedMemory
 from aurora.errors import AuroraError, ConfigError, EmbeddingError
 from aurora.stores.base import Embedder
+from aurora.stores.ranking import RankingStore
 from aurora.types import Note
 
 if TYPE_CHECKING:
@@ -96,8 +97,12 @@ class EmbeddingMemory(OpenedMemory):
 
     def _make_searchable(self) -> None:
         """Bring the indexes up to date, so that the next search finds them so."""
+        store = self._store
+        if isinstance(store, RankingStore):
+            store.prepare_search()
+            return
         self.retriever.bm25.refresh()
-        if self._store.embedder() is not None and not self._embedders.are_off:
+        if store.embedder() is not None and not self._embedders.are_off:
             self.retriever.vectors.current()
 
     def _tell(self, what: str | AuroraError) -> None:

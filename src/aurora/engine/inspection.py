@@ -8,22 +8,24 @@ from datetime import datetime
 from pathlib import Path
 
 from aurora.engine.opened import OpenedMemory
+from aurora.engine.whereabouts import InFile
 from aurora.errors import IndexFileError
 from aurora.stores.base import SEARCHABLE_SUCCESS, Embedder
-from aurora.types import IndexCheck, Kind
+from aurora.stores.ranking import RankingStore
+from aurora.types import IndexCheck, IndexState, Kind
 
 
 @dataclass(frozen=True, slots=True)
 class Stats:
     """What a memory holds."""
 
-    path: Path
+    name: Path | str  # its file, or what its server is called
     chunks: Mapping[Kind, int]
     files: int
     namespaces: Mapping[str, int]
     generation: int
     bytes: int
-    index_path: Path
+    index_path: Path | None  # of the keyword index; none where the database itself is one
     index_bytes: int
     index: IndexCheck
     indexed_at: datetime | None  # when a run of indexing last came to its end
@@ -35,20 +37,39 @@ class InspectableMemory(OpenedMemory):
     """The part of `Memory` that tells of itself, and mends its index."""
 
     def stats(self) -> Stats:
+        store, index_path = self._store, self.index_path
         return Stats(
-            path=self.path,
-            chunks=self._store.count_chunks(),
-            files=self._store.count_files(),
-            namespaces=self._store.count_namespaces(),
-            generation=self._store.generation(),
-            bytes=_size(self.path) + _size(self.path.with_name(f"{self.path.name}-wal")),
-            index_path=self.index_path,
-            index_bytes=_size(self.index_path),
-            index=self._check_index(),
-            indexed_at=self._store.indexed_at(),
-            embedder=self._store.embedder(),
-            embedded=len(self._store.vector_revisions()),
+            name=self.name,
+            chunks=store.count_chunks(),
+            files=store.count_files(),
+            namespaces=store.count_namespaces(),
+            generation=store.generation(),
+            bytes=self._bytes(),
+            index_path=index_path,
+            index_bytes=_size(index_path) if index_path else self._ranking_store().search_bytes(),
+            index=self._check_index() if index_path else IndexCheck(IndexState.CURRENT),
+            indexed_at=store.indexed_at(),
+            embedder=store.embedder(),
+            embedded=store.count_vectors(),
         )
+
+    def _bytes(self) -> int:
+        at = self.whereabouts
+        if not isinstance(at, InFile):
+            return self._ranking_store().total_bytes()
+        return _size(at.path) + _size(at.path.with_name(f"{at.path.name}-wal"))
+
+    @property
+    def index_path(self) -> Path | None:
+        """Where the keyword index is; nowhere, where the database ranks by itself."""
+        is_file = isinstance(self.whereabouts, InFile)
+        return self.index_folder / "bm25.idx" if is_file else None
+
+    def _ranking_store(self) -> RankingStore:
+        store = self._store
+        if not isinstance(store, RankingStore):
+            raise TypeError(f"{store!r} ranks nothing by itself")
+        return store
 
     def _check_index(self) -> IndexCheck:
         # Not by the retriever: its imports take as long as all the rest of this.
@@ -57,7 +78,7 @@ class InspectableMemory(OpenedMemory):
 
         bm25 = self.settings.search.bm25
         parameters = BM25Parameters(bm25.k1, bm25.b, bm25.idf)
-        store, path = self._store, self.index_path
+        store, path = self._store, self.index_folder / "bm25.idx"
         return BM25Signal(store, path, now=self._now, parameters=parameters).check()
 
     def find_ids(self, prefix: str, *, limit: int) -> list[str]:
@@ -92,6 +113,8 @@ class InspectableMemory(OpenedMemory):
 
     def rebuild_bm25(self) -> int:
         """Build and save the keyword index anew; tells how many chunks it holds (FR-8.3)."""
+        if isinstance(self._store, RankingStore):
+            return self._store.rebuild_words()
         built = len(self.retriever.bm25.rebuild())
         if not self.index_saved:
             raise IndexFileError(
@@ -109,7 +132,7 @@ class InspectableMemory(OpenedMemory):
     @property
     def index_saved(self) -> bool:
         """False when the keyword index is only in memory, because it could not be written."""
-        return self.retriever.bm25.saved
+        return isinstance(self._store, RankingStore) or self.retriever.bm25.saved
 
 
 def _size(path: Path) -> int:

@@ -12,6 +12,7 @@ from aurora.config.places import shown
 from aurora.engine.embedding import EmbeddingMemory
 from aurora.engine.inspection import InspectableMemory
 from aurora.engine.transfer import TransferableMemory
+from aurora.engine.whereabouts import InFile
 from aurora.errors import QueryError, StoreError
 from aurora.retrieval.lookup import find_chunk
 from aurora.types import (
@@ -57,7 +58,7 @@ class Memory(TransferableMemory, InspectableMemory, EmbeddingMemory):
             logs=self._logs,
             embedder=self._embedder(),
             make_searchable=self._make_searchable,
-            histories=self.index_path.parent if git else None,
+            histories=self.index_folder if git else None,
             now=self._now,
             listen=self._listen,
         )
@@ -86,7 +87,7 @@ class Memory(TransferableMemory, InspectableMemory, EmbeddingMemory):
             require_path(target)
         places = tuple(target.resolve() for target in targets)  # whatever folder we are in later
         if bursts is None:
-            own = (self.path, self.index_path.parent, self._logs.with_name("aurora.log"))
+            own = (*self._own_files, self._logs.with_name("aurora.log"))
             bursts = FileWatcher(places, logs=self._logs, own=own, stop=stop)
         return keep_fresh(
             lambda there: self.index(*there, git=git),
@@ -101,11 +102,21 @@ class Memory(TransferableMemory, InspectableMemory, EmbeddingMemory):
         return self.places.home / "logs" / "conversations"
 
     @property
+    def _own_files(self) -> tuple[Path, ...]:
+        at = self.whereabouts
+        return (*((at.path,) if isinstance(at, InFile) else ()), self.index_folder)
+
+    @property
     def root(self) -> Path | None:
-        """What stored paths are relative to. A database outside may be several projects'."""
-        project = self.places.project
-        inside = project is not None and self.path.resolve().is_relative_to(project.resolve())
-        return project if inside else None
+        """What stored paths are relative to. A database outside may be several projects'; a server
+        is the project's own where the project's settings name it."""
+        project, at = self.places.project, self.whereabouts
+        if project is None:
+            return None
+        if isinstance(at, InFile):
+            return project if at.path.resolve().is_relative_to(project.resolve()) else None
+        config, origins = self.places.project_config, self._files.current().origins
+        return project if config and origins.get("store.url") == shown(config) else None
 
     def search(
         self,

@@ -18,10 +18,10 @@ from aurora.config.places import make_project
 from aurora.config.schema import EmbeddingSettings, LlmSettings, Settings
 from aurora.embeddings.registry import share_of
 from aurora.engine.embedders import Embedders
+from aurora.engine.whereabouts import InFile, OnServer, Whereabouts
 from aurora.errors import NoMemoryError
 from aurora.retrieval.cache import RetrieverCache
 from aurora.stores.base import Store
-from aurora.stores.sqlite import SQLiteStore
 from aurora.types import Listener, Rerank, ignore_events
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class OpenedMemory:
         self._files = settings or SettingsFiles(places)
         self._listen, self._now = listen, now
         self._opened: Store | None = None
-        self._file: tuple[int, int] | None = None  # which file that is, whatever its name
+        self._stamp: object = None  # which database that is, whatever its name
         self._retrievers = RetrieverCache(clock=time.monotonic)
         self._known_embedders: tuple[EmbeddingSettings, Embedders] | None = None
         self._known_llm: tuple[tuple[LlmSettings, Path], LlmHelp] | None = None
@@ -64,26 +64,45 @@ class OpenedMemory:
         return self._files.current().settings
 
     @property
+    def whereabouts(self) -> Whereabouts:
+        _, url, schema = self.settings.store
+        return OnServer(url, schema) if url else InFile(self.path)
+
+    @property
     def path(self) -> Path:
+        """The file that a memory is kept in, unless that is a server."""
         return self.places.memory_folder / Path(self.settings.store.path).expanduser()
 
     @property
-    def index_path(self) -> Path:
-        return self.path.parent / "indexes" / "bm25.idx"
+    def name(self) -> Path | str:
+        """What the memory is called: its file, or its server's address without the password."""
+        return self.whereabouts.name
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is a database. Of a server nobody knows before it is asked."""
+        return self.whereabouts.stamp() is not None
+
+    @property
+    def index_folder(self) -> Path:
+        """What is derived, and what git told, lies beside the file; for a server, at home."""
+        at = self.whereabouts
+        beside = at.path.parent if isinstance(at, InFile) else self.places.memory_folder
+        return beside / "indexes"
 
     @property
     def _store(self) -> Store:
         """Opened by the first who asks, one for all threads; anew when the file is another."""
         with self._lock:
-            path = self.path
-            file = _file_identity(path)
-            if file is None:
+            at = self.whereabouts
+            stamp = at.stamp()
+            if stamp is None:
                 raise NoMemoryError(
-                    f"There is no memory yet at {path}", hint="make one with `aur mem index .`"
+                    f"There is no memory yet at {at.name}", hint="make one with `aur mem index .`"
                 )
-            if self._opened is None or self._file != file:
+            if self._opened is None or self._stamp != stamp:
                 # Not closed: another thread may still be reading the one that was.
-                self._opened, self._file = SQLiteStore(path), file
+                self._opened, self._stamp = at.open(), stamp
                 self._retrievers.clear()
             return self._opened
 
@@ -91,8 +110,8 @@ class OpenedMemory:
         """Make the memory's folder and database, if they are not there."""
         if self.places.project is not None:
             make_project(self.places.project)
-        if not self.path.exists():
-            SQLiteStore(self.path).close()
+        if self._opened is None:
+            self.whereabouts.make()
 
     @property
     def retriever(self) -> HybridRetriever:
@@ -110,7 +129,7 @@ class OpenedMemory:
                 lambda: HybridRetriever(
                     store,
                     config,
-                    index_folder=self.index_path.parent,
+                    index_folder=self.index_folder,
                     now=self._now,
                     embedders=None if embedders.are_off else embedders.of,
                     rerankers=self._reranker,
@@ -137,7 +156,7 @@ class OpenedMemory:
         from aurora.engine.llm import LlmHelp  # noqa: PLC0415 - few searches want one
 
         with self._lock:
-            wanted = (self.settings.llm, self.index_path.parent / "llm")
+            wanted = (self.settings.llm, self.index_folder / "llm")
             if self._known_llm is None or self._known_llm[0] != wanted:
                 settings, folder = wanted
                 made = LlmHelp(settings, folder=folder, environ=self._files.environ)
@@ -179,11 +198,3 @@ class OpenedMemory:
 
     def __exit__(self, *exc: object) -> None:
         self.close()
-
-
-def _file_identity(path: Path) -> tuple[int, int] | None:
-    try:
-        status = path.stat()
-    except (OSError, ValueError):
-        return None
-    return status.st_dev, status.st_ino

@@ -34,7 +34,7 @@ class Desk:
     environ: Mapping[str, str]
     flags: Mapping[str, object] = field(default_factory=dict)
     _memories: dict[Places, Memory] = field(default_factory=dict)
-    _turns: dict[Path, threading.Lock] = field(default_factory=dict)
+    _turns: dict[Path | str, threading.Lock] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
@@ -79,7 +79,7 @@ class Desk:
     def turn(self, memory: Memory) -> Iterator[None]:
         """Writers of this server one after the other: the database's own queue is not fair."""
         with self._lock:
-            turn = self._turns.setdefault(memory.path, threading.Lock())
+            turn = self._turns.setdefault(memory.name, threading.Lock())
         with turn:
             yield
 

@@ -52,7 +52,7 @@ def _status(desk: Desk, runs: Runs, name: str) -> MemoryStatus:
         made.exists = False
         return made
     largest = sorted(stats.namespaces.items(), key=lambda item: (-item[1], item[0]))
-    made.database = str(stats.path)
+    made.database = str(stats.name)
     made.chunks = sum(stats.chunks.values())
     made.kinds = {str(kind): count for kind, count in stats.chunks.items()}
     made.files = stats.files

@@ -321,6 +321,10 @@ class Store(Protocol):
         """Row → generation of every chunk that may be found and has a vector, by ascending row."""
         ...
 
+    def count_vectors(self) -> int:
+        """How many chunks may be found and have a vector."""
+        ...
+
     def find_unembedded(self, *, by_next: bool = False) -> list[str]:
         """Ids of the chunks that may be found and have no vector, oldest first.
 

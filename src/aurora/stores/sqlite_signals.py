@@ -73,5 +73,8 @@ class SQLiteSignals(SQLiteDatabase):
     def vector_revisions(self) -> Mapping[int, int]:
         return dict(self._rows(f"{_EMBEDDED} ORDER BY embeddings.chunk"))
 
+    def count_vectors(self) -> int:
+        return int(self._rows(f"SELECT count(*) FROM ({_EMBEDDED})")[0][0])
+
     def dated_paths(self) -> Mapping[int, str]:
         return dict(self._rows(_DATED, (str(Kind.KNOWLEDGE), _DATE)))

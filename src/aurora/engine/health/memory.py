@@ -11,7 +11,8 @@ from aurora.engine.health.checking import Check, carry_out
 from aurora.engine.health.embedding import compare_embedders
 from aurora.engine.health.surroundings import AREA, SURROUNDINGS
 from aurora.engine.memory import Memory
-from aurora.errors import StoreError, StoreFormatError
+from aurora.engine.whereabouts import InFile, shown_name
+from aurora.errors import NoMemoryError, StoreError, StoreFormatError
 from aurora.stores.sqlite_connection import schema_of
 from aurora.stores.sqlite_schema import MIGRATIONS
 from aurora.types import (
@@ -41,7 +42,8 @@ def examine_memory(
 ) -> Iterator[Finding]:
     """`quick` reads no more than the beginnings of the files."""
     subject = _Subject(memory, quick, listen)
-    for checks in STAGES:
+    stages = STAGES if isinstance(memory.whereabouts, InFile) else SERVER_STAGES
+    for checks in stages:
         found = list(carry_out(checks, subject, area=AREA))
         yield from found
         if any(finding.level is not Level.OK for finding in found):
@@ -73,6 +75,16 @@ def _schema(subject: _Subject) -> Iterator[Finding]:
         yield Finding(Level.NOTE, AREA, text, hint)
 
 
+def _server(subject: _Subject) -> Iterator[Finding]:
+    """A server that is away, or has no memory yet, says so by the error it is opened with."""
+    try:
+        size = subject.memory.stats().bytes
+    except NoMemoryError as exc:
+        yield Finding(Level.NOTE, AREA, exc.message, exc.hint)
+    else:
+        yield Finding(Level.OK, AREA, f"Memory: {subject.memory.name} ({size / 2**20:,.1f} MiB)")
+
+
 def _contents(subject: _Subject) -> Iterator[Finding]:
     stats = subject.memory.stats()
     chunks, files = sum(stats.chunks.values()), stats.files
@@ -83,7 +95,7 @@ def _integrity(subject: _Subject) -> Iterator[Finding]:
     if subject.quick:
         yield Finding(Level.NOTE, AREA, "Database not checked for damage (--quick)")
         return
-    _say_if_long(subject.memory.path, subject.listen)
+    _say_if_long(subject)
     try:
         problems = subject.memory.check()
     except StoreFormatError:
@@ -92,26 +104,29 @@ def _integrity(subject: _Subject) -> Iterator[Finding]:
         text = f"The database could not be checked for damage: {exc.message}"
         yield Finding(Level.WARN, AREA, text, exc.hint)
     else:
-        yield judge_problems(problems, subject.memory.path)
+        yield judge_problems(problems, subject.memory.name)
 
 
-def judge_problems(problems: Sequence[str], path: Path) -> Finding:
+def judge_problems(problems: Sequence[str], name: Path | str) -> Finding:
     """Whatever was found wrong, in one finding."""
     if not problems:
         return Finding(Level.OK, AREA, "Database and text indexes are whole")
     more = [f"… and {len(problems) - _SHOWN:,} more"] if len(problems) > _SHOWN else []
-    text = "\n".join([f"{shown(path)} is damaged:", *problems[:_SHOWN], *more])
-    name = shown(path)
-    return Finding(
-        Level.FAIL, AREA, text, f"move it away (`mv {name} {name}.damaged`) and index again"
+    called = shown_name(name)
+    text = "\n".join([f"{called} is damaged:", *problems[:_SHOWN], *more])
+    mend = (
+        f"move it away (`mv {called} {called}.damaged`) and index again"
+        if isinstance(name, Path)
+        else "`aur mem rebuild-bm25` makes all words anew; `REINDEX` mends an index"
     )
+    return Finding(Level.FAIL, AREA, text, mend)
 
 
-def _say_if_long(path: Path, listen: Listener) -> None:
-    size = path.stat().st_size
+def _say_if_long(subject: _Subject) -> None:
+    size = subject.memory.stats().bytes
     if size >= _MANY_BYTES:
         note = f"Checking {size / 2**20:,.0f} MiB takes a while; --quick leaves it out..."
-        listen(Note(note))
+        subject.listen(Note(note))
 
 
 def _keyword_index(subject: _Subject) -> Iterator[Finding]:
@@ -141,4 +156,8 @@ STAGES: tuple[tuple[Check[_Subject], ...], ...] = (
     (_place,),
     (_schema,),
     (_contents, _integrity, _keyword_index, _vector_index, _vectors),
+)
+SERVER_STAGES: tuple[tuple[Check[_Subject], ...], ...] = (
+    (_server,),
+    (_contents, _integrity, _vectors),
 )

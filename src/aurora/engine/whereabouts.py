@@ -1,0 +1,118 @@
+"""Where a memory is kept: in a file of its own, or on a PostgreSQL server."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from aurora.config.places import shown
+from aurora.errors import StoreError
+from aurora.stores.base import Store
+
+if TYPE_CHECKING:
+    from aurora.stores.postgres.store import PostgresStore
+
+
+class Whereabouts(Protocol):
+    """Two that are equal are the same place; what is there may change all the same."""
+
+    @property
+    def name(self) -> Path | str:
+        """A file, or what a server is called: never with its password."""
+        ...
+
+    def stamp(self) -> object:
+        """Tells one database from another at this place; None where there is none yet."""
+        ...
+
+    def open(self) -> Store: ...
+
+    def make(self) -> None:
+        """Make the database, if it is not there."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class InFile:
+    """SQLite."""
+
+    path: Path
+
+    @property
+    def name(self) -> Path:
+        return self.path
+
+    def stamp(self) -> tuple[int, int] | None:
+        try:
+            status = self.path.stat()
+        except (OSError, ValueError):
+            return None
+        return status.st_dev, status.st_ino
+
+    def open(self) -> Store:
+        from aurora.stores.sqlite import SQLiteStore  # noqa: PLC0415 - or that of a server
+
+        return SQLiteStore(self.path)
+
+    def make(self) -> None:
+        if not self.path.exists():
+            self.open().close()
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class OnServer:
+    """PostgreSQL. Opening asks the server: whether a memory is there is known only then."""
+
+    url: str
+    schema: str
+
+    @property
+    def name(self) -> str:
+        from aurora.stores.postgres.address import parse_address  # noqa: PLC0415 - as below
+
+        require_driver()
+        return parse_address(self.url, self.schema).shown
+
+    def stamp(self) -> object:
+        return self.url, self.schema
+
+    def open(self) -> PostgresStore:
+        require_driver()
+        from aurora.stores.postgres.store import PostgresStore  # noqa: PLC0415 - an extra
+
+        return PostgresStore.open(self.url, self.schema)
+
+    def make(self, *, partitions: int = 0) -> None:
+        require_driver()
+        from aurora.stores.postgres.store import PostgresStore  # noqa: PLC0415
+
+        PostgresStore.create(self.url, self.schema, partitions=partitions).close()
+
+    def __repr__(self) -> str:
+        return "OnServer(hidden)"
+
+
+def require_driver() -> None:
+    try:
+        import psycopg  # noqa: PLC0415
+        import psycopg_pool  # noqa: PLC0415
+    except ImportError as exc:
+        raise StoreError(
+            "store.url names a PostgreSQL server, and its driver is not installed",
+            hint="pip install 'aurora-memory[postgres]'",
+        ) from exc
+    del psycopg, psycopg_pool
+
+
+def shown_name(name: Path | str | None) -> str:
+    """As a person would type it; what has no file of its own is in the database."""
+    return shown(name) if isinstance(name, Path) else name or "the database"
+
+
+def parse_place(word: str) -> Whereabouts:
+    """A place that was typed: a file, or an address with the schema behind a `#`."""
+    if "://" not in word:
+        return InFile(Path(word).expanduser())
+    url, _, schema = word.partition("#")
+    return OnServer(url, schema or "aurora")
