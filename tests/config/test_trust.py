@@ -16,7 +16,7 @@ from aurora.config.trust import approve
 from aurora.errors import ConfigError
 from tests.config.world import PROJECT, USER, World
 
-CHOICE = "a project file may not choose models, endpoints or links"
+CHOICE = "a project file may not choose models, servers, endpoints or links"
 AWAY = "a project file may not have text sent away"
 OUTSIDE = "a project file may not lead out of the project"
 MODEL = "embedding:\n  model: theirs\n"

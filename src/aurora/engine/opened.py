@@ -110,8 +110,9 @@ class OpenedMemory:
         """Make the memory's folder and database, if they are not there."""
         if self.places.project is not None:
             make_project(self.places.project)
-        if self._opened is None:
-            self.whereabouts.make()
+        at = self.whereabouts
+        if self._opened is None or self._stamp != at.stamp():
+            at.make()
 
     @property
     def retriever(self) -> HybridRetriever:
