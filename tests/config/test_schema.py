@@ -88,6 +88,8 @@ def test_what_sends_text_away_or_leads_out_is_guarded() -> None:
     """Every choice of a model, every path, and what a click opens; nothing else."""
     assert {key: item.guard for key, item in CATALOGUE.items() if item.guard} == {
         "store.path": Guard.OUTSIDE,
+        "store.url": Guard.CHOICE,
+        "store.schema": Guard.CHOICE,
         "embedding.provider": Guard.CHOICE,
         "embedding.model": Guard.CHOICE,
         "embedding.endpoint": Guard.CHOICE,
