@@ -11,6 +11,7 @@
     ├── QueryError              a query that asks for nothing
     ├── EmbeddingError          a question or the memory has no vectors to compare
     │   └── RefusedError        an endpoint does not want these texts
+    ├── SpreadingError          other processes or machines cannot do a part of the work
     ├── LlmError                a language model cannot be asked, or answers nonsense
     ├── ChunkNotFoundError      no chunk, or more than one, answers to an id
     ├── IndexFileError          a derived index file is damaged or foreign; it is rebuilt
@@ -82,6 +83,10 @@ class EmbeddingError(AuroraError):
 
 class RefusedError(EmbeddingError):
     """These texts are not wanted; fewer or shorter ones, perhaps."""
+
+
+class SpreadingError(AuroraError):
+    """Other processes or machines cannot do a part of the work; it is left to this one."""
 
 
 class LlmError(AuroraError):

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from aurora import Memory, Places
 from aurora.embeddings.base import EmbeddingProvider
 from aurora.errors import EmbeddingError
-from aurora.indexing.embedding import Embedded, embed_missing, embedding_text, packed
+from aurora.indexing.embedding import Embedded, embed_missing, embedding_text
+from aurora.indexing.packing import packed
 from aurora.indexing.report import IndexReport
 from aurora.packing import VECTOR_WIDTH, pack_vector, unit_vector, unpack_vector
 from aurora.stores.base import Embedder, Store

@@ -106,6 +106,13 @@ def schema_name(raw: object) -> str:
     return raw
 
 
+def cluster(raw: object) -> str:
+    """Where a cluster's head listens, or nothing."""
+    if not isinstance(raw, str) or not re.fullmatch(r"((\[[\da-fA-F:]+\]|[\w.-]+):\d{1,5})?", raw):
+        raise ValueError("Must be HOST:PORT")
+    return raw
+
+
 def file_path(raw: object) -> str:
     try:
         path = Path(text(raw)).expanduser()  # of nobody's home: RuntimeError

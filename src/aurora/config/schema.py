@@ -14,6 +14,7 @@ from aurora.config.rules import (
     Parse,
     address,
     choice,
+    cluster,
     database_url,
     file_path,
     flag,
@@ -55,7 +56,7 @@ class Setting(NamedTuple):
 
     def read(self, typed: str) -> object:
         """What was typed for it: text is taken to the letter, all else is YAML."""
-        if self.parse in (text, file_path, word, address, database_url, schema_name):
+        if self.parse in (text, file_path, word, address, database_url, schema_name, cluster):
             return typed
         return parse_yaml(typed.encode("utf-8", "surrogateescape"))
 
@@ -261,6 +262,22 @@ class EmbeddingSettings(NamedTuple):
 
 
 @_section
+class IndexingSettings(NamedTuple):
+    workers: int = _setting(
+        1,
+        integer(minimum=1),
+        "Processes that embed, when there is much to embed; see docs/guide/scaling.md.",
+    )
+    ray: str = _setting(
+        "",
+        cluster,
+        "HOST:PORT of a Ray cluster that embeds instead, and is sent the texts; this machine must "
+        "be one of it.",
+        guard=Guard.CHOICE,
+    )
+
+
+@_section
 class LlmSettings(NamedTuple):
     endpoint: str = _setting(
         "",
@@ -305,6 +322,7 @@ class Settings(NamedTuple):
     search: SearchSettings = SearchSettings()
     store: StoreSettings = StoreSettings()
     embedding: EmbeddingSettings = EmbeddingSettings()
+    indexing: IndexingSettings = IndexingSettings()
     llm: LlmSettings = LlmSettings()
     ui: UiSettings = UiSettings()
 

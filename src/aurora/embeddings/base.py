@@ -62,6 +62,7 @@ class ProviderOptions(NamedTuple):
     document_prefix: str = ""
     api_key: str = ""  # from the environment; a settings file never holds one
     models: Path = Path("models")  # where `aur models pull` puts them
+    threads: int = 0  # that work at texts side by side; 0 is one for each processor
 
     def __repr__(self) -> str:
         """Without the key: what is shown ends in logs."""

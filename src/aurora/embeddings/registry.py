@@ -27,6 +27,7 @@ class ProviderKind(NamedTuple):
 
     factory: str  # module:callable
     is_local: bool = True  # neither sends a text away nor runs what a stranger's file names
+    computes: bool = True  # by the processors it runs on, so that more of them help
 
 
 OURS = {
@@ -35,7 +36,9 @@ OURS = {
     "sentence-transformers": ProviderKind(
         "aurora.embeddings.sentences:SentenceTransformersProvider", is_local=False
     ),
-    "openai": ProviderKind("aurora.embeddings.openai:OpenAIProvider", is_local=False),
+    "openai": ProviderKind(
+        "aurora.embeddings.openai:OpenAIProvider", is_local=False, computes=False
+    ),
 }
 
 

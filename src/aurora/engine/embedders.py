@@ -8,7 +8,8 @@ of another kind only where the settings choose that one, too.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -66,6 +67,21 @@ class Embedders:
             f"This memory holds vectors of {owner.name}, and the embedder chosen is {chosen}",
             hint="make its vectors anew with `aur mem reembed`, or set `embedding.provider` back",
         )
+
+    def recipe_of(self, provider: EmbeddingProvider) -> Callable[[], EmbeddingProvider] | None:
+        """How another process makes the same one: plain data, and a function that a name finds.
+
+        None for what a program or another package brought, and for what only asks an endpoint: no
+        key leaves this process.
+        """
+        from aurora.embeddings.registry import OURS, make_provider  # noqa: PLC0415 - as in `_make`
+
+        for (name, model), made in self._made.items():
+            if made is provider and name in OURS and OURS[name].computes:
+                # There is one for each processor, so each has one thread.
+                options = self._options(name, model)._replace(api_key="", threads=1)
+                return partial(make_provider, name, options)
+        return None
 
     def of_tokens(self, owner: Embedder | None) -> TokenEmbedder:
         """The model that reranks: the memory's own, if it can; else the onnx provider's usual."""

@@ -13,6 +13,7 @@ from aurora.types import Note
 
 if TYPE_CHECKING:
     from aurora.embeddings.base import EmbeddingProvider
+    from aurora.indexing.elsewhere import Elsewhere
     from aurora.indexing.reembedding import Reembedded
 
 
@@ -26,7 +27,9 @@ class EmbeddingMemory(OpenedMemory):
         """
         from aurora.indexing.reembedding import reembed  # noqa: PLC0415 - as in `index`
 
-        made = reembed(self._store, self._embedders.chosen(), listen=self._listen)
+        chosen = self._embedders.chosen()
+        elsewhere = self._elsewhere(chosen)
+        made = reembed(self._store, chosen, elsewhere=elsewhere, listen=self._listen)
         self._make_searchable()
         return made
 
@@ -77,6 +80,13 @@ class EmbeddingMemory(OpenedMemory):
         except Exception as exc:  # a provider may fail in any way, even in telling its name
             self._tell(f"The embedding provider failed: {exc!r}")
         return None
+
+    def _elsewhere(self, provider: EmbeddingProvider | None) -> Elsewhere | None:
+        """The processes or machines that the settings name for the work of a provider."""
+        from aurora.engine.spreading import find_elsewhere  # noqa: PLC0415 - as in `index`
+
+        make = self._embedders.recipe_of(provider) if provider else None
+        return find_elsewhere(self.settings.indexing, make) if make else None
 
     def _embed_new(self, chunk_ids: Sequence[str]) -> None:
         """Make vectors of what was just stored; where that fails, the next run of indexing does."""

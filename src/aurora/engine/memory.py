@@ -51,12 +51,14 @@ class Memory(TransferableMemory, InspectableMemory, EmbeddingMemory):
         for target in targets:
             require_path(target)
         self._make()
+        embedder = self._embedder()
         report = run_index(
             self._store,
             targets,
             root=self.root,
             logs=self._logs,
-            embedder=self._embedder(),
+            embedder=embedder,
+            elsewhere=self._elsewhere(embedder),
             make_searchable=self._make_searchable,
             histories=self.index_folder if git else None,
             now=self._now,

@@ -7,22 +7,21 @@ tries it again.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from aurora.embeddings.base import EmbeddingProvider
-from aurora.errors import AuroraError, EmbeddingError
+from aurora.errors import AuroraError, EmbeddingError, SpreadingError
+from aurora.indexing.elsewhere import Elsewhere, Made, Vectors, try_vectors, vectors_of
 from aurora.stores.base import Embedder, Store
 from aurora.types import Chunk, Listener, Progress, ignore_events
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 logger = logging.getLogger(__name__)
 
 _GIVE_UP = 10  # failures in a row after which the provider counts as away
+_WORTH = 40  # batches; fewer are made here before others have started and loaded the model
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +63,17 @@ def embedder_of(provider: EmbeddingProvider) -> Embedder:
 
 
 def embed_missing(
-    store: Store, provider: EmbeddingProvider, *, listen: Listener = ignore_events
+    store: Store,
+    provider: EmbeddingProvider,
+    *,
+    elsewhere: Elsewhere | None = None,
+    listen: Listener = ignore_events,
 ) -> Embedded:
     """Give every chunk that may be found a vector, if it has none."""
     missing = store.find_unembedded()
     if not missing:
         return Embedded()  # a model that is not needed is not loaded, not even for its name
-    return embed(store, provider, missing, listen=listen)
+    return embed(store, provider, missing, elsewhere=elsewhere, listen=listen)
 
 
 def embed(
@@ -78,25 +81,30 @@ def embed(
     provider: EmbeddingProvider,
     chunk_ids: Sequence[str],
     *,
+    elsewhere: Elsewhere | None = None,
     listen: Listener = ignore_events,
 ) -> Embedded:
-    """Give these chunks vectors. Each batch is kept as soon as it is made."""
+    """Give these chunks vectors. Each batch is kept as soon as it is made.
+
+    Many are made `elsewhere`, if that is given; what cannot be made there is made here.
+    """
     try:
         embedder, size = embedder_of(provider), max(provider.batch_size, 1)
         store.put_embeddings(embedder, ())  # refused here, where vectors of another are there
     except Exception as exc:  # a provider may fail in any way, and chunks are found by words then
         logger.warning("no vectors are made: %r", exc)
         return Embedded(len(chunk_ids), len(chunk_ids), (_said(exc),), gave_up=True)
-    run = _Run(provider)
-    for at in range(0, len(chunk_ids), size):
-        if run.in_a_row >= _GIVE_UP:
-            break
-        wanted = chunk_ids[at : at + size]
-        chunks = store.get_chunks(wanted)
-        run.forgotten += len(wanted) - len(chunks)
-        store.put_embeddings(embedder, run.embed(chunks))
-        listen(Progress("Embedding", run.done + run.failed + run.forgotten, len(chunk_ids)))
-    return run.report(len(chunk_ids) - run.forgotten)
+    run = _Run(store, provider, embedder, len(chunk_ids), listen)
+    batches = [chunk_ids[at : at + size] for at in range(0, len(chunk_ids), size)]
+    if elsewhere is not None and len(batches) >= _WORTH:
+        try:
+            run.embed(batches, lambda texts: elsewhere.embed(embedder, texts), is_ahead=True)
+        except SpreadingError as exc:
+            logger.warning("the rest is embedded here: %r", exc)
+            run.warnings.append(f"{exc.in_one_line}. What was left was embedded here")
+    if run.in_a_row < _GIVE_UP:
+        run.embed(batches[run.batches :], lambda texts: (run.make(some) for some in texts))
+    return run.report()
 
 
 def _said(exc: Exception) -> str:
@@ -105,68 +113,89 @@ def _said(exc: Exception) -> str:
     return f"The embedding provider failed: {exc!r}"
 
 
-def packed(vectors: Sequence[Sequence[float]], *, count: int, dimension: int) -> Iterable[bytes]:
-    """Each at length 1, as `pack_vector` does. `ValueError`: one is no vector."""
-    import numpy as np  # noqa: PLC0415 - those who import this module may embed nothing
-
-    if len(vectors) != count:
-        raise ValueError(f"{len(vectors)} vectors for {count} texts")
-    if wrong := [len(vector) for vector in vectors if len(vector) != dimension]:
-        raise ValueError(f"a vector of {wrong[0]} numbers, not {dimension}")
-    matrix = np.asarray(vectors, np.float64)
-    if not np.isfinite(matrix).all():
-        raise ValueError("a vector with numbers that are not finite")
-    scaled = matrix / _or_one(np.abs(matrix).max(axis=1, initial=0.0))  # no square overflows then
-    unit = scaled / _or_one(np.linalg.norm(scaled, axis=1))
-    return (row.tobytes() for row in unit.astype("<f2"))
-
-
-def _or_one(lengths: NDArray[np.float64]) -> NDArray[np.float64]:
-    """As a column to divide by: a vector of no length stays as it is."""
-    import numpy as np  # noqa: PLC0415 - as above
-
-    return np.where(lengths > 0.0, lengths, 1.0)[:, None]
-
-
 class _Run:
-    def __init__(self, provider: EmbeddingProvider) -> None:
-        self._provider = provider
+    def __init__(
+        self,
+        store: Store,
+        provider: EmbeddingProvider,
+        embedder: Embedder,
+        total: int,
+        listen: Listener,
+    ) -> None:
+        self._store, self._provider, self._embedder = store, provider, embedder
+        self._total, self._listen = total, listen
+        self.batches = 0  # that are behind us
         self.done = self.failed = self.in_a_row = 0
         self.forgotten = 0  # chunks that left while others were embedded
         self.warnings: list[str] = []
 
-    def embed(self, chunks: Sequence[Chunk]) -> list[tuple[str, bytes]]:
-        """Ids and vectors of those that could be embedded."""
-        if not chunks:
-            return []
-        try:
-            made = self._vectors(chunks)
-        except Exception as exc:  # a provider may fail in any way; then each is tried alone
-            logger.info("a batch of %d could not be embedded: %r", len(chunks), exc)
-            return [made for chunk in chunks for made in self._alone(chunk)]
-        self.done, self.in_a_row = self.done + len(made), 0
-        return made
+    def embed(
+        self,
+        batches: Iterable[Sequence[str]],
+        make: Callable[[Iterable[Sequence[str]]], Made],
+        *,
+        is_ahead: bool = False,
+    ) -> None:
+        """Keep what is made of each batch, until too many fail. `is_ahead`: batches are read long
+        before their vectors come."""
+        waiting: deque[tuple[int, Sequence[Chunk]]] = deque()
+
+        def texts() -> Iterator[Sequence[str]]:
+            for wanted in batches:
+                chunks = self._store.get_chunks(wanted)
+                waiting.append((len(wanted), chunks))
+                yield [embedding_text(chunk) for chunk in chunks]
+
+        with closing(make(texts())) as made:
+            for vectors in made:
+                wanted, chunks = waiting.popleft()
+                self.forgotten += wanted - len(chunks)
+                self._keep(chunks, vectors, is_ahead)
+                self.batches += 1
+                done = self.done + self.failed + self.forgotten
+                self._listen(Progress("Embedding", done, self._total))
+                if self.in_a_row >= _GIVE_UP:
+                    return
+
+    def make(self, texts: Sequence[str]) -> Vectors | None:
+        """By the provider itself, here."""
+        return try_vectors(self._provider, texts)
+
+    def _keep(self, chunks: Sequence[Chunk], vectors: Vectors | None, is_ahead: bool) -> None:
+        if vectors is None:
+            made = [made for chunk in chunks for made in self._alone(chunk)]
+        else:
+            made = [(chunk.id, vector) for chunk, vector in zip(chunks, vectors, strict=True)]
+            self.done += len(made)
+            self.in_a_row = 0 if made else self.in_a_row
+        if not is_ahead:
+            self._store.put_embeddings(self._embedder, made)
+            return
+        with self._store.transaction():
+            there = {chunk.id: chunk for chunk in self._store.get_chunks([id_ for id_, _ in made])}
+            old = {chunk.id for chunk in chunks if there.get(chunk.id) != chunk}
+            fresh = [(id_, vector) for id_, vector in made if id_ not in old]
+            self._store.put_embeddings(self._embedder, fresh)
+        self.forgotten, self.done = (
+            self.forgotten + len(made) - len(fresh),
+            self.done - len(made) + len(fresh),
+        )
 
     def _alone(self, chunk: Chunk) -> list[tuple[str, bytes]]:
         if self.in_a_row >= _GIVE_UP:
             return []
         try:
-            made = self._vectors([chunk])
+            made = vectors_of(self._provider, [embedding_text(chunk)])
         except Exception as exc:
             self.failed, self.in_a_row = self.failed + 1, self.in_a_row + 1
             reason = str(exc) or repr(exc)
             self.warnings.append(f"Failed to generate embedding for chunk {chunk.id}: {reason}")
             return []
         self.done, self.in_a_row = self.done + 1, 0
-        return made
+        return [(chunk.id, vector) for vector in made]
 
-    def _vectors(self, chunks: Sequence[Chunk]) -> list[tuple[str, bytes]]:
-        provider = self._provider
-        made = provider.embed_batch([embedding_text(chunk) for chunk in chunks])
-        vectors = packed(made, count=len(chunks), dimension=provider.dimension)
-        return [(chunk.id, vector) for chunk, vector in zip(chunks, vectors, strict=True)]
-
-    def report(self, wanted: int) -> Embedded:
+    def report(self) -> Embedded:
+        wanted = self._total - self.forgotten
         gave_up = self.in_a_row >= _GIVE_UP and self.done + self.failed < wanted
         if gave_up:
             self.warnings.append(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from aurora.embeddings.base import EmbeddingProvider
+from aurora.indexing.elsewhere import Elsewhere
 from aurora.indexing.embedding import Embedded, embed, embed_missing, embedder_of
 from aurora.indexing.turns import take_turn
 from aurora.stores.base import Embedder, Store
@@ -26,16 +27,21 @@ class Reembedded:
 
 
 def reembed(
-    store: Store, provider: EmbeddingProvider, *, listen: Listener = ignore_events
+    store: Store,
+    provider: EmbeddingProvider,
+    *,
+    elsewhere: Elsewhere | None = None,
+    listen: Listener = ignore_events,
 ) -> Reembedded:
     """Make the provider's vectors those of the memory. One who indexes at a time."""
     with take_turn(store, listen=listen):
         before, wanted = store.embedder(), embedder_of(provider)
         if before is None or before == wanted:
             store.stop_reembedding()  # whoever else was to take over no longer is
-            return Reembedded(before, wanted, embed_missing(store, provider, listen=listen))
+            made = embed_missing(store, provider, elsewhere=elsewhere, listen=listen)
+            return Reembedded(before, wanted, made)
         store.start_reembedding(wanted)
-        embedded = _embed_all(store, provider, listen)
+        embedded = _embed_all(store, provider, elsewhere, listen)
         # A model that embeds nothing takes nothing over; what it made before counts, too.
         there, missing = _count(store)
         is_done = not embedded.gave_up and (there > 0 or not missing)
@@ -44,11 +50,13 @@ def reembed(
         return Reembedded(before, wanted, embedded, is_done)
 
 
-def _embed_all(store: Store, provider: EmbeddingProvider, listen: Listener) -> Embedded:
+def _embed_all(
+    store: Store, provider: EmbeddingProvider, elsewhere: Elsewhere | None, listen: Listener
+) -> Embedded:
     there, missing = _count(store)
     if there:
         listen(Note(f"{there:,} chunks have a vector of {provider.name} already"))
-    first = embed(store, provider, missing, listen=listen)
+    first = embed(store, provider, missing, elsewhere=elsewhere, listen=listen)
     # What came or changed meanwhile. Where some failed, what changed cannot be told from them: it
     # waits for the next run of indexing.
     tried = set(missing) if first.failed else set()

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from aurora.embeddings.base import EmbeddingProvider
 from aurora.indexing.background import Background
+from aurora.indexing.elsewhere import Elsewhere
 from aurora.indexing.embedding import Embedded, embed_missing
 from aurora.indexing.histories import Answers, HistoryReader, Kept
 from aurora.indexing.indexer import Indexer
@@ -26,6 +27,7 @@ def run_index(
     root: Path | None,
     logs: Path,
     embedder: EmbeddingProvider | None,
+    elsewhere: Elsewhere | None,
     make_searchable: Callable[[], object],
     histories: Path | None,
     now: Callable[[], datetime],
@@ -34,7 +36,8 @@ def run_index(
     """Read what changed, make it searchable, embed it, and keep what git knows of it.
 
     Words are searchable before vectors are made: some models take their time. `histories` is the
-    folder where git's answers are kept; without one it is not asked.
+    folder where git's answers are kept; without one it is not asked. `elsewhere` is who may help
+    the embedder.
     """
     with take_turn(store, listen=listen):
         found, known = scan(*targets, logs=logs), store.file_states()
@@ -46,7 +49,9 @@ def run_index(
         with Background(ask, listen=listen) as asking:
             report = Indexer(store, root, listen=listen).index(found, known)
             make_searchable()
-            embedded = embed_missing(store, embedder, listen=listen) if embedder else Embedded()
+            embedded = Embedded()
+            if embedder is not None:
+                embedded = embed_missing(store, embedder, elsewhere=elsewhere, listen=listen)
             if embedded.made:
                 make_searchable()
             kept = past.keep(asking.result()) if past else Kept()

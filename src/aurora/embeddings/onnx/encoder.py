@@ -52,7 +52,7 @@ class _Opened(NamedTuple):
 class Encoder:
     """The model in a folder: opened with the first text, once for all threads."""
 
-    def __init__(self, folder: Path, *, threads: int | None = None) -> None:
+    def __init__(self, folder: Path, *, threads: int = 0) -> None:
         self.manifest = read_manifest(folder)
         self._folder = folder
         self._threads = threads or usable_processors()

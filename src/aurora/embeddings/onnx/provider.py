@@ -32,6 +32,7 @@ class OnnxProvider:
 
     def __init__(self, options: ProviderOptions) -> None:
         check_packages("onnxruntime", "tokenizers")
+        self._threads = options.threads
         self._folder = model_folder(options.models, options.model or DEFAULT_MODEL)
         self._manifest = _checked(read_manifest(self._folder))
         self._query_prefix = options.query_prefix or self._manifest.query_prefix
@@ -75,7 +76,7 @@ class OnnxProvider:
         # numpy is only needed with the first text
         from aurora.embeddings.onnx.text_vectors import TextVectors  # noqa: PLC0415
 
-        return TextVectors(self._folder)
+        return TextVectors(self._folder, threads=self._threads)
 
 
 def _checked(manifest: Manifest) -> Manifest:

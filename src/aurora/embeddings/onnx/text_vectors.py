@@ -18,8 +18,8 @@ Vectors = NDArray[np.float32]
 class TextVectors:
     """One vector a text, or one a token, by the model in a folder."""
 
-    def __init__(self, folder: Path) -> None:
-        self._encoder = Encoder(folder)
+    def __init__(self, folder: Path, *, threads: int = 0) -> None:
+        self._encoder = Encoder(folder, threads=threads)
         self._is_first = self._encoder.manifest.pooling == "cls"
 
     def of_texts(self, texts: Sequence[str], prefix: str) -> Vectors:
