@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -38,6 +39,22 @@ def test_the_default_is_the_static_model() -> None:
 def test_a_provider_is_made_once() -> None:
     some = embedders()
     assert some.chosen() is some.chosen()
+
+
+def test_another_process_can_make_the_same_provider() -> None:
+    some = embedders(model="wordllama-256")
+    make = some.recipe_of(some.chosen())
+    assert make is not None
+    again = pickle.loads(pickle.dumps(make))()  # noqa: S301 - as between our own processes
+    assert (again.name, again.fingerprint) == (STATIC.name, STATIC.fingerprint)
+    assert again is not some.chosen()
+
+
+def test_what_asks_an_endpoint_or_was_brought_along_is_not_made_elsewhere() -> None:
+    remote = embedders({OPENAI_KEY: "sk-secret"}, provider="openai", model="m")
+    assert remote.recipe_of(remote.chosen()) is None
+    own = Embedders(EmbeddingSettings(), models=Path("none"), environ={}, given=WordsProvider())
+    assert own.recipe_of(own.chosen()) is None
 
 
 def test_a_memory_is_followed_to_a_model_that_is_here() -> None:

@@ -128,6 +128,8 @@ VALUES: dict[str, st.SearchStrategy[object]] = {
     "search.rerank.by": st.sampled_from(["none", "local", "llm"]),
     "search.rerank.when": st.sampled_from(["always", "unsure"]),
     "search.expand": st.booleans(),
+    "indexing.workers": st.integers(1, 64),
+    "indexing.ray": st.integers(1, 65535).map("10.0.0.5:{}".format),
     "llm.endpoint": words.map("http://{}:8080/v1".format),
     "llm.model": words,
     "llm.seconds": st.floats(0.1, 600, allow_nan=False),

@@ -46,6 +46,20 @@ def test_a_setting_is_described_in_a_sentence(setting: Setting) -> None:
     assert setting.help[0].isupper() or setting.help[0] == "`"
 
 
+@pytest.mark.parametrize("value", ["", "10.0.0.5:6379", "ray.example.org:1", "[::1]:6379"])
+def test_a_cluster_is_a_host_and_a_port(value: str) -> None:
+    assert CATALOGUE["indexing.ray"].parse(value) == value
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["auto", "ray://x:1", "x", ":6379", "x:6379\n", "me:secret@x:1", "x:999999", "x y:1", 6379],
+)
+def test_what_is_no_host_and_port_is_no_cluster(value: object) -> None:
+    with pytest.raises(ValueError, match="Must be HOST:PORT"):
+        CATALOGUE["indexing.ray"].parse(value)
+
+
 @every_setting
 def test_a_setting_reaches_the_settings_it_names(setting: Setting) -> None:
     """What is parsed for a key arrives at that key and nowhere else."""
@@ -95,6 +109,7 @@ def test_what_sends_text_away_or_leads_out_is_guarded() -> None:
         "embedding.endpoint": Guard.CHOICE,
         "embedding.query_prefix": Guard.CHOICE,
         "embedding.document_prefix": Guard.CHOICE,
+        "indexing.ray": Guard.CHOICE,
         "llm.endpoint": Guard.CHOICE,
         "llm.model": Guard.CHOICE,
         "search.expand": Guard.AWAY,

@@ -48,6 +48,7 @@ def test_a_project_may_not_choose_where_text_is_sent(world: World, key: str, con
     ("key", "content", "reason"),
     [
         pytest.param("llm.endpoint", "llm: {endpoint: http://x.y}", CHOICE, id="endpoint"),
+        pytest.param("indexing.ray", "indexing: {ray: 'x.y:6379'}", CHOICE, id="cluster"),
         pytest.param("llm.model", "llm: {model: theirs}", CHOICE, id="model"),
         pytest.param("search.expand", "search: {expand: true}", AWAY, id="queries"),
         pytest.param("search.rerank.by", "search: {rerank: {by: llm}}", AWAY, id="results"),

@@ -5,23 +5,29 @@ from __future__ import annotations
 import multiprocessing
 import os
 import select
+import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
 import pytest
 
+from aurora.config.schema import IndexingSettings
 from aurora.embeddings.base import EmbeddingProvider
+from aurora.engine.spreading import find_elsewhere
 from aurora.errors import SpreadingError
 from aurora.indexing.elsewhere import Elsewhere
 from aurora.indexing.embedding import Embedded, embed_missing
+from aurora.indexing.ray_cluster import RayCluster
 from aurora.indexing.spreading import AHEAD, InProcess, LocalProcesses, Spreader
 from aurora.stores.sqlite import SQLiteStore
 from aurora.types import Event, Progress
-from tests.builders import make_chunk
+from tests.builders import make_chunk, write_tree
+from tests.cli.conftest import Shell
 from tests.indexing import promises, work
 from tests.indexing.providers import VowelProvider, failing_for
 from tests.indexing.test_embedding import made_of, vectors
@@ -217,3 +223,35 @@ def test_what_was_made_before_an_interruption_is_kept(many: SQLiteStore) -> None
     assert multiprocessing.active_children() == []
     assert embed_missing(many, VowelProvider()) == Embedded(MANY - 80)
     assert vectors(many) == made_of(many)
+
+
+def test_the_settings_choose_who_helps() -> None:
+    assert find_elsewhere(IndexingSettings(), VowelProvider) is None
+    assert find_elsewhere(IndexingSettings(workers=3), VowelProvider) == Elsewhere(
+        LocalProcesses(3), VowelProvider
+    )
+    both = IndexingSettings(workers=3, ray="x:6379")
+    assert find_elsewhere(both, VowelProvider) == Elsewhere(RayCluster("x:6379"), VowelProvider)
+
+
+@pytest.mark.long
+def test_an_index_by_two_processes_is_that_of_one(tmp_path: Path) -> None:
+    """The real `aur`, with as many chunks as the default model is spread for."""
+    functions = "".join(f"def f{n}(word):\n    return 'file', {n}\n\n\n" for n in range(160))
+    root = write_tree(tmp_path / "project", {f"m{n}.py": functions for n in range(65)})
+
+    def index(**environ: str) -> tuple[str, dict[str, bytes]]:
+        shell = Shell(root, tmp_path / "user" / "home", environ)
+        shell.ok("init")
+        done = shell.run("mem", "index", "--no-git")
+        with closing(SQLiteStore(root / ".aurora" / "memory.db")) as store:
+            found = dict(store.get_embeddings([chunk.id for chunk in store.iter_chunks()]))
+        shutil.rmtree(root / ".aurora")
+        assert len(found) == 65 * 160 >= 40 * 256
+        return done.stdout + done.stderr, found
+
+    said, by_one = index(AURORA_INDEXING_RAY="127.0.0.1:1")  # a cluster that is away
+    assert "cluster" in said
+    said, by_two = index(AURORA_INDEXING_WORKERS="2")
+    assert "embedded here" not in said
+    assert by_one == by_two
