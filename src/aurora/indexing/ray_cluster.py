@@ -180,7 +180,7 @@ def _joined(address: str) -> Iterator[Ray]:
 
 def _load() -> Ray:
     try:
-        import ray  # noqa: PLC0415 - an extra, and a second to import
+        import ray  # noqa: PLC0415 - an extra, and 0.7 s to import
     except ImportError as exc:
         raise SpreadingError(
             "`indexing.ray` is set, and the package ray is not installed",
