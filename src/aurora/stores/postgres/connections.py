@@ -36,6 +36,9 @@ _SETTINGS = (
     "SET hnsw.ef_search = 200",
     "SET hnsw.iterative_scan = strict_order",
 )
+# Statements are planned for what is asked and how large the tables are now; and a pool between us
+# and the server may hand each to another of its connections.
+_KWARGS: dict[str, Any] = {"autocommit": True, "context": ADAPTERS, "prepare_threshold": None}
 _BEHIND = "SELECT pg_is_in_recovery() AND coalesce(pg_last_wal_replay_lsn() < %s::pg_lsn, true)"
 
 # Its warnings repeat what our errors say, and would go to the terminal.
@@ -54,9 +57,7 @@ class Connections:
 
     def connect(self, *, to_write: bool = False) -> Connection:
         """One of its own, outside the pool; tells at once what is wrong."""
-        connection = psycopg.connect(
-            self._conninfo(to_write=to_write), autocommit=True, context=ADAPTERS
-        )
+        connection = psycopg.connect(self._conninfo(to_write=to_write), **_KWARGS)
         self._prepare(connection)
         return connection
 
@@ -110,7 +111,7 @@ class Connections:
             if pool is None:
                 pool = ConnectionPool(
                     self._conninfo(to_write=to_write),
-                    kwargs={"autocommit": True, "context": ADAPTERS},
+                    kwargs=_KWARGS,
                     configure=self._prepare,
                     min_size=0,
                     max_size=MOST,

@@ -105,7 +105,8 @@ MIGRATIONS: Sequence[Migration] = (
                    UNIQUE (id, namespace)
                ) {partition}""",
             "CREATE INDEX ON chunks (path)",
-            "CREATE INDEX ON chunks (namespace)",
+            # Not of the unnamed one, which may hold all: keys would be looked up by this index.
+            "CREATE INDEX ON chunks (namespace) WHERE namespace <> ''",
             "CREATE INDEX ON chunks (folded_name)",
             "CREATE INDEX ON chunks (kind, language, document_type)",
             "CREATE INDEX ON chunks (created_at) WHERE created_at IS NOT NULL",
