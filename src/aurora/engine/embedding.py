@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from aurora.engine.opened import OpenedMemory
@@ -25,11 +26,13 @@ class EmbeddingMemory(OpenedMemory):
 
         Searches go by the old ones until all are made. Killed, it goes on where it was.
         """
-        from aurora.indexing.reembedding import reembed  # noqa: PLC0415 - as in `index`
+        from aurora.indexing.insisting import insist  # noqa: PLC0415 - as in `index`
+        from aurora.indexing.reembedding import reembed  # noqa: PLC0415
 
         chosen = self._embedders.chosen()
         elsewhere = self._elsewhere(chosen)
-        made = reembed(self._store, chosen, elsewhere=elsewhere, listen=self._listen)
+        run = partial(reembed, self._store, chosen, elsewhere=elsewhere, listen=self._listen)
+        made = insist(run, listen=self._listen)
         self._make_searchable()
         return made
 

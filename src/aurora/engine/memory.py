@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -45,6 +46,7 @@ class Memory(TransferableMemory, InspectableMemory, EmbeddingMemory):
         another process is at it, this one waits.
         """
         # Parsers and git are the larger half of the program; a search is done before they load.
+        from aurora.indexing.insisting import insist  # noqa: PLC0415
         from aurora.indexing.run import run_index  # noqa: PLC0415
         from aurora.sources.walk import require_path  # noqa: PLC0415
 
@@ -52,7 +54,8 @@ class Memory(TransferableMemory, InspectableMemory, EmbeddingMemory):
             require_path(target)
         self._make()
         embedder = self._embedder()
-        report = run_index(
+        run = partial(
+            run_index,
             self._store,
             targets,
             root=self.root,
@@ -64,6 +67,7 @@ class Memory(TransferableMemory, InspectableMemory, EmbeddingMemory):
             now=self._now,
             listen=self._listen,
         )
+        report = insist(run, listen=self._listen)
         if report.logs:
             return report
         missing = f"No conversation logs found in {shown(self._logs)}/"  # seed 000, FR-3.6 and 10.1

@@ -44,7 +44,8 @@ def read_version(connection: Connection) -> Version:
 
 def require_newest(connections: Connections) -> None:
     """Raise what a person has to do before the tables can be used."""
-    with connections.translated(), connections.reading() as connection:
+    # Outside the pool, which would wait for a server that is not there.
+    with connections.translated(), connections.connect() as connection:
         version = read_version(connection)
     shown = connections.address.shown
     if version.schema > len(MIGRATIONS):
