@@ -22,6 +22,7 @@ from aurora.stores.ranking import Ranked, Scored, TermCounts, WordsAsked
 
 _EXACT = 50_000  # vectors that are compared one by one; beyond, an HNSW index proposes
 _FEW = 20_000  # rows of a filter among which all are compared
+_SURE = 20  # places by words that are right for sure; further ones nearly always are
 _INDEXES = """
     SELECT count(*) FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid
         JOIN pg_am ON pg_am.oid = relam
@@ -55,25 +56,15 @@ class PostgresRanking(PostgresEmbeddings):
     ) -> Ranked:
         slot, has_index = self._vectors_in_use() if vector is not None else (0, False)
         by_index = has_index and (among is None or len(among) > _FEW)
-        ranked = Ranked([], [], {})
-        for is_last, proposing in proposals(words):
+        rows: list[tuple[Any, ...]] = []
+        for query, rest in proposals(words):
             statement = rank_statement(
-                words, proposing, vector, slot=slot, by_index=by_index, pool=pool, among=among
+                words, query, vector, slot=slot, by_index=by_index, pool=pool, among=among
             )
-            ranked = self._ranked(statement, pool)
-            if is_last or len(ranked.by_words) >= pool:
+            rows = self._ask(statement)
+            if _suffice(rows, rest, pool=pool):
                 break
-        return ranked
-
-    def _ranked(self, statement: Statement, pool: int) -> Ranked:
-        scored = [_scored(row) for row in self._ask(statement)]
-        by_words = [one for one in scored if 0 < one.word_rank <= pool]
-        by_meaning = [one for one in scored if 0 < one.cosine_rank <= pool]
-        return Ranked(
-            [one.row for one in sorted(by_words, key=lambda one: (one.word_rank, one.row))][:pool],
-            [one.row for one in sorted(by_meaning, key=lambda o: (o.cosine_rank, o.row))][:pool],
-            {one.row: one for one in scored},
-        )
+        return ranked(rows, pool)
 
     def score(
         self, words: WordsAsked | None, vector: Sequence[float] | None, rows: Sequence[int]
@@ -145,8 +136,25 @@ class PostgresRanking(PostgresEmbeddings):
         return int(rows[0][0])
 
 
+def _suffice(rows: Sequence[tuple[Any, ...]], rest: float, *, pool: int) -> bool:
+    """Whether no chunk that was not proposed belongs among the first of those that were."""
+    scores = sorted((row[-1] for row in rows if row[-1] is not None), reverse=True)
+    return not rest or (len(scores) >= pool and scores[min(pool, _SURE) - 1] >= rest)
+
+
+def ranked(rows: Sequence[tuple[Any, ...]], pool: int) -> Ranked:
+    scored = [_scored(row) for row in rows]
+    by_words = sorted((one.word_rank, one.row) for one in scored if one.word_rank)
+    by_meaning = sorted((one.cosine_rank, one.row) for one in scored if one.cosine_rank)
+    return Ranked(
+        [row for _, row in by_words[:pool]],
+        [row for _, row in by_meaning[:pool]],
+        {one.row: one for one in scored},
+    )
+
+
 def _scored(row: tuple[Any, ...]) -> Scored:
-    number, length, frequencies, word_rank, cosine, cosine_rank = row
+    number, length, frequencies, word_rank, cosine, cosine_rank, _ = row
     return Scored(
         number, length or 0, tuple(frequencies or ()), word_rank or 0,
         None if cosine is None or math.isnan(cosine) else cosine, cosine_rank or 0,

@@ -12,8 +12,8 @@ from typing import NamedTuple
 from aurora.stores.postgres.words import any_of, quote
 from aurora.stores.ranking import WeighedTerm, WordsAsked
 
-# Chunks times terms that are judged: about a tenth of a second. A second look takes four times.
-_WORK = (100_000, 400_000)
+# Chunks times terms that are judged, a microsecond each; more only where those do not suffice.
+_WORK = (20_000, 100_000, 400_000)
 _MOST_TERMS = 64  # of a question; the rarest
 
 
@@ -22,33 +22,36 @@ class Statement(NamedTuple):
     values: dict[str, object]
 
 
-def proposals(words: WordsAsked | None) -> Iterator[tuple[bool, str]]:
-    """Questions of words that propose chunks, the cheapest first, and whether it is the last.
+class Proposal(NamedTuple):
+    """Words that propose chunks, and the most that a chunk without them can score."""
+
+    query: str
+    rest: float
+
+
+def proposals(words: WordsAsked | None) -> list[Proposal]:
+    """The cheapest first; the last is all that can be afforded.
 
     A chunk that has only common words of a question is worth little beside one that has a rare one.
     """
     if words is None or not words.terms:
-        yield True, ""
-        return
+        return [Proposal("", 0.0)]
     terms = words.terms[:_MOST_TERMS]
-    wider = [_rarest(terms, work // len(terms)) for work in _WORK]
-    wider = list(dict.fromkeys(wider))
-    for at, query in enumerate(wider, start=1):
-        yield at == len(wider), query
+    made = (_propose(terms, work // len(terms), words.k1) for work in _WORK)
+    return list(dict.fromkeys(made))
 
 
-def _rarest(terms: Sequence[WeighedTerm], most: int) -> str:
-    chosen, chunks = [terms[0]], terms[0].chunks
-    for term in terms[1:]:
-        chunks += term.chunks
-        if chunks > most:
-            break
-        chosen.append(term)
-    if len(chosen) == 1 and chunks > most and len(terms) > 1:
+def _propose(terms: Sequence[WeighedTerm], most: int, k1: float) -> Proposal:
+    chosen, chunks = 1, terms[0].chunks
+    while chosen < len(terms) and chunks + terms[chosen].chunks <= most:
+        chunks += terms[chosen].chunks
+        chosen += 1
+    rest = sum(max(term.weight, 0.0) * (k1 + 1.0) for term in terms[chosen:])
+    query = any_of(term.text for term in terms[:chosen])
+    if chunks > most and len(terms) > 1:
         # Even the rarest is everywhere: then the best have it beside another.
-        rest = any_of(term.text for term in terms[1:])
-        return f"{quote(terms[0].text)} & ({rest})"
-    return any_of(term.text for term in chosen)
+        query = f"{query} & ({any_of(term.text for term in terms[1:])})"
+    return Proposal(query, rest)
 
 
 def rank_statement(
@@ -69,10 +72,10 @@ def rank_statement(
     if proposing:
         values["proposing"] = proposing
         parts.append(_proposed(words, filtered))
-        unions.append('SELECT "row" FROM proposed WHERE place <= %(pool)s')
+        unions.append(f'(SELECT "row" FROM proposed {_BEST_WORDS})')
     if vector is not None:
         parts.append(_near(len(vector), slot, filtered, by_index=by_index))
-        unions.append('SELECT "row" FROM near WHERE place <= %(pool)s')
+        unions.append(f'(SELECT "row" FROM near {_NEAREST})')
     if not unions:
         return Statement("SELECT 1 WHERE false", {})
     sql = f"""
@@ -80,7 +83,8 @@ def rank_statement(
         SELECT best."row", {_known(words)},
             {"proposed.rank" if proposing else "NULL"},
             {"1 - near.distance" if vector is not None and not by_index else _cosine(vector)},
-            {"near.rank" if vector is not None else "NULL"}
+            {"near.rank" if vector is not None else "NULL"},
+            {"proposed.score" if proposing else "NULL"}
         FROM best LEFT JOIN words ON words."row" = best."row"
         {'LEFT JOIN proposed ON proposed."row" = best."row"' if proposing else ""}
         {_vectors(vector, slot, by_index=by_index)}"""
@@ -92,7 +96,7 @@ def score_statement(
 ) -> Statement:
     values = {"rows": list(rows), **_word_values(words), **_vector_values(vector)}
     sql = f"""
-        SELECT best."row", {_known(words)}, NULL, {_cosine(vector)}, NULL
+        SELECT best."row", {_known(words)}, NULL, {_cosine(vector)}, NULL, NULL
         FROM unnest(%(rows)s::bigint[]) AS best ("row")
             JOIN words ON words."row" = best."row"
         {_vectors(vector, slot, by_index=True, with_places=False)}"""
@@ -105,8 +109,7 @@ def _proposed(words: WordsAsked | None, filtered: str) -> str:
             SELECT "row", {_score(words)} AS score FROM words
             WHERE tsv @@ %(proposing)s::tsquery {filtered}),
         proposed AS MATERIALIZED (
-            SELECT "row", rank() OVER (ORDER BY score DESC) AS rank,
-                row_number() OVER (ORDER BY score DESC, "row") AS place
+            SELECT "row", score, rank() OVER (ORDER BY score DESC) AS rank
             FROM judged WHERE score > 0)"""
 
 
@@ -121,9 +124,12 @@ def _near(dimension: int, slot: int, filtered: str, *, by_index: bool) -> str:
     return f"""
         compared AS MATERIALIZED ({compared}),
         near AS MATERIALIZED (
-            SELECT "row", distance, rank() OVER (ORDER BY distance) AS rank,
-                row_number() OVER (ORDER BY distance, "row") AS place
+            SELECT "row", distance, rank() OVER (ORDER BY distance) AS rank
             FROM compared WHERE distance < 'NaN')"""
+
+
+_BEST_WORDS = 'ORDER BY score DESC, "row" LIMIT %(pool)s'
+_NEAREST = 'ORDER BY distance, "row" LIMIT %(pool)s'
 
 
 def _vectors(
