@@ -36,7 +36,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parents[2])]
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import record
 from speed import corpus, ours
 
@@ -46,6 +47,9 @@ from aurora.indexing.embedding import embedder_of, embedding_text
 from aurora.indexing.packing import packed
 from aurora.packing import pack_vector, unit_vector, unpack_vector
 from aurora.retrieval.retriever import HybridConfig, HybridRetriever
+from aurora.signals.base import Question
+from aurora.signals.formula import BM25Parameters
+from aurora.signals.stored import Searches, StoredWords
 from aurora.stores.base import Store
 from aurora.stores.postgres.ranking import ranked
 from aurora.stores.postgres.ranking_sql import proposals, rank_statement
@@ -184,14 +188,8 @@ def recall(pair: Pair, questions: Sequence[corpus.Question]) -> dict[str, Any]:
 
 def plans(pair: Pair, question: str) -> dict[str, Any]:
     """Which indexes answer a hybrid question."""
-    from aurora.signals.stored import Searches, StoredWords  # noqa: PLC0415
-
     store = pair.server
-    searches = Searches(store)
-    from aurora.signals.base import Question  # noqa: PLC0415
-    from aurora.signals.formula import BM25Parameters  # noqa: PLC0415
-
-    asked = Question(question, ours.NOW)
+    searches, asked = Searches(store), Question(question, ours.NOW)
     StoredWords(searches, BM25Parameters()).ask(asked)
     words = searches.of(asked).words
     vector = question_vector(pair.provider, question)
@@ -214,19 +212,19 @@ def plans(pair: Pair, question: str) -> dict[str, Any]:
     scans = [
         line.strip() for line in lines if "Scan" in line and ("words" in line or "vectors" in line)
     ]
-    return {"question": question, "scans": scans, "time": lines[-1].strip()}
+    return {"question": question, "scans": scans, "time": lines[-1]}
 
 
 def seed_statement(pair: Pair, questions: Sequence[corpus.Question]) -> dict[str, Any]:
     """Seed 004's shape, with bound values, beside ours: milliseconds in the database."""
-    store, taken = pair.server, {"seed": [], "ours": []}  # type: ignore[var-annotated]
-    slot, has_index = store._vectors_in_use()
+    store, slot = pair.server, pair.server._vectors_in_use()[0]
+    taken: dict[str, list[float]] = {"seed": [], "ours": []}
     sql = f"""
         SELECT words."row", 0.7 * (1 - (vector::halfvec(256) <=> %(v)s::halfvec(256)))
             + 0.3 * ts_rank_cd(tsv, %(q)s::tsquery, 32) AS score
         FROM words JOIN vectors_{slot} USING ("row")
         WHERE 1 - (vector::halfvec(256) <=> %(v)s::halfvec(256)) > 0.2 OR tsv @@ %(q)s::tsquery
-        ORDER BY score DESC LIMIT 10"""
+        ORDER BY score DESC LIMIT 10"""  # noqa: S608 - the slot is a number of ours
     ask = pair.retriever("postgres", "weighted")
     for question in questions:
         vector = question_vector(pair.provider, question.text)
@@ -237,14 +235,13 @@ def seed_statement(pair: Pair, questions: Sequence[corpus.Question]) -> dict[str
         start = time.perf_counter()
         ask.retrieve(Query(question.text, 10))
         taken["ours"].append(1000 * (time.perf_counter() - start))
-    del has_index
     return {name: quantiles(values) for name, values in taken.items()}
 
 
 def sizes(pair: Pair) -> dict[str, Any]:
     rows = pair.server._rows(
-        """SELECT relation.relname, pg_relation_size(relation.oid), am.amname FROM pg_class AS relation
-           LEFT JOIN pg_am AS am ON am.oid = relation.relam
+        """SELECT relation.relname, pg_relation_size(relation.oid), am.amname
+           FROM pg_class AS relation LEFT JOIN pg_am AS am ON am.oid = relation.relam
            WHERE relation.relnamespace = current_schema()::regnamespace
                AND relation.relkind IN ('r', 'i') ORDER BY 2 DESC"""
     )
