@@ -20,7 +20,7 @@ class Databases:
     def __init__(self, server: PostgresServer) -> None:
         self._server = server
         self._numbers = itertools.count()
-        self._template: str | None = None
+        self._templates: set[str] = set()
         with psycopg.connect(server.url("template1"), autocommit=True) as connection:
             connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
         self._connection = psycopg.connect(server.url(), autocommit=True)
@@ -28,13 +28,14 @@ class Databases:
     def close(self) -> None:
         self._connection.close()
 
-    def memory(self) -> AbstractContextManager[str]:
+    def memory(self, partitions: int = 0) -> AbstractContextManager[str]:
         """A new database that has the tables of a memory already, which are made once."""
-        if self._template is None:
-            self._template = "memory"
-            self._connection.execute(f"CREATE DATABASE {self._template}")
-            PostgresStore.create(self._server.url(self._template)).close()
-        return self.fresh(template=self._template)
+        template = f"memory_{partitions}"
+        if template not in self._templates:
+            self._connection.execute(f"CREATE DATABASE {template}")
+            PostgresStore.create(self._server.url(template), partitions=partitions).close()
+            self._templates.add(template)
+        return self.fresh(template=template)
 
     @contextmanager
     def fresh(self, template: str = "template1") -> Iterator[str]:

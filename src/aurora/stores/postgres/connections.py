@@ -33,7 +33,7 @@ PAUSES = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2)  # seconds before each further try; a re
 _SETTINGS = (
     "SET jit = off",  # it takes longer than any question of ours
     "SET random_page_cost = 1.1",  # disks do not turn any more
-    "SET hnsw.ef_search = 200",
+    "SET hnsw.ef_search = 400",
     "SET hnsw.iterative_scan = strict_order",
 )
 # Statements are planned for what is asked and how large the tables are now; and a pool between us

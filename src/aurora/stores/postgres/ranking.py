@@ -57,7 +57,10 @@ class PostgresRanking(PostgresEmbeddings):
         slot, has_index = self._vectors_in_use() if vector is not None else (0, False)
         by_index = has_index and (among is None or len(among) > _FEW)
         rows: list[tuple[Any, ...]] = []
-        for query, rest in proposals(words):
+        *affordable, everything = proposals(words)
+        for query, rest in (*affordable, everything):
+            if query == everything.query and len(_scores(rows)) >= min(pool, _SURE):
+                break
             statement = rank_statement(
                 words, query, vector, slot=slot, by_index=by_index, pool=pool, among=among
             )
@@ -114,7 +117,8 @@ class PostgresRanking(PostgresEmbeddings):
         self._without_transaction(f"DROP INDEX IF EXISTS {name}")
         self._without_transaction(
             f"CREATE INDEX CONCURRENTLY {name} ON {table} "
-            f"USING hnsw ((vector::halfvec({int(dimension)})) halfvec_cosine_ops)"
+            f"USING hnsw ((vector::halfvec({int(dimension)})) halfvec_cosine_ops) "
+            "WITH (m = 16, ef_construction = 128)"
         )
 
     def search_bytes(self) -> int:
@@ -138,8 +142,12 @@ class PostgresRanking(PostgresEmbeddings):
 
 def _suffice(rows: Sequence[tuple[Any, ...]], rest: float, *, pool: int) -> bool:
     """Whether no chunk that was not proposed belongs among the first of those that were."""
-    scores = sorted((row[-1] for row in rows if row[-1] is not None), reverse=True)
+    scores = sorted(_scores(rows), reverse=True)
     return not rest or (len(scores) >= pool and scores[min(pool, _SURE) - 1] >= rest)
+
+
+def _scores(rows: Sequence[tuple[Any, ...]]) -> list[float]:
+    return [row[-1] for row in rows if row[-1] is not None]
 
 
 def ranked(rows: Sequence[tuple[Any, ...]], pool: int) -> Ranked:

@@ -30,7 +30,7 @@ class Proposal(NamedTuple):
 
 
 def proposals(words: WordsAsked | None) -> list[Proposal]:
-    """The cheapest first; the last is all that can be afforded.
+    """The cheapest first; the last is all words, for when even the best few are missing.
 
     A chunk that has only common words of a question is worth little beside one that has a rare one.
     """
@@ -38,7 +38,7 @@ def proposals(words: WordsAsked | None) -> list[Proposal]:
         return [Proposal("", 0.0)]
     terms = words.terms[:_MOST_TERMS]
     made = (_propose(terms, work // len(terms), words.k1) for work in _WORK)
-    return list(dict.fromkeys(made))
+    return list(dict.fromkeys((*made, Proposal(any_of(term.text for term in terms), 0.0))))
 
 
 def _propose(terms: Sequence[WeighedTerm], most: int, k1: float) -> Proposal:

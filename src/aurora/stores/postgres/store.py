@@ -11,7 +11,7 @@ from aurora.stores.postgres.address import DEFAULT_SCHEMA, parse_address
 from aurora.stores.postgres.connections import Connections
 from aurora.stores.postgres.criteria import PostgresCriteria
 from aurora.stores.postgres.files import PostgresFiles
-from aurora.stores.postgres.migrating import LOCK, migrate
+from aurora.stores.postgres.migrating import LOCK, WORDS, migrate
 from aurora.stores.postgres.ranking import PostgresRanking
 from aurora.stores.postgres.signals import PostgresSignals
 from aurora.stores.postgres.transfer import PostgresTransfer
@@ -56,13 +56,17 @@ class PostgresStore(
             yield
 
     def rebuild_words(self) -> int:
-        """In pages, each whole: searches go on meanwhile."""
+        """In pages, each whole: searches go on meanwhile. Then all is counted anew."""
         count, last = 0, 0
         while page := self._revised('"row" > %s ORDER BY "row" LIMIT %s', (last, PAGE)):
             with self.transaction():
                 self._remove_words([chunk.id for _, chunk in page])
                 self._add_words(chunk for _, chunk in page)
             count, last = count + len(page), page[-1][0].row
+        with self.transaction():
+            for statement in _COUNT_ANEW:
+                self._execute(statement)
+            self._set_fact("words", WORDS)
         return count
 
     def check(self) -> list[str]:
@@ -70,6 +74,13 @@ class PostgresStore(
         return [problem.format(count=count) for count, problem in counts if count]
 
 
+_COUNT_ANEW = (
+    "DELETE FROM terms",
+    "INSERT INTO terms SELECT lexeme, namespace, count(*) FROM words, unnest(tsv) "
+    "GROUP BY lexeme, namespace",
+    "DELETE FROM totals",
+    "INSERT INTO totals SELECT namespace, count(*), sum(length) FROM words GROUP BY namespace",
+)
 _CHECKS = (
     (
         "SELECT count(*) FROM pg_index JOIN pg_class ON pg_class.oid = indrelid "

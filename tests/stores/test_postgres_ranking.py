@@ -1,0 +1,256 @@
+"""The database as a ranker: the same BM25 as the index file's, the nearest vectors, the plans."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+import aurora
+from aurora.chunk_words import chunk_text
+from aurora.packing import pack_vector, unit_vector, unpack_vector
+from aurora.parsers.registry import parser_for
+from aurora.signals.base import Question
+from aurora.signals.bm25 import BM25Scorer
+from aurora.signals.formula import BM25Parameters
+from aurora.signals.stored import Searches, StoredWords, StoredWordsAnswer
+from aurora.stores.base import Embedder, Reasoning
+from aurora.stores.postgres import ranking, ranking_sql
+from aurora.stores.postgres.ranking import ranked
+from aurora.stores.postgres.store import PostgresStore
+from aurora.types import Chunk, Document
+from tests.builders import NOW, make_chunk
+
+MODEL = Embedder("tiny", 8, "abc")
+QUESTIONS = [
+    "read a file", "BM25Scorer", "how are chunks stored in the database", "self", "return None",
+    "the index of vectors is damaged", "get_rows", "nowhereword", "transaction store error hint",
+    "a", "def", "Sequence[int] Mapping[str, object]",
+]  # fmt: skip
+
+
+def own_chunks() -> Iterator[Chunk]:
+    """Real code: this program's."""
+    root = Path(aurora.__file__).parent
+    for file in sorted(root.rglob("*.py")):
+        document = Document(file.relative_to(root).as_posix(), file.read_text(encoding="utf-8"))
+        yield from parser_for(document.path).parse(document).chunks
+
+
+@pytest.fixture(scope="module")
+def chunks() -> list[Chunk]:
+    return list({chunk.id: chunk for chunk in islice(own_chunks(), 1200)}.values())
+
+
+@pytest.fixture
+def store(memory_url: str) -> Iterator[PostgresStore]:
+    with closing(PostgresStore.open(memory_url)) as store:
+        yield store
+
+
+def ask(store: PostgresStore, text: str, **parameters: float) -> StoredWordsAnswer:
+    signal = StoredWords(Searches(store), BM25Parameters(**parameters))  # type: ignore[arg-type]
+    return signal.ask(Question(text, datetime(2026, 1, 1, tzinfo=UTC)))
+
+
+@pytest.mark.parametrize(
+    "parameters", [{}, {"k1": 0.0}, {"k1": 1.2, "b": 0.0}, {"b": 1.0}], ids=str
+)
+def test_scores_and_order_are_those_of_the_index_file(
+    store: PostgresStore, chunks: list[Chunk], parameters: dict[str, float]
+) -> None:
+    store.put_chunks(chunks)
+    scorer = BM25Scorer(**parameters)  # type: ignore[arg-type]
+    scorer.build_index((chunk.id, chunk_text(chunk)) for chunk in chunks)
+    rows = {row: chunk.id for row, chunk in store.get_rows(list(store.revisions())).items()}
+    for text in QUESTIONS:
+        answer, expected = ask(store, text, **parameters), dict(scorer.rank(text, pool=50))
+        best = answer.best(50)
+        scores = {rows[hit.row]: hit.score for hit in answer.hits(best)}
+        assert scores == pytest.approx(expected, rel=1e-5), text
+        assert [expected[rows[row]] for row in best] == pytest.approx(
+            sorted(expected.values(), reverse=True), rel=1e-5
+        )
+        assert answer.ceiling == pytest.approx(scorer.ask(text).ceiling)
+        assert [answer.terms(row) for row in best] == [
+            frozenset(scorer.tokenize(text)) & frozenset(scorer.tokenize(chunk_text(chunk)))
+            for chunk in (store.get_rows([row])[row] for row in best)
+        ]
+
+
+def test_statistics_follow_every_change(store: PostgresStore, chunks: list[Chunk]) -> None:
+    draw = random.Random(7)  # noqa: S311 - not for secrets
+    known = {chunk.id: chunk for chunk in chunks[:200]}
+    store.put_chunks(known.values())
+    for step in range(8):
+        for chunk in draw.sample(sorted(known.values(), key=lambda one: one.id), 10):
+            lot = draw.random()
+            if lot < 0.3:
+                store.delete_chunks([chunk.id])
+                del known[chunk.id]
+            elif lot < 0.6:
+                changed = make_chunk(
+                    f"new words of step{step}", chunk.path, chunk.name, id=chunk.id
+                )
+                store.put_chunks([changed])
+                known[chunk.id] = changed
+            else:
+                score = draw.choice([0.1, 0.9])
+                store.put_reasoning(chunk.id, Reasoning("x", score, 1, NOW))
+    assert store.check() == []
+    found = list(store.iter_chunks())
+    counted = store.count_terms(["new", "step7", "zzyzx"])
+    texts = [BM25Scorer.tokenize(chunk_text(chunk)) for chunk in found]
+    assert (counted.chunks, counted.tokens) == (len(found), sum(map(len, texts)))
+    expected = {term: sum(term in text for text in texts) for term in ("new", "step7")}
+    assert counted.containing == {term: count for term, count in expected.items() if count}
+
+
+def test_common_words_alone_still_find_as_many_as_are_asked_for(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However little may be judged: rare words propose, and where they are too few, others do."""
+    monkeypatch.setattr(ranking_sql, "_WORK", (20, 100, 400))
+    store.put_chunks(make_chunk("common words everywhere", name=f"f{n}") for n in range(300))
+    store.put_chunks([make_chunk("common words and rarity", name="rare")])
+    assert len(ask(store, "common words").best(100)) == 100
+    best = ask(store, "common words rarity").best(100)
+    assert len(best) >= 20
+    assert store.get_rows(best[:1])[best[0]].name == "rare"
+
+
+# Vectors
+
+
+def vector(draw: random.Random) -> list[float]:
+    return list(unpack_vector(pack_vector(unit_vector([draw.gauss(0, 1) for _ in range(8)]))))
+
+
+@pytest.fixture
+def many(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> tuple[PostgresStore, list[list[float]]]:
+    """A store whose vectors are many enough for an index."""
+    monkeypatch.setattr(ranking, "_EXACT", 500)
+    monkeypatch.setattr(ranking, "_FEW", 10)
+    draw = random.Random(3)  # noqa: S311 - as above
+    chunks = [make_chunk(f"word{n % 50} text", name=f"f{n}") for n in range(2000)]
+    vectors = [vector(draw) for _ in chunks]
+    store.put_chunks(chunks)
+    pairs = zip((chunk.id for chunk in chunks), map(pack_vector, vectors), strict=True)
+    store.put_embeddings(MODEL, pairs)
+    store.prepare_search()
+    return store, vectors
+
+
+def plan(store: PostgresStore, statement: ranking_sql.Statement) -> str:
+    # A thousand rows are read faster than any index; the plan is what a million would have.
+    with store.transaction():
+        store._execute("SET LOCAL enable_seqscan = off")
+        lines = store._rows(f"EXPLAIN {statement.sql}", statement.values)
+    return "\n".join(str(line) for (line,) in lines)
+
+
+def test_both_indexes_answer_one_statement(many: tuple[PostgresStore, list[list[float]]]) -> None:
+    store, vectors = many
+    search = Searches(store)
+    asked = Question("word7 text", datetime(2026, 1, 1, tzinfo=UTC))
+    StoredWords(search, BM25Parameters()).ask(asked)
+    words = search.of(asked).words
+    statement = ranking_sql.rank_statement(
+        words, ranking_sql.proposals(words)[0].query, vectors[0],
+        slot=0, by_index=True, pool=100, among=None,
+    )  # fmt: skip
+    told = plan(store, statement)
+    assert "Bitmap Index Scan on words_tsv_idx" in told
+    assert "Index Scan using vectors_0_hnsw on vectors_0" in told
+
+
+def test_the_index_finds_the_nearest(many: tuple[PostgresStore, list[list[float]]]) -> None:
+    store, vectors = many
+    assert store._vectors_in_use() == (0, True)
+    right = 0
+    for asked in vectors[:20]:
+        by_index = store.rank(None, asked, pool=10).by_meaning
+        exact = ranked(
+            store._ask(
+                ranking_sql.rank_statement(
+                    None, "", asked, slot=0, by_index=False, pool=10, among=None
+                )
+            ),
+            10,
+        ).by_meaning
+        assert by_index[0] == exact[0]
+        right += len(set(by_index) & set(exact))
+    assert right >= 0.95 * 200
+
+
+@pytest.mark.parametrize("every", [2, 40], ids=["half", "few"])
+def test_a_filter_still_fills_the_limit(
+    many: tuple[PostgresStore, list[list[float]]], every: int
+) -> None:
+    """Without a scan that goes on, an index gives what is left of its first candidates."""
+    store, vectors = many
+    among = list(store.revisions())[::every]
+    for asked in vectors[:5]:
+        found = store.rank(None, asked, pool=40, among=among).by_meaning
+        assert len(found) == 40
+        assert set(found) <= set(among)
+
+
+def test_an_index_follows_what_comes_and_goes(
+    many: tuple[PostgresStore, list[list[float]]],
+) -> None:
+    store, vectors = many
+    (first,) = store.rank(None, vectors[5], pool=1).by_meaning
+    name = store.get_rows([first])[first].id
+    store.delete_chunks([name])
+    assert store.rank(None, vectors[5], pool=1).by_meaning != [first]
+    store.put_chunks([make_chunk("again", name="again")])
+    store.put_embeddings(MODEL, [("a.py:again", pack_vector(vectors[5]))])
+    (found,) = store.rank(None, vectors[5], pool=1).by_meaning
+    assert store.get_rows([found])[found].name == "again"
+    store.put_reasoning("a.py:again", Reasoning("x", 0.1, 1, NOW))
+    assert store.rank(None, vectors[5], pool=1).by_meaning != [found]
+
+
+def test_another_model_gets_an_index_of_its_own(
+    many: tuple[PostgresStore, list[list[float]]],
+) -> None:
+    store, _ = many
+    other = Embedder("other", 4, "xyz")
+    store.start_reembedding(other)
+    ids = store.find_unembedded(by_next=True)
+    store.put_embeddings(other, ((id_, pack_vector([1.0, 0.0, 0.0, 0.0])) for id_ in ids))
+    store.finish_reembedding()
+    assert store._vectors_in_use() == (1, False)
+    store.prepare_search()
+    assert store._vectors_in_use() == (1, True)
+    assert len(store.rank(None, [1.0, 0.0, 0.0, 0.0], pool=10).by_meaning) == 10
+
+
+def test_an_index_that_was_stopped_halfway_is_made_again(
+    many: tuple[PostgresStore, list[list[float]]],
+) -> None:
+    store, vectors = many
+    with store.transaction():
+        store._execute(
+            "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'vectors_0_hnsw'::regclass"
+        )
+    assert any("not valid" in problem for problem in store.check())
+    store.prepare_search()
+    assert store.check() == []
+    assert store.rank(None, vectors[0], pool=10).by_meaning
+
+
+def test_a_zero_vector_is_near_to_nothing(store: PostgresStore) -> None:
+    store.put_chunks([make_chunk(name="zero"), make_chunk(name="one")])
+    one = pack_vector([1.0] + [0.0] * 7)
+    store.put_embeddings(MODEL, [("a.py:zero", pack_vector([0.0] * 8)), ("a.py:one", one)])
+    found = store.rank(None, unpack_vector(one), pool=10)
+    assert [store.get_rows([row])[row].name for row in found.by_meaning] == ["one"]
