@@ -6,12 +6,12 @@ with what is there, and takes nothing away.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from typing import BinaryIO, Protocol
 
-from aurora.errors import EmbedderMismatchError, TransferError
+from aurora.errors import TransferError
 from aurora.indexing.export_lines import (
     Counts,
     Header,
@@ -21,6 +21,12 @@ from aurora.indexing.export_lines import (
     encode_header,
 )
 from aurora.indexing.fields import Unfit
+from aurora.indexing.merging import (
+    mark_robbed,
+    merge_files,
+    put_indexed_at,
+    require_embedder,
+)
 from aurora.indexing.turns import take_turn
 from aurora.stores.base import FileState, Record, Store
 from aurora.types import Listener, Progress, ignore_events
@@ -148,59 +154,15 @@ def import_memory(
     imported = Imported(0, 0, 0)
     with take_turn(store, listen=listen), store.transaction():
         if vectors:
-            _require_embedder(store, export.header)
+            require_embedder(store, export.header.embedder, doing="imports")
         items = iter(export)
         while some := list(islice(items, _PAGE)):
             files = [item for item in some if isinstance(item, FileState)]
             records = [item for item in some if isinstance(item, Record)]
-            _merge_files(store, files)
-            _mark_robbed(store, records)
+            merge_files(store, files)
+            mark_robbed(store, records)
             new = imported.new + store.put_records(records, embedder=embedder)
             imported = Imported(imported.files + len(files), imported.chunks + len(records), new)
             listen(Progress("Importing", imported.chunks, export.header.chunks))
-        _put_indexed_at(store, export.header)
+        put_indexed_at(store, export.header.indexed_at)
     return imported
-
-
-def _require_embedder(store: Store, header: Header) -> None:
-    owner, other = store.embedder(), header.embedder
-    if owner is None or other is None:
-        return
-    try:
-        owner.require(other)
-    except EmbedderMismatchError as exc:
-        hint = "--no-vectors imports all but the vectors; `aur mem index` makes new ones"
-        raise EmbedderMismatchError(exc.message, hint=hint) from exc
-
-
-def _merge_files(store: Store, files: Sequence[FileState]) -> None:
-    """Of a file that both know with different content, the chunks of both are there now."""
-    known = store.file_states([state.path for state in files])
-    store.add_files(_merged(state, known.get(state.path, state)) for state in files)
-
-
-def _merged(state: FileState, known: FileState) -> FileState:
-    if state.digest == known.digest:
-        return state
-    left_out = state.left_out if known.left_out else ""
-    return replace(_to_be_read(state), left_out=left_out)
-
-
-def _mark_robbed(store: Store, records: Sequence[Record]) -> None:
-    """A file that loses a chunk, because another file's has its id, is read again."""
-    paths = {record.chunk.id: record.chunk.path for record in records}
-    robbed = {
-        chunk.path for chunk in store.get_chunks(list(paths)) if chunk.path != paths[chunk.id]
-    }
-    store.put_file_states(map(_to_be_read, store.file_states(robbed).values()))
-
-
-def _to_be_read(state: FileState) -> FileState:
-    """No file has this content, so that the next index reads it, whatever it holds."""
-    return replace(state, digest="", history_stamp="")
-
-
-def _put_indexed_at(store: Store, header: Header) -> None:
-    own, other = store.indexed_at(), header.indexed_at
-    if other is not None and (own is None or other > own):
-        store.put_indexed_at(other)

@@ -93,6 +93,15 @@ class Record:
     vector: bytes | None = None
 
 
+class RecordCounts(NamedTuple):
+    """How much a memory holds, also of what may not be found."""
+
+    chunks: int
+    accesses: int
+    reasoning: int
+    vectors: int
+
+
 class Definition(NamedTuple):
     """A chunk by its name: what must be known to tell whether it is the one asked for."""
 
@@ -351,6 +360,10 @@ class Store(Protocol):
 
         Read in pages: whoever needs all of one moment asks a `snapshot`.
         """
+        ...
+
+    def count_records(self) -> RecordCounts:
+        """How many records there are, and how much hangs on them."""
         ...
 
     def put_records(self, records: Iterable[Record], *, embedder: Embedder | None = None) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from aurora.stores.base import Record
+from aurora.stores.base import Record, RecordCounts
 from aurora.stores.sqlite_chunks import QUALIFIED, SQLiteChunks
 from aurora.stores.sqlite_embeddings import SQLiteEmbeddings
 from aurora.stores.sqlite_records import SQLiteRecords
@@ -26,6 +26,10 @@ _RECORDS = f"""
         LEFT JOIN embeddings ON embeddings.chunk = chunks.rowid
     WHERE chunks.rowid > ? ORDER BY chunks.rowid LIMIT ?"""
 _ROW = 13  # where the row's number stands; what hangs on the chunk comes after it
+_COUNTED = ", ".join(
+    f"(SELECT count(*) FROM {table})"
+    for table in ("chunks", "accesses", "reasoning", "embeddings")
+)
 _ACCESSES = "SELECT chunk, at FROM accesses WHERE chunk BETWEEN ? AND ? ORDER BY chunk, at"
 
 
@@ -40,6 +44,9 @@ class SQLiteTransfer(SQLiteChunks, SQLiteRecords, SQLiteEmbeddings, Uniting):
             if len(page) < PAGE:
                 return
             last = page[-1][_ROW]
+
+    def count_records(self) -> RecordCounts:
+        return RecordCounts(*self._rows(f"SELECT {_COUNTED}")[0])
 
     def _records(self, page: Sequence[Row]) -> Iterator[Record]:
         if not page:

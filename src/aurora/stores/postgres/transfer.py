@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from aurora.stores.base import Record
+from aurora.stores.base import Record, RecordCounts
 from aurora.stores.postgres.embeddings import PostgresEmbeddings, from_text
 from aurora.stores.postgres.records import PostgresRecords
 from aurora.stores.postgres.rows import (
@@ -28,6 +28,11 @@ _RECORDS = f"""
     WHERE chunks."row" > %s ORDER BY chunks."row" LIMIT %s"""
 _ROW = 13  # where the row's number stands; what hangs on the chunk comes after it
 
+_COUNTED = ", ".join(
+    f"(SELECT count(*) FROM {table})"
+    for table in ("chunks", "accesses", "reasoning", "used_vectors")
+)
+
 
 class PostgresTransfer(PostgresRecords, PostgresEmbeddings, Uniting):
     """The part of `Store` that is about going from one memory into another."""
@@ -40,6 +45,9 @@ class PostgresTransfer(PostgresRecords, PostgresEmbeddings, Uniting):
             if len(page) < PAGE:
                 return
             last = page[-1][_ROW]
+
+    def count_records(self) -> RecordCounts:
+        return RecordCounts(*self._rows(f"SELECT {_COUNTED}")[0])
 
 
 def _record(row: Row) -> Record:
