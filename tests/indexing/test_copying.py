@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from aurora.errors import EmbedderMismatchError, StoreAwayError, TransferError
@@ -249,7 +249,7 @@ def records(draw: st.DrawFn) -> list[Record]:
     ]  # fmt: skip
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40, phases=[Phase.generate])
 @given(given_records=records())
 def test_there_and_back_again_is_the_same(
     given_records: list[Record], on_server: Store, fresh_file: Callable[[], Store]

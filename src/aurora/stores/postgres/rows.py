@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, TypeAlias
@@ -28,6 +29,8 @@ WRITTEN = {
     "language": "text", "content": "text", "document_type": "text", "created_at": "timestamptz",
     "metadata": "jsonb", "has_cjk": "boolean",
 }  # fmt: skip
+_EXPONENT = 1e16  # floats from here on are written with one
+_FLOAT = re.compile(f'"{MARK}f([^"]*)"')
 FILE_COLUMNS = "path, size, modified_ns, digest, left_out, history_stamp, history_read_at"
 
 
@@ -50,9 +53,22 @@ def as_json(rows: Iterable[Mapping[str, object]]) -> Json_:
     """Many rows as one value."""
     given: list[Any] = list(rows)
     written = json.dumps(given, ensure_ascii=False)
-    if "\\u0000" in written or MARK in written:
-        written = json.dumps(in_all_texts(given, hide), ensure_ascii=False)
+    if "\\u0000" in written or MARK in written or "e+" in written:
+        hidden: Any = in_all_texts(given, hide)
+        written = _FLOAT.sub(r"\1", json.dumps(_with_floats(hidden), ensure_ascii=False))
     return Json_(written, _as_it_is)
+
+
+def _with_floats(value: Any) -> Any:
+    """The server makes whole numbers of floats like 1e+16, and those come back as other values:
+    here they are texts of all their digits, which lose their quotes once all is written."""
+    if isinstance(value, float) and abs(value) >= _EXPONENT:
+        return f"{MARK}f{value:.1f}"
+    if isinstance(value, list):
+        return list(map(_with_floats, value))
+    if isinstance(value, dict):
+        return {key: _with_floats(item) for key, item in value.items()}
+    return value
 
 
 def _as_it_is(written: Any) -> bytes:
