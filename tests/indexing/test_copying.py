@@ -82,10 +82,12 @@ def test_it_is_the_memory_of_one_moment(pair: tuple[Store, Store]) -> None:
 def test_what_the_target_has_is_kept_and_told(pair: tuple[Store, Store]) -> None:
     source, target = pair
     fill(source)
-    target.put_records([
-        Record(make_chunk("mine", name="own"), accesses=(NOW,)),
-        replace(RECORDS[1], accesses=(NOW, LATER, LATER + timedelta(days=1)), vector=None),
-    ])
+    target.put_records(
+        [
+            Record(make_chunk("mine", name="own"), accesses=(NOW,)),
+            replace(RECORDS[1], accesses=(NOW, LATER, LATER + timedelta(days=1)), vector=None),
+        ]
+    )
     copied = copy_memory(source, target)
     assert copied.is_merged
     assert (copied.new, copied.target) == (3, RecordCounts(5, 5, 1, 2))
@@ -201,10 +203,22 @@ def test_a_copy_that_lost_something_says_so(pair: tuple[Store, Store]) -> None:
 
 
 texts = st.text(st.characters(codec="utf-8"), max_size=40) | st.sampled_from(
-    ["\0", "a\0b", "用户认证", "\ufdd0", "\ufdd00", "'; DROP TABLE chunks; --", "\\", "%s", "\u2028"]
+    [
+        "\0",
+        "a\0b",
+        "用户认证",
+        "\ufdd0",
+        "\ufdd00",
+        "'; DROP TABLE chunks; --",
+        "\\",
+        "%s",
+        "\u2028",
+    ]
 )
 moments = st.datetimes(
-    datetime(1, 1, 2), datetime(9999, 12, 30), timezones=st.just(UTC)  # noqa: DTZ001
+    datetime(1, 1, 2),
+    datetime(9999, 12, 30),
+    timezones=st.just(UTC),  # noqa: DTZ001
 )
 json_values = st.recursive(
     st.none()
@@ -215,9 +229,9 @@ json_values = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
     max_leaves=6,
 )
-vectors = st.none() | st.lists(
-    st.floats(-1, 1, width=16), min_size=3, max_size=3
-).map(lambda numbers: pack_vector(numbers) if any(numbers) else VECTOR)
+vectors = st.none() | st.lists(st.floats(-1, 1, width=16), min_size=3, max_size=3).map(
+    lambda numbers: pack_vector(numbers) if any(numbers) else VECTOR
+)
 
 
 @st.composite
@@ -249,7 +263,11 @@ def records(draw: st.DrawFn) -> list[Record]:
     ]  # fmt: skip
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40, phases=[Phase.generate])
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    max_examples=40,
+    phases=[Phase.generate],
+)
 @given(given_records=records())
 def test_there_and_back_again_is_the_same(
     given_records: list[Record], on_server: Store, fresh_file: Callable[[], Store]

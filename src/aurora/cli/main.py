@@ -116,9 +116,22 @@ mem = LazyGroup(
         "forget": ("aurora.cli.remember:forget", "Remove chunks for good."),
         "export": ("aurora.cli.transfer:export", "Write the whole memory to a file or a pipe."),
         "import": ("aurora.cli.transfer:import_", "Take in what another memory exported."),
+        "copy": ("aurora.cli.copy:copy", "Copy a memory to or from a server or a file."),
         "reembed": ("aurora.cli.reembed:reembed", "Make the vectors anew, by another model."),
         "stats": ("aurora.cli.inspect:stats", "Tell what the memory holds."),
         "rebuild-bm25": ("aurora.cli.inspect:rebuild_bm25", "Build the keyword index anew."),
+    },
+)
+
+db = LazyGroup(
+    name="db",
+    help="Set up and look after the database of a memory on a server.",
+    context_settings=_HELP,
+    lazy={
+        "init": ("aurora.cli.db:init", "Make a memory on a PostgreSQL server."),
+        "migrate": ("aurora.cli.db:migrate", "Bring its tables up to date."),
+        "status": ("aurora.cli.db:status", "Tell how the database is."),
+        "import-aurorakb": ("aurora.cli.aurorakb:import_aurorakb", "Take in AuroraKB's documents."),
     },
 )
 
@@ -147,6 +160,7 @@ Examples:
     lazy={
         "init": ("aurora.cli.init:init", "Start a memory for this project."),
         "mem": ("aurora.cli.main:mem", "Index, search and look into the memory."),
+        "db": ("aurora.cli.main:db", "Set up and look after a memory on a server."),
         "models": ("aurora.cli.main:models", "Get, list and remove embedding models."),
         "mcp": ("aurora.cli.mcp:mcp", "Serve the memory to agents."),
         "config": ("aurora.cli.settings:config", "Read and change settings."),

@@ -9,7 +9,7 @@ from aurora.cli.session import find_places, settings_files
 from aurora.config.places import shown
 from aurora.config.schema import CATALOGUE, known_setting
 from aurora.config.trust import approve as approve_file
-from aurora.config.values import as_typed, value_of
+from aurora.config.values import as_typed, value_of, without_password
 from aurora.errors import ConfigError
 
 
@@ -26,7 +26,7 @@ def get(key: str | None) -> None:
     if key is not None:
         known_setting(key)
     for name in CATALOGUE if key is None else [key]:
-        shown_value = as_typed(value_of(loaded.settings, name))
+        shown_value = without_password(as_typed(value_of(loaded.settings, name)))
         origin = loaded.origins.get(name, "default")
         click.echo(shown_value if key else f"{name} = {shown_value}  ({origin})")
 

@@ -8,6 +8,8 @@ from aurora.config.schema import Settings
 
 _LOGIN = re.compile(r"(?<=://)[^/@\s]+(?=@)")
 _PARAMETER = re.compile(r"([?&#;][^=&#;\s]*=)[^&#;\s]+")
+_PASSWORD = re.compile(r"(://[^/@:\s]*):\S*@")  # up to the last @: one may be in the password
+_KEY = re.compile(r"([?&](?:ssl)?password=)[^&\s]+", re.IGNORECASE)
 _MASK = "***"
 
 
@@ -21,6 +23,11 @@ def value_of(settings: Settings, key: str) -> object:
 
 def as_typed(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def without_password(text: str) -> str:
+    """An address without the password that a person may have written into it."""
+    return _KEY.sub(rf"\g<1>{_MASK}", _PASSWORD.sub(rf"\g<1>:{_MASK}@", text))
 
 
 def without_secrets(text: str) -> str:

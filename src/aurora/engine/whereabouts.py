@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Protocol
 from aurora.config.places import shown
 from aurora.errors import StoreError
 from aurora.stores.base import Store
+from aurora.types import Listener, ignore_events
 
 if TYPE_CHECKING:
+    from aurora.stores.postgres.address import Openly
+    from aurora.stores.postgres.status import ServerStatus
     from aurora.stores.postgres.store import PostgresStore
 
 
@@ -88,6 +91,36 @@ class OnServer:
         from aurora.stores.postgres.store import PostgresStore  # noqa: PLC0415
 
         PostgresStore.create(self.url, self.schema, partitions=partitions).close()
+
+    def set_up(self, *, partitions: int = 0) -> list[str]:
+        """Make what a memory needs, where it is missing; the names of the steps."""
+        require_driver()
+        from aurora.stores.postgres.address import parse_address  # noqa: PLC0415
+        from aurora.stores.postgres.connections import Connections  # noqa: PLC0415
+        from aurora.stores.postgres.migrating import migrate  # noqa: PLC0415
+
+        return migrate(Connections(parse_address(self.url, self.schema)), partitions=partitions)
+
+    def migrate(self, listen: Listener = ignore_events) -> list[str]:
+        """Bring the memory there up to date; the names of the steps."""
+        require_driver()
+        from aurora.stores.postgres.store import PostgresStore  # noqa: PLC0415
+
+        return PostgresStore.migrate(self.url, self.schema, listen=listen)
+
+    def status(self) -> ServerStatus:
+        require_driver()
+        from aurora.stores.postgres.address import parse_address  # noqa: PLC0415
+        from aurora.stores.postgres.status import read_status  # noqa: PLC0415
+
+        return read_status(parse_address(self.url, self.schema))
+
+    def openly(self) -> Openly:
+        """The address as it may be written down."""
+        require_driver()
+        from aurora.stores.postgres.address import without_password  # noqa: PLC0415
+
+        return without_password(self.url, self.schema)
 
     def __repr__(self) -> str:
         return "OnServer(hidden)"

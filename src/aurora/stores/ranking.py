@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from aurora.stores.base import Store
+from aurora.types import Listener
 
 
 class TermCounts(NamedTuple):
@@ -85,7 +86,7 @@ class RankingStore(Store, Protocol):
         """Make what searches go by quick: statistics, and an index of many vectors."""
         ...
 
-    def rebuild_words(self) -> int:
+    def rebuild_words(self, listen: Listener = ...) -> int:
         """Make the words of all chunks anew; tells of how many."""
         ...
 

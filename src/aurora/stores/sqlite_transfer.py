@@ -27,8 +27,7 @@ _RECORDS = f"""
     WHERE chunks.rowid > ? ORDER BY chunks.rowid LIMIT ?"""
 _ROW = 13  # where the row's number stands; what hangs on the chunk comes after it
 _COUNTED = ", ".join(
-    f"(SELECT count(*) FROM {table})"
-    for table in ("chunks", "accesses", "reasoning", "embeddings")
+    f"(SELECT count(*) FROM {table})" for table in ("chunks", "accesses", "reasoning", "embeddings")
 )
 _ACCESSES = "SELECT chunk, at FROM accesses WHERE chunk BETWEEN ? AND ? ORDER BY chunk, at"
 

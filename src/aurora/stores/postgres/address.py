@@ -12,6 +12,8 @@ from aurora.errors import ConfigError
 
 DEFAULT_SCHEMA = "aurora"
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
+_LOGIN = re.compile(r"(?<=://)([^/@:]*):[^/@]*@")
+_PARAMETER = re.compile(r"(?<=[?&])password=[^&]*&?")
 _SCHEMES = ("postgresql://", "postgres://")
 
 
@@ -29,6 +31,32 @@ class Address(NamedTuple):
 
 def is_postgres(url: str) -> bool:
     return url.startswith(_SCHEMES)
+
+
+class Openly(NamedTuple):
+    """An address without its password, and the line of ~/.pgpass that would hold it."""
+
+    url: str
+    pgpass: str  # empty where there was no password
+
+
+def without_password(url: str, schema: str = DEFAULT_SCHEMA) -> Openly:
+    """For a file that others may read. Raises `ConfigError` where the password cannot be cut out."""
+    parse_address(url, schema)
+    parts = conninfo_to_dict(url)
+    if not parts.get("password"):
+        return Openly(url, "")
+    bare = _LOGIN.sub(r"\1@", _PARAMETER.sub("", url), count=1).replace("?&", "?").rstrip("?")
+    known = {name: value for name, value in parts.items() if name != "password"}
+    if conninfo_to_dict(bare) != known:
+        raise ConfigError(
+            "The password cannot be taken out of this address",
+            hint="write it without one, and put the password into PGPASSWORD or ~/.pgpass",
+        )
+    host, port = str(parts.get("host") or "localhost"), str(parts.get("port") or "5432")
+    user, database = parts.get("user") or "USER", parts.get("dbname") or parts.get("user") or "*"
+    where = f"{host}:{port}" if "," not in host + port else "*:*"
+    return Openly(bare, f"{where}:{database}:{user}:PASSWORD")
 
 
 def parse_address(url: str, schema: str = DEFAULT_SCHEMA) -> Address:

@@ -132,11 +132,12 @@ class Connections:
         )
 
     def _prepare(self, connection: Connection) -> None:
-        path = sql.SQL("SET search_path = {}, public").format(sql.Identifier(self.address.schema))
-        connection.execute(path)
-        connection.execute("SELECT set_config('aurora.schema', %s, false)", (self.address.schema,))
-        for statement in _SETTINGS:
-            connection.execute(statement)
+        """All in one message: a server may be far away."""
+        schema = self.address.schema
+        first = sql.SQL("SET search_path = {}, public; SET aurora.schema = {}").format(
+            sql.Identifier(schema), sql.Literal(schema)
+        )
+        connection.execute(sql.SQL("; ").join([first, *map(sql.SQL, _SETTINGS)]))
 
     def close(self) -> None:
         with self._lock:

@@ -30,11 +30,13 @@ _STEPS = 1 << 32
 class PostgresDatabase:
     """One schema of a database. Opening it makes nothing: that is for `migrating.migrate`."""
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: Address, *, newest: bool = True) -> None:
+        """`newest`: refuse what another program's words or tables are in."""
         self.address = address
         self._connections = Connections(address)
         self._local = threading.local()
-        require_newest(self._connections)
+        if newest:
+            require_newest(self._connections)
         identity = self._fact("identity")
         if identity is None:
             raise NoMemoryError(

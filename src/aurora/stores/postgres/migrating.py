@@ -30,6 +30,11 @@ class Version(NamedTuple):
     schema: int
     words: str = WORDS
 
+    @property
+    def is_older(self) -> bool:
+        """Than what this program writes; one that is not there is not old."""
+        return 0 < self.schema < len(MIGRATIONS) or (self.schema > 0 and self.words != WORDS)
+
 
 def read_version(connection: Connection) -> Version:
     """Of the schema that the connection looks at first, which may not be there."""
@@ -44,21 +49,38 @@ def read_version(connection: Connection) -> Version:
 
 def require_newest(connections: Connections) -> None:
     """Raise what a person has to do before the tables can be used."""
+    version, shown = current_version(connections), connections.address.shown
+    require_known(version, shown)
+    if version.is_older:
+        raise StoreFormatError(
+            f"{shown} was written by an older Aurora",
+            hint="`aur db migrate` brings it up to date, for everybody who uses it",
+        )
+
+
+def current_version(connections: Connections) -> Version:
     # Outside the pool, which would wait for a server that is not there.
     with connections.translated(), connections.connect() as connection:
-        version = read_version(connection)
-    shown = connections.address.shown
+        return read_version(connection)
+
+
+def require_known(version: Version, shown: str) -> None:
+    """Raise where a newer program has been at work."""
     if version.schema > len(MIGRATIONS):
         raise StoreFormatError(
             f"{shown} was written by a newer Aurora "
             f"(schema {version.schema}, this one knows {len(MIGRATIONS)})",
             hint="upgrade with `pip install --upgrade aurora-memory`; nothing was touched",
         )
-    if 0 < version.schema < len(MIGRATIONS) or (version.schema and version.words != WORDS):
+    if version.schema and _numbers(version.words) > _numbers(WORDS):
         raise StoreFormatError(
-            f"{shown} was written by an older Aurora",
-            hint="`aur db migrate` brings it up to date, for everybody who uses it",
+            f"The words of {shown} were made by a newer Aurora ({version.words}, not {WORDS})",
+            hint="upgrade with `pip install --upgrade aurora-memory`; nothing was touched",
         )
+
+
+def _numbers(words: str) -> list[int]:
+    return [int(part) for part in words.split(".") if part.isdecimal()]
 
 
 def migrate(connections: Connections, *, partitions: int = 0) -> list[str]:
@@ -66,20 +88,20 @@ def migrate(connections: Connections, *, partitions: int = 0) -> list[str]:
 
     `partitions` by namespace can only be had from the beginning.
     """
-    done = []
+    shown = connections.address.shown
     with connections.translated(), connections.connect(to_write=True) as connection:
-        _require_server(connection, connections.address.shown)
-        schema = sql.Identifier(connections.address.schema)
+        _require_server(connection, shown)
         with connection.transaction():
             _lock(connection)
-            if (
-                connection.execute(
-                    "SELECT 1 FROM pg_namespace WHERE nspname = %s", (connections.address.schema,)
-                ).fetchone()
-                is None
-            ):
-                connection.execute(sql.SQL("CREATE SCHEMA {}").format(schema))
-            _make_extension(connection, connections.address.shown)
+            done = [*_make_extension(connection, shown), *_make_schema(connection, connections)]
+            known = read_version(connection)
+            require_known(known, shown)
+            if known.schema and partitions and partitions != _partitions(connection):
+                raise StoreError(
+                    f"{shown} has {_partitions(connection)} partitions, which cannot be changed",
+                    hint="make another memory with `aur db init --schema NAME --partitions N`, "
+                    "then `aur mem copy` this one into it",
+                )
         for number, migration in enumerate(MIGRATIONS, start=1):
             with connection.transaction():
                 _lock(connection)
@@ -95,6 +117,24 @@ def migrate(connections: Connections, *, partitions: int = 0) -> list[str]:
                 _remember(connection, number, split)
                 done.append(migration.name)
     return done
+
+
+def _make_schema(connection: Connection, connections: Connections) -> list[str]:
+    name = connections.address.schema
+    there = connection.execute("SELECT 1 FROM pg_namespace WHERE nspname = %s", (name,)).fetchone()
+    if there is not None:
+        return []
+    try:
+        with connection.transaction():
+            connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(name)))
+    except psycopg.errors.InsufficientPrivilege as exc:
+        info = connection.info
+        raise StoreError(
+            f"{connections.address.shown}: {info.user} may not make the schema {name}",
+            hint=f'have its owner run `GRANT CREATE ON DATABASE "{info.dbname}" TO "{info.user}"`, '
+            f'or `CREATE SCHEMA {name} AUTHORIZATION "{info.user}"`',
+        ) from exc
+    return [f"schema {name}"]
 
 
 def _remember(connection: Connection, number: int, partitions: int) -> None:
@@ -134,9 +174,9 @@ def _require_server(connection: Connection, shown: str) -> None:
         )
 
 
-def _make_extension(connection: Connection, shown: str) -> None:
+def _make_extension(connection: Connection, shown: str) -> list[str]:
     """pgvector, if it is not there yet; what is missing is said as a person can help it."""
-    found = vector_version(connection)
+    made, found = False, vector_version(connection)
     if found is None:
         try:
             with connection.transaction():
@@ -144,20 +184,24 @@ def _make_extension(connection: Connection, shown: str) -> None:
         except (psycopg.errors.FeatureNotSupported, psycopg.errors.UndefinedFile) as exc:
             raise StoreError(
                 f"{shown} has no pgvector",
-                hint="install it on the server (Debian: postgresql-NN-pgvector), then again",
+                hint="install it on the server's machine (Debian: `apt install "
+                f"postgresql-{connection.info.server_version // 10_000}-pgvector`), "
+                "then run `aur db init` again",
             ) from exc
         except psycopg.errors.InsufficientPrivilege as exc:
             raise StoreError(
                 f"{shown} has no pgvector yet, and this user may not add it",
-                hint="have an administrator run `CREATE EXTENSION vector` in this database",
+                hint="have an administrator run `CREATE EXTENSION vector` in the database "
+                f"{connection.info.dbname}, then run `aur db init` again",
             ) from exc
-        found = vector_version(connection)
+        made, found = True, vector_version(connection)
     if found is None or tuple(map(int, found.split(".")[:2])) < LEAST_VECTORS:
         least = ".".join(map(str, LEAST_VECTORS))
         raise StoreError(
             f"{shown} has pgvector {found}",
             hint=f"a memory needs {least}: install it, then `ALTER EXTENSION vector UPDATE`",
         )
+    return [f"pgvector {found}"] if made else []
 
 
 def vector_version(connection: Connection) -> str | None:

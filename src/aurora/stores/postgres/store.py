@@ -6,16 +6,24 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Self
 
-from aurora.errors import StoreBusyError
+from aurora.errors import NoMemoryError, StoreBusyError
 from aurora.stores.postgres.address import DEFAULT_SCHEMA, parse_address
 from aurora.stores.postgres.connections import Connections
 from aurora.stores.postgres.criteria import PostgresCriteria
 from aurora.stores.postgres.files import PostgresFiles
-from aurora.stores.postgres.migrating import LOCK, WORDS, migrate
+from aurora.stores.postgres.migrating import (
+    LOCK,
+    WORDS,
+    current_version,
+    migrate,
+    require_known,
+)
 from aurora.stores.postgres.ranking import PostgresRanking
 from aurora.stores.postgres.signals import PostgresSignals
 from aurora.stores.postgres.transfer import PostgresTransfer
 from aurora.stores.replacing import PAGE
+from aurora.text import many
+from aurora.types import Listener, Progress, ignore_events
 
 _INDEXING = LOCK + 1  # the lock of who indexes
 
@@ -34,12 +42,29 @@ class PostgresStore(
     def create(cls, url: str, schema: str = DEFAULT_SCHEMA, *, partitions: int = 0) -> Self:
         """The same, made where there is none."""
         address = parse_address(url, schema)
-        connections = Connections(address)
-        try:
-            migrate(connections, partitions=partitions)
-        finally:
-            connections.close()
+        if current_version(Connections(address)).schema == 0:
+            migrate(Connections(address), partitions=partitions)
         return cls(address)
+
+    @classmethod
+    def migrate(cls, url: str, schema: str = DEFAULT_SCHEMA, *, listen: Listener) -> list[str]:
+        """Bring a memory up to date: first its tables, then its words; tells what was done."""
+        address = parse_address(url, schema)
+        connections = Connections(address)
+        version = current_version(connections)
+        require_known(version, address.shown)
+        if version.schema == 0:
+            raise NoMemoryError(
+                f"There is no memory yet at {address.shown}", hint="make one with `aur db init`"
+            )
+        done = migrate(connections)
+        if version.words != WORDS:
+            store = cls(address, newest=False)
+            try:
+                done.append(f"words of {many(store.renew_words(listen), 'chunk')}")
+            finally:
+                store.close()
+        return done
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -55,14 +80,21 @@ class PostgresStore(
                 )
             yield
 
-    def rebuild_words(self) -> int:
+    def renew_words(self, listen: Listener = ignore_events) -> int:
+        """As this program makes words; killed midway, it is all done again."""
+        with self.alone():
+            return self.rebuild_words(listen)
+
+    def rebuild_words(self, listen: Listener = ignore_events) -> int:
         """In pages, each whole: searches go on meanwhile. Then all is counted anew."""
         count, last = 0, 0
+        total = sum(self.count_chunks().values())
         while page := self._revised('"row" > %s ORDER BY "row" LIMIT %s', (last, PAGE)):
             with self.transaction():
                 self._remove_words([chunk.id for _, chunk in page])
                 self._add_words(chunk for _, chunk in page)
             count, last = count + len(page), page[-1][0].row
+            listen(Progress("Making words", count, max(total, count)))
         with self.transaction():
             for statement in _COUNT_ANEW:
                 self._execute(statement)

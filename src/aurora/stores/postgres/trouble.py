@@ -52,7 +52,10 @@ def is_away(exc: BaseException) -> bool:
 
 def explained(exc: psycopg.Error, shown: str) -> StoreError:
     text = plain(exc)
-    if is_away(exc) and not _is_refusal(text):
+    for words, message, hint in _REFUSALS:
+        if any(word in text for word in words):
+            return StoreError(message.format(shown=shown, text=text), hint=hint)
+    if is_away(exc):
         return StoreAwayError(
             f"Cannot reach {shown}: {text}",
             hint="check that the server runs and that host and port are right, then try again; "
@@ -72,9 +75,30 @@ def plain(exc: psycopg.Error) -> str:
     return _SECRET.sub(r"\1\2…@", lines[-1] if lines else type(exc).__name__)
 
 
-def _is_refusal(text: str) -> bool:
-    """The driver has no code for what happens while it connects; the server's words say it."""
-    return any(word in text for word in ("authentication failed", "does not exist", "no password"))
+# The driver has no code for what happens while it connects; the words say it.
+_REFUSALS: tuple[tuple[tuple[str, ...], str, str], ...] = (
+    (
+        ("does not support SSL", "root certificate file", "certificate verify failed"),
+        "{shown} cannot be reached as sslmode in store.url wants it: {text}",
+        "have the server speak TLS (`ssl = on`), name its certificate by sslrootcert=FILE, or on a "
+        "network that you trust write sslmode=prefer",
+    ),
+    (
+        ("password authentication failed", "no password supplied"),
+        "{shown} refuses the password: {text}",
+        "set PGPASSWORD, or a line HOST:PORT:DATABASE:USER:PASSWORD in ~/.pgpass (chmod 600)",
+    ),
+    (
+        ("no pg_hba.conf entry",),
+        "{shown} lets nobody in from here: {text}",
+        "have its administrator add a line for you to pg_hba.conf, or use sslmode=require",
+    ),
+    (
+        ("translate host name", "name resolution", "Name or service not known"),
+        "{shown} cannot be found: {text}",
+        "correct the host in store.url (`aur config get store.url`)",
+    ),
+)
 
 
 _Kinds = type[psycopg.Error] | tuple[type[psycopg.Error], ...]
@@ -101,7 +125,7 @@ _EXPLANATIONS: tuple[tuple[_Kinds, str, str], ...] = (
     (
         errors.InsufficientPrivilege,
         "{shown}: {text}",
-        "ask its owner for the right, or run `aur db init` once as one who may",
+        "ask its owner for the right: docs/guide/postgresql.md has the exact GRANTs",
     ),
     (_MISSING, "There is no memory yet at {shown}", "make one with `aur db init`"),
     (
@@ -112,7 +136,7 @@ _EXPLANATIONS: tuple[tuple[_Kinds, str, str], ...] = (
     (
         errors.InvalidPassword,
         "{shown} refuses the password",
-        "set PGPASSWORD or ~/.pgpass, or correct store.url",
+        "set PGPASSWORD, or a line HOST:PORT:DATABASE:USER:PASSWORD in ~/.pgpass (chmod 600)",
     ),
     (
         (errors.InvalidAuthorizationSpecification, psycopg.OperationalError),

@@ -1,0 +1,175 @@
+"""How a server is: asked question by question, so that what cannot be told hides nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from aurora.errors import AuroraError, NoMemoryError, StoreError
+from aurora.stores.postgres.address import Address
+from aurora.stores.postgres.connections import CONNECT_SECONDS, Connection, Connections
+from aurora.stores.postgres.migrating import (
+    WORDS,
+    read_version,
+    require_newest,
+    vector_version,
+)
+from aurora.stores.postgres.schema import MIGRATIONS
+from aurora.stores.postgres.trouble import explained, plain
+from aurora.types import Json
+
+_REPLAY = """
+    SELECT pg_is_in_recovery(), pg_last_wal_replay_lsn()::text,
+        CASE WHEN pg_last_wal_receive_lsn() = pg_last_wal_replay_lsn() THEN 0
+             ELSE extract(epoch FROM now() - pg_last_xact_replay_timestamp()) END::float8"""
+_OURS = "relnamespace = current_setting('aurora.schema')::regnamespace"
+_TABLES = f"""
+    SELECT split_part(relname, '_', 1), sum(pg_table_size(oid))::bigint FROM pg_class
+    WHERE relkind = 'r' AND {_OURS} GROUP BY 1 ORDER BY 1"""
+_INDEXES = f"""
+    SELECT amname, sum(pg_relation_size(pg_class.oid))::bigint
+    FROM pg_class JOIN pg_am ON pg_am.oid = relam
+    WHERE relkind = 'i' AND {_OURS} GROUP BY 1 ORDER BY 1"""
+_CONNECTIONS = """
+    SELECT count(*) FILTER (WHERE application_name = 'aurora'), count(*),
+        current_setting('max_connections')::int
+    FROM pg_stat_activity WHERE backend_type = 'client backend'"""
+
+
+@dataclass(slots=True)
+class ServerStatus:
+    """`told` has what could be told, `untold` the reason for what could not."""
+
+    address: str
+    hosts: list[dict[str, Json]] = field(default_factory=list)
+    told: dict[str, Json] = field(default_factory=dict)
+    untold: dict[str, str] = field(default_factory=dict)
+    trouble: AuroraError | None = None  # why the memory cannot be used
+
+
+def read_status(address: Address) -> ServerStatus:
+    status = ServerStatus(address.shown, hosts=list(_hosts(address)))
+    connections = Connections(address)
+    try:
+        with connections.translated(), connections.connect() as connection:
+            for name, ask in _QUESTIONS.items():
+                try:
+                    status.told[name] = ask(connection)
+                except psycopg.Error as exc:
+                    status.untold[name] = plain(exc)
+        require_newest(connections)
+        if status.told.get("schema_version") == 0:
+            raise NoMemoryError(
+                f"There is no memory yet at {address.shown}", hint="make one with `aur db init`"
+            )
+        if status.told.get("pgvector", "") is None:
+            raise StoreError(
+                f"{address.shown} has lost pgvector", hint="run `CREATE EXTENSION vector` there"
+            )
+    except AuroraError as exc:
+        status.trouble = exc
+    finally:
+        connections.close()
+    return status
+
+
+def _hosts(address: Address) -> Iterator[dict[str, Json]]:
+    """Each by itself, whichever the connection string would choose."""
+    seen = [_ask_host(address, at) for at in range(len(_split(address)))]
+    primary = next((place for _, place in seen if place is not None), None)
+    for host, place in seen:
+        if host.get("role") == "standby" and primary is not None and place is None:
+            behind = _bytes_of(primary) - _bytes_of(str(host["replayed"]))
+            host["lag_bytes"] = max(behind, 0)
+        host.pop("replayed", None)
+        yield host
+
+
+def _split(address: Address) -> list[dict[str, str]]:
+    """What is said of each host: names, addresses and ports are lists beside each other."""
+    parts = conninfo_to_dict(address.url)
+    lists = {
+        name: str(parts[name]).split(",")
+        for name in ("host", "hostaddr", "port")
+        if parts.get(name) is not None
+    }
+    count = max(map(len, lists.values()), default=1)
+    return [
+        {name: (values * count)[at] if len(values) == 1 else values[at]
+         for name, values in lists.items()}
+        for at in range(count)
+    ]  # fmt: skip
+
+
+def _ask_host(address: Address, at: int) -> tuple[dict[str, Json], str | None]:
+    """What is known of one host, and where its log is if it is the primary."""
+    own = _split(address)[at]
+    host: dict[str, Json] = {"host": f"{own.get('host') or own.get('hostaddr') or 'localhost'}"}
+    if own.get("port"):
+        host["host"] = f"{host['host']}:{own['port']}"
+    conninfo = make_conninfo(
+        address.url, **own, target_session_attrs="any", connect_timeout=CONNECT_SECONDS,
+        application_name="aurora",
+    )  # fmt: skip
+    try:
+        with psycopg.connect(conninfo, autocommit=True) as connection:
+            standby, replayed, seconds = _one(connection, _REPLAY)
+            if not standby:
+                (place,) = _one(connection, "SELECT pg_current_wal_lsn()::text")
+                return {**host, "role": "primary"}, str(place)
+            return {**host, "role": "standby", "replayed": replayed, "lag_seconds": seconds}, None
+    except psycopg.Error as exc:
+        error = explained(exc, str(host["host"]))
+        return {**host, "role": "unknown", "trouble": error.message}, None
+
+
+def _bytes_of(place: str) -> int:
+    high, _, low = place.partition("/")
+    return (int(high, 16) << 32) + int(low, 16)
+
+
+def _one(connection: psycopg.Connection[tuple[Json, ...]], sql: str) -> tuple[Json, ...]:
+    row = connection.execute(sql).fetchone()
+    return row or ()
+
+
+def _many(sql: str) -> Callable[[Connection], dict[str, Json]]:
+    return lambda connection: dict(connection.execute(sql).fetchall())
+
+
+def _first(sql: str) -> Callable[[Connection], Json]:
+    return lambda connection: _one(connection, sql)[0]
+
+
+def _count_connections(connection: Connection) -> dict[str, Json]:
+    ours, used, most = _one(connection, _CONNECTIONS)
+    return {"ours": ours, "used": used, "most": most}
+
+
+def _fact(name: str) -> str:
+    return f"SELECT value FROM facts WHERE name = '{name}'"
+
+
+_QUESTIONS: dict[str, Callable[[Connection], Json]] = {
+    "server": _first("SHOW server_version"),
+    "encrypted": lambda connection: connection.pgconn.ssl_in_use,
+    "pgvector": vector_version,
+    "schema_version": lambda connection: read_version(connection).schema,
+    "newest_schema": lambda _: len(MIGRATIONS),
+    "words_are_current": lambda connection: read_version(connection).words == WORDS,
+    "chunks": _first("SELECT count(*) FROM chunks"),
+    "vectors": _first("SELECT count(*) FROM used_vectors"),
+    "compared": _first(
+        f"SELECT CASE WHEN count(*) > 0 THEN 'by HNSW' ELSE 'exactly' END FROM pg_class "
+        f"JOIN pg_am ON pg_am.oid = relam JOIN pg_index ON indexrelid = pg_class.oid "
+        f"WHERE amname = 'hnsw' AND relkind = 'i' AND indisvalid AND {_OURS} "
+        f"AND starts_with(relname, 'vectors_' || ({_fact('slot')}))"
+    ),
+    "partitions": _first(f"SELECT ({_fact('partitions')})::int"),
+    "connections": _count_connections,
+    "tables": _many(_TABLES),
+    "indexes": _many(_INDEXES),
+}
