@@ -148,7 +148,7 @@ def test_a_page_that_does_not_arrive_is_sent_again(in_file: Store, tmp_path: Pat
             self.times += 1
             return new
 
-        def transaction(self):  # type: ignore[no-untyped-def]  # noqa: ANN202
+        def transaction(self):  # type: ignore[no-untyped-def]
             if self.times == 2:
                 self.times += 1
                 raise StoreAwayError("gone for a moment")
@@ -215,11 +215,9 @@ texts = st.text(st.characters(codec="utf-8"), max_size=40) | st.sampled_from(
         "\u2028",
     ]
 )
-moments = st.datetimes(
-    datetime(1, 1, 2),
-    datetime(9999, 12, 30),
-    timezones=st.just(UTC),  # noqa: DTZ001
-)
+first_moment = datetime.min.replace(year=2)
+last_moment = datetime.max.replace(year=9998)
+moments = st.datetimes(first_moment, last_moment, timezones=st.just(UTC))
 json_values = st.recursive(
     st.none()
     | st.booleans()
@@ -242,7 +240,8 @@ def records(draw: st.DrawFn) -> list[Record]:
                 draw(texts), draw(texts), draw(texts), id=f"{number}-{draw(texts)}",
                 kind=draw(st.sampled_from(Kind)), namespace=draw(texts),
                 created_at=draw(st.none() | moments), document_type=draw(texts),
-                language=draw(texts), metadata=draw(st.dictionaries(texts, json_values, max_size=3)),
+                language=draw(texts),
+                metadata=draw(st.dictionaries(texts, json_values, max_size=3)),
             ),
             draw(
                 st.none()

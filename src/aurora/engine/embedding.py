@@ -108,6 +108,16 @@ class EmbeddingMemory(OpenedMemory):
             for warning in warnings:
                 self._tell(warning)
 
+    def _embed_all(self) -> None:
+        """Make vectors of all that has none, as an index would; searches find them at once."""
+        from aurora.indexing.embedding import embed_missing  # noqa: PLC0415 - as in `index`
+
+        provider = self._embedder()
+        if provider is not None:
+            for warning in embed_missing(self._store, provider, listen=self._listen).warnings:
+                self._tell(warning)
+        self._make_searchable()
+
     def _make_searchable(self) -> None:
         """Bring the indexes up to date, so that the next search finds them so."""
         store = self._store

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, BinaryIO
 
-from aurora.engine.opened import OpenedMemory
+from aurora.engine.embedding import EmbeddingMemory
+from aurora.engine.whereabouts import require_driver
+from aurora.types import Note
 
 if TYPE_CHECKING:
     from aurora.indexing.export_lines import Counts
+    from aurora.indexing.foreign import TakenIn
     from aurora.indexing.transfer import Imported, Writer
 
+_OTHER_VECTORS = (
+    "Its vectors ({}) are not taken: nobody knows which model made them, and long documents are "
+    "cut into pieces here. New ones are made"
+)
 
-class TransferableMemory(OpenedMemory):
+
+class TransferableMemory(EmbeddingMemory):
     """The part of `Memory` that is about going from one place to another."""
 
     def export(self, stream: Writer) -> Counts:
@@ -34,3 +42,33 @@ class TransferableMemory(OpenedMemory):
         export = Export(stream)  # what is no export makes no memory
         self._make()
         return import_memory(self._store, export, vectors=vectors, listen=self._listen)
+
+    def import_aurorakb(self, url: str, *, table: str, prefix: str = "") -> TakenIn:
+        """Take in the documents of an AuroraKB (seed 004), and make vectors of what is new.
+
+        Nothing is written there. What was taken in before is compared, not written again.
+        """
+        require_driver()
+        from aurora.indexing.foreign import take_in  # noqa: PLC0415 - rarely needed
+        from aurora.indexing.turns import take_turn  # noqa: PLC0415
+        from aurora.stores.postgres.aurorakb import open_aurorakb  # noqa: PLC0415 - an extra
+
+        with open_aurorakb(url, table) as source:
+            total = source.count()
+            self._make()
+            with take_turn(self._store, listen=self._listen):
+                taken = take_in(
+                    self._store,
+                    source.pages(),
+                    total=total,
+                    key_space=source.key_space,
+                    prefix=prefix,
+                    now=self._now(),
+                    listen=self._listen,
+                )
+                if source.vector_type:
+                    self._listen(Note(_OTHER_VECTORS.format(source.vector_type)))
+                self._embed_all()
+        if missed := total - taken.documents - taken.left_out:
+            self._tell(f"{missed} rows have no id, or one that another has, and were left out")
+        return taken

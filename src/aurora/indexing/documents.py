@@ -46,14 +46,20 @@ class Added:
     outcome: Outcome
 
 
-def cut_document(text: str, labels: Labels, *, name: str = "", now: datetime) -> list[Chunk]:
-    """The chunks of a document. `name` is what the memory calls its file, if it has one."""
+def cut_document(
+    text: str, labels: Labels, *, name: str = "", key: bytes = b"", now: datetime
+) -> list[Chunk]:
+    """The chunks of a document. `name` is what the memory calls its file, if it has one.
+
+    `key` is what it is known by elsewhere: its id then follows from that alone.
+    """
     text = text.removeprefix("\ufeff")
     _require_text(text, name)
     language = _language(name)
     title = _title(text, language, name)
     words = PurePosixPath(name).stem or title
-    id_ = make_id("doc", words, _key(text, labels, name), digits=_DIGITS)
+    known_by = key or _key(text, labels, name)
+    id_ = make_id("doc", "" if key else words, known_by, digits=_DIGITS)
     about = labels.own_metadata() | _about(title, labels.source or name)
     pieces = list(_cut(text, language))
     return [

@@ -15,6 +15,7 @@ from aurora.types.chunk import (
     moment,
 )
 from aurora.types.events import Event, Listener, Note, Progress, ignore_events
+from aurora.types.foreign import ForeignDocument
 from aurora.types.health import Finding, IndexCheck, IndexState, Level
 from aurora.types.models import ModelEntry, ModelState
 from aurora.types.query import DEFAULT_LIMIT, Criteria, Mode, Query, Rerank
@@ -36,6 +37,7 @@ __all__ = [
     "Document",
     "Event",
     "Finding",
+    "ForeignDocument",
     "Fused",
     "Hit",
     "IndexCheck",

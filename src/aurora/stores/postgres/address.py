@@ -41,7 +41,7 @@ class Openly(NamedTuple):
 
 
 def without_password(url: str, schema: str = DEFAULT_SCHEMA) -> Openly:
-    """For a file that others may read. Raises `ConfigError` where the password cannot be cut out."""
+    """For a file that others may read. `ConfigError` where the password cannot be cut out."""
     parse_address(url, schema)
     parts = conninfo_to_dict(url)
     if not parts.get("password"):

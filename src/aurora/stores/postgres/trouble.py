@@ -52,8 +52,8 @@ def is_away(exc: BaseException) -> bool:
 
 def explained(exc: psycopg.Error, shown: str) -> StoreError:
     text = plain(exc)
-    for words, message, hint in _REFUSALS:
-        if any(word in text for word in words):
+    for words, message, hint in _REFUSALS if exc.sqlstate is None else ():
+        if re.search(words, text):
             return StoreError(message.format(shown=shown, text=text), hint=hint)
     if is_away(exc):
         return StoreAwayError(
@@ -71,30 +71,41 @@ def explained(exc: psycopg.Error, shown: str) -> StoreError:
 def plain(exc: psycopg.Error) -> str:
     """The server's own first words, without what must not be seen."""
     said = (exc.diag.message_primary if exc.diag else None) or str(exc)
-    lines = [line.strip() for line in said.strip().splitlines() if line.strip()]
-    return _SECRET.sub(r"\1\2…@", lines[-1] if lines else type(exc).__name__)
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    told = [line for line in lines if not line.startswith("Is the server running")] or lines
+    return _SECRET.sub(r"\1\2…@", told[-1] if told else type(exc).__name__)
 
 
 # The driver has no code for what happens while it connects; the words say it.
-_REFUSALS: tuple[tuple[tuple[str, ...], str, str], ...] = (
+_REFUSALS: tuple[tuple[str, str, str], ...] = (
     (
-        ("does not support SSL", "root certificate file", "certificate verify failed"),
+        "does not support SSL|root certificate file|certificate verify failed",
         "{shown} cannot be reached as sslmode in store.url wants it: {text}",
         "have the server speak TLS (`ssl = on`), name its certificate by sslrootcert=FILE, or on a "
         "network that you trust write sslmode=prefer",
     ),
     (
-        ("password authentication failed", "no password supplied"),
+        "password authentication failed|no password supplied",
         "{shown} refuses the password: {text}",
         "set PGPASSWORD, or a line HOST:PORT:DATABASE:USER:PASSWORD in ~/.pgpass (chmod 600)",
     ),
     (
-        ("no pg_hba.conf entry",),
+        "database .* does not exist",
+        "{shown}: {text}",
+        "make the database first (`createdb NAME`), or correct store.url",
+    ),
+    (
+        "role .* (does not exist|is not permitted)|permission denied for database",
+        "{shown} does not let this user in: {text}",
+        "correct the user in store.url, or have an administrator make one who may connect",
+    ),
+    (
+        "no pg_hba.conf entry",
         "{shown} lets nobody in from here: {text}",
         "have its administrator add a line for you to pg_hba.conf, or use sslmode=require",
     ),
     (
-        ("translate host name", "name resolution", "Name or service not known"),
+        "translate host name|name resolution|Name or service not known",
         "{shown} cannot be found: {text}",
         "correct the host in store.url (`aur config get store.url`)",
     ),
