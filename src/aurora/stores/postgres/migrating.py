@@ -23,6 +23,11 @@ from aurora.stores.postgres.schema import (
 WORDS = f"{text.VERSION}.{RECIPE}"  # what the words of every chunk were made by
 LOCK = 0x41555241  # "AURA": locks of ours have it in front
 
+# From the tables themselves: `to_regclass` remembers that there was none while it waits for a lock.
+_HAS_FACTS = """
+    SELECT 1 FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
+    WHERE relname = 'facts' AND nspname = current_setting('aurora.schema')"""
+
 
 class Version(NamedTuple):
     """How far the tables are; 0 where there are none."""
@@ -38,10 +43,7 @@ class Version(NamedTuple):
 
 def read_version(connection: Connection) -> Version:
     """Of the schema that the connection looks at first, which may not be there."""
-    there = connection.execute(
-        "SELECT to_regclass(format('%I.facts', current_setting('aurora.schema')))"
-    ).fetchone()
-    if there is None or there[0] is None:
+    if connection.execute(_HAS_FACTS).fetchone() is None:
         return Version(0)
     facts: dict[str, str] = dict(connection.execute("SELECT name, value FROM facts").fetchall())
     return Version(int(facts.get("schema", 0)), facts.get("words", ""))
