@@ -19,6 +19,8 @@ from tests.postgres.databases import Databases
 from tests.postgres.places import find_free_port
 from tests.postgres.server import PostgresServer
 
+GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "postgresql.md"
+
 
 @pytest.fixture
 def project(shell: Shell) -> Shell:
@@ -279,6 +281,47 @@ def test_no_right_to_read(project: Shell, memory_url: str, stranger: tuple[str, 
     error, hint = error_and_hint(project.fails("mem", "stats"))
     assert "permission denied" in error
     assert "GRANT" in hint
+
+
+def rights(*, of: str, to: str) -> str:
+    """The block of docs/guide/postgresql.md that begins so."""
+    blocks = GUIDE.read_text(encoding="utf-8").split("```sql\n")[1:]
+    (block,) = [one.partition("```")[0] for one in blocks if one.startswith(of)]
+    return block.replace("ben", to)
+
+
+def test_the_rights_of_the_guide_are_enough_to_write(
+    project: Shell, stranger: tuple[str, str], memory_url: str
+) -> None:
+    with psycopg.connect(memory_url) as connection:
+        connection.execute(rights(of="GRANT USAGE ON SCHEMA", to=stranger[0]))
+    project.environ["AURORA_STORE_URL"] = as_user(memory_url, stranger)
+    for words in (
+        ("db", "init"), ("mem", "index", "."), ("mem", "learn", "retry the upload"),
+        ("mem", "get", "auth_manager.py:authenticate_user"), ("mem", "search", "password"),
+        ("mem", "forget", "-y", "settings.py"), ("mem", "rebuild-bm25"), ("db", "migrate"),
+    ):  # fmt: skip
+        done = project.run(*words)
+        assert (done.returncode, "Warning" in done.stderr) == (0, False), done.stderr
+
+
+def test_the_rights_of_the_guide_are_enough_to_read(
+    project: Shell, stranger: tuple[str, str], memory_url: str
+) -> None:
+    project.environ["AURORA_STORE_URL"] = memory_url
+    project.ok("mem", "index", ".")
+    with psycopg.connect(memory_url) as connection:
+        connection.execute(f"GRANT USAGE ON SCHEMA aurora TO {stranger[0]}")
+        connection.execute(f"GRANT SELECT ON ALL TABLES IN SCHEMA aurora TO {stranger[0]}")
+    project.environ["AURORA_STORE_URL"] = as_user(memory_url, stranger)
+    assert "authenticate_user" in project.ok("mem", "search", "password")
+    done = project.run("mem", "get", "auth_manager.py:authenticate_user")
+    assert done.returncode == 0
+    assert "This use is not remembered" in done.stderr
+    assert '"usable": true' in project.ok("db", "status", "--json")
+    error, hint = error_and_hint(project.fails("mem", "learn", "anything"))
+    assert "permission denied" in error
+    assert "docs/guide/postgresql.md" in hint
 
 
 def test_the_driver_is_not_installed(project: Shell, tmp_path: Path) -> None:

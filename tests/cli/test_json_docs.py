@@ -70,6 +70,12 @@ def test_every_field_of_the_stats_and_of_the_doctor_is_told(indexed: Shell) -> N
         assert documented(f"aur {' '.join(words)} --json") == set(told)
 
 
+def test_every_field_of_a_server_is_told(shell: Shell, memory_url: str) -> None:
+    shell.environ["AURORA_STORE_URL"] = memory_url
+    told = json.loads(shell.ok("db", "status", "--json"))
+    assert documented("aur db status --json") == set(told)
+
+
 def test_the_doctors_findings_have_four_fields(indexed: Shell) -> None:
     finding = json.loads(indexed.ok("doctor", "--json"))["findings"][0]
     assert set(finding) == {"level", "area", "text", "hint"}

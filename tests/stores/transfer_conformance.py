@@ -10,7 +10,7 @@ import pytest
 
 from aurora.errors import EmbedderMismatchError, StoreError
 from aurora.packing import pack_vector
-from aurora.stores.base import Embedder, FileState, Reasoning, Record, Store
+from aurora.stores.base import Embedder, FileState, Reasoning, Record, RecordCounts, Store
 from aurora.types import ChunkHistory, Kind, Tracking
 from tests.builders import NOW, make_chunk
 from tests.threads import together
@@ -32,6 +32,13 @@ RECORDS = [
 
 class TransferConformance:
     """Needs the fixtures `store` and `open_store`."""
+
+    def test_records_are_counted_whether_they_may_be_found_or_not(self, store: Store) -> None:
+        assert store.count_records() == RecordCounts(0, 0, 0, 0)
+        store.put_records(RECORDS, embedder=MODEL)
+        assert store.count_records() == RecordCounts(
+            chunks=6, accesses=4, reasoning=2, vectors=2
+        )  # fmt: skip
 
     # Snapshots
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple, TypeVar
@@ -16,11 +17,13 @@ from aurora.errors import StoreAwayError, TransferError
 from aurora.indexing.merging import mark_robbed, merge_files, put_indexed_at, require_embedder
 from aurora.indexing.turns import take_turn
 from aurora.stores.base import Embedder, FileState, Record, RecordCounts, Store
+from aurora.stores.ranking import RankingStore
 from aurora.types import Listener, Note, Progress, ignore_events
 
 T = TypeVar("T")
 
 _PAGE = 500  # records, or states of files, in one transaction
+_GROWTH = 4  # times as many chunks, until statistics are renewed
 _PAUSES = (0.2, 0.5, 1.0, 2.0, 4.0, 8.0)  # seconds before a page is tried again
 
 
@@ -53,6 +56,12 @@ class _Target(NamedTuple):
         with self.store.transaction():
             merge_files(self.store, page)
         return len(page)
+
+    def renew_statistics(self) -> None:
+        """Or a database that does not know yet how much it holds would read all of it each time."""
+        if isinstance(self.store, RankingStore):
+            with suppress(StoreAwayError):  # the next page says so, and waits
+                self.store.renew_statistics()
 
     def again(self, write: Callable[[Sequence[T]], int], page: Sequence[T]) -> int:
         """A page that did not arrive is sent again: one that did is not written twice."""
@@ -87,9 +96,12 @@ def copy_memory(
 
 
 def _copy_records(source: Store, into: _Target, total: int) -> int:
-    done = new = 0
+    done = new = next_look = 0
     records = source.iter_records()
     while page := list(islice(records, _PAGE)):
+        if done >= next_look:
+            into.renew_statistics()
+            next_look = done * _GROWTH
         new += into.again(into.put, page)
         done += len(page)
         into.listen(Progress("Copying", done, total))

@@ -86,6 +86,10 @@ class RankingStore(Store, Protocol):
         """Make what searches go by quick: statistics, and an index of many vectors."""
         ...
 
+    def renew_statistics(self) -> None:
+        """Have the database look at how much there is, after much has come at once."""
+        ...
+
     def rebuild_words(self, listen: Listener = ...) -> int:
         """Make the words of all chunks anew; tells of how many."""
         ...

@@ -92,19 +92,24 @@ class PostgresRanking(PostgresEmbeddings):
         """Not inside a transaction: an index of many vectors takes its time, and nobody waits."""
         slot, dimension = int(self._fact("slot") or 0), self._dimension()
         table = f"vectors_{slot}"
-        self._without_transaction("ANALYZE words, chunks, embeddings")
+        self.renew_statistics()
         enough = self._rows(
             f"SELECT count(*) FROM (SELECT 1 FROM {table} LIMIT %s) AS counted", (_EXACT,)
         )[0][0]
         if enough < _EXACT or not dimension:
             return
         leaves = self._rows(
-            "SELECT relid::regclass::text FROM pg_partition_tree(%s::regclass) WHERE isleaf",
+            "SELECT relid::regclass::text FROM pg_partition_tree(%s::regclass) "
+            "JOIN pg_class ON pg_class.oid = relid "
+            "WHERE isleaf AND pg_has_role(relowner, 'USAGE')",  # to others it is not allowed
             (table,),
         )
         for (leaf,) in leaves:
             self._make_index(leaf, dimension)
         self._known_slot = None
+
+    def renew_statistics(self) -> None:
+        self._without_transaction("ANALYZE words, chunks, embeddings, accesses, reasoning")
 
     def _make_index(self, table: str, dimension: int) -> None:
         """One that was stopped halfway is of no use, and made again."""
