@@ -25,7 +25,7 @@ LOCK = 0x41555241  # "AURA": locks of ours have it in front
 
 # From the tables themselves: `to_regclass` remembers that there was none while it waits for a lock.
 _HAS_FACTS = """
-    SELECT 1 FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
+    SELECT nspname FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
     WHERE relname = 'facts' AND nspname = current_setting('aurora.schema')"""
 
 
@@ -43,9 +43,12 @@ class Version(NamedTuple):
 
 def read_version(connection: Connection) -> Version:
     """Of the schema that the connection looks at first, which may not be there."""
-    if connection.execute(_HAS_FACTS).fetchone() is None:
+    there = connection.execute(_HAS_FACTS).fetchone()
+    if there is None:
         return Version(0)
-    facts: dict[str, str] = dict(connection.execute("SELECT name, value FROM facts").fetchall())
+    # By its full name: a schema that one may not use is else passed over, as if it were not there.
+    asked = sql.SQL("SELECT name, value FROM {}").format(sql.Identifier(there[0], "facts"))
+    facts: dict[str, str] = dict(connection.execute(asked).fetchall())
     return Version(int(facts.get("schema", 0)), facts.get("words", ""))
 
 
