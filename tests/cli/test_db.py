@@ -164,7 +164,7 @@ def test_status_where_there_is_no_memory(project: Shell, postgres_url: str) -> N
     assert done.returncode == 2
     assert "no memory yet" in done.stdout
     assert "cannot be told" in done.stdout
-    assert "aur db init" in done.stderr
+    assert "aur db init" in error_and_hint(done.stderr)[1]
     told = json.loads(project.run("db", "status", "--json").stdout)
     assert told["usable"] is False
     assert told["server"].startswith("1")
@@ -374,6 +374,20 @@ def test_a_password_is_never_shown(project: Shell, memory_url: str, shape: str) 
     files = [*project.home.rglob("*"), *(project.cwd / ".aurora").rglob("*")]
     assert any(file.name == "aurora.log" for file in files)
     assert [file for file in files if file.is_file() and secret.encode() in file.read_bytes()] == []
+
+
+@pytest.mark.parametrize(
+    "secret", ["hun@ter", "hun/ter", "hun?ter", "hun#ter", "12#ter", "hun:ter@"]
+)
+def test_a_password_that_is_not_encoded_is_refused_and_not_shown(
+    project: Shell, secret: str
+) -> None:
+    """Its second half would be taken for a host, a port, a database or a schema."""
+    url = f"postgresql://ada:{secret}@db.invalid/team"
+    for words in (("db", "init", url), ("mem", "copy", "--from", url, "--to", "copy.db")):
+        stderr = project.fails(*words)
+        assert ("hun" in stderr, "ter@" in stderr) == (False, False), stderr
+        assert "#" in secret or "%40" in stderr  # a # may stand in an address, not in a place
 
 
 def test_a_doctor_of_a_memory_on_a_server(project: Shell, memory_url: str) -> None:

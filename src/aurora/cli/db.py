@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
-
 import click
 
 from aurora.cli.printing import print_json, print_text
@@ -11,8 +9,7 @@ from aurora.cli.session import find_places, open_memory, tell
 from aurora.cli.store_url import remember_server
 from aurora.engine.database import file_status
 from aurora.engine.whereabouts import InFile, OnServer, Whereabouts, shown_name
-from aurora.errors import AuroraError, ConfigError
-from aurora.types import Note
+from aurora.errors import ConfigError
 
 _AS_JSON = "Print one JSON object, for programs: docs/reference/json.md."
 
@@ -114,7 +111,7 @@ def status(*, as_json: bool) -> None:
     else:
         print_text(render_database(found.address, found.hosts, found.told, found.untold))
     if found.trouble is not None:
-        _fail(found.trouble)
+        raise found.trouble
 
 
 def _tell_file(at: Whereabouts, *, as_json: bool) -> None:
@@ -124,8 +121,3 @@ def _tell_file(at: Whereabouts, *, as_json: bool) -> None:
         return
     click.echo(f"The memory is a file: {shown_name(at.name)}")
     click.echo(f"Schema {status['schema_version']} of {status['newest_schema']}")
-
-
-def _fail(error: AuroraError) -> NoReturn:
-    tell(Note(f"Error: {error}"))
-    click.get_current_context().exit(2)

@@ -59,21 +59,33 @@ def without_password(url: str, schema: str = DEFAULT_SCHEMA) -> Openly:
     return Openly(bare, f"{where}:{database}:{user}:PASSWORD")
 
 
+def _is_plain(url: str, ports: str) -> bool:
+    """False where a password that was not encoded may have become part of a host or a name."""
+    login, _, path = url.partition("?")[0].partition("://")[2].partition("/")
+    numbers = [port for port in ports.split(",") if port]
+    return login.count("@") <= 1 and "@" not in path and all(map(str.isdecimal, numbers))
+
+
+def _shown_schema(schema: str) -> str:
+    return repr(schema) if "@" not in schema else "What stands behind the #"
+
+
 def parse_address(url: str, schema: str = DEFAULT_SCHEMA) -> Address:
     """Raises `ConfigError` for what is no address, without repeating it: it may hold a password."""
-    if not _NAME.fullmatch(schema) or schema.startswith("pg_"):
-        raise ConfigError(
-            f"{schema!r} is no name of a schema for a memory",
-            hint="small letters, digits and _, such as `store.schema: my_project`",
-        )
     try:
         parts = conninfo_to_dict(url) if is_postgres(url) else None
     except psycopg.Error:
         parts = None
-    if parts is None:
+    if parts is None or not _is_plain(url, str(parts.get("port") or "")):
         raise ConfigError(
-            "store.url is no address of a PostgreSQL server",
-            hint="write postgresql://USER@HOST:PORT/DATABASE; %-encode what is special in it",
+            "This is no address of a PostgreSQL server",
+            hint="write postgresql://USER@HOST:PORT/DATABASE; in a password, %-encode what is no "
+            "letter or digit (@ is %40, / is %2F, # is %23, ? is %3F)",
+        )
+    if not _NAME.fullmatch(schema) or schema.startswith("pg_"):
+        raise ConfigError(
+            f"{_shown_schema(schema)} is no name of a schema for a memory",
+            hint="small letters, digits and _, such as `store.schema: my_project`",
         )
     hosts = str(parts.get("host") or parts.get("hostaddr") or "localhost").split(",")
     ports = str(parts.get("port") or "").split(",")
