@@ -387,7 +387,7 @@ def test_a_password_that_is_not_encoded_is_refused_and_not_shown(
     for words in (("db", "init", url), ("mem", "copy", "--from", url, "--to", "copy.db")):
         stderr = project.fails(*words)
         assert ("hun" in stderr, "ter@" in stderr) == (False, False), stderr
-        assert "#" in secret or "%40" in stderr  # a # may stand in an address, not in a place
+        assert set("#?") & set(secret) or "%40" in stderr  # libpq takes those two as they are
 
 
 def test_a_doctor_of_a_memory_on_a_server(project: Shell, memory_url: str) -> None:
