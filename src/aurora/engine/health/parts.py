@@ -142,5 +142,17 @@ PARTS = (
         partial(_installed, "mcp"),
         "pip install 'aurora-memory[mcp]'",
     ),
+    Part(
+        "psycopg",
+        "a memory on a PostgreSQL server",
+        partial(_installed, "psycopg"),
+        "pip install 'aurora-memory[postgres]'",
+    ),
+    Part(
+        "ray",
+        "embedding on several machines",
+        partial(_installed, "ray"),
+        "pip install 'aurora-memory[ray]'",
+    ),
 )
 CHECKS: tuple[Check[tuple[Part, ...]], ...] = (_parts, _grammars)
