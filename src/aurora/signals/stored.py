@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
+from operator import attrgetter
 
 from aurora.errors import EmbeddingError
 from aurora.signals.base import Question
@@ -21,6 +22,8 @@ from aurora.text import tokenize
 from aurora.types import Hit
 
 _DIGITS = 7  # of a cosine, as the database tells it
+_BY_WORDS: Callable[[Scored], int] = attrgetter("word_rank")
+_BY_MEANING: Callable[[Scored], int] = attrgetter("cosine_rank")
 
 
 class StoredSearch:
@@ -34,12 +37,21 @@ class StoredSearch:
         self._best: dict[int, Ranked] = {}
         self._passing: dict[int, Ranked] = {}  # the best of what a filter lets through
         self._known: dict[int, Scored] = {}
+        self._places: dict[Callable[[Scored], int], dict[int, int]] = {}
+
+    def look_for(self, vector: Sequence[float]) -> None:
+        """By meaning, too. What was asked by words alone, to see whether they suffice, is not
+        all there is to know any more."""
+        self.vector = vector
+        for known in (self._best, self._passing, self._known, self._places):
+            known.clear()
 
     def best(self, pool: int, among: Sequence[int] | None) -> Ranked:
         """The best of all, or of those a filter lets through; a search has one filter."""
         asked = self._best if among is None else self._passing
         if pool not in asked:
             asked[pool] = self._store.rank(self.words, self.vector, pool=pool, among=among)
+            self._places.clear()
             for row, one in asked[pool].scored.items():
                 self._known.setdefault(row, one)
         return asked[pool]
@@ -50,18 +62,23 @@ class StoredSearch:
             self._known.update(self._store.score(self.words, self.vector, unknown))
         return [self._known[row] for row in rows if row in self._known]
 
-    def place(self, row: int, place_of: Callable[[Scored], int]) -> int:
-        """The rank in the whole memory, as far as it is known.
+    def place(self, row: int, rank: Callable[[Scored], int]) -> int:
+        """The rank in the whole memory, as far as it is known; what nobody ranked comes last."""
+        if rank not in self._places:
+            self._places[rank] = self._find_places(rank)
+        return self._places[rank].get(row) or max(self.total, max(self._best, default=0) + 1)
 
-        What only a filter has brought comes after all that was asked for without it, in its own
-        order; what nobody ranked comes last.
-        """
-        deepest = max(self._best, default=0)
-        for ranked, before in ((self._best, 0), (self._passing, deepest)):
-            for one in ranked.values():
-                if row in one.scored and (place := place_of(one.scored[row])):
-                    return before + place
-        return max(self.total, deepest + 1)
+    def _find_places(self, rank: Callable[[Scored], int]) -> dict[int, int]:
+        """What only a filter has brought comes after all that was asked for without it, and in its
+        own order: as far behind as the last before it whose rank is known."""
+        scored = (one for ranked in self._best.values() for one in ranked.scored.values())
+        places = {one.row: rank(one) for one in scored if rank(one)}
+        for ranked in self._passing.values():
+            behind = max(self._best, default=0)
+            for one in sorted(filter(rank, ranked.scored.values()), key=rank):
+                place = places.setdefault(one.row, rank(one) + behind)
+                behind = max(behind, place - rank(one))
+        return places
 
 
 class StoredWords:
@@ -113,7 +130,7 @@ class StoredWordsAnswer:
             return []
         hits = ((one.row, self._score(one)) for one in self._search.scored(rows))
         return [
-            Hit(row, score, self._search.place(row, lambda one: one.word_rank))
+            Hit(row, score, self._search.place(row, _BY_WORDS))
             for row, score in hits
             if score != 0.0
         ]
@@ -166,7 +183,7 @@ class StoredMeaning:
         if owner is None:
             raise EmbeddingError("No chunk has a vector yet", hint="make them with `aur mem index`")
         search = self._searches.of(question)
-        search.vector = self._embedder.embed(question.text, owner)
+        search.look_for(self._embedder.embed(question.text, owner))
         return StoredMeaningAnswer(search)
 
 
@@ -182,7 +199,7 @@ class StoredMeaningAnswer:
 
     def hits(self, rows: Collection[int]) -> list[Hit]:
         return [
-            Hit(one.row, cosine, self._search.place(one.row, lambda known: known.cosine_rank))
+            Hit(one.row, cosine, self._search.place(one.row, _BY_MEANING))
             for one in self._search.scored(rows)
             if (cosine := _cosine(one)) is not None
         ]
