@@ -11,6 +11,7 @@ from hypothesis import settings
 
 from aurora.embeddings.base import ProviderOptions
 from aurora.embeddings.onnx.provider import OnnxProvider
+from tests.backends import BACKENDS
 from tests.embeddings.models import convert_minilm
 
 if TYPE_CHECKING:
@@ -24,6 +25,20 @@ settings.load_profile("aurora")
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The longest first: one that begins last would have all other processors wait."""
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """What asks for `backend`, by whatever way, is run on both; but what is about one store."""
+    if "backend" not in metafunc.fixturenames:
+        return
+    if metafunc.definition.get_closest_marker("one_store") is None:
+        metafunc.parametrize("backend", BACKENDS)
+
+
+@pytest.fixture
+def backend() -> str:
+    """Where the memory of a test is kept: here the only place for those about one store."""
+    return "sqlite"
 
 
 @pytest.fixture(scope="session")

@@ -8,19 +8,24 @@ from pathlib import Path
 
 import pytest
 
+from aurora import Places
 from aurora.embeddings.base import EmbeddingProvider
 from aurora.indexing.embedding import embed_missing
 from aurora.retrieval.retriever import HybridConfig, HybridRetriever
+from aurora.stores.base import Store
+from aurora.stores.postgres.store import PostgresStore
 from aurora.stores.sqlite import SQLiteStore
 from aurora.types import Chunk, Mode, Query, SearchResults
+from tests.backends import keep_on_server
 from tests.builders import NOW
+from tests.retrieval.meaning import index_folder
 
 
 class Searched:
     """A memory of some chunks, with vectors where there is a provider."""
 
-    def __init__(self, folder: Path) -> None:
-        self.store = SQLiteStore(folder / "memory.db")
+    def __init__(self, store: Store) -> None:
+        self.store = store
         self.provider: EmbeddingProvider | None = None
 
     def put(self, *chunks: Chunk, provider: EmbeddingProvider | None = None) -> None:
@@ -33,7 +38,7 @@ class Searched:
         return HybridRetriever(
             self.store,
             HybridConfig(**config),  # type: ignore[arg-type]
-            index_folder=self.store.path.parent / "indexes",
+            index_folder=index_folder(self.store),
             now=lambda: now,
             embedders=None if self.provider is None else lambda _: self.provider,
         )
@@ -61,14 +66,27 @@ class Searched:
 
 
 @pytest.fixture
-def memory(tmp_path: Path) -> Iterator[Searched]:
-    memory = Searched(tmp_path)
-    yield memory
-    memory.store.close()
+def store(backend: str, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Store]:
+    """An empty one."""
+    store: Store = (
+        PostgresStore.open(request.getfixturevalue("memory_url"))
+        if backend == "postgres"
+        else SQLiteStore(tmp_path / "memory.db")
+    )
+    yield store
+    store.close()
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[SQLiteStore]:
-    store = SQLiteStore(tmp_path / "memory.db")
-    yield store
-    store.close()
+def memory(store: Store) -> Searched:
+    return Searched(store)
+
+
+@pytest.fixture
+def places(backend: str, tmp_path: Path, request: pytest.FixtureRequest) -> Places:
+    """A project whose memory is to be made."""
+    places = Places(tmp_path / "home", tmp_path / "project")
+    (tmp_path / "project").mkdir()
+    if backend == "postgres":
+        keep_on_server(tmp_path / "project", places.home, request.getfixturevalue("memory_url"))
+    return places

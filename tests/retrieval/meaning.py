@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from aurora.embeddings.base import EmbeddingProvider
 from aurora.indexing.embedding import embed_missing
 from aurora.retrieval.retriever import HybridConfig, HybridRetriever
+from aurora.stores.base import Store
 from aurora.stores.sqlite import SQLiteStore
 from aurora.types import Chunk, Listener, ignore_events
 from tests.builders import NOW
@@ -38,8 +40,13 @@ class BrokenProvider(WordProvider):
         raise RuntimeError("Model load failed")
 
 
+def index_folder(store: Store) -> Path:
+    """Beside the file; a store that ranks by itself has none, and whoever writes there fails."""
+    return store.path.parent / "indexes" if isinstance(store, SQLiteStore) else Path("/dev/null")
+
+
 def retriever_on(
-    store: SQLiteStore,
+    store: Store,
     embedder: EmbeddingProvider | None = None,
     *,
     listen: Listener = ignore_events,
@@ -48,14 +55,14 @@ def retriever_on(
     return HybridRetriever(
         store,
         HybridConfig(**config),  # type: ignore[arg-type]
-        index_folder=store.path.parent / "indexes",
+        index_folder=index_folder(store),
         now=lambda: NOW,
         embedders=None if embedder is None else lambda _: embedder,
         listen=listen,
     )
 
 
-def remember(store: SQLiteStore, *chunks: Chunk) -> None:
+def remember(store: Store, *chunks: Chunk) -> None:
     """Chunks with their vectors."""
     store.put_chunks(chunks)
     embed_missing(store, WordProvider())

@@ -9,7 +9,7 @@ import pytest
 
 from aurora.retrieval.cache import LIFETIME, RetrieverCache
 from aurora.retrieval.retriever import HybridRetriever
-from aurora.stores.sqlite import SQLiteStore
+from aurora.stores.base import Store
 from tests.retrieval.meaning import retriever_on
 from tests.threads import together
 
@@ -25,7 +25,7 @@ class Clock:
 class Maker:
     """Makes real retrievers and counts them."""
 
-    def __init__(self, store: SQLiteStore) -> None:
+    def __init__(self, store: Store) -> None:
         self.store, self.made = store, 0
 
     def __call__(self) -> HybridRetriever:
@@ -34,7 +34,7 @@ class Maker:
 
 
 @pytest.fixture
-def make(store: SQLiteStore) -> Maker:
+def make(store: Store) -> Maker:
     return Maker(store)
 
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
+from contextlib import ExitStack
 
 import pytest
 
 from aurora.retrieval.asking import NO_KEYWORD
+from aurora.stores.base import Store
+from aurora.stores.postgres.store import PostgresStore
+from aurora.stores.sqlite import SQLiteStore
 from aurora.types import Chunk, Kind
+from tests.backends import BACKENDS
 from tests.builders import make_chunk
 from tests.embedders import WordsProvider
 from tests.retrieval.conftest import Searched
@@ -35,13 +39,24 @@ CHUNKS = {
 }
 
 
-@pytest.fixture(scope="module")
-def polyglot(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Searched]:
-    memory = Searched(Path(tmp_path_factory.mktemp("cjk")))
+@pytest.fixture(scope="module", params=BACKENDS)
+def polyglot(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Searched]:
+    with ExitStack() as stack:
+        if request.param == "postgres":
+            databases = request.getfixturevalue("postgres_databases")
+            store: Store = PostgresStore.open(stack.enter_context(databases.memory()))
+        else:
+            store = SQLiteStore(tmp_path_factory.mktemp("cjk") / "memory.db")
+        stack.callback(store.close)
+        yield filled(Searched(store))
+
+
+def filled(memory: Searched) -> Searched:
     fillers = [note(f"x{n}", f"sheep number {n} jumps over the fence") for n in range(12)]
     memory.put(*CHUNKS.values(), *fillers, provider=WordsProvider(dimension=4096))
-    yield memory
-    memory.store.close()
+    return memory
 
 
 QUERIES = [

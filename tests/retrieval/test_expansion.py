@@ -14,10 +14,10 @@ from aurora.errors import LlmError
 from aurora.retrieval.config import FUSIONS
 from aurora.retrieval.expansion import DEPTH, SHARE, Expand, merge
 from aurora.retrieval.retriever import HybridConfig, HybridRetriever
-from aurora.stores.sqlite import SQLiteStore
+from aurora.stores.base import Store
 from aurora.types import Contribution, Event, Fused, Kind, Mode, Note, Query, SearchResults
 from tests.builders import NOW, make_chunk
-from tests.retrieval.meaning import WordProvider, remember
+from tests.retrieval.meaning import WordProvider, index_folder, remember
 
 NOTES = {
     "bread": "how to bake bread",
@@ -28,7 +28,7 @@ NOTES = {
 
 
 @pytest.fixture
-def filled(store: SQLiteStore) -> SQLiteStore:
+def filled(store: Store) -> Store:
     remember(
         store,
         *(
@@ -44,7 +44,7 @@ def filled(store: SQLiteStore) -> SQLiteStore:
 
 
 def search(
-    store: SQLiteStore,
+    store: Store,
     expand: Expand | Sequence[str] | None,
     text: str = "log in",
     *,
@@ -59,7 +59,7 @@ def search(
     retriever = HybridRetriever(
         store,
         HybridConfig(expand=expand is not None, **config),  # type: ignore[arg-type]
-        index_folder=store.path.parent / "indexes",
+        index_folder=index_folder(store),
         now=lambda: NOW,
         embedders=lambda _: embedder,
         expand=expand if callable(expand) else lambda _: expand or (),
@@ -72,7 +72,7 @@ def ids(answer: SearchResults) -> list[str]:
     return [result.chunk.id for result in answer.results]
 
 
-def test_terms_find_what_the_query_has_no_word_of(filled: SQLiteStore) -> None:
+def test_terms_find_what_the_query_has_no_word_of(filled: Store) -> None:
     plain = search(filled, None, "sign on", mode=Mode.KEYWORD)
     assert plain.results == ()
     heard: list[Event] = []
@@ -81,7 +81,7 @@ def test_terms_find_what_the_query_has_no_word_of(filled: SQLiteStore) -> None:
     assert more.notes[-1] == heard[-1] == Note("Expanded with: session, token")
 
 
-def test_a_score_is_a_part_of_both_searches(filled: SQLiteStore) -> None:
+def test_a_score_is_a_part_of_both_searches(filled: Store) -> None:
     plain = {one.chunk.id: one for one in search(filled, None, "cookie", limit=100).results}
     second = {one.chunk.id: one for one in search(filled, None, "cookie token", limit=100).results}
     for one in search(filled, ["token"], "cookie").results[:3]:
@@ -96,7 +96,7 @@ def test_a_score_is_a_part_of_both_searches(filled: SQLiteStore) -> None:
 @pytest.mark.parametrize("fusion", FUSIONS)
 @pytest.mark.parametrize("mode", Mode)
 def test_parts_sum_to_scores_and_the_first_do_not_depend_on_how_many_are_asked_for(
-    filled: SQLiteStore, fusion: str, mode: Mode
+    filled: Store, fusion: str, mode: Mode
 ) -> None:
     many = search(filled, ["cookie", "token"], limit=140, fusion=fusion, mode=mode).results
     assert len(many) > DEPTH
@@ -108,7 +108,7 @@ def test_parts_sum_to_scores_and_the_first_do_not_depend_on_how_many_are_asked_f
         assert sum(part.value for part in one.contributions) == pytest.approx(one.score)
 
 
-def test_a_definition_asked_for_by_name_stays_first(filled: SQLiteStore) -> None:
+def test_a_definition_asked_for_by_name_stays_first(filled: Store) -> None:
     """Whatever the terms say: which one was meant is for the query to say."""
     filled.put_chunks(
         [
@@ -121,7 +121,7 @@ def test_a_definition_asked_for_by_name_stays_first(filled: SQLiteStore) -> None
     assert ids(search(filled, ["session"], "how to log on"))[0] != "b.py:session"
 
 
-def test_without_terms_the_answer_is_the_one_without_expansion(filled: SQLiteStore) -> None:
+def test_without_terms_the_answer_is_the_one_without_expansion(filled: Store) -> None:
     def fails(_: str) -> Sequence[str]:
         raise LlmError("The endpoint sleeps", hint="wake it")
 
@@ -137,7 +137,7 @@ def test_without_terms_the_answer_is_the_one_without_expansion(filled: SQLiteSto
 
 
 def test_the_terms_are_asked_for_before_the_search_and_of_its_words_alone(
-    filled: SQLiteStore,
+    filled: Store,
 ) -> None:
     """The first search, which embeds the question, goes on while somebody thinks of terms."""
     asked, begun, searched = [], threading.Event(), threading.Event()
@@ -158,7 +158,7 @@ def test_the_terms_are_asked_for_before_the_search_and_of_its_words_alone(
     retriever = HybridRetriever(
         filled,
         HybridConfig(expand=True),
-        index_folder=filled.path.parent / "indexes",
+        index_folder=index_folder(filled),
         now=lambda: NOW,
         embedders=lambda _: embedder,
         expand=expand,
@@ -168,7 +168,7 @@ def test_the_terms_are_asked_for_before_the_search_and_of_its_words_alone(
     assert embedder.questions == ["log in", "log in cookie"]
 
 
-def test_a_query_says_whether_it_is_expanded_else_the_settings(filled: SQLiteStore) -> None:
+def test_a_query_says_whether_it_is_expanded_else_the_settings(filled: Store) -> None:
     asked: list[str] = []
 
     def expand(words: str) -> Sequence[str]:
@@ -182,15 +182,15 @@ def test_a_query_says_whether_it_is_expanded_else_the_settings(filled: SQLiteSto
     assert asked == ["two", "three"]
 
 
-def test_a_filter_holds_for_what_the_terms_find(filled: SQLiteStore) -> None:
+def test_a_filter_holds_for_what_the_terms_find(filled: Store) -> None:
     assert ids(search(filled, ["cookie"], "log path:s*.md")) == ["session.md:session"]
 
 
-def test_a_retriever_without_anybody_to_ask_says_so(filled: SQLiteStore) -> None:
+def test_a_retriever_without_anybody_to_ask_says_so(filled: Store) -> None:
     retriever = HybridRetriever(
         filled,
         HybridConfig(),
-        index_folder=filled.path.parent / "indexes",
+        index_folder=index_folder(filled),
         now=lambda: NOW,
     )
     notes = retriever.retrieve(Query("log in", expand=True)).notes

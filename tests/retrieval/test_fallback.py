@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import math
-from pathlib import Path
 
 import pytest
 
@@ -14,7 +13,7 @@ from aurora.embeddings.base import EmbeddingProvider
 from aurora.indexing.embedding import embed_missing
 from aurora.retrieval.asking import FALLBACK, NO_KEYWORD
 from aurora.retrieval.config import FUSIONS
-from aurora.stores.sqlite import SQLiteStore
+from aurora.stores.base import Store
 from aurora.types import Event, Mode, Note, Query
 from tests.builders import NOW, make_chunk
 from tests.embedders import words_vector
@@ -32,7 +31,7 @@ CHUNKS = [
 
 
 @pytest.fixture
-def filled(store: SQLiteStore) -> SQLiteStore:
+def filled(store: Store) -> Store:
     """Chunks with vectors, each used, some more than others."""
     remember(store, *CHUNKS, make_chunk("a garden", name="g", path="g.py"))
     for number, chunk in enumerate(CHUNKS):
@@ -41,7 +40,7 @@ def filled(store: SQLiteStore) -> SQLiteStore:
     return store
 
 
-def test_fallback_triggered_when_no_provider(filled: SQLiteStore) -> None:
+def test_fallback_triggered_when_no_provider(filled: Store) -> None:
     """By words and use; the semantic score of every result is 0."""
     answer = retriever_on(filled).retrieve(Query("test query", limit=5))
     assert len(answer.results) == 5
@@ -52,7 +51,7 @@ def test_fallback_triggered_when_no_provider(filled: SQLiteStore) -> None:
         assert result.activation_score > 0.0
 
 
-def test_fallback_triggered_when_embed_fails(filled: SQLiteStore) -> None:
+def test_fallback_triggered_when_embed_fails(filled: Store) -> None:
     """No exception; the same results as without a provider, and why."""
     provider = BrokenProvider()
     answer = retriever_on(filled, provider).retrieve(Query("test query", limit=5))
@@ -67,9 +66,7 @@ def test_fallback_triggered_when_embed_fails(filled: SQLiteStore) -> None:
     [[1.0], [math.nan] * 64, [math.inf] * 64, []],
     ids=["short", "nan", "infinite", "none"],
 )
-def test_a_vector_that_cannot_be_compared_is_no_vector(
-    filled: SQLiteStore, vector: list[float]
-) -> None:
+def test_a_vector_that_cannot_be_compared_is_no_vector(filled: Store, vector: list[float]) -> None:
     provider = WordProvider()
     provider.embed_query = lambda text: vector  # type: ignore[method-assign]  # noqa: ARG005
     answer = retriever_on(filled, provider).retrieve(Query("test query"))
@@ -77,7 +74,7 @@ def test_a_vector_that_cannot_be_compared_is_no_vector(
     assert answer.notes[0].text.endswith("(words gave no vector of 64 finite numbers)")
 
 
-def test_a_vector_of_any_length_is_compared_by_its_direction(filled: SQLiteStore) -> None:
+def test_a_vector_of_any_length_is_compared_by_its_direction(filled: Store) -> None:
     """Also with numbers that no float32 could be."""
     huge = WordProvider()
     huge.embed_query = lambda text: [1e300 * n for n in words_vector(text, 64)]  # type: ignore[method-assign]
@@ -88,7 +85,7 @@ def test_a_vector_of_any_length_is_compared_by_its_direction(filled: SQLiteStore
 
 @without_meaning
 def test_fallback_normalizes_weights_correctly(
-    filled: SQLiteStore, embedder: EmbeddingProvider | None
+    filled: Store, embedder: EmbeddingProvider | None
 ) -> None:
     """30/40/30 without meaning is 50/0/50."""
     retriever = retriever_on(
@@ -104,7 +101,7 @@ def test_fallback_normalizes_weights_correctly(
 
 @without_meaning
 def test_fallback_logs_warning(
-    filled: SQLiteStore, embedder: EmbeddingProvider | None, caplog: pytest.LogCaptureFixture
+    filled: Store, embedder: EmbeddingProvider | None, caplog: pytest.LogCaptureFixture
 ) -> None:
     """With what to do about it; once for a retriever, however often it is asked."""
     told: list[Event] = []
@@ -119,7 +116,7 @@ def test_fallback_logs_warning(
     assert [answer.notes for answer in answers] == [tuple(told)] * 3
 
 
-def test_fallback_handles_edge_case_zero_weights(filled: SQLiteStore) -> None:
+def test_fallback_handles_edge_case_zero_weights(filled: Store) -> None:
     """Where neither words nor use have a weight, use alone decides."""
     retriever = retriever_on(
         filled, fusion="staged", bm25_weight=0.0, semantic_weight=1.0, activation_weight=0.0
@@ -133,7 +130,7 @@ def test_fallback_handles_edge_case_zero_weights(filled: SQLiteStore) -> None:
 @every_fusion
 @without_meaning
 def test_the_format_of_a_result_is_the_same_without_meaning(
-    filled: SQLiteStore, fusion: str, embedder: EmbeddingProvider | None
+    filled: Store, fusion: str, embedder: EmbeddingProvider | None
 ) -> None:
     (result,) = retriever_on(filled, embedder).retrieve(Query("test", 1, fusion=fusion)).results
     assert result.chunk_id == result.chunk.id
@@ -145,20 +142,20 @@ def test_the_format_of_a_result_is_the_same_without_meaning(
     assert 0.0 <= result.activation_score <= 1.0
 
 
-def test_asked_for_meaning_alone_words_answer_and_say_so(filled: SQLiteStore) -> None:
+def test_asked_for_meaning_alone_words_answer_and_say_so(filled: Store) -> None:
     answer = retriever_on(filled).retrieve(Query("test query", mode=Mode.SEMANTIC))
     assert answer.mode is Mode.KEYWORD
     assert (len(answer.results), answer.notes) == (8, (Note(FALLBACK, warning=True),))
 
 
 def test_asked_for_words_alone_nothing_is_missing(
-    filled: SQLiteStore, caplog: pytest.LogCaptureFixture
+    filled: Store, caplog: pytest.LogCaptureFixture
 ) -> None:
     answer = retriever_on(filled).retrieve(Query("test query", mode=Mode.KEYWORD))
     assert (answer.notes, caplog.records) == ((), [])
 
 
-def test_chunks_without_any_vector_are_found_by_words(store: SQLiteStore) -> None:
+def test_chunks_without_any_vector_are_found_by_words(store: Store) -> None:
     store.put_chunks(CHUNKS)
     provider = WordProvider()
     answer = retriever_on(store, provider).retrieve(Query("test query"))
@@ -178,7 +175,7 @@ def test_chunks_without_any_vector_are_found_by_words(store: SQLiteStore) -> Non
     ids=["name", "dimension", "fingerprint"],
 )
 def test_vectors_of_another_embedder_are_told_and_never_compared(
-    filled: SQLiteStore, other: WordProvider, told: str, caplog: pytest.LogCaptureFixture
+    filled: Store, other: WordProvider, told: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     answer = retriever_on(filled, other).retrieve(Query("test query"))
     (note,) = answer.notes
@@ -191,7 +188,7 @@ def test_vectors_of_another_embedder_are_told_and_never_compared(
 
 @every_fusion
 def test_without_a_keyword_match_meaning_alone_decides_and_says_so(
-    filled: SQLiteStore, fusion: str
+    filled: Store, fusion: str
 ) -> None:
     """FR-10.5: in the order of meaning, however much something was used."""
     remember(
@@ -210,7 +207,7 @@ def test_without_a_keyword_match_meaning_alone_decides_and_says_so(
 
 @every_fusion
 def test_parts_of_words_are_no_answer_but_single_cjk_characters_are(
-    store: SQLiteStore, fusion: str
+    store: Store, fusion: str
 ) -> None:
     """To the index, which has pairs of them, one character is a part; to a reader it is a word."""
     store.put_chunks([make_chunk("the passwords", name="a"), make_chunk("用户认证", name="b")])
@@ -224,7 +221,7 @@ def test_parts_of_words_are_no_answer_but_single_cjk_characters_are(
 @every_fusion
 @pytest.mark.parametrize("embedder", [None, WordProvider()], ids=["words", "meaning"])
 def test_no_match_at_all_is_nothing_with_the_nearest_names(
-    store: SQLiteStore, fusion: str, embedder: EmbeddingProvider | None
+    store: Store, fusion: str, embedder: EmbeddingProvider | None
 ) -> None:
     remember(store, make_chunk("def check_login(): pass", name="check_login"))
     answer = retriever_on(store, embedder).retrieve(Query("chekc_lgoin", fusion=fusion))
@@ -233,8 +230,8 @@ def test_no_match_at_all_is_nothing_with_the_nearest_names(
 
 
 @pytest.fixture
-def places(tmp_path: Path) -> Places:
-    places = Places(tmp_path / "home", tmp_path)
+def places(places: Places) -> Places:
+    """With chunks in it."""
     with Memory(places) as memory:
         memory._make()
         memory._store.put_chunks(CHUNKS)

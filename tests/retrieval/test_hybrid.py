@@ -13,7 +13,7 @@ from aurora.retrieval.config import FUSIONS
 from aurora.retrieval.retriever import HybridConfig
 from aurora.signals.base import Entry
 from aurora.signals.bm25 import BM25Scorer
-from aurora.stores.sqlite import SQLiteStore
+from aurora.stores.base import Store
 from aurora.types import Chunk, Mode, Query, SearchResult
 from tests.builders import NOW, make_chunk
 from tests.retrieval.meaning import WordProvider, remember, retriever_on
@@ -44,14 +44,14 @@ def normalised(values: list[float]) -> list[float]:
     return [(value - low) / (high - low) for value in values]
 
 
-def use(store: SQLiteStore, chunks: list[Chunk]) -> None:
+def use(store: Store, chunks: list[Chunk]) -> None:
     """Some are used more often than others."""
     for number, chunk in enumerate(chunks):
         for _ in range(number * 7 % 5):
             store.record_access(chunk.id, NOW)
 
 
-def test_ut_hybrid_01_staged_retrieval_stage_1_filtering(store: SQLiteStore) -> None:
+def test_ut_hybrid_01_staged_retrieval_stage_1_filtering(store: Store) -> None:
     """Stage 1 returns top-K by BM25 score: of 200 chunks exactly 100, sorted by BM25."""
     remember(store, *corpus(200))
     retriever = retriever_on(store, WordProvider(), fusion="staged", stage1_top_k=100)
@@ -65,7 +65,7 @@ def test_ut_hybrid_01_staged_retrieval_stage_1_filtering(store: SQLiteStore) -> 
     assert {r.chunk_id for r in chosen} == {r.chunk_id for r in by_words[:100]}
 
 
-def test_ut_hybrid_02_staged_retrieval_stage_2_reranking(store: SQLiteStore) -> None:
+def test_ut_hybrid_02_staged_retrieval_stage_2_reranking(store: Store) -> None:
     """Stage 2 re-ranks Stage 1 candidates by semantic+activation, not BM25."""
     chunks = corpus(100)
     remember(store, *chunks)
@@ -85,7 +85,7 @@ def test_ut_hybrid_02_staged_retrieval_stage_2_reranking(store: SQLiteStore) -> 
     assert scores != sorted(scores, reverse=True)
 
 
-def test_ut_hybrid_03_no_bm25_normalization(store: SQLiteStore) -> None:
+def test_ut_hybrid_03_no_bm25_normalization(store: Store) -> None:
     """BM25 scores are NOT normalized (raw scores preserved): Stage 1 candidates have them."""
     remember(store, *corpus(30))
     retriever = retriever_on(store, WordProvider(), fusion="staged")
@@ -100,7 +100,7 @@ def test_ut_hybrid_03_no_bm25_normalization(store: SQLiteStore) -> None:
     assert max(raw(result, "bm25") for result in results) != 1.0
 
 
-def test_ut_hybrid_04_stage_2_normalization_within_candidates(store: SQLiteStore) -> None:
+def test_ut_hybrid_04_stage_2_normalization_within_candidates(store: Store) -> None:
     """Semantic/activation normalized ONLY within Stage 1 candidates, not all chunks."""
     chunks = corpus(20, matching=10)
     nearer = make_chunk("signin", name="login", path="login")  # means more, but shares no word
@@ -123,7 +123,7 @@ def test_ut_hybrid_04_stage_2_normalization_within_candidates(store: SQLiteStore
 
 
 @every_fusion
-def test_ut_hybrid_05_zero_bm25_matches(store: SQLiteStore, fusion: str) -> None:
+def test_ut_hybrid_05_zero_bm25_matches(store: Store, fusion: str) -> None:
     """If no BM25 matches, fall back to pure semantic."""
     remember(
         store,
@@ -137,14 +137,14 @@ def test_ut_hybrid_05_zero_bm25_matches(store: SQLiteStore, fusion: str) -> None
     assert [result.bm25_score for result in answer.results] == [0.0, 0.0]
 
 
-def test_ut_hybrid_06_corpus_smaller_than_k(store: SQLiteStore) -> None:
+def test_ut_hybrid_06_corpus_smaller_than_k(store: Store) -> None:
     """If corpus has 50 chunks but K=100, use all 50."""
     remember(store, *corpus(50))
     retriever = retriever_on(store, WordProvider(), fusion="staged", stage1_top_k=100)
     assert len(retriever.retrieve(Query("token", limit=100)).results) == 50
 
 
-def test_ut_hybrid_07_custom_weights(store: SQLiteStore) -> None:
+def test_ut_hybrid_07_custom_weights(store: Store) -> None:
     """Config weights applied correctly: semantic=0.7, activation=0.3."""
     chunks = corpus(20)
     remember(store, *chunks)
@@ -176,7 +176,7 @@ def test_ut_hybrid_08_invalid_weights(weights: tuple[float, ...], total: str) ->
 
 @every_fusion
 @pytest.mark.parametrize("text", ["", "  \n"])
-def test_ut_hybrid_09_empty_query(store: SQLiteStore, fusion: str, text: str) -> None:
+def test_ut_hybrid_09_empty_query(store: Store, fusion: str, text: str) -> None:
     """Empty query returns error or all results: here an error that shows how to ask."""
     remember(store, *corpus(3))
     with pytest.raises(QueryError, match="empty") as caught:
@@ -185,7 +185,7 @@ def test_ut_hybrid_09_empty_query(store: SQLiteStore, fusion: str, text: str) ->
 
 
 @every_fusion
-def test_ut_hybrid_10_search_result_format(store: SQLiteStore, fusion: str) -> None:
+def test_ut_hybrid_10_search_result_format(store: Store, fusion: str) -> None:
     """Results include chunk, scores (bm25, semantic, activation, final)."""
     chunks = corpus(3)
     remember(store, *chunks)
@@ -202,7 +202,7 @@ def test_ut_hybrid_10_search_result_format(store: SQLiteStore, fusion: str) -> N
 
 
 @every_fusion
-def test_ut_hybrid_11_top_n_limiting(store: SQLiteStore, fusion: str) -> None:
+def test_ut_hybrid_11_top_n_limiting(store: Store, fusion: str) -> None:
     """Search returns exactly N results (default 10), or fewer if corpus smaller."""
     remember(store, *corpus(15, matching=15))
     retriever = retriever_on(store, WordProvider())
@@ -213,7 +213,7 @@ def test_ut_hybrid_11_top_n_limiting(store: SQLiteStore, fusion: str) -> None:
 
 @every_fusion
 @pytest.mark.parametrize("asked", ["SOAROrchestrator", "soar_orchestrator"])
-def test_ut_hybrid_12_exact_match_priority(store: SQLiteStore, fusion: str, asked: str) -> None:
+def test_ut_hybrid_12_exact_match_priority(store: Store, fusion: str, asked: str) -> None:
     """Exact keyword match ranks higher than semantic-only match: "SOAROrchestrator" is first."""
     exact = make_chunk("class SOAROrchestrator: pass", name="SOAROrchestrator", path="core.py")
     pattern = [

@@ -10,6 +10,7 @@ import pytest
 
 from aurora.retrieval.retriever import HybridRetriever
 from aurora.signals.kept import KeptIndex
+from aurora.stores.base import Store
 from aurora.stores.sqlite import SQLiteStore
 from aurora.types import Mode, Query, SearchResults
 from tests.builders import make_chunk
@@ -17,6 +18,7 @@ from tests.retrieval.meaning import WordProvider, remember, retriever_on
 from tests.threads import together
 
 FILES = {"bm25.idx", "vectors.idx"}
+index_files = pytest.mark.one_store("about index files, which a server's memory does not have")
 
 
 class CountOpens(Protocol):
@@ -37,7 +39,7 @@ def opens(monkeypatch: pytest.MonkeyPatch) -> CountOpens:
     return lambda: seen
 
 
-def fill(store: SQLiteStore) -> None:
+def fill(store: Store) -> None:
     remember(store, *(make_chunk(f"test query {n}", name=f"f{n}") for n in range(300)))
 
 
@@ -45,6 +47,7 @@ def folder(store: SQLiteStore) -> Path:
     return store.path.parent / "indexes"
 
 
+@index_files
 def test_lazy_loading_not_triggered_on_init(store: SQLiteStore, opens: CountOpens) -> None:
     """No index is opened or written, and the provider not asked."""
     fill(store)
@@ -61,6 +64,7 @@ def test_a_retriever_on_a_store_that_cannot_be_read_is_made_all_the_same(tmp_pat
     assert isinstance(retriever_on(closed, WordProvider()), HybridRetriever)
 
 
+@index_files
 def test_lazy_loading_triggered_on_first_retrieve(store: SQLiteStore, opens: CountOpens) -> None:
     fill(store)
     provider = WordProvider()
@@ -70,6 +74,7 @@ def test_lazy_loading_triggered_on_first_retrieve(store: SQLiteStore, opens: Cou
     assert provider.queries == ["test query"]
 
 
+@index_files
 def test_lazy_loading_reuses_index_on_subsequent_calls(
     store: SQLiteStore, opens: CountOpens
 ) -> None:
@@ -87,6 +92,7 @@ def test_lazy_loading_reuses_index_on_subsequent_calls(
     assert len(opens()) == 2
 
 
+@index_files
 @pytest.mark.parametrize("built", [False, True], ids=["to-build", "to-open"])
 def test_lazy_loading_thread_safety(store: SQLiteStore, opens: CountOpens, built: bool) -> None:
     """Ten threads at once: each index is built, or opened, exactly once; all get one answer."""
@@ -109,6 +115,7 @@ def test_lazy_loading_thread_safety(store: SQLiteStore, opens: CountOpens, built
     assert (len(provider.queries), provider.batches) == (10, 0)
 
 
+@index_files
 def test_by_keyword_alone_neither_vectors_nor_provider_are_touched(store: SQLiteStore) -> None:
     fill(store)
     provider = WordProvider()
@@ -117,7 +124,7 @@ def test_by_keyword_alone_neither_vectors_nor_provider_are_touched(store: SQLite
     assert provider.queries == []
 
 
-def test_a_cascade_asks_for_meaning_only_where_words_find_too_little(store: SQLiteStore) -> None:
+def test_a_cascade_asks_for_meaning_only_where_words_find_too_little(store: Store) -> None:
     fill(store)
     provider = WordProvider()
     retriever = retriever_on(store, provider, fusion="cascade")
@@ -142,7 +149,7 @@ class SlowlyLoaded(WordProvider):
         return super().embed_query(text)
 
 
-def test_ten_threads_load_one_model(store: SQLiteStore) -> None:
+def test_ten_threads_load_one_model(store: Store) -> None:
     fill(store)
     provider, before = SlowlyLoaded(), sys.getswitchinterval()
     retriever = retriever_on(store, provider)

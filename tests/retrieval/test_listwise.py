@@ -13,7 +13,7 @@ from aurora.errors import LlmError
 from aurora.retrieval.listwise import Listwise, fill_slots
 from aurora.retrieval.reranking import FIRST, Reranker
 from aurora.retrieval.retriever import HybridConfig, HybridRetriever
-from aurora.stores.sqlite import SQLiteStore
+from aurora.stores.base import Store
 from aurora.types import (
     Contribution,
     Event,
@@ -25,6 +25,7 @@ from aurora.types import (
     SearchResults,
 )
 from tests.builders import NOW, make_chunk
+from tests.retrieval.meaning import index_folder
 
 
 def results(count: int) -> list[SearchResult]:
@@ -84,7 +85,7 @@ def test_nobody_is_lost_and_the_parts_sum_to_the_scores(data: st.DataObject) -> 
 
 
 @pytest.fixture
-def filled(store: SQLiteStore) -> SQLiteStore:
+def filled(store: Store) -> Store:
     store.put_chunks(
         make_chunk(
             name=f"note{n}", path=f"n{n}.md", kind=Kind.KNOWLEDGE, content="paint " * (n + 1)
@@ -106,7 +107,7 @@ class Backwards:
 
 
 def look(
-    store: SQLiteStore,
+    store: Store,
     reranker: Reranker | None,
     text: str = "paint",
     *,
@@ -121,7 +122,7 @@ def look(
     retriever = HybridRetriever(
         store,
         HybridConfig(rerank=Rerank.LLM if reranker else Rerank.NONE, rerank_if_unsure=if_unsure),
-        index_folder=store.path.parent / "indexes",
+        index_folder=index_folder(store),
         now=lambda: NOW,
         rerankers=rerankers,
         listen=(heard if heard is not None else []).append,
@@ -129,7 +130,7 @@ def look(
     return retriever.retrieve(Query(text, limit))
 
 
-def test_the_first_are_named_anew_and_the_rest_follows(filled: SQLiteStore) -> None:
+def test_the_first_are_named_anew_and_the_rest_follows(filled: Store) -> None:
     plain = look(filled, None, limit=40).results
     again = look(filled, Listwise(Backwards().rank), limit=40).results
     assert [one.chunk.id for one in again] == [
@@ -140,7 +141,7 @@ def test_the_first_are_named_anew_and_the_rest_follows(filled: SQLiteStore) -> N
     assert look(filled, Listwise(Backwards().rank), limit=3).results == again[:3]
 
 
-def test_a_reader_sees_where_a_text_is_and_the_lines_that_say_most(store: SQLiteStore) -> None:
+def test_a_reader_sees_where_a_text_is_and_the_lines_that_say_most(store: Store) -> None:
     body = "import os\n" * 50 + "def brush():\n    wet paint here\n" + "x = 1\n" * 100
     store.put_chunks(
         [
@@ -158,7 +159,7 @@ def test_a_reader_sees_where_a_text_is_and_the_lines_that_say_most(store: SQLite
 
 
 def test_a_definition_asked_for_by_name_stays_first_and_nobody_is_asked(
-    filled: SQLiteStore,
+    filled: Store,
 ) -> None:
     filled.put_chunks([make_chunk("def paint(): pass", "a.py", name="paint")])
     reader = Backwards()
@@ -166,7 +167,7 @@ def test_a_definition_asked_for_by_name_stays_first_and_nobody_is_asked(
     assert reader.asked == []
 
 
-def test_a_model_that_talks_nonsense_changes_nothing_but_is_told(filled: SQLiteStore) -> None:
+def test_a_model_that_talks_nonsense_changes_nothing_but_is_told(filled: Store) -> None:
     def nonsense(_: str, __: Sequence[str]) -> Sequence[int]:
         raise LlmError("It answered with prose", hint="set another `llm.model`")
 
@@ -179,7 +180,7 @@ def test_a_model_that_talks_nonsense_changes_nothing_but_is_told(filled: SQLiteS
 
 
 def test_a_search_that_is_sure_has_no_second_look_where_only_the_unsure_have(
-    filled: SQLiteStore,
+    filled: Store,
 ) -> None:
     filled.put_chunks(
         [make_chunk("red varnish", "v.md", "varnish", kind=Kind.KNOWLEDGE, id="varnish")]

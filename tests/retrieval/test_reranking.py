@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -17,9 +16,10 @@ from aurora.embeddings.onnx.provider import OnnxProvider
 from aurora.errors import EmbeddingError
 from aurora.retrieval.reranking import FIRST, LateInteraction
 from aurora.retrieval.retriever import HybridConfig, HybridRetriever
-from aurora.stores.sqlite import SQLiteStore
+from aurora.stores.base import Store
 from aurora.types import Event, Kind, Note, Query, Rerank, SearchResult
 from tests.builders import NOW, make_chunk
+from tests.retrieval.meaning import index_folder
 
 COLOURS = {"red": 0, "green": 1, "blue": 2}
 
@@ -40,20 +40,18 @@ class ColourTokens:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[SQLiteStore]:
-    store = SQLiteStore(tmp_path / "memory.db")
+def store(store: Store) -> Store:
     store.put_chunks(
         make_chunk(name=f"note{n}", path=f"n{n}.md", kind=Kind.KNOWLEDGE, content=content)
         for n, content in enumerate(
             ["paint paint paint", "paint red", "paint red green", *["paint paint"] * 40]
         )
     )
-    yield store
-    store.close()
+    return store
 
 
 def look(
-    store: SQLiteStore,
+    store: Store,
     reranker: LateInteraction | None,
     text: str = "paint red green",
     *,
@@ -68,7 +66,7 @@ def look(
     retriever = HybridRetriever(
         store,
         HybridConfig(rerank=Rerank.LOCAL),
-        index_folder=store.path.parent / "indexes",
+        index_folder=index_folder(store),
         now=lambda: NOW,
         rerankers=rerankers,
         listen=(heard if heard is not None else []).append,
@@ -76,7 +74,7 @@ def look(
     return retriever.retrieve(Query(text, limit)).results
 
 
-def test_each_word_of_the_question_looks_for_its_like(store: SQLiteStore) -> None:
+def test_each_word_of_the_question_looks_for_its_like(store: Store) -> None:
     results = look(store, LateInteraction(ColourTokens(), share=1.0), "paint red green")
     by_name = {result.chunk.name: result.score for result in results}
     assert by_name["note2"] == pytest.approx(2 / 3)  # `paint` has no direction
@@ -84,7 +82,7 @@ def test_each_word_of_the_question_looks_for_its_like(store: SQLiteStore) -> Non
     assert [result.chunk.name for result in results[:2]] == ["note2", "note1"]
 
 
-def test_the_parts_still_sum_to_the_score_and_the_order_is_by_score(store: SQLiteStore) -> None:
+def test_the_parts_still_sum_to_the_score_and_the_order_is_by_score(store: Store) -> None:
     results = look(store, LateInteraction(ColourTokens()), limit=40)
     assert len(results) == 40
     assert all(first.score >= second.score for first, second in pairwise(results))
@@ -95,7 +93,7 @@ def test_the_parts_still_sum_to_the_score_and_the_order_is_by_score(store: SQLit
 
 
 def test_only_the_first_are_looked_at_and_how_many_are_asked_for_changes_nothing(
-    store: SQLiteStore,
+    store: Store,
 ) -> None:
     tokens = ColourTokens()
     many = look(store, LateInteraction(tokens, seconds=60.0), limit=43)
@@ -104,7 +102,7 @@ def test_only_the_first_are_looked_at_and_how_many_are_asked_for_changes_nothing
     assert few == many[:3]
 
 
-def test_when_the_time_is_over_the_rest_keeps_its_place(store: SQLiteStore) -> None:
+def test_when_the_time_is_over_the_rest_keeps_its_place(store: Store) -> None:
     ticks = iter(range(1000))
     heard: list[Event] = []
     plain = look(store, LateInteraction(ColourTokens(), seconds=0.0), limit=43)
@@ -116,7 +114,7 @@ def test_when_the_time_is_over_the_rest_keeps_its_place(store: SQLiteStore) -> N
     assert all(first.score >= second.score for first, second in pairwise(some))
 
 
-def test_a_model_that_is_too_slow_changes_nothing(store: SQLiteStore) -> None:
+def test_a_model_that_is_too_slow_changes_nothing(store: Store) -> None:
     class Slow(ColourTokens):
         def token_vectors(self, text: str, *, is_query: bool = False) -> NDArray[np.float32]:
             time.sleep(0.0 if is_query else 0.5)
@@ -128,14 +126,14 @@ def test_a_model_that_is_too_slow_changes_nothing(store: SQLiteStore) -> None:
     assert results == look(store, LateInteraction(ColourTokens(), seconds=0.0))
 
 
-def test_a_definition_asked_for_by_name_stays_first(store: SQLiteStore) -> None:
+def test_a_definition_asked_for_by_name_stays_first(store: Store) -> None:
     store.put_chunks([make_chunk("def red_green(): pass", "a.py", name="red_green")])
     tokens = ColourTokens()
     best = look(store, LateInteraction(tokens), "red_green")[0]
     assert (best.chunk.name, tokens.read) == ("red_green", [])
 
 
-def test_without_the_model_the_order_is_as_it_was_and_that_is_said(store: SQLiteStore) -> None:
+def test_without_the_model_the_order_is_as_it_was_and_that_is_said(store: Store) -> None:
     heard: list[Event] = []
     results = look(store, None, heard=heard)
     said = "Not reranked: The model is not installed: aur models pull x"
@@ -143,10 +141,7 @@ def test_without_the_model_the_order_is_as_it_was_and_that_is_said(store: SQLite
     assert results == look(store, LateInteraction(ColourTokens(), seconds=0.0))
 
 
-def test_a_real_model_finds_the_answer_that_shares_fewer_words(
-    tmp_path: Path, models: Path
-) -> None:
-    store = SQLiteStore(tmp_path / "memory.db")
+def test_a_real_model_finds_the_answer_that_shares_fewer_words(store: Store, models: Path) -> None:
     store.put_chunks(
         make_chunk(name=name, path=f"{name}.md", kind=Kind.KNOWLEDGE, content=content)
         for name, content in {
@@ -159,5 +154,4 @@ def test_a_real_model_finds_the_answer_that_shares_fewer_words(
     question = "delete a user"
     plain = look(store, LateInteraction(model, seconds=0.0), question)
     again = look(store, LateInteraction(model, seconds=60.0), question)
-    store.close()
     assert (plain[0].chunk.name, again[0].chunk.name) == ("list", "answer")

@@ -10,15 +10,15 @@ import pytest
 from aurora.errors import QueryError
 from aurora.retrieval.asking import FALLBACK
 from aurora.retrieval.retriever import HybridRetriever
-from aurora.stores.base import Reasoning, Uses
+from aurora.stores.base import Reasoning, Store, Uses
 from aurora.stores.sqlite import SQLiteStore
 from aurora.types import Criteria, Kind, Note, Query
 from tests.builders import NOW, make_chunk
-from tests.retrieval.meaning import WordProvider, remember, retriever_on
+from tests.retrieval.meaning import WordProvider, index_folder, remember, retriever_on
 from tests.signals.corpus import standard_library_chunks
 
 
-def test_results_carry_chunk_score_and_reasons(store: SQLiteStore) -> None:
+def test_results_carry_chunk_score_and_reasons(store: Store) -> None:
     chunk = make_chunk("def login(): check the password", name="login")
     store.put_chunks([chunk, make_chunk("unrelated", name="g")])
 
@@ -32,7 +32,7 @@ def test_results_carry_chunk_score_and_reasons(store: SQLiteStore) -> None:
     assert [(part.signal, part.rank) for part in result.contributions] == [("bm25", 1)]
 
 
-def test_the_first_three_of_ten_are_the_three_of_three(store: SQLiteStore) -> None:
+def test_the_first_three_of_ten_are_the_three_of_three(store: Store) -> None:
     store.put_chunks(standard_library_chunks()[:2000])
     retriever = retriever_on(store, stage1_top_k=10)
     for query in ("open file", "encode", "parse header value", "event loop callback"):
@@ -41,13 +41,13 @@ def test_the_first_three_of_ten_are_the_three_of_three(store: SQLiteStore) -> No
             assert retriever.retrieve(Query(query, limit=limit)).results == everything[:limit]
 
 
-def test_more_results_than_candidates_can_be_asked_for(store: SQLiteStore) -> None:
+def test_more_results_than_candidates_can_be_asked_for(store: Store) -> None:
     store.put_chunks([make_chunk("same words", name=f"f{number}") for number in range(150)])
     answer = retriever_on(store, stage1_top_k=100).retrieve(Query("words", limit=150))
     assert len(answer.results) == 150
 
 
-def test_a_candidate_not_worth_showing_hides_no_other(store: SQLiteStore) -> None:
+def test_a_candidate_not_worth_showing_hides_no_other(store: Store) -> None:
     """One signal may be at its end long before the other."""
     strong = [make_chunk("pad " * 60, name=f"car_{n}", path=f"p{n}.py") for n in range(300)]
     faint = make_chunk("auto auto " + "zebra " * 60, name="faint", path="w.py")
@@ -77,7 +77,7 @@ def test_a_filter_looks_no_deeper_than_it_has_to(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "   ", "\n\t"])
-def test_an_empty_query_is_an_error_with_an_example(store: SQLiteStore, text: str) -> None:
+def test_an_empty_query_is_an_error_with_an_example(store: Store, text: str) -> None:
     with pytest.raises(QueryError, match="empty") as caught:
         retriever_on(store).retrieve(Query(text))
     assert "aur mem search" in caught.value.hint
@@ -96,12 +96,12 @@ def test_an_empty_query_is_an_error_with_an_example(store: SQLiteStore, text: st
     ],
     ids=["punctuation", "unknown", "sql", "quote", "fts", "operators", "surrogate"],
 )
-def test_no_query_is_a_syntax_error(store: SQLiteStore, text: str) -> None:
+def test_no_query_is_a_syntax_error(store: Store, text: str) -> None:
     store.put_chunks([make_chunk("plain words here")])
     assert retriever_on(store).retrieve(Query(text)).results == ()
 
 
-def test_a_chunk_forgotten_meanwhile_is_left_out(store: SQLiteStore) -> None:
+def test_a_chunk_forgotten_meanwhile_is_left_out(store: Store) -> None:
     """Another process deletes between ranking and fetching: the index still knows the id."""
     store.put_chunks([make_chunk("one word"), make_chunk("two words word", name="g")])
     retriever = retriever_on(store)
@@ -112,7 +112,7 @@ def test_a_chunk_forgotten_meanwhile_is_left_out(store: SQLiteStore) -> None:
     assert [r.chunk_id for r in retriever.retrieve(Query("word")).results] == ["a.py:g"]
 
 
-def test_failed_reasoning_is_never_found(store: SQLiteStore) -> None:
+def test_failed_reasoning_is_never_found(store: Store) -> None:
     for name, score in (("good", 0.8), ("bad", 0.2)):
         chunk = make_chunk("retry with backoff", name=name, kind=Kind.REASONING)
         store.put_chunks([chunk])
@@ -128,7 +128,7 @@ def test_a_limit_below_one_is_a_mistake(limit: int) -> None:
         Query("words", limit=limit)
 
 
-def test_words_that_every_chunk_has_are_no_answer_to_a_long_question(store: SQLiteStore) -> None:
+def test_words_that_every_chunk_has_are_no_answer_to_a_long_question(store: Store) -> None:
     """Otherwise a question about something else would be answered with the least bad rows."""
     store.put_chunks([make_chunk(f"the thing {n}", name=f"f{n}") for n in range(50)])
     store.put_chunks([make_chunk("the kubernetes ingress", name="ingress")])
@@ -139,12 +139,12 @@ def test_words_that_every_chunk_has_are_no_answer_to_a_long_question(store: SQLi
     assert found[0].chunk.name == "ingress"
 
 
-def test_a_phrase_that_no_chunk_has_is_searched_by_its_words(store: SQLiteStore) -> None:
+def test_a_phrase_that_no_chunk_has_is_searched_by_its_words(store: Store) -> None:
     """People put titles in quotes, too; the answer says what it did."""
     store.put_chunks([make_chunk("start up lean and early", name="notes"), make_chunk("lean")])
     events: list[object] = []
     retriever = HybridRetriever(
-        store, index_folder=store.path.parent, now=lambda: NOW, listen=events.append
+        store, index_folder=index_folder(store), now=lambda: NOW, listen=events.append
     )
     answer = retriever.retrieve(Query('who reads "the lean startup early"'))
     assert [result.chunk.name for result in answer.results] == ["notes", "f"]
