@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
+import psycopg
 import pytest
 
+from aurora import Memory, Places
+from aurora.engine.whereabouts import OnServer
+from aurora.stores.base import Store
+from tests.backends import keep_on_server
 from tests.builders import write_tree
+
+if TYPE_CHECKING:
+    from tests.postgres.databases import Databases
 
 AUR = Path(sys.executable).with_name("aur")
 NOTICE_SHOWN = {"AURORA_UI_SHOWN_SEARCH_FORMAT_NOTICE": "true"}  # or the first search tells it
@@ -82,6 +93,22 @@ class Shell:
         assert "Traceback" not in done.stderr
         return done.stderr
 
+    @contextmanager
+    def store(self) -> Iterator[Store]:
+        """What the project's memory is kept in, wherever that is."""
+        with Memory(Places(self.home, self.cwd)) as memory:
+            yield memory._store
+
+    def alter(self, statement: str) -> None:
+        """Do to the project's memory what Aurora would not."""
+        at = Memory(Places(self.home, self.cwd)).whereabouts
+        if isinstance(at, OnServer):
+            with psycopg.connect(at.url, options=f"-c search_path={at.schema}") as server:
+                server.execute(statement)
+        else:
+            with closing(sqlite3.connect(self.cwd / ".aurora" / "memory.db")) as file, file:
+                file.execute(statement)
+
 
 PROJECT: dict[str, str | bytes] = {
     "auth_manager.py": '''"""Accounts."""
@@ -111,9 +138,16 @@ def make_repository(folder: Path) -> Shell:
 
 
 @pytest.fixture
-def shell(tmp_path: Path) -> Shell:
+def shell(backend: str, tmp_path: Path, request: pytest.FixtureRequest) -> Shell:
     """A git repository that nobody has indexed yet."""
-    return make_repository(tmp_path)
+    return settle(make_repository(tmp_path), backend, request)
+
+
+def settle(shell: Shell, backend: str, request: pytest.FixtureRequest) -> Shell:
+    """Have a project's memory be kept on a server, if that is what is tested."""
+    if backend == "postgres":
+        keep_on_server(shell.cwd, shell.home, request.getfixturevalue("postgres_url"))
+    return shell
 
 
 @pytest.fixture(scope="session")
@@ -124,7 +158,45 @@ def once_indexed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="session")
+def once_indexed_on_server(
+    tmp_path_factory: pytest.TempPathFactory, postgres_databases: Databases
+) -> Copied:
+    """The same on a server, which copies its part."""
+    folder = tmp_path_factory.mktemp("indexed-on-server")
+
+    def fill(url: str) -> None:
+        shell = make_repository(folder)
+        keep_on_server(shell.cwd, shell.home, url)
+        shell.ok("mem", "index", ".")
+
+    return Copied(folder, postgres_databases, postgres_databases.prepare("indexed", fill))
+
+
+@dataclass(frozen=True)
+class Copied:
+    """A folder and a database that tests work on copies of."""
+
+    folder: Path
+    databases: Databases
+    template: str
+
+    @contextmanager
+    def onto(self, shell: Shell, folder: Path) -> Iterator[Shell]:
+        shutil.copytree(self.folder, folder, dirs_exist_ok=True)
+        with self.databases.fresh(self.template) as url:
+            keep_on_server(shell.cwd, shell.home, url)
+            yield shell
+
+
 @pytest.fixture
-def indexed(shell: Shell, once_indexed: Path, tmp_path: Path) -> Shell:
-    shutil.copytree(once_indexed, tmp_path, dirs_exist_ok=True)
-    return shell
+def indexed(
+    backend: str, tmp_path: Path, request: pytest.FixtureRequest, shell: Shell
+) -> Iterator[Shell]:
+    if backend == "postgres":
+        copied: Copied = request.getfixturevalue("once_indexed_on_server")
+        with copied.onto(shell, tmp_path):
+            yield shell
+    else:
+        shutil.copytree(request.getfixturevalue("once_indexed"), tmp_path, dirs_exist_ok=True)
+        yield shell

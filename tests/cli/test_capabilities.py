@@ -16,6 +16,8 @@ from aurora.cli.terminal import has_colour, has_links, width_of
 from aurora.config.rules import link_pattern
 from tests.builders import make_chunk
 
+pytestmark = pytest.mark.one_store("about terminals and what they can show")
+
 
 @pytest.fixture
 def terminal() -> Iterator[TextIO]:

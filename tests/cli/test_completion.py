@@ -18,6 +18,9 @@ from tests.builders import write_tree
 from tests.cli.conftest import AUR, Shell
 from tests.cli.screen import Terminal
 
+pytestmark = pytest.mark.one_store("completes words, wherever a memory is")
+
+
 BREAKS = " \t\n\"'@><=;|&(:"  # as bash has them
 INTERACTIVE = {
     "bash": ("bash", "--norc", "--noprofile", "-i"),

@@ -7,7 +7,12 @@ import re
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from tests.cli.conftest import Shell
+
+pytestmark = pytest.mark.one_store("about the documentation")
+
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "json.md").read_text(encoding="utf-8")
 

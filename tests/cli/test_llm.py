@@ -10,6 +10,8 @@ import pytest
 from tests.cli.conftest import Shell
 from tests.llm.chat_server import ChatServer, tells
 
+pytestmark = pytest.mark.one_store("about a language model")
+
 
 @pytest.fixture
 def server() -> Iterator[ChatServer]:

@@ -10,6 +10,8 @@ import pytest
 
 from aurora.cli import logs
 
+pytestmark = pytest.mark.one_store("about the log")
+
 
 @pytest.fixture
 def logger() -> Iterator[logging.Logger]:

@@ -16,6 +16,9 @@ from tests.embeddings.pulling.conftest import carried
 from tests.embeddings.pulling.hub import running_hub
 from tests.embeddings.pulling.small_bert import small_bert
 
+pytestmark = pytest.mark.one_store("about models")
+
+
 MINILM, E5 = "all-minilm-l6-v2", "multilingual-e5-small"
 
 

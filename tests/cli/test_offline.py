@@ -10,6 +10,9 @@ import pytest
 from tests.cli.conftest import Shell
 
 # An audit hook cannot be taken away again, and hears what any library does by way of Python.
+
+pytestmark = pytest.mark.one_store("a server is reached by a socket")
+
 FORBID = """
 import os, sys
 

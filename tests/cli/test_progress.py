@@ -15,6 +15,9 @@ import pytest
 from tests.builders import write_tree
 from tests.cli.screen import Screen, Terminal
 
+pytestmark = pytest.mark.one_store("about bars")
+
+
 BEGIN = """
 import fcntl, logging, os, signal, struct, sys, termios
 from aurora.cli.session import Voice

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.builders import write_tree
 from tests.cli.conftest import Shell
+
+pytestmark = pytest.mark.one_store("about settings")
 
 
 def score(shell: Shell, *options: str) -> str:

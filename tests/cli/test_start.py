@@ -18,6 +18,9 @@ from tests.builders import write_tree
 from tests.cli.conftest import AUR, Shell
 from tests.cli.screen import Terminal
 
+pytestmark = pytest.mark.one_store("about the start of the program")
+
+
 CLICK = (sys.executable, "-c", "from aurora.cli.main import main\nmain()")
 SOURCE = Path(aurora.__file__).parent
 

@@ -14,6 +14,9 @@ from tests.builders import write_tree
 from tests.cli.conftest import AUR, NOTICE_SHOWN, Shell
 from tests.cli.screen import Screen, Terminal
 
+pytestmark = pytest.mark.one_store("about terminals")
+
+
 CTRL_C = "\x03"
 FILES, FUNCTIONS = 300, 40  # enough that a bar appears on any machine
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 
 import psycopg
@@ -28,14 +28,22 @@ class Databases:
     def close(self) -> None:
         self._connection.close()
 
-    def memory(self, partitions: int = 0) -> AbstractContextManager[str]:
-        """A new database that has the tables of a memory already, which are made once."""
-        template = f"memory_{partitions}"
+    def prepare(self, template: str, fill: Callable[[str], None]) -> str:
+        """Have a database filled, once, to make others of; nobody may be connected to it later."""
         if template not in self._templates:
             self._connection.execute(f"CREATE DATABASE {template}")
-            PostgresStore.create(self._server.url(template), partitions=partitions).close()
+            fill(self._server.url(template))
+            self._empty(template)
             self._templates.add(template)
-        return self.fresh(template=template)
+        return template
+
+    def memory(self, partitions: int = 0) -> AbstractContextManager[str]:
+        """A new database that has the tables of a memory already."""
+
+        def fill(url: str) -> None:
+            PostgresStore.create(url, partitions=partitions).close()
+
+        return self.fresh(self.prepare(f"memory_{partitions}", fill))
 
     @contextmanager
     def fresh(self, template: str = "template1") -> Iterator[str]:
