@@ -99,15 +99,22 @@ class Shell:
         with Memory(Places(self.home, self.cwd)) as memory:
             yield memory._store
 
-    def alter(self, statement: str) -> None:
+    def alter(self, in_file: str, on_server: str) -> None:
         """Do to the project's memory what Aurora would not."""
         at = Memory(Places(self.home, self.cwd)).whereabouts
         if isinstance(at, OnServer):
             with psycopg.connect(at.url, options=f"-c search_path={at.schema}") as server:
-                server.execute(statement)
+                server.execute(on_server)
         else:
             with closing(sqlite3.connect(self.cwd / ".aurora" / "memory.db")) as file, file:
-                file.execute(statement)
+                file.execute(in_file)
+
+
+def words_of(shell: Shell, backend: str) -> str:
+    """Where a project's index of words is, as a person is told."""
+    if backend == "postgres":
+        return "the database"
+    return f"{shell.cwd}/.aurora/indexes/bm25.idx"
 
 
 PROJECT: dict[str, str | bytes] = {

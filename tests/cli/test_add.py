@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from aurora import Memory, Places
+from tests.backends import in_a_file, without_memory
 from tests.builders import write_tree
 from tests.cli.conftest import AUR, Shell
 from tests.cli.test_bad_input import error_and_hint
@@ -94,6 +95,7 @@ def test_text_from_a_pipe(started: Shell) -> None:
     assert pipe(started, content, "-", "--source", "meeting").stdout != done.stdout
 
 
+@in_a_file
 def test_a_document_in_a_folder_without_a_memory(shell: Shell) -> None:
     """As with `learn`: it goes to the user's own memory."""
     id_ = shell.ok("mem", "add", "notes.md").strip()
@@ -127,6 +129,7 @@ def test_several_files_with_a_bad_one(started: Shell) -> None:
     assert "Chunks         11\n" in started.ok("mem", "stats")
 
 
+@without_memory
 def test_several_files_of_which_none_can_be_added(shell: Shell) -> None:
     stderr = shell.fails("mem", "add", "nowhere.md", "nothing.md")
     assert stderr.count("Warning: There is no file") == 2
@@ -141,6 +144,7 @@ def test_standard_input_among_files_and_only_once(started: Shell) -> None:
     assert "only once" in started.fails("mem", "add", "-", "docs/spec.md", "-")
 
 
+@without_memory
 @pytest.mark.parametrize(
     ("words", "message", "step"),
     [
@@ -175,6 +179,7 @@ def test_the_way_round_for_what_looks_like_a_secret(started: Shell) -> None:
     assert pipe(started, b"TOKEN=1\n", "-").returncode == 0
 
 
+@without_memory
 @pytest.mark.parametrize(
     ("content", "message"), [(b"\x89PNG\0", "is binary"), (b"caf\xe9", "is not UTF-8")]
 )
@@ -184,6 +189,7 @@ def test_a_pipe_of_something_else(started: Shell, content: bytes, message: str) 
     assert error_and_hint(done.stderr)[0] == f"Error: Standard input {message}"
 
 
+@without_memory
 def test_a_file_name_that_is_not_utf_8(started: Shell) -> None:
     path = os.fsencode(started.cwd) + b"/caf\xe9.md"
     Path(os.fsdecode(path)).write_text("coffee", encoding="utf-8")
@@ -191,6 +197,7 @@ def test_a_file_name_that_is_not_utf_8(started: Shell) -> None:
     assert error == "Error: caf�.md is not UTF-8"
 
 
+@without_memory
 def test_a_closed_standard_input(started: Shell) -> None:
     environment = os.environ | {"AURORA_HOME": str(started.home)}
     done = subprocess.run(
@@ -208,5 +215,6 @@ def test_a_reader_that_goes_away_stops_no_document(started: Shell) -> None:
     assert "Chunks         11\n" in started.ok("mem", "stats")
 
 
+@without_memory
 def test_no_file_at_all_is_a_usage_error(shell: Shell) -> None:
     assert "Usage: aur mem add" in shell.fails("mem", "add")

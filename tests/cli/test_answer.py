@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import subprocess
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from tests.backends import without_memory
 from tests.builders import write_tree
 from tests.cli.conftest import Shell
 
@@ -150,6 +151,7 @@ def test_no_file_is_no_line(indexed: Shell) -> None:
     assert done.stderr.startswith("No relevant results found")
 
 
+@without_memory
 @pytest.mark.parametrize("flag", ["--json", "--show-scores", "--context=1"])
 def test_names_alone_exclude_every_other_look(indexed: Shell, flag: str) -> None:
     assert "--files-with-matches" in indexed.fails("mem", "search", "password", "-l", flag)
@@ -168,6 +170,7 @@ def test_a_context_shows_path_line_and_the_lines(indexed: Shell) -> None:
     assert shown.startswith("auth_manager.py:11 | function | authenticate_user | 0.")
 
 
+@without_memory
 def test_a_context_below_zero_is_refused(indexed: Shell) -> None:
     assert "-1" in indexed.fails("mem", "search", "password", "-C", "-1")
 
@@ -227,17 +230,15 @@ def test_a_notice_that_cannot_be_kept_is_not_shown_every_time(indexed: Shell) ->
 
 def test_metadata_that_may_be_stale_is_told(indexed: Shell) -> None:
     """Seed 000, 6.4: git was asked more than seven days ago."""
-    import sqlite3
-    from contextlib import closing
-
     subprocess.run(["git", "add", "."], cwd=indexed.cwd, check=True)
     identity = ["-c", "user.name=A", "-c", "user.email=a@b.c"]
     subprocess.run(["git", *identity, "commit", "-qm", "x"], cwd=indexed.cwd, check=True)
     indexed.ok("mem", "index", ".")
     assert "stale" not in indexed.run("mem", "search", "password").stderr
-    with closing(sqlite3.connect(indexed.cwd / ".aurora/memory.db")) as database, database:
-        old = (datetime.now(UTC) - timedelta(days=8)).timestamp()
-        database.execute("UPDATE files SET history_read_at = ?", (old,))
+    indexed.alter(
+        "UPDATE files SET history_read_at = history_read_at - 8 * 86400",
+        "UPDATE files SET history_read_at = history_read_at - interval '8 days'",
+    )
     told = indexed.run("mem", "search", "password")
     assert "(metadata may be stale)" in told.stderr
     assert "stale" not in indexed.run("mem", "search", "password", "--legacy").stderr

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from aurora.types import Query
+from tests.backends import in_a_file, with_index_files, without_home, without_memory
 from tests.builders import write_tree
 from tests.cli.conftest import AUR, Shell
 
@@ -33,6 +34,7 @@ def error_and_hint(stderr: str) -> tuple[str, str]:
     return lines[0], lines[-1]
 
 
+@without_memory
 def test_a_missing_path(shell: Shell) -> None:
     error, hint = error_and_hint(shell.fails("mem", "index", "nowhere"))
     assert "nowhere" in error
@@ -40,13 +42,15 @@ def test_a_missing_path(shell: Shell) -> None:
     assert not (shell.cwd / ".aurora").exists()
 
 
-def test_no_memory_yet(shell: Shell) -> None:
+def test_no_memory_yet(shell: Shell, backend: str) -> None:
+    step = "aur db init" if backend == "postgres" else "aur mem index"
     for words in (("mem", "search", "x"), ("mem", "stats"), ("mem", "get", "x")):
         _, hint = error_and_hint(shell.fails(*words))
-        assert "aur mem index" in hint
+        assert step in hint
     assert not shell.home.exists() or not (shell.home / "memory.db").exists()
 
 
+@in_a_file
 @pytest.mark.parametrize("command", [("search", "x"), ("index",), ("stats",), ("rebuild-bm25",)])
 def test_a_file_as_database_that_is_none(indexed: Shell, command: tuple[str, ...]) -> None:
     for file in memory_of(indexed).parent.glob("memory.db*"):
@@ -58,6 +62,7 @@ def test_a_file_as_database_that_is_none(indexed: Shell, command: tuple[str, ...
     assert memory_of(indexed).read_text() == "Dear diary,\n" * 1000
 
 
+@in_a_file
 def test_a_newer_database(indexed: Shell) -> None:
     with closing(sqlite3.connect(memory_of(indexed))) as connection:
         connection.execute("PRAGMA user_version = 99")
@@ -68,6 +73,7 @@ def test_a_newer_database(indexed: Shell) -> None:
         assert connection.execute("SELECT count(*) FROM chunks").fetchone() == (7,)
 
 
+@with_index_files
 @pytest.mark.parametrize("content", [b"", b"garbage", None], ids=["empty", "garbage", "truncated"])
 def test_it_rebuild_03_it_error_04_a_broken_index_is_rebuilt(
     indexed: Shell, content: bytes | None
@@ -85,6 +91,7 @@ def test_it_rebuild_03_it_error_04_a_broken_index_is_rebuilt(
     assert indexed.run("mem", "search", "password").stderr == ""
 
 
+@without_memory
 def test_broken_yaml(indexed: Shell) -> None:
     write_tree(indexed.home, {"config.yml": "search:\n  bm25: [1, 2\n"})
     stderr = indexed.fails("mem", "search", "x")
@@ -94,6 +101,7 @@ def test_broken_yaml(indexed: Shell) -> None:
     assert "correct" in hint
 
 
+@without_memory
 def test_it_error_05_invalid_config_in_the_seeds_words(indexed: Shell) -> None:
     """FR-9.3, to the letter and all at once."""
     write_tree(indexed.home, {
@@ -107,6 +115,7 @@ def test_it_error_05_invalid_config_in_the_seeds_words(indexed: Shell) -> None:
     )
 
 
+@without_memory
 def test_a_negative_value_typed_as_such(indexed: Shell) -> None:
     stderr = indexed.fails("config", "set", "search.bm25.k1", "-1")
     assert "Invalid value for search.bm25.k1: Must be ≥ 0.0 (got -1)" in stderr
@@ -119,15 +128,18 @@ def test_it_error_07_an_empty_query(indexed: Shell) -> None:
         assert error == "Error: The query is empty"
 
 
+@without_memory
 def test_no_query_at_all_is_a_usage_error(indexed: Shell) -> None:
     assert "Usage: aur mem search" in indexed.fails("mem", "search")
 
 
+@without_memory
 @pytest.mark.parametrize("limit", ["0", "-3", "many"])
 def test_an_impossible_limit_is_a_usage_error(indexed: Shell, limit: str) -> None:
     assert "Invalid value for '--limit'" in indexed.fails("mem", "search", "x", "--limit", limit)
 
 
+@without_memory
 @pytest.mark.parametrize("score", ["nan", "-0.1", "1.1", "high"])
 def test_a_least_score_that_none_can_have_is_refused(indexed: Shell, score: str) -> None:
     told = indexed.fails("mem", "search", "x", f"--min-score={score}")
@@ -145,6 +157,7 @@ def test_an_unknown_id(indexed: Shell) -> None:
     assert "FILE:NAME" in hint
 
 
+@without_home
 def test_a_home_that_cannot_be_written(shell: Shell) -> None:
     """A project's memory needs no home: everything works, only the log stays unwritten."""
     write_tree(shell.home.parent, {shell.home.name: "a file where the home should be"})
@@ -152,6 +165,7 @@ def test_a_home_that_cannot_be_written(shell: Shell) -> None:
     assert "AuthManager" in shell.ok("mem", "search", "AuthManager")
 
 
+@without_home
 def test_a_search_writes_nothing_to_the_home(indexed: Shell) -> None:
     shutil.rmtree(indexed.home)  # the index has written of missing logs
     indexed.ok("mem", "search", "password")
@@ -159,6 +173,7 @@ def test_a_search_writes_nothing_to_the_home(indexed: Shell) -> None:
     assert not indexed.home.exists()
 
 
+@with_index_files
 def test_a_rebuild_that_cannot_be_saved_is_no_success(indexed: Shell) -> None:
     """FR-8.3; a search or an index run goes on without the file, and says so."""
     shutil.rmtree(index_of(indexed).parent)
@@ -186,6 +201,7 @@ def test_a_closed_stream_stops_nothing(shell: Shell, closed: str) -> None:
     assert "Files          4\n" in shell.ok("mem", "stats")
 
 
+@without_memory
 def test_a_working_directory_that_is_gone(shell: Shell) -> None:
     (shell.cwd / "gone").mkdir()
     command = f"cd gone && rmdir ../gone && {AUR} mem search x"
@@ -224,6 +240,7 @@ def test_a_word_to_leave_out_that_became_an_option_is_explained(indexed: Shell) 
     assert "AuthManager.logout" in indexed.ok("mem", "search", "session -xyz")
 
 
+@without_memory
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may read everything")
 def test_a_settings_file_that_may_not_be_read_is_told_as_such(indexed: Shell) -> None:
     write_tree(indexed.home, {"config.yml": "search: {}\n"})
@@ -231,11 +248,13 @@ def test_a_settings_file_that_may_not_be_read_is_told_as_such(indexed: Shell) ->
     assert "cannot be read (Permission denied): check who owns it" in indexed.fails("mem", "stats")
 
 
+@without_memory
 def test_a_folder_for_a_settings_file_is_told_as_such(indexed: Shell) -> None:
     (indexed.home / "config.yml").mkdir(parents=True)
     assert "config.yml:\n  - cannot be read (Is a directory)" in indexed.fails("mem", "stats")
 
 
+@in_a_file
 @pytest.mark.parametrize(
     ("column", "value"), [("kind", "poem"), ("metadata", "{"), ("created_at", "x")]
 )

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-import sqlite3
 import subprocess
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from tests.backends import in_a_file, without_memory
 from tests.builders import write_tree
-from tests.cli.conftest import Shell
+from tests.cli.conftest import Shell, words_of
 
 
+@without_memory
 @pytest.mark.parametrize(
     "words",
     [
@@ -30,6 +30,7 @@ def test_every_command_has_help(shell: Shell, words: tuple[str, ...]) -> None:
     assert shell.ok(*words, "-h") == text
 
 
+@without_memory
 def test_help_shows_examples_that_start_with_aur(shell: Shell) -> None:
     for words in (
         (),
@@ -45,11 +46,12 @@ def test_help_shows_examples_that_start_with_aur(shell: Shell) -> None:
         assert re.search(r"Examples:\n +aur ", text), words
 
 
+@without_memory
 def test_version(shell: Shell) -> None:
     assert re.fullmatch(r"aur, version \d+\.\d+\.\d+\n", shell.ok("--version"))
 
 
-def test_the_first_index_starts_the_projects_memory(shell: Shell) -> None:
+def test_the_first_index_starts_the_projects_memory(shell: Shell, backend: str) -> None:
     below = write_tree(shell.cwd / "src" / "deep", {"x.py": "def x(): pass\n"})
 
     summary = shell.ok("mem", "index", str(shell.cwd), cwd=below)
@@ -58,9 +60,9 @@ def test_the_first_index_starts_the_projects_memory(shell: Shell) -> None:
         "Indexing complete!\n\nSummary:\n  Files scanned: 5\n  Code chunks: 7\n"
         "  Reasoning chunks: 0\n  Knowledge chunks: 1\n  Total chunks: 8\n\n"
         "  Errors: 0\n  Warnings: 1\n\n"  # there are no conversation logs
-        f"BM25 index: Built (8 chunks indexed, saved to {shell.cwd}/.aurora/indexes/bm25.idx)\n"
+        f"BM25 index: Built (8 chunks indexed, saved to {words_of(shell, backend)})\n"
     )
-    assert (shell.cwd / ".aurora" / "memory.db").exists()
+    assert (shell.cwd / ".aurora" / "memory.db").exists() is (backend == "sqlite")
     status = subprocess.run(
         ["git", "status", "--short"], cwd=shell.cwd, capture_output=True, text=True, check=True
     )
@@ -68,6 +70,7 @@ def test_the_first_index_starts_the_projects_memory(shell: Shell) -> None:
     assert not (shell.home / "memory.db").exists()
 
 
+@in_a_file
 def test_outside_git_the_users_memory_is_used(shell: Shell, tmp_path: Path) -> None:
     folder = write_tree(tmp_path / "loose", {"tool.py": "def sharpen(): pass\n"})
     shell.ok("mem", "index", cwd=folder)
@@ -75,6 +78,7 @@ def test_outside_git_the_users_memory_is_used(shell: Shell, tmp_path: Path) -> N
     assert "sharpen" in shell.ok("mem", "search", "sharpen", cwd=tmp_path)
 
 
+@in_a_file
 def test_init_then_index_outside_git(shell: Shell, tmp_path: Path) -> None:
     folder = write_tree(tmp_path / "loose", {"tool.py": "def sharpen(): pass\n"})
     assert "loose/.aurora" in shell.ok("init", cwd=folder)
@@ -164,15 +168,17 @@ def test_file_and_name_of_a_row_are_the_id_to_get(indexed: Shell, query: str) ->
 
 
 def test_a_use_that_cannot_be_remembered_does_not_hide_the_chunk(indexed: Shell) -> None:
-    database = sqlite3.connect(indexed.cwd / ".aurora" / "memory.db", isolation_level=None)
-    with closing(database):
-        database.execute("CREATE TRIGGER full BEFORE INSERT ON accesses "
-                         "BEGIN SELECT RAISE(ABORT, 'disk is full'); END")  # fmt: skip
+    indexed.alter(
+        "CREATE TRIGGER full BEFORE INSERT ON accesses "
+        "BEGIN SELECT RAISE(ABORT, 'disk is full'); END",
+        "ALTER TABLE accesses ADD CONSTRAINT full_disk CHECK (false) NOT VALID",
+    )
     done = indexed.run("mem", "get", "auth_manager.py:authenticate_user")
     assert (done.returncode, "Check a password" in done.stdout) == (0, True)
     assert "Warning: This use is not remembered: " in done.stderr
 
 
+@without_memory
 @pytest.mark.parametrize(
     ("typed", "meant"),
     [
@@ -190,6 +196,7 @@ def test_a_command_that_is_none_is_answered_with_the_one_that_was_meant(
     assert f"Did you mean `{meant}`?" in shell.fails(*typed)
 
 
+@without_memory
 def test_a_command_like_no_other_is_just_none(shell: Shell) -> None:
     assert shell.fails("xyzzy").endswith("Error: No such command 'xyzzy'.\n")
     assert "No such option" in shell.fails("--lmit")

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from aurora.config.schema import CATALOGUE
+from tests.backends import in_a_file, with_index_files, without_home, without_memory
 from tests.builders import write_tree
 from tests.cli.conftest import AUR, Shell
 from tests.cli.screen import Terminal
@@ -44,7 +45,7 @@ def database(shell: Shell) -> Path:
     return shell.cwd / ".aurora" / "memory.db"
 
 
-def test_all_is_well_after_an_index(indexed: Shell) -> None:
+def test_all_is_well_after_an_index(indexed: Shell, backend: str) -> None:
     done = indexed.run("doctor")
     assert (done.returncode, done.stderr) == (0, "")
     blocks = done.stdout.split("\n\n")
@@ -54,19 +55,23 @@ def test_all_is_well_after_an_index(indexed: Shell) -> None:
     assert [line for line in lines if not MARK.fullmatch(line)] == []
     for said in ("SQLite 3.", "git 2.", "numpy", "watchfiles", "mcp 2.",
                  "Holds 7 chunks of 4 files", "Database and text indexes are whole",
-                 "Keyword index: up to date",
+                 *(["Keyword index: up to date"] if backend == "sqlite" else []),
                  "aurora.log", "search.bm25.b = 0.75  (default)"):  # fmt: skip
         assert said in done.stdout, said
 
 
-def test_without_a_memory_it_says_how_to_make_one(shell: Shell) -> None:
+def test_without_a_memory_it_says_how_to_make_one(shell: Shell, backend: str) -> None:
     found = findings(shell)["note"]
-    assert found[0][:1] + found[0][2:] == ("memory", "make one with `aur mem index .`")
+    step = "aur db init" if backend == "postgres" else "aur mem index ."
+    assert found[0][:1] + found[0][2:] == ("memory", f"make one with `{step}`")
     assert found[0][1].startswith("There is no memory yet at ")
+    if backend == "postgres":
+        return  # what its address needs is there already
     assert not shell.home.exists()
     assert not (shell.cwd / ".aurora").exists()
 
 
+@in_a_file
 def test_a_database_that_is_none_fails_and_is_left_alone(indexed: Shell) -> None:
     for file in database(indexed).parent.glob("memory.db*"):
         file.unlink()
@@ -76,6 +81,7 @@ def test_a_database_that_is_none_fails_and_is_left_alone(indexed: Shell) -> None
     assert database(indexed).read_text() == "Dear diary,\n" * 1000
 
 
+@in_a_file
 def test_damage_inside_the_database_fails(indexed: Shell) -> None:
     """Pages of the middle are overwritten: the file still opens."""
     with closing(sqlite3.connect(database(indexed))) as connection:
@@ -93,6 +99,7 @@ def test_damage_inside_the_database_fails(indexed: Shell) -> None:
     assert "Database not checked" in findings(indexed, "--quick")["note"][0][1]
 
 
+@in_a_file
 def test_a_text_index_that_is_not_of_its_chunks_fails(indexed: Shell) -> None:
     with closing(sqlite3.connect(database(indexed), isolation_level=None)) as connection:
         connection.execute("DROP TRIGGER chunks_words_after_update")
@@ -102,6 +109,7 @@ def test_a_text_index_that_is_not_of_its_chunks_fails(indexed: Shell) -> None:
     assert "text index chunks_words" in text
 
 
+@in_a_file
 def test_a_newer_database_fails_with_the_words_of_every_command(indexed: Shell) -> None:
     with closing(sqlite3.connect(database(indexed))) as connection:
         connection.execute("PRAGMA user_version = 99")
@@ -109,6 +117,7 @@ def test_a_newer_database_fails_with_the_words_of_every_command(indexed: Shell) 
     assert (area, "newer Aurora (schema 99" in text, "upgrade" in hint) == ("memory", True, True)
 
 
+@in_a_file
 def test_an_older_database_is_told_and_stays_as_it_is(indexed: Shell) -> None:
     with closing(sqlite3.connect(database(indexed))) as connection:
         connection.execute("PRAGMA user_version = 3")
@@ -118,6 +127,7 @@ def test_an_older_database_is_told_and_stays_as_it_is(indexed: Shell) -> None:
         assert connection.execute("PRAGMA user_version").fetchone() == (3,)
 
 
+@in_a_file
 def test_another_programs_database_fails(shell: Shell) -> None:
     shell.ok("init")
     with closing(sqlite3.connect(database(shell))) as connection:
@@ -125,12 +135,14 @@ def test_another_programs_database_fails(shell: Shell) -> None:
     assert "database of another program" in failure(shell)[1]
 
 
+@in_a_file
 def test_a_circle_of_links_in_place_of_the_database_fails(shell: Shell) -> None:
     shell.ok("init")
     database(shell).symlink_to(database(shell))
     assert "cannot be looked at" in failure(shell)[1]
 
 
+@with_index_files
 def test_a_damaged_keyword_index_fails_and_is_left_to_the_next_search(indexed: Shell) -> None:
     index = database(indexed).parent / "indexes" / "bm25.idx"
     content = bytearray(index.read_bytes())
@@ -143,6 +155,7 @@ def test_a_damaged_keyword_index_fails_and_is_left_to_the_next_search(indexed: S
     findings(indexed, "--quick")  # the header is whole, and nothing else is looked at
 
 
+@with_index_files
 def test_an_index_that_is_gone_or_behind_is_only_worth_a_note(indexed: Shell) -> None:
     indexed.ok("mem", "learn", "retry with backoff")
     assert "behind the memory" in findings(indexed)["note"][0][1]
@@ -150,11 +163,13 @@ def test_an_index_that_is_gone_or_behind_is_only_worth_a_note(indexed: Shell) ->
     assert "missing" in findings(indexed)["note"][0][1]
 
 
+@with_index_files
 def test_a_damaged_vector_index_fails(indexed: Shell) -> None:
     write_tree(database(indexed).parent, {"indexes/vectors.idx": b"AURORAIX"})
     assert "Vector index: damaged" in failure(indexed)[1]
 
 
+@in_a_file
 @pytest.mark.skipif(os.name != "posix", reason="modes are of POSIX")
 def test_a_memory_that_others_can_read_is_a_warning(indexed: Shell) -> None:
     assert "warn" not in findings(indexed)
@@ -165,12 +180,14 @@ def test_a_memory_that_others_can_read_is_a_warning(indexed: Shell) -> None:
     assert warning[2] == f"chmod 700 {database(indexed).parent}"
 
 
+@in_a_file
 def test_files_that_do_not_belong_are_named(indexed: Shell) -> None:
     write_tree(database(indexed).parent, {"notes.txt": "mine", "indexes/old.pkl": "?"})
     (note,) = findings(indexed)["note"]
     assert note[1].endswith("that Aurora did not make: notes.txt, indexes/old.pkl")
 
 
+@in_a_file
 def test_invalid_settings_fail_with_all_problems_and_the_rest_is_checked(indexed: Shell) -> None:
     write_tree(indexed.home, {"config.yml": "search:\n  bm25:\n    k1: -1.5\n    b: 7\n"})
     refusal = indexed.fails("mem", "stats").removeprefix("Error: ").partition("\n\nhint")[0]
@@ -181,11 +198,13 @@ def test_invalid_settings_fail_with_all_problems_and_the_rest_is_checked(indexed
     assert "Database and text indexes are whole" in [text for _, text, _ in found["ok"]]
 
 
+@without_memory
 def test_broken_yaml_fails(indexed: Shell) -> None:
     write_tree(indexed.home, {"config.yml": "search: [1, 2\n"})
     assert "line 2, column 1" in failure(indexed)[1]
 
 
+@in_a_file
 def test_a_project_file_that_needs_approval_is_a_warning(indexed: Shell) -> None:
     write_tree(indexed.cwd / ".aurora", {"config.yml": "embedding:\n  model: wordllama-256\n"})
     (warning,) = findings(indexed)["warn"]
@@ -219,6 +238,7 @@ def test_keys_in_an_address_are_never_printed(indexed: Shell) -> None:
         assert "hunter2" not in done.stdout + done.stderr
 
 
+@without_memory
 def test_without_git_that_is_a_warning_with_the_way_out(indexed: Shell, tmp_path: Path) -> None:
     indexed.environ["PATH"] = str(tmp_path)
     (warning,) = findings(indexed)["warn"]
@@ -226,6 +246,7 @@ def test_without_git_that_is_a_warning_with_the_way_out(indexed: Shell, tmp_path
     assert "install git" in warning[2]
 
 
+@without_home
 def test_a_home_that_is_a_file_is_a_warning(indexed: Shell) -> None:
     shutil.rmtree(indexed.home, ignore_errors=True)
     write_tree(indexed.home.parent, {indexed.home.name: "no folder"})
@@ -233,6 +254,7 @@ def test_a_home_that_is_a_file_is_a_warning(indexed: Shell) -> None:
     assert "cannot be written" in warning[1]
 
 
+@without_home
 def test_without_a_home_the_program_is_checked_all_the_same(indexed: Shell) -> None:
     indexed.environ |= {"AURORA_HOME": "~nobody-at-all/x"}
     found = findings(indexed, status=1)
@@ -240,6 +262,7 @@ def test_without_a_home_the_program_is_checked_all_the_same(indexed: Shell) -> N
     assert any(text.startswith("SQLite ") for _, text, _ in found["ok"])
 
 
+@without_memory
 def test_output_without_other_letters_is_a_warning_and_no_crash(indexed: Shell) -> None:
     indexed.environ["PYTHONIOENCODING"] = "ascii"
     done = indexed.run("doctor")
@@ -247,11 +270,13 @@ def test_output_without_other_letters_is_a_warning_and_no_crash(indexed: Shell) 
     assert "  warn  Letters: output ascii" in done.stdout
 
 
+@without_memory
 def test_a_stdout_that_was_closed_is_no_crash(indexed: Shell) -> None:
     done = indexed.bash("aur doctor >&-")
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@without_memory
 @pytest.mark.parametrize(
     ("environ", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)]
 )
@@ -265,14 +290,17 @@ def test_colour_is_for_terminals_that_want_it(
     assert ("\033[32mok  \033[0m" in terminal.written) is coloured
 
 
+@without_memory
 def test_an_unknown_option_is_a_usage_error(indexed: Shell) -> None:
     assert "Usage: aur doctor" in indexed.fails("doctor", "--deep")
 
 
+@without_memory
 def test_the_python_it_names_is_the_one_that_runs_it(indexed: Shell) -> None:
     assert f"({Path(sys.executable).parent}" in indexed.ok("doctor", "--quick")
 
 
+@with_index_files
 def test_without_numpy_doctor_fails_and_an_index_says_what_is_missing(shell: Shell) -> None:
     write_tree(shell.home.parent, {"broken/numpy.py": "raise ImportError('no numpy here')\n"})
     shell.environ["PYTHONPATH"] = str(shell.home.parent / "broken")
@@ -284,6 +312,7 @@ def test_without_numpy_doctor_fails_and_an_index_says_what_is_missing(shell: She
     assert "aur doctor" in refusal.splitlines()[-1]
 
 
+@with_index_files
 def test_a_file_where_the_indexes_should_be_is_told_as_such(indexed: Shell) -> None:
     """Not as a check that fell over it."""
     shutil.rmtree(indexed.cwd / ".aurora" / "indexes")

@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 
 from aurora.sources.unwanted import MAX_BYTES
+from tests.backends import in_a_file
 from tests.builders import write_tree
-from tests.cli.conftest import Shell
+from tests.cli.conftest import Shell, settle, words_of
 from tests.sources.repository import git, make_repository
 
 LOG = "# Conversation: OAuth\nDate: 2025-12-15\nQuery: how\n\n" + "".join(
@@ -58,13 +59,13 @@ def summary(
 ) -> str:  # fmt: skip
     """Seed 000, FR-11.1 and FR-11.5, to the letter."""
     total = code + reasoning + knowledge
+    backend = "postgres" if (shell.cwd / ".aurora" / "config.yml").exists() else "sqlite"
     return (
         "Indexing complete!\n\nSummary:\n"
         f"  Files scanned: {files}\n  Code chunks: {code}\n  Reasoning chunks: {reasoning}\n"
         f"  Knowledge chunks: {knowledge}\n  Total chunks: {total}\n\n"
         f"  Errors: {errors}\n  Warnings: {warnings}\n\n"
-        f"BM25 index: Built ({total} chunks indexed, saved to "
-        f"{shell.cwd}/.aurora/indexes/bm25.idx)\n"
+        f"BM25 index: Built ({total} chunks indexed, saved to {words_of(shell, backend)})\n"
     )
 
 
@@ -81,12 +82,12 @@ def python(shell: Shell, program: str, *words: str) -> subprocess.CompletedProce
 
 
 @pytest.fixture
-def shell(tmp_path: Path) -> Shell:
+def shell(backend: str, tmp_path: Path, request: pytest.FixtureRequest) -> Shell:
     root = make_repository(
         tmp_path / "project",
         {"a.py": "def f(): pass\n\n\nclass A:\n    def m(self): pass\n", "b.go": "package b\n"},
     )
-    return Shell(root, tmp_path / "user" / "home")
+    return settle(Shell(root, tmp_path / "user" / "home"), backend, request)
 
 
 def write_logs(shell: Shell) -> Path:
@@ -163,6 +164,7 @@ def test_a_file_that_cannot_be_read_is_a_partial_success(shell: Shell) -> None:
     assert "a.py" in shell.ok("mem", "search", "f")
 
 
+@in_a_file
 def test_a_target_that_is_not_there_fails_before_anything_is_made(shell: Shell) -> None:
     talk = shell.fails("mem", "index", ".", "nowhere")
     assert talk.startswith("Error: There is no file or folder nowhere\n")
@@ -248,6 +250,7 @@ def in_tables(shell: Shell) -> dict[str, list[tuple[object, ...]]]:
     return rows
 
 
+@in_a_file
 @pytest.mark.parametrize("with_git", [True, False], ids=["git", "plain"])
 def test_a_second_run_opens_no_file(shell: Shell, with_git: bool) -> None:
     """Neither those that were read, nor those that were left out for what is in them."""
@@ -289,6 +292,7 @@ def test_a_second_run_opens_no_file(shell: Shell, with_git: bool) -> None:
     assert set(opened()) <= {".auroraignore", ".gitignore", "picture.bin"}
 
 
+@in_a_file
 def test_a_work_tree_elsewhere_gets_no_memory(shell: Shell, tmp_path: Path) -> None:
     """A repository from an archive may name any folder; nothing is written around it."""
     elsewhere = tmp_path / "elsewhere"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -97,9 +96,10 @@ def test_prose_has_the_date_of_its_conversation(tracked: Shell) -> None:
 def test_what_was_read_long_ago_may_be_stale(tracked: Shell) -> None:
     """Seed 000, 6.4; the next index reads nothing new, and knows that all still holds."""
     tracked.ok("mem", "index")
-    with sqlite3.connect(tracked.cwd / ".aurora" / "memory.db") as memory:
-        memory.execute("UPDATE files SET history_read_at = history_read_at - 8 * 86400")
-    memory.close()
+    tracked.alter(
+        "UPDATE files SET history_read_at = history_read_at - 8 * 86400",
+        "UPDATE files SET history_read_at = history_read_at - interval '8 days'",
+    )
 
     assert "(metadata may be stale)" in tracked.run("mem", "search", "seal_envelope").stderr
     tracked.ok("mem", "index")

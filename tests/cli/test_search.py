@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from aurora.retrieval.asking import FALLBACK, NO_KEYWORD
-from tests.cli.conftest import Shell
+from tests.backends import keep_on_server
+from tests.cli.conftest import Copied, Shell
 
 TYPES = "function, method, class, code, reasoning, knowledge"
 
@@ -26,7 +28,28 @@ def once_filled(once_indexed: Path, tmp_path_factory: pytest.TempPathFactory) ->
     """Code and notes of the project, a document with labels, and a lesson."""
     folder = tmp_path_factory.mktemp("filled")
     shutil.copytree(once_indexed, folder, dirs_exist_ok=True)
+    fill(Shell(folder / "project", folder / "user" / "home"))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def once_filled_on_server(
+    once_indexed_on_server: Copied, tmp_path_factory: pytest.TempPathFactory
+) -> Copied:
+    """The same on a server."""
+    source, folder = once_indexed_on_server, tmp_path_factory.mktemp("filled-on-server")
+    shutil.copytree(source.folder, folder, dirs_exist_ok=True)
     shell = Shell(folder / "project", folder / "user" / "home")
+
+    def fill_there(url: str) -> None:
+        keep_on_server(shell.cwd, shell.home, url)
+        fill(shell)
+
+    source.databases.prepare("filled", fill_there, source=source.template)
+    return Copied(folder, source.databases, "filled")
+
+
+def fill(shell: Shell) -> None:
     shell.ok("mem", "learn", "check the password before the session", "--score", "0.9")
     plan = shell.cwd / "plan.txt"
     plan.write_text("The password plan for billing.", encoding="utf-8")
@@ -34,13 +57,19 @@ def once_filled(once_indexed: Path, tmp_path_factory: pytest.TempPathFactory) ->
         *("mem", "add", str(plan), "--namespace", "billing", "--document-type", "plan"),
         *("--meta", "owner=ana"),
     )
-    return folder
 
 
 @pytest.fixture
-def searched(shell: Shell, once_filled: Path, tmp_path: Path) -> Shell:
-    shutil.copytree(once_filled, tmp_path, dirs_exist_ok=True)
-    return shell
+def searched(
+    backend: str, shell: Shell, tmp_path: Path, request: pytest.FixtureRequest
+) -> Iterator[Shell]:
+    if backend == "postgres":
+        copied: Copied = request.getfixturevalue("once_filled_on_server")
+        with copied.onto(shell, tmp_path):
+            yield shell
+    else:
+        shutil.copytree(request.getfixturevalue("once_filled"), tmp_path, dirs_exist_ok=True)
+        yield shell
 
 
 def search(shell: Shell, *words: str) -> str:

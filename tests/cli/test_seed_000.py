@@ -10,6 +10,7 @@ from __future__ import annotations
 import pytest
 
 from aurora.retrieval.asking import NO_KEYWORD
+from tests.backends import with_index_files
 from tests.builders import write_tree
 from tests.cli.conftest import Shell
 from tests.cli.test_index import python
@@ -69,6 +70,7 @@ def test_it_e2e_03_score_ranking(shell: Shell, fusion: str) -> None:
     assert scores == sorted(set(scores), reverse=True)
 
 
+@with_index_files
 def test_it_rebuild_01_auto_detection(shell: Shell) -> None:
     """IT-REBUILD-01: an index of 100 chunks, a memory of 150; the search makes good for it."""
     index = shell.cwd / ".aurora" / "indexes" / "bm25.idx"

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.backends import with_index_files
 from tests.builders import write_tree
 from tests.cli.conftest import AUR, Shell
 from tests.cli.screen import Terminal
@@ -34,6 +35,7 @@ def unheard(shell: Shell, broken: int, *words: str) -> tuple[int, str]:
     return done.returncode, done.stdout
 
 
+@with_index_files
 def test_a_search_that_nobody_hears_rebuild_the_index_still_answers(
     indexed: Shell, broken: int
 ) -> None:
@@ -43,6 +45,7 @@ def test_a_search_that_nobody_hears_rebuild_the_index_still_answers(
     assert json.loads(answer)["results"]
 
 
+@with_index_files
 def test_what_says_something_first_goes_on_when_nobody_hears_it(
     indexed: Shell, broken: int
 ) -> None:

@@ -9,13 +9,13 @@ import signal
 import stat
 import subprocess
 import time
-from contextlib import closing
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from aurora.stores.base import Embedder, Record
-from aurora.stores.sqlite import SQLiteStore
+from tests.backends import in_a_file, keep_on_server, without_memory
 from tests.builders import make_chunk, write_tree
 from tests.cli.conftest import AUR, PROJECT, Shell
 from tests.cli.screen import Terminal
@@ -24,19 +24,21 @@ from tests.indexing.exports import everything, exported, lines_of
 
 
 @pytest.fixture
-def other(tmp_path: Path) -> Shell:
+def other(backend: str, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Shell]:
     """A clone of the project on another machine: no memory, and a home of its own."""
     root = write_tree(tmp_path / "other" / "project", PROJECT)
     subprocess.run(["git", "init", "-q", root], check=True)
-    return Shell(root, tmp_path / "other" / "home")
-
-
-def database(shell: Shell) -> Path:
-    return shell.cwd / ".aurora" / "memory.db"
+    shell = Shell(root, tmp_path / "other" / "home")
+    if backend == "sqlite":
+        yield shell
+        return
+    with request.getfixturevalue("postgres_databases").fresh() as url:
+        keep_on_server(root, shell.home, url)
+        yield shell
 
 
 def held(shell: Shell) -> tuple[object, ...]:
-    with closing(SQLiteStore(database(shell))) as store:
+    with shell.store() as store:
         return everything(store)
 
 
@@ -73,7 +75,7 @@ def test_a_memory_goes_through_a_pipe_into_another_project(indexed: Shell, other
     after = [other.ok("mem", "search", words) for words in ("login", "认证", "upload", "USERS")]
     assert after == before
     assert (other.cwd / ".aurora" / ".gitignore").read_text() == "*\n"
-    with closing(SQLiteStore(database(other))) as store:
+    with other.store() as store:
         generation = store.generation()
         other.ok("mem", "index")
         assert store.generation() == generation
@@ -114,6 +116,7 @@ def test_a_file_that_is_there_is_replaced_only_when_told(indexed: Shell) -> None
     assert backup.read_text() == indexed.ok("mem", "export")
 
 
+@without_memory
 @pytest.mark.parametrize(
     ("file", "told"),
     [
@@ -130,6 +133,7 @@ def test_what_cannot_be_written_is_said(indexed: Shell, file: str, told: str) ->
     assert sorted(indexed.cwd.iterdir()) == before
 
 
+@in_a_file
 def test_without_a_memory_there_is_nothing_to_export(shell: Shell) -> None:
     assert "aur mem index" in shell.fails("mem", "export", "backup.jsonl")
     assert not (shell.cwd / "backup.jsonl").exists()
@@ -137,7 +141,7 @@ def test_without_a_memory_there_is_nothing_to_export(shell: Shell) -> None:
 
 
 def test_a_reader_that_has_seen_enough_is_no_failure(indexed: Shell) -> None:
-    with closing(SQLiteStore(database(indexed))) as store:
+    with indexed.store() as store:
         store.put_chunks([make_chunk("x" * 5000, name=f"f{n}") for n in range(500)])
     with subprocess.Popen(
         [AUR, "mem", "export"], cwd=indexed.cwd, env=indexed.environment,
@@ -151,6 +155,7 @@ def test_a_reader_that_has_seen_enough_is_no_failure(indexed: Shell) -> None:
         assert process.wait() == 0
 
 
+@without_memory
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full disk here")
 def test_a_full_disk_is_said(indexed: Shell) -> None:
     with Path("/dev/full").open("wb") as full:
@@ -163,8 +168,9 @@ def test_a_full_disk_is_said(indexed: Shell) -> None:
     assert error == "Error: Standard output cannot be written: No space left on device"
 
 
+@without_memory
 def test_a_terminal_gets_the_lines_and_nothing_in_between(indexed: Shell) -> None:
-    with closing(SQLiteStore(database(indexed))) as store:
+    with indexed.store() as store:
         store.put_chunks([make_chunk("x" * 300, name=f"f{n}") for n in range(3000)])
     terminal = Terminal([AUR, "mem", "export"], cwd=indexed.cwd, env=indexed.environment)
     assert terminal.wait() == 0
@@ -176,6 +182,7 @@ def test_a_terminal_gets_the_lines_and_nothing_in_between(indexed: Shell) -> Non
 # Importing what is not right
 
 
+@without_memory
 @pytest.mark.parametrize(
     ("content", "told"),
     [
@@ -197,6 +204,7 @@ def test_what_is_no_export_is_refused_and_starts_no_memory(
     assert not (shell.cwd / ".aurora").exists()
 
 
+@without_memory
 def test_a_folder_is_no_export(shell: Shell) -> None:
     error, hint = error_and_hint(shell.fails("mem", "import", "."))
     assert error == "Error: . cannot be read: Is a directory"
@@ -214,6 +222,7 @@ def test_an_export_that_was_cut_off_changes_nothing(indexed: Shell, other: Shell
     assert held(other) == before
 
 
+@in_a_file
 def test_an_export_that_was_cut_off_starts_no_memory(indexed: Shell, other: Shell) -> None:
     """An empty one would stand before the user's own."""
     whole = indexed.ok("mem", "export").splitlines(keepends=True)
@@ -235,6 +244,7 @@ def test_a_line_that_is_wrong_is_named(indexed: Shell, other: Shell) -> None:
     assert held(other) == before
 
 
+@in_a_file
 def test_vectors_of_another_embedder_are_left_out_when_told(
     indexed: Shell, other: Shell, tmp_path: Path
 ) -> None:
@@ -242,7 +252,7 @@ def test_vectors_of_another_embedder_are_left_out_when_told(
         shutil.rmtree(shell.cwd / ".aurora", ignore_errors=True)
         shell.environ["AURORA_EMBEDDING_PROVIDER"] = "none"
         shell.ok("mem", "index")
-        with closing(SQLiteStore(database(shell))) as store:
+        with shell.store() as store:
             vectors = [(chunk.id, b"\0\0" * dimension) for chunk in store.iter_chunks()]
             store.put_embeddings(Embedder("model", dimension, "1"), vectors)
     indexed.ok("mem", "export", str(tmp_path / "backup.jsonl"))
@@ -270,7 +280,7 @@ def test_an_import_killed_at_any_moment_leaves_the_memory_whole(
 
     killed = 0
     for number in range(8):
-        with closing(SQLiteStore(database(indexed))) as store:
+        with indexed.store() as store:
             store.forget_files(["big.py"])
         assert held(indexed) == before
         with indexed.start("mem", "import", str(export)) as process:
@@ -313,5 +323,5 @@ def test_an_export_of_an_export_is_the_same(indexed: Shell, other: Shell, tmp_pa
     other.ok("mem", "import", str(tmp_path / "one.jsonl"))
     other.ok("mem", "export", str(tmp_path / "two.jsonl"))
     assert (tmp_path / "one.jsonl").read_bytes() == (tmp_path / "two.jsonl").read_bytes()
-    with closing(SQLiteStore(database(other))) as store:
+    with other.store() as store:
         assert exported(store) == (tmp_path / "one.jsonl").read_bytes()

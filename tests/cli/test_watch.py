@@ -11,14 +11,13 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import IO
 
 import pytest
 
-from aurora.stores.sqlite import SQLiteStore
 from aurora.types import Tracking
+from tests.backends import in_a_file, without_memory
 from tests.builders import write_tree
 from tests.cli.conftest import AUR, Shell
 from tests.sources.repository import git
@@ -129,6 +128,7 @@ def test_the_memory_follows_the_files(shell: Shell, start: Callable[..., Watch])
     assert watch.out.rest() == ""
 
 
+@in_a_file
 def test_noise_and_repeated_troubles_are_not_told(
     shell: Shell, start: Callable[..., Watch]
 ) -> None:
@@ -159,11 +159,12 @@ def test_a_commit_brings_the_histories_up_to_date(
     git(shell.cwd, "commit", "--quiet", "--message", "all of it")
 
     assert watch.counts() == (0, 0, 0, 7)
-    with closing(SQLiteStore(shell.cwd / ".aurora" / "memory.db")) as store:
+    with shell.store() as store:
         history = store.get_histories(["settings.py:module"])["settings.py:module"]
     assert (history.tracking, len(history.commits)) == (Tracking.TRACKED, 1)
 
 
+@in_a_file
 def test_without_git_a_commit_is_nothing(shell: Shell, start: Callable[..., Watch]) -> None:
     watch = start("--no-git")
     assert watch.counts() == (4, 0, 0, 0)
@@ -173,6 +174,7 @@ def test_without_git_a_commit_is_nothing(shell: Shell, start: Callable[..., Watc
     assert watch.counts() == (1, 0, 0, 0)
 
 
+@in_a_file
 def test_conversation_logs_are_followed(shell: Shell, start: Callable[..., Watch]) -> None:
     watch = start()
     watch.counts()
@@ -184,6 +186,7 @@ def test_conversation_logs_are_followed(shell: Shell, start: Callable[..., Watch
     assert "talk" in shell.ok("mem", "search", "zebra")
 
 
+@in_a_file
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda n: n.name)
 def test_a_signal_ends_it_well(start: Callable[..., Watch], number: signal.Signals) -> None:
     watch = start()
@@ -197,7 +200,7 @@ def test_a_signal_ends_it_well_in_the_middle_of_a_run(
     indexed: Shell, start: Callable[..., Watch], number: signal.Signals
 ) -> None:
     """The run waits until we let go of the store, which we do not."""
-    with closing(SQLiteStore(indexed.cwd / ".aurora" / "memory.db")) as store:
+    with indexed.store() as store:
         with store.alone():
             watch = start()
             watch.err.until("Waiting for it to finish")
@@ -210,13 +213,14 @@ def test_a_run_waits_for_its_turn_and_sees_what_came_meanwhile(
 ) -> None:
     watch = start()
     watch.counts()
-    with closing(SQLiteStore(shell.cwd / ".aurora" / "memory.db")) as store, store.alone():
+    with shell.store() as store, store.alone():
         write_tree(shell.cwd, {"settings.py": "def brand_new(): pass\n"})
         watch.err.until("Waiting for it to finish")
         write_tree(shell.cwd, {"notes.md": "# Other\n\nAnother text.\n"})
     assert watch.counts()[:2] == (2, 0)
 
 
+@in_a_file
 def test_a_run_that_fails_is_told_and_the_next_one_makes_good(
     shell: Shell, start: Callable[..., Watch]
 ) -> None:
@@ -233,6 +237,7 @@ def test_a_run_that_fails_is_told_and_the_next_one_makes_good(
     assert "Traceback" not in watch.stop()
 
 
+@in_a_file
 def test_targets_that_go_are_told_until_none_is_left(
     shell: Shell, start: Callable[..., Watch]
 ) -> None:
@@ -255,11 +260,13 @@ def test_targets_that_go_are_told_until_none_is_left(
     assert "Error: Nothing is left to watch" in watch.err.rest()
 
 
+@without_memory
 def test_a_missing_path_makes_nothing(shell: Shell) -> None:
     assert "There is no file or folder nowhere" in shell.fails("mem", "watch", "nowhere")
     assert not (shell.cwd / ".aurora").exists()
 
 
+@without_memory
 def test_without_the_package_it_says_how_to_get_it(shell: Shell, tmp_path: Path) -> None:
     blocked = write_tree(tmp_path / "blocked", {"watchfiles.py": "raise ImportError('not here')\n"})
     shell.environ["PYTHONPATH"] = str(blocked)
@@ -271,6 +278,7 @@ def test_without_the_package_it_says_how_to_get_it(shell: Shell, tmp_path: Path)
     shell.ok("mem", "index")
 
 
+@without_memory
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="inotify's own limit")
 @pytest.mark.parametrize(
     ("limit", "words"),
@@ -297,6 +305,7 @@ def test_the_systems_limit_is_an_error_that_says_what_to_do(
     assert "Traceback" not in done.stderr
 
 
+@without_memory
 def test_a_reader_that_has_seen_enough_is_no_error(shell: Shell) -> None:
     done = subprocess.Popen(
         ["bash", "-c", f"set -o pipefail; {AUR} mem watch | head -1"],

@@ -28,10 +28,12 @@ class Databases:
     def close(self) -> None:
         self._connection.close()
 
-    def prepare(self, template: str, fill: Callable[[str], None]) -> str:
+    def prepare(
+        self, template: str, fill: Callable[[str], None], *, source: str = "template1"
+    ) -> str:
         """Have a database filled, once, to make others of; nobody may be connected to it later."""
         if template not in self._templates:
-            self._connection.execute(f"CREATE DATABASE {template}")
+            self._connection.execute(f"CREATE DATABASE {template} TEMPLATE {source}")
             fill(self._server.url(template))
             self._empty(template)
             self._templates.add(template)
