@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import subprocess
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from mcp import Client
@@ -18,9 +19,13 @@ from mcp.types import CallToolResult, TextContent
 
 from aurora.mcp.desk import Desk, name_folders
 from aurora.mcp.server import create_server
+from tests.backends import keep_on_server
 from tests.builders import write_tree
-from tests.cli.conftest import AUR, Shell
+from tests.cli.conftest import AUR, Copied, Shell
 from tests.mcp.inspector import FOLDER, inspect
+
+if TYPE_CHECKING:
+    from tests.postgres.databases import Databases
 
 FILES: dict[str, str | bytes] = {
     "src/auth.py": '''"""Who may come in."""
@@ -114,20 +119,41 @@ def indexed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The project, indexed once; tests work on copies."""
     base = tmp_path_factory.mktemp("indexed")
     root = write_tree(base / "shop", FILES)
-    shell = Shell(root, base / "home")
-    assert shell.run("init").returncode == 0
-    done = shell.run("mem", "index", ".", "--no-git")
-    assert done.returncode == 0, done.stderr
+    index(Shell(root, base / "home"))
     return root
 
 
-@pytest.fixture
-def project(indexed: Path, tmp_path: Path) -> Project:
-    import shutil
+@pytest.fixture(scope="session")
+def indexed_on_server(
+    tmp_path_factory: pytest.TempPathFactory, postgres_databases: Databases
+) -> Copied:
+    """The same on a server, which copies its part."""
+    base = tmp_path_factory.mktemp("indexed-on-server")
+    root = write_tree(base / "shop", FILES)
 
-    root = tmp_path / "shop"
-    shutil.copytree(indexed, root)
-    return Project(Shell(root, tmp_path / "home"))
+    def fill(url: str) -> None:
+        keep_on_server(root, base / "home", url)
+        index(Shell(root, base / "home"))
+
+    return Copied(base, postgres_databases, postgres_databases.prepare("shop", fill))
+
+
+def index(shell: Shell) -> None:
+    assert shell.run("init").returncode == 0
+    done = shell.run("mem", "index", ".", "--no-git")
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture
+def project(backend: str, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Project]:
+    shell = Shell(tmp_path / "shop", tmp_path / "home")
+    if backend == "postgres":
+        copied: Copied = request.getfixturevalue("indexed_on_server")
+        with copied.onto(shell, tmp_path):
+            yield Project(shell)
+    else:
+        shutil.copytree(request.getfixturevalue("indexed"), shell.cwd)
+        yield Project(shell)
 
 
 @pytest.fixture

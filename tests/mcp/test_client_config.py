@@ -19,6 +19,9 @@ from tests.builders import write_tree
 from tests.cli.conftest import AUR, Shell
 from tests.mcp.inspector import inspect_file
 
+pytestmark = pytest.mark.one_store("about clients' settings")
+
+
 LOCAL = Local(("aur", "mcp"))
 GUARDED = Remote("https://memory.example.org/mcp", token=True)
 OPEN = Remote("http://127.0.0.1:8765/mcp", token=False)

@@ -15,6 +15,9 @@ from aurora.mcp.http import LARGEST, Door
 from tests.cli.conftest import AUR
 from tests.mcp.conftest import Project, ask, ids, over_http
 
+pytestmark = pytest.mark.one_store("about the door, whatever is behind it")
+
+
 TOKEN = "a-token-that-nobody-guesses-0123456789"  # noqa: S105
 ANYWHERE = "0.0.0.0"  # noqa: S104
 CALL = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}

@@ -13,6 +13,9 @@ from tests.mcp.conftest import Project, ids
 from tests.mcp.inspector import InspectorError
 
 Inspect = Callable[..., dict[str, Any]]
+
+pytestmark = pytest.mark.one_store("about a client that is not ours")
+
 TOKEN = "a-token-that-nobody-guesses-0123456789"  # noqa: S105
 
 

@@ -11,7 +11,10 @@ import pytest
 from tests.llm.chat_server import ChatServer, tells
 from tests.mcp.conftest import Project, ask, ids, over_http
 
-pytestmark = pytest.mark.anyio
+pytestmark = [
+    pytest.mark.anyio,
+    pytest.mark.one_store("about a language model"),
+]
 
 
 @pytest.fixture

@@ -17,6 +17,9 @@ from aurora.mcp.desk import Desk
 from aurora.mcp.server import create_server
 from tests.mcp.conftest import Project, ask
 
+pytestmark = pytest.mark.one_store("about what tools say of themselves")
+
+
 PICTURE = Path(__file__).with_name("schemas.json")
 
 
