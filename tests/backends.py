@@ -16,6 +16,7 @@ BACKENDS = ("sqlite", "postgres")
 in_a_file = pytest.mark.one_store("about the file that a memory is kept in")
 with_index_files = pytest.mark.one_store("about index files, which a server's memory has none of")
 without_memory = pytest.mark.one_store("asks no memory")
+about_streams = pytest.mark.one_store("about what a terminal or a pipe shows, whoever answers")
 without_home = pytest.mark.one_store("who may choose a server is known at home, which is missing")
 
 

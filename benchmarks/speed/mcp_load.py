@@ -201,16 +201,20 @@ def main() -> None:
     options.add_argument("--calls", type=int, default=WHOLE_RUN[1])
     options.add_argument("--chunks", type=int, default=WHOLE_RUN[2])
     options.add_argument("--crowd", action="store_true", help="without the one that calls alone")
+    options.add_argument("--store-url", default="", help="of a PostgreSQL that has pgvector")
     given = options.parse_args()
     share = given.calls // 10
     scenes = [] if given.crowd else [Scene(1, share, False), Scene(1, share, True)]
     scenes.append(Scene(given.clients, given.calls, True))
     with tempfile.TemporaryDirectory() as folder:
-        measured, errors, lost = measure(Path(folder), given.chunks, scenes)
+        measured, errors, lost = measure(
+            Path(folder), given.chunks, scenes, store_url=given.store_url
+        )
     print(f"{errors} errors, {lost} lost writes")
     if errors or lost:
         raise SystemExit(1)
-    if (given.clients, given.calls, given.chunks) == WHOLE_RUN and not given.crowd:
+    is_whole = (given.clients, given.calls, given.chunks) == WHOLE_RUN and not given.crowd
+    if is_whole and not given.store_url:
         facts = {"chunks": given.chunks, "measured": measured}
         record.save("mcp-load", facts, packages=["mcp"])
 
@@ -229,11 +233,13 @@ class Scene(NamedTuple):
 
 
 def measure(
-    folder: Path, chunks: int, scenes: Sequence[Scene]
+    folder: Path, chunks: int, scenes: Sequence[Scene], *, store_url: str = ""
 ) -> tuple[dict[str, object], int, int]:
     """What calls took, how many went wrong, and how many writes are not there."""
     own = {"HOME": str(folder), "AURORA_HOME": str(folder / "home"), "LANG": "C.UTF-8"}
     environ = {"PATH": os.environ["PATH"], **own}
+    if store_url:
+        environ["AURORA_STORE_URL"] = store_url
     project = folder / "library"
     make_memory(project, chunks, environ)
     measured: dict[str, object] = {}

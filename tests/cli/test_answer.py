@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.backends import without_memory
+from tests.backends import about_streams, without_memory
 from tests.builders import write_tree
 from tests.cli.conftest import Shell
 
@@ -188,6 +188,7 @@ def test_nothing_found_is_no_failure_unless_asked(indexed: Shell) -> None:
 # The notice of seed 000, 7.5
 
 
+@about_streams
 def test_the_notice_comes_once_and_is_kept_in_the_settings(indexed: Shell) -> None:
     indexed.environ = {"AURORA_UI_SHOWN_SEARCH_FORMAT_NOTICE": ""}
     first, second = (indexed.run("mem", "search", "password") for _ in range(2))
@@ -197,6 +198,7 @@ def test_the_notice_comes_once_and_is_kept_in_the_settings(indexed: Shell) -> No
     assert config == "ui:\n  shown_search_format_notice: true\n"
 
 
+@about_streams
 def test_the_notice_keeps_what_is_in_the_settings(indexed: Shell) -> None:
     indexed.home.mkdir(parents=True, exist_ok=True)
     (indexed.home / "config.yml").write_text("# mine\nsearch:\n  bm25: {k1: 1.2}  # tuned\n")
@@ -207,6 +209,7 @@ def test_the_notice_keeps_what_is_in_the_settings(indexed: Shell) -> None:
     )
 
 
+@about_streams
 @pytest.mark.parametrize(
     "words", [["password", "--legacy"], ["password", "--json"], ["password", "-l"], ["xyzabc123"]]
 )
@@ -218,6 +221,7 @@ def test_the_notice_is_not_for_those_who_do_not_see_the_new_table(
     assert not (indexed.home / "config.yml").exists()
 
 
+@about_streams
 def test_a_notice_that_cannot_be_kept_is_not_shown_every_time(indexed: Shell) -> None:
     (indexed.home / "config.yml").mkdir(parents=True)  # nothing can be written there
     indexed.environ = {"AURORA_UI_SHOWN_SEARCH_FORMAT_NOTICE": ""}
@@ -247,6 +251,7 @@ def test_metadata_that_may_be_stale_is_told(indexed: Shell) -> None:
 # Pipes and encodings
 
 
+@about_streams
 @pytest.mark.parametrize("flags", [[], ["--show-scores"], ["--json"], ["-C", "3"], ["-l"]])
 def test_a_reader_that_has_seen_enough_is_no_error(indexed: Shell, flags: list[str]) -> None:
     write_tree(indexed.cwd, {f"m{n}.py": f"def password_{n}(): pass\n" for n in range(300)})
@@ -256,6 +261,7 @@ def test_a_reader_that_has_seen_enough_is_no_error(indexed: Shell, flags: list[s
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@about_streams
 @pytest.mark.parametrize("flags", [[], ["--show-scores"], ["-C", "1"], ["-l"]])
 def test_letters_that_the_terminal_does_not_have_are_no_failure(
     indexed: Shell, flags: list[str]
@@ -264,6 +270,7 @@ def test_letters_that_the_terminal_does_not_have_are_no_failure(
     assert indexed.run("mem", "search", "认证流程", *flags).returncode == 0
 
 
+@about_streams
 def test_a_box_is_drawn_in_ascii_where_there_is_nothing_better(indexed: Shell) -> None:
     indexed.environ["PYTHONIOENCODING"] = "latin-1"
     box = search(indexed, "authenticate_user", "--show-scores", "-n", "1").splitlines()
@@ -273,11 +280,13 @@ def test_a_box_is_drawn_in_ascii_where_there_is_nothing_better(indexed: Shell) -
     assert {len(line) for line in box} == {80}
 
 
+@about_streams
 def test_a_pipe_gets_no_colour_and_no_link(indexed: Shell) -> None:
     indexed.environ["TERM_PROGRAM"] = "vscode"
     assert "\033" not in search(indexed, "password", "-C", "1")
 
 
+@about_streams
 def test_colour_and_links_can_be_forced_into_a_pipe(indexed: Shell) -> None:
     indexed.environ |= {"FORCE_COLOR": "1", "FORCE_HYPERLINK": "1"}
     shown = search(indexed, "authenticate_user", "-n", "1")

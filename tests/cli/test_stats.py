@@ -10,7 +10,7 @@ import pytest
 
 from aurora.config import Places
 from aurora.engine import Memory
-from tests.backends import with_index_files
+from tests.backends import about_streams, with_index_files
 from tests.cli.conftest import AUR, Shell
 from tests.cli.screen import Screen, Terminal
 from tests.indexing.providers import VowelProvider
@@ -96,6 +96,7 @@ def test_vectors_and_who_made_them(shell: Shell) -> None:
     )
 
 
+@about_streams
 @pytest.mark.parametrize(("columns", "cells"), [(80, 30), (40, 22), (20, 0)])
 def test_on_a_terminal_bars_leave_the_lines_whole(indexed: Shell, columns: int, cells: int) -> None:
     home = {"AURORA_HOME": str(indexed.home)}
@@ -108,6 +109,7 @@ def test_on_a_terminal_bars_leave_the_lines_whole(indexed: Shell, columns: int, 
     assert f"  function     2  {'█' * cells}".rstrip() in screen.rows
 
 
+@about_streams
 def test_a_stream_without_blocks_gets_hashes(indexed: Shell) -> None:
     indexed.environ["PYTHONIOENCODING"] = "ascii"
     done = indexed.run("mem", "stats")

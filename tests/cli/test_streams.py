@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.backends import with_index_files
+from tests.backends import about_streams, with_index_files
 from tests.builders import write_tree
 from tests.cli.conftest import AUR, Shell
 from tests.cli.screen import Terminal
@@ -58,10 +58,12 @@ def test_what_says_something_first_goes_on_when_nobody_hears_it(
     assert index.stat().st_size > len("damaged")
 
 
+@about_streams
 def test_an_error_that_nobody_hears_is_told_by_the_status(indexed: Shell, broken: int) -> None:
     assert unheard(indexed, broken, "mem", "get", "nothing") == (2, "")
 
 
+@about_streams
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux has a device that is full")
 @pytest.mark.parametrize("words", [("mem", "search", "logout"), ("mem", "stats"), ("--help",)])
 def test_a_full_disk_behind_stdout_is_said(indexed: Shell, words: tuple[str, ...]) -> None:
@@ -81,6 +83,7 @@ def test_a_program_gets_what_is_stored_byte_for_byte(shell: Shell) -> None:
     assert shell.ok("mem", "search", "-l", "other").splitlines()[0] == "a\x1b[31m.py"
 
 
+@about_streams
 def test_on_a_terminal_a_stored_text_steers_nothing(shell: Shell) -> None:
     write_tree(shell.cwd, {"paint\x1b[31m.py": STEERING})
     shell.ok("mem", "index", ".")
@@ -93,6 +96,7 @@ def test_on_a_terminal_a_stored_text_steers_nothing(shell: Shell) -> None:
     assert "\treturn '\ufffd[31mred\ufffd0m'" in terminal.written
 
 
+@about_streams
 def test_letters_that_stdout_cannot_show_fail_nothing(indexed: Shell) -> None:
     """Programs get them all the same, in UTF-8; people a `?`."""
     indexed.environ["PYTHONIOENCODING"] = "latin-1"

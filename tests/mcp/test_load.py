@@ -12,8 +12,13 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.long
-def test_fifty_clients_lose_nothing_while_another_process_indexes() -> None:
+def test_fifty_clients_lose_nothing_while_another_process_indexes(
+    backend: str, request: pytest.FixtureRequest
+) -> None:
     """A quarter of the benchmark's run, on a smaller memory: any error or lost write fails it."""
+    calls, place = "500", []
+    if backend == "postgres":
+        calls, place = "200", ["--store-url", request.getfixturevalue("postgres_url")]
     done = subprocess.run(
         [
             sys.executable,
@@ -22,7 +27,8 @@ def test_fifty_clients_lose_nothing_while_another_process_indexes() -> None:
             "--chunks",
             "300",
             "--calls",
-            "500",
+            calls,
+            *place,
         ],
         cwd=ROOT,
         capture_output=True,

@@ -241,6 +241,7 @@ async def test_an_answer_keeps_to_its_budget(project: Project, full_text: bool) 
             assert len(shown) == 20 or "next_cursor" in result.structured_content
 
 
+@pytest.mark.one_store("about what is imported")
 def test_no_other_command_pays_for_the_server(project: Project) -> None:
     script = (
         "import sys; sys.argv = ['aur', *sys.argv[1:]]\n"
