@@ -24,6 +24,8 @@ from tests.cli.test_bad_input import error_and_hint
 from tests.indexing.exports import everything
 from tests.postgres.processes import wait_until
 
+pytestmark = pytest.mark.one_store("each test names the stores it is about")
+
 MODEL = Embedder("tiny", 3, "abc")
 COUNT = 3000
 

@@ -19,6 +19,8 @@ from tests.postgres.databases import Databases
 from tests.postgres.places import find_free_port
 from tests.postgres.server import PostgresServer
 
+pytestmark = pytest.mark.one_store("each test names the stores it is about")
+
 GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "postgresql.md"
 
 

@@ -18,6 +18,8 @@ from aurora.types import Chunk
 from tests.cli.conftest import Shell
 from tests.cli.test_bad_input import error_and_hint
 
+pytestmark = pytest.mark.one_store("each test names the stores it is about")
+
 # The model of the seed, then its migration word for word.
 TABLE = """
 CREATE TABLE documents (

@@ -122,7 +122,7 @@ VALUES: dict[str, st.SearchStrategy[object]] = {
     "search.min_score": fractions,
     "store.path": words,
     "store.url": st.sampled_from(
-        ["", "postgresql://ada@db/memory", "postgres://a,b/x?sslmode=require"]
+        ["postgresql://ada@db/memory", "postgres://a,b/x?sslmode=require"]
     ),
     "store.schema": st.from_regex(r"[a-o_][a-z0-9_]{0,20}", fullmatch=True),
     "search.rerank.by": st.sampled_from(["none", "local", "llm"]),

@@ -20,7 +20,9 @@ from aurora.types import Criteria
 from tests.builders import NOW, make_chunk
 from tests.postgres.databases import Databases
 from tests.stores.conformance import FULL, HISTORY, StoreConformance
+from tests.stores.reembedding_conformance import ReembeddingConformance
 from tests.stores.search_conformance import HOSTILE, ids_of_hostile
+from tests.stores.transfer_conformance import TransferConformance
 
 Open = Callable[[], PostgresStore]
 
@@ -51,13 +53,17 @@ class TestPostgresStore(StoreConformance):
     pass
 
 
-class TestPartitionedStore(StoreConformance):
-    """The same with each namespace in one of three partitions."""
+class TestPartitionedStore(TransferConformance, ReembeddingConformance):
+    """Whole records, which have parts in all tables, with namespaces in one of three partitions."""
 
     @pytest.fixture
     def open_store(self, postgres_databases: Databases) -> Iterator[Open]:
         with postgres_databases.memory(partitions=3) as url:
             yield from opening(url)
+
+    @pytest.fixture
+    def store(self, open_store: Open) -> PostgresStore:
+        return open_store()
 
     def test_namespaces_lie_in_tables_of_their_own(self, store: PostgresStore) -> None:
         store.put_chunks(make_chunk(name=f"f{n}", namespace=f"team{n}") for n in range(12))

@@ -72,9 +72,9 @@ class OnServer:
 
     @property
     def name(self) -> str:
-        from aurora.stores.postgres.address import parse_address  # noqa: PLC0415 - as below
-
         require_driver()
+        from aurora.stores.postgres.address import parse_address  # noqa: PLC0415 - an extra
+
         return parse_address(self.url, self.schema).shown
 
     def stamp(self) -> object:
@@ -82,7 +82,7 @@ class OnServer:
 
     def open(self) -> PostgresStore:
         require_driver()
-        from aurora.stores.postgres.store import PostgresStore  # noqa: PLC0415 - an extra
+        from aurora.stores.postgres.store import PostgresStore  # noqa: PLC0415
 
         return PostgresStore.open(self.url, self.schema)
 
