@@ -17,6 +17,8 @@ import pytest
 from aurora.errors import AuroraError, StoreAwayError, StoreError
 from aurora.packing import pack_vector
 from aurora.stores.base import Embedder, Store
+from aurora.stores.postgres.address import parse_address
+from aurora.stores.postgres.connections import Connections
 from aurora.stores.postgres.store import PostgresStore
 from aurora.types import Chunk
 from tests.builders import NOW, make_chunk
@@ -252,6 +254,22 @@ def test_reads_go_to_the_replica_and_writes_to_the_primary(
         store.record_access("a.py:f1_1", NOW)
         standby.catch_up(primary)
         assert store.get_accesses(["a.py:f1_1"]) == {"a.py:f1_1": (NOW,)}
+
+
+@pytest.mark.long
+def test_readers_are_spread_over_hosts_as_the_address_says(
+    pair: tuple[PostgresServer, PostgresServer],
+) -> None:
+    """By chance: sixteen connections all to one of two would be one case in 32,768."""
+    url = f"{several(*pair, 'any')}&load_balance_hosts=random"
+    connections = Connections(parse_address(url))
+    seen = set()
+    for _ in range(16):
+        with connections.connect() as connection:
+            seen.add(connection.info.port)
+    assert seen == {server.port for server in pair}
+    with connections.connect(to_write=True) as connection:
+        assert connection.info.port == pair[0].port
 
 
 @pytest.mark.long
