@@ -160,7 +160,7 @@ def test_a_page_that_does_not_arrive_is_sent_again(in_file: Store, tmp_path: Pat
     copied = copy_memory(in_file, target, listen=told.append)
     assert (copied.new, copied.target.chunks) == (1200, 1200)
     assert [event for event in told if isinstance(event, Note)] == [
-        Note("gone for a moment. Trying again...", warning=True)
+        Note("gone for a moment. Going on in 1 s...", warning=True)
     ]
     target.close()
 

@@ -6,25 +6,25 @@ and started anew, a copy comes to the same end. Vectors that a model to come has
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import NamedTuple, TypeVar
 
 from aurora.errors import StoreAwayError, TransferError
+from aurora.indexing.insisting import insist
 from aurora.indexing.merging import mark_robbed, merge_files, put_indexed_at, require_embedder
 from aurora.indexing.turns import take_turn
 from aurora.stores.base import Embedder, FileState, Record, RecordCounts, Store
 from aurora.stores.ranking import RankingStore
-from aurora.types import Listener, Note, Progress, ignore_events
+from aurora.types import Listener, Progress, ignore_events
 
 T = TypeVar("T")
 
 _PAGE = 500  # records, or states of files, in one transaction
 _GROWTH = 4  # times as many chunks, until statistics are renewed
-_PAUSES = (0.2, 0.5, 1.0, 2.0, 4.0, 8.0)  # seconds before a page is tried again
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +65,7 @@ class _Target(NamedTuple):
 
     def again(self, write: Callable[[Sequence[T]], int], page: Sequence[T]) -> int:
         """A page that did not arrive is sent again: one that did is not written twice."""
-        for pause in _PAUSES:
-            try:
-                return write(page)
-            except StoreAwayError as exc:
-                self.listen(Note(f"{exc.message}. Trying again...", warning=True))
-            time.sleep(pause)
-        return write(page)
+        return insist(partial(write, page), listen=self.listen)
 
 
 def copy_memory(

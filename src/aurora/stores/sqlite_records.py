@@ -51,10 +51,6 @@ class SQLiteRecords(SQLiteDatabase):
         )
         return reasoning_from(rows[0]) if rows else None
 
-    def record_access(self, chunk_id: str, at: datetime) -> None:
-        with self.transaction():
-            self._add_accesses([(chunk_id, at)])
-
     def _add_accesses(self, accesses: Iterable[tuple[str, datetime]]) -> None:
         self._connection.executemany(
             "INSERT INTO accesses SELECT rowid, ? FROM chunks WHERE id = ?",

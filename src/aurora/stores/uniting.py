@@ -19,7 +19,7 @@ PAGE = 500  # records read or written at a time
 
 
 class Uniting(Replacing, Owning):
-    """`put_records`, for a store that can write each part of a record."""
+    """`put_records` and `record_access`, for a store that can write each part of a record."""
 
     @abstractmethod
     def put_histories(self, histories: Mapping[str, ChunkHistory]) -> int: ...
@@ -38,6 +38,10 @@ class Uniting(Replacing, Owning):
 
     @abstractmethod
     def _add_accesses(self, accesses: Iterable[tuple[str, datetime]]) -> None: ...
+
+    def record_access(self, chunk_id: str, at: datetime) -> None:
+        with self.transaction():
+            self._add_accesses([(chunk_id, at)])
 
     def put_records(self, records: Iterable[Record], *, embedder: Embedder | None = None) -> int:
         new = 0

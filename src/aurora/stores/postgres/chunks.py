@@ -18,7 +18,7 @@ _UPDATES = ", ".join(
     f"{name} = excluded.{name}" for name in WRITTEN if name not in ("id", "namespace")
 )
 _TYPED = ", ".join(f"{name} {type_}" for name, type_ in WRITTEN.items())
-# All rows of a page are one value: the driver takes ten times as long for arrays.
+# All rows of a page are one value: the driver writes arrays in Python, text by text.
 _UPSERT = f"""
     INSERT INTO chunks AS known ({", ".join(WRITTEN)}, generation)
         SELECT given.*, %s FROM json_to_recordset(%s) AS given ({_TYPED})

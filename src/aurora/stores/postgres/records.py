@@ -71,10 +71,6 @@ class PostgresRecords(PostgresChunks):
         )
         return reasoning_from(rows[0]) if rows else None
 
-    def record_access(self, chunk_id: str, at: datetime) -> None:
-        with self.transaction():
-            self._add_accesses([(chunk_id, at)])
-
     def _add_accesses(self, accesses: Iterable[tuple[str, datetime]]) -> None:
         for some in portions(accesses, PAGE):
             self._execute(
