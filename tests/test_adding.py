@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from aurora import Memory, Places
 from aurora.errors import LabelError, SourceError
 from aurora.indexing.documents import Outcome
-from aurora.types import Kind
+from aurora.types import Kind, NewDocument
 from tests.builders import NOW, make_chunk, write_tree
 
 LONG = "# Handbook\n\nRead me.\n\n" + "".join(
@@ -179,3 +180,46 @@ def test_what_cannot_be_added_makes_no_memory(memory: Memory, project: Path) -> 
     with pytest.raises(LabelError, match="cannot be called 'source'"):
         memory.add("text", metadata={"source": "mine"})
     assert not (project / ".aurora").exists()
+
+
+def test_many_documents_are_added_at_once(memory: Memory) -> None:
+    """More than one transaction holds; each is as if it had been added alone."""
+    new = [NewDocument(f"Invoice {n} is paid", namespace="paid") for n in range(1203)]
+
+    added = memory.add_all(new)
+
+    assert [one.outcome for one in added] == [Outcome.ADDED] * 1203
+    assert len(all_ids(memory)) == 1203
+    assert memory.add("Invoice 7 is paid", namespace="paid").outcome is Outcome.UNCHANGED
+    assert found(memory, "invoice 1202")[0] == added[1202].id
+    assert memory.stats().embedded == 1203
+
+
+def test_a_document_that_cannot_be_kept_takes_those_of_its_batch_with_it(memory: Memory) -> None:
+    with pytest.raises(SourceError, match="is empty"):
+        memory.add_all([NewDocument("good"), NewDocument(" ")])
+    memory.add("another")
+    assert len(all_ids(memory)) == 1
+
+
+def test_a_title_that_is_given_is_the_name(memory: Memory) -> None:
+    given, taken = memory.add_all([
+        NewDocument("# Heading\n\nText.", title=" On \n wings "), NewDocument("# Heading\n\nText."),
+    ])  # fmt: skip
+    assert (given.title, taken.title) == ("On wings", "Heading")
+    assert memory.get(given.id).name == "On wings"
+
+
+def test_a_key_keeps_two_of_the_same_text_apart(memory: Memory) -> None:
+    one, other = memory.add_all([NewDocument("Same.", key="1"), NewDocument("Same.", key="2")])
+    assert one.id != other.id
+    again = memory.add_all([NewDocument("Changed.", key="1")])[0]
+    assert (again.id, again.outcome) == (one.id, Outcome.REPLACED)
+    assert memory.get(one.id).content == "Changed."
+
+
+def test_a_date_that_is_given_dates_the_document(memory: Memory) -> None:
+    then = datetime(2020, 2, 3, tzinfo=UTC)
+    old, new = memory.add_all([NewDocument("Old.", created_at=then), NewDocument("New.")])
+    assert memory.get(old.id).created_at == then
+    assert memory.get(new.id).created_at == NOW

@@ -163,6 +163,7 @@ Examples:
         "db": ("aurora.cli.main:db", "Set up and look after a memory on a server."),
         "models": ("aurora.cli.main:models", "Get, list and remove embedding models."),
         "mcp": ("aurora.cli.mcp:mcp", "Serve the memory to agents."),
+        "eval": ("aurora.cli.eval:eval_", "Tell how good searches are."),
         "config": ("aurora.cli.settings:config", "Read and change settings."),
         "doctor": ("aurora.cli.doctor:doctor", "Tell whether everything is well."),
         "completion": ("aurora.cli.completion:completion", "Print a shell's completion script."),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -12,7 +12,7 @@ from aurora.engine.whereabouts import InFile
 from aurora.errors import IndexFileError
 from aurora.stores.base import SEARCHABLE_SUCCESS, Embedder
 from aurora.stores.ranking import RankingStore
-from aurora.types import IndexCheck, IndexState, Kind
+from aurora.types import Chunk, IndexCheck, IndexState, Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +84,10 @@ class InspectableMemory(OpenedMemory):
     def find_ids(self, prefix: str, *, limit: int) -> list[str]:
         """Ids that start so, in order."""
         return self._store.find_ids_from(prefix, limit=limit)
+
+    def chunks(self) -> Iterator[Chunk]:
+        """Everything that is stored. Being read here is not an access."""
+        return self._store.iter_chunks()
 
     def languages(self) -> list[str]:
         return self._store.list_languages()

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,9 @@ from aurora.types import (
     Chunk,
     Criteria,
     Json,
+    NewDocument,
     Note,
+    Progress,
     Query,
     SearchResults,
 )
@@ -34,6 +37,8 @@ if TYPE_CHECKING:
 
 # A program that uses us decides what it shows of our log; without a word, nothing.
 logging.getLogger("aurora").addHandler(logging.NullHandler())
+
+_TOGETHER = 500  # documents of one transaction
 
 
 class Memory(TransferableMemory, InspectableMemory, EmbeddingMemory):
@@ -194,17 +199,48 @@ class Memory(TransferableMemory, InspectableMemory, EmbeddingMemory):
         metadata: Mapping[str, Json] | None = None,
     ) -> Added:
         """Store a document. Added again from its path it is replaced; without one, kept once."""
-        from aurora.indexing.documents import cut_document, put_document  # noqa: PLC0415
-        from aurora.indexing.labels import Labels  # noqa: PLC0415 - as in `index`
+        document = NewDocument(
+            text,
+            path=path,
+            namespace=namespace,
+            document_type=document_type,
+            source=source,
+            metadata=metadata or {},
+        )
+        return self.add_all([document])[0]
+
+    def add_all(self, documents: Iterable[NewDocument]) -> list[Added]:
+        """Store many documents, some hundred at a time: those are kept whole or not at all.
+
+        One that cannot be kept is an error, and what came before its hundreds stays.
+        """
+        from aurora.indexing.documents import put_documents  # noqa: PLC0415 - as in `index`
+
+        added: list[Added] = []
+        rest = iter(documents)
+        while some := list(islice(rest, _TOGETHER)):
+            cut = [self._cut(document) for document in some]
+            self._make()
+            added += put_documents(self._store, cut)
+            self._embed_new([piece.id for pieces in cut for piece in pieces])
+            if len(some) == _TOGETHER:
+                self._listen(Progress("Adding", len(added), 0))
+        return added
+
+    def _cut(self, document: NewDocument) -> list[Chunk]:
+        from aurora.indexing.documents import cut_document  # noqa: PLC0415 - as in `index`
+        from aurora.indexing.labels import Labels  # noqa: PLC0415
         from aurora.indexing.names import Names  # noqa: PLC0415
 
-        labels = Labels(namespace, document_type, source, metadata or {})
-        name = Names(self.root).of(path.resolve()) if path is not None else ""
-        pieces = cut_document(text, labels, name=name, now=self._now())
-        self._make()
-        added = put_document(self._store, pieces)
-        self._embed_new([piece.id for piece in pieces])
-        return added
+        path = document.path
+        return cut_document(
+            document.text,
+            Labels(document.namespace, document.document_type, document.source, document.metadata),
+            name=Names(self.root).of(path.resolve()) if path is not None else "",
+            title=document.title,
+            key=f"key\0{document.namespace}\0{document.key}".encode() if document.key else b"",
+            now=document.created_at or self._now(),
+        )
 
     def find_to_forget(self, what: str) -> list[str]:
         """Ids that a word stands for: a chunk's id, a file or folder, or `namespace:NAME`."""

@@ -7,7 +7,7 @@ removes it with the file. Reading files is left to `sources.document`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -47,16 +47,23 @@ class Added:
 
 
 def cut_document(
-    text: str, labels: Labels, *, name: str = "", key: bytes = b"", now: datetime
+    text: str,
+    labels: Labels,
+    *,
+    name: str = "",
+    title: str = "",
+    key: bytes = b"",
+    now: datetime,
 ) -> list[Chunk]:
     """The chunks of a document. `name` is what the memory calls its file, if it has one.
 
-    `key` is what it is known by elsewhere: its id then follows from that alone.
+    Without a `title` one is looked for in the text. `key` is what it is known by elsewhere: its id
+    then follows from that alone.
     """
     text = text.removeprefix("\ufeff")
     _require_text(text, name)
     language = _language(name)
-    title = _title(text, language, name)
+    title = " ".join(title.split())[:LONGEST_HEADING].rstrip() or _title(text, language, name)
     words = PurePosixPath(name).stem or title
     known_by = key or _key(text, labels, name)
     id_ = make_id("doc", "" if key else words, known_by, digits=_DIGITS)
@@ -91,6 +98,12 @@ def put_document(store: Store, pieces: Sequence[Chunk]) -> Added:
     outcome = Outcome.REPLACED if gone + changed else Outcome.UNCHANGED
     title = str(first.metadata["title"])
     return Added(first.id, title, len(pieces), outcome if before else Outcome.ADDED)
+
+
+def put_documents(store: Store, documents: Iterable[Sequence[Chunk]]) -> list[Added]:
+    """As `put_document`, for many at once: all of them or none."""
+    with store.transaction():
+        return [put_document(store, pieces) for pieces in documents]
 
 
 def piece_ids(chunks: Sequence[Chunk]) -> list[str]:

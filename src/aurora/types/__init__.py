@@ -14,9 +14,11 @@ from aurora.types.chunk import (
     Tracking,
     moment,
 )
+from aurora.types.documents import NewDocument
 from aurora.types.events import Event, Listener, Note, Progress, ignore_events
 from aurora.types.foreign import ForeignDocument
 from aurora.types.health import Finding, IndexCheck, IndexState, Level
+from aurora.types.measured import METRICS, Compared, Estimate, Measured, MeasuredSet
 from aurora.types.models import ModelEntry, ModelState
 from aurora.types.query import DEFAULT_LIMIT, Criteria, Mode, Query, Rerank
 from aurora.types.ranking import (
@@ -30,11 +32,14 @@ from aurora.types.ranking import (
 
 __all__ = [
     "DEFAULT_LIMIT",
+    "METRICS",
     "Chunk",
     "ChunkHistory",
+    "Compared",
     "Contribution",
     "Criteria",
     "Document",
+    "Estimate",
     "Event",
     "Finding",
     "ForeignDocument",
@@ -47,9 +52,12 @@ __all__ = [
     "Level",
     "Lines",
     "Listener",
+    "Measured",
+    "MeasuredSet",
     "Mode",
     "ModelEntry",
     "ModelState",
+    "NewDocument",
     "Note",
     "Progress",
     "Query",

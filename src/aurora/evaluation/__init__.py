@@ -1,0 +1,1 @@
+"""How good searches are: labelled sets, throw-away memories, metrics and comparisons."""

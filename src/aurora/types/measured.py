@@ -1,0 +1,57 @@
+"""What an evaluation found out: how good searches are, how quick, and which are better."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+METRICS = ("nDCG@10", "MRR@10", "R@1", "R@5", "R@10", "R@100")
+
+
+class Estimate(NamedTuple):
+    """A mean over questions, and where it would lie for 95 of 100 draws of such questions."""
+
+    mean: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What one way to search is worth. `milliseconds` are of a search for ten results."""
+
+    system: str
+    questions: int
+    scores: Mapping[str, Estimate]  # by the names of METRICS
+    p50_milliseconds: float
+    p95_milliseconds: float
+    unanswered: int
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """How much better one is than another, question by question, by nDCG@10."""
+
+    system: str
+    against: str
+    difference: Estimate
+    p_value: float  # of such a difference by chance, if both were alike
+    wins: int
+    ties: int
+    losses: int
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredSet:
+    """All that was measured on one set."""
+
+    name: str
+    documents: int
+    groups: int
+    questions: int
+    embedder: str  # who made the vectors; empty where there are none
+    systems: tuple[Measured, ...]
+    categories: Mapping[str, tuple[Measured, ...]] = field(default_factory=dict)
+    compared: tuple[Compared, ...] = ()
+    warnings: tuple[str, ...] = ()

@@ -1,0 +1,124 @@
+"""`aur eval`: what is printed, written and refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Shell
+from tests.evaluation.small_sets import ITEMS, write_set
+
+pytestmark = pytest.mark.one_store("makes memories of its own, in files")
+
+
+@pytest.fixture
+def birds(tmp_path: Path) -> Path:
+    return write_set(tmp_path / "birds")
+
+
+def test_a_table_on_stdout(shell: Shell, birds: Path) -> None:
+    lines = shell.ok("eval", str(birds), "--mode", "keyword").splitlines()
+    assert lines[0] == "birds: 2 questions, 3 documents, vectors of static/wordllama-256"
+    assert lines[1].split("  ")[-1] == "none"
+    assert lines[1].split() == [
+        "nDCG@10", "MRR@10", "R@1", "R@5", "R@10", "R@100", "p50", "ms", "p95", "ms", "none",
+    ]  # fmt: skip
+    assert lines[2].split()[:4] == ["keyword", "1.000", "1.000", "0.750"]
+    assert lines[3].split()[:3] == ["1.000-1.000", "1.000-1.000", ".500-1.000"]
+    assert len(lines) == 4
+
+
+def test_every_combination_is_a_line(shell: Shell, birds: Path) -> None:
+    words = ("--mode", "hybrid", "--mode", "semantic", "--fusion", "rrf", "--fusion", "staged")
+    found = json.loads(shell.ok("eval", str(birds), "--json", *words))
+    systems = [one["system"] for one in found["sets"][0]["systems"]]
+    assert systems == ["hybrid/rrf", "hybrid/staged", "semantic"]
+
+
+def test_all_is_every_mode_and_every_fusion(shell: Shell, birds: Path) -> None:
+    found = json.loads(shell.ok("eval", str(birds), "--json", "--all"))
+    systems = [one["system"] for one in found["sets"][0]["systems"]]
+    assert systems[:2] == ["keyword", "semantic"]
+    assert {"hybrid/weighted", "hybrid/rrf", "hybrid/staged", "hybrid/cascade"} <= set(systems)
+
+
+def test_json_is_everything_and_nothing_else(shell: Shell, birds: Path, tmp_path: Path) -> None:
+    asked = [{"id": "q1", "text": "heron", "category": "birds"}]
+    grades = [("q1", "d1", 1), ("q1", "gone", 1)]
+    other = write_set(tmp_path / "other", ITEMS, asked, grades)
+
+    done = shell.run("eval", str(birds), str(other), "--json", "--mode", "keyword")
+
+    first, second = json.loads(done.stdout)["sets"]
+    assert (first["name"], first["questions"], first["documents"], first["groups"]) == (
+        "birds", 2, 3, 1,
+    )  # fmt: skip
+    metrics = first["systems"][0]["metrics"]
+    assert list(metrics) == ["nDCG@10", "MRR@10", "R@1", "R@5", "R@10", "R@100"]
+    assert metrics["R@1"] == {"mean": 0.75, "low": 0.5, "high": 1.0}
+    assert first["systems"][0]["milliseconds"].keys() == {"p50", "p95"}
+    assert second["categories"]["birds"][0]["questions"] == 1
+    assert second["warnings"] == [
+        "1 judgement of documents that are not there: nobody can find them"
+    ]
+    assert f"Warning: other: {second['warnings'][0]}" in done.stderr
+
+
+def test_a_table_for_each_category(shell: Shell, tmp_path: Path) -> None:
+    asked = [
+        {"id": "q1", "text": "heron", "category": "birds"},
+        {"id": "q2", "text": "kettle", "category": "things"},
+    ]
+    folder = write_set(tmp_path / "x", questions=asked)
+    plain = shell.ok("eval", str(folder), "--mode", "keyword")
+    assert "things" not in plain
+    lines = shell.ok("eval", str(folder), "--mode", "keyword", "--category").splitlines()
+    assert "birds: 1 question" in lines
+    assert "things: 1 question" in lines
+
+
+def test_fewer_questions(shell: Shell, birds: Path) -> None:
+    found = json.loads(shell.ok("eval", str(birds), "--json", "--most", "1"))
+    assert found["sets"][0]["questions"] == 1
+
+
+def test_without_a_model_nothing_has_a_vector(shell: Shell, birds: Path) -> None:
+    assert "3 documents, no vectors" in shell.ok("eval", str(birds), "--provider", "none")
+
+
+def test_a_run_is_written(shell: Shell, birds: Path) -> None:
+    shell.ok("eval", str(birds), "--mode", "keyword", "--run", "x.run")
+    lines = (shell.cwd / "x.run").read_text().splitlines()
+    assert [line.split()[:4] for line in lines] == [
+        ["q1", "Q0", "d1", "1"], ["q1", "Q0", "d3", "2"], ["q2", "Q0", "d2", "1"],
+    ]  # fmt: skip
+    assert {line.split()[5] for line in lines} == {"keyword"}
+
+
+def test_each_of_several_runs_has_a_name_of_its_own(shell: Shell, birds: Path) -> None:
+    words = ("--mode", "keyword", "--mode", "hybrid", "--fusion", "rrf", "--run", "x.run")
+    done = shell.run("eval", str(birds), *words)
+    names = ["x-birds-keyword.run", "x-birds-hybrid-rrf.run"]
+    assert [f"Wrote {name}" for name in names] == done.stderr.splitlines()
+    assert all((shell.cwd / name).stat().st_size for name in names)
+    assert not (shell.cwd / "x.run").exists()
+
+
+def test_the_users_own_memory_is_not_touched(shell: Shell, birds: Path) -> None:
+    shell.ok("mem", "index", ".")
+    before = json.loads(shell.ok("mem", "stats", "--json"))
+    shell.ok("eval", str(birds))
+    assert json.loads(shell.ok("mem", "stats", "--json")) == before
+
+
+def test_what_is_wrong_is_told_before_anything_is_asked(shell: Shell, birds: Path) -> None:
+    (birds / "qrels.tsv").write_text("q\td\tgrade\nq1\td1\tgood\n")
+    told = shell.fails("eval", str(birds))
+    assert f"{birds}/qrels.tsv, line 2: 'good' is no grade" in told
+    assert "hint: write a number" in told
+
+
+def test_a_set_must_be_named(shell: Shell) -> None:
+    assert "Name at least one set" in shell.fails("eval")
