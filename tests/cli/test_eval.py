@@ -21,9 +21,9 @@ def birds(tmp_path: Path) -> Path:
 def test_a_table_on_stdout(shell: Shell, birds: Path) -> None:
     lines = shell.ok("eval", str(birds), "--mode", "keyword").splitlines()
     assert lines[0] == "birds: 2 questions, 3 documents, vectors of static/wordllama-256"
-    assert lines[1].split("  ")[-1] == "none"
     assert lines[1].split() == [
-        "nDCG@10", "MRR@10", "R@1", "R@5", "R@10", "R@100", "p50", "ms", "p95", "ms", "none",
+        "nDCG@10", "MRR@10", "R@1", "R@5", "R@10", "R@100", "p50", "ms", "p95", "ms",
+        "unanswered",
     ]  # fmt: skip
     assert lines[2].split()[:4] == ["keyword", "1.000", "1.000", "0.750"]
     assert lines[3].split()[:3] == ["1.000-1.000", "1.000-1.000", ".500-1.000"]
@@ -121,4 +121,82 @@ def test_what_is_wrong_is_told_before_anything_is_asked(shell: Shell, birds: Pat
 
 
 def test_a_set_must_be_named(shell: Shell) -> None:
-    assert "Name at least one set" in shell.fails("eval")
+    assert "Name the folder of a set, or --self" in shell.fails("eval")
+
+
+def test_systems_are_compared_with_the_default(shell: Shell, birds: Path) -> None:
+    words = ("--mode", "keyword", "--mode", "hybrid", "--compare")
+    found = json.loads(shell.ok("eval", str(birds), "--json", *words))["sets"][0]
+    (one,) = found["comparisons"]
+    assert (one["system"], one["against"]) == ("keyword", found["systems"][1]["system"])
+    assert one["wins"] + one["ties"] + one["losses"] == 2
+    assert "by nDCG@10" in shell.ok("eval", str(birds), *words)
+
+
+def test_an_earlier_run_is_compared(shell: Shell, birds: Path) -> None:
+    shell.ok("eval", str(birds), "--mode", "keyword", "--run", "x.run")
+    told = shell.ok("eval", str(birds), "--mode", "keyword", "--baseline", "x.run").splitlines()
+    assert told[-1].split() == [
+        "keyword", "against", "x.run", "+0.000", "+0.000", "to", "+0.000", "1.0000", "0-2-0",
+    ]  # fmt: skip
+
+
+def test_a_picture_is_drawn(shell: Shell, birds: Path) -> None:
+    shell.ok("eval", str(birds), "--mode", "keyword", "--plot", "x.svg")
+    assert (shell.cwd / "x.svg").read_text().startswith("<svg ")
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--compare",), "There is nothing to compare"),
+        (("--plot", "x.jpg"), "neither .svg nor .png"),
+        (("--run", "gone/x.run"), "There is no folder gone"),
+        (("--baseline", "gone.run"), "There is no gone.run"),
+        (("--mode", "fast"), "'fast' is not one of"),
+        (("--self", "--compare"), "--self takes one DIR"),
+    ],
+)
+def test_what_cannot_be_done_is_refused(
+    shell: Shell, birds: Path, words: tuple[str, ...], told: str
+) -> None:
+    assert told in shell.fails("eval", str(birds), *words)
+
+
+def test_a_baseline_is_of_one_set(shell: Shell, birds: Path) -> None:
+    assert "one set" in shell.fails("eval", str(birds), str(birds), "--baseline", "x.run")
+
+
+def test_names_of_a_project_are_asked_of_its_own_memory(shell: Shell) -> None:
+    shell.ok("mem", "index", ".")
+    shell.ok("mem", "search", "authenticate")  # the indexes are as they will be
+    files = {path: path.read_bytes() for path in shell.cwd.rglob("*") if path.is_file()}
+
+    done = shell.run("eval", "--self", "--json")
+
+    assert (done.returncode, done.stderr) == (0, "")
+    found = json.loads(done.stdout)
+    assert found["where"].endswith("/.aurora/memory.db")
+    assert found["forms"]["name"]["asked"] == found["names"] == 3
+    assert found["forms"]["name"]["p_at_1"] == 1.0
+    now = {path: path.read_bytes() for path in shell.cwd.rglob("*") if path.is_file()}
+    changed = {path.name for path in now if now[path] != files.get(path)}
+    assert changed <= {"memory.db-shm", "memory.db-wal"}  # SQLite's own notes of who reads
+    with shell.store() as store:
+        ids = [chunk.id for chunk in store.iter_chunks()]
+        assert not any(store.get_accesses(ids).values())
+
+
+def test_names_of_a_repository_without_a_memory(shell: Shell) -> None:
+    (shell.cwd / "below").mkdir()
+    done = shell.run("eval", "--self", cwd=shell.cwd / "below")
+    assert done.returncode == 0, done.stderr
+    assert f"There is no memory of {shell.cwd}" in done.stderr
+    assert done.stdout.splitlines()[0].startswith(f"{shell.cwd}: ")
+    assert "name         3      100.0%" in done.stdout
+    assert not (shell.cwd / ".aurora").exists()
+
+
+def test_a_folder_without_names_is_refused(shell: Shell, birds: Path) -> None:
+    assert "holds no function" in shell.fails("eval", "--self", str(birds))
+    assert "There is no folder" in shell.fails("eval", "--self", "gone")

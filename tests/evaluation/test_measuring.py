@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from aurora import Memory
-from aurora.evaluation.asking import DEPTH, System, ask, make_systems
+from aurora.evaluation.asking import DEPTH, System, ask, make_systems, percentile
 from aurora.evaluation.filling import fill
-from aurora.evaluation.measuring import evaluate, percentile, summarise
+from aurora.evaluation.measuring import evaluate, summarise
 from aurora.evaluation.sets import Item, read_set
 from aurora.types import Event, Listener, Mode, Note, Progress, ignore_events
 from tests.evaluation.small_sets import throw_away, write_set

@@ -1,28 +1,37 @@
-"""`aur eval`: how good searches are, on labelled questions."""
+"""`aur eval`: how good searches are, on labelled questions or on the user's own names."""
 
 from __future__ import annotations
 
-import os
-import re
-import sys
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from aurora.cli.printing import print_json, print_text
 from aurora.cli.session import find_places, settings_files, tell
-from aurora.cli.terminal import has_colour, width_of
 from aurora.config import SettingsFiles
-from aurora.display.paint import Paint
 from aurora.retrieval.config import FUSIONS
-from aurora.types import MeasuredSet, Mode, Note
+from aurora.types import Mode
 
 if TYPE_CHECKING:
-    from aurora.engine.throw_away import ThrowAway
     from aurora.evaluation.asking import System
     from aurora.evaluation.measuring import Evaluated
+    from aurora.types import Compared, MeasuredSet
+
+_FILE = click.Path(path_type=Path, dir_okay=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What is to become of the numbers."""
+
+    category: bool
+    run: Path | None
+    compare: bool
+    baseline: Path | None
+    plot: Path | None
+    as_json: bool
 
 
 @click.command(
@@ -31,15 +40,22 @@ if TYPE_CHECKING:
 Examples:
   aur eval sets/cosqa                          the default search, all questions
   aur eval sets/* --all --most 200             every mode and fusion, 200 questions of each set
-  aur eval sets/cosqa --mode keyword --mode hybrid --fusion rrf
-  aur eval sets/cosqa --run after.run
+  aur eval sets/cosqa --mode keyword --mode hybrid --compare
+  aur eval sets/cosqa --run before.run         and after a change:
+  aur eval sets/cosqa --baseline before.run
+  aur eval sets/* --all --plot quality.svg
+  aur eval --self                              names of your own code, in under a minute
 \b
 A set is a folder: corpus.jsonl or corpus.jsonl.gz (id, text; optional title, path, lang, group,
 date …), queries.jsonl (id, text; optional group, category) and qrels.tsv (a header; query,
 document and grade between tabs). What has a path or a programming language is read as code, and
 questions are asked inside their group alone. docs/guide/evaluation.md has more.""",
 )
-@click.argument("sets", metavar="DIR...", nargs=-1, type=click.Path(path_type=Path))
+@click.argument("folders", metavar="[DIR]...", nargs=-1, type=click.Path(path_type=Path))
+@click.option(
+    "--self", "own", is_flag=True,
+    help="Ask for the names of your own code, in the repository DIR or here.",
+)  # fmt: skip
 @click.option(
     "--mode", "modes", multiple=True, type=click.Choice(list(Mode), case_sensitive=False),
     help="By what to find; may be repeated.",
@@ -51,60 +67,61 @@ questions are asked inside their group alone. docs/guide/evaluation.md has more.
 @click.option("--all", "every", is_flag=True, help="Every mode and every fusion.")
 @click.option(
     "--most", metavar="N", type=click.IntRange(min=1),
-    help="Ask no more questions of a set, always the same ones.",
+    help="Ask no more questions of a set, always the same ones; with --self, names (500).",
 )  # fmt: skip
 @click.option("--provider", metavar="NAME", help="Who makes the vectors, as embedding.provider.")
 @click.option("--model", metavar="NAME", help="Which of its models, as embedding.model.")
 @click.option("--category", is_flag=True, help="A table for each category of questions, too.")
 @click.option(
-    "--run", "run_file", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False),
+    "--run", metavar="FILE", type=_FILE,
     help="Write what was found as a TREC run, 100 documents a question.",
+)  # fmt: skip
+@click.option("--compare", is_flag=True, help="Test what was asked for against the default.")
+@click.option(
+    "--baseline", metavar="FILE", type=_FILE, help="Test it against an earlier --run instead."
+)
+@click.option(
+    "--plot", metavar="FILE", type=_FILE,
+    help="Draw quality against time: .svg, or .png with the extra `plot`.",
 )  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, for programs.")
 def eval_(
-    sets: tuple[Path, ...],
+    folders: tuple[Path, ...],
     *,
+    own: bool,
     modes: tuple[str, ...],
     fusions: tuple[str, ...],
     every: bool,
     most: int | None,
     provider: str | None,
     model: str | None,
-    category: bool,
-    run_file: Path | None,
-    as_json: bool,
+    **wanted: object,
 ) -> None:
     """Tell how good searches are on labelled questions: nDCG, MRR, recall, and milliseconds.
 
     The documents of each set DIR go into a throw-away memory, made with the settings that are the
     default; of yours only those about embedding count. Your own memory is not touched.
     """
-    from aurora.engine.throw_away import ThrowAway
-    from aurora.evaluation.measuring import evaluate, summarise
-    from aurora.evaluation.sets import read_set
-
-    if not sets:
-        raise click.UsageError("Name at least one set, or --self.")
     click.get_current_context().call_on_close(tell.finish)
-    throw_away = ThrowAway(_files(provider, model))
-    systems = _systems(throw_away, modes, fusions, every=every)
-    read = [read_set(folder) for folder in sets]  # what is wrong is told before work begins
-    found: list[MeasuredSet] = []
-    for labelled in (one.draw(most) if most else one for one in read):
-        evaluated = evaluate(labelled, systems, throw_away.memory, listen=tell)
-        tell.finish()
-        measured = summarise(evaluated)
-        for warning in measured.warnings:
-            tell(Note(f"{measured.name}: {warning}", warning=True))
-        if run_file is not None:
-            _write_runs(run_file, evaluated, several=len(sets) * len(systems) > 1)
-        if not as_json:
-            _print(measured, category=category, first=not found)
-        found.append(measured)
-    if as_json:
-        from aurora.display.measured import measured_record
+    files, asked = _files(provider, model), _Wanted(**wanted)  # type: ignore[arg-type]
+    if own:
+        from aurora.cli.eval_self import eval_self
 
-        print_json({"sets": [measured_record(one) for one in found]})
+        if len(folders) > 1 or modes or fusions or every or asked != _only_json(asked):
+            raise click.UsageError("--self takes one DIR, --most, --provider, --model and --json.")
+        eval_self(folders[0] if folders else None, files, most=most or 500, as_json=asked.as_json)
+        return
+    if not folders:
+        raise click.UsageError("Name the folder of a set, or --self.")
+    systems = _systems(files, modes, fusions, every=every)
+    _check(asked, sets=len(folders), systems=len(systems))
+    _eval_sets(folders, files, systems, most, asked)
+
+
+def _only_json(asked: _Wanted) -> _Wanted:
+    return _Wanted(
+        category=False, run=None, compare=False, baseline=None, plot=None, as_json=asked.as_json
+    )
 
 
 def _files(provider: str | None, model: str | None) -> SettingsFiles:
@@ -119,33 +136,74 @@ def _files(provider: str | None, model: str | None) -> SettingsFiles:
 
 
 def _systems(
-    throw_away: ThrowAway, modes: Sequence[str], fusions: Sequence[str], *, every: bool
+    files: SettingsFiles, modes: Sequence[str], fusions: Sequence[str], *, every: bool
 ) -> list[System]:
+    from aurora.engine.throw_away import ThrowAway
     from aurora.evaluation.asking import make_systems
 
+    usual = ThrowAway(files).settings.search
     if every:
         return make_systems([Mode.KEYWORD, Mode.SEMANTIC, Mode.HYBRID], list(FUSIONS))
-    usual = throw_away.settings.search
     wanted = [Mode(mode) for mode in modes] or [Mode.HYBRID if fusions else Mode(usual.mode)]
     return make_systems(wanted, fusions or [usual.fusion])
 
 
-def _write_runs(file: Path, evaluated: Evaluated, *, several: bool) -> None:
-    from aurora.evaluation.runs import write_run
+def _check(asked: _Wanted, *, sets: int, systems: int) -> None:
+    """What could not be done at the end is refused at the beginning."""
+    if asked.compare and systems < 2 and asked.baseline is None:
+        raise click.UsageError(
+            "There is nothing to compare: name another --mode or --fusion, --all, or a --baseline."
+        )
+    if asked.baseline is not None and sets > 1:
+        raise click.UsageError("A --baseline is a run of one set: name that one alone.")
+    for option, file in (("--run", asked.run), ("--plot", asked.plot)):
+        if file is not None and not file.absolute().parent.is_dir():
+            raise click.BadParameter(f"There is no folder {file.parent}", param_hint=option)
+    if asked.plot is not None:
+        from aurora.cli.eval_outputs import require_plot
 
-    for system, answers in evaluated.answers.items():
-        label = re.sub(r"[^\w.]+", "-", f"{evaluated.labelled.name}-{system}")
-        named = file.with_name(f"{file.stem}-{label}{file.suffix}") if several else file
-        if write_run(named, system, answers):
-            tell(Note(f"{named}: spaces in ids are written as %20", warning=True))
-        if several:
-            tell(Note(f"Wrote {named}"))
+        require_plot(asked.plot)
 
 
-def _print(measured: MeasuredSet, *, category: bool, first: bool) -> None:
-    from aurora.display.measured import render_measured
+def _eval_sets(
+    folders: Sequence[Path],
+    files: SettingsFiles,
+    systems: Sequence[System],
+    most: int | None,
+    asked: _Wanted,
+) -> None:
+    from aurora.cli.eval_outputs import print_all, print_set, tell_warnings, write_plot, write_runs
+    from aurora.engine.throw_away import ThrowAway
+    from aurora.evaluation.measuring import evaluate, summarise
+    from aurora.evaluation.sets import read_set
 
-    width = width_of(sys.stdout, os.environ)
-    paint = Paint(has_colour(sys.stdout, os.environ))
-    text = render_measured(measured, width=width, categories=category, paint=paint)
-    print_text(text if first else f"\n{text}")
+    throw_away = ThrowAway(files)
+    read = [read_set(folder) for folder in folders]  # what is wrong is told before work begins
+    found: list[MeasuredSet] = []
+    for labelled in (one.draw(most) if most else one for one in read):
+        evaluated = evaluate(labelled, systems, throw_away.memory, listen=tell)
+        tell.finish()
+        compared = _compare(evaluated, throw_away.settings.search.fusion, asked)
+        found.append(replace(summarise(evaluated), compared=compared))
+        tell_warnings(found[-1])
+        if asked.run is not None:
+            write_runs(asked.run, evaluated, several=len(folders) * len(systems) > 1)
+        if not asked.as_json:
+            print_set(found[-1], categories=asked.category, is_first=len(found) == 1)
+    if asked.as_json:
+        print_all(found)
+    if asked.plot is not None:
+        write_plot(asked.plot, found)
+
+
+def _compare(evaluated: Evaluated, usual: str, asked: _Wanted) -> tuple[Compared, ...]:
+    """Against an earlier run; or against the default, if it was asked, or whatever was first."""
+    from aurora.evaluation.comparing import compare, read_baseline
+
+    if asked.baseline is not None:
+        run = read_baseline(asked.baseline, evaluated.labelled, tell)
+        return compare(evaluated, asked.baseline.name, run)
+    if not asked.compare:
+        return ()
+    default, first = f"{Mode.HYBRID}/{usual}", next(iter(evaluated.answers))
+    return compare(evaluated, default if default in evaluated.answers else first)

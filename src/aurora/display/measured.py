@@ -11,7 +11,7 @@ from aurora.types import METRICS, Compared, Estimate, Json, Measured, MeasuredSe
 
 _GAP = "  "
 _COMPARED = ("by nDCG@10", "difference", "95 % interval", "p", "wins-ties-losses")
-_TIMES = ("p50 ms", "p95 ms", "none")
+_TIMES = ("p50 ms", "p95 ms", "unanswered")
 _SPARED = ("R@5", "p95 ms", "R@1", "R@100", "MRR@10")  # on a narrow terminal, one after the other
 
 

@@ -12,7 +12,7 @@ from aurora.types import DEFAULT_LIMIT, Mode, SearchResults
 
 DEPTH = 100  # documents of an answer: recall is told up to here
 _MORE = 3  # times as many chunks, where several are of one document
-_WARM_UP = ("the first search opens the index, the second one loads numpy", "neither is measured")
+WARM_UP = ("the first search opens the index, the second one loads numpy", "neither is measured")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Answer:
 
 def warm_up(memory: Memory, system: System) -> None:
     """Searches that nobody times."""
-    for words in _WARM_UP:
+    for words in WARM_UP:
         system.search(memory, words, limit=DEFAULT_LIMIT)
 
 
@@ -75,3 +75,8 @@ def _documents(found: SearchResults, filled: Filled) -> Iterator[tuple[str, floa
         if document and document not in seen:
             seen.add(document)
             yield document, result.score
+
+
+def percentile(ordered: Sequence[float], share: int) -> float:
+    """By nearest rank: one of the numbers, and no less than that share of them."""
+    return ordered[-(-len(ordered) * share // 100) - 1]

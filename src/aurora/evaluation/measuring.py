@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from aurora.engine import Memory
-from aurora.evaluation.asking import Answer, System, ask, warm_up
+from aurora.evaluation.asking import Answer, System, ask, percentile, warm_up
 from aurora.evaluation.filling import Troubles, fill
 from aurora.evaluation.metrics import score
 from aurora.evaluation.resampling import estimate
@@ -124,8 +124,3 @@ def _measure(system: str, answered: Sequence[tuple[Asked, Answer]]) -> Measured:
         percentile(times, 95),
         sum(not answer.documents for _, answer in answered),
     )
-
-
-def percentile(ordered: Sequence[float], share: int) -> float:
-    """By nearest rank: one of the numbers, and no less than that share of them."""
-    return ordered[-(-len(ordered) * share // 100) - 1]

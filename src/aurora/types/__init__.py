@@ -18,7 +18,16 @@ from aurora.types.documents import NewDocument
 from aurora.types.events import Event, Listener, Note, Progress, ignore_events
 from aurora.types.foreign import ForeignDocument
 from aurora.types.health import Finding, IndexCheck, IndexState, Level
-from aurora.types.measured import METRICS, Compared, Estimate, Measured, MeasuredSet
+from aurora.types.measured import (
+    METRICS,
+    Compared,
+    Estimate,
+    Measured,
+    MeasuredForm,
+    MeasuredNames,
+    MeasuredSet,
+    Missed,
+)
 from aurora.types.models import ModelEntry, ModelState
 from aurora.types.query import DEFAULT_LIMIT, Criteria, Mode, Query, Rerank
 from aurora.types.ranking import (
@@ -53,7 +62,10 @@ __all__ = [
     "Lines",
     "Listener",
     "Measured",
+    "MeasuredForm",
+    "MeasuredNames",
     "MeasuredSet",
+    "Missed",
     "Mode",
     "ModelEntry",
     "ModelState",

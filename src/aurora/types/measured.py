@@ -55,3 +55,36 @@ class MeasuredSet:
     categories: Mapping[str, tuple[Measured, ...]] = field(default_factory=dict)
     compared: tuple[Compared, ...] = ()
     warnings: tuple[str, ...] = ()
+
+
+class MeasuredForm(NamedTuple):
+    """How well names are found in one way to write them."""
+
+    form: str
+    asked: int
+    first: float  # the share that comes first: P@1
+    mrr: float  # MRR@10
+    p50_milliseconds: float
+    p95_milliseconds: float
+
+
+class Missed(NamedTuple):
+    """A definition that does not come first when it is asked for."""
+
+    form: str
+    query: str
+    definition: str
+    place: int  # 0: not among ten
+    first: str  # what came first; empty where nothing was found
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredNames:
+    """What became of the names of one repository."""
+
+    where: str
+    chunks: int
+    unique: int  # names that only one definition has
+    names: int  # of those, how many were asked for
+    forms: tuple[MeasuredForm, ...]
+    missed: tuple[Missed, ...] = ()
