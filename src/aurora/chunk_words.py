@@ -1,15 +1,23 @@
 """What is indexed of a chunk, the same in every index: its name, its labels and its content.
 
 A name says more about a chunk than a line of its body, however long the body is: it counts a few
-times, and again for every so many characters. docs/concepts/ranking.md has the measurements.
+times, and again for every so many characters. So does what its author says of it, beside how it is
+done. docs/concepts/ranking.md has the measurements.
 """
 
 from __future__ import annotations
 
-from aurora.types import Chunk
+import re
 
-RECIPE = 2  # grows when a chunk gives another text: indexes are then rebuilt
+from aurora.types import Chunk, Kind
+
+RECIPE = 3  # grows when a chunk gives another text: indexes are then rebuilt
+SUMMARY_TIMES = 2  # beside once in the content
 _NAME_TIMES, _NAME_EVERY = 3, 50
+_SUMMARY = 600  # characters of a summary; what comes later is detail
+# A docstring in the first lines, or the comment that a definition begins with.
+_DOCSTRING = re.compile(r'[^\n]*(?:\n[^\n]*){0,12}?"""(.*?)"""', re.DOTALL)
+_COMMENT = re.compile(r"\s*(?:/\*+(.*?)\*/|((?:[ \t]*(?://+!?|#+|--)[^\n]*\n)+))", re.DOTALL)
 
 
 def name_times(chunk: Chunk) -> int:
@@ -23,7 +31,19 @@ def chunk_labels(chunk: Chunk) -> str:
     return f"{chunk.qualified_name}\n{signature}\n{chunk.telling_path}"
 
 
+def chunk_summary(chunk: Chunk) -> str:
+    """What the author of code says that it does: its docstring, or the comment above it."""
+    if chunk.kind not in _CODE:
+        return ""
+    found = _DOCSTRING.match(chunk.content) or _COMMENT.match(chunk.content)
+    return next(filter(None, found.groups()), "")[:_SUMMARY] if found else ""
+
+
+_CODE = frozenset((Kind.FUNCTION, Kind.METHOD, Kind.CLASS, Kind.CODE))
+
+
 def chunk_text(chunk: Chunk) -> str:
     """All of it as one text."""
     names = f"{chunk.name}\n" * name_times(chunk)
-    return f"{names}{chunk_labels(chunk)}\n{chunk.content}"
+    summaries = f"\n{chunk_summary(chunk)}" * SUMMARY_TIMES
+    return f"{names}{chunk_labels(chunk)}\n{chunk.content}{summaries}"

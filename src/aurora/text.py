@@ -2,7 +2,8 @@
 
 Identifiers stay whole and give their parts beside them, because people ask both ways:
 `getUserData` becomes `getuserdata get user data`. Scripts written without spaces give pairs of
-neighbouring characters. No stop words and no stemming: identifiers are exact (seed 000, 6.1).
+neighbouring characters. No stop words and no stemming: identifiers are exact (seed 000, 6.1). What
+words of a sentence give beside that is in `terms`.
 """
 
 from __future__ import annotations
@@ -45,14 +46,7 @@ _PART = re.compile("A+(?!a)0*|A?a+0*|0+")  # on a word's shape: HTTPServer2 is A
 
 def tokenize(text: str) -> list[str]:
     """Split text into lower-case tokens: identifiers, their parts, character pairs for CJK."""
-    if text.isascii():
-        compounds = _ASCII_COMPOUND.findall(text)
-    else:
-        compounds = _compound().findall(unicodedata.normalize("NFKC", text))
-    tokens: list[str] = []
-    for compound in compounds:
-        tokens.extend(_tokens[compound])
-    return tokens
+    return _tokens.of(text)
 
 
 def has_cjk(text: str) -> bool:
@@ -108,19 +102,33 @@ def _cjk() -> re.Pattern[str]:
     return re.compile(f"[{CJK}]")
 
 
-class _Tokens(dict[str, tuple[str, ...]]):
+class Words(dict[str, tuple[str, ...]]):
     """Compound word → its tokens, worked out once: source code repeats its words."""
 
+    def of(self, text: str) -> list[str]:
+        """The tokens of all words of a text, in order."""
+        if text.isascii():
+            compounds = _ASCII_COMPOUND.findall(text)
+        else:
+            compounds = _compound().findall(unicodedata.normalize("NFKC", text))
+        tokens: list[str] = []
+        for compound in compounds:
+            tokens.extend(self[compound])
+        return tokens
+
     def __missing__(self, compound: str) -> tuple[str, ...]:
-        tokens = tuple(_compound_tokens(compound))
+        tokens = self._split(compound)
         if len(compound) <= MAX_TOKEN:
             if len(self) >= _CACHE_WORDS:
                 self.clear()
             self[compound] = tokens
         return tokens
 
+    def _split(self, compound: str) -> tuple[str, ...]:
+        return tuple(_compound_tokens(compound))
 
-_tokens = _Tokens()
+
+_tokens = Words()
 
 
 def _compound_tokens(compound: str) -> list[str]:

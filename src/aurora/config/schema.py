@@ -131,11 +131,28 @@ class HybridSettings(NamedTuple):
 
 
 @_section
+class AutoSettings(NamedTuple):
+    prose: float = _setting(
+        0.4,
+        number(minimum=0.0, maximum=1.0),
+        "Meaning's share in `auto` where prose is found; words have the rest. If not set, it is "
+        "the model's own.",
+    )
+    code: float = _setting(0.55, number(minimum=0.0, maximum=1.0), "Likewise where code is found.")
+    activation: float = _setting(
+        0.3,
+        number(minimum=0.0, maximum=1.0),
+        "Share of use and change in `auto`, beside both.",
+    )
+
+
+@_section
 class WeightedSettings(NamedTuple):
     semantic: float = _setting(
         0.7,
         number(minimum=0.0, maximum=1.0),
-        "Meaning's share in `weighted`; words have the rest. If not set, a small model has less.",
+        "Meaning's share in `weighted`; words have the rest. If not set, a small model has less. "
+        "Set without `search.fusion`, it chooses `weighted`.",
     )
     activation: float = _setting(
         0.05,
@@ -154,7 +171,7 @@ class RecencySettings(NamedTuple):
     half_life: float = _setting(
         30.0,
         number(minimum=0.01, sane=1e6),
-        "Days after which a dated note counts half, in `weighted`.",
+        "Days after which a dated note counts half, in `auto` and `weighted`.",
     )
 
 
@@ -181,6 +198,7 @@ class RerankSettings(NamedTuple):
 class SearchSettings(NamedTuple):
     bm25: BM25Settings = BM25Settings()
     hybrid: HybridSettings = HybridSettings()
+    auto: AutoSettings = AutoSettings()
     weighted: WeightedSettings = WeightedSettings()
     rrf: RrfSettings = RrfSettings()
     recency: RecencySettings = RecencySettings()
@@ -188,8 +206,8 @@ class SearchSettings(NamedTuple):
         "hybrid", choice("hybrid", "semantic", "keyword"), "By what a search finds."
     )
     fusion: str = _setting(
-        "weighted",
-        choice("weighted", "staged", "rrf", "cascade"),
+        "auto",
+        choice("auto", "weighted", "staged", "rrf", "cascade"),
         "How the signals are combined; see docs/concepts/ranking.md.",
     )
     keyword: str = _setting(
@@ -207,7 +225,7 @@ class SearchSettings(NamedTuple):
     min_score: float = _setting(
         0.1,
         number(minimum=0.0, maximum=1.0),
-        "What scores less in `weighted` is no answer, where meaning takes part.",
+        "What would score less in `weighted` is no answer in it and in `auto`, where meaning takes part.",
     )
 
 

@@ -52,6 +52,22 @@ def share_of(name: str) -> float:
     return _SHARES.get(name, _SHARE)
 
 
+class Shares(NamedTuple):
+    """What meaning has in `auto`, among prose and among code."""
+
+    prose: float
+    code: float
+
+
+_TRUSTED = Shares(0.6, 0.75)
+_TRUST = {"static/wordllama-256": Shares(0.4, 0.55)}
+
+
+def trust_of(name: str) -> Shares:
+    """Likewise in `auto`."""
+    return _TRUST.get(name, _TRUSTED)
+
+
 def provider_names() -> list[str]:
     """Every name that `embedding.provider` may have."""
     return [*OURS, *sorted({entry.name for entry in _others()}), NONE]

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Self
 from aurora.config import Places, SettingsFiles
 from aurora.config.places import make_project
 from aurora.config.schema import EmbeddingSettings, LlmSettings, Settings
-from aurora.embeddings.registry import share_of
 from aurora.engine.embedders import Embedders
 from aurora.engine.whereabouts import InFile, OnServer, Whereabouts
 from aurora.errors import NoMemoryError
@@ -124,7 +123,7 @@ class OpenedMemory:
         with self._lock:
             loaded, store, embedders = self._files.current(), self._store, self._embedders
             owner = store.embedder()
-            config = make_config(loaded, share=share_of(owner.name if owner else ""))
+            config = make_config(loaded, embedder=owner.name if owner else "")
             return self._retrievers.get(
                 (store.identity, config, loaded.settings.embedding),
                 lambda: HybridRetriever(

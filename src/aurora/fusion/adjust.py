@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from aurora.fusion.base import in_order
+from aurora.fusion.base import in_order, scaled
 from aurora.signals.exact import ASSUMED, NAMED
 from aurora.types import Contribution, Fused, Ranking
 
@@ -38,16 +38,10 @@ def lead(outcomes: Sequence[Fused], exact: Ranking) -> list[Fused]:
     share, weight = (
         (DEFINITION_SHARE, DEFINITION_SHARE) if defined else (NAMED_SHARE, NAMED_SHARE / NAMED)
     )
-    found = {outcome.row: _scaled(outcome, 1.0 - share) for outcome in outcomes}
+    found = {outcome.row: scaled(outcome, 1.0 - share) for outcome in outcomes}
     for hit in exact.hits:
         outcome = found.get(hit.row, Fused(hit.row, 0.0, ()))
         name = Contribution("exact", hit.rank, hit.score, hit.score, weight * hit.score)
         parts = (*outcome.contributions, name)
         found[hit.row] = Fused(hit.row, outcome.score + name.value, parts)
     return in_order(found.values())
-
-
-def _scaled(outcome: Fused, factor: float) -> Fused:
-    """The score itself is scaled, not summed up anew: what was alike before stays alike."""
-    parts = tuple([part._replace(value=part.value * factor) for part in outcome.contributions])
-    return Fused(outcome.row, outcome.score * factor, parts)

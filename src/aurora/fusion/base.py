@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from math import fsum
-from typing import Final, Protocol
+from typing import Final, Protocol, runtime_checkable
 
+from aurora.fusion.surroundings import NOWHERE, Surroundings
 from aurora.types import Contribution, Fused, Ranking
 
 KEYWORD: Final = ("bm25", "fulltext")  # signals that find by words; a search uses one of them
@@ -57,6 +58,20 @@ class Fusion(Protocol):
         ...
 
 
+@runtime_checkable
+class PlacedFusion(Fusion, Protocol):
+    """One that also looks at where the candidates stand."""
+
+    @property
+    def evidence(self) -> Fusion:
+        """Whose scores mean the same for every query, and tell what is no answer."""
+        ...
+
+    def __call__(
+        self, rankings: Sequence[Ranking], around: Surroundings = NOWHERE
+    ) -> list[Fused]: ...
+
+
 def keyword_ranking(rankings: Sequence[Ranking]) -> Ranking | None:
     return next((ranking for ranking in rankings if ranking.signal in KEYWORD), None)
 
@@ -85,6 +100,12 @@ def fuse(chunks: Mapping[int, tuple[Contribution, ...]]) -> list[Fused]:
             for row, parts in chunks.items()
         ]
     )
+
+
+def scaled(outcome: Fused, factor: float) -> Fused:
+    """The score itself is scaled, not summed up anew: what was alike before stays alike."""
+    parts = tuple([part._replace(value=part.value * factor) for part in outcome.contributions])
+    return Fused(outcome.row, outcome.score * factor, parts)
 
 
 def in_order(outcomes: Iterable[Fused]) -> list[Fused]:

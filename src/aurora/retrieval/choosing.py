@@ -7,17 +7,21 @@ enough, further rounds look deeper, and what they find comes after what was foun
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 from aurora.fusion.adjust import fade, lead
-from aurora.fusion.base import Fusion, keyword_ranking
+from aurora.fusion.base import Fusion, PlacedFusion, keyword_ranking
+from aurora.fusion.surroundings import Surroundings
 from aurora.signals.base import Answer, WordedAnswer, ranking_of
 from aurora.types import Fused, Ranking
 
 _DEEPER = 10  # times as many candidates in the next round
 _COVERED = 0.5  # of the words asked for: a chunk that has so many is an answer, however common
 _JUDGED_APART = ("exact", "recency")  # they change what a fusion made of the others
+
+# Where candidates stand. Asked only by a fusion that wants to know.
+LookAround = Callable[[Collection[int]], Surroundings]
 
 
 class Choice:
@@ -29,10 +33,12 @@ class Choice:
         fusion: Fusion,
         *,
         pool: int,
+        look_around: LookAround,
         min_score: float | None = None,
         eligible: Sequence[int] | None = None,
     ) -> None:
         self._answers, self._fusion, self._pool = answers, fusion, pool
+        self._look_around = look_around
         self._min_score, self._eligible = min_score, eligible
         self.took_part: tuple[str, ...] = ()
 
@@ -90,11 +96,22 @@ class Choice:
     def _fuse(self, rows: Collection[int]) -> list[Fused]:
         rankings = {name: ranking_of(name, answer, rows) for name, answer in self._answers.items()}
         self._remember(rankings)
-        outcomes = self._fusion([rankings[n] for n in rankings if n not in _JUDGED_APART])
-        outcomes = self._worth_showing(outcomes, rankings)
+        outcomes = self._order(
+            [r for n, r in rankings.items() if n not in _JUDGED_APART], rankings, rows
+        )
         if "recency" in rankings:
             outcomes = fade(outcomes, rankings["recency"])
         return lead(outcomes, rankings["exact"]) if "exact" in rankings else outcomes
+
+    def _order(
+        self, judging: Sequence[Ranking], rankings: Mapping[str, Ranking], rows: Collection[int]
+    ) -> list[Fused]:
+        """Those worth showing, best first."""
+        fusion = self._fusion
+        if not isinstance(fusion, PlacedFusion):
+            return self._worth_showing(fusion(judging), rankings)
+        shown = {one.row for one in self._worth_showing(fusion.evidence(judging), rankings)}
+        return [one for one in fusion(judging, self._look_around(rows)) if one.row in shown]
 
     def _worth_showing(self, outcomes: list[Fused], rankings: Mapping[str, Ranking]) -> list[Fused]:
         """Judged before notes fade: an old one comes late, but it is not lost.

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from aurora.errors import QueryError
+from aurora.fusion.auto import STATIC, Auto, Trust
 from aurora.fusion.base import KEYWORD, Fusion
 from aurora.fusion.weighted import MIN_SCORE, Weighted
 from aurora.signals.recency import HALF_LIFE
@@ -26,13 +27,15 @@ class HybridConfig:
     idf: str = "lucene"
     keyword: str = "bm25"
     mode: Mode = Mode.HYBRID
-    fusion: str = "weighted"
+    fusion: str = "auto"
     stage1_top_k: int = 100
     bm25_weight: float = 0.3
     semantic_weight: float = 0.4
     activation_weight: float = 0.3
     hybrid_search_alpha: float = 0.7
     nudge: float = 0.05
+    trust: Trust = STATIC
+    use: float = 0.3
     min_score: float = MIN_SCORE
     half_life: float = HALF_LIFE
     rrf_k: int = 60
@@ -58,6 +61,10 @@ class HybridConfig:
         return FUSIONS[wanted](self)
 
 
+def _auto(config: HybridConfig) -> Fusion:
+    return Auto(config.trust, config.use, config.stage1_top_k, evidence=_weighted(config))
+
+
 # Those that are not usual are imported when they are asked for: a start pays 1 ms for each.
 def _staged(config: HybridConfig) -> Fusion:
     from aurora.fusion.staged import Staged  # noqa: PLC0415
@@ -70,7 +77,7 @@ def _staged(config: HybridConfig) -> Fusion:
     return Staged(weights, config.stage1_top_k)
 
 
-def _weighted(config: HybridConfig) -> Fusion:
+def _weighted(config: HybridConfig) -> Weighted:
     alpha = config.hybrid_search_alpha
     return Weighted(alpha, 1.0 - alpha, config.nudge, config.min_score)
 
@@ -88,6 +95,7 @@ def _cascade(config: HybridConfig) -> Fusion:  # noqa: ARG001
 
 
 FUSIONS: Mapping[str, Callable[[HybridConfig], Fusion]] = {
+    "auto": _auto,
     "staged": _staged,
     "weighted": _weighted,
     "rrf": _reciprocal_rank,

@@ -23,6 +23,7 @@ from aurora.retrieval.nearest import nearest_names
 from aurora.retrieval.query_text import parse_query
 from aurora.retrieval.results import fetch_results, newest
 from aurora.retrieval.second_look import Rerankers, SecondLook, nobody
+from aurora.retrieval.surroundings import look_around
 from aurora.signals.base import Question
 from aurora.signals.bm25_signal import BM25Signal
 from aurora.signals.questions import Embedders
@@ -97,6 +98,7 @@ class HybridRetriever:
             Choice,
             fusion=fusion,
             pool=self._config.stage1_top_k,
+            look_around=lambda rows: look_around(self._store, rows, parsed.words),
             min_score=query.min_score,
             eligible=eligible,
         )

@@ -14,13 +14,14 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aurora import text
 from aurora.errors import IndexVersionError
 from aurora.signals.base import Answer, Entry
 from aurora.signals.formula import BM25Parameters, discount, rarity, saturate
 from aurora.signals.index_file import Array, Arrays, IndexFile, MemoryArrays, write_index_file
 from aurora.signals.matches import KeywordAnswer, Match, answer_sparsely
 from aurora.signals.strings import Lexicon, Rarities, Strings
+from aurora.terms import EXACT, Analysis, query_words
+from aurora.text import tokenize
 from aurora.types import Json
 
 if TYPE_CHECKING:
@@ -39,9 +40,13 @@ _BROAD = 300_000  # postings whose adding in plain Python takes as long as impor
 class BM25Scorer:
     """Okapi BM25 of (id, text) pairs."""
 
-    tokenize = staticmethod(text.tokenize)
+    tokenize = staticmethod(tokenize)
 
-    def __init__(self, k1: float = 1.5, b: float = 0.75, *, idf: str = "lucene") -> None:
+    def __init__(
+        self, k1: float = 1.5, b: float = 0.75, *, idf: str = "lucene", analysis: Analysis = EXACT
+    ) -> None:
+        """`analysis`: how texts and questions become terms. By default, tokens as they are."""
+        self._analysis = analysis
         self.parameters = BM25Parameters(k1, b, idf)
         self.facts: Mapping[str, Json] = {}  # of the file it was loaded from or saved to
         self._arrays: Arrays = MemoryArrays(_NOTHING)
@@ -52,9 +57,12 @@ class BM25Scorer:
 
     def build_index(self, documents: Iterable[Entry | tuple[str, str]]) -> None:
         """Index (id, text) pairs in place of whatever was indexed before."""
+        self._weigh(self._postings(documents))
+
+    def _postings(self, documents: Iterable[Entry | tuple[str, str]]) -> dict[str, Array]:
         from aurora.signals.postings import build_postings  # noqa: PLC0415 - numpy
 
-        self._weigh(build_postings(documents))
+        return build_postings(documents, self._analysis)
 
     def compare(self, revisions: Mapping[int, int]) -> Difference:
         """How a store with these revisions differs from what is indexed."""
@@ -67,10 +75,9 @@ class BM25Scorer:
     ) -> None:
         """Index what `base` does, but for what differs: of that, the documents given."""
         from aurora.signals.merge import merge_postings  # noqa: PLC0415 - numpy
-        from aurora.signals.postings import build_postings  # noqa: PLC0415 - numpy
 
         old = _whole(base._arrays, *(name for name in _ARRAYS if name != "weights"))
-        self._weigh(merge_postings(old, build_postings(documents), kept=difference.kept))
+        self._weigh(merge_postings(old, self._postings(documents), kept=difference.kept))
 
     def _weigh(self, arrays: Mapping[str, Array]) -> None:
         from aurora.signals.postings import weigh_postings  # noqa: PLC0415 - numpy
@@ -85,7 +92,7 @@ class BM25Scorer:
             **(facts or {}),
             **self.parameters._asdict(),
             "layout": _LAYOUT,
-            "tokenizer": text.VERSION,
+            "analysis": self._analysis.name,
             "chunks": len(self),
             "average_length": self._average_length,
         }
@@ -93,7 +100,7 @@ class BM25Scorer:
 
     def load_index(self, path: Path) -> None:
         """Open a saved index. One made with other parameters is weighed anew, in memory."""
-        file = open_bm25_file(path)
+        file = open_bm25_file(path, self._analysis)
         self.facts = file.facts
         if self.has_parameters(file.facts):
             self._take(file)
@@ -115,13 +122,14 @@ class BM25Scorer:
 
     def score(self, query: str, document: str) -> float:
         """BM25 of any text against the statistics of the indexed ones."""
-        terms, tokens = Strings(self._arrays, "term"), self.tokenize(document)
-        frequencies, score = Counter(tokens), 0.0
-        discounted = discount(len(tokens), self._average_length, self.parameters)
-        for term, count in Counter(self.tokenize(query)).items():
+        terms, found = Strings(self._arrays, "term"), self._analysis.document(document)
+        length = max(len(found), self._analysis.shortest)
+        frequencies, score = Counter(found), 0.0
+        discounted = discount(length, self._average_length, self.parameters)
+        for term, weight in self._analysis.question(query).items():
             if term in frequencies:
                 share = saturate(frequencies[term], discounted, self.parameters)
-                score += count * self._rarity(terms.find(term)) * share
+                score += weight * self._rarity(terms.find(term)) * share
         return score
 
     def rank(self, query: str, *, pool: int) -> list[tuple[str, float]]:
@@ -134,8 +142,7 @@ class BM25Scorer:
 
     def ask(self, query: str) -> KeywordAnswer:
         """Score every document that shares a term with the query."""
-        terms = Counter(self.tokenize(query))
-        matches, ceiling = self._match(terms)
+        matches, ceiling = self._match(self._analysis.question(query))
         rows = self._lookup().read("rows", 0, len(self))
         broad = sum(len(match.documents) for match in matches) > _BROAD
         if broad or self._was_asked:
@@ -145,20 +152,20 @@ class BM25Scorer:
         else:
             answer = answer_sparsely(matches, rows, ceiling=ceiling)
         self._was_asked = True
-        return KeywordAnswer(answer, matches, rows, asked=len(terms))
+        return KeywordAnswer(answer, matches, rows, asked=query_words(query))
 
-    def _match(self, terms: Mapping[str, int]) -> tuple[list[Match], float]:
+    def _match(self, terms: Mapping[str, float]) -> tuple[list[Match], float]:
         """The postings of the query's terms, rare terms first, and what they could score at most.
 
         That order is one of the terms alone, so sums come out the same however they are added.
         """
         self._arrays.read("rows", 0, 0)  # looks whether the file is still whole
         vocabulary, matches, ceiling = self._terms(), [], 0.0
-        for term, count in terms.items():
+        for term, weight in terms.items():
             place = vocabulary.find(term)
-            ceiling += count * max(self._rarity(place), 0.0) * (self.parameters.k1 + 1.0)
+            ceiling += weight * max(self._rarity(place), 0.0) * (self.parameters.k1 + 1.0)
             if place is not None:
-                matches.append(Match(term, count, *self._column(place)))
+                matches.append(Match(term, weight, *self._column(place)))
         return sorted(matches, key=lambda match: len(match.documents)), ceiling
 
     def _column(self, place: int) -> tuple[Array, Array]:
@@ -190,13 +197,13 @@ class BM25Scorer:
         self._arrays, self._checked, self._lexicon = arrays, None, None
 
 
-def open_bm25_file(path: Path) -> IndexFile:
+def open_bm25_file(path: Path, analysis: Analysis = EXACT) -> IndexFile:
     """A saved index as it lies on disk; `IndexVersionError` when another version made it."""
     file = IndexFile(path, kind="bm25")
     if file.facts.get("layout") != _LAYOUT:
         raise IndexVersionError(f"{path} was made by another Aurora")
-    if file.facts.get("tokenizer") != text.VERSION:
-        raise IndexVersionError(f"{path} was made by another tokenizer")
+    if file.facts.get("analysis") != analysis.name:
+        raise IndexVersionError(f"{path} was made of other terms")
     return file
 
 

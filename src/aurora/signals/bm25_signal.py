@@ -16,6 +16,7 @@ from aurora.signals.index_file import IndexFile
 from aurora.signals.kept import KeptIndex
 from aurora.signals.matches import KeywordAnswer
 from aurora.stores.base import Revision, Store
+from aurora.terms import WORDS
 from aurora.types import Chunk, Json, Listener, Progress, ignore_events
 
 logger = logging.getLogger(__name__)
@@ -67,7 +68,7 @@ class BM25Signal(KeptIndex[BM25Scorer]):
         return scorer
 
     def _open_file(self) -> IndexFile:
-        return open_bm25_file(self._path)
+        return open_bm25_file(self._path, WORDS)
 
     def _is_as_written(self, index: BM25Scorer) -> bool:
         return self._is_made_alike(index.facts)
@@ -110,7 +111,8 @@ class BM25Signal(KeptIndex[BM25Scorer]):
         index.save_index(self._path, facts)
 
     def _empty_scorer(self) -> BM25Scorer:
-        return BM25Scorer(self._parameters.k1, self._parameters.b, idf=self._parameters.idf)
+        k1, b, idf = self._parameters
+        return BM25Scorer(k1, b, idf=idf, analysis=WORDS)
 
     def _difference(self, index: BM25Scorer) -> str:
         new = sum(self._store.count_chunks().values()) - len(index)

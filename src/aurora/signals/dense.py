@@ -24,7 +24,7 @@ def add_dense(matches: Sequence[Match], *, total: int) -> Floats:
     scores = np.zeros(total)
     for _, asked, documents, weights in matches:
         values = np.asarray(weights).astype(np.float64)
-        if asked > 1:
+        if asked != 1.0:
             values *= asked
         np.add.at(scores, np.asarray(documents).astype(np.int64), values)
     return scores

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from aurora.signals.base import Answer
 from aurora.signals.index_file import Array
 from aurora.signals.sparse import SparseAnswer, place_of
+from aurora.terms import words_found
 from aurora.types import Hit
 
 
 class Match(NamedTuple):
-    """A term of the query that documents have: how often it is asked, where, what it weighs."""
+    """A term of the query that documents have: what it counts there, where, what it weighs."""
 
     term: str
-    asked: int
+    asked: float
     documents: Array
     weights: Array
 
@@ -39,10 +40,11 @@ class KeywordAnswer:
     """An answer that can also tell which words of the question a chunk has."""
 
     def __init__(
-        self, answer: Answer, matches: Sequence[Match], rows: Array, *, asked: int
+        self, answer: Answer, matches: Sequence[Match], rows: Array, *, asked: Mapping[str, str]
     ) -> None:
+        """`asked`: the words of the question, and by what else each may be found."""
         self._answer, self._matches, self._rows = answer, matches, rows
-        self._asked = asked  # different terms in the question
+        self._asked = asked
 
     @property
     def ceiling(self) -> float:
@@ -60,13 +62,13 @@ class KeywordAnswer:
         return not self._matches
 
     def terms(self, row: int) -> frozenset[str]:
-        """Terms of the question in one chunk."""
+        """Words of the question in one chunk, as they are written or by their stems."""
         place = place_of(row, self._rows)
         if place is None:
             return frozenset()
-        found = (m.term for m in self._matches if place_of(place, m.documents) is not None)
-        return frozenset(found)
+        found = {m.term for m in self._matches if place_of(place, m.documents) is not None}
+        return words_found(self._asked, found)
 
     def coverage(self, row: int) -> float:
-        """The share of the question's terms that a chunk has."""
-        return len(self.terms(row)) / (self._asked or 1)
+        """The share of the question's words that a chunk has."""
+        return len(self.terms(row)) / (len(self._asked) or 1)

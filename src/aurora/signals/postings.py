@@ -17,18 +17,20 @@ from numpy.typing import NDArray
 from aurora.signals.base import Entry
 from aurora.signals.formula import BM25Parameters, discount, rarity, saturate
 from aurora.signals.index_file import Array
-from aurora.text import tokenize
+from aurora.terms import EXACT, Analysis
 
 _DOCUMENT = 0xFFFFFFFF  # the lower half of a key
 _BLOCK_TOKENS = 1 << 21  # tokens counted at a time: bounds memory, about 50 MB while sorting
 
 
-def build_postings(documents: Iterable[Entry | tuple[str, str]]) -> dict[str, Array]:
-    """Count every token of every text."""
-    builder = _Builder()
+def build_postings(
+    documents: Iterable[Entry | tuple[str, str]], analysis: Analysis = EXACT
+) -> dict[str, Array]:
+    """Count every term of every text."""
+    builder = _Builder(analysis.shortest)
     for document in documents:
         entry = Entry(*document)
-        builder.add(entry, tokenize(entry.text))
+        builder.add(entry, analysis.document(entry.text))
     return builder.finish()
 
 
@@ -45,12 +47,14 @@ def weigh_postings(arrays: Mapping[str, Array], parameters: BM25Parameters) -> d
 
 
 class _Builder:
-    def __init__(self) -> None:
+    def __init__(self, shortest: int) -> None:
+        self._shortest = shortest
         self._vocabulary: defaultdict[str, int] = defaultdict()
         self._vocabulary.default_factory = self._vocabulary.__len__  # a new term's number
         self._ids: list[str] = []
         self._revisions = array("q")  # row and generation in turn
-        self._lengths = array("i")
+        self._lengths = array("i")  # as BM25 counts them
+        self._counts = array("i")  # as they are, of what is in no block yet
         self._tokens = array("i")
         self._counted = 0  # documents whose tokens are already in a block
         self._blocks: list[tuple[NDArray[np.int64], NDArray[np.uint16]]] = []
@@ -59,20 +63,21 @@ class _Builder:
         row, generation = entry.revision
         self._revisions.extend((row or len(self._ids), generation))  # rows of a store start at 1
         self._ids.append(entry.id)
-        self._lengths.append(len(tokens))
+        self._lengths.append(max(len(tokens), self._shortest))
+        self._counts.append(len(tokens))
         self._tokens.extend(map(self._vocabulary.__getitem__, tokens))
         if len(self._tokens) >= _BLOCK_TOKENS:
             self._count_block()
 
     def _count_block(self) -> None:
         """Tokens → (term, document) keys with their counts. A key is term << 32 | document."""
-        lengths = np.array(self._lengths[self._counted :], np.int32)
-        documents = np.repeat(np.arange(self._counted, len(self._ids), dtype=np.int64), lengths)
+        counts = np.array(self._counts, np.int32)
+        documents = np.repeat(np.arange(self._counted, len(self._ids), dtype=np.int64), counts)
         terms = np.array(self._tokens, np.int64)
-        keys, counts = np.unique(terms << 32 | documents, return_counts=True)
-        self._blocks.append((keys, np.minimum(counts, 0xFFFF).astype(np.uint16)))
+        keys, times = np.unique(terms << 32 | documents, return_counts=True)
+        self._blocks.append((keys, np.minimum(times, 0xFFFF).astype(np.uint16)))
         self._counted = len(self._ids)
-        self._tokens = array("i")
+        self._tokens, self._counts = array("i"), array("i")
 
     def finish(self) -> dict[str, Array]:
         self._count_block()

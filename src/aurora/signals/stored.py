@@ -7,8 +7,7 @@ store, from what the database tells of each chunk.
 from __future__ import annotations
 
 import threading
-from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from operator import attrgetter
 
 from aurora.errors import EmbeddingError
@@ -18,7 +17,7 @@ from aurora.signals.questions import Embedders, QuestionEmbedder
 from aurora.signals.semantic import FAINTEST
 from aurora.stores.base import Embedder
 from aurora.stores.ranking import Ranked, RankingStore, Scored, WeighedTerm, WordsAsked
-from aurora.text import tokenize
+from aurora.terms import query_words, question_terms, words_found
 from aurora.types import Hit
 
 _DIGITS = 7  # of a cosine, as the database tells it
@@ -91,11 +90,11 @@ class StoredWords:
 
     def ask(self, question: Question) -> StoredWordsAnswer:
         search = self._searches.of(question)
-        asked = Counter(tokenize(question.text))
+        asked = question_terms(question.text)
         counted = self._searches.store.count_terms(list(asked))
         search.total = counted.chunks
-        weights = {term: count * self._rarity(counted.chunks, counted.containing.get(term, 0))
-                   for term, count in asked.items()}  # fmt: skip
+        weights = {term: share * self._rarity(counted.chunks, counted.containing.get(term, 0))
+                   for term, share in asked.items()}  # fmt: skip
         found = sorted(counted.containing.items(), key=lambda item: (item[1], item[0]))
         k1, b, _ = self._parameters
         search.words = WordsAsked(
@@ -105,7 +104,8 @@ class StoredWords:
             counted.tokens / counted.chunks if counted.chunks else 0.0,
         )
         ceiling = sum(max(weight, 0.0) * (k1 + 1.0) for weight in weights.values())
-        return StoredWordsAnswer(search, self._parameters, ceiling=ceiling, asked=len(asked))
+        words = query_words(question.text)
+        return StoredWordsAnswer(search, self._parameters, ceiling=ceiling, asked=words)
 
     def _rarity(self, chunks: int, containing: int) -> float:
         return float(rarity(chunks, containing, variant=self._parameters.idf))
@@ -113,7 +113,12 @@ class StoredWords:
 
 class StoredWordsAnswer:
     def __init__(
-        self, search: StoredSearch, parameters: BM25Parameters, *, ceiling: float, asked: int
+        self,
+        search: StoredSearch,
+        parameters: BM25Parameters,
+        *,
+        ceiling: float,
+        asked: Mapping[str, str],
     ) -> None:
         self._search, self._parameters, self._asked = search, parameters, asked
         self.ceiling = ceiling
@@ -149,18 +154,18 @@ class StoredWordsAnswer:
         )
 
     def terms(self, row: int) -> frozenset[str]:
-        """Terms of the question in one chunk."""
+        """Words of the question in one chunk, as they are written or by their stems."""
         words = self._search.words
         if words is None:
             return frozenset()
-        found = self._search.scored([row])
-        frequencies = found[0].frequencies if found else ()
-        matched = zip(words.terms, frequencies, strict=False)
-        return frozenset(term.text for term, frequency in matched if frequency)
+        scored = self._search.scored([row])
+        matched = zip(words.terms, scored[0].frequencies if scored else (), strict=False)
+        found = {term.text for term, frequency in matched if frequency}
+        return words_found(self._asked, found)
 
     def coverage(self, row: int) -> float:
-        """The share of the question's terms that a chunk has."""
-        return len(self.terms(row)) / (self._asked or 1)
+        """The share of the question's words that a chunk has."""
+        return len(self.terms(row)) / (len(self._asked) or 1)
 
 
 class StoredMeaning:

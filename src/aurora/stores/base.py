@@ -19,7 +19,7 @@ from datetime import datetime
 from typing import NamedTuple, Protocol
 
 from aurora.errors import EmbedderMismatchError
-from aurora.types import Chunk, ChunkHistory, Criteria, Kind, Lines
+from aurora.types import Chunk, ChunkHistory, Criteria, Kind, Lines, Place
 
 SEARCHABLE_SUCCESS = 0.5  # reasoning below this is kept but not found (seed 000, FR-4.4)
 
@@ -156,6 +156,10 @@ class Store(Protocol):
 
     def get_rows(self, rows: Sequence[int]) -> Mapping[int, Chunk]:
         """The chunks that may be found by their rows; in no order."""
+        ...
+
+    def get_places(self, rows: Sequence[int]) -> Mapping[int, Place]:
+        """Where chunks stand. A document's turn in a conversation is what its metadata says."""
         ...
 
     def find_rows(self, criteria: Criteria) -> array[int]:

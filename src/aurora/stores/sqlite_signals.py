@@ -6,9 +6,10 @@ import struct
 from collections.abc import Iterator, Mapping, Sequence
 
 from aurora.stores.base import Revision, Uses
+from aurora.stores.placing import Told, place_of
 from aurora.stores.sqlite_database import MAY_BE_FOUND, SEARCHABLE, SQLiteDatabase
 from aurora.stores.sqlite_rows import batches
-from aurora.types import Kind
+from aurora.types import Kind, Place
 
 PAGE = 1000  # vectors read at a time; no lock is held in between
 
@@ -30,6 +31,11 @@ _EMBEDDED = _VECTORS.replace(", vector\n", "\n")
 _DATED = f"""
     SELECT chunks.rowid, path {SEARCHABLE} AND kind = ? AND path GLOB ?
         AND json_extract(metadata, '$.source') IS NOT 'conversation'"""
+_PLACES = """
+    SELECT rowid, id, kind, path, namespace, json_extract(metadata, '$.source'),
+        CAST(json_extract(metadata, '$.session') AS TEXT),
+        CAST(json_extract(metadata, '$.seq') AS TEXT)
+    FROM chunks WHERE rowid IN ({marks})"""
 _DATE = f"*{'[0-9]' * 4}-{'[0-9]' * 2}-{'[0-9]' * 2}*"
 
 
@@ -49,6 +55,13 @@ class SQLiteSignals(SQLiteDatabase):
                     accesses.get(row, ()), struct.unpack(f"<{len(packed) // 8}q", packed)
                 )
         return uses
+
+    def get_places(self, rows: Sequence[int]) -> Mapping[int, Place]:
+        return {
+            told.row: place_of(told)
+            for batch, marks in batches(rows)
+            for told in map(Told._make, self._rows(_PLACES.format(marks=marks), batch))
+        }
 
     def iter_vectors(self, rows: Sequence[int] | None = None) -> Iterator[tuple[Revision, bytes]]:
         if rows is None:

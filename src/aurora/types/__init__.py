@@ -11,6 +11,7 @@ from aurora.types.chunk import (
     Json,
     Kind,
     Lines,
+    Place,
     Tracking,
     moment,
 )
@@ -71,6 +72,7 @@ __all__ = [
     "ModelState",
     "NewDocument",
     "Note",
+    "Place",
     "Progress",
     "Query",
     "Ranking",

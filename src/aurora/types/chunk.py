@@ -62,6 +62,19 @@ class Chunk:
         return self.path.rpartition("/")[2] if is_log else self.path
 
 
+class Place(NamedTuple):
+    """Where a chunk stands: in its file or document, and in a conversation, if it is part of one.
+
+    Turns of one conversation are numbered in the order in which they were said.
+    """
+
+    kind: Kind
+    path: str
+    home: str
+    conversation: str = ""
+    turn: int = 0
+
+
 class Tracking(StrEnum):
     """Whether git can tell the past of a file. Unavailable: it should, but it failed."""
 

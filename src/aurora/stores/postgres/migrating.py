@@ -8,7 +8,7 @@ from typing import NamedTuple
 import psycopg
 from psycopg import sql
 
-from aurora import text
+from aurora import terms, text
 from aurora.chunk_words import RECIPE
 from aurora.errors import StoreError, StoreFormatError
 from aurora.stores.postgres.connections import Connection, Connections
@@ -20,7 +20,7 @@ from aurora.stores.postgres.schema import (
     statements_of,
 )
 
-WORDS = f"{text.VERSION}.{RECIPE}"  # what the words of every chunk were made by
+WORDS = f"{text.VERSION}.{RECIPE}.{terms.VERSION}"  # what the words of every chunk were made by
 LOCK = 0x41555241  # "AURA": locks of ours have it in front
 
 # From the tables themselves: `to_regclass` remembers that there was none while it waits for a lock.

@@ -169,7 +169,7 @@ _DISCOUNT = "%(k1)s * (1 - %(b)s + %(b)s * length / %(average)s)"
 def _frequencies(words: WordsAsked | None) -> Iterator[str]:
     count = len(words.terms[:_MOST_TERMS]) if words is not None else 0
     for at in range(count):
-        yield f"(ts_rank_cd(words.weights, words.tsv, %(t{at})s::tsquery) / words.weights[1])"
+        yield f"(ts_rank_cd(words.weights, words.tsv, %(t{at})s::tsquery) / words.weights[2])"
 
 
 def _word_values(words: WordsAsked | None) -> dict[str, object]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from aurora.stores.base import Revision, Uses
+from aurora.stores.placing import Told, place_of
 from aurora.stores.postgres.database import PostgresDatabase
 from aurora.stores.postgres.embeddings import from_text
 from aurora.stores.postgres.nul import show
 from aurora.stores.replacing import PAGE, portions
-from aurora.types import Kind
+from aurora.types import Kind, Place
 
 _USES = """
     SELECT chunks."row",
@@ -21,6 +22,10 @@ _USES = """
 _VECTORS = """
     SELECT chunks."row", generation, vector::text
     FROM used_vectors JOIN chunks USING ("row", namespace) WHERE is_found"""
+_PLACES = """
+    SELECT "row", id, kind, path, namespace,
+        metadata ->> 'source', metadata ->> 'session', metadata ->> 'seq'
+    FROM chunks WHERE "row" = ANY(%s)"""
 _DATED = """
     SELECT "row", path FROM chunks WHERE is_found AND kind = %s
         AND path ~ '[0-9]{4}-[0-9]{2}-[0-9]{2}'
@@ -36,6 +41,13 @@ class PostgresSignals(PostgresDatabase):
             for some in portions(rows, PAGE)
             for row, accesses, commits in self._rows(_USES, (some,))
             if accesses or commits
+        }
+
+    def get_places(self, rows: Sequence[int]) -> Mapping[int, Place]:
+        return {
+            row: place_of(Told(row, *(text and show(text) for text in texts)))
+            for some in portions(rows, PAGE)
+            for row, *texts in self._rows(_PLACES, (some,))
         }
 
     def iter_vectors(self, rows: Sequence[int] | None = None) -> Iterator[tuple[Revision, bytes]]:

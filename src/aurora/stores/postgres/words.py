@@ -1,8 +1,8 @@
 """The words of a chunk as a tsvector: our own tokens, none of which the server takes apart.
 
-Name, labels and content have weights A, B and C. `ts_rank_cd` of a single word is the sum of the
-weights of its places, so that it tells how often a word is there: the name's places count as often
-as `chunk_words.name_times` says.
+Name, labels, content and summary have weights A to D. `ts_rank_cd` of a single word is the sum of
+the weights of its places, so that it tells how often a word is there: the name's places count as
+often as `chunk_words.name_times` says.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from functools import cache
 from itertools import repeat
 from typing import NamedTuple
 
-from aurora.chunk_words import chunk_labels, name_times
+from aurora.chunk_words import SUMMARY_TIMES, chunk_labels, chunk_summary, name_times
 from aurora.stores.postgres.nul import hide
-from aurora.text import tokenize
+from aurora.terms import SHORTEST, document_terms
 from aurora.types import Chunk
 
 _LAST_PLACE = 16_383  # places of a tsvector; what comes later is there once
@@ -26,17 +26,18 @@ _QUOTED = str.maketrans({"'": "''", "\\": "\\\\"})
 class Words(NamedTuple):
     """What is stored of a chunk for its words to be found."""
 
-    length: int  # tokens, those of the name as often as they count
+    length: int  # terms, those of the name as often as they count
     weights: list[float]  # of D, C, B and A, none above 1: in times of the name's
     tsv: str
 
 
 def words_of(chunk: Chunk) -> Words:
-    name, times = tokenize(chunk.name), name_times(chunk)
-    labels, content = tokenize(chunk_labels(chunk)), tokenize(chunk.content)
+    name, times = document_terms(chunk.name), name_times(chunk)
+    labels, content = document_terms(chunk_labels(chunk)), document_terms(chunk.content)
+    summary = document_terms(chunk_summary(chunk))
     places: dict[str, list[str]] = {}
     at = size = 1
-    for weight, tokens in (("A", name), ("B", labels), ("C", content)):
+    for weight, tokens in (("A", name), ("B", labels), ("C", content), ("D", summary)):
         for place, token in zip(_places(weight, at, len(tokens)), tokens, strict=True):
             known = places.get(token)
             if known is None:
@@ -47,10 +48,11 @@ def words_of(chunk: Chunk) -> Words:
                 known.append(place)
                 size += 2
         at += len(tokens) + 1  # no phrase goes on from one field into the next
-    length = len(name) * times + len(labels) + len(content)
+    length = len(name) * times + len(labels) + len(content) + len(summary) * SUMMARY_TIMES
     share = 1.0 / times
     tsv = " ".join(f"{quote(token)}:{','.join(found)}" for token, found in places.items())
-    return Words(length, [share, share, share, 1.0], tsv)
+    weights = [SUMMARY_TIMES * share, share, share, 1.0]
+    return Words(max(length, SHORTEST), weights, tsv)
 
 
 def _places(weight: str, first: int, count: int) -> Iterator[str]:

@@ -1,0 +1,126 @@
+"""The default: shares that follow what is asked and what is found, and a few rules (ours).
+
+Each signal is measured by how far a chunk stands out among the candidates: in standard deviations
+above the least of them. So the signal that separates its candidates better decides more, whatever
+its scale, and how large the memory is does not matter. Of ten candidates in a row with much the
+same score, the other signal makes the order. The rules are in `rules`, each for itself.
+docs/concepts/ranking.md has what each of the numbers is worth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import fsum, sqrt
+from typing import ClassVar, NamedTuple
+
+from aurora.fusion.base import KEYWORD, WORDS_AND_MEANING, fuse, shares
+from aurora.fusion.rules import RULES, Rules
+from aurora.fusion.surroundings import NOWHERE, Surroundings
+from aurora.fusion.weighted import Weighted
+from aurora.types import Contribution, Fused, Hit, Ranking
+
+_DEVIATIONS = 10.0  # that make a score of 1
+
+
+class Trust(NamedTuple):
+    """Meaning's share where the candidates are prose, and where they are code. Words have the rest.
+
+    It is a matter of the model: docs/concepts/embeddings.md.
+    """
+
+    prose: float = 0.4
+    code: float = 0.55
+
+
+STATIC = Trust()
+
+
+@dataclass(frozen=True, slots=True)
+class Auto:
+    """Its shares follow how much of what was found is code."""
+
+    signals: ClassVar[frozenset[str]] = WORDS_AND_MEANING | {"activation", "recency"}
+    proposers: ClassVar[frozenset[str]] = WORDS_AND_MEANING
+    fill_ups: ClassVar[frozenset[str]] = frozenset()
+
+    trust: Trust = STATIC
+    use: float = 0.3  # beside words and meaning, which have 1 together
+    pool: int = 100
+    rules: Rules = RULES
+    # What is no answer is told by scores that mean the same for every query.
+    evidence: Weighted = field(default_factory=Weighted)
+    name: str = "auto"
+
+    @property
+    def min_score(self) -> float:
+        return self.evidence.min_score
+
+    @property
+    def min_best(self) -> float:
+        return self.evidence.min_best
+
+    @property
+    def words_lead(self) -> bool:
+        return self.evidence.words_lead
+
+    def __call__(self, rankings: Sequence[Ranking], around: Surroundings = NOWHERE) -> list[Fused]:
+        best = self._best(rankings)
+        weights = self._weights(rankings, best, around)
+        scales = [_Scale.of(ranking, best) for ranking in rankings if ranking.hits]
+        rows = {hit.row for ranking in rankings for hit in ranking.hits}
+        outcomes = fuse({row: tuple(_parts(row, scales, weights)) for row in rows})
+        return self.rules.over(outcomes, best, around)
+
+    def _best(self, rankings: Sequence[Ranking]) -> frozenset[int]:
+        """Who is measured by: the first of words and of meaning in the whole memory. Those that
+        only a filter has brought in do not change the scores of others."""
+        return frozenset(
+            hit.row
+            for ranking in rankings
+            if ranking.signal in WORDS_AND_MEANING
+            for hit in ranking.hits
+            if hit.rank <= self.pool
+        )
+
+    def _weights(
+        self, rankings: Sequence[Ranking], best: frozenset[int], around: Surroundings
+    ) -> dict[str, float]:
+        code = len(best & around.code) / (len(best) or 1)
+        prose, all_code = self.trust
+        meaning = prose + (all_code - prose) * code
+        known = {"semantic": meaning, **dict.fromkeys(KEYWORD, 1.0 - meaning)}
+        present = [ranking.signal for ranking in rankings if ranking.hits]
+        relevance = shares(known, [signal for signal in present if signal in known])
+        return {**relevance, "activation": self.use}
+
+
+@dataclass(frozen=True, slots=True)
+class _Scale:
+    """One signal's scores, in standard deviations above the least of the candidates."""
+
+    signal: str
+    hits: Mapping[int, Hit]
+    least: float
+    deviation: float
+
+    @classmethod
+    def of(cls, ranking: Ranking, best: frozenset[int]) -> _Scale:
+        hits = {hit.row: hit for hit in ranking.hits}
+        values = [hits[row].score if row in hits else 0.0 for row in best] or [0.0]
+        mean = fsum(values) / len(values)
+        deviation = sqrt(fsum((value - mean) ** 2 for value in values) / len(values))
+        if deviation > 1e-9 * abs(mean):
+            return cls(ranking.signal, hits, min(values), deviation)
+        return cls(ranking.signal, hits, 0.0, abs(mean) / 2.0 or 1.0)  # all alike, or one alone
+
+    def part(self, hit: Hit, weight: float) -> Contribution:
+        normalised = (hit.score - self.least) / self.deviation / _DEVIATIONS
+        return Contribution(self.signal, hit.rank, hit.score, normalised, weight * normalised)
+
+
+def _parts(row: int, scales: Sequence[_Scale], weights: Mapping[str, float]) -> list[Contribution]:
+    """A chunk that a signal has nothing on has nothing from it, not less."""
+    return [
+        scale.part(scale.hits[row], weights[scale.signal]) for scale in scales if row in scale.hits
+    ]

@@ -1,0 +1,87 @@
+"""What `auto` knows beside words and meaning. Each rule adds a part of its own to a score.
+
+Every rule is measured by the chunks that stand out in the whole memory (`best`), so that a filter
+changes no score. A strength of 0 turns a rule off.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
+from math import fsum
+
+from aurora.fusion.base import in_order, scaled
+from aurora.fusion.surroundings import Surroundings
+from aurora.types import Contribution, Fused
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How strong each is."""
+
+    aside: float = 0.1  # taken from tests, examples, vendored and generated code
+    file: float = 0.35  # added to all of the file that has most of what was found; less to others
+    context: float = 0.35  # of what the turns before and after have
+    variety: float = 0.9  # what is left of each further chunk of a file, after two of them
+
+    def over(self, outcomes: Sequence[Fused], best: Set[int], around: Surroundings) -> list[Fused]:
+        middle = fsum(one.score for one in outcomes if one.row in best) / (len(best) or 1)
+        outcomes = _add("aside", outcomes, dict.fromkeys(around.aside, -self.aside))
+        found = {one.row: max(one.score - middle, 0.0) for one in outcomes if one.row in best}
+        outcomes = _add("file", outcomes, self._files(found, around))
+        outcomes = _add("context", outcomes, self._contexts(found, around))
+        return self._vary(_at_most_1(outcomes), best, around)
+
+    def _files(self, found: Mapping[int, float], around: Surroundings) -> dict[int, float]:
+        """A file that much is found of is more likely meant than one with a single good line."""
+        totals: defaultdict[str, float] = defaultdict(float)
+        chunks: defaultdict[str, int] = defaultdict(int)
+        for row, score in found.items():
+            home = around.homes.get(row, "")
+            totals[home] += score
+            chunks[home] += 1
+        several = {home: total for home, total in totals.items() if home and chunks[home] > 1}
+        most = max(totals.values(), default=0.0) or 1.0
+        each = self.file * max(found.values(), default=0.0) / most
+        return {row: each * several[home] for row, home in around.homes.items() if home in several}
+
+    def _contexts(self, found: Mapping[int, float], around: Surroundings) -> dict[int, float]:
+        """An answer often shares its words with what was said right before or after it."""
+        return {
+            row: self.context * sum(found.get(one, 0.0) for one in beside)
+            for row, beside in around.beside.items()
+        }
+
+    def _vary(self, outcomes: Sequence[Fused], best: Set[int], around: Surroundings) -> list[Fused]:
+        """Ten results are not one file, if there are others."""
+        seen: defaultdict[str, int] = defaultdict(int)
+        lost: dict[int, float] = {}
+        for one in outcomes:
+            home = around.homes.get(one.row, "")
+            if home and one.score > 0.0:
+                lost[one.row] = (self.variety ** max(seen[home] - 1, 0) - 1.0) * one.score
+                seen[home] += one.row in best
+        return _add("variety", outcomes, lost)
+
+
+RULES = Rules()
+
+
+def _add(signal: str, outcomes: Iterable[Fused], parts: Mapping[int, float]) -> list[Fused]:
+    """Scores with one more part; who has none keeps what it has."""
+    return in_order(
+        Fused(
+            one.row,
+            one.score + part,
+            (*one.contributions, Contribution(signal, 0, part, part, part)),
+        )
+        if (part := parts.get(one.row, 0.0))
+        else one
+        for one in outcomes
+    )
+
+
+def _at_most_1(outcomes: Sequence[Fused]) -> Sequence[Fused]:
+    highest = outcomes[0].score if outcomes else 0.0
+    return [scaled(one, 1.0 / highest) for one in outcomes] if highest > 1.0 else outcomes
