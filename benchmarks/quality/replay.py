@@ -126,7 +126,7 @@ def replay(clone: Path, home: Path, count: int, each: int) -> Iterator[tuple[Ask
         yield from zip(asked, ask(places, now, asked), strict=True)
 
 
-def ask(places: Places, now: datetime, asked: Sequence[Asked]) -> list[Found]:
+def ask(places: Places, now: datetime, asked: Sequence[Asked]) -> Sequence[Found]:
     embedder = StaticProvider(ProviderOptions())
     assert places.project
     with Memory(places, now=lambda: now, embedder=embedder) as memory:
