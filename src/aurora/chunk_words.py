@@ -21,7 +21,9 @@ _COMMENT = re.compile(r"\s*(?:/\*+(.*?)\*/|((?:[ \t]*(?://+!?|#+|--)[^\n]*\n)+))
 
 
 def name_times(chunk: Chunk) -> int:
-    """How often the name counts."""
+    """How often the name counts. One that is only how the text begins says nothing more."""
+    if chunk.content.startswith(chunk.name):
+        return 1
     return _NAME_TIMES + len(chunk.content) // _NAME_EVERY
 
 

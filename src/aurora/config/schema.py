@@ -225,7 +225,7 @@ class SearchSettings(NamedTuple):
     min_score: float = _setting(
         0.1,
         number(minimum=0.0, maximum=1.0),
-        "What would score less in `weighted` is no answer in it and in `auto`, where meaning takes part.",
+        "What scores less in `weighted` is no answer in it and in `auto`, if meaning takes part.",
     )
 
 

@@ -67,7 +67,7 @@ class Auto:
     def __call__(self, rankings: Sequence[Ranking], around: Surroundings = NOWHERE) -> list[Fused]:
         best = self._best(rankings)
         weights = self._weights(rankings, best, around)
-        scales = [_Scale.of(ranking, best) for ranking in rankings if ranking.hits]
+        scales = [_Scale.of(ranking, best, around) for ranking in rankings if ranking.hits]
         rows = {hit.row for ranking in rankings for hit in ranking.hits}
         outcomes = fuse({row: tuple(_parts(row, scales, weights)) for row in rows})
         return self.rules.over(outcomes, best, around)
@@ -101,26 +101,41 @@ class _Scale:
 
     signal: str
     hits: Mapping[int, Hit]
+    values: Mapping[int, float]
     least: float
     deviation: float
 
     @classmethod
-    def of(cls, ranking: Ranking, best: frozenset[int]) -> _Scale:
+    def of(cls, ranking: Ranking, best: frozenset[int], around: Surroundings) -> _Scale:
         hits = {hit.row: hit for hit in ranking.hits}
-        values = [hits[row].score if row in hits else 0.0 for row in best] or [0.0]
-        mean = fsum(values) / len(values)
-        deviation = sqrt(fsum((value - mean) ** 2 for value in values) / len(values))
+        values = {row: hit.score for row, hit in hits.items()}
+        if ranking.signal == "activation":
+            values = _by_file(values, best, around)
+        among = [values.get(row, 0.0) for row in best] or [0.0]
+        mean = fsum(among) / len(among)
+        deviation = sqrt(fsum((value - mean) ** 2 for value in among) / len(among))
         if deviation > 1e-9 * abs(mean):
-            return cls(ranking.signal, hits, min(values), deviation)
-        return cls(ranking.signal, hits, 0.0, abs(mean) / 2.0 or 1.0)  # all alike, or one alone
+            return cls(ranking.signal, hits, values, min(among), deviation)
+        return cls(ranking.signal, hits, values, 0.0, abs(mean) / 2.0 or 1.0)  # one, or all alike
 
-    def part(self, hit: Hit, weight: float) -> Contribution:
-        normalised = (hit.score - self.least) / self.deviation / _DEVIATIONS
-        return Contribution(self.signal, hit.rank, hit.score, normalised, weight * normalised)
+    def part(self, row: int, weight: float) -> Contribution:
+        _, raw, rank = self.hits.get(row, (row, 0.0, 0))
+        normalised = (self.values[row] - self.least) / self.deviation / _DEVIATIONS
+        return Contribution(self.signal, rank, raw, normalised, weight * normalised)
+
+
+def _by_file(
+    uses: Mapping[int, float], best: frozenset[int], around: Surroundings
+) -> dict[int, float]:
+    """Who works on a file is interested in all of it: each chunk has the most that any has."""
+    most: dict[str, float] = {}
+    for row in best:
+        home = around.homes.get(row, "")
+        most[home] = max(most.get(home, 0.0), uses.get(row, 0.0))
+    shared = {row: most.get(home, 0.0) for row, home in around.homes.items() if home}
+    return {**uses, **{row: max(use, uses.get(row, 0.0)) for row, use in shared.items() if use}}
 
 
 def _parts(row: int, scales: Sequence[_Scale], weights: Mapping[str, float]) -> list[Contribution]:
     """A chunk that a signal has nothing on has nothing from it, not less."""
-    return [
-        scale.part(scale.hits[row], weights[scale.signal]) for scale in scales if row in scale.hits
-    ]
+    return [scale.part(row, weights[scale.signal]) for scale in scales if row in scale.values]

@@ -7,6 +7,7 @@ tries it again.
 from __future__ import annotations
 
 import logging
+import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
@@ -14,12 +15,15 @@ from dataclasses import dataclass
 
 from aurora.embeddings.base import EmbeddingProvider
 from aurora.errors import AuroraError, EmbeddingError, SpreadingError
-from aurora.indexing.elsewhere import Elsewhere, Made, Vectors, try_vectors, vectors_of
+from aurora.indexing.elsewhere import ChunkText, Elsewhere, Made, Vectors, try_vectors, vectors_of
 from aurora.stores.base import Embedder, Store
 from aurora.types import Chunk, Listener, Progress, ignore_events
 
 logger = logging.getLogger(__name__)
 
+# Letters; of getUserData, each word: a number in a path says nothing.
+_PATH_WORD = re.compile(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+(?![a-z])")
+_SUFFIX = re.compile(r"\.\w+$")
 _GIVE_UP = 10  # failures in a row after which the provider counts as away
 _WORTH = 40  # batches; fewer are made here before others have started and loaded the model
 
@@ -46,10 +50,11 @@ class Embedded:
         )
 
 
-def embedding_text(chunk: Chunk) -> str:
+def embedding_text(chunk: Chunk) -> ChunkText:
     """What a vector is made of: the name and the path tell what the content is about."""
-    parts = (chunk.qualified_name or chunk.name, chunk.telling_path, chunk.content)
-    return "\n".join(filter(None, parts))
+    parts = (chunk.qualified_name or chunk.name, chunk.content)
+    words = _PATH_WORD.findall(_SUFFIX.sub("", chunk.telling_path))
+    return ChunkText("\n".join(filter(None, parts)), " ".join(words))
 
 
 def embedder_of(provider: EmbeddingProvider) -> Embedder:
@@ -132,7 +137,7 @@ class _Run:
     def embed(
         self,
         batches: Iterable[Sequence[str]],
-        make: Callable[[Iterable[Sequence[str]]], Made],
+        make: Callable[[Iterable[Sequence[ChunkText]]], Made],
         *,
         is_ahead: bool = False,
     ) -> None:
@@ -140,7 +145,7 @@ class _Run:
         before their vectors come."""
         waiting: deque[tuple[int, Sequence[Chunk]]] = deque()
 
-        def texts() -> Iterator[Sequence[str]]:
+        def texts() -> Iterator[Sequence[ChunkText]]:
             for wanted in batches:
                 chunks = self._store.get_chunks(wanted)
                 waiting.append((len(wanted), chunks))
@@ -157,7 +162,7 @@ class _Run:
                 if self.in_a_row >= _GIVE_UP:
                     return
 
-    def make(self, texts: Sequence[str]) -> Vectors | None:
+    def make(self, texts: Sequence[ChunkText]) -> Vectors | None:
         """By the provider itself, here."""
         return try_vectors(self._provider, texts)
 

@@ -10,8 +10,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-def packed(vectors: Sequence[Sequence[float]], *, count: int, dimension: int) -> Iterable[bytes]:
-    """Each at length 1, as `pack_vector` does. `ValueError`: one is no vector."""
+def packed(matrix: NDArray[np.float64]) -> Iterable[bytes]:
+    """As `pack_vector` does it."""
+    return (row.tobytes() for row in matrix.astype("<f2"))
+
+
+def unit_rows(
+    vectors: Sequence[Sequence[float]] | NDArray[np.float64], *, count: int, dimension: int
+) -> NDArray[np.float64]:
+    """Each at length 1. `ValueError`: one is no vector."""
     import numpy as np  # noqa: PLC0415 - those who import this module may embed nothing
 
     if len(vectors) != count:
@@ -22,8 +29,8 @@ def packed(vectors: Sequence[Sequence[float]], *, count: int, dimension: int) ->
     if not np.isfinite(matrix).all():
         raise ValueError("a vector with numbers that are not finite")
     scaled = matrix / _or_one(np.abs(matrix).max(axis=1, initial=0.0))  # no square overflows then
-    unit = scaled / _or_one(np.linalg.norm(scaled, axis=1))
-    return (row.tobytes() for row in unit.astype("<f2"))
+    unit: NDArray[np.float64] = scaled / _or_one(np.linalg.norm(scaled, axis=1))
+    return unit
 
 
 def _or_one(lengths: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -27,7 +27,7 @@ class Words(NamedTuple):
     """What is stored of a chunk for its words to be found."""
 
     length: int  # terms, those of the name as often as they count
-    weights: list[float]  # of D, C, B and A, none above 1: in times of the name's
+    weights: list[float]  # of D, C, B and A, none above 1
     tsv: str
 
 
@@ -49,9 +49,9 @@ def words_of(chunk: Chunk) -> Words:
                 size += 2
         at += len(tokens) + 1  # no phrase goes on from one field into the next
     length = len(name) * times + len(labels) + len(content) + len(summary) * SUMMARY_TIMES
-    share = 1.0 / times
+    share = 1.0 / max(times, SUMMARY_TIMES)
     tsv = " ".join(f"{quote(token)}:{','.join(found)}" for token, found in places.items())
-    weights = [SUMMARY_TIMES * share, share, share, 1.0]
+    weights = [SUMMARY_TIMES * share, share, share, times * share]
     return Words(max(length, SHORTEST), weights, tsv)
 
 
