@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from math import fsum, sqrt
 from typing import ClassVar, NamedTuple
 
-from aurora.fusion.base import KEYWORD, WORDS_AND_MEANING, fuse, shares
+from aurora.fusion.base import KEYWORD, WORDS_AND_MEANING, fuse, shares, within
 from aurora.fusion.rules import RULES, Rules
 from aurora.fusion.surroundings import NOWHERE, Surroundings
 from aurora.fusion.weighted import Weighted
@@ -100,6 +100,7 @@ class _Scale:
     """One signal's scores, in standard deviations above the least of the candidates."""
 
     signal: str
+    ceiling: float
     hits: Mapping[int, Hit]
     values: Mapping[int, float]
     least: float
@@ -107,21 +108,24 @@ class _Scale:
 
     @classmethod
     def of(cls, ranking: Ranking, best: frozenset[int], around: Surroundings) -> _Scale:
+        signal, ceiling = ranking.signal, ranking.ceiling or 1.0
         hits = {hit.row: hit for hit in ranking.hits}
         values = {row: hit.score for row, hit in hits.items()}
-        if ranking.signal == "activation":
+        if signal == "activation":
             values = _by_file(values, best, around)
         among = [values.get(row, 0.0) for row in best] or [0.0]
         mean = fsum(among) / len(among)
         deviation = sqrt(fsum((value - mean) ** 2 for value in among) / len(among))
         if deviation > 1e-9 * abs(mean):
-            return cls(ranking.signal, hits, values, min(among), deviation)
-        return cls(ranking.signal, hits, values, 0.0, abs(mean) / 2.0 or 1.0)  # one, or all alike
+            return cls(signal, ceiling, hits, values, min(among), deviation)
+        # One alone, or all alike: they stand out from nothing at all.
+        return cls(signal, ceiling, hits, values, 0.0, abs(mean) / 2.0 or 1.0)
 
     def part(self, row: int, weight: float) -> Contribution:
+        """What is told as comparable is the share of the ceiling: it means the same everywhere."""
         _, raw, rank = self.hits.get(row, (row, 0.0, 0))
-        normalised = (self.values[row] - self.least) / self.deviation / _DEVIATIONS
-        return Contribution(self.signal, rank, raw, normalised, weight * normalised)
+        stands_out = (self.values[row] - self.least) / self.deviation / _DEVIATIONS
+        return Contribution(self.signal, rank, raw, within(raw / self.ceiling), weight * stands_out)
 
 
 def _by_file(
