@@ -51,6 +51,11 @@ def stem(word: str) -> str:
     return _stems[word] if _STEMMED.fullmatch(word) else word
 
 
+def is_joining(word: str) -> bool:
+    """Whether it says little by itself."""
+    return word in _JOINING or word in _LANGUAGES
+
+
 def document_terms(text: str) -> list[str]:
     """The tokens of a text, and the stem of each that has another."""
     return _terms.of(text)
@@ -60,7 +65,7 @@ def question_terms(text: str) -> dict[str, float]:
     """What to look for, and how much each counts. A word and its stem count once together."""
     weights: defaultdict[str, float] = defaultdict(float)
     for token, count in Counter(tokenize(text)).items():
-        weight = count * (JOINING if token in _JOINING or token in _LANGUAGES else 1.0)
+        weight = count * (JOINING if is_joining(token) else 1.0)
         root = stem(token)
         weights[token] += weight if root == token else AS_WRITTEN * weight
         if root != token:

@@ -10,7 +10,7 @@ docs/concepts/ranking.md has what each of the numbers is worth.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import fsum, sqrt
 from typing import ClassVar, NamedTuple
 
@@ -21,6 +21,7 @@ from aurora.fusion.weighted import Weighted
 from aurora.types import Contribution, Fused, Hit, Ranking
 
 _DEVIATIONS = 10.0  # that make a score of 1
+_VAGUE = 0.2  # of its share, where the model knows little of the script
 
 
 class Trust(NamedTuple):
@@ -63,6 +64,10 @@ class Auto:
     @property
     def words_lead(self) -> bool:
         return self.evidence.words_lead
+
+    def doubting_meaning(self) -> Auto:
+        """Little is enough to put in order what words cannot tell apart, or do not find."""
+        return replace(self, trust=Trust(*(_VAGUE * share for share in self.trust)))
 
     def __call__(self, rankings: Sequence[Ranking], around: Surroundings = NOWHERE) -> list[Fused]:
         best = self._best(rankings)

@@ -67,6 +67,10 @@ class PlacedFusion(Fusion, Protocol):
         """Whose scores mean the same for every query, and tell what is no answer."""
         ...
 
+    def doubting_meaning(self) -> Fusion:
+        """The same for a question whose script the model knows little of."""
+        ...
+
     def __call__(
         self, rankings: Sequence[Ranking], around: Surroundings = NOWHERE
     ) -> list[Fused]: ...

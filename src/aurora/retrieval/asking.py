@@ -13,7 +13,7 @@ from datetime import datetime
 from pathlib import Path
 
 from aurora.errors import EmbedderMismatchError, EmbeddingError
-from aurora.fusion.base import Fusion
+from aurora.fusion.base import Fusion, PlacedFusion
 from aurora.retrieval.config import HybridConfig
 from aurora.signals.activation import ActivationSignal
 from aurora.signals.base import Answer, Question, Signal, WordedAnswer
@@ -52,6 +52,7 @@ class Asked:
     answers: dict[str, Answer] = field(default_factory=dict)
     notes: list[Note] = field(default_factory=list)
     found_no_word: bool = False  # so that meaning alone decides
+    meaning_is_vague: bool = False  # the model knows little of the question's script
 
 
 class Signals:
@@ -98,14 +99,14 @@ class Signals:
         """Everything that the mode and the fusion want to know. `enough`: no fill-up is needed."""
         asked = Asked(mode)
         if mode is Mode.SEMANTIC:
-            self._ask_meaning(question, asked)
+            self._ask_meaning(question, asked, fusion)
             asked.mode = mode if asked.answers else Mode.KEYWORD
         if asked.mode is not Mode.SEMANTIC:
             self._ask_words(question, asked)
         if mode is Mode.HYBRID and not (
             "semantic" in fusion.fill_ups and enough(asked.answers[self._keyword.name])
         ):
-            self._ask_meaning(question, asked, beside_words=True)
+            self._ask_meaning(question, asked, fusion, beside_words=True)
         self._look_for_parts(question, asked)
         self._ask_judges(question, asked, fusion)
         return asked
@@ -114,14 +115,18 @@ class Signals:
         asked.words = asked.answers[self._keyword.name] = self._keyword.ask(question)
         asked.answers[self._exact.name] = self._exact.ask(question)
 
-    def _ask_meaning(self, question: Question, asked: Asked, *, beside_words: bool = False) -> None:
+    def _ask_meaning(
+        self, question: Question, asked: Asked, fusion: Fusion, *, beside_words: bool = False
+    ) -> None:
         if self._semantic is None:
             self._warn(asked, FALLBACK)
             return
         words_suffice = beside_words and asked.words is not None and not asked.words.is_empty
         try:
             if words_suffice and has_cjk(question.text) and not self._semantic.reads_cjk:
-                return
+                asked.meaning_is_vague = True
+                if not isinstance(fusion, PlacedFusion):
+                    return
             asked.answers["semantic"] = self._semantic.ask(question)
         except EmbeddingError as exc:
             self._warn(asked, f"{FALLBACK} ({exc.in_one_line})")

@@ -14,10 +14,12 @@ from aurora.fusion.adjust import fade, lead
 from aurora.fusion.base import Fusion, PlacedFusion, keyword_ranking
 from aurora.fusion.surroundings import Surroundings
 from aurora.signals.base import Answer, WordedAnswer, ranking_of
+from aurora.terms import is_joining
 from aurora.types import Fused, Ranking
 
 _DEEPER = 10  # times as many candidates in the next round
 _COVERED = 0.5  # of the words asked for: a chunk that has so many is an answer, however common
+_SEVERAL = 3  # words that say something: of a long question, enough to be an answer
 _JUDGED_APART = ("exact", "recency")  # they change what a fusion made of the others
 
 # Where candidates stand. Asked only by a fusion that wants to know.
@@ -140,7 +142,9 @@ class Choice:
         if best.score >= self._fusion.min_best:
             return True
         words = self._answers.get("bm25")
-        return not isinstance(words, WordedAnswer) or words.coverage(best.row) >= _COVERED
+        if not isinstance(words, WordedAnswer) or words.coverage(best.row) >= _COVERED:
+            return True
+        return len([word for word in words.terms(best.row) if not is_joining(word)]) >= _SEVERAL
 
     def _remember(self, rankings: Mapping[str, Ranking]) -> None:
         took = {*self.took_part, *(name for name, one in rankings.items() if one.hits)}

@@ -14,7 +14,8 @@ from itertools import chain
 from pathlib import Path
 
 from aurora.errors import QueryError
-from aurora.retrieval.asking import NO_KEYWORD, Signals
+from aurora.fusion.base import Fusion, PlacedFusion
+from aurora.retrieval.asking import NO_KEYWORD, Asked, Signals
 from aurora.retrieval.choosing import Choice
 from aurora.retrieval.config import HybridConfig
 from aurora.retrieval.eligible import Eligible
@@ -94,15 +95,15 @@ class HybridRetriever:
             fusion=fusion,
             enough=lambda found: len(found.best(needed, among=eligible)) >= needed,
         )
+        asked = ask(Question(parsed.words, now))
         choose = partial(
             Choice,
-            fusion=fusion,
+            fusion=_fitting(fusion, asked),
             pool=self._config.stage1_top_k,
             look_around=lambda rows: look_around(self._store, rows, parsed.words),
             min_score=query.min_score,
             eligible=eligible,
         )
-        asked = ask(Question(parsed.words, now))
         choice = choose(asked.answers)
 
         def search(words: str) -> Choice:
@@ -177,3 +178,9 @@ class HybridRetriever:
         results = newest(self._store, eligible, limit=query.limit)
         mode = query.mode or self._config.mode
         return SearchResults(query, results, "newest", (), mode, filtered=True)
+
+
+def _fitting(fusion: Fusion, asked: Asked) -> Fusion:
+    if asked.meaning_is_vague and isinstance(fusion, PlacedFusion):
+        return fusion.doubting_meaning()
+    return fusion
