@@ -38,8 +38,9 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         ("import aurora.cli.watch", ["numpy", "ruamel", "rich", "watchfiles"]),
         ("import aurora.cli.transfer", ["numpy", "tree_sitter", "ruamel", "rich"]),
         ("import aurora.cli.inspect", ["numpy", "tree_sitter", "ruamel", "rich"]),
+        ("import aurora.cli.eval", ["numpy", "tree_sitter", "ruamel", "rich", "matplotlib"]),
     ],
-    ids=["package", "memory", "retriever", "help", "watch", "export", "stats"],
+    ids=["package", "memory", "retriever", "help", "watch", "export", "stats", "eval"],
 )
 def test_nothing_heavy_is_imported_before_it_is_needed(program: str, absent: list[str]) -> None:
     check = f"{program}\nimport sys\nprint([m for m in {absent!r} if m in sys.modules])"

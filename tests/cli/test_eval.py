@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -111,6 +113,26 @@ def test_the_users_own_memory_is_not_touched(shell: Shell, birds: Path) -> None:
     before = json.loads(shell.ok("mem", "stats", "--json"))
     shell.ok("eval", str(birds))
     assert json.loads(shell.ok("mem", "stats", "--json")) == before
+
+
+def test_interrupted_it_leaves_nothing_behind(shell: Shell, tmp_path: Path) -> None:
+    items = [{"id": f"d{n}", "text": f"heron number {n}"} for n in range(500)]
+    questions = [{"id": f"q{n}", "text": f"heron number {n}"} for n in range(500)]
+    grades = [(f"q{n}", f"d{n}", 1) for n in range(500)]
+    folder = write_set(tmp_path / "many", items, questions, grades)
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    shell.environ["TMPDIR"] = str(scratch)
+
+    process = shell.start("eval", str(folder))
+    while not list(scratch.glob("*/files/.aurora/memory.db")):
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, talk = process.communicate()
+
+    assert (process.returncode, talk.strip()) == (130, "Interrupted.")
+    assert list(scratch.iterdir()) == []
 
 
 def test_what_is_wrong_is_told_before_anything_is_asked(shell: Shell, birds: Path) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Shell
+from tests.evaluation.small_sets import write_set
 
 pytestmark = pytest.mark.one_store("about the documentation")
 
@@ -73,6 +74,21 @@ def test_every_field_of_the_stats_and_of_the_doctor_is_told(indexed: Shell) -> N
     for words in (("mem", "stats"), ("doctor",)):
         told = json.loads(indexed.ok(*words, "--json"))
         assert documented(f"aur {' '.join(words)} --json") == set(told)
+
+
+def test_every_field_of_an_evaluation_is_told(indexed: Shell, tmp_path: Path) -> None:
+    words = ("--mode", "keyword", "--mode", "semantic", "--compare", "--json")
+    found = json.loads(indexed.ok("eval", str(write_set(tmp_path / "x")), *words))["sets"][0]
+    assert documented("aur eval --json") == set(found)
+    inside = {*found["systems"][0], *found["comparisons"][0], *found["systems"][0]["metrics"]}
+    assert all(f"`{name}`" in section("aur eval --json") for name in inside)
+
+
+def test_every_field_of_a_check_of_names_is_told(indexed: Shell) -> None:
+    found = json.loads(indexed.ok("eval", "--self", "--json"))
+    assert documented("aur eval --self --json") == {*found} - {"version"}
+    inside = found["forms"]["name"]
+    assert all(f"`{name}`" in section("aur eval --self --json") for name in inside)
 
 
 def test_every_field_of_a_server_is_told(shell: Shell, memory_url: str) -> None:

@@ -106,11 +106,17 @@ def test_a_repository_is_read_as_an_index_would_and_its_names_are_found(tmp_path
     with throw_away(tmp_path, embedding_provider="none").memory() as memory:
         fill(memory, items)
         names = find_names(memory.chunks())
-        placed = list(ask_names(memory, names, sample(names.definitions, 10)))
+        drawn = sample(names.definitions, 10)
+        placed = list(ask_names(memory, names, drawn))
+        fewer = list(ask_names(memory, names, drawn, in_all_forms=1))
 
     assert {one.definition.name for one in placed} == {"HeronWatcher", "count_birds", "feed_all"}
     assert [one for one in placed if one.place != 1] == []
     assert {one.form: one.asked for one in measure_forms(placed)}["name"] == 3
+    assert [one.form for one in fewer if one.definition == drawn[0]] == [
+        one.form for one in placed if one.definition == drawn[0]
+    ]
+    assert [one.form for one in fewer if one.definition != drawn[0]] == ["name", "name"]
 
 
 def test_a_folder_without_a_text_is_refused(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ def print_set(found: MeasuredSet, *, categories: bool, is_first: bool) -> None:
 
 
 def print_all(found: Sequence[MeasuredSet]) -> None:
-    print_json({"sets": [measured_record(one) for one in found]})
+    print_json({"version": 1, "sets": [measured_record(one) for one in found]})
 
 
 def write_runs(file: Path, evaluated: Evaluated, *, several: bool) -> None:

@@ -25,6 +25,8 @@ from aurora.evaluation.own_code import ask_names, measure_forms, misses, read_re
 from aurora.sources.git import find_root
 from aurora.types import Event, MeasuredNames, Note
 
+_IN_ALL_FORMS = 200  # names; the others are asked as they are written, to be done in a minute
+
 
 def eval_self(folder: Path | None, files: SettingsFiles, *, most: int, as_json: bool) -> None:
     """Ask for names of the project's memory, or of a repository that has none."""
@@ -40,7 +42,8 @@ def eval_self(folder: Path | None, files: SettingsFiles, *, most: int, as_json: 
                 f"{where} holds no function, method or class with a name of its own",
                 hint="name a repository of code: aur eval --self DIR",
             )
-        placed = list(ask_names(memory, names, wanted, listen=tell))
+        asked = ask_names(memory, names, wanted, in_all_forms=_IN_ALL_FORMS, listen=tell)
+        placed = list(asked)
     tell.finish()
     found = MeasuredNames(
         where,

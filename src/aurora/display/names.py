@@ -53,6 +53,7 @@ def _missed(found: MeasuredNames) -> list[str]:
 
 def names_record(found: MeasuredNames) -> dict[str, Json]:
     return {
+        "version": 1,
         "where": found.where,
         "chunks": found.chunks,
         "unique": found.unique,

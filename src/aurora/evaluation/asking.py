@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from aurora.engine import Memory
+from aurora.errors import QueryError
 from aurora.evaluation.filling import Filled
 from aurora.types import DEFAULT_LIMIT, Mode, SearchResults
 
@@ -58,7 +59,10 @@ def warm_up(memory: Memory, system: System) -> None:
 def ask(memory: Memory, filled: Filled, text: str, system: System) -> Answer:
     """Ten results against the clock, as people ask for; then as many as make 100 documents."""
     start = time.perf_counter()
-    found = system.search(memory, text, limit=DEFAULT_LIMIT)
+    try:
+        found = system.search(memory, text, limit=DEFAULT_LIMIT)
+    except QueryError:  # nothing but quotes, say: somebody asked, and got no answer
+        return Answer((), (), 1e3 * (time.perf_counter() - start))
     milliseconds = 1e3 * (time.perf_counter() - start)
     limit, best = DEFAULT_LIMIT, dict(_documents(found, filled))
     while len(found.results) == limit and len(best) < DEPTH:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from aurora.engine import Memory
@@ -50,13 +51,19 @@ def read_repository(folder: Path) -> list[Item]:
 
 
 def ask_names(
-    memory: Memory, names: Names, wanted: Sequence[Definition], *, listen: Listener = ignore_events
+    memory: Memory,
+    names: Names,
+    wanted: Sequence[Definition],
+    *,
+    in_all_forms: int | None = None,
+    listen: Listener = ignore_events,
 ) -> Iterator[Placed]:
-    """Ask for each in all its forms."""
+    """Ask for each in all its forms; or only for so many, and for the others by the bare name."""
     for words in WARM_UP:
         memory.search(words)
     for done, definition in enumerate(wanted, start=1):
-        for form, query in forms(definition, names.taken):
+        every = in_all_forms is None or done <= in_all_forms
+        for form, query in islice(forms(definition, names.taken), None if every else 1):
             yield _ask(memory, definition, form, query)
         listen(Progress("Asking", done, len(wanted)))
 
