@@ -102,5 +102,5 @@ class _Terms(Words):
 
 _stems, _terms = _Stems(), _Terms()
 
-EXACT = Analysis(f"tokens-{TOKENS}", tokenize, Counter)
+EXACT = Analysis(f"tokens-{TOKENS}", tokenize, lambda text: Counter(tokenize(text)))
 WORDS = Analysis(f"words-{TOKENS}.{VERSION}", document_terms, question_terms, SHORTEST)
