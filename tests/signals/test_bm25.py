@@ -17,6 +17,7 @@ from aurora.errors import IndexFileError, IndexVersionError
 from aurora.signals.bm25 import BM25Scorer
 from aurora.signals.dense import answer_densely, best_places
 from aurora.signals.matches import Match, answer_sparsely
+from aurora.terms import EXACT, WORDS, Analysis
 from aurora.text import tokenize
 from tests.signals.corpus import standard_library_chunks
 
@@ -200,13 +201,12 @@ def test_an_index_of_other_parameters_is_weighed_anew(
     )
 
 
-def test_an_index_of_another_tokenizer_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("analysis", [WORDS, EXACT._replace(name="tokens-0")])
+def test_an_index_of_other_terms_is_refused(tmp_path: Path, analysis: Analysis) -> None:
+    """With stems and without, by this version of `tokenize` and by another."""
     scorer_of(DOCUMENTS).save_index(tmp_path / "bm25.idx")
-    monkeypatch.setattr("aurora.text.VERSION", 2)
-    with pytest.raises(IndexVersionError, match="another tokenizer"):
-        BM25Scorer().load_index(tmp_path / "bm25.idx")
+    with pytest.raises(IndexVersionError, match="of other terms"):
+        BM25Scorer(analysis=analysis).load_index(tmp_path / "bm25.idx")
 
 
 def test_many_blocks_count_as_one(monkeypatch: pytest.MonkeyPatch) -> None:

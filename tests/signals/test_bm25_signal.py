@@ -16,6 +16,7 @@ from aurora.signals.bm25 import BM25Scorer
 from aurora.signals.bm25_signal import BM25Signal
 from aurora.signals.formula import BM25Parameters
 from aurora.stores.sqlite import SQLiteStore
+from aurora.terms import WORDS
 from aurora.types import Event, Note, Progress
 from tests.builders import NOW, make_chunk
 from tests.threads import together
@@ -114,7 +115,9 @@ def test_a_second_process_uses_the_saved_index(bench: Bench) -> None:
     ("change", "note", "found"),
     [
         (
-            lambda store: store.put_chunks([make_chunk("a password", name=name) for name in "ghi"]),
+            lambda store: store.put_chunks(
+                [make_chunk("password " * 2, name=one) for one in "ghi"]
+            ),
             "Rebuilding BM25 index (detected 3 new chunks)...",
             ["a.py:g", "a.py:h", "a.py:i", "a.py:login"],
         ),
@@ -206,7 +209,7 @@ def test_an_index_of_another_version_is_rebuilt_without_alarm(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bench.find("password")
-    monkeypatch.setattr("aurora.text.VERSION", 2)
+    monkeypatch.setattr("aurora.signals.bm25_signal.WORDS", WORDS._replace(name="words-99"))
     assert bench.find("password") == [AUTH.id]
     assert bench.events == [Note("Rebuilding BM25 index (made by another version)...")]
 
@@ -214,7 +217,7 @@ def test_an_index_of_another_version_is_rebuilt_without_alarm(
 def test_the_index_says_when_it_was_made(bench: Bench) -> None:
     """FR-1.3"""
     bench.find("password")
-    scorer = BM25Scorer()
+    scorer = BM25Scorer(analysis=WORDS)
     scorer.load_index(bench.path)
     assert (scorer.facts["created_at"], scorer.facts["chunks"]) == (NOW.isoformat(), 2)
 

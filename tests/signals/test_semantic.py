@@ -220,7 +220,7 @@ retriever = HybridRetriever(
     store, index_folder=folder / sys.argv[2], now=lambda: NOW, embedders=lambda _: VowelProvider()
 )
 answer = retriever.retrieve(Query("aee", mode=Mode.SEMANTIC))
-print(*((r.chunk.name, r.score.hex()) for r in answer.results))
+print(*((r.chunk.name, r.semantic_score.hex()) for r in answer.results))
 store.close()
 """
 

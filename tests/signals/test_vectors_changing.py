@@ -14,9 +14,10 @@ from pathlib import Path
 import pytest
 
 from aurora.errors import EmbedderMismatchError
+from aurora.indexing.elsewhere import vectors_of
 from aurora.indexing.embedding import embed, embed_missing, embedder_of, embedding_text
 from aurora.indexing.reembedding import reembed
-from aurora.packing import pack_vector, unit_vector, unpack_vector
+from aurora.packing import unpack_vector
 from aurora.signals.base import Question
 from aurora.signals.semantic import SemanticSignal
 from aurora.signals.vectors import VectorIndex, Vectors
@@ -102,8 +103,8 @@ def of_one_embedder(vectors: Vectors, store: SQLiteStore) -> bool:
     """Whether each vector is what the embedder that they name makes of the chunk."""
     rows, model = vectors.rows.tolist(), MODELS[vectors.embedder]
     chunks = store.get_rows(rows)
-    made = model.make([embedding_text(chunks[row]) for row in rows])
-    narrow = [list(unpack_vector(pack_vector(unit_vector(vector)))) for vector in made]
+    made = vectors_of(model, [embedding_text(chunks[row]) for row in rows])
+    narrow = [list(unpack_vector(vector)) for vector in made]
     return list(contents(vectors).values()) == narrow
 
 
