@@ -48,7 +48,7 @@ class WordsProvider:
 
 @dataclass
 class TableProvider:
-    """The vector of the first word of the table that a text has; without one, the last vector."""
+    """The vector of the first word of the table that a text has; without one, it points nowhere."""
 
     table: Mapping[str, Sequence[float]]
     asked: Callable[[str], Sequence[float]] | None = None  # what answers questions, if not this
@@ -68,4 +68,4 @@ class TableProvider:
 
     def _vector(self, text: str) -> Sequence[float]:
         found = (vector for word, vector in self.table.items() if word in text)
-        return next(found, list(self.table.values())[-1])
+        return next(found, [0.0] * self.dimension)

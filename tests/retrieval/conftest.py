@@ -24,8 +24,8 @@ from tests.retrieval.meaning import index_folder
 class Searched:
     """A memory of some chunks, with vectors where there is a provider."""
 
-    def __init__(self, store: Store) -> None:
-        self.store = store
+    def __init__(self, store: Store, **config: object) -> None:
+        self.store, self._config = store, config
         self.provider: EmbeddingProvider | None = None
 
     def put(self, *chunks: Chunk, provider: EmbeddingProvider | None = None) -> None:
@@ -37,7 +37,7 @@ class Searched:
     def retriever(self, now: datetime = NOW, **config: object) -> HybridRetriever:
         return HybridRetriever(
             self.store,
-            HybridConfig(**config),  # type: ignore[arg-type]
+            HybridConfig(**self._config | config),  # type: ignore[arg-type]
             index_folder=index_folder(self.store),
             now=lambda: now,
             embedders=None if self.provider is None else lambda _: self.provider,

@@ -13,6 +13,7 @@ from aurora.fusion.base import Fusion
 from aurora.fusion.cascade import Cascade
 from aurora.fusion.rrf import ReciprocalRank
 from aurora.fusion.staged import Staged
+from aurora.fusion.surroundings import NOWHERE
 from aurora.fusion.weighted import Weighted
 from aurora.retrieval.choosing import Choice
 from aurora.signals.base import Answer
@@ -52,7 +53,14 @@ def choose(
 ) -> Choice:
     """With no more answers than a search would ask for this fusion."""
     asked = {name: one for name, one in answers.items() if name in {*fusion.signals, "exact"}}
-    return Choice(asked, fusion, pool=pool, min_score=min_score, eligible=eligible)
+    return Choice(
+        asked,
+        fusion,
+        pool=pool,
+        look_around=lambda _: NOWHERE,
+        min_score=min_score,
+        eligible=eligible,
+    )
 
 
 rows = st.integers(1, 40)

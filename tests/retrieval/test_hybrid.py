@@ -14,6 +14,7 @@ from aurora.retrieval.retriever import HybridConfig
 from aurora.signals.base import Entry
 from aurora.signals.bm25 import BM25Scorer
 from aurora.stores.base import Store
+from aurora.terms import WORDS
 from aurora.types import Chunk, Mode, Query, SearchResult
 from tests.builders import NOW, make_chunk
 from tests.retrieval.meaning import WordProvider, remember, retriever_on
@@ -93,7 +94,7 @@ def test_ut_hybrid_03_no_bm25_normalization(store: Store) -> None:
 
     results = retriever.retrieve(Query(question, limit=30)).results
 
-    own = BM25Scorer()
+    own = BM25Scorer(analysis=WORDS)
     own.build_index(Entry(chunk.id, chunk_text(chunk)) for chunk in store.iter_chunks())
     expected = dict(own.rank(question, pool=30))
     assert {r.chunk_id: raw(r, "bm25") for r in results} == pytest.approx(expected)

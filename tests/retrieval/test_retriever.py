@@ -24,7 +24,7 @@ def test_results_carry_chunk_score_and_reasons(store: Store) -> None:
 
     answer = retriever_on(store).retrieve(Query("password", limit=5))
 
-    assert (answer.fusion, answer.signals) == ("weighted", ("bm25",))
+    assert (answer.fusion, answer.signals) == ("auto", ("bm25",))
     assert [result.chunk for result in answer.results] == [chunk]
     result = answer.results[0]
     assert 0 < result.score < 1

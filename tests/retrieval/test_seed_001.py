@@ -15,6 +15,7 @@ from aurora.retrieval.asking import FALLBACK
 from aurora.retrieval.config import HybridConfig
 from aurora.signals.cosines import Matrix
 from aurora.signals.vectors import VectorIndex
+from aurora.stores.base import Store
 from aurora.stores.sqlite import SQLiteStore
 from aurora.types import Chunk, Contribution, Kind, SearchResult
 from tests.builders import NOW, make_chunk, write_tree
@@ -33,6 +34,12 @@ RIVER = make_chunk("the river is wide", name="second")
 DESERT = make_chunk("the desert is dry", name="third")
 DROUGHT = make_chunk("the drought goes on", name="fourth")
 LANDSCAPE = (STREAM, RIVER, DESERT, DROUGHT)
+
+
+@pytest.fixture
+def memory(store: Store) -> Searched:
+    """The seed describes `weighted`."""
+    return Searched(store, fusion="weighted")
 
 
 def table() -> TableProvider:

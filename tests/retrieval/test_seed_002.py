@@ -17,7 +17,7 @@ from tests.builders import make_chunk
 from tests.embedders import WordsProvider
 from tests.retrieval.conftest import Searched
 
-FUSIONS = ("weighted", "rrf", "cascade", "staged")
+FUSIONS = ("auto", "weighted", "rrf", "cascade", "staged")
 BM25 = Ranking("bm25", (Hit(1, 6.0, 1), Hit(2, 3.0, 2), Hit(3, 1.5, 3)), ceiling=12.0)
 MEANING = Ranking("semantic", (Hit(2, 0.9, 1), Hit(4, 0.5, 2)), ceiling=1.0)
 
@@ -186,13 +186,13 @@ def test_conceptual_queries_are_similar_to_semantic(
 def test_weight_adjustment_effects(searched: Searched) -> None:
     """alpha: 0 = keyword, 1 = semantic"""
     query = "verify the old settings"
-    keyword = searched.names(query, "keyword", limit=20, min_score=0.0)
-    semantic = searched.names(query, "semantic", limit=20, min_score=0.0)
+    plain = {"fusion": "weighted", "nudge": 0.0, "min_score": 0.0, "limit": 20}
+    keyword = searched.names(query, "keyword", **plain)
+    semantic = searched.names(query, "semantic", **plain)
     assert keyword != semantic
 
     def hybrid(alpha: float) -> list[str]:
-        options = {"hybrid_search_alpha": alpha, "nudge": 0.0, "min_score": 0.0, "limit": 20}
-        return searched.names(query, **options)
+        return searched.names(query, hybrid_search_alpha=alpha, **plain)
 
     assert hybrid(0.0)[: len(keyword)] == keyword
     assert hybrid(1.0)[: len(semantic)] == semantic
@@ -205,7 +205,8 @@ def test_a_little_more_weight_turns_the_order(memory: Searched) -> None:
     meaning = make_chunk("erase purge drop", name="two")
     memory.put(words, meaning, *FILLERS, provider=WordsProvider())
     small, large = (
-        memory.names("delete", hybrid_search_alpha=alpha, nudge=0.0) for alpha in (0.05, 0.95)
+        memory.names("delete", fusion="weighted", hybrid_search_alpha=alpha, nudge=0.0)
+        for alpha in (0.05, 0.95)
     )
     assert (small[0], large[0]) == ("one", "two")
 
@@ -214,8 +215,8 @@ def test_k1_and_b_are_configurable(searched: Searched) -> None:
     """bm25_k1: 1.5, bm25_b: 0.75, alpha 0.7 as seed 001 wants (seed 002: 0.5)"""
     config = HybridConfig()
     assert (config.k1, config.b, config.rrf_k, config.mode) == (1.5, 0.75, 60, Mode.HYBRID)
-    plain = searched.scores("sheep", "keyword", min_score=0.0)
-    assert searched.scores("sheep", "keyword", min_score=0.0, k1=0.1) != plain
+    plain = searched.scores("sheep", "keyword", fusion="weighted")
+    assert searched.scores("sheep", "keyword", fusion="weighted", k1=0.1) != plain
 
 
 # Modes

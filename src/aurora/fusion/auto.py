@@ -47,7 +47,6 @@ class Auto:
 
     trust: Trust = STATIC
     use: float = 0.3  # beside words and meaning, which have 1 together
-    pool: int = 100
     rules: Rules = RULES
     # What is no answer is told by scores that mean the same for every query.
     evidence: Weighted = field(default_factory=Weighted)
@@ -70,28 +69,14 @@ class Auto:
         return replace(self, trust=Trust(*(_VAGUE * share for share in self.trust)))
 
     def __call__(self, rankings: Sequence[Ranking], around: Surroundings = NOWHERE) -> list[Fused]:
-        best = self._best(rankings)
-        weights = self._weights(rankings, best, around)
-        scales = [_Scale.of(ranking, best, around) for ranking in rankings if ranking.hits]
+        weights = self._weights(rankings, around)
+        scales = [_Scale.of(ranking, around) for ranking in rankings if ranking.hits]
         rows = {hit.row for ranking in rankings for hit in ranking.hits}
         outcomes = fuse({row: tuple(_parts(row, scales, weights)) for row in rows})
-        return self.rules.over(outcomes, best, around)
+        return self.rules.over(outcomes, around)
 
-    def _best(self, rankings: Sequence[Ranking]) -> frozenset[int]:
-        """Who is measured by: the first of words and of meaning in the whole memory. Those that
-        only a filter has brought in do not change the scores of others."""
-        return frozenset(
-            hit.row
-            for ranking in rankings
-            if ranking.signal in WORDS_AND_MEANING
-            for hit in ranking.hits
-            if hit.rank <= self.pool
-        )
-
-    def _weights(
-        self, rankings: Sequence[Ranking], best: frozenset[int], around: Surroundings
-    ) -> dict[str, float]:
-        code = len(best & around.code) / (len(best) or 1)
+    def _weights(self, rankings: Sequence[Ranking], around: Surroundings) -> dict[str, float]:
+        code = len(around.best & around.code) / (len(around.best) or 1)
         prose, all_code = self.trust
         meaning = prose + (all_code - prose) * code
         known = {"semantic": meaning, **dict.fromkeys(KEYWORD, 1.0 - meaning)}
@@ -112,13 +97,13 @@ class _Scale:
     deviation: float
 
     @classmethod
-    def of(cls, ranking: Ranking, best: frozenset[int], around: Surroundings) -> _Scale:
+    def of(cls, ranking: Ranking, around: Surroundings) -> _Scale:
         signal, ceiling = ranking.signal, ranking.ceiling or 1.0
         hits = {hit.row: hit for hit in ranking.hits}
         values = {row: hit.score for row, hit in hits.items()}
         if signal == "activation":
-            values = _by_file(values, best, around)
-        among = [values.get(row, 0.0) for row in best] or [0.0]
+            values = _by_file(values, around)
+        among = [values.get(row, 0.0) for row in around.best] or [0.0]
         mean = fsum(among) / len(among)
         deviation = sqrt(fsum((value - mean) ** 2 for value in among) / len(among))
         if deviation > 1e-9 * abs(mean):
@@ -133,12 +118,10 @@ class _Scale:
         return Contribution(self.signal, rank, raw, within(raw / self.ceiling), weight * stands_out)
 
 
-def _by_file(
-    uses: Mapping[int, float], best: frozenset[int], around: Surroundings
-) -> dict[int, float]:
+def _by_file(uses: Mapping[int, float], around: Surroundings) -> dict[int, float]:
     """Who works on a file is interested in all of it: each chunk has the most that any has."""
     most: dict[str, float] = {}
-    for row in best:
+    for row in around.best:
         home = around.homes.get(row, "")
         most[home] = max(most.get(home, 0.0), uses.get(row, 0.0))
     shared = {row: most.get(home, 0.0) for row, home in around.homes.items() if home}

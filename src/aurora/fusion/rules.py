@@ -1,13 +1,13 @@
 """What `auto` knows beside words and meaning. Each rule adds a part of its own to a score.
 
-Every rule is measured by the chunks that stand out in the whole memory (`best`), so that a filter
-changes no score. A strength of 0 turns a rule off.
+Every rule is measured by the best chunks of the whole memory, so that a filter changes no score.
+A strength of 0 turns a rule off, and a variety of 1.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum
 
@@ -25,13 +25,17 @@ class Rules:
     context: float = 0.35  # of what the turns before and after have
     variety: float = 0.9  # what is left of each further chunk of a file, after two of them
 
-    def over(self, outcomes: Sequence[Fused], best: Set[int], around: Surroundings) -> list[Fused]:
-        middle = fsum(one.score for one in outcomes if one.row in best) / (len(best) or 1)
+    def over(self, outcomes: Sequence[Fused], around: Surroundings) -> list[Fused]:
+        middle = fsum(one.score for one in outcomes if one.row in around.best) / (
+            len(around.best) or 1
+        )
         outcomes = _add("aside", outcomes, dict.fromkeys(around.aside, -self.aside))
-        found = {one.row: max(one.score - middle, 0.0) for one in outcomes if one.row in best}
+        found = {
+            one.row: max(one.score - middle, 0.0) for one in outcomes if one.row in around.best
+        }
         outcomes = _add("file", outcomes, self._files(found, around))
         outcomes = _add("context", outcomes, self._contexts(found, around))
-        return self._vary(_at_most_1(outcomes), best, around)
+        return self._vary(_at_most_1(outcomes), around)
 
     def _files(self, found: Mapping[int, float], around: Surroundings) -> dict[int, float]:
         """A file that much is found of is more likely meant than one with a single good line."""
@@ -53,7 +57,7 @@ class Rules:
             for row, beside in around.beside.items()
         }
 
-    def _vary(self, outcomes: Sequence[Fused], best: Set[int], around: Surroundings) -> list[Fused]:
+    def _vary(self, outcomes: Sequence[Fused], around: Surroundings) -> list[Fused]:
         """Ten results are not one file, if there are others."""
         seen: defaultdict[str, int] = defaultdict(int)
         lost: dict[int, float] = {}
@@ -61,7 +65,7 @@ class Rules:
             home = around.homes.get(one.row, "")
             if home and one.score > 0.0:
                 lost[one.row] = (self.variety ** max(seen[home] - 1, 0) - 1.0) * one.score
-                seen[home] += one.row in best
+                seen[home] += one.row in around.best
         return _add("variety", outcomes, lost)
 
 

@@ -9,10 +9,11 @@ from typing import NamedTuple
 class Surroundings(NamedTuple):
     """Of rows. What is not known of one has no effect on it."""
 
+    best: Set[int]  # the first of words and of meaning in the whole memory: others are measured by
     homes: Mapping[int, str]  # the file or the document that a chunk is a part of
     code: Set[int] = frozenset()
     aside: Set[int] = frozenset()  # tests, examples and what others wrote, unless asked for
     beside: Mapping[int, Sequence[int]] = {}  # the turns of a conversation before and after
 
 
-NOWHERE = Surroundings({})
+NOWHERE = Surroundings(frozenset(), {})

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import chain
 
 from aurora.fusion.adjust import fade, lead
-from aurora.fusion.base import Fusion, PlacedFusion, keyword_ranking
+from aurora.fusion.base import WORDS_AND_MEANING, Fusion, PlacedFusion, keyword_ranking
 from aurora.fusion.surroundings import Surroundings
 from aurora.signals.base import Answer, WordedAnswer, ranking_of
 from aurora.terms import is_joining
@@ -22,8 +23,8 @@ _COVERED = 0.5  # of the words asked for: a chunk that has so many is an answer,
 _SEVERAL = 3  # words that say something: of a long question, enough to be an answer
 _JUDGED_APART = ("exact", "recency")  # they change what a fusion made of the others
 
-# Where candidates stand. Asked only by a fusion that wants to know.
-LookAround = Callable[[Collection[int]], Surroundings]
+# Where candidates stand, and by which of them all are measured.
+LookAround = Callable[[Collection[int], frozenset[int]], Surroundings]
 
 
 class Choice:
@@ -67,6 +68,11 @@ class Choice:
             if not any(len(rows) >= pool and rows[-1] in shown for rows in passing.values()):
                 return
             pool *= _DEEPER
+
+    @cached_property
+    def _measure(self) -> frozenset[int]:
+        """The first of words and of meaning: the same in every round, and under every filter."""
+        return frozenset(chain(*self._best(WORDS_AND_MEANING, self._pool).values()))
 
     def _allowed(self) -> Collection[int] | None:
         return None if self._eligible is None else frozenset(self._eligible)
@@ -113,7 +119,11 @@ class Choice:
         if not isinstance(fusion, PlacedFusion):
             return self._worth_showing(fusion(judging), rankings)
         shown = {one.row for one in self._worth_showing(fusion.evidence(judging), rankings)}
-        return [one for one in fusion(judging, self._look_around(rows)) if one.row in shown]
+        return [
+            one
+            for one in fusion(judging, self._look_around(rows, self._measure))
+            if one.row in shown
+        ]
 
     def _worth_showing(self, outcomes: list[Fused], rankings: Mapping[str, Ranking]) -> list[Fused]:
         """Judged before notes fade: an old one comes late, but it is not lost.

@@ -62,7 +62,7 @@ class HybridConfig:
 
 
 def _auto(config: HybridConfig) -> Fusion:
-    return Auto(config.trust, config.use, config.stage1_top_k, evidence=_weighted(config))
+    return Auto(config.trust, config.use, evidence=_weighted(config))
 
 
 # Those that are not usual are imported when they are asked for: a start pays 1 ms for each.

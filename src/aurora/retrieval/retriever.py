@@ -100,7 +100,7 @@ class HybridRetriever:
             Choice,
             fusion=_fitting(fusion, asked),
             pool=self._config.stage1_top_k,
-            look_around=lambda rows: look_around(self._store, rows, parsed.words),
+            look_around=lambda rows, best: look_around(self._store, rows, parsed.words, best=best),
             min_score=query.min_score,
             eligible=eligible,
         )

@@ -31,12 +31,15 @@ _ASIDE = {
 }  # fmt: skip
 
 
-def look_around(store: Store, rows: Collection[int], words: str) -> Surroundings:
+def look_around(
+    store: Store, rows: Collection[int], words: str, *, best: frozenset[int]
+) -> Surroundings:
     """`words`: those of the question, which may ask for tests or examples."""
     places, asked = store.get_places(list(rows)), frozenset(tokenize(words))
     code = frozenset(row for row, place in places.items() if place.kind not in _PROSE)
     unasked = [pattern for pattern, words_ in _ASIDE.items() if asked.isdisjoint(words_)]
     return Surroundings(
+        best,
         {row: place.home for row, place in places.items()},
         code,
         frozenset(row for row in code if any(one.search(places[row].path) for one in unasked)),
