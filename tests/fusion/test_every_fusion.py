@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aurora.fusion.auto import Auto
 from aurora.fusion.base import Fusion
 from aurora.fusion.cascade import Cascade
 from aurora.fusion.rrf import ReciprocalRank
@@ -17,6 +18,7 @@ from tests.fusion.rankings import rows as any_row
 
 TOP = {"rrf": 3 / 61}  # the best score there is, where it is not 1
 FUSIONS: list[Fusion] = [
+    Auto(),
     Weighted(),
     Weighted(0.4, 0.6, nudge=0.1),
     ReciprocalRank(),
@@ -79,10 +81,13 @@ def test_it_does_not_matter_who_speaks_first(
 def test_a_filter_neither_reorders_nor_changes_a_score(
     fusion: Fusion, memory: Memory, allowed: set[int]
 ) -> None:
-    """The best by keyword are always told: they are what stage 2 measures by."""
+    """The best are always told: they are what `staged` and `auto` measure by."""
     memory = heard(memory, fusion)
-    first_stage = rank("bm25", memory.get("bm25", {})).hits[: getattr(fusion, "top_k", 0)]
-    told = allowed | {hit.row for hit in first_stage}
+    first = max(getattr(fusion, "top_k", 0), getattr(fusion, "pool", 0))
+    best = [
+        rank(signal, memory[signal]).hits[:first] for signal in fusion.proposers & memory.keys()
+    ]
+    told = allowed | {hit.row for hits in best for hit in hits}
     outcomes = fusion(rankings_of(memory))
     assert fusion(rankings_of(memory, among=told)) == [one for one in outcomes if one.row in told]
 

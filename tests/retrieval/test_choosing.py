@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aurora.fusion.adjust import DEFINITION_SHARE, NAMED_SHARE
-from aurora.fusion.base import Fusion
+from aurora.fusion.auto import Auto
+from aurora.fusion.base import WORDS_AND_MEANING, Fusion, PlacedFusion
 from aurora.fusion.cascade import Cascade
 from aurora.fusion.rrf import ReciprocalRank
 from aurora.fusion.staged import Staged
@@ -24,7 +25,9 @@ from tests.fusion.rankings import CEILINGS, checked, levels, rows_of, scores
 
 POOL = 3
 EVERYTHING = 1000
+AUTO = Auto()
 FUSIONS: list[Fusion] = [
+    AUTO,
     Weighted(),
     Weighted(nudge=0.05),
     ReciprocalRank(),
@@ -53,11 +56,15 @@ def choose(
 ) -> Choice:
     """With no more answers than a search would ask for this fusion."""
     asked = {name: one for name, one in answers.items() if name in {*fusion.signals, "exact"}}
+    proposing = [one for name, one in asked.items() if name in WORDS_AND_MEANING]
+    best = frozenset(row for one in proposing for row in one.best(POOL))
     return Choice(
         asked,
         fusion,
         pool=pool,
-        look_around=lambda _: NOWHERE,
+        look_around=lambda *_: NOWHERE._replace(
+            best=best
+        ),  # by the same, however many are asked for
         min_score=min_score,
         eligible=eligible,
     )
@@ -220,7 +227,7 @@ def _left_by(levels: Sequence[float]) -> float:
 
 
 @checked
-@given(some, any_fusion, cuts)
+@given(some, st.sampled_from([one for one in FUSIONS if not isinstance(one, PlacedFusion)]), cuts)
 def test_everything_else_is_worth_the_least_score_before_it_fades(
     found: Answers, fusion: Fusion, cut: float
 ) -> None:
@@ -230,6 +237,19 @@ def test_everything_else_is_worth_the_least_score_before_it_fades(
             share = _left_by([hit.score for hit in _hits(found, "exact")])
             assert (sum(parts.values()) - parts.get("recency", 0.0)) / share >= cut - 1e-12
         assert sum(parts.values()) == pytest.approx(one.score, abs=1e-12)
+
+
+@checked
+@given(some, st.none() | filters, cuts)
+def test_what_is_no_answer_is_told_by_the_evidence(
+    found: Answers, eligible: list[int] | None, cut: float
+) -> None:
+    """Where scores say how far a chunk stands out, they do not say how good it is."""
+    told = [
+        choose(found, fusion, min_score=cut, eligible=eligible).first(EVERYTHING)
+        for fusion in (AUTO, AUTO.evidence)
+    ]
+    assert set(rows_of(told[0])) == set(rows_of(told[1]))
 
 
 def _hits(found: Answers, name: str) -> list[Hit]:

@@ -59,7 +59,7 @@ class Shares(NamedTuple):
     code: float
 
 
-_TRUSTED = Shares(0.6, 0.75)
+_TRUSTED = Shares(0.5, 0.75)
 _TRUST = {"static/wordllama-256": Shares(0.4, 0.55)}
 
 

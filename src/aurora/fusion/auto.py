@@ -21,6 +21,7 @@ from aurora.fusion.weighted import Weighted
 from aurora.types import Contribution, Fused, Hit, Ranking
 
 _DEVIATIONS = 10.0  # that make a score of 1
+_BEYOND = 0.01  # at most, for those behind the candidates that are measured by: in order, above 0
 _VAGUE = 0.2  # of its share, where the model knows little of the script
 
 
@@ -69,9 +70,10 @@ class Auto:
         return replace(self, trust=Trust(*(_VAGUE * share for share in self.trust)))
 
     def __call__(self, rankings: Sequence[Ranking], around: Surroundings = NOWHERE) -> list[Fused]:
+        rows = frozenset(hit.row for ranking in rankings for hit in ranking.hits)
+        around = around if around.best else around._replace(best=rows)
         weights = self._weights(rankings, around)
         scales = [_Scale.of(ranking, around) for ranking in rankings if ranking.hits]
-        rows = {hit.row for ranking in rankings for hit in ranking.hits}
         outcomes = fuse({row: tuple(_parts(row, scales, weights)) for row in rows})
         return self.rules.over(outcomes, around)
 
@@ -114,8 +116,14 @@ class _Scale:
     def part(self, row: int, weight: float) -> Contribution:
         """What is told as comparable is the share of the ceiling: it means the same everywhere."""
         _, raw, rank = self.hits.get(row, (row, 0.0, 0))
-        stands_out = (self.values[row] - self.least) / self.deviation / _DEVIATIONS
-        return Contribution(self.signal, rank, raw, within(raw / self.ceiling), weight * stands_out)
+        value = weight * self._stands_out(self.values[row])
+        return Contribution(self.signal, rank, raw, within(raw / self.ceiling), value)
+
+    def _stands_out(self, value: float) -> float:
+        if value < self.least:
+            return _BEYOND * max(value, 0.0) / self.least if self.least > 0.0 else 0.0
+        above = (value - self.least) / self.deviation / _DEVIATIONS
+        return above + _BEYOND if self.least > 0.0 else above
 
 
 def _by_file(uses: Mapping[int, float], around: Surroundings) -> dict[int, float]:

@@ -7,7 +7,7 @@ A strength of 0 turns a rule off, and a variety of 1.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from math import fsum
 
@@ -20,7 +20,7 @@ from aurora.types import Contribution, Fused
 class Rules:
     """How strong each is."""
 
-    aside: float = 0.1  # taken from tests, examples, vendored and generated code
+    aside: float = 0.1  # taken from tests, examples and the like, but no more than half
     file: float = 0.35  # added to all of the file that has most of what was found; less to others
     context: float = 0.35  # of what the turns before and after have
     variety: float = 0.9  # what is left of each further chunk of a file, after two of them
@@ -29,13 +29,21 @@ class Rules:
         middle = fsum(one.score for one in outcomes if one.row in around.best) / (
             len(around.best) or 1
         )
-        outcomes = _add("aside", outcomes, dict.fromkeys(around.aside, -self.aside))
+        outcomes = _add("aside", outcomes, self._aside(outcomes, around))
         found = {
             one.row: max(one.score - middle, 0.0) for one in outcomes if one.row in around.best
         }
         outcomes = _add("file", outcomes, self._files(found, around))
         outcomes = _add("context", outcomes, self._contexts(found, around))
-        return self._vary(_at_most_1(outcomes), around)
+        return self._vary(_at_most_1(outcomes, around.best), around)
+
+    def _aside(self, outcomes: Iterable[Fused], around: Surroundings) -> dict[int, float]:
+        """Of what has little, half is left: among themselves they stay in order."""
+        return {
+            one.row: -min(self.aside, one.score / 2.0)
+            for one in outcomes
+            if one.row in around.aside
+        }
 
     def _files(self, found: Mapping[int, float], around: Surroundings) -> dict[int, float]:
         """A file that much is found of is more likely meant than one with a single good line."""
@@ -53,7 +61,7 @@ class Rules:
     def _contexts(self, found: Mapping[int, float], around: Surroundings) -> dict[int, float]:
         """An answer often shares its words with what was said right before or after it."""
         return {
-            row: self.context * sum(found.get(one, 0.0) for one in beside)
+            row: self.context * fsum(found.get(one, 0.0) for one in beside)
             for row, beside in around.beside.items()
         }
 
@@ -86,6 +94,6 @@ def _add(signal: str, outcomes: Iterable[Fused], parts: Mapping[int, float]) -> 
     )
 
 
-def _at_most_1(outcomes: Sequence[Fused]) -> Sequence[Fused]:
-    highest = outcomes[0].score if outcomes else 0.0
-    return [scaled(one, 1.0 / highest) for one in outcomes] if highest > 1.0 else outcomes
+def _at_most_1(outcomes: Sequence[Fused], best: Set[int]) -> Sequence[Fused]:
+    highest = max((one.score for one in outcomes if one.row in best), default=0.0)
+    return [scaled(one, 1.0 / max(highest, one.score, 1.0)) for one in outcomes]
