@@ -28,7 +28,7 @@ FILES: dict[str, str | bytes] = {
     "auth/login.py": "class Login:\n    def check(self, password):\n        hash(password)\n",
     "auth/logout.py": "def check(session):\n    session.clear()\n",
     "settings.py": "PORT = 8080\nHOST = 'localhost'\n",
-    "README.md": "# Demo\n\nHow to serve the app.\n",
+    "README.md": "# Demo\n\nHow to open the demo.\n",
 }
 
 
@@ -63,7 +63,7 @@ def test_the_first_index_hides_the_memory_from_git(tmp_path: Path) -> None:
 def test_files_without_a_function_are_found_too(memory: Memory, project: Path) -> None:
     memory.index(project)
     assert memory.search("HOST localhost").results[0].chunk.path == "settings.py"
-    assert memory.search("how to serve the app").results[0].chunk.path == "README.md"
+    assert memory.search("how to open the demo").results[0].chunk.path == "README.md"
 
 
 def test_searching_before_indexing_says_what_to_do(memory: Memory) -> None:

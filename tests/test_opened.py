@@ -10,18 +10,19 @@ import pytest
 from aurora import Memory, Places
 from aurora.config import SettingsFiles
 from aurora.engine.ranking import make_config
+from aurora.fusion.auto import Trust
 from aurora.fusion.staged import Staged
 from aurora.retrieval.config import HybridConfig
 from aurora.types import Mode
 from tests.builders import NOW, write_tree
 from tests.embedders import WordsProvider
 
-SHARE = HybridConfig().hybrid_search_alpha
+STATIC = "static/wordllama-256"
 
 
-def config_of(folder: Path, text: str) -> HybridConfig:
+def config_of(folder: Path, text: str, embedder: str = STATIC) -> HybridConfig:
     home = write_tree(folder / "home", {"config.yml": text})
-    return make_config(SettingsFiles(Places(home, folder)).current(), share=SHARE)
+    return make_config(SettingsFiles(Places(home, folder)).current(), embedder=embedder)
 
 
 @pytest.fixture
@@ -33,7 +34,8 @@ def memory(tmp_path: Path) -> Iterator[Memory]:
 
 
 def test_without_a_setting_the_defaults_of_both_are_the_same(tmp_path: Path) -> None:
-    assert config_of(tmp_path, "") == HybridConfig()
+    """But for the share that seeds 001 and 004 want of any model, and the static one is not."""
+    assert config_of(tmp_path, "") == HybridConfig(hybrid_search_alpha=0.3)
 
 
 def test_every_setting_of_a_search_arrives(tmp_path: Path) -> None:
@@ -45,6 +47,7 @@ search:
   hybrid:
     stage1_top_k: 50
     weights: {bm25: 0.2, semantic: 0.7, activation: 0.1}
+  auto: {prose: 0.2, code: 0.3, activation: 0.4}
   weighted: {semantic: 0.6, activation: 0.02}
   rrf: {k: 20}
   recency: {half_life: 7}
@@ -67,6 +70,8 @@ search:
         activation_weight=0.1,
         hybrid_search_alpha=0.6,
         nudge=0.02,
+        trust=Trust(0.2, 0.3),
+        use=0.4,
         min_score=0.3,
         half_life=7.0,
         rrf_k=20,
@@ -94,9 +99,39 @@ def test_stage_2_has_words_only_where_its_weights_are_not_stated(
     assert staged.weights == dict(zip(("bm25", "semantic", "activation"), weights, strict=True))
 
 
+@pytest.mark.parametrize(
+    ("stated", "embedder", "trust"),
+    [
+        ("", STATIC, Trust(0.4, 0.55)),
+        ("", "any/other", Trust(0.6, 0.75)),
+        ("auto: {code: 0.1}", STATIC, Trust(0.4, 0.1)),
+        ("auto: {prose: 0.4}", "any/other", Trust(0.4, 0.75)),
+    ],
+)
+def test_auto_trusts_a_model_as_it_is_worth_unless_it_is_stated(
+    tmp_path: Path, stated: str, embedder: str, trust: Trust
+) -> None:
+    config = config_of(tmp_path, f"search: {{{stated}}}\n", embedder)
+    assert (config.fusion, config.trust) == ("auto", trust)
+
+
+@pytest.mark.parametrize(
+    ("stated", "fusion"),
+    [
+        ("weighted: {semantic: 0.7}", "weighted"),
+        ("weighted: {semantic: 0.7}, fusion: auto", "auto"),
+        ("weighted: {activation: 0.1}", "auto"),
+    ],
+)
+def test_who_states_the_share_of_meaning_means_the_fusion_that_has_it(
+    tmp_path: Path, stated: str, fusion: str
+) -> None:
+    assert config_of(tmp_path, f"search: {{{stated}}}\n").fusion == fusion
+
+
 def share_of_meaning(memory: Memory) -> float:
     """What a search gave it of the score."""
-    (result,) = memory.search("port").results
+    (result,) = memory.search("port", fusion="weighted").results
     (meaning,) = [part for part in result.contributions if part.signal == "semantic"]
     return meaning.value / meaning.normalised
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
 from itertools import islice
@@ -23,6 +23,7 @@ from aurora.stores.base import Embedder, Reasoning
 from aurora.stores.postgres import ranking, ranking_sql
 from aurora.stores.postgres.ranking import ranked
 from aurora.stores.postgres.store import PostgresStore
+from aurora.terms import WORDS, query_words
 from aurora.types import Chunk, Document
 from tests.builders import NOW, make_chunk
 
@@ -58,6 +59,11 @@ def ask(store: PostgresStore, text: str, **parameters: float) -> StoredWordsAnsw
     return signal.ask(Question(text, datetime(2026, 1, 1, tzinfo=UTC)))
 
 
+def chunks_of(store: PostgresStore, rows: Sequence[int]) -> list[Chunk]:
+    found = store.get_rows(rows)
+    return [found[row] for row in rows]
+
+
 @pytest.mark.parametrize(
     "parameters", [{}, {"k1": 0.0}, {"k1": 1.2, "b": 0.0}, {"b": 1.0}], ids=str
 )
@@ -65,7 +71,7 @@ def test_scores_and_order_are_those_of_the_index_file(
     store: PostgresStore, chunks: list[Chunk], parameters: dict[str, float]
 ) -> None:
     store.put_chunks(chunks)
-    scorer = BM25Scorer(**parameters)  # type: ignore[arg-type]
+    scorer = BM25Scorer(**parameters, analysis=WORDS)  # type: ignore[arg-type]
     scorer.build_index((chunk.id, chunk_text(chunk)) for chunk in chunks)
     rows = {row: chunk.id for row, chunk in store.get_rows(list(store.revisions())).items()}
     for text in QUESTIONS:
@@ -77,9 +83,10 @@ def test_scores_and_order_are_those_of_the_index_file(
             sorted(expected.values(), reverse=True), rel=1e-5
         )
         assert answer.ceiling == pytest.approx(scorer.ask(text).ceiling)
+        asked = query_words(text)
         assert [answer.terms(row) for row in best] == [
-            frozenset(scorer.tokenize(text)) & frozenset(scorer.tokenize(chunk_text(chunk)))
-            for chunk in (store.get_rows([row])[row] for row in best)
+            {word for word, root in asked.items() if {word, root} & terms}
+            for terms in map(set, map(WORDS.document, map(chunk_text, chunks_of(store, best))))
         ]
 
 
@@ -105,8 +112,9 @@ def test_statistics_follow_every_change(store: PostgresStore, chunks: list[Chunk
     assert store.check() == []
     found = list(store.iter_chunks())
     counted = store.count_terms(["new", "step7", "zzyzx"])
-    texts = [BM25Scorer.tokenize(chunk_text(chunk)) for chunk in found]
-    assert (counted.chunks, counted.tokens) == (len(found), sum(map(len, texts)))
+    texts = [WORDS.document(chunk_text(chunk)) for chunk in found]
+    length = sum(max(len(text), WORDS.shortest) for text in texts)
+    assert (counted.chunks, counted.tokens) == (len(found), length)
     expected = {term: sum(term in text for text in texts) for term in ("new", "step7")}
     assert counted.containing == {term: count for term, count in expected.items() if count}
 
