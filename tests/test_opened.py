@@ -103,7 +103,7 @@ def test_stage_2_has_words_only_where_its_weights_are_not_stated(
     ("stated", "embedder", "trust"),
     [
         ("", STATIC, Trust(0.4, 0.55)),
-        ("", "any/other", Trust(0.6, 0.75)),
+        ("", "any/other", Trust(0.5, 0.75)),
         ("auto: {code: 0.1}", STATIC, Trust(0.4, 0.1)),
         ("auto: {prose: 0.4}", "any/other", Trust(0.4, 0.75)),
     ],

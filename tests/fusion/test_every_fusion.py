@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from aurora.fusion.auto import Auto
-from aurora.fusion.base import Fusion
+from aurora.fusion.base import Fusion, PlacedFusion
 from aurora.fusion.cascade import Cascade
 from aurora.fusion.rrf import ReciprocalRank
 from aurora.fusion.staged import Staged
+from aurora.fusion.surroundings import NOWHERE
 from aurora.fusion.weighted import Weighted
-from aurora.types import Fused
+from aurora.types import Fused, Ranking
 from tests.fusion.rankings import CEILINGS, Memory, checked, levels, memories, rank, rankings_of
 from tests.fusion.rankings import rows as any_row
 
@@ -83,13 +86,20 @@ def test_a_filter_neither_reorders_nor_changes_a_score(
 ) -> None:
     """The best are always told: they are what `staged` and `auto` measure by."""
     memory = heard(memory, fusion)
-    first = max(getattr(fusion, "top_k", 0), getattr(fusion, "pool", 0))
-    best = [
+    first = getattr(fusion, "top_k", 3)
+    hits = [
         rank(signal, memory[signal]).hits[:first] for signal in fusion.proposers & memory.keys()
     ]
-    told = allowed | {hit.row for hits in best for hit in hits}
-    outcomes = fusion(rankings_of(memory))
-    assert fusion(rankings_of(memory, among=told)) == [one for one in outcomes if one.row in told]
+    best = frozenset(hit.row for some in hits for hit in some)
+    told = allowed | best
+
+    def fuse(rankings: Sequence[Ranking]) -> list[Fused]:
+        if isinstance(fusion, PlacedFusion):
+            return fusion(rankings, NOWHERE._replace(best=best))
+        return fusion(rankings)
+
+    outcomes = fuse(rankings_of(memory))
+    assert fuse(rankings_of(memory, among=told)) == [one for one in outcomes if one.row in told]
 
 
 @checked

@@ -56,11 +56,15 @@ def choose(
 ) -> Choice:
     """With no more answers than a search would ask for this fusion."""
     asked = {name: one for name, one in answers.items() if name in {*fusion.signals, "exact"}}
+    proposing = [one for name, one in asked.items() if name in WORDS_AND_MEANING]
+    best = frozenset(row for one in proposing for row in one.best(POOL))
     return Choice(
         asked,
         fusion,
         pool=pool,
-        look_around=lambda _: NOWHERE,
+        look_around=lambda *_: NOWHERE._replace(
+            best=best
+        ),  # by the same, however many are asked for
         min_score=min_score,
         eligible=eligible,
     )

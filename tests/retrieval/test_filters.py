@@ -124,7 +124,7 @@ def test_a_rare_kind_fills_the_limit_with_the_scores_it_has_anyway(
     better = [make_chunk("retry backoff", name=f"f{n}", path=f"{n}.py") for n in range(500)]
     rare = [
         make_chunk(
-            f"retry {'and wait a while ' * (18 - 3 * n)}backoff",
+            f"retry {'and wait a while ' * 10 * (5 - n)}backoff",
             name=f"lesson{n}", path="", kind=Kind.REASONING, language="",
         )
         for n in range(5)

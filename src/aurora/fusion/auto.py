@@ -70,9 +70,10 @@ class Auto:
         return replace(self, trust=Trust(*(_VAGUE * share for share in self.trust)))
 
     def __call__(self, rankings: Sequence[Ranking], around: Surroundings = NOWHERE) -> list[Fused]:
+        rows = frozenset(hit.row for ranking in rankings for hit in ranking.hits)
+        around = around if around.best else around._replace(best=rows)
         weights = self._weights(rankings, around)
         scales = [_Scale.of(ranking, around) for ranking in rankings if ranking.hits]
-        rows = {hit.row for ranking in rankings for hit in ranking.hits}
         outcomes = fuse({row: tuple(_parts(row, scales, weights)) for row in rows})
         return self.rules.over(outcomes, around)
 

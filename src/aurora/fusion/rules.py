@@ -7,7 +7,7 @@ A strength of 0 turns a rule off, and a variety of 1.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from math import fsum
 
@@ -29,13 +29,21 @@ class Rules:
         middle = fsum(one.score for one in outcomes if one.row in around.best) / (
             len(around.best) or 1
         )
-        outcomes = _add("aside", outcomes, dict.fromkeys(around.aside, -self.aside))
+        outcomes = _add("aside", outcomes, self._aside(outcomes, around))
         found = {
             one.row: max(one.score - middle, 0.0) for one in outcomes if one.row in around.best
         }
         outcomes = _add("file", outcomes, self._files(found, around))
         outcomes = _add("context", outcomes, self._contexts(found, around))
-        return self._vary(_at_most_1(outcomes), around)
+        return self._vary(_at_most_1(outcomes, around.best), around)
+
+    def _aside(self, outcomes: Iterable[Fused], around: Surroundings) -> dict[int, float]:
+        """Of what has little, half is left: among themselves they stay in order."""
+        return {
+            one.row: -min(self.aside, one.score / 2.0)
+            for one in outcomes
+            if one.row in around.aside
+        }
 
     def _files(self, found: Mapping[int, float], around: Surroundings) -> dict[int, float]:
         """A file that much is found of is more likely meant than one with a single good line."""
