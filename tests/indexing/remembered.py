@@ -10,6 +10,7 @@ from pathlib import Path
 from aurora import Memory, Places
 from aurora.embeddings.base import ProviderOptions
 from aurora.embeddings.static import StaticProvider
+from aurora.indexing.elsewhere import vectors_of
 from aurora.indexing.embedding import embedding_text
 from aurora.packing import unpack_vector
 from aurora.signals.semantic import cosine
@@ -58,7 +59,8 @@ def untrue_vectors(database: Path) -> list[str]:
         vectors = {row: unpack_vector(vector) for (row, _), vector in store.iter_vectors()}
         chunks = store.get_rows(list(vectors))
     provider = StaticProvider(ProviderOptions())
-    made = provider.embed_batch([embedding_text(chunks[row]) for row in vectors])
+    texts = [embedding_text(chunks[row]) for row in vectors]
+    made = map(unpack_vector, vectors_of(provider, texts))
     # In another company a text's numbers are added in another order, so the last bit may differ.
     pairs = zip(vectors.items(), made, strict=True)
     return [chunks[row].id for (row, vector), own in pairs if cosine(vector, own) < 0.9999]

@@ -15,7 +15,7 @@ from aurora import Memory, Places
 from aurora.embeddings.base import EmbeddingProvider
 from aurora.errors import EmbeddingError
 from aurora.indexing.embedding import Embedded, embed_missing, embedding_text
-from aurora.indexing.packing import packed
+from aurora.indexing.packing import packed, unit_rows
 from aurora.indexing.report import IndexReport
 from aurora.packing import VECTOR_WIDTH, pack_vector, unit_vector, unpack_vector
 from aurora.stores.base import Embedder, Store
@@ -52,7 +52,8 @@ def vectors(store: Store) -> dict[str, list[float]]:
 
 def made_of(store: Store) -> dict[str, list[float]]:
     """What the vectors must be when nothing is missing and nothing is old."""
-    return {chunk.id: kept(count_vowels(embedding_text(chunk))) for chunk in store.iter_chunks()}
+    texts = {chunk.id: embedding_text(chunk).text for chunk in store.iter_chunks()}
+    return {id_: kept(count_vowels(text)) for id_, text in texts.items()}
 
 
 def kept(vector: Sequence[float]) -> list[float]:
@@ -67,7 +68,7 @@ def about_vectors(report: IndexReport) -> list[str]:
 def test_every_chunk_gets_a_vector_of_its_name_path_and_content(
     open_memory: Open, root: Path
 ) -> None:
-    write_tree(root, {"a.py": "def area():\n    pass\n", "b.md": "# Notes\n\nwords\n"})
+    write_tree(root, {"1.py": "def area():\n    pass\n", "2.md": "# Notes\n\nwords\n"})
     provider = VowelProvider()
     memory = open_memory(provider)
     memory.learn("use indexes")
@@ -77,7 +78,7 @@ def test_every_chunk_gets_a_vector_of_its_name_path_and_content(
 
     store = store_of(memory)
     assert sorted(text for texts in provider.asked for text in texts) == [
-        "Notes\nb.md\n# Notes\n\nwords", "area\na.py\ndef area():\n    pass",
+        "Notes\n# Notes\n\nwords", "area\ndef area():\n    pass",
         "use indexes\nuse indexes",
     ]  # fmt: skip
     assert vectors(store) == made_of(store)
@@ -86,7 +87,7 @@ def test_every_chunk_gets_a_vector_of_its_name_path_and_content(
 
 
 def test_a_second_run_asks_for_nothing(open_memory: Open, root: Path) -> None:
-    write_tree(root, {"a.py": FUNCTIONS})
+    write_tree(root, {"1.py": FUNCTIONS})
     open_memory(VowelProvider()).index(root)
 
     class Unloaded(VowelProvider):
@@ -104,7 +105,7 @@ def test_a_second_run_asks_for_nothing(open_memory: Open, root: Path) -> None:
 
 
 def test_chunks_go_to_the_provider_in_batches(open_memory: Open, root: Path) -> None:
-    write_tree(root, {"a.py": FUNCTIONS})
+    write_tree(root, {"1.py": FUNCTIONS})
     provider = VowelProvider(batch_size=7)
     open_memory(provider).index(root)
     assert [len(texts) for texts in provider.asked] == [7, 7, 7, 7, 2]
@@ -114,17 +115,17 @@ def test_one_chunk_that_fails_is_named_found_by_keyword_and_tried_again(
     open_memory: Open, root: Path
 ) -> None:
     """Seed 000, FR-10.2 and Q5."""
-    write_tree(root, {"a.py": FUNCTIONS + "def poison():\n    return 30\n"})
+    write_tree(root, {"1.py": FUNCTIONS + "def poison():\n    return 30\n"})
     memory = open_memory(failing_for("poison"))
 
     report = memory.index(root)
 
-    warning = "Failed to generate embedding for chunk a.py:poison: model is away"
+    warning = "Failed to generate embedding for chunk 1.py:poison: model is away"
     assert (about_vectors(report), report.embedded) == ([warning], Embedded(31, 1, (warning,)))
     assert report.is_partial
     store = store_of(memory)
-    assert vectors(store).keys() == made_of(store).keys() - {"a.py:poison"}
-    assert memory.search("poison").results[0].chunk_id == "a.py:poison"
+    assert vectors(store).keys() == made_of(store).keys() - {"1.py:poison"}
+    assert memory.search("poison").results[0].chunk_id == "1.py:poison"
 
     assert memory.index(root).embedded == Embedded(1, 1, (warning,))
     healthy = VowelProvider()
@@ -136,7 +137,7 @@ def test_one_chunk_that_fails_is_named_found_by_keyword_and_tried_again(
 
 def test_a_batch_that_fails_costs_no_chunk(open_memory: Open, root: Path) -> None:
     """Too much text at once: each is then asked for alone."""
-    write_tree(root, {"a.py": FUNCTIONS})
+    write_tree(root, {"1.py": FUNCTIONS})
 
     def one_at_a_time(texts: Sequence[str]) -> list[list[float]]:
         if len(texts) > 1:
@@ -153,19 +154,19 @@ def test_a_batch_that_fails_costs_no_chunk(open_memory: Open, root: Path) -> Non
 def test_a_provider_that_is_away_is_not_asked_for_every_chunk(
     open_memory: Open, root: Path
 ) -> None:
-    write_tree(root, {"a.py": FUNCTIONS})
+    write_tree(root, {"1.py": FUNCTIONS})
     away = failing_for("def")
     memory = open_memory(away)
 
     report = memory.index(root)
 
     assert about_vectors(report) == [
-        *(f"Failed to generate embedding for chunk a.py:f{n}: model is away" for n in range(10)),
+        *(f"Failed to generate embedding for chunk 1.py:f{n}: model is away" for n in range(10)),
         "vowels failed 10 times in a row: 20 more chunks were not tried",
     ]
     assert (report.embedded.wanted, report.embedded.failed, report.is_partial) == (30, 30, True)
     assert len(away.asked) == 13  # three batches of four, two of them whole, and ten alone
-    assert memory.search("f7").results[0].chunk_id == "a.py:f7"
+    assert memory.search("f7").results[0].chunk_id == "1.py:f7"
     assert store_of(memory).embedder() is None
 
     other = VowelProvider(name="other", fingerprint="2")  # nothing was made: it may come in
@@ -174,7 +175,7 @@ def test_a_provider_that_is_away_is_not_asked_for_every_chunk(
 
 
 def test_failures_that_end_are_no_reason_to_give_up(open_memory: Open, root: Path) -> None:
-    write_tree(root, {"a.py": FUNCTIONS})
+    write_tree(root, {"1.py": FUNCTIONS})
     down_for = iter(range(12))  # the first batches and calls
 
     def make(texts: Sequence[str]) -> list[list[float]]:
@@ -211,39 +212,39 @@ def test_failures_that_end_are_no_reason_to_give_up(open_memory: Open, root: Pat
 def test_what_is_no_vector_is_not_kept(
     open_memory: Open, root: Path, provider: VowelProvider, reason: str
 ) -> None:
-    write_tree(root, {"a.py": "def f(): pass\n"})
+    write_tree(root, {"1.py": "def f(): pass\n"})
     memory = open_memory(provider)
 
     report = memory.index(root)
 
-    warning = f"Failed to generate embedding for chunk a.py:f: {reason}"
+    warning = f"Failed to generate embedding for chunk 1.py:f: {reason}"
     assert about_vectors(report) == [warning]
     assert vectors(store_of(memory)) == {}
-    assert memory.search("f").results[0].chunk_id == "a.py:f"
+    assert memory.search("f").results[0].chunk_id == "1.py:f"
     assert open_memory(VowelProvider()).index(root).embedded == Embedded(1)
 
 
 def test_only_what_has_a_new_text_is_embedded_again(open_memory: Open, root: Path) -> None:
-    write_tree(root, {"a.py": "def f(): pass\n\n\ndef g(): pass\n", "old.py": "def h(): pass\n"})
+    write_tree(root, {"1.py": "def f(): pass\n\n\ndef g(): pass\n", "3.py": "def h(): pass\n"})
     memory = open_memory(VowelProvider())
     memory.index(root)
-    write_tree(root, {"a.py": "import os\n\n\ndef f(): pass\n\n\ndef g(): return os\n"})
-    (root / "old.py").rename(root / "new.py")
+    write_tree(root, {"1.py": "import os\n\n\ndef f(): pass\n\n\ndef g(): return os\n"})
+    (root / "3.py").rename(root / "4.py")
 
     again = VowelProvider(batch_size=100)
     open_memory(again).index(root)
 
     assert sorted(again.asked[0]) == [
-        "a\na.py\nimport os", "g\na.py\ndef g(): return os", "h\nnew.py\ndef h(): pass",
+        "1\nimport os", "g\ndef g(): return os", "h\ndef h(): pass",
     ]  # fmt: skip
     assert vectors(store_of(memory)) == made_of(store_of(memory))
 
 
 def test_a_chunk_forgotten_meanwhile_is_no_failure(store: SQLiteStore) -> None:
-    store.put_chunks([make_chunk(name=f"f{number}") for number in range(8)])
+    store.put_chunks([make_chunk(name=f"f{number}", path="1.py") for number in range(8)])
 
     def forget_the_rest(texts: Sequence[str]) -> list[list[float]]:
-        store.delete_chunks([f"a.py:f{number}" for number in range(3, 8)])
+        store.delete_chunks([f"1.py:f{number}" for number in range(3, 8)])
         return [count_vowels(text) for text in texts]
 
     provider = VowelProvider(forget_the_rest)
@@ -258,21 +259,21 @@ def test_a_vector_of_any_length_is_kept_at_length_1(
     open_memory: Open, root: Path, size: float
 ) -> None:
     """Also one with numbers that neither float16 nor float32 could be."""
-    write_tree(root, {"a.py": "def f(): pass\n"})
+    write_tree(root, {"1.py": "def f(): pass\n"})
     memory = open_memory(answering([0.0, -size, 0.0, size, 0.0]))
     assert memory.index(root).embedded == Embedded(1)
     half = struct.unpack("<e", struct.pack("<e", math.sqrt(0.5)))[0]
-    assert vectors(store_of(memory)) == {"a.py:f": [0.0, -half, 0.0, half, 0.0]}
+    assert vectors(store_of(memory)) == {"1.py:f": [0.0, -half, 0.0, half, 0.0]}
 
 
 def test_a_text_without_meaning_has_a_vector_that_points_nowhere(
     open_memory: Open, root: Path
 ) -> None:
     """So that it is not asked for again with every run."""
-    write_tree(root, {"a.py": "def f(): pass\n"})
+    write_tree(root, {"1.py": "def f(): pass\n"})
     memory = open_memory(answering([0.0] * 5))
     assert memory.index(root).embedded == Embedded(1)
-    assert vectors(store_of(memory)) == {"a.py:f": [0.0] * 5}
+    assert vectors(store_of(memory)) == {"1.py:f": [0.0] * 5}
     assert memory.index(root).embedded == Embedded()
 
 
@@ -288,7 +289,8 @@ some_vectors = st.integers(1, 9).flatmap(
 def test_many_at_once_are_packed_as_one_alone_is(many: list[list[float]]) -> None:
     """By numpy and by Python: they differ by no more than the last bit that is kept."""
     size = len(many[0])
-    for vector, bytes_ in zip(many, packed(many, count=len(many), dimension=size), strict=True):
+    at_once = packed(unit_rows(many, count=len(many), dimension=size))
+    for vector, bytes_ in zip(many, at_once, strict=True):
         assert len(bytes_) == VECTOR_WIDTH * size
         assert list(unpack_vector(bytes_)) == pytest.approx(kept(vector), rel=2**-10, abs=2**-24)
 
@@ -304,9 +306,9 @@ OTHERS = [
 def test_vectors_of_another_model_are_not_made_and_that_is_told(
     store: SQLiteStore, other: VowelProvider
 ) -> None:
-    store.put_chunks([make_chunk()])
+    store.put_chunks([make_chunk(path="1.py")])
     assert embed_missing(store, VowelProvider()) == Embedded(1)
-    store.put_chunks([make_chunk(name="fresh")])
+    store.put_chunks([make_chunk(name="fresh", path="1.py")])
     before = vectors(store)
 
     embedded = embed_missing(store, other)
@@ -324,9 +326,9 @@ def test_vectors_of_another_model_are_not_made_and_that_is_told(
 def test_with_another_version_of_the_model_every_word_is_found(
     open_memory: Open, root: Path
 ) -> None:
-    write_tree(root, {"a.py": "def f(): pass\n"})
+    write_tree(root, {"1.py": "def f(): pass\n"})
     open_memory(VowelProvider()).index(root)
-    write_tree(root, {"b.py": "def fresh(): pass\n"})
+    write_tree(root, {"2.py": "def fresh(): pass\n"})
     other = open_memory(VowelProvider(fingerprint="2"))
 
     report = other.index(root)
@@ -335,12 +337,12 @@ def test_with_another_version_of_the_model_every_word_is_found(
     assert "not of vowels (5) as it is now: 2, not 1" in warning
     assert (report.embedded, report.is_partial) == (Embedded(1, 1, (warning,), True), True)
     answer = other.search("fresh")
-    assert answer.results[0].chunk_id == "b.py:fresh"
+    assert answer.results[0].chunk_id == "2.py:fresh"
     assert ("semantic" in answer.signals, [note.text for note in answer.notes]) == (
         False,
         [warning],
     )
-    assert vectors(store_of(other)).keys() == {"a.py:f"}
+    assert vectors(store_of(other)).keys() == {"1.py:f"}
     assert open_memory(VowelProvider()).index(root).embedded == Embedded(1)
 
 
@@ -364,20 +366,20 @@ def test_a_provider_that_cannot_even_say_what_it_is_makes_no_vectors(
                 raise error
             return super().__getattribute__(name)
 
-    store.put_chunks([make_chunk(), make_chunk(name="g")])
+    store.put_chunks([make_chunk(path="1.py"), make_chunk(name="g", path="1.py")])
     assert embed_missing(store, Failing()) == Embedded(2, 2, (told,), gave_up=True)
     assert (vectors(store), store.embedder()) == ({}, None)
 
 
 def test_a_provider_that_wants_no_text_at_once_gets_one(store: SQLiteStore) -> None:
-    store.put_chunks([make_chunk(), make_chunk(name="g")])
+    store.put_chunks([make_chunk(path="1.py"), make_chunk(name="g", path="1.py")])
     provider = VowelProvider(batch_size=0)
     assert embed_missing(store, provider) == Embedded(2)
     assert [len(texts) for texts in provider.asked] == [1, 1]
 
 
 def test_an_interrupted_embedding_keeps_the_batches_it_made(open_memory: Open, root: Path) -> None:
-    write_tree(root, {"a.py": FUNCTIONS})
+    write_tree(root, {"1.py": FUNCTIONS})
 
     def make(texts: Sequence[str]) -> list[list[float]]:
         if any("f9\n" in text for text in texts):
@@ -389,6 +391,6 @@ def test_an_interrupted_embedding_keeps_the_batches_it_made(open_memory: Open, r
         memory.index(root)
 
     assert len(vectors(store_of(memory))) == 8
-    assert memory.search("f29").results[0].chunk_id == "a.py:f29"
+    assert memory.search("f29").results[0].chunk_id == "1.py:f29"
     assert open_memory(VowelProvider()).index(root).embedded == Embedded(22)
     assert vectors(store_of(memory)) == made_of(store_of(memory))

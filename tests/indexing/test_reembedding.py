@@ -17,7 +17,7 @@ from tests.indexing.providers import VowelProvider, count_vowels, failing_for
 
 OLD = Embedder("vowels", 5, "1")
 NEW = Embedder("new", 5, "1")
-CHUNKS = [make_chunk(name=f"f{number}") for number in range(12)]
+CHUNKS = [make_chunk(name=f"f{number}", path="1.py") for number in range(12)]
 IDS = [chunk.id for chunk in CHUNKS]
 
 
@@ -65,7 +65,7 @@ def test_an_empty_memory_changes_hands_too(store: SQLiteStore) -> None:
 def test_to_the_model_in_use_only_what_is_missing_is_made(embedded: SQLiteStore) -> None:
     """Whoever else was to take over is not any more."""
     embedded.start_reembedding(NEW)
-    embedded.put_chunks([make_chunk(name="late")])
+    embedded.put_chunks([make_chunk(name="late", path="1.py")])
     provider = VowelProvider()
     assert reembed(embedded, provider) == Reembedded(OLD, OLD, Embedded(1))
     assert state(embedded) == (OLD, None, 0, 13)
@@ -74,7 +74,7 @@ def test_to_the_model_in_use_only_what_is_missing_is_made(embedded: SQLiteStore)
 
 def test_what_cannot_be_embedded_is_named_and_keeps_nobody_waiting(embedded: SQLiteStore) -> None:
     done = reembed(embedded, named(failing_for("f7")))
-    warning = "Failed to generate embedding for chunk a.py:f7: model is away"
+    warning = "Failed to generate embedding for chunk 1.py:f7: model is away"
     assert done == Reembedded(OLD, NEW, Embedded(12, 1, (warning,)))
     assert (state(embedded), embedded.find_unembedded()) == ((NEW, None, 1, 12), [IDS[7]])
 
@@ -159,7 +159,10 @@ def test_what_is_new_or_changed_meanwhile_is_embedded_before_the_end(
     def make(texts: Sequence[str]) -> list[list[float]]:
         if any("f11" in text for text in texts):  # the last batch
             with closing(SQLiteStore(embedded.path)) as other:
-                late = [make_chunk(name="late"), make_chunk("other", name="f0")]
+                late = [
+                    make_chunk(name="late", path="1.py"),
+                    make_chunk("other", name="f0", path="1.py"),
+                ]
                 other.put_chunks(late)
                 assert embed_missing(other, VowelProvider()) == Embedded(2)
                 other.delete_chunks([IDS[1]])
@@ -168,4 +171,4 @@ def test_what_is_new_or_changed_meanwhile_is_embedded_before_the_end(
     provider = named(VowelProvider(make))
     assert reembed(embedded, provider) == Reembedded(OLD, NEW, Embedded(14))
     assert state(embedded) == (NEW, None, 0, 12)
-    assert sorted(provider.asked[-1]) == ["f0\na.py\nother", "late\na.py\ndef f(): pass"]
+    assert sorted(provider.asked[-1]) == ["f0\nother", "late\ndef f(): pass"]

@@ -42,7 +42,9 @@ MANY = 400  # chunks: a hundred batches of the provider, enough to be worth othe
 
 @pytest.fixture
 def many(store: SQLiteStore) -> SQLiteStore:
-    store.put_chunks([make_chunk(name=f"f{n}", content=f"pie {n} " + "o" * n) for n in range(MANY)])
+    store.put_chunks(
+        [make_chunk(name=f"f{n}", content=f"pie {n} " + "o" * n, path="1.py") for n in range(MANY)]
+    )
     return store
 
 
@@ -149,7 +151,7 @@ def test_many_vectors_are_made_elsewhere_and_are_the_same(
 
 def test_few_vectors_are_made_here(store: SQLiteStore) -> None:
     """Before another process had started they are done."""
-    store.put_chunks([make_chunk(name=f"f{number}") for number in range(4 * 39)])
+    store.put_chunks([make_chunk(name=f"f{number}", path="1.py") for number in range(4 * 39)])
     elsewhere = Elsewhere(TWO, work.no_model)
     assert embed_missing(store, VowelProvider(), elsewhere=elsewhere) == Embedded(4 * 39)
 
@@ -160,10 +162,10 @@ def test_one_text_that_fails_there_is_tried_here_and_named(many: SQLiteStore) ->
 
     embedded = embed_missing(many, here, elsewhere=elsewhere)
 
-    warning = "Failed to generate embedding for chunk a.py:f7: model is away"
+    warning = "Failed to generate embedding for chunk 1.py:f7: model is away"
     assert embedded == Embedded(MANY, 1, (warning,))
     assert [len(texts) for texts in here.asked] == [1] * 4  # the four of its batch, each alone
-    assert vectors(many).keys() == made_of(many).keys() - {"a.py:f7"}
+    assert vectors(many).keys() == made_of(many).keys() - {"1.py:f7"}
 
 
 def test_ten_failures_in_a_row_end_it(many: SQLiteStore) -> None:
@@ -194,18 +196,20 @@ def test_a_model_that_is_not_the_same_there_is_told_and_all_is_made_here(
 
 
 def test_a_chunk_that_changes_while_it_is_away_gets_no_old_vector(many: SQLiteStore) -> None:
-    changed = make_chunk(name="f5", content="aaa")  # of the second batch, which is away by then
+    changed = make_chunk(
+        name="f5", content="aaa", path="1.py"
+    )  # of the second batch, which is away by then
 
     def change(event: Event) -> None:
         if event == Progress("Embedding", 4, MANY):
             many.put_chunks([changed])
-            many.delete_chunks(["a.py:f6"])
+            many.delete_chunks(["1.py:f6"])
 
     elsewhere = Elsewhere(TWO, VowelProvider)
     embedded = embed_missing(many, VowelProvider(), elsewhere=elsewhere, listen=change)
 
     assert embedded == Embedded(MANY - 2)
-    assert vectors(many).keys() == made_of(many).keys() - {"a.py:f5"}
+    assert vectors(many).keys() == made_of(many).keys() - {"1.py:f5"}
     assert embed_missing(many, VowelProvider()) == Embedded(1)
     assert vectors(many) == made_of(many)
 
