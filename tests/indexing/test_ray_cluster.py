@@ -12,7 +12,7 @@ from aurora.embeddings.base import EmbeddingProvider, ProviderOptions
 from aurora.embeddings.onnx.provider import OnnxProvider
 from aurora.embeddings.registry import make_provider
 from aurora.errors import SpreadingError
-from aurora.indexing.elsewhere import Elsewhere, vectors_of
+from aurora.indexing.elsewhere import ChunkText, Elsewhere, vectors_of
 from aurora.indexing.embedding import Embedded, embed_missing, embedder_of
 from aurora.indexing.ray_cluster import RayCluster
 from aurora.indexing.spreading import AHEAD
@@ -32,7 +32,9 @@ TEXTS = [f"def f{n}(): return 'the {n}th file' # " + "opened and read " * n for 
 
 @pytest.fixture
 def many(store: SQLiteStore) -> SQLiteStore:
-    store.put_chunks([make_chunk(name=f"f{n}", content=f"pie {n} " + "o" * n) for n in range(MANY)])
+    store.put_chunks(
+        [make_chunk(name=f"f{n}", content=f"pie {n} " + "o" * n, path="1.py") for n in range(MANY)]
+    )
     return store
 
 
@@ -67,7 +69,8 @@ def require_promises(address: str) -> None:
 
 
 def require_same_bits(address: str, name: str, here: EmbeddingProvider, models: Path) -> None:
-    batches = [TEXTS[at : at + 3] for at in range(0, len(TEXTS), 3)]
+    texts = [ChunkText(text, f"path {at % 2}") for at, text in enumerate(TEXTS)]
+    batches = [texts[at : at + 3] for at in range(0, len(texts), 3)]
     make = partial(make_provider, name, ProviderOptions(models=models, threads=1))
     there = Elsewhere(RayCluster(address), make).embed(embedder_of(here), batches)
     assert list(there) == [vectors_of(here, batch) for batch in batches]
