@@ -50,10 +50,11 @@ class Rules:
         totals: defaultdict[str, float] = defaultdict(float)
         chunks: defaultdict[str, int] = defaultdict(int)
         for row, score in found.items():
-            home = around.homes.get(row, "")
+            home = around.homes.get(row, "") if row in around.code else ""
             totals[home] += score
             chunks[home] += 1
-        several = {home: total for home, total in totals.items() if home and chunks[home] > 1}
+        totals.pop("", None)  # prose: a long document has more that is found, and says no more
+        several = {home: total for home, total in totals.items() if chunks[home] > 1}
         most = max(totals.values(), default=0.0) or 1.0
         each = self.file * max(found.values(), default=0.0) / most
         return {row: each * several[home] for row, home in around.homes.items() if home in several}
