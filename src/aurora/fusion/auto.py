@@ -82,7 +82,7 @@ class Auto:
         prose, all_code = self.trust
         meaning = prose + (all_code - prose) * code
         known = {"semantic": meaning, **dict.fromkeys(KEYWORD, 1.0 - meaning)}
-        present = [ranking.signal for ranking in rankings if ranking.hits]
+        present = [r.signal for r in rankings if any(hit.row in around.best for hit in r.hits)]
         relevance = shares(known, [signal for signal in present if signal in known])
         return {**relevance, "activation": self.use}
 
@@ -138,4 +138,6 @@ def _by_file(uses: Mapping[int, float], around: Surroundings) -> dict[int, float
 
 def _parts(row: int, scales: Sequence[_Scale], weights: Mapping[str, float]) -> list[Contribution]:
     """A chunk that a signal has nothing on has nothing from it, not less."""
-    return [scale.part(row, weights[scale.signal]) for scale in scales if row in scale.values]
+    return [
+        scale.part(row, weights.get(scale.signal, 0.0)) for scale in scales if row in scale.values
+    ]

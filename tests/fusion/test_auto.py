@@ -1,0 +1,231 @@
+"""Auto: how far each chunk stands out, shares that follow what was found, use of whole files."""
+
+from __future__ import annotations
+
+import statistics
+from math import nextafter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aurora.fusion.auto import STATIC, Auto, Trust
+from aurora.fusion.rules import Rules
+from aurora.fusion.surroundings import Surroundings
+from aurora.types import Fused, Hit, Ranking
+from tests.fusion.rankings import Memory, checked, memories, rank, rankings_of, rows_of, scores
+from tests.fusion.rankings import rows as any_row
+
+NO_RULES = Rules(aside=0.0, file=0.0, context=0.0, variety=1.0)
+PLAIN = Auto(rules=NO_RULES)
+BM25 = Ranking("bm25", (Hit(1, 6.0, 1), Hit(2, 4.0, 2), Hit(3, 2.0, 3)), ceiling=8.0)
+MEANING = Ranking("semantic", (Hit(3, 0.9, 1), Hit(2, 0.6, 2), Hit(1, 0.3, 3)), ceiling=1.0)
+CODE = frozenset((1, 2, 3))
+
+files = st.dictionaries(any_row, st.sampled_from(["", "a.py", "b.py", "c.md"]))
+subsets = st.frozensets(any_row)
+surroundings = st.builds(
+    Surroundings,
+    best=subsets,
+    homes=files,
+    code=subsets,
+    aside=subsets,
+    beside=st.dictionaries(any_row, st.lists(any_row, max_size=3, unique=True), max_size=6),
+)
+any_memory = memories("bm25", "semantic", "activation")
+
+
+def in_deviations(values: list[float]) -> list[float]:
+    """Above the least, in standard deviations; ten of them would be a score of 1."""
+    deviation = statistics.pstdev(values)
+    return [(value - min(values)) / deviation / 10.0 for value in values]
+
+
+def value(outcomes: list[Fused], row: int, signal: str) -> float:
+    (outcome,) = [one for one in outcomes if one.row == row]
+    return sum(part.value for part in outcome.contributions if part.signal == signal)
+
+
+def told(ranking: Ranking, factor: float) -> Ranking:
+    hits = tuple(hit._replace(score=hit.score * factor) for hit in ranking.hits)
+    return Ranking(ranking.signal, hits, ranking.ceiling * factor)
+
+
+@pytest.mark.parametrize(("code", "meaning"), [(CODE, 0.55), (frozenset(), 0.4)])
+def test_each_signal_counts_by_how_far_a_chunk_stands_out(
+    code: frozenset[int], meaning: float
+) -> None:
+    fused = PLAIN([BM25, MEANING], Surroundings(CODE, {}, code))
+    words = in_deviations([6.0, 4.0, 2.0])
+    close = in_deviations([0.3, 0.6, 0.9])
+    for row in (1, 2, 3):
+        assert value(fused, row, "bm25") == pytest.approx((1 - meaning) * words[row - 1], abs=0.011)
+        assert value(fused, row, "semantic") == pytest.approx(meaning * close[row - 1], abs=0.011)
+    gap = value(fused, 1, "bm25") - value(fused, 3, "bm25")
+    assert gap == pytest.approx((1 - meaning) * words[0])
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+def test_shares_follow_how_much_of_what_was_found_is_code(share: float) -> None:
+    """In between, they lie in between; trust says where."""
+    code = frozenset(range(1, 1 + int(4 * share)))
+    four = Ranking("bm25", tuple(Hit(row, 8.0 / row, row) for row in range(1, 5)), ceiling=8.0)
+    same = Ranking("semantic", four.hits, ceiling=8.0)
+    auto = Auto(Trust(0.2, 0.8), rules=NO_RULES)
+    fused = auto([four, same], Surroundings(frozenset(range(1, 5)), {}, code))
+    meaning = value(fused, 1, "semantic") / fused[0].score
+    assert meaning == pytest.approx(0.2 + 0.6 * share)
+
+
+def test_where_a_signal_tells_nothing_apart_the_other_makes_the_order() -> None:
+    flat = Ranking("bm25", tuple(Hit(row, 5.0 + row / 1e12, 1) for row in (1, 2, 3)), ceiling=8.0)
+    assert rows_of(PLAIN([flat, MEANING])) == [3, 2, 1]
+    vague = Ranking("semantic", tuple(Hit(row, 0.5, 1) for row in (1, 2, 3)), ceiling=1.0)
+    assert rows_of(PLAIN([BM25, vague])) == [1, 2, 3]
+
+
+def test_the_signal_that_separates_better_decides() -> None:
+    """One that stands out by far against two that are close to each other."""
+    clear = rank("bm25", {1: 8.0, **{row: 1.0 + row / 100 for row in range(2, 13)}})
+    close = rank("semantic", {row: 0.5 + row / 100 for row in range(1, 13)})
+    assert rows_of(PLAIN([clear, close]))[0] == 1
+
+
+@pytest.mark.parametrize("ranking", [BM25, MEANING], ids=["words", "meaning"])
+def test_a_missing_signal_leaves_its_share_to_the_other(ranking: Ranking) -> None:
+    empty = Ranking({"bm25": "semantic", "semantic": "bm25"}[ranking.signal], (), ceiling=1.0)
+    alone = PLAIN([ranking])
+    assert rows_of(alone) == [hit.row for hit in ranking.hits]
+    spread = in_deviations([hit.score for hit in ranking.hits])
+    assert alone[0].score - alone[-1].score == pytest.approx(spread[0])
+    assert scores(PLAIN([ranking, empty])) == scores(alone)
+
+
+def test_one_alone_and_all_alike_have_the_same_score_everywhere() -> None:
+    """They stand out from nothing at all: by as much as half of what they have deviates."""
+    one = PLAIN([Ranking("bm25", (Hit(7, 3.0, 1),), ceiling=8.0)])
+    alike = PLAIN([Ranking("bm25", tuple(Hit(row, 0.1, 1) for row in range(5)), ceiling=8.0)])
+    assert {round(outcome.score, 12) for outcome in [*one, *alike]} == {0.2}
+    assert rows_of(alike) == [0, 1, 2, 3, 4]
+
+
+def test_without_any_ranking_there_is_nothing() -> None:
+    assert Auto()([]) == []
+    assert Auto()([Ranking("bm25", (), 8.0), Ranking("semantic", (), 1.0)]) == []
+
+
+def test_a_score_is_no_less_for_a_signal_that_has_nothing_on_it() -> None:
+    unknown = Ranking("semantic", MEANING.hits[:1], ceiling=1.0)
+    assert value(PLAIN([BM25, unknown]), 1, "semantic") == 0.0
+    assert all(one.score >= 0.0 for one in PLAIN([BM25, unknown]))
+
+
+@checked
+@given(any_memory, surroundings)
+def test_wherever_they_stand_scores_are_in_range_and_sums_of_their_parts(
+    memory: Memory, around: Surroundings
+) -> None:
+    outcomes = Auto()(rankings_of(memory), around)
+    assert set(rows_of(outcomes)) == {row for found in memory.values() for row in found}
+    assert outcomes == sorted(outcomes, key=lambda one: (-one.score, one.row))
+    for one in outcomes:
+        assert 0.0 <= one.score <= 1.0 + 1e-12
+        assert sum(part.value for part in one.contributions) == pytest.approx(one.score, abs=1e-12)
+
+
+@checked
+@given(any_memory, surroundings, subsets, st.sampled_from([Auto(), PLAIN]))
+def test_chunks_that_are_not_measured_by_change_no_score_of_others(
+    memory: Memory, around: Surroundings, told: frozenset[int], auto: Auto
+) -> None:
+    """What only a filter brings: with it and without, all others are the same."""
+    known = {row for found in memory.values() for row in found}
+    if not around.best & known:
+        return  # then all that there are are measured by
+    whole = auto(rankings_of(memory), around)
+    part = auto(rankings_of(memory, among=around.best | told), around)
+    assert part == [one for one in whole if one.row in around.best | told]
+
+
+@checked
+@given(
+    any_memory,
+    surroundings,
+    st.sampled_from(["bm25", "semantic", "activation"]),
+    st.integers(-6, 6).map(lambda exponent: 2.0**exponent),
+)
+def test_the_scale_of_a_signal_does_not_matter(
+    memory: Memory, around: Surroundings, signal: str, factor: float
+) -> None:
+    """Twice as high for all is no other opinion; a power of two has no rounding."""
+    rankings = rankings_of(memory)
+    other = [told(one, factor) if one.signal == signal else one for one in rankings]
+    assert rows_of(Auto()(other, around)) == rows_of(Auto()(rankings, around))
+    assert scores(Auto()(other, around)) == pytest.approx(scores(Auto()(rankings, around)))
+
+
+@checked
+@given(memories("bm25"), st.frozensets(any_row, min_size=1))
+def test_words_alone_keep_their_order_in_front_and_behind(
+    memory: Memory, best: frozenset[int]
+) -> None:
+    """Behind the chunks that are measured by, too, where a filter may find all it lets through."""
+    found = memory.get("bm25", {})
+    measured = frozenset(row for row in best if row in found)
+    if not measured or min(found[row] for row in measured) < max(
+        (score for row, score in found.items() if row not in measured), default=0.0
+    ):
+        return  # those that are measured by are the best
+    outcomes = PLAIN(rankings_of(memory), Surroundings(measured, {}))
+    assert rows_of(outcomes) == sorted(found, key=lambda row: (-found[row], row))
+
+
+# Use
+
+
+def test_use_is_added_beside_words_and_meaning() -> None:
+    used = Ranking("activation", (Hit(2, 0.5, 1),), ceiling=1.0)
+    without, beside = PLAIN([BM25, MEANING]), PLAIN([BM25, MEANING, used])
+    for row in (1, 3):
+        assert scores(beside)[row] == scores(without)[row]
+    (part,) = [p for one in beside for p in one.contributions if p.signal == "activation"]
+    assert part.value == pytest.approx(0.3 * in_deviations([0.5, 0.0, 0.0])[0])
+    assert scores(beside)[2] == pytest.approx(scores(without)[2] + part.value)
+    assert scores(Auto(use=0.0, rules=NO_RULES)([BM25, MEANING, used])) == pytest.approx(
+        scores(without)
+    )
+
+
+def test_who_works_on_a_file_is_interested_in_all_of_it() -> None:
+    used = Ranking("activation", (Hit(2, 0.5, 1),), ceiling=1.0)
+    around = Surroundings(CODE, {1: "a.py", 2: "b.py", 3: "b.py"})
+    fused = PLAIN([BM25, MEANING, used], around)
+    assert value(fused, 3, "activation") == value(fused, 2, "activation") > 0.0
+    assert value(fused, 1, "activation") == 0.0
+    raw = {one.row: p.raw for one in fused for p in one.contributions if p.signal == "activation"}
+    assert raw == {2: 0.5, 3: 0.0}  # what is told is the chunk's own
+
+
+# What is told
+
+
+def test_what_is_told_as_comparable_is_the_share_of_the_ceiling() -> None:
+    parts = {(p.signal, one.row): p for one in PLAIN([BM25, MEANING]) for p in one.contributions}
+    assert parts["bm25", 1][:4] == ("bm25", 1, 6.0, 0.75)
+    assert parts["semantic", 3][:4] == ("semantic", 1, 0.9, 0.9)
+    beyond = Ranking("bm25", (Hit(1, nextafter(8.0, 9.0), 1), Hit(2, 1.0, 2)), ceiling=8.0)
+    assert PLAIN([beyond])[0].contributions[0].normalised == 1.0
+
+
+def test_what_is_no_answer_is_told_by_the_weighted_sum() -> None:
+    auto = Auto()
+    assert (auto.min_score, auto.min_best, auto.words_lead) == (
+        auto.evidence.min_score, auto.evidence.min_best, auto.evidence.words_lead,
+    )  # fmt: skip
+
+
+def test_a_script_that_the_model_hardly_knows_makes_meaning_count_less() -> None:
+    doubting = Auto().doubting_meaning()
+    assert 0.0 < doubting.trust.prose < STATIC.prose / 2
+    assert 0.0 < doubting.trust.code < STATIC.code / 2
+    assert rows_of(doubting([BM25, MEANING]))[0] == 1
