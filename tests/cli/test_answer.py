@@ -58,7 +58,7 @@ def test_it_e2e_05_show_scores(indexed: Shell) -> None:
     indexed.ok("mem", "get", "auth_manager.py:authenticate_user")
     box = search(indexed, "authenticate_user", "--show-scores", "--limit", "1").splitlines()
     assert box[0].startswith("┌─ auth_manager.py | function | authenticate_user (Lines 11-13) ─")
-    assert box[1].startswith("│ Final Score: 0.9")
+    assert box[1].startswith("│ Final Score: 0.8")
     assert "   ├─ BM25:       " in box[2]
     assert '⭐ (exact keyword match on "authenticate_user")' in box[2]
     assert "   ├─ Semantic:   0.000    (took no part)" in box[3]
@@ -75,7 +75,7 @@ def test_fr_6_5_scores_and_legacy_together(indexed: Shell) -> None:
         indexed, "authenticate_user", "--show-scores", "--legacy", "-n", "1"
     ).splitlines()
     assert lines[0] == LEGACY
-    assert lines[2].startswith("auth_manager.py | function | authenticate_user | 11-13 | 0.9")
+    assert lines[2].startswith("auth_manager.py | function | authenticate_user | 11-13 | 0.8")
     assert lines[3].startswith("  ├─ BM25:       ")
     assert "Git:" not in "\n".join(lines)
 
@@ -275,8 +275,8 @@ def test_a_box_is_drawn_in_ascii_where_there_is_nothing_better(indexed: Shell) -
     indexed.environ["PYTHONIOENCODING"] = "latin-1"
     box = search(indexed, "authenticate_user", "--show-scores", "-n", "1").splitlines()
     assert (box[0][:3], box[-1]) == ("+- ", f"+{'-' * 78}+")
-    assert "|- BM25:" in box[2]
-    assert '*  (exact keyword match on "authenticate_user")' in box[2]
+    assert "|- BM25:" in box[3]  # below the score, which takes two lines
+    assert '*  (exact keyword match on "authenticate_user")' in box[3]
     assert {len(line) for line in box} == {80}
 
 

@@ -20,10 +20,14 @@ class Told(NamedTuple):
     seq: str | None
 
 
+_KINDS = frozenset(map(str, Kind))
+
+
 def place_of(told: Told) -> Place:
     """Pieces of a document have its id in front. Who numbers no turns adds them in order, as the
     phases of a conversation log are: then rows number them."""
-    kind, home = Kind(told.kind), told.path or told.id.partition("@")[0]
+    kind = Kind(told.kind) if told.kind in _KINDS else Kind.CODE  # who reads it tells of damage
+    home = told.path or told.id.partition("@")[0]
     if told.session is not None:
         numbered = told.seq is not None and told.seq.isdecimal()
         turn = int(told.seq or 0) if numbered else told.row

@@ -32,10 +32,10 @@ _DATED = f"""
     SELECT chunks.rowid, path {SEARCHABLE} AND kind = ? AND path GLOB ?
         AND json_extract(metadata, '$.source') IS NOT 'conversation'"""
 _PLACES = """
-    SELECT rowid, id, kind, path, namespace, json_extract(metadata, '$.source'),
-        CAST(json_extract(metadata, '$.session') AS TEXT),
-        CAST(json_extract(metadata, '$.seq') AS TEXT)
-    FROM chunks WHERE rowid IN ({marks})"""
+    SELECT rowid, id, kind, path, namespace, json_extract(told, '$.source'),
+        CAST(json_extract(told, '$.session') AS TEXT), CAST(json_extract(told, '$.seq') AS TEXT)
+    FROM (SELECT *, iif(json_valid(metadata), metadata, '{{}}') AS told FROM chunks
+          WHERE rowid IN ({marks}))"""
 _DATE = f"*{'[0-9]' * 4}-{'[0-9]' * 2}-{'[0-9]' * 2}*"
 
 
