@@ -101,4 +101,4 @@ def test_it_error_06_zero_bm25_matches(shell: Shell) -> None:
 
     assert done.returncode == 0
     assert done.stderr.splitlines()[0] == NO_KEYWORD
-    assert column(done.stdout, 2)[:2] == ["Login", "authenticate_user"]
+    assert set(column(done.stdout, 2)[:2]) == {"Login", "authenticate_user"}

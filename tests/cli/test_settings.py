@@ -11,7 +11,9 @@ pytestmark = pytest.mark.one_store("about settings")
 
 
 def score(shell: Shell, *options: str) -> str:
-    row = shell.ok(*options, "mem", "search", "authenticate_user", "-n", "1").splitlines()[2]
+    """In `weighted`: its scores follow those of BM25, where `auto` has the order alone."""
+    asked = ("mem", "search", "authenticate_user", "-n", "1", "--fusion", "weighted")
+    row = shell.ok(*options, *asked).splitlines()[2]
     return row.split(" | ")[4]
 
 

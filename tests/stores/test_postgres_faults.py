@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from typing import TypeVar
 
 import psycopg
 import pytest
@@ -27,6 +28,7 @@ from tests.postgres.server import PostgresServer
 from tests.postgres.small_disk import small_disk
 
 MODEL = Embedder("tiny", 3, "abc")
+T = TypeVar("T")
 VECTOR = pack_vector([0.5, -1.0, 0.25])
 
 
@@ -152,8 +154,19 @@ def test_a_server_that_stays_away_is_told_with_its_address_and_without_its_passw
             assert own_postgres.password not in str(caught.value)
             assert "check that the server runs" in caught.value.hint
         own_postgres.start()
-        assert store.find_text("batch1", limit=1)
+        assert once_back(lambda: store.find_text("batch1", limit=1))
         assert store.find_text("batch2", limit=1) == []
+
+
+def once_back(ask: Callable[[], T], seconds: float = 60.0) -> T:
+    """What `ask` answers when the pool, which waits longer after each failure, tries again."""
+    end = time.monotonic() + seconds
+    while True:
+        try:
+            return ask()
+        except StoreAwayError:
+            if time.monotonic() > end:
+                raise
 
 
 def test_a_connection_that_is_cut_is_made_again(own_postgres: PostgresServer) -> None:
