@@ -25,6 +25,7 @@ from tests.indexing.providers import VowelProvider, answering, count_vowels, fai
 
 Open = Callable[[EmbeddingProvider | None], Memory]
 FUNCTIONS = "".join(f"def f{n}():\n    return {n}\n\n\n" for n in range(30))
+A, E = [1.0, 0.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0, 0.0]
 
 
 @pytest.fixture
@@ -84,6 +85,32 @@ def test_every_chunk_gets_a_vector_of_its_name_path_and_content(
     assert vectors(store) == made_of(store)
     assert store.embedder() == Embedder("vowels", 5, "1")
     assert (report.embedded, report.is_partial) == (Embedded(2), False)
+
+
+def test_a_vector_has_half_as_much_of_the_words_of_its_path(store: SQLiteStore) -> None:
+    """However long the text is: `src/HTTPUtil_v2.py` says `src HTTP Util v`."""
+    store.put_chunks([make_chunk("a" * 90, "src/HTTPUtil_v2.py", "x"), make_chunk("e", "1.py")])
+    provider = VowelProvider()
+    embed_missing(store, provider)
+    assert provider.asked == [["x\n" + "a" * 90, "f\ne"], ["src HTTP Util v"]]
+    with_path = [a + 0.5 * p for a, p in zip(A, unit_vector([0, 0, 1, 0, 1]), strict=True)]
+    assert vectors(store) == {"src/HTTPUtil_v2.py:x": kept(with_path), "1.py:f": kept(E)}
+
+
+def test_a_path_is_asked_for_once_for_all_chunks_of_a_file(store: SQLiteStore) -> None:
+    """Their batches come one after the other."""
+    for path in ("area.py", "unit.py"):
+        store.put_chunks([make_chunk("e", path, f"f{n}") for n in range(10)])
+    provider = VowelProvider(batch_size=4)
+    embed_missing(store, provider)
+    asked = [text for texts in provider.asked for text in texts if "\n" not in text]
+    assert asked == ["area", "unit"]
+    paths = {path: unit_vector(count_vowels(path)) for path in asked}
+    assert vectors(store) == {
+        f"{path}.py:f{n}": kept([e + 0.5 * p for e, p in zip(E, of_path, strict=True)])
+        for path, of_path in paths.items()
+        for n in range(10)
+    }
 
 
 def test_a_second_run_asks_for_nothing(open_memory: Open, root: Path) -> None:

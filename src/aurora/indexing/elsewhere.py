@@ -27,6 +27,7 @@ logger = logging.getLogger(__name__)
 PATH_SHARE = 0.5  # of a file's path in the vectors of its chunks: docs/concepts/embeddings.md
 
 Vectors: TypeAlias = list[bytes]
+PathRows: TypeAlias = "dict[str, NDArray[np.float64]]"  # of the batch before
 Made: TypeAlias = Generator[Vectors | None, None, None]  # none: each text must be tried alone
 
 
@@ -55,11 +56,12 @@ class EmbedTexts:
     def __init__(self, make: Callable[[], EmbeddingProvider], embedder: Embedder) -> None:
         self._make, self._embedder = make, embedder
         self._provider: EmbeddingProvider | None = None
+        self._paths: PathRows = {}
 
     def __call__(self, texts: Sequence[ChunkText]) -> Vectors | None:
         if self._provider is None:
             self._provider = self._checked()
-        return try_vectors(self._provider, texts)
+        return try_vectors(self._provider, texts, self._paths)
 
     def _checked(self) -> EmbeddingProvider:
         try:
@@ -77,16 +79,32 @@ class EmbedTexts:
         return provider
 
 
-def vectors_of(provider: EmbeddingProvider, texts: Sequence[ChunkText]) -> Vectors:
-    """As a store keeps them. Raises whatever the provider does; it may be anybody's code."""
+def vectors_of(
+    provider: EmbeddingProvider, texts: Sequence[ChunkText], paths: PathRows | None = None
+) -> Vectors:
+    """As a store keeps them. Raises whatever the provider does; it may be anybody's code.
+
+    `paths`: what is known of the batch before. The chunks of a file come one after the other, and
+    its path is asked for once.
+    """
     made = _unit_rows(provider, [text.text for text in texts])
-    paths = {path: at for at, path in enumerate(dict.fromkeys(text.path for text in texts))}
-    if any(paths):  # of a file, one for all of its chunks
-        places = _unit_rows(provider, [path or "-" for path in paths])
-        told = [at for at, text in enumerate(texts) if text.path]
-        made[told] += PATH_SHARE * places[[paths[texts[at].path] for at in told]]
+    paths = {} if paths is None else paths
+    if told := list(dict.fromkeys(text.path for text in texts if text.path)):
+        _learn(provider, told, paths)
+        for at, text in enumerate(texts):
+            if text.path:
+                made[at] += PATH_SHARE * paths[text.path]
         made = unit_rows(made, count=len(texts), dimension=provider.dimension)
     return list(packed(made))
+
+
+def _learn(provider: EmbeddingProvider, told: Sequence[str], paths: PathRows) -> None:
+    """From now on, these are known and no others."""
+    new = [path for path in told if path not in paths]
+    rows = dict(zip(new, _unit_rows(provider, new), strict=True)) if new else {}
+    known = {path: paths[path] for path in told if path in paths}
+    paths.clear()
+    paths.update(known | rows)
 
 
 def _unit_rows(provider: EmbeddingProvider, texts: Sequence[str]) -> NDArray[np.float64]:
@@ -94,12 +112,14 @@ def _unit_rows(provider: EmbeddingProvider, texts: Sequence[str]) -> NDArray[np.
     return unit_rows(made, count=len(texts), dimension=provider.dimension)
 
 
-def try_vectors(provider: EmbeddingProvider, texts: Sequence[ChunkText]) -> Vectors | None:
+def try_vectors(
+    provider: EmbeddingProvider, texts: Sequence[ChunkText], paths: PathRows
+) -> Vectors | None:
     """None where they cannot be made together: one text may be the reason."""
     if not texts:
         return []
     try:
-        return vectors_of(provider, texts)
+        return vectors_of(provider, texts, paths)
     except Exception as exc:  # in any way
         logger.info("a batch of %d could not be embedded: %r", len(texts), exc)
         return None

@@ -15,7 +15,15 @@ from dataclasses import dataclass
 
 from aurora.embeddings.base import EmbeddingProvider
 from aurora.errors import AuroraError, EmbeddingError, SpreadingError
-from aurora.indexing.elsewhere import ChunkText, Elsewhere, Made, Vectors, try_vectors, vectors_of
+from aurora.indexing.elsewhere import (
+    ChunkText,
+    Elsewhere,
+    Made,
+    PathRows,
+    Vectors,
+    try_vectors,
+    vectors_of,
+)
 from aurora.stores.base import Embedder, Store
 from aurora.types import Chunk, Listener, Progress, ignore_events
 
@@ -129,6 +137,7 @@ class _Run:
     ) -> None:
         self._store, self._provider, self._embedder = store, provider, embedder
         self._total, self._listen = total, listen
+        self._paths: PathRows = {}
         self.batches = 0  # that are behind us
         self.done = self.failed = self.in_a_row = 0
         self.forgotten = 0  # chunks that left while others were embedded
@@ -164,7 +173,7 @@ class _Run:
 
     def make(self, texts: Sequence[ChunkText]) -> Vectors | None:
         """By the provider itself, here."""
-        return try_vectors(self._provider, texts)
+        return try_vectors(self._provider, texts, self._paths)
 
     def _keep(self, chunks: Sequence[Chunk], vectors: Vectors | None, is_ahead: bool) -> None:
         if vectors is None:
@@ -190,7 +199,7 @@ class _Run:
         if self.in_a_row >= _GIVE_UP:
             return []
         try:
-            made = vectors_of(self._provider, [embedding_text(chunk)])
+            made = vectors_of(self._provider, [embedding_text(chunk)], self._paths)
         except Exception as exc:
             self.failed, self.in_a_row = self.failed + 1, self.in_a_row + 1
             reason = str(exc) or repr(exc)
