@@ -58,6 +58,14 @@ def test_a_part_of_a_word_that_did_not_match_is_no_exact_match() -> None:
     assert bm25(answer).text == "partial match"
 
 
+@pytest.mark.parametrize("content", ["it is used", "reuse", "user"])
+def test_another_form_of_the_word_is_no_exact_match(content: str) -> None:
+    """`use` matched by its stem, and stands in another word."""
+    chunk = make_chunk(content, "a.py", "f")
+    answer = make_answer(make_result(chunk, terms=("use",)), words="use")
+    assert bm25(answer).text == "strong term overlap"
+
+
 def test_the_beginning_of_an_identifier_is_no_exact_match() -> None:
     """`get_cookie` stands in `get_cookie_name`, but what matched is get and cookie."""
     chunk = make_chunk("def get_cookie_name(): ...", "web.py", "get_cookie_name")

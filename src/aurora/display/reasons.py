@@ -83,10 +83,10 @@ def _bm25(answer: SearchResults, result: SearchResult) -> Reason:
 def verbatim(answer: SearchResults, result: SearchResult) -> str | None:
     """The longest word of the query that stands in the chunk as it was typed, in any case."""
     chunk = result.chunk
-    text = "\n".join((chunk.qualified_name, chunk.name, chunk.path, chunk.content)).casefold()
+    text = "\n".join((chunk.qualified_name, chunk.name, chunk.path, chunk.content))
     typed = (match[0] for match in map(_WORD.search, answer.words.split()) if match)
-    terms = set(result.terms)
-    there = [word for word in typed if _matched(word, terms) and _stands_in(text, word, terms)]
+    terms, words, folded = set(result.terms), set(tokenize(text)), text.casefold()
+    there = [word for word in typed if _matched(word, terms) and _stands_in(folded, word, words)]
     return max(there, key=len, default=None)
 
 
@@ -94,14 +94,16 @@ def _matched(word: str, terms: set[str]) -> bool:
     return not terms.isdisjoint(tokenize(word))
 
 
-def _stands_in(text: str, word: str, terms: set[str]) -> bool:
-    """As a term, or between the edges of words: `get_cookie` is none of `get_cookie_name`.
+def _stands_in(text: str, word: str, words: set[str]) -> bool:
+    """As a word, or between the edges of words: `get_cookie` is none of `get_cookie_name`.
 
     CJK has no such edges.
     """
     folded = word.casefold()
-    if folded in terms or has_cjk(folded):
+    if has_cjk(folded):
         return folded in text
+    if folded in words:
+        return True
     return re.search(rf"(?<!\w){re.escape(folded)}(?!\w)", text) is not None
 
 

@@ -1,15 +1,17 @@
 """The lines of a chunk that say the most of a query, with its words marked.
 
-The words are those that matched, by the same rules: `getUserData` marks `user` in `user_manager`.
+The words are those that matched, by the same rules: `getUserData` marks `user` in `user_manager`,
+and `parsing` marks `parsed`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from aurora.display.paint import Paint
+from aurora.terms import document_terms, stem, words_found
 from aurora.text import has_cjk, printable, tokenize
 from aurora.types import Chunk
 
@@ -33,8 +35,8 @@ class Line:
 def snippet(chunk: Chunk, terms: Sequence[str], *, context: int) -> list[Line]:
     """The line with the most of the terms, with so many lines before and after it."""
     texts = [printable(text.expandtabs(4), keep=_JOINERS) for text in chunk.content.splitlines()]
-    wanted = frozenset(terms)
-    scores = [len(wanted.intersection(tokenize(text))) for text in texts]
+    wanted = {term: stem(term) for term in terms}
+    scores = [len(words_found(wanted, set(document_terms(text)))) for text in texts]
     best = scores.index(max(scores)) if scores else 0
     first = max(best - context, 0)
     numbers = _numbers(chunk, len(texts))
@@ -44,7 +46,7 @@ def snippet(chunk: Chunk, terms: Sequence[str], *, context: int) -> list[Line]:
     ]
 
 
-def _line(text: str, number: int | None, terms: frozenset[str]) -> Line:
+def _line(text: str, number: int | None, terms: Mapping[str, str]) -> Line:
     """A line with its words found; of a very long one, the part around the first."""
     spans = tuple(_spans(text, terms))
     if len(text) > _LONGEST:
@@ -86,7 +88,7 @@ def _marked(line: Line, paint: Paint) -> str:
     return "".join([*pieces, line.text[at:]])
 
 
-def _spans(text: str, terms: frozenset[str]) -> Iterator[tuple[int, int]]:
+def _spans(text: str, terms: Mapping[str, str]) -> Iterator[tuple[int, int]]:
     """Where terms stand, in order and apart."""
     end = 0
     for word in _WORD.finditer(text):
@@ -97,9 +99,9 @@ def _spans(text: str, terms: frozenset[str]) -> Iterator[tuple[int, int]]:
                 yield begin, end
 
 
-def _within(word: str, terms: frozenset[str]) -> list[tuple[int, int]]:
-    """The word as a whole, or those of its parts that are terms."""
-    found = terms.intersection(tokenize(word))
+def _within(word: str, terms: Mapping[str, str]) -> list[tuple[int, int]]:
+    """The word as a whole, or those of its parts that are terms, or have their stem."""
+    found = [token for token in tokenize(word) if words_found(terms, {token, stem(token)})]
     folded = word.casefold()
     if not found:
         return []
@@ -107,7 +109,7 @@ def _within(word: str, terms: frozenset[str]) -> list[tuple[int, int]]:
         return [(0, len(word))]
     parts = [
         (match.start(), match.end())
-        for term in found
-        for match in re.finditer(re.escape(term), folded)
+        for token in found
+        for match in re.finditer(re.escape(token), folded)
     ]
     return parts or [(0, len(word))]

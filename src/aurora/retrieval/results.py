@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from aurora.signals.base import Answer, WordedAnswer
 from aurora.stores.base import Store
+from aurora.terms import document_terms, query_words, words_found
 from aurora.text import tokenize
 from aurora.types import Chunk, Fused, SearchResult
 
@@ -40,8 +41,10 @@ def _matched(text: str, answers: Mapping[str, Answer]) -> Terms:
     keyword = next((a for a in answers.values() if isinstance(a, WordedAnswer)), None)
     if keyword is not None:
         return lambda row, _: keyword.terms(row)
-    words = frozenset(tokenize(text))
-    return lambda _, chunk: words.intersection(tokenize(f"{chunk.name}\n{chunk.content}"))
+    words = query_words(text)
+    return lambda _, chunk: words_found(
+        words, set(document_terms(f"{chunk.name}\n{chunk.content}"))
+    )
 
 
 def newest(store: Store, rows: Sequence[int], *, limit: int) -> tuple[SearchResult, ...]:
