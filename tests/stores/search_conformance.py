@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from aurora.packing import pack_vector
 from aurora.stores.base import Definition, Embedder, FileState, Reasoning, Store, Uses
-from aurora.types import Chunk, ChunkHistory, Criteria, Kind, Tracking
+from aurora.types import Chunk, ChunkHistory, Criteria, Json, Kind, Place, Tracking
 from tests.builders import NOW, make_chunk
 
 FAILED = Reasoning("decomposition", 0.49, 2, NOW)
@@ -442,6 +442,83 @@ class SearchConformance:
     def test_names_come_once(self, full: Store) -> None:
         full.put_chunks([make_chunk(path=path, name="twice") for path in ("a.py", "b.py")])
         assert sorted(full.iter_names()) == sorted({chunk.name for chunk in CORPUS} | {"twice"})
+
+    # Places
+
+    def test_a_chunk_stands_in_its_file_or_its_document(self, full: Store) -> None:
+        piece = make_chunk("more", "", "Page 2", id="doc-guide@2", kind=Kind.KNOWLEDGE)
+        full.put_chunks([piece])
+        rows = list(full.revisions())
+        places = full.get_places([*reversed(rows), rows[0], 10**9])
+        assert dict(places) == dict(
+            zip(
+                rows,
+                [
+                    Place(Kind.FUNCTION, "src/app/auth.py", "src/app/auth.py"),
+                    Place(Kind.CLASS, "src/server.py", "src/server.py"),
+                    Place(Kind.KNOWLEDGE, "docs/登录 notes.md", "docs/登录 notes.md"),
+                    Place(Kind.KNOWLEDGE, "", PLAIN.id),
+                    Place(Kind.KNOWLEDGE, "", "doc-guide"),
+                ],
+                strict=True,
+            )
+        )
+        assert full.get_places([]) == {}
+
+    @pytest.mark.parametrize(
+        ("metadata", "turn"),
+        [
+            pytest.param({"session": "s1", "seq": 7}, 7, id="number"),
+            pytest.param({"session": "s1", "seq": "7"}, 7, id="digits"),
+            pytest.param({"session": "s1", "seq": 0}, 0, id="nought"),
+            pytest.param({"session": "s1", "seq": "last"}, None, id="word"),
+            pytest.param({"session": "s1", "seq": -1}, None, id="negative"),
+            pytest.param({"session": "s1", "seq": 1.5}, None, id="fraction"),
+            pytest.param({"session": "s1", "seq": None}, None, id="null"),
+            pytest.param({"session": "s1"}, None, id="no-number"),
+            pytest.param({"session": "s1", "source": "conversation", "seq": 3}, 3, id="a-log-too"),
+        ],
+    )
+    def test_a_document_is_a_turn_of_its_session(
+        self, full: Store, metadata: dict[str, Json], turn: int | None
+    ) -> None:
+        """By its number, or else by the order in which it came."""
+        said = make_chunk(
+            "hello", "", "t", kind=Kind.KNOWLEDGE, namespace="n", metadata=metadata
+        )  # fmt: skip
+        full.put_chunks([said])
+        *_, row = full.revisions()
+        place = full.get_places([row])[row]
+        assert place == Place(
+            Kind.KNOWLEDGE, "", said.id, "n\0s1", row if turn is None else turn
+        )  # fmt: skip
+
+    def test_sessions_of_two_namespaces_are_two(self, full: Store) -> None:
+        full.put_chunks(
+            make_chunk("hi", "", space, namespace=space, metadata={"session": 1, "seq": 1})
+            for space in ("a", "b")
+        )
+        *_, one, other = full.revisions()
+        places = full.get_places([one, other])
+        assert places[one].conversation != places[other].conversation
+        assert places[one].conversation == "a\x001"
+
+    def test_phases_of_a_log_are_turns_in_their_order(self, full: Store) -> None:
+        log = {"source": "conversation", "phase_number": 4}
+        full.put_chunks(
+            make_chunk(name, "logs/a.md", name, kind=Kind.KNOWLEDGE, metadata=log)
+            for name in ("Assess", "Answer")
+        )
+        *_, first, second = full.revisions()
+        assert full.get_places([second, first]) == {
+            row: Place(Kind.KNOWLEDGE, "logs/a.md", "logs/a.md", "logs/a.md", row)
+            for row in (first, second)
+        }
+
+    def test_many_places_at_once(self, full: Store) -> None:
+        full.put_chunks(make_chunk(name=f"f{number}") for number in range(2500))
+        rows = list(full.revisions())
+        assert full.get_places(rows).keys() == set(rows)
 
     # Uses and vectors
 
