@@ -62,9 +62,9 @@ def test_each_rule_has_an_effect_and_can_be_turned_off(rule: str) -> None:
         homes={1: "a", 2: "a", 3: "a", 4: "b"}, aside={2}, beside={4: [1], 5: [4]}
     )  # fmt: skip
     alone = replace(NONE, **{rule: getattr(Rules(), rule)})
-    assert parts(alone.over(outcomes, there), rule)
+    assert parts(alone.vary(alone.over(outcomes, there), there), rule)
     off = replace(Rules(), **{rule: getattr(NONE, rule)})
-    assert parts(off.over(outcomes, there), rule) == {}
+    assert parts(off.vary(off.over(outcomes, there), there), rule) == {}
 
 
 @checked
@@ -160,7 +160,7 @@ def test_ten_results_are_not_one_file() -> None:
     """Two of it in full, then each a little less; another file comes in between."""
     outcomes = found(r1=0.5, r2=0.49, r3=0.48, r4=0.47, r5=0.44)
     homes = {1: "a.py", 2: "a.py", 3: "a.py", 4: "a.py", 5: "b.py"}
-    ruled = replace(NONE, variety=0.9).over(outcomes, around(homes=homes))
+    ruled = replace(NONE, variety=0.9).vary(outcomes, around(homes=homes))
     assert scores(ruled) == {
         1: 0.5, 2: 0.49, 3: pytest.approx(0.9 * 0.48), 4: pytest.approx(0.81 * 0.47), 5: 0.44,
     }  # fmt: skip
@@ -174,7 +174,7 @@ def test_ten_results_are_not_one_file() -> None:
 def test_variety_keeps_the_order_within_a_file(
     outcomes: list[Fused], homes: dict[int, str], best: frozenset[int]
 ) -> None:
-    ruled = replace(NONE, variety=0.9).over(outcomes, around(homes=homes, best=best))
+    ruled = replace(NONE, variety=0.9).vary(outcomes, around(homes=homes, best=best))
     for home in ("a.py", "b.py"):
         of_it = [row for row in rows_of(outcomes) if homes.get(row) == home]
         assert [row for row in rows_of(ruled) if row in of_it] == of_it

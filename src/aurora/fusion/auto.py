@@ -77,6 +77,9 @@ class Auto:
         outcomes = fuse({row: tuple(_parts(row, scales, weights)) for row in rows})
         return self.rules.over(outcomes, around)
 
+    def vary(self, outcomes: Sequence[Fused], around: Surroundings) -> list[Fused]:
+        return self.rules.vary(outcomes, around)
+
     def _weights(self, rankings: Sequence[Ranking], around: Surroundings) -> dict[str, float]:
         code = len(around.best & around.code) / (len(around.best) or 1)
         prose, all_code = self.trust

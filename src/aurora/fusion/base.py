@@ -75,6 +75,10 @@ class PlacedFusion(Fusion, Protocol):
         self, rankings: Sequence[Ranking], around: Surroundings = NOWHERE
     ) -> list[Fused]: ...
 
+    def vary(self, outcomes: Sequence[Fused], around: Surroundings) -> list[Fused]:
+        """The last step, when definitions lead: what is shown is not all from one place."""
+        ...
+
 
 def keyword_ranking(rankings: Sequence[Ranking]) -> Ranking | None:
     return next((ranking for ranking in rankings if ranking.signal in KEYWORD), None)

@@ -35,7 +35,7 @@ class Rules:
         }
         outcomes = _add("file", outcomes, self._files(found, around))
         outcomes = _add("context", outcomes, self._contexts(found, around))
-        return self._vary(_at_most_1(outcomes, around.best), around)
+        return _at_most_1(outcomes, around.best)
 
     def _aside(self, outcomes: Iterable[Fused], around: Surroundings) -> dict[int, float]:
         """Of what has little, half is left: among themselves they stay in order."""
@@ -66,8 +66,8 @@ class Rules:
             for row, beside in around.beside.items()
         }
 
-    def _vary(self, outcomes: Sequence[Fused], around: Surroundings) -> list[Fused]:
-        """Ten results are not one file, if there are others."""
+    def vary(self, outcomes: Sequence[Fused], around: Surroundings) -> list[Fused]:
+        """Ten results are not one file, if there are others. The best of each stays where it is."""
         seen: defaultdict[str, int] = defaultdict(int)
         lost: dict[int, float] = {}
         for one in outcomes:
@@ -95,6 +95,6 @@ def _add(signal: str, outcomes: Iterable[Fused], parts: Mapping[int, float]) -> 
     )
 
 
-def _at_most_1(outcomes: Sequence[Fused], best: Set[int]) -> Sequence[Fused]:
+def _at_most_1(outcomes: Sequence[Fused], best: Set[int]) -> list[Fused]:
     highest = max((one.score for one in outcomes if one.row in best), default=0.0)
-    return [scaled(one, 1.0 / max(highest, one.score, 1.0)) for one in outcomes]
+    return in_order(scaled(one, 1.0 / max(highest, one.score, 1.0)) for one in outcomes)

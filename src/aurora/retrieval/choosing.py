@@ -102,28 +102,18 @@ class Choice:
         return {name: self._answers[name].best(pool, among=self._eligible) for name in names}
 
     def _fuse(self, rows: Collection[int]) -> list[Fused]:
+        """Those worth showing, best first."""
         rankings = {name: ranking_of(name, answer, rows) for name, answer in self._answers.items()}
         self._remember(rankings)
-        outcomes = self._order(
-            [r for n, r in rankings.items() if n not in _JUDGED_APART], rankings, rows
-        )
-        if "recency" in rankings:
-            outcomes = fade(outcomes, rankings["recency"])
-        return lead(outcomes, rankings["exact"]) if "exact" in rankings else outcomes
-
-    def _order(
-        self, judging: Sequence[Ranking], rankings: Mapping[str, Ranking], rows: Collection[int]
-    ) -> list[Fused]:
-        """Those worth showing, best first."""
+        judging = [r for n, r in rankings.items() if n not in _JUDGED_APART]
         fusion = self._fusion
         if not isinstance(fusion, PlacedFusion):
-            return self._worth_showing(fusion(judging), rankings)
+            return _adjusted(self._worth_showing(fusion(judging), rankings), rankings)
+        around = self._look_around(rows, self._measure)
         shown = {one.row for one in self._worth_showing(fusion.evidence(judging), rankings)}
-        return [
-            one
-            for one in fusion(judging, self._look_around(rows, self._measure))
-            if one.row in shown
-        ]
+        shown |= _rows(rankings.get("exact"))
+        outcomes = fusion.vary(_adjusted(fusion(judging, around), rankings), around)
+        return [one for one in outcomes if one.row in shown]
 
     def _worth_showing(self, outcomes: list[Fused], rankings: Mapping[str, Ranking]) -> list[Fused]:
         """Judged before notes fade: an old one comes late, but it is not lost.
@@ -159,6 +149,12 @@ class Choice:
     def _remember(self, rankings: Mapping[str, Ranking]) -> None:
         took = {*self.took_part, *(name for name, one in rankings.items() if one.hits)}
         self.took_part = tuple(name for name in rankings if name in took)
+
+
+def _adjusted(outcomes: list[Fused], rankings: Mapping[str, Ranking]) -> list[Fused]:
+    if "recency" in rankings:
+        outcomes = fade(outcomes, rankings["recency"])
+    return lead(outcomes, rankings["exact"]) if "exact" in rankings else outcomes
 
 
 def _rows(ranking: Ranking | None) -> set[int]:
