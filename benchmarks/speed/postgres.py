@@ -43,8 +43,8 @@ from speed import corpus, ours
 
 from aurora.embeddings.base import EmbeddingProvider, ProviderOptions
 from aurora.embeddings.static import StaticProvider
+from aurora.indexing.elsewhere import vectors_of
 from aurora.indexing.embedding import embedder_of, embedding_text
-from aurora.indexing.packing import packed
 from aurora.packing import pack_vector, unit_vector, unpack_vector
 from aurora.retrieval.retriever import HybridConfig, HybridRetriever
 from aurora.signals.base import Question
@@ -89,8 +89,7 @@ class Pair:
     def fill(self, chunks: Iterator[Chunk], seconds: dict[str, dict[str, Any]]) -> None:
         embedder = embedder_of(self.provider)
         while page := list(islice(chunks, PAGE)):
-            made = self.provider.embed_batch([embedding_text(chunk) for chunk in page])
-            vectors = packed(made, count=len(page), dimension=embedder.dimension)
+            vectors = vectors_of(self.provider, [embedding_text(chunk) for chunk in page])
             pairs = [(chunk.id, vector) for chunk, vector in zip(page, vectors, strict=True)]
             for name, store in self.stores.items():
                 with timed(seconds[name], "ingest"), store.transaction():

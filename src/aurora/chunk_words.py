@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 
-from aurora.types import Chunk, Kind
+from aurora.types import Chunk
 
-RECIPE = 3  # grows when a chunk gives another text: indexes are then rebuilt
+RECIPE = 4  # grows when a chunk gives another text: indexes are then rebuilt
 SUMMARY_TIMES = 2  # beside once in the content
 _NAME_TIMES, _NAME_EVERY = 3, 50
 _SUMMARY = 600  # characters of a summary; what comes later is detail
@@ -21,27 +21,27 @@ _COMMENT = re.compile(r"\s*(?:/\*+(.*?)\*/|((?:[ \t]*(?://+!?|#+|--)[^\n]*\n)+))
 
 
 def name_times(chunk: Chunk) -> int:
-    """How often the name counts. One that is only how the text begins says nothing more."""
-    if chunk.content.startswith(chunk.name):
-        return 1
-    return _NAME_TIMES + len(chunk.content) // _NAME_EVERY
+    """How often the name counts, beside where it stands in the content."""
+    return 0 if _is_untitled(chunk) else _NAME_TIMES + len(chunk.content) // _NAME_EVERY
 
 
 def chunk_labels(chunk: Chunk) -> str:
     """What counts beside the content: the qualified name, the signature, the path."""
-    signature = chunk.metadata.get("signature", "")
-    return f"{chunk.qualified_name}\n{signature}\n{chunk.telling_path}"
+    name = "" if _is_untitled(chunk) else chunk.qualified_name
+    return f"{name}\n{chunk.metadata.get('signature', '')}\n{chunk.telling_path}"
+
+
+def _is_untitled(chunk: Chunk) -> bool:
+    """Whether its name is only how the text begins: then it says nothing more."""
+    return chunk.kind.is_prose and chunk.content.startswith(chunk.name)
 
 
 def chunk_summary(chunk: Chunk) -> str:
     """What the author of code says that it does: its docstring, or the comment above it."""
-    if chunk.kind not in _CODE:
+    if chunk.kind.is_prose:
         return ""
     found = _DOCSTRING.match(chunk.content) or _COMMENT.match(chunk.content)
     return next(filter(None, found.groups()), "")[:_SUMMARY] if found else ""
-
-
-_CODE = frozenset((Kind.FUNCTION, Kind.METHOD, Kind.CLASS, Kind.CODE))
 
 
 def chunk_text(chunk: Chunk) -> str:

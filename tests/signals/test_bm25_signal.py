@@ -17,7 +17,7 @@ from aurora.signals.bm25_signal import BM25Signal
 from aurora.signals.formula import BM25Parameters
 from aurora.stores.sqlite import SQLiteStore
 from aurora.terms import WORDS
-from aurora.types import Event, Note, Progress
+from aurora.types import Event, Kind, Note, Progress
 from tests.builders import NOW, make_chunk
 from tests.threads import together
 
@@ -87,6 +87,13 @@ def test_a_name_counts_more_the_longer_the_body() -> None:
     """Otherwise BM25's discount of length would drown the names of long chunks."""
     assert chunk_text(make_chunk("x" * 49)).count("f\n") == 4  # three, and as qualified name
     assert chunk_text(make_chunk("x" * 500)).count("f\n") == 14
+
+
+def test_a_name_that_is_how_a_text_begins_counts_no_more_than_the_text() -> None:
+    untitled = make_chunk("Ada: I sold the car", "", "Ada: I sold the", kind=Kind.KNOWLEDGE)
+    assert chunk_text(untitled).split() == "Ada: I sold the car".split()
+    method = make_chunk("area() { return 1 }", kind=Kind.METHOD, name="area")
+    assert chunk_text(method).count("area\n") == 4  # of code it is a name
 
 
 def test_creating_a_signal_opens_nothing(bench: Bench) -> None:

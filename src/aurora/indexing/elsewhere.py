@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-PATH_SHARE = 0.5  # of a file's path in the vectors of its chunks: docs/concepts/embeddings.md
+LABEL_SHARE = 0.5  # of a label in the vector of its text: docs/concepts/embeddings.md
 
 Vectors: TypeAlias = list[bytes]
-PathRows: TypeAlias = "dict[str, NDArray[np.float64]]"  # of the batch before
+LabelRows: TypeAlias = "dict[str, NDArray[np.float64]]"  # of the batch before
 Made: TypeAlias = Generator[Vectors | None, None, None]  # none: each text must be tried alone
 
 
 class ChunkText(NamedTuple):
-    """What a vector is made of. The path's words weigh the same, however long the text is."""
+    """What a vector is made of. A label weighs the same, however long the text is."""
 
     text: str
-    path: str = ""
+    label: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +56,12 @@ class EmbedTexts:
     def __init__(self, make: Callable[[], EmbeddingProvider], embedder: Embedder) -> None:
         self._make, self._embedder = make, embedder
         self._provider: EmbeddingProvider | None = None
-        self._paths: PathRows = {}
+        self._labels: LabelRows = {}
 
     def __call__(self, texts: Sequence[ChunkText]) -> Vectors | None:
         if self._provider is None:
             self._provider = self._checked()
-        return try_vectors(self._provider, texts, self._paths)
+        return try_vectors(self._provider, texts, self._labels)
 
     def _checked(self) -> EmbeddingProvider:
         try:
@@ -80,31 +80,31 @@ class EmbedTexts:
 
 
 def vectors_of(
-    provider: EmbeddingProvider, texts: Sequence[ChunkText], paths: PathRows | None = None
+    provider: EmbeddingProvider, texts: Sequence[ChunkText], labels: LabelRows | None = None
 ) -> Vectors:
     """As a store keeps them. Raises whatever the provider does; it may be anybody's code.
 
-    `paths`: what is known of the batch before. The chunks of a file come one after the other, and
+    `labels`: what is known of the batch before. The chunks of a file come one after the other, and
     its path is asked for once.
     """
     made = _unit_rows(provider, [text.text for text in texts])
-    paths = {} if paths is None else paths
-    if told := list(dict.fromkeys(text.path for text in texts if text.path)):
-        _learn(provider, told, paths)
+    labels = {} if labels is None else labels
+    if told := list(dict.fromkeys(text.label for text in texts if text.label)):
+        _learn(provider, told, labels)
         for at, text in enumerate(texts):
-            if text.path:
-                made[at] += PATH_SHARE * paths[text.path]
+            if text.label:
+                made[at] += LABEL_SHARE * labels[text.label]
         made = unit_rows(made, count=len(texts), dimension=provider.dimension)
     return list(packed(made))
 
 
-def _learn(provider: EmbeddingProvider, told: Sequence[str], paths: PathRows) -> None:
+def _learn(provider: EmbeddingProvider, told: Sequence[str], labels: LabelRows) -> None:
     """From now on, these are known and no others."""
-    new = [path for path in told if path not in paths]
+    new = [label for label in told if label not in labels]
     rows = dict(zip(new, _unit_rows(provider, new), strict=True)) if new else {}
-    known = {path: paths[path] for path in told if path in paths}
-    paths.clear()
-    paths.update(known | rows)
+    known = {label: labels[label] for label in told if label in labels}
+    labels.clear()
+    labels.update(known | rows)
 
 
 def _unit_rows(provider: EmbeddingProvider, texts: Sequence[str]) -> NDArray[np.float64]:
@@ -113,13 +113,13 @@ def _unit_rows(provider: EmbeddingProvider, texts: Sequence[str]) -> NDArray[np.
 
 
 def try_vectors(
-    provider: EmbeddingProvider, texts: Sequence[ChunkText], paths: PathRows
+    provider: EmbeddingProvider, texts: Sequence[ChunkText], labels: LabelRows
 ) -> Vectors | None:
     """None where they cannot be made together: one text may be the reason."""
     if not texts:
         return []
     try:
-        return vectors_of(provider, texts, paths)
+        return vectors_of(provider, texts, labels)
     except Exception as exc:  # in any way
         logger.info("a batch of %d could not be embedded: %r", len(texts), exc)
         return None

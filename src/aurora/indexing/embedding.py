@@ -18,8 +18,8 @@ from aurora.errors import AuroraError, EmbeddingError, SpreadingError
 from aurora.indexing.elsewhere import (
     ChunkText,
     Elsewhere,
+    LabelRows,
     Made,
-    PathRows,
     Vectors,
     try_vectors,
     vectors_of,
@@ -59,10 +59,14 @@ class Embedded:
 
 
 def embedding_text(chunk: Chunk) -> ChunkText:
-    """What a vector is made of: the name and the path tell what the content is about."""
-    parts = (chunk.qualified_name or chunk.name, chunk.content)
-    words = _PATH_WORD.findall(_SUFFIX.sub("", chunk.telling_path))
-    return ChunkText("\n".join(filter(None, parts)), " ".join(words))
+    """What a vector is made of. The label is where the text stands: its path, and for prose its
+    title; the name of code is one of its words, and tells what the others do."""
+    name = chunk.qualified_name or chunk.name
+    path = " ".join(_PATH_WORD.findall(_SUFFIX.sub("", chunk.telling_path)))
+    if chunk.kind.is_prose:
+        label = " ".join(filter(None, (name, path)))
+        return ChunkText(chunk.content, label if label != chunk.content else "")
+    return ChunkText("\n".join(filter(None, (name, chunk.content))), path)
 
 
 def embedder_of(provider: EmbeddingProvider) -> Embedder:
@@ -137,7 +141,7 @@ class _Run:
     ) -> None:
         self._store, self._provider, self._embedder = store, provider, embedder
         self._total, self._listen = total, listen
-        self._paths: PathRows = {}
+        self._labels: LabelRows = {}
         self.batches = 0  # that are behind us
         self.done = self.failed = self.in_a_row = 0
         self.forgotten = 0  # chunks that left while others were embedded
@@ -173,7 +177,7 @@ class _Run:
 
     def make(self, texts: Sequence[ChunkText]) -> Vectors | None:
         """By the provider itself, here."""
-        return try_vectors(self._provider, texts, self._paths)
+        return try_vectors(self._provider, texts, self._labels)
 
     def _keep(self, chunks: Sequence[Chunk], vectors: Vectors | None, is_ahead: bool) -> None:
         if vectors is None:
@@ -199,7 +203,7 @@ class _Run:
         if self.in_a_row >= _GIVE_UP:
             return []
         try:
-            made = vectors_of(self._provider, [embedding_text(chunk)], self._paths)
+            made = vectors_of(self._provider, [embedding_text(chunk)], self._labels)
         except Exception as exc:
             self.failed, self.in_a_row = self.failed + 1, self.in_a_row + 1
             reason = str(exc) or repr(exc)

@@ -9,9 +9,8 @@ from collections.abc import Collection, Mapping
 from aurora.fusion.surroundings import Surroundings
 from aurora.stores.base import Store
 from aurora.text import tokenize
-from aurora.types import Kind, Place
+from aurora.types import Place
 
-_PROSE = frozenset((Kind.KNOWLEDGE, Kind.REASONING))
 # What stands aside in a repository, by its path, and the words of who asks for it nevertheless.
 _ASIDE = {
     re.compile(
@@ -36,7 +35,7 @@ def look_around(
 ) -> Surroundings:
     """`words`: those of the question, which may ask for tests or examples."""
     places, asked = store.get_places(list(rows)), frozenset(tokenize(words))
-    code = frozenset(row for row, place in places.items() if place.kind not in _PROSE)
+    code = frozenset(row for row, place in places.items() if not place.kind.is_prose)
     unasked = [pattern for pattern, words_ in _ASIDE.items() if asked.isdisjoint(words_)]
     return Surroundings(
         best,

@@ -23,6 +23,10 @@ class Kind(StrEnum):
     REASONING = "reasoning"
     KNOWLEDGE = "knowledge"
 
+    @property
+    def is_prose(self) -> bool:
+        return self in (Kind.REASONING, Kind.KNOWLEDGE)
+
 
 class Lines(NamedTuple):
     """First and last line of a chunk in its file, counted from 1, both included."""

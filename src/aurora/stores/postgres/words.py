@@ -32,7 +32,8 @@ class Words(NamedTuple):
 
 
 def words_of(chunk: Chunk) -> Words:
-    name, times = document_terms(chunk.name), name_times(chunk)
+    times = name_times(chunk)
+    name = document_terms(chunk.name) if times else []
     labels, content = document_terms(chunk_labels(chunk)), document_terms(chunk.content)
     summary = document_terms(chunk_summary(chunk))
     places: dict[str, list[str]] = {}
