@@ -14,6 +14,7 @@ from aurora.types import Chunk
 RECIPE = 4  # grows when a chunk gives another text: indexes are then rebuilt
 SUMMARY_TIMES = 2  # beside once in the content
 _NAME_TIMES, _NAME_EVERY = 3, 50
+_BEGINNING, _LONG = 120, 200  # characters: of a shorter text all is the beginning
 _SUMMARY = 600  # characters of a summary; what comes later is detail
 # A docstring in the first lines, or the comment that a definition begins with.
 _DOCSTRING = re.compile(r'[^\n]*(?:\n[^\n]*){0,12}?"""(.*?)"""', re.DOTALL)
@@ -26,14 +27,23 @@ def name_times(chunk: Chunk) -> int:
 
 
 def chunk_labels(chunk: Chunk) -> str:
-    """What counts beside the content: the qualified name, the signature, the path."""
-    name = "" if _is_untitled(chunk) else chunk.qualified_name
+    """What counts beside the content: the qualified name, the signature, the path.
+
+    A text without a title mostly says at once what it is about: so how it begins stands for one.
+    """
+    name = _beginning(chunk.content) if _is_untitled(chunk) else chunk.qualified_name
     return f"{name}\n{chunk.metadata.get('signature', '')}\n{chunk.telling_path}"
 
 
 def _is_untitled(chunk: Chunk) -> bool:
-    """Whether its name is only how the text begins: then it says nothing more."""
-    return chunk.kind.is_prose and chunk.content.startswith(chunk.name)
+    """Whether its name is only to show it by: then it says nothing more."""
+    return chunk.kind.is_prose and (
+        not chunk.qualified_name or chunk.content.startswith(chunk.name)
+    )
+
+
+def _beginning(text: str) -> str:
+    return text.lstrip()[:_BEGINNING].partition("\n")[0] if len(text) >= _LONG else ""
 
 
 def chunk_summary(chunk: Chunk) -> str:

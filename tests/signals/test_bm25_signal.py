@@ -96,6 +96,16 @@ def test_a_name_that_is_how_a_text_begins_counts_no_more_than_the_text() -> None
     assert chunk_text(method).count("area\n") == 4  # of code it is a name
 
 
+def test_how_a_long_text_begins_counts_twice_where_it_has_no_title() -> None:
+    text = f"Ada sold {'very ' * 40}fast"
+    untitled = make_chunk(text, "", "Ada sold", kind=Kind.KNOWLEDGE, qualified_name="")
+    assert chunk_text(untitled).count("Ada") == 2
+    later = make_chunk(text, "", "What we sold", kind=Kind.KNOWLEDGE, qualified_name="")
+    assert chunk_text(later).split() == chunk_text(untitled).split()
+    titled = make_chunk(text, "", "Cars", kind=Kind.KNOWLEDGE)
+    assert (chunk_text(titled).count("Ada"), chunk_text(titled).count("Cars")) == (1, 8)
+
+
 def test_creating_a_signal_opens_nothing(bench: Bench) -> None:
     bench.store.close()
     bench.signal()

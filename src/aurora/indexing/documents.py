@@ -63,7 +63,8 @@ def cut_document(
     text = text.removeprefix("\ufeff")
     _require_text(text, name)
     language = _language(name)
-    title = " ".join(title.split())[:LONGEST_HEADING].rstrip() or _title(text, language, name)
+    own_title = " ".join(title.split())[:LONGEST_HEADING].rstrip() or _title(text, language, name)
+    title = own_title or text.lstrip()[:_NAME].partition("\n")[0].rstrip()
     words = PurePosixPath(name).stem or title
     known_by = key or _key(text, labels, name)
     id_ = make_id("doc", "" if key else words, known_by, digits=_DIGITS)
@@ -74,7 +75,7 @@ def cut_document(
             piece,
             id=_piece_id(id_, part),
             name=piece.name or title,
-            qualified_name=piece.qualified_name or title,
+            qualified_name=piece.qualified_name or own_title,  # the other is to show it by
             lines=piece.lines if name else None,  # there is nothing to open at these lines
             language=language,
             namespace=labels.namespace,
@@ -153,7 +154,7 @@ def _language(name: str) -> str:
 def _title(text: str, language: str, name: str) -> str:
     head = text if len(text) <= _HEAD else text[:_HEAD].rpartition("\n")[0]
     found = find_title(head, language)[:LONGEST_HEADING].strip()
-    return found or PurePosixPath(name).name or text.lstrip()[:_NAME].partition("\n")[0].rstrip()
+    return found or PurePosixPath(name).name
 
 
 def _cut(text: str, language: str) -> Iterator[Chunk]:
