@@ -1,17 +1,17 @@
-"""nDCG@10 and the time of an answer of other systems, on the same texts and questions as ours.
+"""Quality and time of a search, of ours and of other systems: the same texts and questions.
 
-    python benchmarks/quality/peers.py SET [SET …] [--most 300] [--peer NAME …] [--out FILE]
+    python benchmarks/quality/peers.py SET [SET …] [--most 300] [--peer NAME …] [--save]
 
-A SET is a folder as sets.py describes it. Each peer (a file in benchmarks/peers/answers) runs in an
-environment of its own below benchmarks/.cache/peers, made the first time by pip, with no network
-needed afterwards. All get the same texts: files in pieces of some 1,500 characters under their
-path, found where the best piece is; semble cuts files itself. What cannot be installed or fails is
-named and left out. Times are of one question at a time in a warm process, the embedding of the
-question with it, on whatever this machine was doing besides.
+A SET is a folder as `aur eval` reads it. Ours are words alone, meaning alone, both with fixed
+weights, and the default. Each peer (a file in benchmarks/peers/answers) runs in an environment of
+its own below benchmarks/.cache/peers, made the first time by pip, with no network needed
+afterwards. They get the same texts: files in pieces of some 1,500 characters under their path,
+found where the best piece is; semble cuts files itself. What cannot be installed or fails is named
+and left out. Times are of one question at a time in a warm process, the embedding of the question
+with it, on whatever this machine was doing besides.
 
-`--out` writes JSON: for each set and way nDCG@10, the median of milliseconds, the seconds of
-opening the texts, and the nDCG@10 of every question, for paired tests. It is written after every
-set, and holds ids and numbers only; still, some sets may not be passed on.
+`--save` writes benchmarks/results/quality-<commit>.json, with intervals and a paired test of each
+against our default, and a picture beside it: numbers only, for some sets may not be passed on.
 """
 
 from __future__ import annotations
@@ -23,16 +23,32 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from statistics import fmean, median
+from statistics import median
 
 import aurora
+from aurora.config import Places, SettingsFiles
+from aurora.display.plot import render_svg
+from aurora.engine.throw_away import ThrowAway
+from aurora.evaluation import asking
+from aurora.evaluation.asking import Answer, System
+from aurora.evaluation.comparing import compare
+from aurora.evaluation.measuring import evaluate, summarise
+from aurora.evaluation.sets import Item, LabelledSet, read_set
+from aurora.types import MeasuredSet, Mode
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 import record
-from quality.sets import Grades, Record, by_group, draw, ndcg, read_set
 
+OURS = (
+    System(Mode.KEYWORD),
+    System(Mode.SEMANTIC),
+    System(Mode.HYBRID, "weighted"),
+    DEFAULT := System(Mode.HYBRID, "auto"),
+)
+SINGLE = OURS[:2]
+PLAIN = OURS[2]
 ANSWERS = record.BENCHMARKS / "peers" / "answers"
 CACHE = record.BENCHMARKS / ".cache" / "peers"
 TABLE = ("--no-deps", "wordllama==0.2.2.post0")  # only its files are read
@@ -89,22 +105,19 @@ def install(peer: Peer) -> None:
     whole.write_text("\n".join(" ".join(packages) for packages in peer.installs))
 
 
-def job_of(corpus: Sequence[Record], queries: Sequence[Record]) -> list[dict[str, object]]:
+def job_of(labelled: LabelledSet) -> list[dict[str, object]]:
     return [
         {
-            "texts": [
-                (text["id"], shown(text), text.get("path") or "", text.get("lang") or "")
-                for text in texts
-            ],
-            "questions": [(query["id"], query["text"]) for query in asked],
+            "texts": [(one.id, shown(one), one.path, one.language) for one in group.items],
+            "questions": [(question.id, question.text) for question in group.questions],
         }
-        for texts, asked in by_group(corpus, queries)
+        for group in labelled.by_group()
     ]
 
 
-def shown(text: Record) -> str:
+def shown(item: Item) -> str:
     """Below its title, even where it begins with that: so it is in the sets' own BM25 checks."""
-    return f"{text['title']}\n{text['text']}" if text.get("title") else str(text["text"])
+    return f"{item.title}\n{item.text}" if item.title else item.text
 
 
 def answers_of(peer: Peer, job: Path) -> dict[str, object]:
@@ -128,50 +141,65 @@ def source() -> Path:
     return Path(aurora.__file__).parents[1]
 
 
-def judged(answer: Mapping[str, object], grades: Grades) -> dict[str, object]:
-    found, seconds = answer["found"], answer["seconds"]
-    assert isinstance(found, dict)
-    assert isinstance(seconds, list)
-    scores = {query: round(ndcg(some, grades[query]), 4) for query, some in found.items()}
-    return {
-        "ndcg10": round(fmean(scores.values()), 4),
-        "p50_ms": round(median(seconds) * 1000, 2),
-        "opening_s": round(float(str(answer["opening"])), 1),
-        "scores": scores,
-    }
-
-
-def measure(folder: Path, most: int, peers: Sequence[Peer]) -> dict[str, dict[str, object]]:
-    """Way → what it is worth on one set."""
-    corpus, queries, grades = read_set(folder)
-    drawn = draw(queries, most)
-    print(f"\n{folder.name}: {len(drawn)} questions, {len(corpus):,} texts")
-    measured: dict[str, dict[str, object]] = {}
+def answers_by(peers: Sequence[Peer], labelled: LabelledSet) -> dict[str, dict[str, Answer]]:
+    """Way → question → what was found."""
+    answers = {}
     for peer in peers:
         with tempfile.TemporaryDirectory() as scratch:
             job = Path(scratch) / "job.json"
-            job.write_text(json.dumps(job_of(corpus, drawn)), encoding="utf-8")
+            job.write_text(json.dumps(job_of(labelled)), encoding="utf-8")
             try:
                 ways = answers_of(peer, job)["ways"]
             except PeerError as exc:
                 print(f"  {peer.name}: did not run: {exc}")
                 continue
         assert isinstance(ways, dict)
-        for way, answer in ways.items():
-            one = measured[way] = judged(answer, grades)
-            print(f"  {way:<28}{one['ndcg10']:>8.4f}{one['p50_ms']:>10.2f} ms", flush=True)
+        for way, told_ in ways.items():
+            answers[way] = {
+                question: Answer(tuple(found), (), 1e3 * seconds)
+                for (question, found), seconds in zip(
+                    told_["found"].items(), told_["seconds"], strict=True
+                )
+            }
+    return answers
+
+
+def measure(labelled: LabelledSet, peers: Sequence[Peer], made: ThrowAway) -> MeasuredSet:
+    ours = evaluate(labelled, OURS, made.memory)
+    every = replace(ours, answers={**ours.answers, **answers_by(peers, labelled)})
+    measured = replace(summarise(every), compared=compare(every, DEFAULT.label), categories={})
+    print(f"\n{measured.name}: {measured.questions} questions, {measured.documents:,} texts")
+    for one in measured.systems:
+        mean, low, high = one.scores["nDCG@10"]
+        times = f"{one.p50_milliseconds:>8.2f}{one.p95_milliseconds:>8.2f} ms"
+        print(f"  {one.system:<28}{mean:.4f}  {low:.3f} to {high:.3f}{times}", flush=True)
     return measured
 
 
-def report(measured: Mapping[str, Mapping[str, Mapping[str, object]]]) -> None:
+def report(sets: Sequence[MeasuredSet]) -> None:
     """Markdown: a column a set, a row a way, nDCG@10 and the median milliseconds."""
-    print("\n| nDCG@10 (ms) | " + " | ".join(measured) + " |\n|---|" + "---|" * len(measured))
-    for way in dict.fromkeys(way for ways in measured.values() for way in ways):
+    print("\n| nDCG@10 (ms) | " + " | ".join(one.name for one in sets) + " |")
+    print("|---|" + "---|" * len(sets))
+    by_set = [{one.system: one for one in measured.systems} for measured in sets]
+    for way in dict.fromkeys(way for systems in by_set for way in systems):
         cells = (
-            f"{one['ndcg10']:.3f} ({one['p50_ms']:.1f})" if (one := ways.get(way)) else "-"
-            for ways in measured.values()
+            f"{one.scores['nDCG@10'].mean:.3f} ({one.p50_milliseconds:.1f})"
+            if (one := systems.get(way))
+            else "-"
+            for systems in by_set
         )
         print(f"| {way} | " + " | ".join(cells) + " |")
+    added = [
+        systems[DEFAULT.label].p50_milliseconds - systems[PLAIN.label].p50_milliseconds
+        for systems in by_set
+    ]
+    print(f"\n{DEFAULT.label} over {PLAIN.label}: {median(added):+.1f} ms (median of the sets), "
+          f"{max(added):+.1f} at most")  # fmt: skip
+    for measured in sets:
+        for one in measured.compared:
+            if one.system in {single.label for single in SINGLE}:
+                mean, low, high = one.difference
+                print(f"{measured.name}: {one.system} {mean:+.4f} ({low:+.4f} to {high:+.4f})")
 
 
 def main() -> None:
@@ -181,7 +209,7 @@ def main() -> None:
     options.add_argument("sets", metavar="SET", type=Path, nargs="+")
     options.add_argument("--most", type=int, default=300, help="questions of each set")
     options.add_argument("--peer", action="append", choices=sorted(PEERS), default=[])
-    options.add_argument("--out", type=Path, help="write the numbers to a file")
+    options.add_argument("--save", action="store_true", help="write the numbers and a picture")
     given = options.parse_args()
     peers = []
     for name in given.peer or PEERS:
@@ -190,13 +218,13 @@ def main() -> None:
             peers.append(PEERS[name])
         except (PeerError, OSError) as exc:
             print(f"{name}: not installable here: {exc}")
-    measured: dict[str, dict[str, dict[str, object]]] = {}
-    for folder in given.sets:
-        measured[folder.name] = measure(folder, given.most, peers)
-        if given.out:
-            whole = {"most": given.most, "sets": measured}
-            given.out.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
-    report(measured)
+    asking.DEPTH = 10  # type: ignore[misc]  # nothing here is told of later places
+    made = ThrowAway(SettingsFiles(Places(Path("/nonexistent")), {}, {}))
+    sets = [measure(read_set(folder).draw(given.most), peers, made) for folder in given.sets]
+    report(sets)
+    if given.save:
+        target = record.save("quality", {"sets": [asdict(one) for one in sets]})
+        target.with_suffix(".svg").write_text(render_svg(sets), encoding="utf-8")
 
 
 if __name__ == "__main__":
