@@ -25,6 +25,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -39,14 +40,12 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))
 import record
 from quality.sets import ndcg
 
-SHARE = "search.weighted.activation"
+AUTO, WEIGHTED = "search.auto.activation", "search.weighted.activation"
 NO_MODEL: Mapping[str, object] = {"embedding.provider": "none"}
 WAYS: Mapping[str, Mapping[str, object]] = {
-    "without use": {SHARE: 0.0},
-    **{f"use {n:g}": {SHARE: n} for n in (0.02, 0.05, 0.1, 0.15, 0.2, 0.3)},
-    "no model, without use": {**NO_MODEL, SHARE: 0.0},
-    **{f"no model, use {n:g}": {**NO_MODEL, SHARE: n} for n in (0.05, 0.1, 0.2)},
-    "no model, staged 50/0/50": {**NO_MODEL, "search.fusion": "staged"},
+    **{f"auto, use {n:g}": {AUTO: n} for n in (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)},
+    **{f"weighted, use {n:g}": {"search.fusion": "weighted", WEIGHTED: n} for n in (0.0, 0.1)},
+    **{f"no model, use {n:g}": {**NO_MODEL, AUTO: n} for n in (0.0, 0.3)},
 }
 CHUNKS = 100  # asked for, so that ten files are among them
 FILES = 10  # a commit that touches more is about no place
@@ -152,7 +151,7 @@ def score(answers: Sequence[tuple[Asked, Found]], counted: str) -> Scores:
 
 
 def without(way: str) -> str:
-    return "no model, without use" if way.startswith("no model") else "without use"
+    return f"{way.partition(',')[0]}, use 0"
 
 
 def summary(scores: Scores) -> dict[str, dict[str, float]]:
@@ -196,15 +195,11 @@ def main() -> None:
         path.resolve().name: run(path, given.moments, given.questions)
         for path in given.repositories
     }
-    together = [one for some in answers.values() for one in some]
+    answers["together"] = [one for some in answers.values() for one in some]
     told: dict[str, object] = {}
-    for title, some, counted in (
-        *((name, some, "all") for name, some in answers.items()),
-        *((f"together, {counted}", together, counted) for counted in ("all", "code", "unnamed")),
-    ):
-        scores = score(some, counted)
-        size = len(scores["without use"])
-        numbers = summary(scores)
+    for name, counted in product(answers, ("all", "code", "unnamed")):
+        scores = score(answers[name], counted)
+        title, size, numbers = f"{name}, {counted}", len(scores["auto, use 0"]), summary(scores)
         report(title, numbers, size)
         told[title] = {"questions": size, "ways": numbers}
     if given.save:
