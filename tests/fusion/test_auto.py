@@ -206,6 +206,15 @@ def test_who_works_on_a_file_is_interested_in_all_of_it() -> None:
     assert raw == {2: 0.5, 3: 0.0}  # what is told is the chunk's own
 
 
+@pytest.mark.parametrize("strength", [0.5, 0.9])
+def test_a_single_use_among_many_counts_no_more_than_three_deviations(strength: float) -> None:
+    """One of a hundred stands out by ten, however little it was used."""
+    words = rank("bm25", {row: 10.0 - row / 20 for row in range(100)})
+    fused = PLAIN([words, rank("activation", {60: strength})])
+    assert value(fused, 60, "activation") == pytest.approx(0.3 * 0.3)
+    assert rows_of(fused)[:10] == list(range(10))
+
+
 # What is told
 
 

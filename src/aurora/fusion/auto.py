@@ -22,6 +22,7 @@ from aurora.types import Contribution, Fused, Hit, Ranking
 
 _DEVIATIONS = 10.0  # that make a score of 1
 _BEYOND = 0.01  # at most, for those behind the candidates that are measured by: in order, above 0
+_USED = 3.0  # deviations at most that count of use: where little was used, all of that stands out
 _VAGUE = 0.2  # of its share, where the model knows little of the script
 
 
@@ -125,8 +126,9 @@ class _Scale:
     def _stands_out(self, value: float) -> float:
         if value < self.least:
             return _BEYOND * max(value, 0.0) / self.least if self.least > 0.0 else 0.0
-        above = (value - self.least) / self.deviation / _DEVIATIONS
-        return above + _BEYOND if self.least > 0.0 else above
+        above = (value - self.least) / self.deviation
+        counted = min(above, _USED) if self.signal == "activation" else above
+        return counted / _DEVIATIONS + (_BEYOND if self.least > 0.0 else 0.0)
 
 
 def _by_file(uses: Mapping[int, float], around: Surroundings) -> dict[int, float]:
