@@ -66,32 +66,29 @@ QUESTIONS = {
     ),
     6: Question(
         "`auth_manager.py: authenticate_user`, the OAuth conversation, the auth pattern",
-        "All three are there, and everything is about authentication. Appendix A has the function "
-        "before the conversation, which says both words, and the pattern third instead of fourth.",
+        "All three are there, in the order of appendix A, and everything is about authentication.",
         among=(r"\| function \| authenticate_user$", r"oauth-impl.* \| know", r"\| reas \| Auth"),
         every="(?i)auth",
     ),
     7: Question(
         "`indexer.py: MemoryIndexer`, the conversation about indexing, a lesson about indexes",
-        'Only prose. To words "indexing" is neither "indexer" nor "index", and the static model, '
-        "at its share, does not make up for it: this needs a stemmer or a better model.",
+        "The conversation and the class are there, and all is about the memory. The lesson says "
+        '"index" once and nothing of a memory: it is not among the first five.',
         passes=False,
         among=(_CODE, r"\| know \|", r"\| reas \|"),
         every="(?i)index|memory",
     ),
     8: Question(
-        "`error_handler.py`, the lesson about errors, the conversation about failing uploads",
-        "All three are first, then the function that answers an exception and the errors.",
-        among=(r"/error_handler\.py", r"\| reas \| Error handling", "failing-uploads"),
-        every="(?i)error|uploads",
+        "`error_handler.py`, the lesson about errors",
+        "Both are there, and an error class. The conversation about failing uploads is sixth.",
+        among=(r"/error_handler\.py", r"\| reas \| Error handling"),
+        every="(?i)error",
     ),
     9: Question(
-        "`configuration.md`, code of the configuration, the conversation about settings",
-        "Notes, an error class and the conversation are there. The third row is not about it: "
-        '`UserManager` has the word "management", and by words alone that counts; '
-        "`config_manager.py` is only sixth.",
-        first=r"^docs/configuration\.md",
-        among=(r"\| (?:class|function|method|code) \| .*Config", r"/config-layers.* \| know"),
+        "code of the configuration, `configuration.md`, the conversation about settings",
+        "All three are there, and nothing else.",
+        among=(r"\| class \| ConfigManager", r"^docs/configuration\.md", r"/config-layers"),
+        every="(?i)config",
     ),
     10: Question(
         "`git_metadata.py`, the conversation about git in results",
@@ -107,8 +104,8 @@ QUESTIONS = {
     ),
     12: Question(
         "1. the third phase of the OAuth conversation, and only conversations",
-        "Everything is knowledge, but notes of the project are knowledge here, too, and a short "
-        'section called "Setup" comes before the five steps that were meant.',
+        "It is first. Everything is knowledge, but notes of the project are knowledge here, too, "
+        'and a section called "Setup" is one of them.',
         passes=False,
         first=r"oauth-impl.* \| know \| .*Decomposition$",
         every=r"/conversations/.* \| know \|",

@@ -23,7 +23,7 @@ class Rules:
     aside: float = 0.1  # taken from tests, examples and the like, but no more than half
     file: float = 0.35  # added to all of the file that has most of what was found; less to others
     context: float = 0.35  # of what the turns before and after have
-    variety: float = 0.9  # what is left of each further chunk of a file, after two of them
+    variety: float = 0.85  # what is left of each further chunk of a file
 
     def over(self, outcomes: Sequence[Fused], around: Surroundings) -> list[Fused]:
         middle = fsum(one.score for one in outcomes if one.row in around.best) / (
@@ -73,7 +73,7 @@ class Rules:
         for one in outcomes:
             home = around.homes.get(one.row, "")
             if home and one.score > 0.0:
-                lost[one.row] = (self.variety ** max(seen[home] - 1, 0) - 1.0) * one.score
+                lost[one.row] = (self.variety ** seen[home] - 1.0) * one.score
                 seen[home] += one.row in around.best
         return _add("variety", outcomes, lost)
 
