@@ -9,7 +9,7 @@ from aurora.signals.exact import ASSUMED
 from aurora.types import SearchResult
 
 PLACES = 10  # the first, and those that it is compared with
-SURE = 0.35  # of the first score; measured: see docs/concepts/ranking.md
+SURE = 0.4  # of the first score; measured: see docs/concepts/ranking.md
 
 
 def is_sure(results: Sequence[SearchResult]) -> bool:
