@@ -6,7 +6,6 @@ import os
 import shutil
 import sqlite3
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
@@ -21,11 +20,11 @@ from aurora.engine.whereabouts import OnServer
 from aurora.stores.base import Store
 from tests.backends import keep_on_server
 from tests.builders import write_tree
+from tests.cli.forking import AUR, can_fork, run_forked
 
 if TYPE_CHECKING:
     from tests.postgres.databases import Databases
 
-AUR = Path(sys.executable).with_name("aur")
 NOTICE_SHOWN = {"AURORA_UI_SHOWN_SEARCH_FORMAT_NOTICE": "true"}  # or the first search tells it
 
 
@@ -46,6 +45,8 @@ class Shell:
     def run(
         self, *words: str, cwd: Path | None = None, stdin: int | BinaryIO = subprocess.DEVNULL
     ) -> subprocess.CompletedProcess[str]:
+        if stdin == subprocess.DEVNULL and can_fork(self.environment):
+            return run_forked(words, cwd=cwd or self.cwd, environment=self.environment)
         return subprocess.run(
             [AUR, *words],
             cwd=cwd or self.cwd,
