@@ -51,6 +51,7 @@ async def test_the_syntax_of_a_database_is_words(project: Project) -> None:
         assert after["memories"][0]["kinds"] == before["memories"][0]["kinds"]
 
 
+@pytest.mark.one_store("refused before a memory is asked")
 @pytest.mark.parametrize(
     ("tool", "arguments", "told"),
     [
