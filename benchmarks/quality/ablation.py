@@ -85,6 +85,7 @@ INDEXED: Mapping[str, Patches] = {
     "no stems": {"aurora.terms.stem": lambda word: word},
     "short texts win": {"aurora.signals.bm25_signal.WORDS": terms.WORDS._replace(shortest=0)},
     "docstrings count once": {"aurora.chunk_words.SUMMARY_TIMES": 0},
+    "beginnings count once": {"aurora.chunk_words._LONG": sys.maxsize},
     "vectors without labels": {"aurora.indexing.elsewhere.LABEL_SHARE": 0.0},
 }
 
