@@ -53,6 +53,12 @@ def colour_of(system: str, systems: Sequence[str]) -> str:
     return COLOURS[systems.index(system) % len(COLOURS)]
 
 
+def fill_of(system: str, systems: Sequence[str]) -> str:
+    """Where there are more than colours, the others are hollow."""
+    is_hollow = systems.index(system) // len(COLOURS) % 2
+    return "white" if is_hollow else colour_of(system, systems)
+
+
 def systems_of(panels: Sequence[Panel]) -> list[str]:
     """In the order of the legend."""
     return list(dict.fromkeys(point[0] for panel in panels for point in panel.points))
@@ -119,11 +125,11 @@ def _panel(panel: Panel, systems: Sequence[str]) -> Iterator[str]:
     turned = f'text-anchor="middle" transform="rotate(-90 16 {middle:.1f})"'
     yield _text(16, middle, Y_LABEL, more=turned)
     for system, time, mean, low, high in panel.points:
-        colour, x = colour_of(system, systems), at_x(time)
+        colour, fill, x = colour_of(system, systems), fill_of(system, systems), at_x(time)
         told = escape(f"{system}: {mean:.3f} ({low:.3f} to {high:.3f}), {time:.1f} ms")
         yield f'<g stroke="{colour}" stroke-width="2"><title>{told}</title>'
         yield f'<path d="M{x:.1f} {at_y(low):.1f}V{at_y(high):.1f}" stroke-opacity="0.6"/>'
-        yield f'<circle cx="{x:.1f}" cy="{at_y(mean):.1f}" r="5" fill="{colour}"/></g>'
+        yield f'<circle cx="{x:.1f}" cy="{at_y(mean):.1f}" r="5" fill="{fill}"/></g>'
 
 
 def _legend(systems: Sequence[str], width: int, *, top: int) -> Iterator[tuple[int, str]]:
@@ -135,7 +141,9 @@ def _legend(systems: Sequence[str], width: int, *, top: int) -> Iterator[tuple[i
             line, x = line + 1, float(_LEFT)
         y = top + 14 + line * _LINE
         colour = colour_of(system, systems)
-        yield line, f'<circle cx="{x + 5:.1f}" cy="{y - 4}" r="5" fill="{colour}"/>'
+        fill = fill_of(system, systems)
+        ring = f'fill="{fill}" stroke="{colour}" stroke-width="2"'
+        yield line, f'<circle cx="{x + 5:.1f}" cy="{y - 4}" r="4" {ring}/>'
         yield line, _text(x + 15, y, system)
         x += needed
 

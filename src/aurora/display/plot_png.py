@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from importlib import import_module
 
-from aurora.display.plot import X_LABEL, Y_LABEL, colour_of, make_panel, systems_of
+from aurora.display.plot import X_LABEL, Y_LABEL, colour_of, fill_of, make_panel, systems_of
 from aurora.errors import ConfigError
 from aurora.types import MeasuredSet
 
@@ -37,9 +37,8 @@ def render_png(sets: Sequence[MeasuredSet]) -> bytes:
         axes = figure.add_subplot(rows, across, number)
         for system, time, mean, low, high in panel.points:
             bounds = [[mean - low], [high - mean]]
-            axes.errorbar(
-                [time], [mean], bounds, fmt="o", color=colour_of(system, systems), label=system
-            )
+            colour, fill = colour_of(system, systems), fill_of(system, systems)
+            axes.errorbar([time], [mean], bounds, fmt="o", color=colour, mfc=fill, label=system)
         axes.set(xscale="log", title=panel.title, xlabel=X_LABEL, ylabel=Y_LABEL)
         axes.set_xlim(panel.x_ticks[0], panel.x_ticks[-1])
         axes.set_ylim(panel.y_ticks[0], panel.y_ticks[-1])
