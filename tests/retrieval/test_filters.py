@@ -125,7 +125,7 @@ def test_a_rare_kind_fills_the_limit_with_the_scores_it_has_anyway(
     rare = [
         make_chunk(
             f"retry {'and wait a while ' * 10 * (5 - n)}backoff",
-            name=f"lesson{n}", path="", kind=Kind.REASONING, language="",
+            id=f"lesson{n}", name="lesson", path="", kind=Kind.REASONING, language="",
         )
         for n in range(5)
     ]  # fmt: skip
