@@ -36,10 +36,9 @@ def chunk_labels(chunk: Chunk) -> str:
 
 
 def _is_untitled(chunk: Chunk) -> bool:
-    """Whether its name is only to show it by: then it says nothing more."""
-    return chunk.kind.is_prose and (
-        not chunk.qualified_name or chunk.content.startswith(chunk.name)
-    )
+    """Whether its name is only to show it by, and not a title or a file's: it says nothing more."""
+    has_own = bool(chunk.qualified_name or chunk.path)
+    return chunk.kind.is_prose and (not has_own or chunk.content.startswith(chunk.name))
 
 
 def _beginning(text: str) -> str:

@@ -168,6 +168,19 @@ def test_ten_results_are_not_one_file() -> None:
     assert rows_of(ruled) == [1, 2, 5, 3, 4]
 
 
+def test_what_was_asked_for_by_name_is_not_varied() -> None:
+    """Overloads: the third comes before what is spelt otherwise, in whatever file that is."""
+    named = [
+        Fused(row, 0.9 - row / 100, (Contribution("exact", 1, 1.0, 1.0, 0.9 - row / 100),))
+        for row in (1, 2, 3)
+    ]
+    outcomes = [*named, *found(r4=0.8, r5=0.7)]
+    homes = {1: "a.py", 2: "a.py", 3: "a.py", 4: "b.py", 5: "a.py"}
+    varied = replace(NONE, variety=0.5).vary(outcomes, around(homes=homes))
+    assert rows_of(varied) == [1, 2, 3, 4, 5]
+    assert scores(varied)[5] == pytest.approx(0.7 / 8)
+
+
 @checked
 @given(
     some, st.dictionaries(any_row, st.sampled_from(["", "a.py", "b.py"])), st.frozensets(any_row)

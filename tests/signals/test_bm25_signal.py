@@ -102,6 +102,8 @@ def test_how_a_long_text_begins_counts_twice_where_it_has_no_title() -> None:
     assert chunk_text(untitled).count("Ada") == 2
     later = make_chunk(text, "", "What we sold", kind=Kind.KNOWLEDGE, qualified_name="")
     assert chunk_text(later).split() == chunk_text(untitled).split()
+    in_a_file = make_chunk(text, "cars.md", "cars.md", kind=Kind.KNOWLEDGE, qualified_name="")
+    assert chunk_text(in_a_file).count("cars.md") == 8  # seven times, and once as the path
     titled = make_chunk(text, "", "Cars", kind=Kind.KNOWLEDGE)
     assert (chunk_text(titled).count("Ada"), chunk_text(titled).count("Cars")) == (1, 8)
 

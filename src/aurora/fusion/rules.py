@@ -67,14 +67,15 @@ class Rules:
         }
 
     def vary(self, outcomes: Sequence[Fused], around: Surroundings) -> list[Fused]:
-        """Ten results are not one file, if there are others. The best of each stays where it is."""
+        """Ten results are not one file, if there are others. The best of each stays where it is,
+        and so does what was asked for by its name, however often a file has that."""
         seen: defaultdict[str, int] = defaultdict(int)
         lost: dict[int, float] = {}
         for one in outcomes:
             home = around.homes.get(one.row, "")
-            if home and one.score > 0.0:
+            if home and one.score > 0.0 and not _is_named(one):
                 lost[one.row] = (self.variety ** seen[home] - 1.0) * one.score
-                seen[home] += one.row in around.best
+            seen[home] += one.row in around.best
         return _add("variety", outcomes, lost)
 
 
@@ -93,6 +94,10 @@ def _add(signal: str, outcomes: Iterable[Fused], parts: Mapping[int, float]) -> 
         else one
         for one in outcomes
     )
+
+
+def _is_named(outcome: Fused) -> bool:
+    return any(part.signal == "exact" for part in outcome.contributions)
 
 
 def _at_most_1(outcomes: Sequence[Fused], best: Set[int]) -> list[Fused]:
