@@ -22,6 +22,8 @@ def double(batch: Sequence[int]) -> list[int]:
 
 
 def refuse_seven(batch: Sequence[int]) -> list[int]:
+    if 0 < batch[0] < 7 and batch[0] % 2:
+        time.sleep(0.2)  # so that seven may be refused before all others are done
     if 7 in batch:
         raise EmbeddingError("Seven is not wanted", hint="take eight")
     return double(batch)

@@ -49,7 +49,7 @@ class RayCluster:
 
 def _in_order(crew: _Crew[B, R], batches: Iterator[B]) -> Generator[R, None, None]:
     """Hands out batches as workers are free, but not many more than are given back."""
-    done: dict[int, R] = {}
+    done: dict[int, R | _Failure] = {}
     taken = given_back = 0
     is_over = False
     while True:
@@ -64,8 +64,18 @@ def _in_order(crew: _Crew[B, R], batches: Iterator[B]) -> Generator[R, None, Non
             return
         done.update(crew.wait())
         while given_back in done:
-            yield done.pop(given_back)
+            result = done.pop(given_back)
+            if isinstance(result, _Failure):
+                raise result.cause
+            yield result
             given_back += 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    """What the function raised, kept until those before it were given back."""
+
+    cause: BaseException
 
 
 class _Crew(Generic[B, R]):
@@ -90,8 +100,8 @@ class _Crew(Generic[B, R]):
         worker = self._room.popleft()
         self._under_way[worker.work.remote(batch)] = (number, batch, worker)
 
-    def wait(self) -> dict[int, R]:
-        """What is finished next. Raises what the function raised."""
+    def wait(self) -> dict[int, R | _Failure]:
+        """What is finished next."""
         while self._again and self._room:
             self.submit(*self._again.popleft())
         if not self._under_way and not self._starting:
@@ -106,16 +116,16 @@ class _Crew(Generic[B, R]):
             )
         return self._take(ready[0])
 
-    def _take(self, answer: Answer) -> dict[int, R]:
+    def _take(self, answer: Answer) -> dict[int, R | _Failure]:
         if answer in self._starting:
             self._welcome(answer)
             return {}
         number, batch, worker = self._under_way.pop(answer)
         errors = self._ray.exceptions
         try:
-            result = cast("R", self._ray.get(answer))
+            result: R | _Failure = cast("R", self._ray.get(answer))
         except errors.RayTaskError as exc:
-            raise exc.cause from None
+            result = _Failure(exc.cause)
         except errors.RayError as exc:
             logger.warning("a worker of the Ray cluster was lost: %s", exc)
             self._room = deque(one for one in self._room if one is not worker)
