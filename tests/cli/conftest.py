@@ -20,7 +20,7 @@ from aurora.engine.whereabouts import OnServer
 from aurora.stores.base import Store
 from tests.backends import keep_on_server
 from tests.builders import write_tree
-from tests.cli.forking import AUR, can_fork, run_forked
+from tests.cli.forking import AUR, Forked, can_fork, run_forked
 
 if TYPE_CHECKING:
     from tests.postgres.databases import Databases
@@ -45,8 +45,8 @@ class Shell:
     def run(
         self, *words: str, cwd: Path | None = None, stdin: int | BinaryIO = subprocess.DEVNULL
     ) -> subprocess.CompletedProcess[str]:
-        if stdin == subprocess.DEVNULL and can_fork(self.environment):
-            return run_forked(words, cwd=cwd or self.cwd, environment=self.environment)
+        if can_fork(self.environment):
+            return run_forked(words, cwd=cwd or self.cwd, environment=self.environment, stdin=stdin)
         return subprocess.run(
             [AUR, *words],
             cwd=cwd or self.cwd,
@@ -69,8 +69,10 @@ class Shell:
             check=False,
         )
 
-    def start(self, *words: str) -> subprocess.Popen[str]:
+    def start(self, *words: str) -> Forked | subprocess.Popen[str]:
         """Run a command beside what follows; its stdout and stderr can be read."""
+        if can_fork(self.environment):
+            return Forked(words, cwd=self.cwd, environment=self.environment)
         return subprocess.Popen(
             [AUR, *words],
             cwd=self.cwd,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
-import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import timedelta
@@ -19,7 +18,7 @@ from aurora.stores.postgres.store import PostgresStore
 from aurora.stores.sqlite import SQLiteStore
 from aurora.types import Kind
 from tests.builders import NOW, make_chunk
-from tests.cli.conftest import AUR, Shell
+from tests.cli.conftest import Shell
 from tests.cli.test_bad_input import error_and_hint
 from tests.indexing.exports import everything
 from tests.postgres.processes import wait_until
@@ -153,10 +152,7 @@ def killed_again_and_again(shell: Shell, words: tuple[str, ...], count: Callable
     """Kill the command each time it has got a little further; how often that was."""
     kills = 0
     for step in range(1, 5):
-        process = subprocess.Popen(
-            [AUR, *words], cwd=shell.cwd, env=shell.environment,
-            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-        )  # fmt: skip
+        process = shell.start(*words)
         wait_until(
             lambda step=step, process=process: (  # type: ignore[misc]
                 count() >= step * COUNT // 6 or process.poll() is not None

@@ -64,15 +64,7 @@ class Watch:
     """A running `aur mem watch`."""
 
     def __init__(self, shell: Shell, *words: str) -> None:
-        self.process = subprocess.Popen(
-            [AUR, "mem", "watch", *words],
-            cwd=shell.cwd,
-            env={"PATH": os.environ["PATH"], "AURORA_HOME": str(shell.home)} | shell.environ,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            encoding="utf-8",
-        )
+        self.process = shell.start("mem", "watch", *words)
         self.out, self.err = Lines(self.process.stdout), Lines(self.process.stderr)
 
     def counts(self) -> tuple[int, ...]:

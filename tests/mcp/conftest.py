@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import signal
-import subprocess
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
@@ -21,7 +20,8 @@ from aurora.mcp.desk import Desk, name_folders
 from aurora.mcp.server import create_server
 from tests.backends import keep_on_server
 from tests.builders import write_tree
-from tests.cli.conftest import AUR, Copied, Shell
+from tests.cli.conftest import Copied, Shell
+from tests.cli.forking import relaying
 from tests.mcp.inspector import FOLDER, inspect
 
 if TYPE_CHECKING:
@@ -87,22 +87,17 @@ class Project:
     def over_stdio(self, *words: str, mode: str = "auto") -> Client:
         """A client that starts `aur mcp` as agents' programs do."""
         started = StdioServerParameters(
-            command=str(AUR), args=["mcp", *words], cwd=self.root, env=self.shell.environment
+            command=str(relaying(agents=True) / "aur"),
+            args=["mcp", *words],
+            cwd=self.root,
+            env=self.shell.environment,
         )
         return Client(stdio_client(started), mode=mode)
 
     @contextmanager
     def listening(self, *words: str) -> Iterator[str]:
         """The address of an `aur mcp --http` that runs beside what follows."""
-        server = subprocess.Popen(
-            [AUR, "mcp", "--http", "--port", "0", *words],
-            cwd=self.root,
-            env=self.shell.environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            encoding="utf-8",
-        )
+        server = self.shell.start("mcp", "--http", "--port", "0", *words)
         assert server.stderr is not None
         told = server.stderr.readline()
         assert " at http://" in told, told + server.stderr.read()
@@ -110,7 +105,7 @@ class Project:
             yield told.rpartition(" at ")[2].strip()
         finally:
             server.send_signal(signal.SIGINT)
-            out, err = server.communicate(timeout=60)
+            out, err = server.communicate()
         assert (server.returncode, out, err.splitlines()[-1]) == (0, "", "Stopped")
 
 

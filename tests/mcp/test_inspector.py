@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.conftest import AUR
+from tests.cli.forking import relaying
 from tests.mcp.conftest import Project, ids
 from tests.mcp.inspector import InspectorError
 
@@ -75,7 +75,7 @@ def test_the_inspector_works_with_the_memory(project: Project, inspector: Inspec
 def test_the_inspector_starts_the_server_itself(project: Project, inspector: Inspect) -> None:
     """Over stdio, with the handshake of 2025."""
     environ = {"AURORA_HOME": str(project.shell.home)}
-    command = [AUR, "mcp", "--memory", project.root]
+    command = [relaying(agents=True) / "aur", "mcp", "--memory", project.root]
     found = inspector(
         command, "tools/call", environ=environ, tool="search_code", arguments={"query": "rotate"}
     )

@@ -7,14 +7,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.cli.forking import relaying
+
 HERE = Path(__file__).parent
 SCRIPTS = sorted(HERE.glob("test_*.sh"))
-BIN = Path(sys.executable).parent  # where the `aur` of this environment is
+INSTALLED = Path(sys.executable).parent  # where the `aur` of this environment is
 
 
-def environment(bin_folder: Path = BIN, **variables: str) -> dict[str, str]:
+def environment(bin_folder: Path | None = None, **variables: str) -> dict[str, str]:
     """What a script sees: this `aur` before any other, and nothing of the user."""
-    path = f"{bin_folder}{os.pathsep}{os.environ['PATH']}"
+    path = f"{bin_folder or relaying()}{os.pathsep}{os.environ['PATH']}"
     return {"PATH": path, "LANG": "C.UTF-8", **variables}
 
 
@@ -29,6 +31,8 @@ def run_script(script: Path, env: dict[str, str]) -> subprocess.CompletedProcess
     )
 
 
-def run_in(world: Path, script: Path, bin_folder: Path = BIN) -> subprocess.CompletedProcess[str]:
+def run_in(
+    world: Path, script: Path, bin_folder: Path | None = None
+) -> subprocess.CompletedProcess[str]:
     """A script on a project that is there already."""
     return run_script(script, environment(bin_folder, AURORA_SHELL_PROJECT=str(world)))

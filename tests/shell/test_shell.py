@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.shell.scripts import BIN, HERE, SCRIPTS, environment, run_in, run_script
+from tests.shell.scripts import HERE, INSTALLED, SCRIPTS, environment, run_in, run_script
 
 Row = tuple[str, str, str]  # file, type, name
 
@@ -115,7 +115,7 @@ def test_the_path_of_the_home_proves_nothing(fake_aur: FakeAur, tmp_path: Path) 
 
 
 def test_a_script_alone_builds_its_project_and_takes_it_away(tmp_path: Path) -> None:
-    done = run_script(SCRIPTS[16], environment(BIN, TMPDIR=str(tmp_path)))
+    done = run_script(SCRIPTS[16], environment(INSTALLED, TMPDIR=str(tmp_path)))
     assert (done.returncode, done.stdout) == (0, f"✅ PASS: {names[16]}\n"), done.stderr
     assert list(tmp_path.iterdir()) == []
 

@@ -1,0 +1,101 @@
+"""The process that others are forked from: it has imported what commands import.
+
+Imports are most of what a command takes on a small project, and tests run more than a thousand.
+What they see is a process like any other, with a working directory, an environment, streams and an
+exit status of its own. What is imported when is for `test_start`, which starts Python itself.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import marshal
+import os
+import pkgutil
+import select
+import shutil
+import signal
+import socket
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+from tests.cli.relay import LONGEST
+
+
+def serve(listener: socket.socket, *, agents: bool) -> None:
+    """Fork for every question until stdin ends. Returns only in a fork, which is to be `aur`."""
+    _import_all(agents=agents)
+    gc.freeze()  # or every fork would copy what a look for garbage touches
+    to_tell: dict[int, int] = {}  # process → where its exit status is awaited
+    signal.signal(signal.SIGCHLD, lambda *_: _tell(to_tell))
+    while True:
+        if sys.stdin in select.select([sys.stdin, listener], [], [])[0]:
+            shutil.rmtree(Path(listener.getsockname()).parent)
+            sys.exit()
+        connection, _ = listener.accept()
+        with connection:
+            asked, (*streams, telling), _, _ = socket.recv_fds(connection, LONGEST, 4)
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])  # not before it is in the list
+        if (process := os.fork()) == 0:
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        else:
+            to_tell[process] = telling
+            _write(telling, process)
+            for stream in streams:
+                os.close(stream)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
+        if process == 0:
+            listener.close()
+            for other in (telling, *to_tell.values()):
+                os.close(other)
+            _become_command(asked, streams)
+            return
+
+
+def _tell(to_tell: dict[int, int]) -> None:
+    """Tell the exit status of all that have ended."""
+    for process in list(to_tell):
+        ended, status = os.waitpid(process, os.WNOHANG)
+        if ended:
+            telling = to_tell.pop(process)
+            _write(telling, os.waitstatus_to_exitcode(status))
+            os.close(telling)
+
+
+def _write(telling: int, number: int) -> None:
+    with suppress(BrokenPipeError):
+        os.write(telling, b"%d\n" % number)
+
+
+def _import_all(*, agents: bool) -> None:
+    """The server of agents takes longer to import than everything else, and most need it not."""
+    import aurora
+
+    left_out = ("aurora.__main__",) if agents else ("aurora.__main__", "aurora.mcp")
+    for module in pkgutil.walk_packages(aurora.__path__, "aurora."):
+        if not module.name.startswith(left_out):
+            importlib.import_module(module.name)
+    for name in ("numpy", "psycopg_pool", "ruamel.yaml"):  # imported by functions
+        importlib.import_module(name)
+
+
+def _become_command(asked: bytes, streams: list[int]) -> None:
+    words, cwd, environment = marshal.loads(asked)  # noqa: S302 - our own
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+        os.close(stream)
+    # That of the parent knows that it is a pipe, and would not turn back in a file.
+    sys.stdin = sys.__stdin__ = open(0, encoding="utf-8", errors=sys.stdin.errors, closefd=False)  # noqa: SIM115
+    os.chdir(cwd)
+    os.environ.clear()
+    os.environ.update(environment)
+    sys.path[1:1] = filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))
+    sys.argv = words
+
+
+if __name__ == "__main__":
+    serve(socket.socket(fileno=int(sys.argv[1])), agents=sys.argv[2] == "agents")
+    from aurora.cli.start import main
+
+    main()
