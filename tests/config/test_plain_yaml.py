@@ -9,6 +9,7 @@ from ruamel.yaml import YAML
 
 from aurora.config.plain_yaml import NotPlainError, parse_plain
 from aurora.config.yaml import parse_yaml
+from tests.properties import examples
 
 INDENTS = ("", "", " ", "  ", "  ", "    ", "      ")
 KEYS = (
@@ -73,19 +74,19 @@ def compare(text: str) -> None:
 
 
 @given(st.lists(some_line, max_size=5).map("\n".join))
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 def test_what_is_read_means_the_same_to_the_library(text: str) -> None:
     compare(text)
 
 
 @given(st.lists(plain_line, max_size=8).map("\n".join))
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 def test_sections_are_nested_as_in_the_library(text: str) -> None:
     compare(text)
 
 
 @given(st.text("ab1:# -.\n\t'\"[]{}&*!|>%@`,?~0eExyn_\r\x00\x7f\xa0é", max_size=25))
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 def test_any_text_means_the_same_to_the_library(text: str) -> None:
     compare(text)
 

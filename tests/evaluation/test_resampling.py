@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from itertools import product
+from types import ModuleType
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from aurora.evaluation.resampling import FLIPS, estimate, randomisation_test
 
 SCORES = np.random.default_rng(5).random((200, 2)) ** 2
 
 
-def test_an_interval_is_that_of_scipy() -> None:
+@pytest.fixture
+def stats() -> ModuleType:
+    """Takes a second to import, which every worker would wait for while it collects."""
+    from scipy import stats
+
+    return stats
+
+
+def test_an_interval_is_that_of_scipy(stats: ModuleType) -> None:
     for column, found in enumerate(estimate(SCORES.tolist())):
         theirs = stats.bootstrap(
             (SCORES[:, column],), np.mean, method="percentile", n_resamples=20_000, rng=1
@@ -56,7 +64,7 @@ def test_a_p_value_is_the_share_of_signs_that_do_as_well(differences: list[float
     assert randomisation_test(differences) == pytest.approx(exact, abs=0.015)
 
 
-def test_a_p_value_is_near_that_of_a_paired_t_test() -> None:
+def test_a_p_value_is_near_that_of_a_paired_t_test(stats: ModuleType) -> None:
     one, other = SCORES.T
     for shift in (0.0, 0.02, 0.05):
         theirs = stats.ttest_rel(one + shift, other).pvalue

@@ -21,6 +21,7 @@ from aurora.types import ChunkHistory, Event, Kind, Note, Progress, Tracking
 from tests.builders import NOW, make_chunk
 from tests.indexing.exports import FILES, LATER, MODEL, RECORDS, VECTOR, everything, fill
 from tests.postgres.server import PostgresServer
+from tests.properties import examples
 
 OTHER = Embedder("other", 3, "abc")
 
@@ -262,7 +263,7 @@ def records(draw: st.DrawFn) -> list[Record]:
 
 @settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture],
-    max_examples=40,
+    max_examples=examples(40),
     phases=[Phase.generate],
 )
 @given(given_records=records())

@@ -15,6 +15,7 @@ from aurora.indexing.labels import RESERVED, Labels
 from aurora.stores.sqlite import SQLiteStore
 from aurora.types import Chunk, Kind, Lines
 from tests.builders import NOW
+from tests.properties import examples
 
 LATER = NOW + timedelta(days=3)
 
@@ -140,7 +141,7 @@ LONG_TEXTS = st.lists(st.one_of(WORDS, st.text(max_size=20)), min_size=1, max_si
 @given(LONG_TEXTS, st.sampled_from(["", "a.md", "a.rst", "a.txt", "a.py", "a.csv"]))
 @example(f"# All\n\n{section('One')}{section('Two')}", "")
 @example("---\ntitle: T\n---\n" + "word " * 3000, "a.md")
-@settings(max_examples=300, deadline=None, derandomize=True, database=None)
+@settings(max_examples=examples(300), deadline=None, derandomize=True, database=None)
 def test_nothing_of_the_text_is_lost_or_told_twice(text: str, name: str) -> None:
     if "\0" in text or not text.strip("\ufeff \t\r\n") or text.isspace():
         return
@@ -155,7 +156,7 @@ def test_nothing_of_the_text_is_lost_or_told_twice(text: str, name: str) -> None
 
 
 @given(st.lists(st.text(st.characters(exclude_characters="\n\0", codec="utf-8"))), st.just("a.txt"))
-@settings(max_examples=200, deadline=None, derandomize=True, database=None)
+@settings(max_examples=examples(200), deadline=None, derandomize=True, database=None)
 def test_lines_are_those_of_the_file(lines: list[str], name: str) -> None:
     text = "\n".join(lines * 9) + "\nend"
     for piece in cut(text, name):

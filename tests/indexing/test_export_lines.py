@@ -23,6 +23,7 @@ from aurora.stores.base import Embedder, FileState, Reasoning, Record
 from aurora.stores.sqlite import SQLiteStore
 from aurora.types import Chunk, ChunkHistory, Kind, Lines, Tracking
 from tests.indexing.exports import MODEL, RECORDS, ROOT, VECTOR, exported, imported
+from tests.properties import examples
 
 PAGE = (ROOT / "docs" / "reference" / "export.md").read_text(encoding="utf-8")
 
@@ -79,7 +80,7 @@ def test_any_record_and_any_file_comes_back_as_it_was(item: Record | FileState) 
     assert encode(decode(line, MODEL)) == line
 
 
-@settings(max_examples=50)  # each has a database of its own
+@settings(max_examples=examples(50))  # each has a database of its own
 @given(records)
 def test_any_record_is_kept_by_a_store_as_it_was(
     tmp_path_factory: pytest.TempPathFactory, record: Record

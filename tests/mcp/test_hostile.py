@@ -17,6 +17,7 @@ from aurora.mcp.parameters import LONGEST_QUERY, LONGEST_TEXT
 from aurora.mcp.server import INSTRUCTIONS, create_server
 from aurora.mcp.wording import Marks
 from tests.mcp.conftest import Project, ask, ids, refusal, text_of
+from tests.properties import examples
 
 pytestmark = pytest.mark.anyio
 
@@ -197,7 +198,9 @@ def server(project: Project) -> MCPServer:
 
 
 @settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(40),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(text=st.text(min_size=1, max_size=200), limit=st.integers(1, 100))
 async def test_any_text_may_be_asked_and_kept(server: MCPServer, text: str, limit: int) -> None:

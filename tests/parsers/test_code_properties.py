@@ -12,6 +12,7 @@ import aurora.text
 import aurora.types
 from aurora.types import Chunk
 from tests.builders import parse
+from tests.properties import examples
 
 FRAGMENTS = [
     "def f():\n", "def g(a, *b):\n", "    def m(self):\n", "class A:\n", "class (", "def (", "):\n",
@@ -44,7 +45,7 @@ any_text = st.one_of(
     st.text(max_size=200),
     st.binary(max_size=200).map(lambda data: data.decode("utf-8", "replace")),
 )
-checked = settings(max_examples=300, deadline=None, derandomize=True, database=None)
+checked = settings(max_examples=examples(300), deadline=None, derandomize=True, database=None)
 
 
 def spans(chunks: list[Chunk]) -> list[tuple[int, int]]:

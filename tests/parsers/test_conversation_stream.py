@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from aurora.parsers.conversation import KnowledgeParser, iter_chunks
 from aurora.types import Chunk, Document
+from tests.properties import examples
 
 PATH = "logs/conversations/2025/12/long-2025-12-15.md"
 LONGEST = 16_000
@@ -23,7 +24,7 @@ logs = st.one_of(
     st.lists(st.sampled_from(FRAGMENTS) | st.text(max_size=20), max_size=40).map("\n".join),
     st.text(max_size=300),
 )
-checked = settings(max_examples=300, deadline=None, derandomize=True, database=None)
+checked = settings(max_examples=examples(300), deadline=None, derandomize=True, database=None)
 
 
 def read(text: str) -> list[Chunk]:

@@ -17,6 +17,7 @@ from aurora.types import Chunk, Document
 from tests.builders import parse
 from tests.parsers.samples import SAMPLES
 from tests.parsers.test_languages import rows
+from tests.properties import examples
 
 PYTHON = "import os\n\n\ndef f():\n    return os\n\n\nclass A:\n    def m(self):\n        pass\n"
 SOURCES = {path: sample.text for path, sample in SAMPLES.items()} | {"a.py": PYTHON}
@@ -170,7 +171,7 @@ def damaged(draw: st.DrawFn) -> tuple[str, str]:
     return path, text
 
 
-@settings(max_examples=400, deadline=None, derandomize=True, database=None)
+@settings(max_examples=examples(400), deadline=None, derandomize=True, database=None)
 @given(damaged())
 def test_no_damage_breaks_a_parser(given_: tuple[str, str]) -> None:
     path, text = given_

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from aurora.types import Chunk, Kind, Lines
 from tests.builders import parse
+from tests.properties import examples
 
 LONGEST = 4000
 
@@ -108,7 +109,7 @@ texts = st.one_of(
     st.text(alphabet="#=-` ~<!>\n\ra", max_size=120),
 )
 paths = st.sampled_from(["a.md", "a.rst", "a.txt"])
-checked = settings(max_examples=400, deadline=None, derandomize=True, database=None)
+checked = settings(max_examples=examples(400), deadline=None, derandomize=True, database=None)
 
 
 @checked

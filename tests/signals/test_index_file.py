@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from aurora.errors import IndexFileError, IndexVersionError
 from aurora.signals.index_file import IndexFile, write_index_file
+from tests.properties import examples
 
 ARRAYS = {
     "numbers": np.arange(5000, dtype=np.int64),
@@ -95,7 +96,7 @@ def test_a_truncated_file_is_refused(path: Path, data: st.DataObject) -> None:
         IndexFile(cut, kind="test")
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(300))
 @given(st.data())
 def test_a_flipped_bit_is_never_an_answer(path: Path, data: st.DataObject) -> None:
     """Either it is noticed, or it lies where nothing is read from: between the arrays."""

@@ -21,6 +21,7 @@ from aurora.signals.postings import build_postings
 from aurora.stores.base import Revision
 from aurora.stores.sqlite import SQLiteStore
 from tests.builders import NOW, make_chunk, parse
+from tests.properties import examples
 from tests.signals.merging import FOUR, Bench, reasoning
 
 WORDS = ["alpha", "beta", "getUserData", "auth.token", "用户认证", "Ünïcode", "x", "ﬁ", "\0"]
@@ -43,7 +44,7 @@ def assert_same(found: dict[str, Array], expected: dict[str, Array]) -> None:
         assert (ours.dtype.char, ours.tobytes()) == (theirs.dtype.char, theirs.tobytes()), name
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(moments, moments, st.lists(texts, min_size=1, max_size=30))
 def test_any_two_moments_of_a_store(
     before: dict[int, int], after: dict[int, int], pool: list[str]
@@ -100,7 +101,7 @@ def always_merged(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("always_merged")
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=examples(25))
 @given(
     st.lists(st.tuples(st.booleans(), st.lists(steps, max_size=5)), min_size=1, max_size=4), texts
 )

@@ -19,6 +19,7 @@ from aurora.stores.sqlite import SQLiteStore
 from aurora.types import Kind, Note
 from tests.builders import NOW, make_chunk
 from tests.indexing.providers import VowelProvider
+from tests.properties import examples
 from tests.signals.merging import reasoning
 from tests.signals.vectored import CORRUPTED, VectorBench
 from tests.threads import together
@@ -167,7 +168,9 @@ steps = st.lists(st.tuples(kinds_of_steps, st.integers(0, 4), vowels), max_size=
 
 
 @settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(40),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(steps=steps)
 def test_after_any_changes_merging_equals_making_anew(
@@ -249,7 +252,9 @@ def test_a_damaged_page_is_not_carried_on_by_a_merge(bench: VectorBench) -> None
 
 
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(60),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(data=st.data())
 def test_no_flipped_bit_is_ever_an_answer(bench: VectorBench, data: st.DataObject) -> None:
@@ -379,7 +384,9 @@ three = st.lists(st.floats(width=32, allow_nan=False), min_size=3, max_size=3)
 
 
 @settings(
-    max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(50),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(values=st.dictionaries(st.integers(1, 50), three))
 def test_vectors_come_back_as_they_were_written(

@@ -15,6 +15,7 @@ from aurora.packing import pack_vector
 from aurora.stores.base import Definition, Embedder, FileState, Reasoning, Store, Uses
 from aurora.types import Chunk, ChunkHistory, Criteria, Json, Kind, Place, Tracking
 from tests.builders import NOW, make_chunk
+from tests.properties import examples
 
 FAILED = Reasoning("decomposition", 0.49, 2, NOW)
 MODEL = Embedder("tiny", 1, "abc")
@@ -388,7 +389,7 @@ class SearchConformance:
         assert full.check() == []
 
     @settings(
-        max_examples=200,
+        max_examples=examples(200),
         deadline=None,
         suppress_health_check=[
             HealthCheck.function_scoped_fixture,

@@ -19,6 +19,7 @@ from aurora.stores.postgres.words import words_of
 from aurora.types import Criteria
 from tests.builders import NOW, make_chunk
 from tests.postgres.databases import Databases
+from tests.properties import examples
 from tests.stores.conformance import FULL, HISTORY, StoreConformance
 from tests.stores.reembedding_conformance import ReembeddingConformance
 from tests.stores.search_conformance import HOSTILE, ids_of_hostile
@@ -164,7 +165,9 @@ def test_a_nul_comes_back_and_so_does_what_stands_for_it(text: str) -> None:
 
 
 @settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(40),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(
     text=st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=60),

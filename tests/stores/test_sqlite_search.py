@@ -19,10 +19,13 @@ from aurora.stores.words import MAX_TERMS, find_terms, phrase_pattern, phrase_wo
 from aurora.text import fold_name
 from aurora.types import Criteria, Kind
 from tests.builders import make_chunk
+from tests.properties import examples
 from tests.stores.search_conformance import CORPUS, found, names
 
 READS = settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(150),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 
 
