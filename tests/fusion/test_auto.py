@@ -164,6 +164,14 @@ def test_the_scale_of_a_signal_does_not_matter(
     assert scores(Auto()(other, around)) == pytest.approx(scores(Auto()(rankings, around)))
 
 
+def test_the_scale_of_use_does_not_matter_where_none_of_the_best_was_used() -> None:
+    used = Ranking("activation", (Hit(2, 0.0625, 1),), ceiling=0.5)
+    around = Surroundings(frozenset({1}), {})
+    once, twice = Auto()([used], around), Auto()([told(used, 2.0)], around)
+    assert scores(once) == pytest.approx(scores(twice))
+    assert scores(once)[2] > 0.0
+
+
 @checked
 @given(memories("bm25"), st.frozensets(any_row, min_size=1))
 def test_words_alone_keep_their_order_in_front_and_behind(

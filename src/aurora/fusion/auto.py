@@ -115,7 +115,7 @@ class _Scale:
         if deviation > 1e-9 * abs(mean):
             return cls(signal, ceiling, hits, values, min(among), deviation)
         # One alone, or all alike: they stand out from nothing at all.
-        return cls(signal, ceiling, hits, values, 0.0, abs(mean) / 2.0 or 1.0)
+        return cls(signal, ceiling, hits, values, 0.0, abs(mean) / 2.0 or ceiling)
 
     def part(self, row: int, weight: float) -> Contribution:
         """What is told as comparable is the share of the ceiling: it means the same everywhere."""
