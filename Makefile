@@ -6,7 +6,7 @@ INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint c
 INSPECTOR := 2.12.0
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 
-.PHONY: all demo test lint fix bench docs clean
+.PHONY: all demo test lint lint-style lint-types lint-types-windows fix bench docs clean
 
 all: test lint
 
@@ -36,11 +36,17 @@ demo: $(VENV)/installed
 test: $(VENV)/installed-dev $(VENV)/inspector-$(INSPECTOR)
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
-lint: $(VENV)/installed-dev
+lint: lint-style lint-types lint-types-windows
+
+lint-style: $(VENV)/installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+lint-types: $(VENV)/installed-dev
 	$(BIN)/mypy
-	$(BIN)/mypy --platform win32
+
+lint-types-windows: $(VENV)/installed-dev
+	$(BIN)/mypy --platform win32 --cache-dir .mypy_cache/win32
 
 fix: $(VENV)/installed-dev
 	$(BIN)/ruff check --fix .
