@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -81,6 +84,24 @@ def test_a_graph_computes_what_the_paper_writes(tmp_path: Path) -> None:
         found = run(tmp_path / "x.onnx", [ids])[0]
         assert found.shape == (len(ids), 32)
         assert cosines(found, wanted).min() > 0.999
+
+
+def test_onnxruntime_reports_to_nobody(tmp_path: Path) -> None:
+    """Where it does, it begins with a file that numbers the session."""
+    write_encoder(make_tensors(), SHAPE, tmp_path / "model.onnx")
+    (scratch := tmp_path / "scratch").mkdir()
+    code = (
+        "import sys; from pathlib import Path\n"
+        "from aurora.embeddings.onnx.session import open_session\n"
+        "open_session(Path(sys.argv[1]))"
+    )
+    environ = {name: os.environ[name] for name in os.environ if name != "ORT_DISABLE_TELEMETRY"}
+    subprocess.run(
+        [sys.executable, "-c", code, tmp_path / "model.onnx"],
+        env={**environ, "TMPDIR": str(scratch)},
+        check=True,
+    )
+    assert list(scratch.iterdir()) == []
 
 
 def test_what_the_mask_hides_is_not_seen(tmp_path: Path) -> None:

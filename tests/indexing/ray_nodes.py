@@ -13,10 +13,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.postgres.processes import Guard
+
 ROOT = Path(__file__).parents[2]
-# The head of a cluster takes half a minute to miss a node, unless told to look more often.
+# The head of a cluster takes half a minute to miss a node, unless told to look more often. One that
+# was killed refuses at once; one that is only slow, as on a busy machine, may take its time.
 _OFTEN = (
-    '{"health_check_period_ms": 300, "health_check_timeout_ms": 1000, '
+    '{"health_check_period_ms": 300, "health_check_timeout_ms": 60000, '
     '"health_check_failure_threshold": 3, "health_check_initial_delay_ms": 0}'
 )
 _PORTS = ("--min-worker-port=0", "--max-worker-port=0", "--dashboard-agent-listen-port=0")
@@ -25,7 +28,7 @@ _PORTS = ("--min-worker-port=0", "--max-worker-port=0", "--dashboard-agent-liste
 class Node:
     """One processor, to be killed with all that runs there."""
 
-    def __init__(self, *words: str, **environ: str) -> None:
+    def __init__(self, *words: str, folder: str = "", **environ: str) -> None:
         own = {"PYTHONPATH": str(ROOT), "RAY_USAGE_STATS_ENABLED": "0"}
         sizes = ("--num-cpus=1", "--object-store-memory=100000000")
         self._process = subprocess.Popen(
@@ -34,6 +37,7 @@ class Node:
             cwd=ROOT, env={**os.environ, **own, **environ}, start_new_session=True,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         )  # fmt: skip
+        self._guard = Guard(-self._process.pid, folder, how="KILL")  # of a group
         assert self._process.stdout is not None
         said = ""
         while "will now block" not in said:
@@ -44,6 +48,7 @@ class Node:
     def kill(self) -> None:
         """All of its processes at once, as when a machine loses its power."""
         if self._process.returncode is None:  # until we know of its end, the group is ours
+            self._guard.dismiss()
             os.killpg(self._process.pid, signal.SIGKILL)
             self._process.communicate()
 
@@ -57,7 +62,7 @@ def head_node() -> Iterator[str]:
     try:
         node = Node(
             "--head", f"--port={port}", "--include-dashboard=false", f"--temp-dir={folder}",
-            f"--system-config={_OFTEN}",
+            f"--system-config={_OFTEN}", folder=folder,
         )  # fmt: skip
         yield f"127.0.0.1:{port}"
     finally:

@@ -39,6 +39,7 @@ def many(store: SQLiteStore) -> SQLiteStore:
 
 
 @pytest.mark.long
+@pytest.mark.timeout(method="thread")  # an exception, as by default, would be lost in `ray.wait`
 def test_two_nodes_do_what_one_process_does_and_one_of_them_may_die(
     many: SQLiteStore, tmp_path: Path, models: Path, minilm: OnnxProvider
 ) -> None:

@@ -15,6 +15,7 @@ from aurora.errors import EmbeddingError
 from tests.indexing.providers import VowelProvider
 
 DOOMED = "DOOMED_NODE"  # in the environment of a node that a test will kill
+PATIENCE = 60.0  # seconds; `ray.wait` drops what a test's time limit raises, so work has its own
 
 
 def double(batch: Sequence[int]) -> list[int]:
@@ -65,12 +66,18 @@ class NodeProvider(VowelProvider):
 
     folder: Path = Path()
 
-    def embed_batch(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
+    def __post_init__(self) -> None:
+        """Here and not with a batch: of one that fails, each text would be tried again."""
         import ray
 
         (self.folder / ray.get_runtime_context().get_node_id()).touch()
+        deadline = time.monotonic() + PATIENCE
         while len(list(self.folder.iterdir())) < 2:
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"waited {PATIENCE:.0f} s for the other node to work")
             time.sleep(0.01)
+
+    def embed_batch(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
         while self.asked and DOOMED in os.environ:
             time.sleep(0.01)
         return super().embed_batch(texts)

@@ -12,18 +12,21 @@ import psutil
 PATIENCE = 60.0  # seconds until a server that neither starts nor ends is an error
 # `cat` returns when our end of the pipe is closed, and the system closes it however we ended.
 WATCH = """
-cat; kill -QUIT "$1"
-times=0; while kill -0 "$1" && [ $times -lt 100 ]; do sleep 0.1; times=$((times + 1)); done
+cat; kill -s "$3" -- "$1"
+times=0; while kill -s 0 -- "$1" && [ $times -lt 100 ]; do sleep 0.1; times=$((times + 1)); done
 rm -rf "$2"
 """
 
 
 class Guard:
-    """Ends a server and removes its folder when this process ends, by SIGKILL too."""
+    """Ends a server and removes its folder when this process ends, by SIGKILL too.
 
-    def __init__(self, pid: int, folder: Path) -> None:
+    A number below zero is a group of processes, as for `kill`.
+    """
+
+    def __init__(self, pid: int, folder: Path | str, *, how: str = "QUIT") -> None:
         self._process = subprocess.Popen(
-            ["sh", "-c", WATCH, "guard", str(pid), folder],
+            ["sh", "-c", WATCH, "guard", str(pid), folder, how],
             stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             start_new_session=True,
         )  # fmt: skip

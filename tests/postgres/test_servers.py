@@ -142,6 +142,26 @@ def test_a_server_ends_with_the_process_that_started_it() -> None:
     wait_until(lambda: not Path(folder).exists(), "folder to be removed")
 
 
+def test_a_group_of_processes_ends_with_the_process_that_guards_it(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    script = f"""
+import subprocess
+from tests.postgres.processes import Guard
+group = subprocess.Popen(["sh", "-c", "sleep 600 & echo $!; wait"], start_new_session=True)
+guard = Guard(-group.pid, {str(tmp_path / "folder")!r}, how="KILL")
+group.wait()
+"""
+    with subprocess.Popen(
+        [sys.executable, "-c", script], cwd=ROOT, stdout=subprocess.PIPE, text=True
+    ) as starter:
+        assert starter.stdout is not None
+        process = psutil.Process(int(starter.stdout.readline()))
+        wait_until(lambda: len(psutil.Process(starter.pid).children()) == 2, "guard")
+        starter.kill()
+    wait_until(lambda: not lives(process), "end of all in the group")
+    wait_until(lambda: not (tmp_path / "folder").exists(), "folder to be removed")
+
+
 def test_a_plain_user_starts_one_too() -> None:
     account = find_account()
     if os.geteuid() == 0 and not everybody_reaches(find_installed()):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
@@ -9,9 +10,12 @@ from types import ModuleType
 from aurora.errors import EmbeddingError
 
 INSTALL = "pip install 'aurora-memory[onnx]'"
+# onnxruntime (seen in 1.31) has telemetry, and that is on unless this is set before its import.
+_SILENCE = ("ORT_DISABLE_TELEMETRY", "1")
 
 
 def load_package(name: str) -> ModuleType:
+    os.putenv(*_SILENCE)  # for the library alone: it asks the C library
     try:
         return import_module(name)
     except ImportError as exc:
