@@ -20,7 +20,7 @@ QUERY = "Phase 2 plan"
 
 
 def make(server: ChatServer, folder: Path) -> QueryExpander:
-    chat = Chat(ChatOptions(server.url, MODEL))
+    chat = Chat(ChatOptions(server.url, MODEL, seconds=40.0))
     return QueryExpander(LanguageModel(chat, AnswerCache(folder)))
 
 

@@ -19,7 +19,9 @@ TEXTS = ["about bread", "about users", "about users and bread"]
 
 
 def make(server: ChatServer, folder: Path) -> Reranker:
-    return Reranker(LanguageModel(Chat(ChatOptions(server.url, MODEL)), AnswerCache(folder)))
+    return Reranker(
+        LanguageModel(Chat(ChatOptions(server.url, MODEL, seconds=40.0)), AnswerCache(folder))
+    )
 
 
 @pytest.mark.parametrize(
