@@ -42,7 +42,8 @@ class World:
 
     def memory(self, flags: Mapping[str, object] = {}, environ: Mapping[str, str] = {}) -> Memory:
         places = Places(self.home, self.root)
-        asked = {"llm.endpoint": self.url, "llm.model": MODEL, **flags}
+        patient = {"llm.seconds": 40.0}  # this machine may be busy
+        asked = {"llm.endpoint": self.url, "llm.model": MODEL, **patient, **flags}
         files = SettingsFiles(places, environ, asked)
         return Memory(places, files, now=lambda: NOW, listen=self.heard.append)
 

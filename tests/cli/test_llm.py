@@ -21,7 +21,11 @@ def server() -> Iterator[ChatServer]:
 
 @pytest.fixture
 def asking(indexed: Shell, server: ChatServer) -> Shell:
-    indexed.environ = {"AURORA_LLM_ENDPOINT": server.url, "AURORA_LLM_API_KEY": "sk-hunter2"}
+    indexed.environ = {
+        "AURORA_LLM_ENDPOINT": server.url,
+        "AURORA_LLM_API_KEY": "sk-hunter2",
+        "AURORA_LLM_SECONDS": "40",  # this machine may be busy
+    }
     return indexed
 
 

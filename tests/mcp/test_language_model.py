@@ -27,6 +27,7 @@ def model() -> Iterator[ChatServer]:
 def helped(project: Project, model: ChatServer) -> Project:
     """The project of a user who has set up a language model, and turned nothing on."""
     project.shell.environ["AURORA_LLM_ENDPOINT"] = model.url
+    project.shell.environ["AURORA_LLM_SECONDS"] = "40"  # this machine may be busy
     return project
 
 

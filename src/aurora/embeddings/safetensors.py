@@ -22,7 +22,7 @@ from aurora.errors import EmbeddingError
 
 _LENGTH = struct.Struct("<Q")
 _LONGEST = 100_000_000  # bytes of header; the format's own bound
-_TYPES = {"F32": "<f4", "F16": "<f2", "BF16": "<u2", "I64": "<i8"}  # I64: positions, in some files
+_TYPES = {"F32": "<f4", "F16": "<f2", "BF16": "<u2", "I64": "<i8", "I8": "i1"}  # I64: positions
 
 
 def read_safetensors(path: Path) -> dict[str, NDArray[np.generic]]:
