@@ -1,4 +1,4 @@
-"""nDCG@10 that others published on the sets of providers.py, or on something like them."""
+"""nDCG@10 that others published on the sets of models.py, or on something like them."""
 
 from __future__ import annotations
 

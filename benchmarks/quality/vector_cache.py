@@ -28,6 +28,8 @@ class CachedVectors:
         self._folder.mkdir(parents=True, exist_ok=True)
         name = re.sub(r"[^\w.-]+", "-", f"{self.name}-{self.fingerprint}")
         kept = sqlite3.connect(self._folder / f"{name[:100]}.db", isolation_level=None)
+        kept.execute("PRAGMA journal_mode = WAL")  # two runs may share it
+        kept.execute("PRAGMA synchronous = OFF")  # what a power cut takes is made again
         kept.execute("CREATE TABLE IF NOT EXISTS vectors (digest BLOB PRIMARY KEY, vector BLOB)")
         return kept
 

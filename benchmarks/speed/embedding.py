@@ -3,15 +3,20 @@
     python benchmarks/speed/embedding.py [--provider static --provider onnx:MODEL …]
         [--models FOLDER] [--rounds 5] [--seconds 3] [--threads 1]
 
-A provider is a name that `embedding.provider` may have, with a model after a colon. In every round
-each has a fresh process, in an order that moves on by one, so that noise hits all alike:
+A provider is a name that `embedding.provider` may have, with a model after a colon, and `@numpy`
+at the end where onnxruntime is to be hidden from it. In every round each has a fresh process, in
+an order that moves on by one, so that noise hits all alike:
 
-    load        from before `aurora` is imported to the first vector, without Python's own start
+    load        from before numpy and `aurora` are imported to the first vector, without Python's
+                own start
+    first       the same without the import of numpy
     questions   20 words and signs of this repository's documents, one at a time
     chunks      200 words and signs of its Python sources, in batches of the provider's size
     CPU         milliseconds of all threads for such a chunk: what a busy machine changes least
     loaded      memory of the process after its first vector
     peak        the most it ever had
+    grown       what the model added to it: until the first vector, beyond Python and numpy, and at
+                most while it embedded, beyond the texts
 
 No text comes twice in a process. What counts is the best round; and since machines differ, the
 ratio to the first provider. One that cannot be made is named and left out. A run of at least five
@@ -46,11 +51,13 @@ class Measured:
 
     name: str
     load_s: float
+    beyond_numpy_s: float
     questions: float
     chunks: float
     chunk_cpu_ms: float
     loaded_mb: float
     peak_mb: float
+    grown_mb: float
 
 
 def main() -> None:
@@ -67,7 +74,13 @@ def main() -> None:
     if given.child:
         print(json.dumps(asdict(measure(given.child, given.models, given.seconds))))
         return
-    rounds = run_rounds(given)
+    rounds = run_rounds(
+        given.provider or ["static"],
+        given.models,
+        rounds=given.rounds,
+        seconds=given.seconds,
+        threads=given.threads,
+    )
     report(rounds)
     if given.rounds >= WHOLE_RUN:
         save(rounds, given)
@@ -76,29 +89,37 @@ def main() -> None:
 def measure(spec: str, models: Path, seconds: float) -> Measured:
     """In the child: nothing of Aurora was imported before."""
     start = time.perf_counter()
-    from aurora.embeddings.base import ProviderOptions  # noqa: PLC0415
-    from aurora.embeddings.registry import make_provider  # noqa: PLC0415
+    import numpy  # noqa: F401, ICN001, PLC0415
+
+    numpy_s, bare = time.perf_counter() - start, memory("VmRSS")
+    sys.path.insert(0, str(ROOT / "benchmarks"))
+    from embedders import NUMPY, make_embedder  # noqa: PLC0415
+
     from aurora.errors import EmbeddingError  # noqa: PLC0415
 
-    name, _, model = spec.partition(":")
     try:
-        provider = make_provider(name, ProviderOptions(model=model, models=models))
+        provider = make_embedder(spec, models)
         provider.embed_query("Where is the index file opened?")
     except EmbeddingError as exc:
         raise SystemExit(exc.in_one_line) from exc
     load = time.perf_counter() - start
-    loaded = memory("VmRSS")
+    loaded, peak = memory("VmRSS"), memory("VmHWM")
     questions, chunks = cut(documents(), words=20), cut(sources(), words=200)
+    before, peak = memory("VmRSS"), max(peak, memory("VmHWM"))
+    forget_peak()
     short = pace(lambda some: provider.embed_query(some[0]), questions, 1, seconds)
     long = pace(provider.embed_batch, chunks, provider.batch_size, seconds)
+    embedding = memory("VmHWM")
     return Measured(
-        provider.name,
+        provider.name + (NUMPY if spec.endswith(NUMPY) else ""),
         round(load, 4),
+        round(load - numpy_s, 4),
         round(short.texts / short.wall_s, 1),
         round(long.texts / long.wall_s, 1),
         round(1e3 * long.cpu_s / long.texts, 4),
         loaded,
-        memory("VmHWM"),
+        max(peak, embedding),
+        round(loaded - bare + embedding - before, 1),
     )
 
 
@@ -126,6 +147,11 @@ def memory(name: str) -> float:
     return round(int(found[1]) / 1024, 1) if found else 0.0
 
 
+def forget_peak() -> None:
+    """From now on VmHWM is the most that the process had since."""
+    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+
+
 def sources() -> Iterator[str]:
     for file in sorted((ROOT / "src").rglob("*.py")):
         yield file.read_text(encoding="utf-8")
@@ -150,15 +176,16 @@ def cut(texts: Iterator[str], *, words: int) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def run_rounds(given: argparse.Namespace) -> list[list[Measured]]:
+def run_rounds(
+    specs: Sequence[str], models: Path, *, rounds: int, seconds: float = 3.0, threads: int = 1
+) -> list[list[Measured]]:
     """Provider → its rounds; the order moves on by one each round."""
-    specs: list[str] = given.provider or ["static"]
     found: dict[str, list[Measured]] = {spec: [] for spec in specs}
     order = list(specs)
-    for number in range(given.rounds + 1):  # the first writes bytecode and fills the page cache
+    for number in range(rounds + 1):  # the first writes bytecode and fills the page cache
         order.append(order.pop(0))
         for spec in list(order):
-            measured = run_child(spec, given)
+            measured = run_child(spec, models, seconds, threads)
             if measured is None:
                 order.remove(spec)
                 del found[spec]
@@ -167,11 +194,11 @@ def run_rounds(given: argparse.Namespace) -> list[list[Measured]]:
     return list(found.values())
 
 
-def run_child(spec: str, given: argparse.Namespace) -> Measured | None:
-    argv = [sys.executable, __file__, "--child", spec, "--models", str(given.models)]
+def run_child(spec: str, models: Path, seconds: float, threads: int) -> Measured | None:
+    argv = [sys.executable, __file__, "--child", spec, "--models", str(models)]
     child = subprocess.run(
-        [*argv, "--seconds", str(given.seconds)],
-        env={**os.environ, **dict.fromkeys(_THREADS, str(given.threads))},
+        [*argv, "--seconds", str(seconds)],
+        env={**os.environ, **dict.fromkeys(_THREADS, str(threads))},
         capture_output=True,
         text=True,
         check=False,
@@ -186,17 +213,20 @@ def best(rounds: Sequence[Measured]) -> Measured:
     return Measured(
         rounds[0].name,
         min(one.load_s for one in rounds),
+        min(one.beyond_numpy_s for one in rounds),
         max(one.questions for one in rounds),
         max(one.chunks for one in rounds),
         min(one.chunk_cpu_ms for one in rounds),
         min(one.loaded_mb for one in rounds),
         min(one.peak_mb for one in rounds),
+        min(one.grown_mb for one in rounds),
     )
 
 
 def report(rounds: Sequence[Sequence[Measured]]) -> None:
     """Markdown, each number with its ratio to the first provider's."""
-    heads = ("load, s", "questions/s", "chunks/s", "CPU ms a chunk", "loaded, MB", "peak, MB")
+    times = ("load, s", "first, s", "questions/s", "chunks/s", "CPU ms a chunk")
+    heads = (*times, "loaded, MB", "peak, MB", "grown, MB")
     print("| | " + " | ".join(heads) + " |\n" + "|---" * (len(heads) + 1) + "|")
     all_best = [best(some) for some in rounds]
     for one in all_best:
