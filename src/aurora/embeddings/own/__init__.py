@@ -1,0 +1,1 @@
+"""Aurora's own small model: made by `training/`, and part of the package."""

@@ -1,0 +1,145 @@
+"""onnxruntime runs the layers where it can, and numpy wherever it cannot."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper, save_model
+
+from aurora.embeddings.own import graph
+from aurora.embeddings.own.graph import Graph
+from aurora.embeddings.own.layers import Layers
+from aurora.embeddings.own.runtime import Runtime
+from aurora.embeddings.own.weights import GRAPH, Floats, rows_of
+from tests.embeddings.own.making import Tensors, make_model, make_tensors
+from training.graph import write_layers
+
+LENGTHS = [3, 128, 1, 40, 41, 5, 7, 128, 2, 60, 61, 62, 63, 64, 12, 11, 10, 90]
+
+
+@pytest.fixture(scope="module")
+def tensors() -> Tensors:
+    return make_tensors()
+
+
+@pytest.fixture(scope="module")
+def folder(tensors: Tensors, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = make_model(tmp_path_factory.mktemp("model"), tensors)
+    write_layers(tensors, folder / GRAPH)
+    return folder
+
+
+def rows(tensors: Tensors, lengths: list[int]) -> Floats:
+    pieces = np.random.default_rng(3).integers(0, len(tensors["table"]), sum(lengths))
+    return rows_of(tensors, pieces)
+
+
+def sums(found: Floats, lengths: list[int]) -> Floats:
+    """A vector of length 1 a window, as a text of one window would have."""
+    summed = np.add.reduceat(found, np.cumsum([0, *lengths[:-1]]), axis=0)
+    return np.asarray(summed / np.linalg.norm(summed, axis=1, keepdims=True))
+
+
+def by_numpy(tensors: Tensors, given: Floats, lengths: list[int] = LENGTHS) -> Floats:
+    return Layers(tensors)(given.copy(), lengths)
+
+
+def test_both_ways_give_the_same_vectors(tensors: Tensors, folder: Path) -> None:
+    given = rows(tensors, LENGTHS)
+    found = Graph(folder / GRAPH, threads=2)(given, LENGTHS)
+    assert found is not None
+    expected = by_numpy(tensors, given)
+    assert (sums(found, LENGTHS) * sums(expected, LENGTHS)).sum(axis=1).min() > 0.999
+
+
+def test_the_number_of_threads_changes_nothing(tensors: Tensors, folder: Path) -> None:
+    given = rows(tensors, LENGTHS)
+    one, three = (Graph(folder / GRAPH, threads=threads)(given, LENGTHS) for threads in (1, 3))
+    assert one is not None
+    assert three is not None
+    assert np.array_equal(one, three)
+
+
+@pytest.mark.parametrize("is_quick", [True, False])
+def test_many_windows_go_to_the_graph_where_that_is_quick(
+    tensors: Tensors, folder: Path, monkeypatch: pytest.MonkeyPatch, is_quick: bool
+) -> None:
+    monkeypatch.setattr(graph, "is_worth_it", lambda: is_quick)
+    given = rows(tensors, LENGTHS)
+    found = Runtime(tensors, folder, threads=1)(given.copy(), LENGTHS)
+    assert np.array_equal(found, by_numpy(tensors, given)) is not is_quick
+
+
+def test_few_windows_do_not_wait_for_the_package(
+    tensors: Tensors, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(graph, "is_worth_it", lambda: True)
+    few = LENGTHS[:15]
+    given = rows(tensors, few)
+    found = Runtime(tensors, folder, threads=1)(given.copy(), few)
+    assert np.array_equal(found, by_numpy(tensors, given, few))
+
+
+def test_eight_bits_are_worth_it_where_the_processor_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cpuinfo = tmp_path / "cpuinfo"
+    for machine, flags, worth in (
+        ("x86_64", "avx512bw avx512_vnni", True),
+        ("x86_64", "avx2 fma", False),
+        ("arm64", "", True),
+    ):
+        cpuinfo.write_text(f"flags : {flags}")
+        monkeypatch.setattr("platform.machine", lambda machine=machine: machine)
+        assert graph.is_worth_it(cpuinfo) is worth
+
+
+def test_without_the_package_there_is_no_graph_and_no_word_about_it(
+    tensors: Tensors,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr(graph, "is_worth_it", lambda: True)
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)  # as Python is told that there is none
+    given = rows(tensors, LENGTHS)
+    found = Runtime(tensors, folder, threads=1)(given.copy(), LENGTHS)
+    assert np.array_equal(found, by_numpy(tensors, given))
+    assert caplog.records == []
+
+
+def no_graph(path: Path) -> None:
+    path.write_bytes(b"no graph")
+
+
+def another_graph(path: Path) -> None:
+    """It opens, but takes something else."""
+    ports = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1]) for name in ("in", "out")]
+    nodes = [helper.make_node("Identity", ["in"], ["out"])]
+    made = helper.make_graph(nodes, "another", ports[:1], ports[1:])
+    opsets = [helper.make_opsetid("", 17)]
+    save_model(helper.make_model(made, opset_imports=opsets, ir_version=8), str(path))
+
+
+@pytest.mark.parametrize("damage", [Path.unlink, no_graph, another_graph])
+def test_a_graph_that_cannot_be_run_leaves_the_work_to_numpy(
+    tensors: Tensors,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    damage: Callable[[Path], None],
+) -> None:
+    monkeypatch.setattr(graph, "is_worth_it", lambda: True)
+    damage(make_model(tmp_path, tensors) / GRAPH)
+    given = rows(tensors, LENGTHS)
+    runtime = Runtime(tensors, tmp_path, threads=1)
+    for _ in range(2):
+        assert np.array_equal(runtime(given.copy(), LENGTHS), by_numpy(tensors, given))
+    (told,) = caplog.records  # once
+    assert told.levelno == logging.WARNING
+    assert GRAPH in told.message
