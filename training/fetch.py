@@ -182,7 +182,7 @@ def upstream_names(prefix: str) -> Iterator[str]:
             continue
         yield name[1]
         repository = re.search(
-            r"^Homepage: \S*(?:github|gitlab|pypi|npmjs)\S*/([^/\s]+)/?$", stanza, re.M
+            r"^Homepage: \S*(?:github|gitlab|pypi|npm)\S*/([^/\s]+)/?$", stanza, re.M
         )
         if repository:
             yield repository[1].removesuffix(".git").removesuffix(".js").lower()

@@ -156,7 +156,7 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=0)
     parser.add_argument("--hard", type=float, default=0.5, help="share of hard negatives")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
-    parser.add_argument("--drop", type=float, default=0.0, help="share of pieces left unread")
+    parser.add_argument("--drop", type=float, default=0.1, help="share of pieces left unread")
     parser.add_argument("--shallow", action="store_true")
     parser.add_argument("--compile", action="store_true")
     options = parser.parse_args()
