@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from training.texts import Pair
+from training.readers.texts import Pair
 
 KINDS = ("code", "prose", "gloss", "talk", "cjk")
 

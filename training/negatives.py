@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from training.assemble import normalised, read_records
-from training.texts import HUMPS
+from training.readers.texts import HUMPS
 
 BLOCK = 20_000
 NEGATIVES = 4

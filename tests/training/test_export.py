@@ -23,7 +23,7 @@ from aurora.embeddings.own.weights import (
     weights_digest,
 )
 from aurora.embeddings.own.words import PIECES
-from training.export import MATRICES, export
+from training.model.export import MATRICES, export
 
 HEADS = 4
 SHAPES = {

@@ -10,17 +10,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from training.archives import read_texts
 from training.assemble import Evaluation, assemble, text_runs
-from training.brace_pairs import brace_pairs
-from training.changelog_pairs import changelog_pairs
-from training.fetch import Package, read_list, write_list
-from training.licences import judge, licence_of
-from training.markdown_pairs import document_pairs
 from training.negatives import answers, block_negatives
-from training.pairs import package_pairs
-from training.python_pairs import definitions, parameter_pairs, python_pairs
-from training.texts import as_search, first_sentence, is_english, open_name
+from training.readers.brace_pairs import brace_pairs
+from training.readers.changelog_pairs import changelog_pairs
+from training.readers.markdown_pairs import document_pairs
+from training.readers.pairs import package_pairs
+from training.readers.python_pairs import definitions, parameter_pairs, python_pairs
+from training.readers.texts import as_search, first_sentence, is_english, open_name
+from training.sources.archives import read_texts
+from training.sources.fetch import Package, read_list, write_list
+from training.sources.licences import judge, licence_of
 
 PYTHON = '''
 class Ledger(Base):

@@ -5,8 +5,8 @@ from itertools import islice
 
 import pytest
 
-from training.talk import Talk, all_pairs, chinese_pairs
-from training.talk_grammar import (
+from training.readers.talk import Talk, all_pairs, chinese_pairs
+from training.readers.talk_grammar import (
     SELF_ASKED,
     asked_words,
     fill_asked,
@@ -14,7 +14,7 @@ from training.talk_grammar import (
     may_ask,
     told_words,
 )
-from training.texts import Pair
+from training.readers.texts import Pair
 
 COUNT = 4000
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from aurora.embeddings.own.words import UNKNOWN, Words
-from training.vocabulary import KANA, cjk_pieces, latin_pieces
-from training.vocabulary import UNKNOWN as FIRST
+from training.model.vocabulary import KANA, cjk_pieces, latin_pieces
+from training.model.vocabulary import UNKNOWN as FIRST
 
 COUNTS = {
     "search": 900.0, "index": 800.0, "indexing": 50.0, "caching": 40.0, "batching": 30.0,

@@ -17,7 +17,7 @@ from aurora.embeddings.own.layers import Layers
 from aurora.embeddings.own.runtime import Runtime
 from aurora.embeddings.own.weights import GRAPH, Floats, rows_of
 from tests.embeddings.own.making import Tensors, make_model, make_tensors
-from training.graph import write_layers
+from training.model.graph import write_layers
 
 LENGTHS = [3, 128, 1, 40, 41, 5, 7, 128, 2, 60, 61, 62, 63, 64, 12, 11, 10, 90]
 

@@ -1,6 +1,6 @@
 """A trained model as the files that the package ships.
 
-    python -m training.export model.npz pieces.txt OUT
+    python -m training.model.export model.npz pieces.txt OUT
 
 Numbers of the table become int8 with a scale a row, those of the layers with a scale a column:
 the largest becomes ±127, all others are rounded to the nearest. What little is left is float16.
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from aurora.embeddings.onnx.quantise import quantise_rows
 from aurora.embeddings.own.weights import GRAPH, LAYERS, TENSORS, read_tensors, weights_digest
 from aurora.embeddings.own.words import PIECES, read_words
-from training.graph import write_layers
+from training.model.graph import write_layers
 
 MATRICES = ("qkv", "out", "up", "down")
 _TYPES = {"int8": "I8", "float16": "F16"}
@@ -90,7 +90,7 @@ def main() -> None:
     print(
         f"{'in all':18} {sum(sizes.values()) / 1e6:6.2f} MB, digest {weights_digest(options.out)}"
     )
-    from training.check import compare  # noqa: PLC0415 - torch is needed for this alone
+    from training.model.check import compare  # noqa: PLC0415 - torch is needed for this alone
 
     compare(options.model, options.out)
 

@@ -16,7 +16,7 @@ from tokenizers import Tokenizer
 
 from aurora.embeddings.own.weights import WIDTH
 from aurora.text import has_cjk
-from training.teachers import WORDS, Teacher
+from training.model.teachers import WORDS, Teacher
 
 SIZE = 0.25  # root of the mean square of a row's numbers: what a rate of 1e-3 moves in good time
 

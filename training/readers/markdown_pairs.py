@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from training.texts import (
+from training.readers.texts import (
     QUESTION_LENGTHS,
     WORDS,
     Pair,

@@ -1,7 +1,7 @@
 """The models that ours learns from: packed small enough to travel, and run in plain torch.
 
-    python -m training.teachers minilm OUT.npz
-    python -m training.teachers e5 OUT.npz [--pairs FOLDER]
+    python -m training.model.teachers minilm OUT.npz
+    python -m training.model.teachers e5 OUT.npz [--pairs FOLDER]
 
 Both are BERT-shaped and come from packages that are read, never imported; Aurora's catalogue names
 them. Tables are int8 with a scale a row, as are all matrices of e5, whose weights have four bits

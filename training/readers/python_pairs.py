@@ -9,8 +9,8 @@ import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from training.comment_pairs import inner_comments
-from training.texts import (
+from training.readers.comment_pairs import inner_comments
+from training.readers.texts import (
     Pair,
     as_search,
     clean_comment,

@@ -4,7 +4,7 @@ import json
 import re
 from pathlib import Path
 
-from training.archives import read_named
+from training.sources.archives import read_named
 
 PERMISSIVE = {
     "mit": r"\bmit\b|\bexpat\b|mit[- ]licen[sc]e|the mit",

@@ -1,6 +1,6 @@
 """Trains the model for a given time, in one call or in several.
 
-    python -m training.train READY model.npz --seconds 900
+    python -m training.model.train READY model.npz --seconds 900
         [--state FILE] [--now 500] [--start old.npz] [--rate 1e-3] [--batch 2048] [--device cuda]
         [--shallow]
 
@@ -22,10 +22,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from training.batches import Batches, Sides
 from training.corpus import KINDS
-from training.losses import Loss, Maps, Trust, find_loss
-from training.student import Student, load_student, save_student
+from training.model.batches import Batches, Sides
+from training.model.losses import Loss, Maps, Trust, find_loss
+from training.model.student import Student, load_student, save_student
 
 # Of each kind: MiniLM, e5, the pair itself. MiniLM knows code and cannot read CJK; e5 has seen
 # dialogue; pairs of a gloss are often no more than alike.

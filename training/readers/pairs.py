@@ -1,6 +1,6 @@
 """Makes training pairs from fetched packages: one file a kind, so many pairs a package at most.
 
-    python -m training.pairs ARCHIVES OUTPUT [--list packages.tsv]
+    python -m training.readers.pairs ARCHIVES OUTPUT [--list packages.tsv]
 
 The readers know their languages; this file opens the archives, lets every file speak and keeps a
 fair share of each package and of each family of packages.
@@ -17,13 +17,13 @@ from contextlib import ExitStack
 from itertools import chain, zip_longest
 from pathlib import Path
 
-from training.archives import Member, read_texts
-from training.brace_pairs import LANGUAGES, brace_pairs
-from training.changelog_pairs import CHANGELOG, changelog_pairs
-from training.fetch import LIST, Package, find_archive, read_list
-from training.markdown_pairs import document_pairs
-from training.python_pairs import definitions, python_pairs
-from training.texts import Pair, lot
+from training.readers.brace_pairs import LANGUAGES, brace_pairs
+from training.readers.changelog_pairs import CHANGELOG, changelog_pairs
+from training.readers.markdown_pairs import document_pairs
+from training.readers.python_pairs import definitions, python_pairs
+from training.readers.texts import Pair, lot
+from training.sources.archives import Member, read_texts
+from training.sources.fetch import LIST, Package, find_archive, read_list
 
 MOST_PER_PACKAGE = 300
 MOST_OF_KIND = {"code": 160, "prose": 160, "gloss": 60}

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import combinations
 from pathlib import Path
 
-from training.book_readers import html_passages
-from training.markdown_pairs import plain, rst_as_markdown, sections
-from training.texts import clean_comment, cut, lot
+from training.readers.book_readers import html_passages
+from training.readers.markdown_pairs import plain, rst_as_markdown, sections
+from training.readers.texts import clean_comment, cut, lot
 
 Said = tuple[str, str]  # what is asked, and the passage
 

@@ -15,9 +15,9 @@ from torch import Tensor
 
 from aurora.embeddings.own.weights import WINDOW
 from training.corpus import KINDS, load_ragged
-from training.losses import Taught, Teachers
-from training.student import Student, Vectors, shares
-from training.vocabulary import BALANCE
+from training.model.losses import Taught, Teachers
+from training.model.student import Student, Vectors, shares
+from training.model.vocabulary import BALANCE
 
 SLICES = 4  # of a batch, by length: less is padded
 ROUND = 8  # lengths are multiples of this

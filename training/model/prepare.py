@@ -1,6 +1,6 @@
 """Pairs into arrays that training reads: texts as pieces, and what the teachers make of them.
 
-    python -m training.prepare PAIRS OUT --pieces pieces.txt --minilm minilm.npz --e5 e5.npz
+    python -m training.model.prepare PAIRS OUT --pieces pieces.txt --minilm minilm.npz --e5 e5.npz
         [--negatives negatives.npy] [--most N] [--device cuda]
 
     kinds.npy          of each pair, a place in corpus.KINDS
@@ -27,9 +27,9 @@ import torch
 from aurora.embeddings.own.weights import WINDOW
 from aurora.embeddings.own.words import Words, read_words
 from training.corpus import KINDS, Ragged, make_ragged, pair_files, read_pairs
-from training.start import start_table
-from training.teachers import Teacher, load_teacher
-from training.texts import Pair
+from training.model.start import start_table
+from training.model.teachers import Teacher, load_teacher
+from training.readers.texts import Pair
 
 AT_ONCE = 5_000  # texts that one process cuts
 

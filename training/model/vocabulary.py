@@ -1,6 +1,6 @@
 """The pieces of words that the model has vectors for, by how often texts need them.
 
-    python -m training.vocabulary PAIRS pieces.txt [--latin 30000] [--cjk 9500]
+    python -m training.model.vocabulary PAIRS pieces.txt [--latin 30000] [--cjk 9500]
 
 Letters come first, each with and without the mark of a piece that continues a word, so that no word
 is unknown. Then the most frequent whole words, and the ends of words that cut the rest best. CJK

@@ -1,6 +1,6 @@
 """Makes training pairs from dialogue: questions about what was said, and the turns that tell it.
 
-    python -m training.talk talk.jsonl.gz [--archives ARCHIVES] [--pairs 170000] [--seed 1]
+    python -m training.readers.talk talk.jsonl.gz [--archives ARCHIVES] [--pairs 170000] [--seed 1]
 
 The conversations come from the grammar in `talk.json`: facts of daily life, told by a person about
 herself or about somebody near her, wrapped in small talk; asked for in other words, by others or by
@@ -18,9 +18,8 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
 
-from training.book_readers import flat
-from training.carriers import read_members
-from training.talk_grammar import (
+from training.readers.book_readers import flat
+from training.readers.talk_grammar import (
     SELF_ASKED,
     SELF_TOLD,
     SLOT,
@@ -34,7 +33,8 @@ from training.talk_grammar import (
     recalled,
     told_words,
 )
-from training.texts import Pair, make_pair
+from training.readers.texts import Pair, make_pair
+from training.sources.carriers import read_members
 
 GRAMMAR = Path(__file__).with_name("talk.json")
 SOURCE = "talk-grammar-1"

@@ -1,7 +1,7 @@
 """Makes training pairs from books, manuals and reference works that packages carry.
 
-    python -m training.carriers ARCHIVES training/books.tsv
-    python -m training.books ARCHIVES books.jsonl.gz
+    python -m training.sources.carriers ARCHIVES training/sources/books.tsv
+    python -m training.readers.books ARCHIVES books.jsonl.gz
 
 Of every paragraph come one or two pairs, the way decided by the text itself: its first sentence
 asks for the rest, its heading asks for it, or the rarer words of one of its sentences do, as
@@ -19,12 +19,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from training.book_readers import READERS, Passage, flat, sentences
-from training.carriers import read_members
-from training.fetch import Package, find_archive
-from training.texts import BOILERPLATE, PASSAGE_LENGTHS, Pair, is_english, lot, make_pair
+from training.readers.book_readers import READERS, Passage, flat, sentences
+from training.readers.texts import BOILERPLATE, PASSAGE_LENGTHS, Pair, is_english, lot, make_pair
+from training.sources.carriers import read_members
+from training.sources.fetch import Package, find_archive
 
-LIST = Path(__file__).with_name("books.tsv")
+LIST = Path(__file__).parents[1] / "sources" / "books.tsv"
 MOST_PER_BOOK = 14_000
 PARAGRAPH_LENGTHS = (90, 1800)
 NOTICE = re.compile(r"gutenberg|\be-?texts?\b", re.IGNORECASE)  # what stands around a book

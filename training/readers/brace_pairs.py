@@ -8,9 +8,9 @@ import re
 import textwrap
 from collections.abc import Iterator
 
-from training.comment_pairs import inner_comments
-from training.python_pairs import Definition, definition_pairs
-from training.texts import WORDS, Pair
+from training.readers.comment_pairs import inner_comments
+from training.readers.python_pairs import Definition, definition_pairs
+from training.readers.texts import WORDS, Pair
 
 LANGUAGES = {
     ".js": "javascript", ".mjs": "javascript", ".cjs": "javascript", ".jsx": "javascript",

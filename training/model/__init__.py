@@ -1,0 +1,1 @@
+"""The model itself: its pieces, its teachers, its training, its files."""

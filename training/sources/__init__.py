@@ -1,0 +1,1 @@
+"""Where texts come from: packages of PyPI, npm and Debian with permissive licences."""
