@@ -8,8 +8,6 @@ spaces), or that comes from a project that is itself searched there.
 """
 
 import argparse
-import gzip
-import json
 import random
 import re
 import zlib
@@ -17,8 +15,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
+
+from aurora.evaluation.records import Record, read_records
+from training.corpus import Pair, read_pairs, write_pairs
 
 WORDS_IN_A_ROW = 9
 SIGNS_IN_A_ROW = 13
@@ -27,13 +29,7 @@ FACTOR = np.uint64(0x9E3779B97F4A7C15)
 WORD = re.compile(r"[^\W_]+")
 CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7af]")
 
-Record = dict[str, str]
-
-
-def read_records(path: Path) -> Iterator[Record]:
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
-        for line in lines:
-            yield json.loads(line)
+T = TypeVar("T")
 
 
 def rolling(values: np.ndarray, length: int) -> np.ndarray:
@@ -77,22 +73,21 @@ class Evaluation:
         self.whole: set[str] = set()
         found = [np.empty(0, np.uint64)]
         for records in batched(self._records(folder), 2000):
-            found.append(text_runs([f"{r.get('title') or ''} {r['text']}" for r in records])[0])
-            self.whole.update(normalised(record["text"]) for record in records)
+            found.append(text_runs([f"{r.word('title')} {r.word('text')}" for r in records])[0])
+            self.whole.update(normalised(record.word("text")) for record in records)
             self.projects.update(
-                record["group"].rpartition("/")[2].lower()
+                record.word("group").rpartition("/")[2].lower()
                 for record in records
-                if record.get("path") and record.get("group")
+                if record.word("path") and record.word("group")
             )
         self.runs = np.unique(np.concatenate(found))
 
     @staticmethod
     def _records(folder: Path) -> Iterator[Record]:
-        for path in sorted(folder.glob("*/corpus.jsonl.gz")):
-            yield from read_records(path)
-        for path in sorted(folder.glob("*/queries.jsonl")):
-            with path.open(encoding="utf-8") as lines:
-                yield from map(json.loads, lines)
+        """Of all files, whether a question is judged or not."""
+        for name in ("corpus.jsonl", "corpus.jsonl.gz", "queries.jsonl"):
+            for path in sorted(folder.glob(f"*/{name}")):
+                yield from read_records(path)
 
     def known(self, texts: Sequence[str]) -> set[int]:
         """The places of the texts that share a run with the sets, or are one of their texts."""
@@ -120,8 +115,8 @@ def is_cjk(text: str) -> bool:
     return len(CJK.findall(text)) >= SIGNS_IN_A_ROW // 2
 
 
-def batched(records: Iterable[Record], size: int) -> Iterator[list[Record]]:
-    waiting = iter(records)
+def batched(things: Iterable[T], size: int) -> Iterator[list[T]]:
+    waiting = iter(things)
     while batch := list(islice(waiting, size)):
         yield batch
 
@@ -131,39 +126,29 @@ def normalised(text: str) -> str:
 
 
 def assemble(
-    records: Iterable[Record], evaluation: Evaluation, dropped: Counter[tuple[str, str]]
-) -> Iterator[Record]:
-    """The records that may be learnt from; `dropped` counts the others by reason and kind."""
+    pairs: Iterable[Pair], evaluation: Evaluation, dropped: Counter[tuple[str, str]]
+) -> Iterator[Pair]:
+    """The pairs that may be learnt from; `dropped` counts the others by reason and kind."""
     questions: Counter[int] = Counter()
     passages: Counter[int] = Counter()
     seen: set[int] = set()
-    for batch in batched(records, 2000):
-        known = evaluation.known([record[side] for record in batch for side in "ab"])
-        for place, record in enumerate(batch):
-            a, b = normalised(record["a"]), normalised(record["b"])
+    for batch in batched(pairs, 2000):
+        known = evaluation.known([text for pair in batch for text in (pair.a, pair.b)])
+        for place, pair in enumerate(batch):
+            a, b = normalised(pair.a), normalised(pair.b)
             if not a or not b or a == b:
-                dropped["nothing to learn", record["kind"]] += 1
-            elif evaluation.searches(record["source"]):
-                dropped["searched project", record["kind"]] += 1
+                dropped["nothing to learn", pair.kind] += 1
+            elif evaluation.searches(pair.source):
+                dropped["searched project", pair.kind] += 1
             elif known.intersection((2 * place, 2 * place + 1)):
-                dropped["evaluation", record["kind"]] += 1
+                dropped["evaluation", pair.kind] += 1
             elif hash((a, b)) in seen or max(questions[hash(a)], passages[hash(b)]) >= MOST_ALIKE:
-                dropped["duplicate", record["kind"]] += 1
+                dropped["duplicate", pair.kind] += 1
             else:
                 seen.add(hash((a, b)))
                 questions[hash(a)] += 1
                 passages[hash(b)] += 1
-                yield record
-
-
-def write_parts(records: list[Record], output: Path, parts: int) -> None:
-    output.mkdir(parents=True, exist_ok=True)
-    for part in range(parts):
-        path = output / f"pairs-{part}.jsonl.gz"
-        with gzip.open(path, "wt", encoding="utf-8", compresslevel=4) as lines:
-            lines.writelines(
-                json.dumps(record, ensure_ascii=False) + "\n" for record in records[part::parts]
-            )
+                yield pair
 
 
 def main() -> None:
@@ -180,12 +165,13 @@ def main() -> None:
         flush=True,
     )
     dropped: Counter[tuple[str, str]] = Counter()
-    paths = sorted(options.raw.glob("*.jsonl.gz"))
-    read = chain.from_iterable(map(read_records, paths))
-    records = list(assemble(read, evaluation, dropped))
-    random.Random(options.seed).shuffle(records)  # noqa: S311 - an order, not a secret
-    write_parts(records, options.output, options.parts)
-    print(f"kept {dict(Counter(record['kind'] for record in records))}")
+    read = chain.from_iterable(map(read_pairs, sorted(options.raw.glob("*.jsonl.gz"))))
+    pairs = list(assemble(read, evaluation, dropped))
+    random.Random(options.seed).shuffle(pairs)  # noqa: S311 - an order, not a secret
+    options.output.mkdir(parents=True, exist_ok=True)
+    for part in range(options.parts):
+        write_pairs(options.output / f"pairs-{part}.jsonl.gz", pairs[part :: options.parts])
+    print(f"kept {dict(Counter(pair.kind for pair in pairs))}")
     print(
         "dropped "
         + ", ".join(

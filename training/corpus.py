@@ -1,19 +1,28 @@
-"""The pairs to learn from, as files hold them, and texts as numbers that lie side by side."""
+"""The pairs to learn from, and the files that hold them: a line of JSON each."""
 
 from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-
-from training.readers.texts import Pair
-
 KINDS = ("code", "prose", "gloss", "talk", "cjk")
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A question-like text and the passage that answers it; `kind` is one of KINDS."""
+
+    a: str
+    b: str
+    kind: str
+    source: str
+
+    @property
+    def line(self) -> str:
+        return json.dumps(asdict(self), ensure_ascii=False) + "\n"
 
 
 def pair_files(folder: Path) -> list[Path]:
@@ -30,35 +39,6 @@ def read_pairs(file: Path) -> Iterator[Pair]:
             yield Pair(**json.loads(line))
 
 
-@dataclass(frozen=True, slots=True)
-class Ragged:
-    """Rows of different lengths: row i is `flat[ends[i]:ends[i + 1]]`."""
-
-    flat: NDArray[np.generic]
-    ends: NDArray[np.int64]
-
-    def __len__(self) -> int:
-        return len(self.ends) - 1
-
-    def __getitem__(self, row: int) -> NDArray[np.generic]:
-        return self.flat[self.ends[row] : self.ends[row + 1]]
-
-    @property
-    def lengths(self) -> NDArray[np.int64]:
-        return np.diff(self.ends)
-
-    def save(self, folder: Path, name: str) -> None:
-        np.save(folder / f"{name}.flat.npy", self.flat)
-        np.save(folder / f"{name}.ends.npy", self.ends)
-
-
-def make_ragged(
-    rows: Sequence[Sequence[int] | NDArray[np.generic]], dtype: type[np.generic]
-) -> Ragged:
-    ends = np.zeros(len(rows) + 1, np.int64)
-    np.cumsum([len(row) for row in rows], out=ends[1:])
-    return Ragged(np.concatenate([np.asarray(row, dtype) for row in rows]), ends)
-
-
-def load_ragged(folder: Path, name: str) -> Ragged:
-    return Ragged(np.load(folder / f"{name}.flat.npy"), np.load(folder / f"{name}.ends.npy"))
+def write_pairs(file: Path, pairs: Iterable[Pair]) -> None:
+    with gzip.open(file, "wt", encoding="utf-8", compresslevel=4) as lines:
+        lines.writelines(pair.line for pair in pairs)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from training.assemble import Evaluation, assemble, text_runs
+from training.corpus import Pair
 from training.negatives import answers, block_negatives
 from training.readers.brace_pairs import brace_pairs
 from training.readers.changelog_pairs import changelog_pairs
@@ -223,25 +224,25 @@ def make_evaluation(folder: Path) -> Evaluation:
     return Evaluation(folder)
 
 
-def record(a: str, b: str, source: str = "other-1.0", kind: str = "prose") -> dict[str, str]:
-    return {"a": a, "b": b, "kind": kind, "source": source}
+def pair(a: str, b: str, source: str = "other-1.0", kind: str = "prose") -> Pair:
+    return Pair(a, b, kind, source)
 
 
 def test_what_the_evaluation_knows_is_dropped_with_its_reason(tmp_path: Path) -> None:
     evaluation = make_evaluation(tmp_path)
     given = [
-        record("a question", "first, two three four FIVE six; seven eight nine ten last"),
-        record("almost the same", "two three four five six seven eight nine apart"),
-        record("研究", "他說歐洲梵語的學術研究由德國學者完成", kind="cjk"),
-        record("a third", "whatever this says", "ledger-2.0"),
-        record("same question", "one passage"),
-        record("same question", "one passage"),
-        record("same question", "another passage"),
-        record("Same question!", "a third passage"),
+        pair("a question", "first, two three four FIVE six; seven eight nine ten last"),
+        pair("almost the same", "two three four five six seven eight nine apart"),
+        pair("研究", "他說歐洲梵語的學術研究由德國學者完成", kind="cjk"),
+        pair("a third", "whatever this says", "ledger-2.0"),
+        pair("same question", "one passage"),
+        pair("same question", "one passage"),
+        pair("same question", "another passage"),
+        pair("Same question!", "a third passage"),
     ]
     dropped: Counter[tuple[str, str]] = Counter()
     kept = list(assemble(given, evaluation, dropped))
-    assert [entry["a"] for entry in kept] == ["almost the same", "same question", "same question"]
+    assert [one.a for one in kept] == ["almost the same", "same question", "same question"]
     assert dropped == {
         ("evaluation", "prose"): 1,
         ("evaluation", "cjk"): 1,

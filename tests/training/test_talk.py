@@ -5,6 +5,7 @@ from itertools import islice
 
 import pytest
 
+from training.corpus import Pair
 from training.readers.talk import Talk, all_pairs, chinese_pairs
 from training.readers.talk_grammar import (
     SELF_ASKED,
@@ -14,7 +15,6 @@ from training.readers.talk_grammar import (
     may_ask,
     told_words,
 )
-from training.readers.texts import Pair
 
 COUNT = 4000
 

@@ -14,8 +14,9 @@ import torch
 from torch import Tensor
 
 from aurora.embeddings.own.weights import WINDOW
-from training.corpus import KINDS, load_ragged
+from training.corpus import KINDS
 from training.model.losses import Taught, Teachers
+from training.model.ragged import load_ragged
 from training.model.student import Student, Vectors, shares
 from training.model.vocabulary import BALANCE
 

@@ -35,7 +35,7 @@ from aurora.embeddings.own.words import PIECES, Words, read_words
 from aurora.embeddings.unit import unit_rows
 from aurora.evaluation.metrics import ndcg
 from aurora.evaluation.sets import Group, Item, LabelledSet, read_set
-from training.corpus import make_ragged
+from training.model.ragged import make_ragged
 from training.model.student import Student, Vectors, load_student
 from training.model.teachers import Teacher, load_teacher
 

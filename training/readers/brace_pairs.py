@@ -8,9 +8,10 @@ import re
 import textwrap
 from collections.abc import Iterator
 
+from training.corpus import Pair
 from training.readers.comment_pairs import inner_comments
 from training.readers.python_pairs import Definition, definition_pairs
-from training.readers.texts import WORDS, Pair
+from training.readers.texts import WORDS
 
 LANGUAGES = {
     ".js": "javascript", ".mjs": "javascript", ".cjs": "javascript", ".jsx": "javascript",

@@ -3,7 +3,8 @@
 import re
 from collections.abc import Iterator, Mapping
 
-from training.readers.texts import Pair, clean_comment, is_telling, make_pair
+from training.corpus import Pair
+from training.readers.texts import clean_comment, is_telling, make_pair
 
 NAMED = re.compile(r"`{1,2}~?([A-Za-z_][\w.]*?)(?:\(\)|\([^`]*\))?`{1,2}")
 CHANGELOG = re.compile(

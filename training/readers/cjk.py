@@ -5,16 +5,15 @@ python -m training.readers.cjk ARCHIVES cjk.jsonl.gz
 """
 
 import argparse
-import gzip
-import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from training.corpus import Pair, write_pairs
 from training.readers import cjk_readers as readers
 from training.readers.pairs import family
-from training.readers.texts import Pair, cut, lot
+from training.readers.texts import cut, lot
 from training.sources.archives import SKIPPED_FILE
 from training.sources.carriers import archives_of, read_members
 from training.sources.fetch import Package
@@ -107,9 +106,7 @@ def main() -> None:
     parser.add_argument("archives", type=Path)
     parser.add_argument("output", type=Path)
     options = parser.parse_args()
-    with gzip.open(options.output, "wt", encoding="utf-8") as lines:
-        for pair in all_pairs(archives_of(options.archives, LIST)):
-            lines.write(json.dumps(pair.as_record(), ensure_ascii=False) + "\n")
+    write_pairs(options.output, all_pairs(archives_of(options.archives, LIST)))
 
 
 if __name__ == "__main__":

@@ -4,7 +4,8 @@ import re
 import textwrap
 from collections.abc import Iterator
 
-from training.readers.texts import Pair, clean_comment, is_telling, lot, make_pair
+from training.corpus import Pair
+from training.readers.texts import clean_comment, is_telling, lot, make_pair
 
 LONGEST_BLOCK = 16  # lines of code below a comment
 CODE_SIGNS = re.compile(r"[;{}=<>]|\(\)|^\s*(if|for|return|import|def|var|const|let)\b.*[:;({]")

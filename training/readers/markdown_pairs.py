@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from training.corpus import Pair
 from training.readers.texts import (
     QUESTION_LENGTHS,
     WORDS,
-    Pair,
     clean_comment,
     cut,
     first_sentence,

@@ -8,7 +8,6 @@ fair share of each package and of each family of packages.
 
 import argparse
 import gzip
-import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
@@ -17,11 +16,12 @@ from contextlib import ExitStack
 from itertools import chain, zip_longest
 from pathlib import Path
 
+from training.corpus import Pair
 from training.readers.brace_pairs import LANGUAGES, brace_pairs
 from training.readers.changelog_pairs import CHANGELOG, changelog_pairs
 from training.readers.markdown_pairs import document_pairs
 from training.readers.python_pairs import definitions, python_pairs
-from training.readers.texts import Pair, lot
+from training.readers.texts import lot
 from training.sources.archives import Member, read_texts
 from training.sources.fetch import LIST, Package, find_archive, read_list
 
@@ -163,7 +163,7 @@ def main() -> None:
                 print(f"{place} of {len(jobs)} packages: {dict(counted)}", flush=True)
             room = MOST_PER_FAMILY - per_family[family(package)]
             for pair in pairs[: max(room, 0)]:
-                files[pair.kind].write(json.dumps(pair.as_record(), ensure_ascii=False) + "\n")
+                files[pair.kind].write(pair.line)
                 counted[pair.kind] += 1
             per_family[family(package)] += len(pairs)
     print(f"{len(jobs)} packages: {dict(counted)}")

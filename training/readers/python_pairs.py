@@ -9,9 +9,9 @@ import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from training.corpus import Pair
 from training.readers.comment_pairs import inner_comments
 from training.readers.texts import (
-    Pair,
     as_search,
     clean_comment,
     first_sentence,

@@ -9,7 +9,6 @@ hard negatives. With archives, the question-and-answer lists of chatterbot-corpu
 """
 
 import argparse
-import gzip
 import json
 import random
 import re
@@ -18,6 +17,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
 
+from training.corpus import Pair, write_pairs
 from training.readers.book_readers import flat
 from training.readers.talk_grammar import (
     SELF_ASKED,
@@ -33,7 +33,7 @@ from training.readers.talk_grammar import (
     recalled,
     told_words,
 )
-from training.readers.texts import Pair, make_pair
+from training.readers.texts import make_pair
 from training.sources.carriers import read_members
 
 GRAMMAR = Path(__file__).with_name("talk.json")
@@ -262,9 +262,7 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=170_000)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    with gzip.open(options.output, "wt", encoding="utf-8") as lines:
-        for pair in all_pairs(options.pairs, options.seed, options.archives):
-            lines.write(json.dumps(pair.as_record(), ensure_ascii=False) + "\n")
+    write_pairs(options.output, all_pairs(options.pairs, options.seed, options.archives))
 
 
 if __name__ == "__main__":

@@ -2,7 +2,8 @@
 
 import hashlib
 import re
-from dataclasses import asdict, dataclass
+
+from training.corpus import Pair
 
 QUESTION_LENGTHS = (8, 200)
 PASSAGE_LENGTHS = (40, 600)
@@ -37,19 +38,6 @@ FOREIGN = frozenset(
         "os"
     )
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """A question-like text and the passage that answers it; `kind` as the trainer knows it."""
-
-    a: str
-    b: str
-    kind: str
-    source: str
-
-    def as_record(self) -> dict[str, str]:
-        return asdict(self)
 
 
 def make_pair(a: str, b: str, *, kind: str, source: str) -> Pair | None:

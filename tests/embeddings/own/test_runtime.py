@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper, save_model
 
-from aurora.embeddings.own import graph
 from aurora.embeddings.own.graph import Graph
 from aurora.embeddings.own.layers import Layers
 from aurora.embeddings.own.runtime import Runtime
@@ -67,36 +66,18 @@ def test_the_number_of_threads_changes_nothing(tensors: Tensors, folder: Path) -
 
 @pytest.mark.parametrize("is_quick", [True, False])
 def test_many_windows_go_to_the_graph_where_that_is_quick(
-    tensors: Tensors, folder: Path, monkeypatch: pytest.MonkeyPatch, is_quick: bool
+    tensors: Tensors, folder: Path, is_quick: bool
 ) -> None:
-    monkeypatch.setattr(graph, "is_worth_it", lambda: is_quick)
     given = rows(tensors, LENGTHS)
-    found = Runtime(tensors, folder, threads=1)(given.copy(), LENGTHS)
+    found = Runtime(tensors, folder, threads=1, by_graph=is_quick)(given.copy(), LENGTHS)
     assert np.array_equal(found, by_numpy(tensors, given)) is not is_quick
 
 
-def test_few_windows_do_not_wait_for_the_package(
-    tensors: Tensors, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(graph, "is_worth_it", lambda: True)
+def test_few_windows_do_not_wait_for_the_package(tensors: Tensors, folder: Path) -> None:
     few = LENGTHS[:15]
     given = rows(tensors, few)
-    found = Runtime(tensors, folder, threads=1)(given.copy(), few)
+    found = Runtime(tensors, folder, threads=1, by_graph=True)(given.copy(), few)
     assert np.array_equal(found, by_numpy(tensors, given, few))
-
-
-def test_eight_bits_are_worth_it_where_the_processor_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    cpuinfo = tmp_path / "cpuinfo"
-    for machine, flags, worth in (
-        ("x86_64", "avx512bw avx512_vnni", True),
-        ("x86_64", "avx2 fma", False),
-        ("arm64", "", True),
-    ):
-        cpuinfo.write_text(f"flags : {flags}")
-        monkeypatch.setattr("platform.machine", lambda machine=machine: machine)
-        assert graph.is_worth_it(cpuinfo) is worth
 
 
 def test_without_the_package_there_is_no_graph_and_no_word_about_it(
@@ -105,10 +86,9 @@ def test_without_the_package_there_is_no_graph_and_no_word_about_it(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    monkeypatch.setattr(graph, "is_worth_it", lambda: True)
     monkeypatch.setitem(sys.modules, "onnxruntime", None)  # as Python is told that there is none
     given = rows(tensors, LENGTHS)
-    found = Runtime(tensors, folder, threads=1)(given.copy(), LENGTHS)
+    found = Runtime(tensors, folder, threads=1, by_graph=True)(given.copy(), LENGTHS)
     assert np.array_equal(found, by_numpy(tensors, given))
     assert caplog.records == []
 
@@ -130,14 +110,12 @@ def another_graph(path: Path) -> None:
 def test_a_graph_that_cannot_be_run_leaves_the_work_to_numpy(
     tensors: Tensors,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
     damage: Callable[[Path], None],
 ) -> None:
-    monkeypatch.setattr(graph, "is_worth_it", lambda: True)
     damage(make_model(tmp_path, tensors) / GRAPH)
     given = rows(tensors, LENGTHS)
-    runtime = Runtime(tensors, tmp_path, threads=1)
+    runtime = Runtime(tensors, tmp_path, threads=1, by_graph=True)
     for _ in range(2):
         assert np.array_equal(runtime(given.copy(), LENGTHS), by_numpy(tensors, given))
     (told,) = caplog.records  # once

@@ -27,9 +27,9 @@ logger = logging.getLogger(__name__)
 _BATCH = 8  # windows padded to the longest of them: enough for short ones, and little is padded
 
 
-def is_worth_it(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
+def is_worth_it() -> bool:
     """Whether the processors multiply 8 bits quickly."""
-    return not products_overflow(platform.machine(), cpuinfo)
+    return not products_overflow(platform.machine(), Path("/proc/cpuinfo"))
 
 
 class _Session(Protocol):

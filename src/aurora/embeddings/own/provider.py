@@ -1,7 +1,7 @@
 """Aurora's own model, at two depths: `deep` reads pieces beside each other, `shallow` sums them up.
 
-Both are there as soon as the package is, and read the same table. What they were made of, and what
-they find, is in the model's card.
+Both read the same table, which `training/` makes. It is not among the providers before the package
+has the table.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from aurora.embeddings.own.weights import Floats, Tensors
 
 FOLDER = Path(__file__).parent / "model"
-WEIGHTS = ""  # what `weights_digest` says of the folder
+WEIGHTS = ""  # what `weights_digest` says of the folder; it is still to be filled
 DEEP, SHALLOW = "deep", "shallow"
 _RECIPE = 1  # grows when the same files come to give other vectors
 _BATCHES = {DEEP: 64, SHALLOW: 256}

@@ -23,12 +23,18 @@ _MANY = 16  # windows; for fewer, loading the package takes longer than it saves
 
 
 class Runtime:
-    """A `Run` by the files of a folder; either way is opened when first needed."""
+    """A `Run` by the files of a folder; either way is opened when first needed.
 
-    def __init__(self, tensors: Tensors, folder: Path, *, threads: int = 0) -> None:
+    `by_graph` says whether many windows are onnxruntime's; else the processors decide.
+    """
+
+    def __init__(
+        self, tensors: Tensors, folder: Path, *, threads: int = 0, by_graph: bool | None = None
+    ) -> None:
         self._tensors = tensors
         self._folder = folder
         self._threads = threads or usable_processors()
+        self._by_graph = by_graph
 
     def __call__(self, rows: Floats, lengths: Sequence[int]) -> Floats:
         if len(lengths) >= _MANY and self._graph is not None:
@@ -43,7 +49,7 @@ class Runtime:
 
     @cached_property
     def _graph(self) -> Graph | None:
-        from aurora.embeddings.own import graph  # noqa: PLC0415 - a question needs none
+        from aurora.embeddings.own.graph import Graph, is_worth_it  # noqa: PLC0415 - seldom needed
 
-        path = self._folder / GRAPH
-        return graph.Graph(path, threads=self._threads) if graph.is_worth_it() else None
+        wanted = is_worth_it() if self._by_graph is None else self._by_graph
+        return Graph(self._folder / GRAPH, threads=self._threads) if wanted else None
