@@ -69,7 +69,8 @@ def embed_by_torch(student: Student, words: Words, texts: Sequence[str]) -> Vect
         rows = torch.tensor([row for row, _, _ in some])
         for total, part in zip(sums, made, strict=True):
             total.index_add_(0, rows, part)
-    return Vectors(*(normalize(total, dim=1) for total in sums))
+    shallow, layered = sums
+    return Vectors(normalize(shallow, dim=1), normalize(shallow + layered, dim=1))  # as deep.py
 
 
 def _shares(pieces: NDArray[np.generic]) -> Floats:

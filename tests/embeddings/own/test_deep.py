@@ -52,13 +52,13 @@ def test_shallow_sums_up_pieces_by_weight_and_root_of_count(tensors: Tensors) ->
     assert near(shallow_sums(tensors, TEXTS), np.array(expected))
 
 
-def test_deep_sums_up_what_the_layers_make_of_each_window(tensors: Tensors, layers: Layers) -> None:
+def test_deep_adds_what_the_layers_make_of_each_window(tensors: Tensors, layers: Layers) -> None:
     expected = []
     for text in TEXTS:
         rows = vectors_of(tensors, text)
         windows = [rows[start : start + 128].copy() for start in range(0, len(rows), 128)]
         understood = np.concatenate([layers(window, [len(window)]) for window in windows])
-        expected.append(pooled(tensors, text, understood))
+        expected.append(pooled(tensors, text, rows + understood))
     assert near(deep_sums(tensors, layers, TEXTS), np.array(expected))
 
 

@@ -1,6 +1,7 @@
 """A text is the sum of its pieces as the layers understand them, in windows, beside each other.
 
-They weigh what they weigh in the shallow sum, so the layers add to that.
+They weigh what they weigh in the shallow sum, which is added: what the layers understand and what
+the pieces say by themselves find more together than either does (docs/model-card.md).
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ def deep_sums(tensors: Tensors, run: Run, texts: Sequence[Sequence[int]]) -> Flo
     for some in (windows[at : at + _TOGETHER] for at in range(0, len(windows), _TOGETHER)):
         (_, first, _), (_, _, last) = some[0], some[-1]
         lengths = [stop - start for _, start, stop in some]
-        rows = run(rows_of(tensors, pieces[first:last]), lengths)
+        alone = rows_of(tensors, pieces[first:last])
+        rows = run(alone.copy(), lengths)  # which may write over what it is given
+        rows += alone
         for text, start, stop in some:
             sums[text] += amounts[start:stop] @ rows[start - first : stop - first]
     return sums

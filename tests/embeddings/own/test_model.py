@@ -1,0 +1,62 @@
+"""The model that comes with the package."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from aurora.embeddings.base import ProviderOptions
+from aurora.embeddings.own.graph import Graph
+from aurora.embeddings.own.layers import Layers
+from aurora.embeddings.own.provider import FOLDER, WEIGHTS, OwnProvider
+from aurora.embeddings.own.weights import GRAPH, read_tensors, rows_of, weights_digest
+from aurora.embeddings.own.words import PIECES, read_words
+from aurora.embeddings.unit import unit_rows
+
+# Each asks for the passage beside it, mostly without a word of it.
+PAIRS = [
+    ("how do I terminate a running process", "os.kill(pid, signal.SIGTERM)  # end the job"),
+    ("sort a list in descending order", "return sorted(values, reverse=True)"),
+    ("log in with a password", "def authenticate(user, secret): check the user's credentials"),
+    ("remove a file", "path.unlink(missing_ok=True)  # delete it from disk"),
+    ("what do we eat tonight", "Ana: I could cook pasta for dinner, or we order a pizza."),
+    ("the drag of a wing at high speed", "Aerodynamic forces on airfoils in supersonic flow."),
+    ("数据库连接失败", "无法连接到数据库服务器,请检查网络设置。"),
+    ("電車が遅れている理由", "電車は大雪のため一部の区間で運休になりました。"),
+    ("서울의 인구는 얼마인가", "대한민국의 수도에는 천만 명 가까이가 산다."),
+]
+
+
+@pytest.fixture(scope="module", params=["deep", "shallow"])
+def provider(request: pytest.FixtureRequest) -> OwnProvider:
+    return OwnProvider(ProviderOptions(request.param))
+
+
+def test_its_files_are_those_that_the_fingerprint_names() -> None:
+    assert weights_digest(FOLDER) == WEIGHTS
+
+
+def test_it_is_small() -> None:
+    assert sum(file.stat().st_size for file in FOLDER.iterdir()) <= 16e6
+
+
+@pytest.mark.parametrize("size", [256, 128, 64])
+def test_a_question_is_nearest_to_its_answer(provider: OwnProvider, size: int) -> None:
+    """And at a half and a quarter of the numbers still to nearly all."""
+    asked, found = (
+        unit_rows(np.asarray(provider.embed_batch(side))[:, :size])
+        for side in zip(*PAIRS, strict=True)
+    )
+    right = (asked @ found.T).argmax(axis=1) == np.arange(len(PAIRS))
+    assert right.sum() >= len(PAIRS) - (size < 256), [PAIRS[at][0] for at in np.flatnonzero(~right)]
+
+
+def test_both_runtimes_understand_the_same() -> None:
+    words = read_words(FOLDER / PIECES)
+    tensors = read_tensors(FOLDER, words.size)
+    for text in (text for pair in PAIRS for text in pair):
+        rows = rows_of(tensors, np.array(words.of(text)))
+        by_graph = Graph(FOLDER / GRAPH, threads=1)(rows, [len(rows)])
+        assert by_graph is not None
+        by_numpy = Layers(tensors)(rows.copy(), [len(rows)])
+        assert (unit_rows(by_graph) * unit_rows(by_numpy)).sum(axis=1).min() > 0.99
