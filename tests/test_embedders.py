@@ -12,6 +12,7 @@ from aurora import Memory, Places
 from aurora.config import SettingsFiles
 from aurora.config.schema import EmbeddingSettings
 from aurora.embeddings.openai import OpenAIProvider
+from aurora.embeddings.own.provider import WEIGHTS, OwnProvider
 from aurora.embeddings.registry import share_of
 from aurora.embeddings.static import StaticProvider
 from aurora.endpoints.purpose import EMBEDDING, OPENAI_KEY
@@ -23,6 +24,7 @@ from tests.builders import NOW, write_tree
 from tests.embedders import WordsProvider
 
 STATIC = Embedder("static/wordllama-256", 256, "l2_supercat-1")
+OWN = Embedder("aurora/deep", 256, f"{WEIGHTS}-1")
 
 
 def embedders(environ: Mapping[str, str] | None = None, **settings: str) -> Embedders:
@@ -30,10 +32,10 @@ def embedders(environ: Mapping[str, str] | None = None, **settings: str) -> Embe
     return Embedders(chosen, models=Path("none"), environ=environ or {})
 
 
-def test_the_default_is_the_static_model() -> None:
+def test_the_default_is_our_own_model() -> None:
     chosen = embedders().chosen()
-    assert isinstance(chosen, StaticProvider)
-    assert embedders().of(STATIC).name == chosen.name
+    assert isinstance(chosen, OwnProvider)
+    assert embedders().of(OWN).name == chosen.name == "aurora/deep"
 
 
 def test_a_provider_is_made_once() -> None:
@@ -42,11 +44,11 @@ def test_a_provider_is_made_once() -> None:
 
 
 def test_another_process_can_make_the_same_provider() -> None:
-    some = embedders(model="wordllama-256")
+    some = embedders(model="deep")
     make = some.recipe_of(some.chosen())
     assert make is not None
     again = pickle.loads(pickle.dumps(make))()  # noqa: S301 - as between our own processes
-    assert (again.name, again.fingerprint) == (STATIC.name, STATIC.fingerprint)
+    assert (again.name, again.fingerprint) == (OWN.name, OWN.fingerprint)
     assert again is not some.chosen()
 
 
@@ -63,7 +65,7 @@ def test_a_memory_is_followed_to_a_model_that_is_here() -> None:
 
 @pytest.mark.parametrize("name", ["openai/big", "sentence-transformers/../../x", "evil", "evil/x"])
 def test_a_memory_is_not_followed_elsewhere(name: str) -> None:
-    with pytest.raises(EmbedderMismatchError, match="and the embedder chosen is static") as refused:
+    with pytest.raises(EmbedderMismatchError, match="and the embedder chosen is aurora") as refused:
         embedders().of(Embedder(name, 3, "1"))
     assert "aur mem reembed" in refused.value.hint
 
@@ -84,7 +86,7 @@ def test_none_is_none() -> None:
 def test_a_provider_that_is_not_there_is_a_wrong_setting() -> None:
     with pytest.raises(ConfigError, match="no embedding provider 'statik'") as wrong:
         embedders(provider="statik").chosen()
-    assert "static, onnx, sentence-transformers, openai" in wrong.value.hint
+    assert "aurora, static, onnx, sentence-transformers, openai" in wrong.value.hint
 
 
 @pytest.mark.parametrize(
@@ -108,13 +110,13 @@ def test_a_key_for_openai_goes_to_openai_alone(
 
 
 def test_what_meaning_weighs_is_the_models_unless_it_is_set(tmp_path: Path) -> None:
-    static, minilm = share_of("static/wordllama-256"), share_of("onnx/all-minilm-l6-v2")
-    assert static < minilm < share_of("onnx/multilingual-e5-small") == share_of("") == 0.7
+    own, minilm = share_of("aurora/deep"), share_of("onnx/all-minilm-l6-v2")
+    assert own < minilm < share_of("onnx/multilingual-e5-small") == share_of("") == 0.7
     root = write_tree(tmp_path / "project", {"a.py": "def f(): pass\n"})
     places = Places(tmp_path / "home", root)
     with Memory(places, now=lambda: NOW) as memory:
         memory.index(root)
-        assert memory.retriever._config.hybrid_search_alpha == static
+        assert memory.retriever._config.hybrid_search_alpha == own
     files = SettingsFiles(places, {"AURORA_SEARCH_WEIGHTED_SEMANTIC": "0.6"})
     with Memory(places, files, now=lambda: NOW) as memory:
         assert memory.retriever._config.hybrid_search_alpha == 0.6
@@ -129,7 +131,7 @@ def test_a_program_may_bring_its_own_and_take_a_memory_over(tmp_path: Path) -> N
     heard: list[Event] = []
     own = WordsProvider(dimension=64)
     with Memory(places, now=lambda: NOW, embedder=own, listen=heard.append) as memory:
-        assert memory.vectors_of() == STATIC
+        assert memory.vectors_of() == OWN
         answer = memory.search("login", mode="semantic")
         assert ("semantic" in answer.signals, own.questions) == (True, [])
         assert memory.reembed().is_done

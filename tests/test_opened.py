@@ -17,10 +17,10 @@ from aurora.types import Mode
 from tests.builders import NOW, write_tree
 from tests.embedders import WordsProvider
 
-STATIC = "static/wordllama-256"
+OWN = "aurora/deep"
 
 
-def config_of(folder: Path, text: str, embedder: str = STATIC) -> HybridConfig:
+def config_of(folder: Path, text: str, embedder: str = OWN) -> HybridConfig:
     home = write_tree(folder / "home", {"config.yml": text})
     return make_config(SettingsFiles(Places(home, folder)).current(), embedder=embedder)
 
@@ -102,9 +102,9 @@ def test_stage_2_has_words_only_where_its_weights_are_not_stated(
 @pytest.mark.parametrize(
     ("stated", "embedder", "trust"),
     [
-        ("", STATIC, Trust(0.4, 0.55)),
+        ("", OWN, Trust(0.4, 0.55)),
         ("", "any/other", Trust(0.5, 0.75)),
-        ("auto: {code: 0.1}", STATIC, Trust(0.4, 0.1)),
+        ("auto: {code: 0.1}", OWN, Trust(0.4, 0.1)),
         ("auto: {prose: 0.4}", "any/other", Trust(0.4, 0.75)),
     ],
 )
@@ -139,12 +139,12 @@ def share_of_meaning(memory: Memory) -> float:
 @pytest.mark.parametrize(
     ("stated", "provider", "share"),
     [
-        ("", None, 0.3),
+        ("", None, 0.24),
         ("", WordsProvider(), 0.7),
         ("semantic: 0.7, ", None, 0.7),
         ("semantic: 0.5, ", WordsProvider(), 0.5),
     ],
-    ids=["static", "any-other", "static-but-stated", "stated"],
+    ids=["own", "any-other", "own-but-stated", "stated"],
 )
 def test_meaning_has_the_share_that_its_model_is_worth_unless_it_is_stated(
     tmp_path: Path, stated: str, provider: WordsProvider | None, share: float

@@ -22,7 +22,7 @@ def birds(tmp_path: Path) -> Path:
 
 def test_a_table_on_stdout(shell: Shell, birds: Path) -> None:
     lines = shell.ok("eval", str(birds), "--mode", "keyword").splitlines()
-    assert lines[0] == "birds: 2 questions, 3 documents, vectors of static/wordllama-256"
+    assert lines[0] == "birds: 2 questions, 3 documents, vectors of aurora/deep"
     assert lines[1].split() == [
         "nDCG@10", "MRR@10", "R@1", "R@5", "R@10", "R@100", "p50", "ms", "p95", "ms",
         "unanswered",

@@ -90,7 +90,7 @@ def test_it_error_03_git_failure(tracked: Shell) -> None:
 def test_prose_has_the_date_of_its_conversation(tracked: Shell) -> None:
     write_tree(tracked.home / "logs" / "conversations", {"2025/12/seals-2025-12-15.md": LOG})
     tracked.ok("mem", "index")
-    assert past_of(tracked, "sealed with wax") == ["-", "2025-12-15"]
+    assert past_of(tracked, "how are envelopes sealed with wax") == ["-", "2025-12-15"]
 
 
 def test_what_was_read_long_ago_may_be_stale(tracked: Shell) -> None:

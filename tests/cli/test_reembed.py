@@ -50,10 +50,10 @@ def answer(shell: Shell, *flags: str) -> list[tuple[str, float]]:
 
 def test_the_vectors_become_those_of_the_model_that_the_settings_choose(turtle: Shell) -> None:
     name, embedded, chunks = embedder(turtle)
-    assert (name, embedded) == ("static/wordllama-256", chunks)
+    assert (name, embedded) == ("aurora/deep", chunks)
 
     told = turtle.ok(*TURTLE, "mem", "reembed")
-    words = f"The vectors are turtle/slow's, not static/wordllama-256's: {chunks} chunks embedded"
+    words = f"The vectors are turtle/slow's, not aurora/deep's: {chunks} chunks embedded"
     assert told.strip() == words
     assert embedder(turtle) == ("turtle/slow", chunks, chunks)
     assert made(turtle) == chunks
@@ -81,7 +81,7 @@ def test_killed_it_goes_on_where_it_was(turtle: Shell) -> None:
         with turtle.start(*TURTLE, "mem", "reembed") as running:
             wait_for(turtle, least)
             running.send_signal(signal.SIGKILL)
-        assert embedder(turtle) == ("static/wordllama-256", chunks, chunks)
+        assert embedder(turtle) == ("aurora/deep", chunks, chunks)
         assert answer(turtle) == before
     turtle.environ["TURTLE_PAUSE"] = "0"
 
@@ -107,9 +107,9 @@ def test_index_keeps_to_the_memorys_own_model_and_says_so(turtle: Shell) -> None
     write_tree(turtle.cwd, {"new.py": "def brand_new():\n    pass\n"})
     done = turtle.run(*TURTLE, "mem", "index", ".")
     assert done.returncode == 0
-    assert "Vectors here are of static/wordllama-256; `aur mem reembed`" in done.stderr
+    assert "Vectors here are of aurora/deep; `aur mem reembed`" in done.stderr
     name, embedded, chunks = embedder(turtle)
-    assert (name, embedded, made(turtle)) == ("static/wordllama-256", chunks, 0)
+    assert (name, embedded, made(turtle)) == ("aurora/deep", chunks, 0)
 
 
 def test_without_a_provider_there_is_nothing_to_make(turtle: Shell) -> None:
@@ -117,7 +117,7 @@ def test_without_a_provider_there_is_nothing_to_make(turtle: Shell) -> None:
     assert "`embedding.provider` is none" in told
     told = turtle.fails("-c", "embedding.provider=tortoise", "mem", "reembed")
     assert "There is no embedding provider 'tortoise'" in told
-    assert "static, onnx, sentence-transformers, openai, turtle, none" in told
+    assert "aurora, static, onnx, sentence-transformers, openai, turtle, none" in told
 
 
 def test_vectors_of_a_stranger_are_told_of_and_words_go_on(turtle: Shell) -> None:
@@ -125,10 +125,10 @@ def test_vectors_of_a_stranger_are_told_of_and_words_go_on(turtle: Shell) -> Non
     turtle.ok(*TURTLE, "mem", "reembed")
     done = turtle.run("mem", "search", "authenticate_user")
     assert done.returncode == 0
-    assert "vectors of turtle/slow, and the embedder chosen is static" in done.stderr
+    assert "vectors of turtle/slow, and the embedder chosen is aurora" in done.stderr
     assert "aur mem reembed" in done.stderr
     assert "auth_manager.py" in done.stdout
-    assert turtle.ok("mem", "reembed").startswith("The vectors are static/wordllama-256's, not")
+    assert turtle.ok("mem", "reembed").startswith("The vectors are aurora/deep's, not")
     assert answer(turtle)
 
 

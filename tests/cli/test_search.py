@@ -110,7 +110,7 @@ def test_no_result_after_a_filter_is_said_and_is_no_failure(searched: Shell) -> 
         (("--document-type", "plan"), ["plan.txt"]),
         (("--meta", "owner=ana"), ["plan.txt"]),
         (("--meta", "owner=bob"), []),
-        (("--path", "auth_manager.py", "--name", "auth*"), ["authenticate_user"]),
+        (("--path", "auth_manager.py", "--name", "authenticate*"), ["authenticate_user"]),
         (("--language", "py", "--type", "function"), ["authenticate_user"]),
         (("--since", "2999-01-01"), []),
     ],
@@ -168,8 +168,8 @@ def test_a_typo_is_answered_with_the_nearest_names(searched: Shell) -> None:
     assert "  - did you mean logout?\n" in told
 
 
-def test_a_typo_is_found_by_its_pieces_and_named_beside(searched: Shell) -> None:
-    done = searched.run("mem", "search", "logotu")
+def test_what_is_found_by_meaning_alone_is_told_with_the_nearest_word(searched: Shell) -> None:
+    done = searched.run("mem", "search", "logot a user", "-t", "method")
     assert "AuthManager.logout" in done.stdout
     assert done.stderr.splitlines() == [NO_KEYWORD, "Did you mean logout?"]
 

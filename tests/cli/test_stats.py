@@ -37,7 +37,7 @@ def test_stats_tell_where_everything_is_and_how_much(indexed: Shell, backend: st
         r"(just now|\d+ minutes? ago) \(\d{4}-\d\d-\d\d \d\d:\d\d\)", rows["Last indexed"]
     )
     assert rows["Files"] == "4"
-    vectors = "static/wordllama-256 (256 dimensions), 7 of 7 chunks have a vector"
+    vectors = "aurora/deep (256 dimensions), 7 of 7 chunks have a vector"
     assert rows["Embedder"] == vectors
     assert rows["Chunks"] == "7"
     assert rows["  function"] == f"2  {'█' * 30}"
@@ -144,7 +144,7 @@ def test_as_json_there_is_one_object_and_nothing_else(indexed: Shell, backend: s
         "kinds": {"function": 2, "method": 1, "class": 1, "code": 2, "reasoning": 0,
                   "knowledge": 2},
         "namespaces": {"": 7, "用户": 1},
-        "embedder": {"name": "static/wordllama-256", "dimension": 256,
+        "embedder": {"name": "aurora/deep", "dimension": 256,
                      "fingerprint": "l2_supercat-1"},
         "embedded": 8,
     }  # fmt: skip

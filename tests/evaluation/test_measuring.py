@@ -28,7 +28,7 @@ def test_the_numbers_of_a_small_set(tmp_path: Path) -> None:
     found = summarise(evaluate(labelled, [KEYWORD, HYBRID], throw_away(tmp_path).memory))
 
     assert (found.name, found.documents, found.groups, found.questions) == ("birds", 3, 1, 2)
-    assert found.embedder == "static/wordllama-256"
+    assert found.embedder == "aurora/deep"
     assert [one.system for one in found.systems] == ["keyword", "hybrid/weighted"]
     by_words = {name: score.mean for name, score in found.systems[0].scores.items()}
     assert by_words == pytest.approx(

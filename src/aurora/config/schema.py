@@ -255,10 +255,10 @@ class StoreSettings(NamedTuple):
 @_section
 class EmbeddingSettings(NamedTuple):
     provider: str = _setting(
-        "static",
+        "aurora",
         word,
-        "Who makes vectors of texts: static, onnx, sentence-transformers, openai, none, or one "
-        "that another package brings.",
+        "Who makes vectors of texts: aurora, static, onnx, sentence-transformers, openai, none, or "
+        "one that another package brings.",
         guard=Guard.CHOICE,
     )
     model: str = _setting(

@@ -31,6 +31,7 @@ class ProviderKind(NamedTuple):
 
 
 OURS = {
+    "aurora": ProviderKind("aurora.embeddings.own.provider:OwnProvider"),
     "static": ProviderKind("aurora.embeddings.static:StaticProvider"),
     "onnx": ProviderKind("aurora.embeddings.onnx.provider:OnnxProvider"),
     "sentence-transformers": ProviderKind(
@@ -44,7 +45,12 @@ OURS = {
 
 # What meaning has in `weighted`, by provider and model; why is in docs/concepts/embeddings.md.
 _SHARE = 0.7  # seeds 001 and 004
-_SHARES = {"static/wordllama-256": 0.3, "onnx/all-minilm-l6-v2": 0.4}
+_SHARES = {
+    "aurora/deep": 0.24,
+    "aurora/shallow": 0.25,
+    "static/wordllama-256": 0.3,
+    "onnx/all-minilm-l6-v2": 0.4,
+}
 
 
 def share_of(name: str) -> float:
@@ -60,7 +66,11 @@ class Shares(NamedTuple):
 
 
 _TRUSTED = Shares(0.5, 0.75)
-_TRUST = {"static/wordllama-256": Shares(0.4, 0.55)}
+_TRUST = {
+    "aurora/deep": Shares(0.3, 0.85),
+    "aurora/shallow": Shares(0.3, 0.65),
+    "static/wordllama-256": Shares(0.4, 0.55),
+}
 
 
 def trust_of(name: str) -> Shares:
