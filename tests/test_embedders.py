@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -18,6 +19,7 @@ from aurora.embeddings.static import StaticProvider
 from aurora.endpoints.purpose import EMBEDDING, OPENAI_KEY
 from aurora.engine.embedders import Embedders
 from aurora.errors import ConfigError, EmbedderMismatchError, EmbeddingError
+from aurora.indexing import embedding
 from aurora.stores.base import Embedder
 from aurora.types import Event, Note
 from tests.builders import NOW, write_tree
@@ -184,3 +186,58 @@ def test_a_provider_that_cannot_tell_its_name_costs_no_index(tmp_path: Path) -> 
         assert memory.search("sharpen").results
         with pytest.raises(EmbeddingError, match="no licence"):
             memory.reembed()
+
+
+class Project(NamedTuple):
+    places: Places
+    root: Path
+
+
+@pytest.fixture
+def many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    """A project with more chunks than a first index lets the better model embed."""
+    monkeypatch.setattr(embedding, "MANY", 3)
+    files = {f"m{at}.py": f"def authenticate_{at}(): pass\n" for at in range(4)}
+    root = write_tree(tmp_path / "project", files)
+    return Project(Places(tmp_path / "home", root), root)
+
+
+def test_a_large_first_index_is_quick_and_its_better_vectors_follow(many: Project) -> None:
+    heard: list[Event] = []
+    with Memory(many.places, now=lambda: NOW, listen=heard.append) as memory:
+        report = memory.index(many.root)
+        assert (report.embedded.made, memory.vectors_of()) == (4, OWN)
+        assert not memory.index(many.root).embedded.wanted
+    notes = [event.text for event in heard if isinstance(event, Note)]
+    assert sum("better vectors of aurora/deep follow" in text for text in notes) == 1
+
+
+def test_killed_before_the_better_vectors_all_is_found_and_the_next_index_goes_on(
+    many: Project,
+) -> None:
+    heard: list[Event] = []
+
+    def stop(event: Event) -> None:
+        if isinstance(event, Note) and "better vectors" in event.text:
+            raise KeyboardInterrupt
+
+    with Memory(many.places, now=lambda: NOW, listen=stop) as memory:
+        with pytest.raises(KeyboardInterrupt):
+            memory.index(many.root)
+        assert memory.vectors_of() == OWN._replace(name="aurora/shallow")
+        assert len(memory.search("login", mode="semantic").results) == 4
+    write_tree(many.root, {"new.py": "def log_out(): pass\n"})
+    with Memory(many.places, now=lambda: NOW, listen=heard.append) as memory:
+        assert memory.index(many.root).embedded.made == 1
+        assert (memory.vectors_of(), memory.stats().embedded) == (OWN, 5)
+    assert not [event for event in heard if isinstance(event, Note) and event.warning]
+
+
+@pytest.mark.parametrize("model", ["deep", "shallow"])
+def test_a_model_that_is_named_embeds_from_the_beginning(many: Project, model: str) -> None:
+    files = SettingsFiles(many.places, {"AURORA_EMBEDDING_MODEL": model})
+    heard: list[Event] = []
+    with Memory(many.places, files, now=lambda: NOW, listen=heard.append) as memory:
+        memory.index(many.root)
+        assert memory.vectors_of() == OWN._replace(name=f"aurora/{model}")
+    assert not [event for event in heard if isinstance(event, Note) and "better" in event.text]

@@ -1,4 +1,4 @@
-"""The default model, as every install has it."""
+"""WordLlama, as the extra `static` has it."""
 
 from __future__ import annotations
 

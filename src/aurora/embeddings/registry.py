@@ -28,10 +28,11 @@ class ProviderKind(NamedTuple):
     factory: str  # module:callable
     is_local: bool = True  # neither sends a text away nor runs what a stranger's file names
     computes: bool = True  # by the processors it runs on, so that more of them help
+    quick: str = ""  # the model that makes do at first, where its own choice takes its time
 
 
 OURS = {
-    "aurora": ProviderKind("aurora.embeddings.own.provider:OwnProvider"),
+    "aurora": ProviderKind("aurora.embeddings.own.provider:OwnProvider", quick="shallow"),
     "static": ProviderKind("aurora.embeddings.static:StaticProvider"),
     "onnx": ProviderKind("aurora.embeddings.onnx.provider:OnnxProvider"),
     "sentence-transformers": ProviderKind(

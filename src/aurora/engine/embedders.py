@@ -54,6 +54,16 @@ class Embedders:
         self._require_on()
         return self._given or self._make(self._settings.provider, self._settings.model)
 
+    def quick(self) -> EmbeddingProvider | None:
+        """Who embeds at first where there is much to embed, until the chosen one is done. Nobody,
+        unless the settings leave the model to the provider."""
+        from aurora.embeddings.registry import OURS  # noqa: PLC0415 - as in `_make`
+
+        provider, model = self._settings.provider, self._settings.model
+        if self._given is not None or model or provider not in OURS or not OURS[provider].quick:
+            return None
+        return self._make(provider, OURS[provider].quick)
+
     def of(self, owner: Embedder) -> EmbeddingProvider:
         """The one that can embed questions, and more chunks, for vectors that are there."""
         self._require_on()
@@ -93,7 +103,7 @@ class Embedders:
     def _require_on(self) -> None:
         if self.are_off:
             raise EmbeddingError(
-                "`embedding.provider` is none", hint="set it to static, or unset it"
+                "`embedding.provider` is none", hint="set it to aurora, or unset it"
             )
 
     def _make(self, name: str, model: str) -> EmbeddingProvider:

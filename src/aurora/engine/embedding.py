@@ -72,6 +72,8 @@ class EmbeddingMemory(OpenedMemory):
             chosen = self._embedders.chosen()
             if owner is None or owner.name == chosen.name:
                 return chosen
+            if self._has_quick_vectors(owner):  # `_improve_vectors` follows
+                return self._embedders.quick()
             self._tell(
                 f"Vectors here are of {owner.name}; `aur mem reembed` makes those of {chosen.name}"
             )
@@ -83,6 +85,18 @@ class EmbeddingMemory(OpenedMemory):
         except Exception as exc:  # a provider may fail in any way, even in telling its name
             self._tell(f"The embedding provider failed: {exc!r}")
         return None
+
+    def _has_quick_vectors(self, owner: Embedder | None) -> bool:
+        quick = self._embedders.quick()
+        return quick is not None and owner is not None and owner.name == quick.name
+
+    def _improve_vectors(self) -> Sequence[str]:
+        """The chosen provider takes over from the quick one, if that made do; warnings."""
+        if not self._has_quick_vectors(self._store.embedder()):
+            return ()
+        better = self._embedders.chosen().name
+        self._listen(Note(f"Everything can be found now; the better vectors of {better} follow"))
+        return self.reembed().embedded.warnings
 
     def _elsewhere(self, provider: EmbeddingProvider | None) -> Elsewhere | None:
         """The processes or machines that the settings name for the work of a provider."""
@@ -114,7 +128,10 @@ class EmbeddingMemory(OpenedMemory):
 
         provider = self._embedder()
         if provider is not None:
-            for warning in embed_missing(self._store, provider, listen=self._listen).warnings:
+            made = embed_missing(
+                self._store, provider, quick=self._embedders.quick(), listen=self._listen
+            )
+            for warning in (*made.warnings, *self._improve_vectors()):
                 self._tell(warning)
         self._make_searchable()
 

@@ -66,6 +66,7 @@ class Memory(TransferableMemory, InspectableMemory, EmbeddingMemory):
             root=self.root,
             logs=self._logs,
             embedder=embedder,
+            quick=self._embedders.quick(),
             elsewhere=self._elsewhere(embedder),
             make_searchable=self._make_searchable,
             histories=self.index_folder if git else None,
@@ -73,6 +74,7 @@ class Memory(TransferableMemory, InspectableMemory, EmbeddingMemory):
             listen=self._listen,
         )
         report = insist(run, listen=self._listen)
+        report = replace(report, warnings=(*report.warnings, *self._improve_vectors()))
         if report.logs:
             return report
         missing = f"No conversation logs found in {shown(self._logs)}/"  # seed 000, FR-3.6 and 10.1

@@ -32,6 +32,7 @@ logger = logging.getLogger(__name__)
 # Letters; of getUserData, each word: a number in a path says nothing.
 _PATH_WORD = re.compile(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+(?![a-z])")
 _SUFFIX = re.compile(r"\.\w+$")
+MANY = 2_000  # chunks, for which a small transformer needs more than ten seconds
 _GIVE_UP = 10  # failures in a row after which the provider counts as away
 _WORTH = 40  # batches; fewer are made here before others have started and loaded the model
 
@@ -83,13 +84,17 @@ def embed_missing(
     store: Store,
     provider: EmbeddingProvider,
     *,
+    quick: EmbeddingProvider | None = None,
     elsewhere: Elsewhere | None = None,
     listen: Listener = ignore_events,
 ) -> Embedded:
-    """Give every chunk that may be found a vector, if it has none."""
+    """Give every chunk that may be found a vector, if it has none: one of `quick`, where there are
+    many and none has one yet."""
     missing = store.find_unembedded()
     if not missing:
         return Embedded()  # a model that is not needed is not loaded, not even for its name
+    if quick is not None and len(missing) >= MANY and store.embedder() is None:
+        return embed(store, quick, missing, listen=listen)
     return embed(store, provider, missing, elsewhere=elsewhere, listen=listen)
 
 

@@ -27,6 +27,7 @@ def run_index(
     root: Path | None,
     logs: Path,
     embedder: EmbeddingProvider | None,
+    quick: EmbeddingProvider | None,
     elsewhere: Elsewhere | None,
     make_searchable: Callable[[], object],
     histories: Path | None,
@@ -36,8 +37,8 @@ def run_index(
     """Read what changed, make it searchable, embed it, and keep what git knows of it.
 
     Words are searchable before vectors are made: some models take their time. `histories` is the
-    folder where git's answers are kept; without one it is not asked. `elsewhere` is who may help
-    the embedder.
+    folder where git's answers are kept; without one it is not asked. `quick` may embed in place of
+    the embedder at first, and `elsewhere` is who may help it.
     """
     with take_turn(store, listen=listen):
         found, known = scan(*targets, logs=logs), store.file_states()
@@ -51,7 +52,9 @@ def run_index(
             make_searchable()
             embedded = Embedded()
             if embedder is not None:
-                embedded = embed_missing(store, embedder, elsewhere=elsewhere, listen=listen)
+                embedded = embed_missing(
+                    store, embedder, quick=quick, elsewhere=elsewhere, listen=listen
+                )
             if embedded.made:
                 make_searchable()
             kept = past.keep(asking.result()) if past else Kept()
