@@ -32,8 +32,8 @@ _GOAL = 18  # seed 000, 8.1: at least 90 % of twenty
 _PREFACE = """\
 Written by `docs/quality.py`; a test fails when `aur` finds something else. The queries are those of
 seed 000, appendix D, asked of the project that the shell tests search (`tests/shell`): 48 files
-with 26 commits, seven conversations, seven lessons. The model is the default one,
-static, beside words, names and use.
+with 26 commits, seven conversations, seven lessons. The model is the default,
+one of Aurora's own, beside words, names and use.
 
 A query passes when what the seed expects is among the first five: the definition first where it
 names one, every kind of memory where it wants several. Its shell tests ask for less, and all twenty

@@ -229,6 +229,26 @@ def test_no_match_at_all_is_nothing_with_the_nearest_names(
     assert answer.nearest == ("check_login",)
 
 
+class Stranger(WordProvider):
+    """Finds everything near, and says that it has no word for it."""
+
+    def embed_query(self, text: str) -> list[float]:
+        return super().embed_query(f"test {text}")
+
+    def knows(self, text: str) -> bool:
+        return "test" in text
+
+
+@every_fusion
+def test_what_neither_words_nor_the_model_knows_is_not_found_by_chance(
+    filled: Store, fusion: str
+) -> None:
+    retriever = retriever_on(filled, Stranger())
+    assert retriever.retrieve(Query("xyzabc123", fusion=fusion)).results == ()
+    assert retriever.retrieve(Query("garden", fusion=fusion)).results  # by the word
+    assert retriever.retrieve(Query("xyzabc123", mode=Mode.SEMANTIC)).results  # who asks only that
+
+
 @pytest.fixture
 def places(places: Places) -> Places:
     """With chunks in it."""

@@ -19,7 +19,8 @@ class EmbeddingProvider(Protocol):
     fill one memory. Made at no cost: what is slow waits until the first property or text needs it.
 
     One that knows little of Chinese, Japanese and Korean may say `reads_cjk = False`: a question in
-    those goes by words, as long as they find anything.
+    those goes by words, as long as they find anything. One with a method `knows(text)` may say that
+    it has no word of a question, which then finds nothing where no word of it is found.
     """
 
     @property

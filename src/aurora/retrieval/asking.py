@@ -127,6 +127,8 @@ class Signals:
                 asked.meaning_is_vague = True
                 if not isinstance(fusion, PlacedFusion):
                     return
+            if beside_words and not words_suffice and not self._semantic.knows(question):
+                return  # the nearest to what nobody has a word for is nearest by chance
             asked.answers["semantic"] = self._semantic.ask(question)
         except EmbeddingError as exc:
             self._warn(asked, f"{FALLBACK} ({exc.in_one_line})")

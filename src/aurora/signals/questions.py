@@ -27,6 +27,11 @@ class QuestionEmbedder:
         """False when the model knows little of CJK."""
         return bool(getattr(self._embedders(owner), "reads_cjk", True))
 
+    def knows(self, text: str, owner: Embedder) -> bool:
+        """False when the model says that it has no word of the question."""
+        knows = getattr(self._embedders(owner), "knows", None)
+        return knows is None or bool(knows(text))
+
     def embed(self, text: str, owner: Embedder) -> Sequence[float]:
         """The question's vector, as precise as those it is compared with."""
         provider = self._embedders(owner)

@@ -51,6 +51,11 @@ class SemanticSignal:
         vectors = self._index.current()
         return not len(vectors) or self._embedder.reads_cjk(vectors.embedder)
 
+    def knows(self, question: Question) -> bool:
+        """Likewise of the question's words."""
+        vectors = self._index.current()
+        return not len(vectors) or self._embedder.knows(question.text, vectors.embedder)
+
     def ask(self, question: Question) -> Answer:
         """Raises `EmbeddingError` when there is nothing to compare, or nothing to compare with."""
         vectors = self._index.current()

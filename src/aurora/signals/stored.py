@@ -182,6 +182,10 @@ class StoredMeaning:
         owner = self._searches.store.embedder()
         return owner is None or self._embedder.reads_cjk(owner)
 
+    def knows(self, question: Question) -> bool:
+        owner = self._searches.store.embedder()
+        return owner is None or self._embedder.knows(question.text, owner)
+
     def ask(self, question: Question) -> StoredMeaningAnswer:
         """Raises `EmbeddingError` when there is nothing to compare, or nothing to compare with."""
         owner: Embedder | None = self._searches.store.embedder()

@@ -60,3 +60,14 @@ def test_both_runtimes_understand_the_same() -> None:
         assert by_graph is not None
         by_numpy = Layers(tensors)(rows.copy(), [len(rows)])
         assert (unit_rows(by_graph) * unit_rows(by_numpy)).sum(axis=1).min() > 0.99
+
+
+@pytest.mark.parametrize(
+    ("text", "is_known"),
+    [
+        ("log a user in", True), ("getUserData", True), ("xyzabc123 login", True), ("用户", True),
+        ("xyzabc123", False), ("asdfgh qwertzu", False), ("12 34", False), ("🙂", False),
+    ],
+)  # fmt: skip
+def test_it_says_what_it_has_no_word_for(provider: OwnProvider, text: str, is_known: bool) -> None:
+    assert provider.knows(text) is is_known

@@ -69,6 +69,9 @@ class OwnProvider:
     def embed_query(self, text: str) -> Sequence[float]:
         return self.embed_batch([text])[0]
 
+    def knows(self, text: str) -> bool:
+        return self._words.knows(text)
+
     def _sums(self, texts: Sequence[Sequence[int]]) -> Floats:
         if self._model == SHALLOW:
             from aurora.embeddings.own.shallow import shallow_sums  # noqa: PLC0415

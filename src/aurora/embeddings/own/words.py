@@ -48,6 +48,15 @@ class Words(dict[str, tuple[int, ...]]):
         runs = _RUN.findall(text)
         return list(chain.from_iterable(map(self.__getitem__, runs))) or [UNKNOWN]
 
+    def knows(self, text: str) -> bool:
+        """Whether any word of it is one piece: what is only parts, or a number, means nothing."""
+        words = chain.from_iterable(map(words_in, _RUN.findall(text)))
+        return any(
+            any(self._cut_cjk(word)) if has_cjk(word) else word in self._numbers
+            for word in words
+            if not word.isdigit()
+        )
+
     def __missing__(self, run: str) -> tuple[int, ...]:
         numbers = tuple(chain.from_iterable(map(self._cut, words_in(run))))
         if len(run) <= _LONGEST:
