@@ -11,7 +11,6 @@ import pytest
 
 from aurora import Memory, Places
 from aurora.config import SettingsFiles
-from aurora.embeddings.static import StaticProvider
 from aurora.errors import (
     AuroraError,
     ChunkNotFoundError,
@@ -184,7 +183,7 @@ def test_stats_tell_what_there_is(memory: Memory, project: Path) -> None:
     assert (stats.files, stats.namespaces, stats.name) == (5, {"": 7}, memory.path)
     assert stats.bytes > 0
     owner = stats.embedder
-    assert (stats.indexed_at, owner and owner.name, stats.embedded) == (NOW, StaticProvider.name, 7)
+    assert (stats.indexed_at, owner and owner.name, stats.embedded) == (NOW, "aurora/deep", 7)
     assert stats.index_bytes == stats.index_path.stat().st_size > 0
 
 

@@ -21,7 +21,7 @@ FILES: dict[str, str | bytes] = {
     "bread.md": "# Bread\n\nHow to bake bread.\n",
     "users.md": "# Users\n\nWho may sign gets a session: a token, or a cookie with a token.\n",
     "accounts.md": "# Accounts\n\nHow to sign on and off, again and again: sign on.\n",
-    "people.md": "# People\n\nWho works here, and how to sign.\n",
+    "people.md": "# People\n\nHow those who work here sign on.\n",
 }
 EXPAND = {"search.expand": True}
 RERANK = {"search.rerank.by": "llm"}

@@ -34,8 +34,8 @@ def memory(tmp_path: Path) -> Iterator[Memory]:
 
 
 def test_without_a_setting_the_defaults_of_both_are_the_same(tmp_path: Path) -> None:
-    """But for the share that seeds 001 and 004 want of any model, and the static one is not."""
-    assert config_of(tmp_path, "") == HybridConfig(hybrid_search_alpha=0.3)
+    """But for the share that seeds 001 and 004 want of any model, and ours is not."""
+    assert config_of(tmp_path, "") == HybridConfig(hybrid_search_alpha=0.24)
 
 
 def test_every_setting_of_a_search_arrives(tmp_path: Path) -> None:
@@ -102,9 +102,9 @@ def test_stage_2_has_words_only_where_its_weights_are_not_stated(
 @pytest.mark.parametrize(
     ("stated", "embedder", "trust"),
     [
-        ("", OWN, Trust(0.4, 0.55)),
+        ("", OWN, Trust(0.3, 0.8)),
         ("", "any/other", Trust(0.5, 0.75)),
-        ("auto: {code: 0.1}", OWN, Trust(0.4, 0.1)),
+        ("auto: {code: 0.1}", OWN, Trust(0.3, 0.1)),
         ("auto: {prose: 0.4}", "any/other", Trust(0.4, 0.75)),
     ],
 )
@@ -163,7 +163,7 @@ def test_the_share_goes_with_the_vectors_and_not_with_the_settings(memory: Memor
     """Until the memory's vectors are those of the model that is chosen."""
     write_tree(memory.places.home, {"config.yml": "search:\n  weighted: {activation: 0.0}\n"})
     with Memory(memory.places, now=lambda: NOW, embedder=WordsProvider()) as other:
-        assert share_of_meaning(other) == share_of_meaning(memory) == pytest.approx(0.3)
+        assert share_of_meaning(other) == share_of_meaning(memory) == pytest.approx(0.24)
         assert other.reembed().is_done
         assert share_of_meaning(other) == pytest.approx(0.7)
 

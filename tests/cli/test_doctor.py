@@ -206,13 +206,13 @@ def test_broken_yaml_fails(indexed: Shell) -> None:
 
 @in_a_file
 def test_a_project_file_that_needs_approval_is_a_warning(indexed: Shell) -> None:
-    write_tree(indexed.cwd / ".aurora", {"config.yml": "embedding:\n  model: wordllama-256\n"})
+    write_tree(indexed.cwd / ".aurora", {"config.yml": "embedding:\n  model: shallow\n"})
     (warning,) = findings(indexed)["warn"]
     assert "aur config approve" in warning[1]
     indexed.ok("config", "approve")
     found = findings(indexed)
     assert "warn" not in found
-    assert any(text.startswith("embedding.model = wordllama-256  (") for _, text, _ in found["ok"])
+    assert any(text.startswith("embedding.model = shallow  (") for _, text, _ in found["ok"])
 
 
 def test_every_setting_is_listed_with_its_origin(indexed: Shell) -> None:

@@ -317,4 +317,4 @@ def test_it_e2e_01_one_search_finds_code_lessons_and_logs(shell: Shell) -> None:
 
     rows = shell.ok("mem", "search", "seal envelope wax").splitlines()[2:]
 
-    assert {row.split(" | ")[1].strip() for row in rows} == {"function", "reas", "know"}
+    assert {"function", "reas", "know"} <= {row.split(" | ")[1].strip() for row in rows}

@@ -22,9 +22,9 @@ The envelope is sealed with wax.
 """
 
 
-def past_of(shell: Shell, word: str) -> list[str]:
+def past_of(shell: Shell, word: str, *flags: str) -> list[str]:
     """The last two cells of the first result."""
-    row = shell.ok("mem", "search", word, "-n", "1").splitlines()[2]
+    row = shell.ok("mem", "search", word, "-n", "1", *flags).splitlines()[2]
     return [cell.strip() for cell in row.split(" | ")[5:]]
 
 
@@ -90,7 +90,7 @@ def test_it_error_03_git_failure(tracked: Shell) -> None:
 def test_prose_has_the_date_of_its_conversation(tracked: Shell) -> None:
     write_tree(tracked.home / "logs" / "conversations", {"2025/12/seals-2025-12-15.md": LOG})
     tracked.ok("mem", "index")
-    assert past_of(tracked, "how are envelopes sealed with wax") == ["-", "2025-12-15"]
+    assert past_of(tracked, "sealed with wax", "--type", "knowledge") == ["-", "2025-12-15"]
 
 
 def test_what_was_read_long_ago_may_be_stale(tracked: Shell) -> None:

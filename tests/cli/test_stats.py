@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from aurora.config import Places
+from aurora.embeddings.own.provider import WEIGHTS
 from aurora.engine import Memory
 from tests.backends import about_streams, with_index_files
 from tests.cli.conftest import AUR, Shell
@@ -145,7 +146,7 @@ def test_as_json_there_is_one_object_and_nothing_else(indexed: Shell, backend: s
                   "knowledge": 2},
         "namespaces": {"": 7, "用户": 1},
         "embedder": {"name": "aurora/deep", "dimension": 256,
-                     "fingerprint": "l2_supercat-1"},
+                     "fingerprint": f"{WEIGHTS}-1"},
         "embedded": 8,
     }  # fmt: skip
 

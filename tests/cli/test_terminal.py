@@ -48,7 +48,8 @@ def test_progress_is_one_line_that_goes_away(large: Shell) -> None:
     bars = [row for row in screen.seen if row]
     assert re.fullmatch(r"Indexing  [━╸╺]+ +\d+/304  [\d,.]+/s  0:\d\d left", bars[0])
     assert "Indexing complete!" in screen.rows
-    assert screen.rows[0].startswith("Warning: No conversation logs found")
+    assert "better vectors of aurora/deep follow" in screen.rows[0]
+    assert screen.rows[2].startswith("Warning: No conversation logs found")
     assert not [row for row in screen.rows if "━" in row]
 
 
@@ -105,7 +106,11 @@ def test_in_a_pipe_there_is_no_progress_and_nothing_to_draw_it_is_loaded(large: 
         check=True,
     )
     talk = [line for line in done.stderr.splitlines() if not line.startswith("import time:")]
-    assert [line.partition(" in ")[0] for line in talk] == ["Warning: No conversation logs found"]
+    assert [line.partition(" in ")[0] for line in talk] == [
+        "Everything can be found now; the better vectors of aurora/deep follow",
+        "Rebuilding vector index (vectors of another model)...",
+        "Warning: No conversation logs found",
+    ]
     assert done.stdout.startswith("Indexing complete!")
     assert "tree_sitter" in done.stderr
     assert "rich.console" not in done.stderr

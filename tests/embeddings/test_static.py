@@ -118,4 +118,4 @@ def test_without_its_package_it_says_what_to_install(monkeypatch: pytest.MonkeyP
     monkeypatch.setitem(sys.modules, "wordllama", None)  # as Python is told that there is none
     with pytest.raises(EmbeddingError, match=r"wordllama.*is not installed") as missing:
         StaticProvider(ProviderOptions()).embed_query("anything")
-    assert "pip install wordllama" in missing.value.hint
+    assert "aurora-memory[static]" in missing.value.hint

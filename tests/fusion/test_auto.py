@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aurora.fusion.auto import STATIC, Auto, Trust
+from aurora.fusion.auto import OWN, Auto, Trust
 from aurora.fusion.rules import Rules
 from aurora.fusion.surroundings import Surroundings
 from aurora.types import Fused, Hit, Ranking
@@ -51,7 +51,7 @@ def told(ranking: Ranking, factor: float) -> Ranking:
     return Ranking(ranking.signal, hits, ranking.ceiling * factor)
 
 
-@pytest.mark.parametrize(("code", "meaning"), [(CODE, 0.55), (frozenset(), 0.4)])
+@pytest.mark.parametrize(("code", "meaning"), [(CODE, 0.8), (frozenset(), 0.3)])
 def test_each_signal_counts_by_how_far_a_chunk_stands_out(
     code: frozenset[int], meaning: float
 ) -> None:
@@ -243,6 +243,6 @@ def test_what_is_no_answer_is_told_by_the_weighted_sum() -> None:
 
 def test_a_script_that_the_model_hardly_knows_makes_meaning_count_less() -> None:
     doubting = Auto().doubting_meaning()
-    assert 0.0 < doubting.trust.prose < STATIC.prose / 2
-    assert 0.0 < doubting.trust.code < STATIC.code / 2
+    assert 0.0 < doubting.trust.prose < OWN.prose / 2
+    assert 0.0 < doubting.trust.code < OWN.code / 2
     assert rows_of(doubting([BM25, MEANING]))[0] == 1

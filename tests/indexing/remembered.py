@@ -9,7 +9,7 @@ from pathlib import Path
 
 from aurora import Memory, Places
 from aurora.embeddings.base import ProviderOptions
-from aurora.embeddings.static import StaticProvider
+from aurora.embeddings.own.provider import OwnProvider
 from aurora.indexing.elsewhere import vectors_of
 from aurora.indexing.embedding import embedding_text
 from aurora.packing import unpack_vector
@@ -54,11 +54,12 @@ def remembered(database: Path) -> Remembered:
 
 
 def untrue_vectors(database: Path) -> list[str]:
-    """Ids of chunks whose vector is of another text, by the model that is the default."""
+    """Ids of chunks whose vector is of another text, by the model that made them."""
     with closing(SQLiteStore(database)) as store:
+        owner = store.embedder()
         vectors = {row: unpack_vector(vector) for (row, _), vector in store.iter_vectors()}
         chunks = store.get_rows(list(vectors))
-    provider = StaticProvider(ProviderOptions())
+    provider = OwnProvider(ProviderOptions(owner.name.partition("/")[2] if owner else ""))
     texts = [embedding_text(chunks[row]) for row in vectors]
     made = map(unpack_vector, vectors_of(provider, texts))
     # In another company a text's numbers are added in another order, so the last bit may differ.

@@ -133,12 +133,12 @@ class HybridSettings(NamedTuple):
 @_section
 class AutoSettings(NamedTuple):
     prose: float = _setting(
-        0.4,
+        0.3,
         number(minimum=0.0, maximum=1.0),
         "Meaning's share in `auto` where prose is found; words have the rest. If not set, it is "
         "the model's own.",
     )
-    code: float = _setting(0.55, number(minimum=0.0, maximum=1.0), "Likewise where code is found.")
+    code: float = _setting(0.8, number(minimum=0.0, maximum=1.0), "Likewise where code is found.")
     activation: float = _setting(
         0.3,
         number(minimum=0.0, maximum=1.0),

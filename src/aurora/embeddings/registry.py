@@ -68,7 +68,7 @@ class Shares(NamedTuple):
 
 _TRUSTED = Shares(0.5, 0.75)
 _TRUST = {
-    "aurora/deep": Shares(0.3, 0.85),
+    "aurora/deep": Shares(0.3, 0.8),
     "aurora/shallow": Shares(0.3, 0.65),
     "static/wordllama-256": Shares(0.4, 0.55),
 }

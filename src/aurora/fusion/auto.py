@@ -32,11 +32,11 @@ class Trust(NamedTuple):
     It is a matter of the model: docs/concepts/embeddings.md.
     """
 
-    prose: float = 0.4
-    code: float = 0.55
+    prose: float = 0.3
+    code: float = 0.8
 
 
-STATIC = Trust()
+OWN = Trust()  # what Aurora's own model, the default, is worth
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Auto:
     proposers: ClassVar[frozenset[str]] = WORDS_AND_MEANING
     fill_ups: ClassVar[frozenset[str]] = frozenset()
 
-    trust: Trust = STATIC
+    trust: Trust = OWN
     use: float = 0.3  # beside words and meaning, which have 1 together
     rules: Rules = RULES
     # What is no answer is told by scores that mean the same for every query.

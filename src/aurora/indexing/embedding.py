@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 # Letters; of getUserData, each word: a number in a path says nothing.
 _PATH_WORD = re.compile(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+(?![a-z])")
 _SUFFIX = re.compile(r"\.\w+$")
-MANY = 2_000  # chunks, for which a small transformer needs more than ten seconds
+MANY = 1_000  # chunks, for which a small transformer needs ten seconds
 _GIVE_UP = 10  # failures in a row after which the provider counts as away
 _WORTH = 40  # batches; fewer are made here before others have started and loaded the model
 

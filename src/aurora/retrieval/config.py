@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from aurora.errors import QueryError
-from aurora.fusion.auto import STATIC, Auto, Trust
+from aurora.fusion.auto import OWN, Auto, Trust
 from aurora.fusion.base import KEYWORD, Fusion
 from aurora.fusion.weighted import MIN_SCORE, Weighted
 from aurora.signals.recency import HALF_LIFE
@@ -34,7 +34,7 @@ class HybridConfig:
     activation_weight: float = 0.3
     hybrid_search_alpha: float = 0.7
     nudge: float = 0.05
-    trust: Trust = STATIC
+    trust: Trust = OWN
     use: float = 0.3
     min_score: float = MIN_SCORE
     half_life: float = HALF_LIFE
