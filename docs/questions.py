@@ -66,7 +66,9 @@ QUESTIONS = {
     ),
     6: Question(
         "`auth_manager.py: authenticate_user`, the OAuth conversation, the auth pattern",
-        "All three are there, in the order of appendix A, and everything is about authentication.",
+        "The function and the conversation are there, and everything is about authentication. The "
+        "pattern is the sixth, behind a second view of the login and the head of `oauth.py`.",
+        passes=False,
         among=(r"\| function \| authenticate_user$", r"oauth-impl.* \| know", r"\| reas \| Auth"),
         every="(?i)auth",
     ),

@@ -1,15 +1,16 @@
 """What each embedding model finds, alone and beside words, and what it costs: one table, one run.
 
     python benchmarks/quality/models.py SET [SET …] --models FOLDER [--model NAME …]
-        [--most 150] [--pool 600] [--pool SET=60] [--rounds 3] [--save]
+        [--most 150] [--most SET=30] [--pool 600] [--pool SET=60] [--rounds 3] [--save]
 
 A SET is a folder as `aur eval` reads it, and the engine searches it as there. A model is named as
 embedders.py has it: `static`, `onnx:all-minilm-l6-v2`, `distilled`. Each line tells nDCG@10 of
 meaning alone and of the default fusion, where meaning has the shares that the model has by default;
 words alone are the same with every model. One that cannot be made is named and left out.
 
-Slow models take hours for whole corpora. `--pool` asks each question among the texts that any drawn
-question is judged by, and so many others of its group; with a name, for that set alone. All models
+Slow models take hours for whole corpora. `--most` draws so many questions, and `--pool` asks each
+among the texts that any drawn one is judged by, and so many others of its group; with a name, for
+that set alone. All models
 of a run have the same texts, but numbers are higher than on the whole: compare within a table.
 
 What they cost is measured by speed/embedding.py, in processes of their own. Vectors are kept in
@@ -92,9 +93,10 @@ def make_cached(specs: Sequence[str], models: Path) -> Iterator[tuple[str, Embed
             yield spec, CachedVectors(made, CACHE)
 
 
-def read_part(folder: Path, most: int, pools: Mapping[str, int]) -> Compared:
+def read_part(folder: Path, most: Mapping[str, int], pools: Mapping[str, int]) -> Compared:
     whole = read_set(folder)
-    part = draw_pool(whole, most, pools.get(whole.name, pools[""]))
+    questions, texts = (one.get(whole.name, one[""]) for one in (most, pools))
+    part = draw_pool(whole, questions, texts)
     return Compared(part, len(whole.items))
 
 
@@ -171,10 +173,10 @@ def result(sets: Sequence[Compared], costs: Mapping[str, speed.Measured]) -> dic
     }
 
 
-def read_pools(given: Sequence[str]) -> dict[str, int]:
-    """Set → texts beside those judged; with no name, for all others."""
-    pools = (one.rpartition("=") for one in given)
-    return {"": 0} | {name: int(count) for name, _, count in pools}
+def by_set(given: Sequence[str], usual: int) -> dict[str, int]:
+    """N or SET=N, as options have it: set → number, and with no name for all others."""
+    numbers = (one.rpartition("=") for one in given)
+    return {"": usual} | {name: int(count) for name, _, count in numbers}
 
 
 def main() -> None:
@@ -184,14 +186,14 @@ def main() -> None:
     options.add_argument("sets", metavar="SET", type=Path, nargs="+")
     options.add_argument("--model", action="append", default=[], help="NAME or NAME:MODEL")
     options.add_argument("--models", type=Path, default=Path("models"), help="where models lie")
-    options.add_argument("--most", type=int, default=150, help="questions of each set")
+    options.add_argument("--most", action="append", default=[], help="questions: N or SET=N")
     options.add_argument("--pool", action="append", default=[], help="N or SET=N; 0: all texts")
     options.add_argument("--rounds", type=int, default=3, help="of measuring cost; 0: none")
     options.add_argument("--save", action="store_true", help="write the numbers to a file")
     given = options.parse_args()
     asking.DEPTH = 10  # nothing here is told of later places
-    pools = read_pools(given.pool)
-    sets = [read_part(folder, given.most, pools) for folder in given.sets]
+    most, pools = by_set(given.most, 150), by_set(given.pool, 0)
+    sets = [read_part(folder, most, pools) for folder in given.sets]
     wanted = given.model or MODELS
     tried = dict(make_cached(wanted, given.models))
     if not tried or (given.save and len(tried) < len(wanted)):
@@ -204,7 +206,7 @@ def main() -> None:
         compare(one, list(tried.values()))
     report(sets, costs)
     if given.save:
-        told = {"most": given.most, "pool": pools, "seed": 0, **result(sets, costs)}
+        told = {"most": most, "pool": pools, "seed": 0, **result(sets, costs)}
         record.save("models", told, packages=[name for name in PACKAGES if find_spec(name)])
 
 

@@ -94,7 +94,7 @@ def test_search_prints_a_table(indexed: Shell) -> None:
         "| Commits       | Last Modified\n"
         "----------------+----------+-------------------+-------+-------"
         "+---------------+--------------\n"
-        "auth_manager.py | function | authenticate_user | 11-13 | 0.878 "
+        "auth_manager.py | function | authenticate_user | 11-13 | 0.883 "
         "| - (untracked) | - (untracked)\n"
     )
 
