@@ -46,7 +46,7 @@ QUESTIONS = {
     ),
     2: Question(
         "1. `auth_manager.py: authenticate_user`, then its callers and tests",
-        "The definition is first, before its tests and a view that says the name three times.",
+        "The definition is first, before a view that says the name three times.",
         first=r"/auth_manager\.py \| function \| authenticate_user$",
     ),
     3: Question(
