@@ -128,10 +128,7 @@ class EmbeddingMemory(OpenedMemory):
 
         provider = self._embedder()
         if provider is not None:
-            made = embed_missing(
-                self._store, provider, quick=self._embedders.quick(), listen=self._listen
-            )
-            for warning in (*made.warnings, *self._improve_vectors()):
+            for warning in embed_missing(self._store, provider, listen=self._listen).warnings:
                 self._tell(warning)
         self._make_searchable()
 
