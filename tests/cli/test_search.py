@@ -169,7 +169,7 @@ def test_a_typo_is_answered_with_the_nearest_names(searched: Shell) -> None:
 
 
 def test_what_is_found_by_meaning_alone_is_told_with_the_nearest_word(searched: Shell) -> None:
-    done = searched.run("mem", "search", "logot a user", "--type", "method")
+    done = searched.run("mem", "search", "logot disconnect")
     assert "AuthManager.logout" in done.stdout
     assert done.stderr.splitlines() == [NO_KEYWORD, "Did you mean logout?"]
 
