@@ -10,8 +10,8 @@ words alone are the same with every model. One that cannot be made is named and 
 
 Slow models take hours for whole corpora. `--most` draws so many questions, and `--pool` asks each
 among the texts that any drawn one is judged by, and so many others of its group; with a name, for
-that set alone. All models
-of a run have the same texts, but numbers are higher than on the whole: compare within a table.
+that set alone. All models of a run have the same texts, but numbers are higher than on the whole:
+compare within a table.
 
 What they cost is measured by speed/embedding.py, in processes of their own. Vectors are kept in
 benchmarks/.cache/vectors, so that a run that was stopped is soon where it was. `--save` writes
