@@ -22,7 +22,7 @@ def test_fifty_clients_lose_nothing_while_another_process_indexes(
     done = subprocess.run(
         [
             sys.executable,
-            "benchmarks/speed/mcp_load.py",
+            "benchmarks/load/scenes.py",
             "--crowd",
             "--chunks",
             "300",
