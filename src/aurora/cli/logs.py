@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import logging
+from io import TextIOWrapper
 from pathlib import Path
+
+from aurora.private import make_file, make_folder
 
 _BYTES, _FILES = 1_000_000, 3
 
@@ -43,8 +46,13 @@ def log_to(path: Path) -> None:
 def _open(path: Path) -> logging.Handler:
     from logging.handlers import RotatingFileHandler
 
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    handler = RotatingFileHandler(
+    class OwnersFile(RotatingFileHandler):
+        def _open(self) -> TextIOWrapper:
+            make_file(path)  # what it is written to, and what it becomes when that is full
+            return super()._open()
+
+    make_folder(path.parent)
+    handler = OwnersFile(
         path, maxBytes=_BYTES, backupCount=_FILES, encoding="utf-8", errors="backslashreplace"
     )
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))

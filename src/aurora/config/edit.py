@@ -21,6 +21,7 @@ from aurora.config.schema import known_setting
 from aurora.config.values import without_secrets
 from aurora.config.yaml import YamlError, parse_yaml
 from aurora.errors import ConfigError
+from aurora.private import make_folder, opener
 
 _VALUE = re.compile(r"""("(?:\\.|[^"\\])*"|'(?:''|[^'])*'|[^\s#][^#]*?|)(?=\s+#|\s*$)""")
 _KEY = re.compile(
@@ -176,11 +177,13 @@ def _write(file: Path, source: str) -> None:
     """Replace the file in one step; a link to the real file stays a link."""
     target = file.resolve()
     try:
-        target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_folder(target.parent)
         scratch = target.with_name(f"{target.name}.{os.getpid()}.tmp")
         try:
-            scratch.write_bytes(source.encode())
-            scratch.chmod(target.stat().st_mode & 0o777 if target.exists() else 0o600)
+            with open(scratch, "wb", opener=opener) as out:
+                out.write(source.encode())
+            if target.exists():
+                scratch.chmod(target.stat().st_mode & 0o777)
             scratch.replace(target)
         finally:
             scratch.unlink(missing_ok=True)  # a full disk leaves half of it

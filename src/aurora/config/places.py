@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from aurora.errors import ConfigError, SourceError
+from aurora.private import OWNERS_FOLDER, opener
 
 FOLDER = ".aurora"
 _WRITTEN = (".gitignore", "memory.db", "indexes")  # what is made in it without being asked
@@ -60,10 +61,11 @@ def make_project(root: Path) -> None:
                 hint="it may have come with the clone: delete it, then index again",
             )
     try:
-        folder.mkdir(mode=0o700, exist_ok=True)
+        folder.mkdir(mode=OWNERS_FOLDER, exist_ok=True)
         ignore = folder / ".gitignore"
         if not ignore.exists():
-            ignore.write_text("*\n", encoding="utf-8")
+            with open(ignore, "w", encoding="utf-8", opener=opener) as out:
+                out.write("*\n")
     except OSError as exc:
         raise SourceError(f"Cannot make {folder}: {exc}", hint="check who owns the folder") from exc
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from aurora.config.schema import Guard, Setting
 from aurora.errors import ConfigError
+from aurora.private import make_folder, opener
 
 _APPROVED = "approved.json"
 
@@ -27,9 +28,10 @@ def approve(home: Path, file: Path) -> None:
     approved = _read(home)
     try:
         approved[str(file.resolve())] = _digest(file.read_bytes())
-        home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_folder(home)
         scratch = home / f"{_APPROVED}.{os.getpid()}.tmp"
-        scratch.write_text(json.dumps(approved, indent=2) + "\n", encoding="utf-8")
+        with open(scratch, "w", encoding="utf-8", opener=opener) as out:
+            out.write(json.dumps(approved, indent=2) + "\n")
         scratch.replace(home / _APPROVED)
     except OSError as exc:
         raise ConfigError(f"Cannot approve {file}: {exc}") from exc

@@ -15,7 +15,7 @@ from aurora.engine.embedding import EmbeddingMemory
 from aurora.engine.inspection import InspectableMemory
 from aurora.engine.transfer import TransferableMemory
 from aurora.engine.whereabouts import InFile
-from aurora.errors import QueryError, StoreError
+from aurora.errors import QueryError, StoreBusyError, StoreError
 from aurora.retrieval.lookup import find_chunk
 from aurora.types import (
     DEFAULT_LIMIT,
@@ -252,7 +252,18 @@ class Memory(TransferableMemory, InspectableMemory, EmbeddingMemory):
         return find_to_forget(self._store, Names(self.root), what)
 
     def forget(self, chunk_ids: Sequence[str]) -> int:
-        """Remove chunks for good, with all that is remembered of them; tells how many."""
-        from aurora.indexing.forgetting import forget  # noqa: PLC0415 - as in `index`
+        """Remove chunks for good, with all that is remembered of them; tells how many.
 
-        return forget(self._store, chunk_ids)
+        No file of the memory has their words afterwards, neither the database nor an index.
+        """
+        from aurora.indexing.forgetting import forget  # noqa: PLC0415 - as in `index`
+        from aurora.llm.cache import AnswerCache  # noqa: PLC0415 - as in `index`
+
+        gone = forget(self._store, chunk_ids)
+        self._make_searchable()
+        AnswerCache(self.index_folder / "llm").clear()
+        try:
+            self._store.scrub()
+        except StoreBusyError as exc:
+            self._tell(exc)
+        return gone

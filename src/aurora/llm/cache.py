@@ -15,6 +15,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from aurora.private import make_folder, opener
+
 logger = logging.getLogger(__name__)
 
 MOST = 1_000  # answers
@@ -39,16 +41,22 @@ class AnswerCache:
         file = self._file(question)
         scratch = file.with_name(f"{file.name}.{os.getpid()}.tmp")
         try:
-            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_folder(self._folder)
             with suppress(FileNotFoundError):  # of one with our number that was killed
                 scratch.unlink()
-            owned = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(owned, "wb") as out:
+            with open(scratch, "xb", opener=opener) as out:
                 out.write(answer.encode("utf-8", "replace"))
             scratch.replace(file)
             self._let_go()
         except OSError as exc:
             logger.info("an answer could not be kept in %s: %s", self._folder, exc.strerror)
+
+    def clear(self) -> None:
+        """Forget all answers: they may speak of texts that are gone."""
+        for answer in self._folder.glob("*"):
+            if _OURS.fullmatch(answer.name):
+                with suppress(OSError):
+                    answer.unlink()
 
     def _file(self, question: Sequence[object]) -> Path:
         asked = json.dumps(question).encode()

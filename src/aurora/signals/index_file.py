@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
 from aurora.errors import IndexFileError, IndexVersionError
+from aurora.private import make_folder, opener
 from aurora.types import Json
 
 FORMAT = 1
@@ -147,7 +148,7 @@ def write_index_file(
     path: Path, *, kind: str, facts: Mapping[str, Json], arrays: Mapping[str, Array]
 ) -> None:
     """Write all arrays, then put the file in place in one step."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_folder(path.parent)
     _remove_leftovers(path)
     views = {name: memoryview(array) for name, array in arrays.items()}  # type: ignore[arg-type]
     places, end = _layout(views)
@@ -157,7 +158,7 @@ def write_index_file(
         raise ValueError(f"header of {kind} index is too long")
     scratch = path.with_name(f"{path.name}.{threading.get_ident()}.{os.getpid()}.tmp")
     try:
-        with scratch.open("wb") as file:
+        with open(scratch, "wb", opener=opener) as file:
             prefix = (_MAGIC, FORMAT, len(header), zlib.crc32(header), end)
             file.write(_PREFIX.pack(*prefix) + header)
             for name, view in views.items():

@@ -386,6 +386,14 @@ class Store(Protocol):
         """
         ...
 
+    def scrub(self) -> None:
+        """Overwrite what was removed, in the file's text indexes and log, too.
+
+        Raises `StoreBusyError` while another keeps it from that. What a server's disk holds of
+        removed rows is the server's matter.
+        """
+        ...
+
     def check(self) -> list[str]:
         """Look for damage; an empty list means the store and its text indexes are whole.
 

@@ -10,13 +10,14 @@ from typing import TextIO
 
 from aurora.errors import StoreBusyError, StoreError
 from aurora.locks import lock
+from aurora.private import opener
 
 
 @contextmanager
 def hold(path: Path) -> Iterator[None]:
     """Hold the lock, or fail at once with the number of the process that does."""
     try:
-        file = path.open("a+", encoding="ascii")
+        file = open(path, "a+", encoding="ascii", opener=opener)  # noqa: SIM115
     except OSError as exc:
         raise StoreError(
             f"Cannot open {path}: {exc.strerror}",

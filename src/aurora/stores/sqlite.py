@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager
 
-from aurora.errors import StoreFormatError
+from aurora.errors import StoreBusyError, StoreFormatError
 from aurora.stores.file_lock import hold
 from aurora.stores.sqlite_criteria import SQLiteCriteria
 from aurora.stores.sqlite_files import SQLiteFiles
 from aurora.stores.sqlite_signals import SQLiteSignals
 from aurora.stores.sqlite_transfer import SQLiteTransfer
+
+_TEXT_INDEXES = ("chunks_words", "chunks_trigrams")
 
 
 class SQLiteStore(SQLiteFiles, SQLiteTransfer, SQLiteCriteria, SQLiteSignals):
@@ -18,12 +20,25 @@ class SQLiteStore(SQLiteFiles, SQLiteTransfer, SQLiteCriteria, SQLiteSignals):
     def alone(self) -> AbstractContextManager[None]:
         return hold(self.path.with_name(f"{self.path.name}-indexing"))
 
+    def scrub(self) -> None:
+        """Text indexes keep words of deleted rows until they are merged, and the log whole pages
+        until they are written to the file. Elsewhere `secure_delete` has overwritten them."""
+        with self.transaction():
+            for table in _TEXT_INDEXES:
+                self._ask_index(f"INSERT INTO {table}({table}) VALUES ('optimize')", ())
+        [(busy, *_)] = self._rows("PRAGMA wal_checkpoint(TRUNCATE)")
+        if busy:
+            raise StoreBusyError(
+                f"{self.path} is being read by another process: what was removed is still in it",
+                hint="it is overwritten with the next `aur mem forget`",
+            )
+
     def check(self) -> list[str]:
         problems = [str(row[0]) for row in self._rows("PRAGMA quick_check") if row[0] != "ok"]
         problems += [
             f"dangling reference in {row[0]}" for row in self._rows("PRAGMA foreign_key_check")
         ]
-        for table in ("chunks_words", "chunks_trigrams"):
+        for table in _TEXT_INDEXES:
             try:
                 # rank 1 compares the index with the rows it was made of, not only with itself
                 self._rows(f"INSERT INTO {table}({table}, rank) VALUES ('integrity-check', 1)")

@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from aurora.errors import StoreBusyError, StoreError, StoreFormatError
+from aurora.private import make_file
 from aurora.stores.sqlite_schema import APPLICATION_ID, MIGRATIONS
 
 BUSY_MS = 10_000  # how long a writer waits for another one before it gives up
@@ -22,6 +23,7 @@ _PRAGMAS = (
     f"PRAGMA busy_timeout = {BUSY_MS}",
     "PRAGMA foreign_keys = ON",
     "PRAGMA synchronous = FULL",  # what was acknowledged survives a power cut, too
+    "PRAGMA secure_delete = ON",  # what was forgotten is overwritten, not only let go
 )
 _CORRUPT = ("malformed", "not a database", "corrupt", "disk image")
 
@@ -91,6 +93,8 @@ def _open(where: Path | str, *, uri: bool = False) -> Connection:
 
 
 def _connect(path: Path) -> Connection:
+    with suppress(OSError):  # SQLite says what is wrong; its other files take on this mode
+        make_file(path)
     connection = _open(path)
     try:
         version = _recognise(connection, path)
@@ -140,16 +144,15 @@ def _enter_wal_mode(connection: sqlite3.Connection) -> None:
 
 
 def _migrate(connection: sqlite3.Connection) -> None:
-    """Bring the file to the newest schema, each step whole or not at all."""
-    for number, migration in enumerate(MIGRATIONS, start=1):
-        with transaction(connection):
-            # Asked inside the write lock: another process may have migrated while we waited.
-            if int(connection.execute("PRAGMA user_version").fetchone()[0]) >= number:
-                continue
+    """Bring the file to the newest schema, all steps or none: a failure leaves it as it was."""
+    with transaction(connection):
+        # Asked inside the write lock: another process may have migrated while we waited.
+        version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+        for migration in MIGRATIONS[version:]:
             for statement in migration.statements:
                 connection.execute(statement)
-            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-            connection.execute(f"PRAGMA user_version = {number}")
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute(f"PRAGMA user_version = {max(version, len(MIGRATIONS))}")
 
 
 @contextmanager

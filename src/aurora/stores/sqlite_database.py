@@ -14,6 +14,7 @@ from typing import Self, TypeAlias
 from weakref import WeakSet
 
 from aurora.errors import StoreError
+from aurora.private import make_folder
 from aurora.stores.base import SEARCHABLE_SUCCESS
 from aurora.stores.sqlite_connection import Connection, connect, transaction, translated
 from aurora.stores.sqlite_rows import Row
@@ -42,7 +43,7 @@ class SQLiteDatabase:
         self._connections: WeakSet[Connection] = WeakSet()
         self._lock = threading.Lock()
         try:
-            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_folder(path.parent)
         except OSError as exc:
             raise StoreError(f"Cannot make the folder {path.parent}: {exc}") from exc
         self.identity = str(self._fact("identity"))

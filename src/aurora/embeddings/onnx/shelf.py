@@ -17,6 +17,7 @@ from aurora.embeddings.onnx.from_package import package_folder
 from aurora.embeddings.onnx.installed import MANIFEST, Manifest, model_folder, read_manifest
 from aurora.errors import EmbeddingError
 from aurora.locks import lock
+from aurora.private import make_folder
 from aurora.types import ModelEntry, ModelState
 
 _LOCK, _WORK, _OLD = ".lock", ".pull-", ".old-"
@@ -26,7 +27,7 @@ _LOCK, _WORK, _OLD = ".lock", ".pull-", ".old-"
 def working_folder(models: Path) -> Iterator[Path]:
     """An empty folder on the shelf, for the only one who changes it; gone in the end."""
     try:
-        models.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folder(models)
         file = (models / _LOCK).open("a", encoding="ascii")
     except OSError as exc:
         raise EmbeddingError(

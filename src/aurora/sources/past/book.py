@@ -17,6 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from aurora.private import make_folder, opener
 from aurora.sources.past.lines import Annotation, LineHistory
 
 _MAGIC = b"aurora-history 1 "
@@ -102,12 +103,13 @@ def save_book(path: Path, book: Book) -> None:
             "files": files,
         }
     ).encode()
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_folder(path.parent)
     for leftover in path.parent.glob(f"{path.name}.*.tmp"):  # of one who was killed while writing
         leftover.unlink(missing_ok=True)
     scratch = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     try:
-        scratch.write_bytes(_MAGIC + b"%08x\n" % zlib.crc32(content) + content)
+        with open(scratch, "wb", opener=opener) as out:
+            out.write(_MAGIC + b"%08x\n" % zlib.crc32(content) + content)
         scratch.replace(path)
     finally:
         with suppress(OSError):

@@ -101,6 +101,13 @@ class PostgresStore(
             self._set_fact("words", WORDS)
         return count
 
+    def scrub(self) -> None:
+        """Words that no chunk has any more. What the server's disk keeps of removed rows goes with
+        its own VACUUM."""
+        with self.transaction():
+            for table in ("terms", "totals"):
+                self._execute(f"DELETE FROM {table} WHERE chunks = 0")
+
     def check(self) -> list[str]:
         counts = ((self._rows(sql)[0][0], problem) for sql, problem in _CHECKS)
         return [problem.format(count=count) for count, problem in counts if count]

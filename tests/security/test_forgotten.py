@@ -1,0 +1,95 @@
+"""What was forgotten is in no file of the memory any more: the raw bytes are searched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from aurora.stores.postgres.store import PostgresStore
+from aurora.stores.sqlite_connection import connect
+from tests.builders import make_chunk, write_tree
+from tests.cli.conftest import Shell
+
+# Words that nothing else in a memory has, in the code, the note, the document and the lesson.
+SECRETS = ("zanzibarquux", "xylophonicine", "奇异鸟类学", "quetzalworthy", "umbrageousness")
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Shell:
+    ordinary = {f"m{n}.py": f"def ordinary_{n}():\n    return {n}\n" for n in range(60)}
+    special = {"s.py": "def zanzibarquux():\n    return 1\n", "n.md": "# Xylophonicine\n\nwords\n",
+               "cjk.md": "# 新\n\n奇异鸟类学是一门学问\n"}  # fmt: skip
+    return Shell(write_tree(tmp_path / "project", {**ordinary, **special}), tmp_path / "home")
+
+
+def fill(shell: Shell) -> Sequence[str]:
+    """Index, add and learn; ids of what is to be forgotten."""
+    shell.ok("init")
+    shell.ok("mem", "index", ".")
+    document = write_tree(shell.home / "..", {"d.txt": "The quetzalworthy plan. " * 300}) / "d.txt"
+    added = shell.ok("mem", "add", str(document)).split()[-1]
+    learned = shell.ok("mem", "learn", "Do it with umbrageousness").split()[-1]
+    for word in SECRETS:
+        shell.ok("mem", "search", word)
+    return ("s.py", "n.md", "cjk.md", added, learned)
+
+
+def found_in(folder: Path) -> Iterator[tuple[str, str]]:
+    """Files that have one of the words, in any case and in the encodings we write."""
+    for file in sorted(folder.rglob("*")):
+        if file.is_file():
+            raw = file.read_bytes().lower()
+            for word in SECRETS:
+                if word.encode() in raw or word.encode("utf-16-le") in raw:
+                    yield file.name, word
+
+
+def test_forgotten_words_are_in_no_file(shell: Shell) -> None:
+    what = fill(shell)
+    before = dict.fromkeys(name for name, _ in found_in(shell.cwd / ".aurora"))
+    assert {"memory.db", "bm25.idx"} <= before.keys()
+
+    shell.ok("mem", "forget", "--yes", *what)
+
+    assert list(found_in(shell.cwd / ".aurora")) == []
+    assert list(found_in(shell.home)) == []
+    assert "ordinary_7" in shell.ok("mem", "search", "ordinary_7")
+
+
+def test_what_an_edit_or_a_deletion_took_away_goes_with_the_next_forget(shell: Shell) -> None:
+    fill(shell)
+    (shell.cwd / "s.py").unlink()
+    write_tree(shell.cwd, {"n.md": "# Another\n\nwords\n", "cjk.md": "# 新\n"})
+    shell.ok("mem", "index", ".")
+
+    shell.ok("mem", "forget", "--yes", "m1.py")
+
+    assert {word for _, word in found_in(shell.cwd / ".aurora")} == set(SECRETS[3:])
+
+
+def test_while_another_reads_the_old_state_it_is_told(shell: Shell) -> None:
+    fill(shell)
+    with closing(connect(shell.cwd / ".aurora" / "memory.db")) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM chunks").fetchone()
+        done = shell.run("mem", "forget", "--yes", "s.py")
+
+    assert done.returncode == 0
+    assert "is being read by another process: what was removed is still in it" in done.stderr
+    shell.ok("mem", "forget", "--yes", "m1.py")
+    assert ("memory.db", "zanzibarquux") not in list(found_in(shell.cwd / ".aurora"))
+
+
+def test_a_server_forgets_the_words_too(memory_url: str) -> None:
+    with closing(PostgresStore.open(memory_url)) as store:
+        store.put_chunks([make_chunk("zanzibarquux", "s.py"), make_chunk("other", "o.py")])
+        store.delete_chunks([make_chunk("zanzibarquux", "s.py").id])
+        store.scrub()
+
+        left = [word for (word,) in store._rows("SELECT term FROM terms")]
+        assert "other" in left
+        assert not any("zanzibar" in word for word in left)
+        assert store.check() == []

@@ -1,0 +1,83 @@
+"""Only its owner can read a memory, whatever umask the shell has."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.builders import write_tree
+from tests.cli.conftest import Shell
+from tests.cli.forking import AUR
+from tests.sources.repository import git
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="modes say nothing on Windows")
+
+
+def run(shell: Shell, *words: str) -> None:
+    """A process of its own, whose umask hides nothing."""
+    subprocess.run(
+        ["sh", "-c", 'umask 0; exec "$@"', "sh", AUR, *words],
+        cwd=shell.cwd, env=shell.environment, check=True, capture_output=True,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Shell:
+    root = write_tree(tmp_path / "project", {"a.py": "def first():\n    return 1\n"})
+    git(root, "init", "--quiet")
+    git(root, "add", "--all")
+    git(root, "commit", "--quiet", "--message", "first")
+    return Shell(root, tmp_path / "deep" / "below" / "home")
+
+
+def open_to_others(folder: Path) -> Iterator[str]:
+    for path in (folder, *folder.rglob("*")):
+        if path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+            yield path.relative_to(folder.parent).as_posix()
+
+
+def test_all_that_is_made_is_its_owners_alone(shell: Shell) -> None:
+    run(shell, "mem", "index", ".")
+    run(shell, "mem", "learn", "a lesson")
+    run(shell, "mem", "search", "first")
+    run(shell, "config", "set", "search.mode", "keyword")
+    write_tree(shell.cwd, {".aurora/config.yml": "search:\n  mode: hybrid\n"})
+    (shell.cwd / ".aurora" / "config.yml").chmod(0o600)
+    run(shell, "config", "approve")
+    run(shell, "mem", "export", "all.jsonl")
+
+    made = {path.name for path in (shell.cwd / ".aurora").rglob("*")}
+    assert {"memory.db", "bm25.idx", "vectors.idx", "config.yml", "memory.db-indexing"} <= made
+    assert any(name.startswith("history-") for name in made)
+    assert {path.name for path in shell.home.rglob("*")} >= {"config.yml", "aurora.log"}
+    assert list(open_to_others(shell.cwd / ".aurora")) == []
+    assert list(open_to_others(shell.home)) == []
+    assert (shell.cwd / "all.jsonl").stat().st_mode & 0o777 == 0o600
+
+
+def test_folders_above_are_made_for_the_owner_alone(shell: Shell) -> None:
+    run(shell, "config", "set", "search.mode", "keyword")
+
+    assert list(open_to_others(shell.home.parent.parent)) == []
+
+
+def test_the_log_that_took_the_place_of_a_full_one_is_the_owners_alone(shell: Shell) -> None:
+    log = write_tree(shell.home, {"logs/aurora.log": "x" * 1_000_000}) / "logs" / "aurora.log"
+    log.chmod(0o600)
+
+    run(shell, "mem", "index", ".")  # warns of no conversation logs
+
+    assert log.with_name("aurora.log.1").exists()
+    assert log.stat().st_mode & 0o777 == 0o600
+
+
+def test_while_it_is_written_the_log_of_the_database_is_the_owners_alone(shell: Shell) -> None:
+    run(shell, "mem", "index", ".")
+    with shell.store() as store, store.transaction():
+        assert (shell.cwd / ".aurora" / "memory.db-wal").exists()
+        assert list(open_to_others(shell.cwd / ".aurora")) == []
