@@ -214,6 +214,22 @@ def test_who_works_on_a_file_is_interested_in_all_of_it() -> None:
     assert raw == {2: 0.5, 3: 0.0}  # what is told is the chunk's own
 
 
+def test_a_file_that_nothing_was_found_of_has_no_use_to_share() -> None:
+    """Chunk 3 is brought by a filter alone, and so is its file."""
+    used = Ranking("activation", (Hit(2, 0.5, 1),), ceiling=1.0)
+    around = Surroundings(frozenset((1, 2)), {1: "a.py", 2: "b.py", 3: "c.py"})
+    assert value(PLAIN([BM25, MEANING, used], around), 3, "activation") == 0.0
+
+
+def test_a_chunk_that_was_used_more_than_its_file_keeps_its_own() -> None:
+    """The file's share is what the best of it have; chunk 3 is not among them."""
+    used = Ranking("activation", (Hit(3, 0.6, 1), Hit(2, 0.5, 2)), ceiling=1.0)
+    around = Surroundings(frozenset((1, 2)), {1: "a.py", 2: "b.py", 3: "b.py"})
+    fused = PLAIN([BM25, MEANING, used], around)
+    assert value(fused, 2, "activation") == pytest.approx(0.3 * 0.2)  # two deviations of 0.25
+    assert value(fused, 3, "activation") == pytest.approx(0.3 * 0.24)
+
+
 @pytest.mark.parametrize("strength", [0.5, 0.9])
 def test_a_single_use_among_many_counts_no_more_than_three_deviations(strength: float) -> None:
     """One of a hundred stands out by ten, however little it was used."""
@@ -221,6 +237,15 @@ def test_a_single_use_among_many_counts_no_more_than_three_deviations(strength: 
     fused = PLAIN([words, rank("activation", {60: strength})])
     assert value(fused, 60, "activation") == pytest.approx(0.3 * 0.3)
     assert rows_of(fused)[:10] == list(range(10))
+
+
+# The last step
+
+
+def test_variety_is_that_of_its_rules() -> None:
+    found = PLAIN([BM25])
+    around = Surroundings(CODE, dict.fromkeys((1, 2, 3), "a.py"))
+    assert Auto().vary(found, around) == Rules().vary(found, around) != found
 
 
 # What is told

@@ -27,6 +27,13 @@ def test_the_faintest_keyword_hit_comes_before_a_perfect_fill_up() -> None:
     assert rows_of(Cascade()([BM25, MEANING])) == [1, 2, 3, 4]
 
 
+def test_words_speak_first_whatever_the_other_signal_is_called() -> None:
+    other = Ranking("activation", MEANING.hits, ceiling=1.0)  # before "bm25" by its name
+    fused = Cascade()([other, BM25])
+    assert rows_of(fused) == [1, 2, 3, 4]
+    assert [part.signal for part in fused[1].contributions] == ["bm25"]
+
+
 def test_words_have_the_upper_half_of_the_scores_and_meaning_the_lower() -> None:
     first, _, third, _ = Cascade()([BM25, MEANING])
     assert first == Fused(1, 0.75, (Contribution("bm25", 1, 4.0, 0.5, 0.75),))

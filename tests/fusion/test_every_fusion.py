@@ -15,7 +15,7 @@ from aurora.fusion.rrf import ReciprocalRank
 from aurora.fusion.staged import Staged
 from aurora.fusion.surroundings import NOWHERE
 from aurora.fusion.weighted import Weighted
-from aurora.types import Fused, Ranking
+from aurora.types import Fused, Hit, Ranking
 from tests.fusion.rankings import CEILINGS, Memory, checked, levels, memories, rank, rankings_of
 from tests.fusion.rankings import rows as any_row
 
@@ -65,6 +65,13 @@ def test_contributions_tell_the_raw_score_and_the_rank(fusion: Fusion, memory: M
     for one in fusion(rankings):
         for part in one.contributions:
             assert (part.raw, part.rank) == told.get((part.signal, one.row), (0.0, 0))
+
+
+@pytest.mark.parametrize("fusion", [Auto(), Weighted(), Cascade()], ids=lambda one: one.name)
+def test_where_nothing_can_be_scored_the_raw_score_is_what_can_be_compared(fusion: Fusion) -> None:
+    """A ceiling of 0: by `idf: robertson` every word of the question counts against a match."""
+    (outcome,) = fusion([Ranking("bm25", (Hit(1, 0.5, 1),), ceiling=0.0)])
+    assert [part.normalised for part in outcome.contributions if part.signal == "bm25"] == [0.5]
 
 
 @checked

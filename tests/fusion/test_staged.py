@@ -112,6 +112,22 @@ def test_chunks_that_only_a_filter_has_brought_in_are_measured_by_the_same_scale
     )
 
 
+def test_beside_a_single_candidate_what_a_filter_brings_has_nothing_of_words() -> None:
+    assert scores(Staged(top_k=1)([WORDS])) == {1: 1.0, 2: 0.0, 3: 0.0}
+
+
+def test_words_count_alike_whichever_signal_found_them() -> None:
+    fulltext = Ranking("fulltext", WORDS.hits, WORDS.ceiling)
+    assert scores(Staged()([fulltext, MEANING, USE])) == scores(Staged()([WORDS, MEANING, USE]))
+
+
+@pytest.mark.parametrize("words", ["bm25", "fulltext"])
+def test_what_is_given_no_weight_has_none(words: str) -> None:
+    only_meaning = Staged({"semantic": 1.0})
+    fused = only_meaning([Ranking(words, WORDS.hits, WORDS.ceiling), MEANING, USE])
+    assert scores(fused) == {1: 0.0, 2: 0.5, 3: 1.0}
+
+
 def test_scores_below_zero_are_scores_too() -> None:
     """`idf: robertson` counts a term against a match that most chunks have."""
     hits = (Hit(1, 1.0, 1), Hit(2, -1.0, 2), Hit(3, -3.0, 3))

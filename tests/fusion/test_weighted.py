@@ -74,6 +74,13 @@ def test_words_count_alike_whichever_signal_found_them() -> None:
     assert scores(Weighted()([fulltext, MEANING])) == scores(Weighted()([BM25, MEANING]))
 
 
+def test_a_signal_without_a_share_is_told_and_counts_nothing() -> None:
+    dated = Ranking("recency", (Hit(1, 0.5, 1), Hit(9, 1.0, 2)), ceiling=1.0)
+    fused = Weighted()([BM25, MEANING, dated])
+    assert scores(fused) == {**scores(Weighted()([BM25, MEANING])), 9: 0.0}
+    assert fused[-1].contributions == (Contribution("recency", 2, 1.0, 1.0, 0.0),)
+
+
 @pytest.mark.parametrize("rankings", [[], [Ranking("bm25", (), 0.0)]], ids=["none", "empty"])
 def test_nothing_in_nothing_out(rankings: list[Ranking]) -> None:
     assert Weighted()(rankings) == []
