@@ -248,7 +248,9 @@ def test_numpy_is_imported_only_for_very_many_uses() -> None:
     assert done.stdout.split() == ["False", "True", "True"]
 
 
-@pytest.mark.parametrize("wrong", [{"decay": -0.1}, {"decay": math.nan}, {"exact_uses": 0}])
+@pytest.mark.parametrize(
+    "wrong", [{"decay": -0.1}, {"decay": math.nan}, {"decay": math.inf}, {"exact_uses": 0}]
+)
 def test_an_engine_that_cannot_be_is_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(ValueError, match=next(iter(wrong))):
         ActivationEngine(**wrong)  # type: ignore[arg-type]
