@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import shutil
@@ -128,6 +129,38 @@ def test_it_error_07_an_empty_query(indexed: Shell) -> None:
         assert error == "Error: The query is empty"
 
 
+@pytest.mark.parametrize(
+    "query",
+    ["???", '"', "* AND OR NOT (", "a & b | !c:*", "'; DROP TABLE chunks; --", "%_\\"],
+    ids=["punctuation", "quote", "fts", "tsquery", "sql", "like"],
+)
+def test_signs_and_the_syntax_of_a_database_are_words(indexed: Shell, query: str) -> None:
+    """Whatever they find, it is an answer; and nothing happens to the memory."""
+    before = indexed.ok("mem", "export")
+    assert json.loads(indexed.ok("mem", "search", "--json", query))["query"] == query
+    assert indexed.ok("mem", "export") == before
+
+
+def test_a_query_of_a_megabyte_is_answered(indexed: Shell) -> None:
+    """In words of which each is as long as the system lets one be."""
+    words = ["password " * 11_000] * 10 + ["authenticate_user"]
+    done = subprocess.run(
+        [AUR, "mem", "search", "--mode", "keyword", "--files-with-matches", *words],
+        cwd=indexed.cwd,
+        env=indexed.environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout.splitlines()[0]) == (0, "auth_manager.py"), done.stderr
+
+
+def test_a_namespace_that_is_none_has_no_results(indexed: Shell) -> None:
+    told = indexed.ok("mem", "search", "password", "--namespace", "nobody")
+    assert told.startswith("No relevant results found\n")
+    assert "without a filter" in told
+
+
 @without_memory
 def test_no_query_at_all_is_a_usage_error(indexed: Shell) -> None:
     assert "Usage: aur mem search" in indexed.fails("mem", "search")
@@ -226,6 +259,17 @@ def test_warnings_beyond_the_tenth_are_counted_and_logged(shell: Shell) -> None:
     assert log.count("has syntax errors") == 12
 
 
+@in_a_file
+def test_a_memory_on_a_full_disk_is_told_and_stays_as_it_was(indexed: Shell) -> None:
+    before = indexed.ok("mem", "export")
+    for words in ("mem learn 'retry with backoff'", "mem add auth_manager.py"):
+        done = indexed.bash(f"ulimit -f 0; aur {words}")
+        error, hint = error_and_hint(done.stderr)
+        assert (done.returncode, "memory.db" in error, hint != "") == (2, True, True)
+    assert indexed.ok("mem", "export") == before
+    indexed.ok("mem", "learn", "retry with backoff")
+
+
 def test_a_log_on_a_full_disk_does_not_spoil_the_answer(indexed: Shell) -> None:
     log = indexed.home / "logs" / "aurora.log"
     log.unlink()
@@ -272,4 +316,4 @@ def test_a_row_that_nobody_wrote_so_is_told_as_damage(
     error, hint = error_and_hint(done.stderr)
     assert done.returncode == 2
     assert error.startswith("Error: The chunk 'auth_manager.py:authenticate_user' is damaged: ")
-    assert "aur doctor" in hint
+    assert "aur mem repair" in hint

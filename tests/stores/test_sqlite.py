@@ -23,6 +23,7 @@ from aurora.stores.sqlite import SQLiteStore
 from aurora.stores.sqlite_schema import MIGRATIONS
 from tests.builders import make_chunk
 from tests.stores.conformance import FULL, HISTORY, STATE, StoreConformance
+from tests.stores.older import make_older
 
 
 @pytest.fixture
@@ -178,16 +179,10 @@ def test_copies_that_go_their_own_ways_share_no_new_revision(
     copy.close()
 
 
-def test_what_was_written_before_revisions_were_numbered_counts_as_new(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_was_written_before_revisions_were_numbered_counts_as_new(tmp_path: Path) -> None:
     """m003: two copies could have given one number to two texts."""
     path, copy = tmp_path / "memory.db", tmp_path / "copy.db"
-    with monkeypatch.context() as patch:
-        patch.setattr(sqlite_connection, "MIGRATIONS", MIGRATIONS[:1])
-        store = SQLiteStore(path)
-        store.put_chunks([make_chunk(), FULL])
-        store.close()
+    make_older(path, 1, lambda store: store.put_chunks([make_chunk(), FULL]))
     sql(path, "UPDATE chunks SET generation = 1")
     before = int(str(sql(path, "SELECT value FROM facts WHERE name = 'generation'")[0][0]))
     shutil.copy(path, copy)
@@ -203,16 +198,10 @@ def test_what_was_written_before_revisions_were_numbered_counts_as_new(
         store.close()
 
 
-def test_a_store_of_the_first_schema_is_brought_up_to_date_and_keeps_all(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_store_of_the_first_schema_is_brought_up_to_date_and_keeps_all(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
-    with monkeypatch.context() as patch:
-        patch.setattr(sqlite_connection, "MIGRATIONS", MIGRATIONS[:1])
-        old = SQLiteStore(path)
-        old.put_chunks([make_chunk(), FULL])
-        before = old.identity
-        old.close()
+    make_older(path, 1, lambda store: store.put_chunks([make_chunk(), FULL]))
+    [(before,)] = sql(path, "SELECT value FROM facts WHERE name = 'identity'")
     sql(path, "INSERT INTO files VALUES ('a.py', 10, 123, 'digest')")
 
     store = SQLiteStore(path)

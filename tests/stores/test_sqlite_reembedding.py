@@ -15,12 +15,12 @@ from pathlib import Path
 
 import pytest
 
-from aurora.stores import sqlite_connection
 from aurora.stores.base import FileState, Reasoning, Record
 from aurora.stores.sqlite import SQLiteStore
 from aurora.stores.sqlite_schema import MIGRATIONS
 from aurora.types import ChunkHistory, Kind, Tracking
 from tests.builders import NOW, make_chunk
+from tests.stores.older import make_older
 from tests.stores.reembedding_conformance import (
     NEW,
     NEW_VECTORS,
@@ -121,33 +121,30 @@ RECORDS = [
 STATE = FileState("a.py", 10, 123, "digest", history_stamp="head", history_read_at=NOW)
 
 
-def make_before_float16(path: Path, patch: pytest.MonkeyPatch) -> tuple[str, int]:
+def make_before_float16(path: Path) -> tuple[str, int]:
     """A memory of schema 4 with vectors as they were then; its identity and generation."""
-    with patch.context() as only, closing(_opened_as_of(path, only, 4)) as store:
+    told: list[tuple[str, int]] = []
+
+    def fill(store: SQLiteStore) -> None:
         store.put_records(RECORDS)
         store.add_files([STATE])
         store.put_indexed_at(NOW)
-        told = store.identity, store.generation()
+        told.append((store.identity, store.generation()))
+
+    make_older(path, 4, fill)
     with closing(sqlite3.connect(path)) as connection, connection:
         owner = {"name": "tiny", "dimension": "3", "fingerprint": "abc"}
         facts = [(f"embedder.{part}", value) for part, value in owner.items()]
         connection.executemany("INSERT INTO facts VALUES (?, ?)", facts)
         vector = struct.pack("<3f", 1.0, 0.0, 0.25)
         connection.execute("INSERT INTO embeddings SELECT rowid, ? FROM chunks", (vector,))
-    return told
+    return told[0]
 
 
-def _opened_as_of(path: Path, patch: pytest.MonkeyPatch, schema: int) -> SQLiteStore:
-    patch.setattr(sqlite_connection, "MIGRATIONS", MIGRATIONS[:schema])
-    return SQLiteStore(path)
-
-
-def test_vectors_twice_as_wide_are_dropped_and_all_else_is_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_vectors_twice_as_wide_are_dropped_and_all_else_is_kept(tmp_path: Path) -> None:
     """m005: what is lost is made again by the next run of indexing, by whatever model."""
     path = tmp_path / "memory.db"
-    before = make_before_float16(path, monkeypatch)
+    before = make_before_float16(path)
     assert rows(path, "PRAGMA user_version") == [(4,)]
     assert rows(path, "SELECT DISTINCT length(vector) FROM embeddings") == [(12,)]
 
@@ -166,11 +163,9 @@ def test_vectors_twice_as_wide_are_dropped_and_all_else_is_kept(
         assert (store.embedder(), store.get_embeddings([F.id])) == (NEW, {F.id: new(1)})
 
 
-def test_the_model_of_before_may_go_on_with_narrow_vectors(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_model_of_before_may_go_on_with_narrow_vectors(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
-    make_before_float16(path, monkeypatch)
+    make_before_float16(path)
     with closing(SQLiteStore(path)) as store:
         store.put_embeddings(OLD, [(F.id, old(1))])
         assert list(store.iter_records()) == [replace(RECORDS[0], vector=old(1)), RECORDS[1]]

@@ -12,14 +12,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from aurora.errors import StoreError
-from aurora.stores import sqlite_connection
 from aurora.stores.sqlite import SQLiteStore
-from aurora.stores.sqlite_schema import FOLDED_NAME, MIGRATIONS
+from aurora.stores.sqlite_schema import FOLDED_NAME
 from aurora.stores.words import MAX_TERMS, find_terms, phrase_pattern, phrase_words
 from aurora.text import fold_name
 from aurora.types import Criteria, Kind
 from tests.builders import make_chunk
 from tests.properties import examples
+from tests.stores.older import make_older
 from tests.stores.search_conformance import CORPUS, found, names
 
 READS = settings(
@@ -107,14 +107,8 @@ def test_names_are_folded_in_sql_as_in_python(name: str) -> None:
     assert folded == fold_name(name)
 
 
-def test_chunks_of_an_older_schema_are_found(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with monkeypatch.context() as patch:
-        patch.setattr(sqlite_connection, "MIGRATIONS", MIGRATIONS[:3])
-        old = SQLiteStore(tmp_path / "memory.db")
-        old.put_chunks(CORPUS)
-        old.close()
+def test_chunks_of_an_older_schema_are_found(tmp_path: Path) -> None:
+    make_older(tmp_path / "memory.db", 3, lambda store: store.put_chunks(CORPUS))
     store = SQLiteStore(tmp_path / "memory.db")
     assert [found.name for found in store.find_definitions("GetUser", limit=5)] == ["get_user"]
     assert names(store, Criteria(kinds=(Kind.CLASS,))) == {"HTTPServer"}

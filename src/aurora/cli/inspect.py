@@ -1,4 +1,4 @@
-"""`aur mem get`, `stats` and `rebuild-bm25`: look into the memory and mend its index."""
+"""`aur mem get`, `stats`, `repair` and `rebuild-bm25`: look into the memory and mend it."""
 
 from __future__ import annotations
 
@@ -115,6 +115,26 @@ def _record(found: Stats) -> dict[str, Json]:
         },
         "embedded": found.embedded,
     }
+
+
+@click.command()
+def repair() -> None:
+    """Take out what is damaged in the memory's file, and make its indexes anew.
+
+    A chunk of a file comes back with the next `aur mem index`. Documents and lessons do not: they
+    are named, to be added again.
+    """
+    with open_memory() as memory:
+        problems = memory.check()
+        gone = memory.repair()
+    for problem in problems:
+        click.echo(f"Was damaged: {problem}")
+    for id_ in gone:
+        click.echo(f"Taken out: {id_}")
+    if gone:
+        tell(Note("`aur mem index` reads their files again"))
+    if not problems:
+        click.echo("Nothing is damaged; all indexes were made anew")
 
 
 @click.command("rebuild-bm25")

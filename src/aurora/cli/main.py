@@ -119,6 +119,7 @@ mem = LazyGroup(
         "copy": ("aurora.cli.copy:copy", "Copy a memory to or from a server or a file."),
         "reembed": ("aurora.cli.reembed:reembed", "Make the vectors anew, by another model."),
         "stats": ("aurora.cli.inspect:stats", "Tell what the memory holds."),
+        "repair": ("aurora.cli.inspect:repair", "Take out what is damaged."),
         "rebuild-bm25": ("aurora.cli.inspect:rebuild_bm25", "Build the keyword index anew."),
     },
 )

@@ -105,6 +105,15 @@ class InspectableMemory(OpenedMemory):
         """Look for damage in the database and its text indexes; nothing in the list is good."""
         return self._store.check()
 
+    def repair(self) -> list[str]:
+        """Take out what is damaged, and make every index anew; ids of the chunks that left.
+
+        `index` reads the files again. Documents and lessons among them are lost.
+        """
+        gone = self._store.repair()
+        self.rebuild_bm25()
+        return gone
+
     @property
     def indexed_at(self) -> datetime | None:
         """When a run of indexing last came to its end."""

@@ -394,6 +394,14 @@ class Store(Protocol):
         """
         ...
 
+    def repair(self) -> list[str]:
+        """Take out what is damaged and make text indexes anew; ids of the chunks that left.
+
+        Files are read again by the next run of indexing. Raises `StoreFormatError` where the
+        database itself is broken.
+        """
+        ...
+
     def check(self) -> list[str]:
         """Look for damage; an empty list means the store and its text indexes are whole.
 

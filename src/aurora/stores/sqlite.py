@@ -8,10 +8,15 @@ from aurora.errors import StoreBusyError, StoreFormatError
 from aurora.stores.file_lock import hold
 from aurora.stores.sqlite_criteria import SQLiteCriteria
 from aurora.stores.sqlite_files import SQLiteFiles
+from aurora.stores.sqlite_schema import CHECKSUMS
 from aurora.stores.sqlite_signals import SQLiteSignals
 from aurora.stores.sqlite_transfer import SQLiteTransfer
 
 _TEXT_INDEXES = ("chunks_words", "chunks_trigrams")
+
+
+def _damaged(table: str) -> str:
+    return f"checksum IS NOT {CHECKSUMS[table]}"
 
 
 class SQLiteStore(SQLiteFiles, SQLiteTransfer, SQLiteCriteria, SQLiteSignals):
@@ -33,11 +38,30 @@ class SQLiteStore(SQLiteFiles, SQLiteTransfer, SQLiteCriteria, SQLiteSignals):
                 hint="it is overwritten with the next `aur mem forget`",
             )
 
+    def repair(self) -> list[str]:
+        with self.transaction():
+            self._connection.execute("REINDEX")
+            bad = self._rows(
+                f"SELECT rowid, CAST(id AS BLOB) FROM chunks WHERE {_damaged('chunks')}"
+            )
+            for table in CHECKSUMS.keys() - {"chunks"}:
+                self._write(f"DELETE FROM {table} WHERE {_damaged(table)}")
+            for row, _ in bad:
+                self._write("DELETE FROM chunks WHERE rowid = ?", (row,))
+            if bad:  # which file a chunk was of may be what is damaged: all are read again
+                self._connection.execute("DELETE FROM files")
+            for table in _TEXT_INDEXES:
+                self._ask_index(f"INSERT INTO {table}({table}) VALUES ('rebuild')", ())
+        return [id_.decode(errors="replace") for _, id_ in bad]
+
     def check(self) -> list[str]:
         problems = [str(row[0]) for row in self._rows("PRAGMA quick_check") if row[0] != "ok"]
         problems += [
             f"dangling reference in {row[0]}" for row in self._rows("PRAGMA foreign_key_check")
         ]
+        for table in CHECKSUMS:
+            [(count,)] = self._rows(f"SELECT count(*) FROM {table} WHERE {_damaged(table)}")
+            problems += [f"{count:,} rows of {table} are not as they were written"] if count else []
         for table in _TEXT_INDEXES:
             try:
                 # rank 1 compares the index with the rows it was made of, not only with itself

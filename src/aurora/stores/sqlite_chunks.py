@@ -14,7 +14,7 @@ from aurora.types import Chunk, Kind
 QUALIFIED = ", ".join(f"chunks.{name}" for name in COLUMNS.split(", "))
 _UPDATES = ", ".join(f"{name} = excluded.{name}" for name in COLUMNS.split(", ")[1:])
 _UPSERT = f"""
-    INSERT INTO chunks ({COLUMNS}, has_cjk, generation) VALUES ({", ".join("?" * 15)})
+    INSERT INTO chunks ({COLUMNS}, has_cjk, generation) VALUES ({", ".join("?" * 16)})
     ON CONFLICT (id) DO UPDATE SET {_UPDATES},
         has_cjk = excluded.has_cjk, generation = excluded.generation"""
 _RELATIVE = "path <> '' AND substr(path, 1, 1) <> '/' AND path NOT LIKE '_:/%'"

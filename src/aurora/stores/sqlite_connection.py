@@ -15,6 +15,7 @@ from pathlib import Path
 
 from aurora.errors import StoreBusyError, StoreError, StoreFormatError
 from aurora.private import make_file
+from aurora.stores.sqlite_checksums import checksum, damaged
 from aurora.stores.sqlite_schema import APPLICATION_ID, MIGRATIONS
 
 BUSY_MS = 10_000  # how long a writer waits for another one before it gives up
@@ -87,9 +88,11 @@ def _cannot_change(path: Path) -> bool:
 
 
 def _open(where: Path | str, *, uri: bool = False) -> Connection:
-    return sqlite3.connect(
+    connection = sqlite3.connect(
         where, isolation_level=None, check_same_thread=False, factory=Connection, uri=uri
     )
+    connection.create_function("checksum", -1, checksum, deterministic=True)
+    return connection
 
 
 def _connect(path: Path) -> Connection:
@@ -187,6 +190,8 @@ def _explained(exc: sqlite3.Error, path: Path) -> StoreError:
             f"{path} is in use by another process (waited {BUSY_MS // 1000} s)",
             hint="wait until the other `aur` has finished, then try again",
         )
+    if "decode to UTF-8" in text:  # the text itself is not told: it may be anything
+        return damaged(str(path), "a text in it is no text any more")
     if any(word in text for word in _CORRUPT):
         return StoreFormatError(
             f"{path} is not a usable database: {text}",

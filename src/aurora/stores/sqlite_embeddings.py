@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from aurora.stores.owning import NEXT, USED, Owning
 from aurora.stores.sqlite_database import SEARCHABLE, SQLiteDatabase
-from aurora.stores.sqlite_rows import batches
-from aurora.stores.sqlite_schema import NEXT_EMBEDDINGS
+from aurora.stores.sqlite_rows import batches, vector_from
+from aurora.stores.sqlite_schema import CHECKED_EMBEDDINGS
 
 
 class SQLiteEmbeddings(SQLiteDatabase, Owning):
@@ -19,22 +19,26 @@ class SQLiteEmbeddings(SQLiteDatabase, Owning):
     def _promote_next(self) -> None:
         self._connection.execute(f"DROP TABLE {USED}")
         self._connection.execute(f"ALTER TABLE {NEXT} RENAME TO {USED}")
-        self._connection.execute(NEXT_EMBEDDINGS)
+        self._connection.execute(CHECKED_EMBEDDINGS)
 
     def _put_vectors(self, table: str, vectors: Iterable[tuple[str, bytes]]) -> None:
-        sql = f"INSERT OR REPLACE INTO {table} SELECT rowid, ? FROM chunks WHERE id = ?"
+        sql = (
+            f"INSERT OR REPLACE INTO {table} "
+            "SELECT rowid, :vector, checksum(rowid, :vector) FROM chunks WHERE id = :id"
+        )
         for chunk_id, vector in vectors:
+            values = {"id": chunk_id, "vector": vector}
             if table == USED:
-                self._write(sql, (vector, chunk_id))
+                self._write(sql, values)
             else:  # nothing is found by it yet, so the generation stays
-                self._connection.execute(sql, (vector, chunk_id))
+                self._connection.execute(sql, values)
 
     def get_embeddings(self, chunk_ids: Sequence[str]) -> Mapping[str, bytes]:
         return {
-            id_: vector
+            id_: vector_from(*values)
             for batch, marks in batches(chunk_ids)
-            for id_, vector in self._rows(
-                "SELECT chunks.id, vector FROM embeddings "
+            for id_, *values in self._rows(
+                "SELECT chunks.id, embeddings.* FROM embeddings "
                 f"JOIN chunks ON chunks.rowid = embeddings.chunk WHERE chunks.id IN ({marks})",
                 batch,
             )

@@ -14,6 +14,7 @@ from aurora.stores.sqlite_rows import (
     file_values,
     moment,
 )
+from aurora.stores.sqlite_schema import SUM_UP
 
 _FILE_MARKS = ", ".join("?" * len(FILE_COLUMNS.split(", ")))
 
@@ -31,6 +32,7 @@ class SQLiteFiles(SQLiteChunks):
                    WHERE path = :old""",
                 {"old": old, "new": new, "generation": self._draw_generation()},
             )
+            self._connection.execute(f"{SUM_UP} WHERE path = ?", (new,))
             self.forget_files([old])
         return moved
 

@@ -18,9 +18,10 @@ from aurora.types import ChunkHistory, Lines
 
 _PUT_HISTORY = """
     INSERT INTO histories
-        SELECT rowid, :tracking, :commits, :uncommitted FROM chunks WHERE id = :id
-    ON CONFLICT (chunk) DO UPDATE SET
-        tracking = :tracking, commits = :commits, uncommitted = :uncommitted
+        SELECT rowid, :tracking, :commits, :uncommitted,
+            checksum(rowid, :tracking, :commits, :uncommitted) FROM chunks WHERE id = :id
+    ON CONFLICT (chunk) DO UPDATE SET tracking = :tracking, commits = :commits,
+        uncommitted = :uncommitted, checksum = excluded.checksum
     WHERE (tracking, commits, uncommitted) IS NOT (:tracking, :commits, :uncommitted)"""
 
 
@@ -92,7 +93,7 @@ class SQLiteRecords(SQLiteDatabase):
             row[0]: history_from(row[1:])
             for batch, marks in batches(chunk_ids)
             for row in self._rows(
-                "SELECT chunks.id, tracking, commits, uncommitted, history_read_at "
+                "SELECT chunks.id, histories.*, history_read_at "
                 "FROM histories JOIN chunks ON chunks.rowid = histories.chunk "
                 f"LEFT JOIN files ON files.path = chunks.path WHERE chunks.id IN ({marks})",
                 batch,

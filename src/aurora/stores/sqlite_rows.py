@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any, TypeAlias, TypeVar
 
-from aurora.errors import StoreFormatError
 from aurora.stores.base import FileState, Reasoning
 from aurora.stores.replacing import portions
+from aurora.stores.sqlite_checksums import checksum, damaged
 from aurora.text import has_cjk
 from aurora.types import Chunk, ChunkHistory, Kind, Lines, Tracking
 
@@ -19,8 +19,9 @@ Row: TypeAlias = tuple[Any, ...]  # what SQLite returns has no static type
 
 COLUMNS = (
     "id, kind, name, qualified_name, path, start_line, end_line, language, content, namespace, "
-    "document_type, created_at, metadata"
+    "document_type, created_at, metadata, checksum"
 )
+_VALUES = 13  # columns before the checksum
 _MOST_PARTS, _LONGEST_PART = 32, 128  # of a LIKE pattern, which may have 50,000 bytes
 _BATCH = 500  # bound values in one statement; SQLite allows 999 in its oldest builds
 
@@ -28,13 +29,13 @@ _BATCH = 500  # bound values in one statement; SQLite allows 999 in its oldest b
 def chunk_values(chunk: Chunk) -> tuple[object, ...]:
     """The values of COLUMNS, then `has_cjk`."""
     start, end = chunk.lines or (None, None)
-    return (
+    values = (
         chunk.id, str(chunk.kind), chunk.name, chunk.qualified_name, chunk.path, start, end,
         chunk.language, chunk.content, chunk.namespace, chunk.document_type,
         chunk.created_at.timestamp() if chunk.created_at else None,
         json.dumps(dict(chunk.metadata), ensure_ascii=False, sort_keys=True),
-        has_cjk(chunk.name) or has_cjk(chunk.content),
     )  # fmt: skip
+    return (*values, checksum(*values), has_cjk(chunk.name) or has_cjk(chunk.content))
 
 
 def chunk_from(row: Row) -> Chunk:
@@ -42,7 +43,9 @@ def chunk_from(row: Row) -> Chunk:
     (
         id_, kind, name, qualified_name, path, start, end, language, content, namespace,
         document_type, created_at, metadata,
-    ) = row[:13]  # fmt: skip
+    ) = row[:_VALUES]  # fmt: skip
+    if checksum(*row[:_VALUES]) != row[_VALUES]:
+        raise damaged(f"The chunk {id_!r}")
     try:
         return Chunk(
             id=id_,
@@ -59,9 +62,7 @@ def chunk_from(row: Row) -> Chunk:
             metadata=json.loads(metadata) if metadata != "{}" else {},
         )
     except (ValueError, TypeError, OverflowError) as exc:  # nobody writes such a row
-        raise StoreFormatError(
-            f"The chunk {id_!r} is damaged: {exc}", hint="`aur doctor` tells what else is"
-        ) from exc
+        raise damaged(f"The chunk {id_!r}", exc) from exc
 
 
 def reasoning_from(row: Row) -> Reasoning:
@@ -90,12 +91,26 @@ def file_state_from(row: Row) -> FileState:
 def history_values(history: ChunkHistory) -> dict[str, object]:
     """The columns of a history; commits are little-endian 64-bit seconds."""
     commits = struct.pack(f"<{len(history.commits)}q", *map(_within_64_bits, history.commits))
-    tracking, uncommitted = str(history.tracking), history.uncommitted
+    tracking, uncommitted = str(history.tracking), int(history.uncommitted)
     return {"tracking": tracking, "commits": commits, "uncommitted": uncommitted}
 
 
-def history_from(row: Row) -> ChunkHistory:
-    tracking, commits, uncommitted, read_at = row
+def vector_from(row: int, vector: bytes, written: int) -> bytes:
+    if checksum(row, vector) != written:
+        raise damaged(f"The vector of row {row}")
+    return vector
+
+
+def commits_from(row: int, tracking: str, commits: bytes, uncommitted: int, written: int) -> bytes:
+    if checksum(row, tracking, commits, uncommitted) != written:
+        raise damaged(f"The history of row {row}")
+    return commits
+
+
+def history_from(values: Row) -> ChunkHistory:
+    """From the columns of `histories`, and when it was read."""
+    row, tracking, commits, uncommitted, written, read_at = values
+    commits_from(row, tracking, commits, uncommitted, written)
     return ChunkHistory(
         Tracking(tracking),
         struct.unpack(f"<{len(commits) // 8}q", commits),

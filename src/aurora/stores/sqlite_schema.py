@@ -76,6 +76,32 @@ CREATE TABLE next_embeddings (
     vector  BLOB NOT NULL  -- little-endian float16
 )"""
 
+# As m006 leaves it; made again whenever a model has taken over.
+CHECKED_EMBEDDINGS = """
+CREATE TABLE next_embeddings (
+    chunk     INTEGER PRIMARY KEY REFERENCES chunks(rowid) ON DELETE CASCADE,
+    vector    BLOB    NOT NULL,  -- little-endian float16
+    checksum  INTEGER NOT NULL DEFAULT 0
+)"""
+
+# Columns that `sqlite_rows.chunk_values` makes the checksum of, in its order. Texts as bytes, which
+# are the same to it: a damaged one may not be UTF-8.
+_TEXTS = {name: f"CAST({name} AS BLOB)" for name in (
+    "id", "kind", "name", "qualified_name", "path", "language", "content", "namespace",
+    "document_type", "metadata",
+)}  # fmt: skip
+_SUMMED = (
+    "id", "kind", "name", "qualified_name", "path", "start_line", "end_line", "language",
+    "content", "namespace", "document_type", "created_at", "metadata",
+)  # fmt: skip
+CHECKSUMS = {
+    "chunks": f"checksum({', '.join(_TEXTS.get(name, name) for name in _SUMMED)})",
+    "embeddings": "checksum(chunk, vector)",
+    "next_embeddings": "checksum(chunk, vector)",
+    "histories": "checksum(chunk, CAST(tracking AS BLOB), commits, uncommitted)",
+}
+SUM_UP = f"UPDATE chunks SET checksum = {CHECKSUMS['chunks']}"
+
 MIGRATIONS: Sequence[Migration] = (
     Migration(
         "m001_create_memory",
@@ -164,6 +190,17 @@ MIGRATIONS: Sequence[Migration] = (
             "DELETE FROM embeddings",
             "DELETE FROM facts WHERE name LIKE 'embedder.%'",
             NEXT_EMBEDDINGS,
+        ),
+    ),
+    Migration(
+        "m006_checksum_rows",
+        tuple(
+            statement
+            for table, checksum in CHECKSUMS.items()
+            for statement in (
+                f"ALTER TABLE {table} ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0",
+                f"UPDATE {table} SET checksum = {checksum}",
+            )
         ),
     ),
 )

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from aurora.stores.base import Revision, Uses
 from aurora.stores.placing import Told, place_of
 from aurora.stores.sqlite_database import MAY_BE_FOUND, SEARCHABLE, SQLiteDatabase
-from aurora.stores.sqlite_rows import batches
+from aurora.stores.sqlite_rows import batches, commits_from, vector_from
 from aurora.types import Kind, Place
 
 PAGE = 1000  # vectors read at a time; no lock is held in between
@@ -18,16 +18,16 @@ _ACCESSES = f"""
         LEFT JOIN reasoning ON reasoning.chunk = accesses.chunk
     WHERE {MAY_BE_FOUND} AND accesses.chunk IN ({{marks}}) ORDER BY accesses.chunk, at"""
 _COMMITS = f"""
-    SELECT histories.chunk, commits FROM histories
+    SELECT histories.* FROM histories
         LEFT JOIN reasoning ON reasoning.chunk = histories.chunk
     WHERE {MAY_BE_FOUND} AND histories.chunk IN ({{marks}}) AND commits <> x''"""
 _VECTORS = f"""
-    SELECT chunks.rowid, chunks.generation, vector
+    SELECT chunks.rowid, chunks.generation, vector, embeddings.checksum
     FROM embeddings JOIN chunks ON chunks.rowid = embeddings.chunk
         LEFT JOIN reasoning ON reasoning.chunk = embeddings.chunk
     WHERE {MAY_BE_FOUND}"""
 
-_EMBEDDED = _VECTORS.replace(", vector\n", "\n")
+_EMBEDDED = _VECTORS.replace(", vector, embeddings.checksum\n", "\n")
 _DATED = f"""
     SELECT chunks.rowid, path {SEARCHABLE} AND kind = ? AND path GLOB ?
         AND json_extract(metadata, '$.source') IS NOT 'conversation'"""
@@ -48,7 +48,8 @@ class SQLiteSignals(SQLiteDatabase):
             accesses: dict[int, list[float]] = {}
             for row, at in self._rows(_ACCESSES.format(marks=marks), batch):
                 accesses.setdefault(row, []).append(at)
-            commits: dict[int, bytes] = dict(self._rows(_COMMITS.format(marks=marks), batch))
+            histories = self._rows(_COMMITS.format(marks=marks), batch)
+            commits = {history[0]: commits_from(*history) for history in histories}
             for row in accesses.keys() | commits.keys():
                 packed = commits.get(row, b"")
                 uses[row] = Uses(
@@ -81,7 +82,10 @@ class SQLiteSignals(SQLiteDatabase):
 
     def _vectors(self, which: str, values: Sequence[object]) -> list[tuple[Revision, bytes]]:
         rows = self._rows(f"{_VECTORS} {which}", values)
-        return [(Revision(row, generation), vector) for row, generation, vector in rows]
+        return [
+            (Revision(row, generation), vector_from(row, vector, written))
+            for row, generation, vector, written in rows
+        ]
 
     def vector_revisions(self) -> Mapping[int, int]:
         return dict(self._rows(f"{_EMBEDDED} ORDER BY embeddings.chunk"))

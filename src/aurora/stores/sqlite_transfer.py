@@ -15,17 +15,18 @@ from aurora.stores.sqlite_rows import (
     history_from,
     moment,
     reasoning_from,
+    vector_from,
 )
 from aurora.stores.uniting import PAGE, Uniting
 
 _RECORDS = f"""
-    SELECT {QUALIFIED}, chunks.rowid, vector, tracking, commits, uncommitted,
+    SELECT {QUALIFIED}, chunks.rowid, vector, embeddings.checksum, histories.*,
         pattern_type, success_score, usage_count, reasoning.created_at
     FROM chunks LEFT JOIN reasoning ON reasoning.chunk = chunks.rowid
         LEFT JOIN histories ON histories.chunk = chunks.rowid
         LEFT JOIN embeddings ON embeddings.chunk = chunks.rowid
     WHERE chunks.rowid > ? ORDER BY chunks.rowid LIMIT ?"""
-_ROW = 13  # where the row's number stands; what hangs on the chunk comes after it
+_ROW = 14  # where the row's number stands; what hangs on the chunk comes after it
 _COUNTED = ", ".join(
     f"(SELECT count(*) FROM {table})" for table in ("chunks", "accesses", "reasoning", "embeddings")
 )
@@ -54,12 +55,12 @@ class SQLiteTransfer(SQLiteChunks, SQLiteRecords, SQLiteEmbeddings, Uniting):
         for row, at in self._rows(_ACCESSES, (page[0][_ROW], page[-1][_ROW])):
             accesses.setdefault(row, []).append(moment(at))
         for values in page:
-            row, vector, *rest = values[_ROW:]
-            history, reasoning = rest[:3], rest[3:]
+            row, vector, written, *rest = values[_ROW:]
+            history, reasoning = rest[:5], rest[5:]
             yield Record(
                 chunk_from(values),
                 None if reasoning[0] is None else reasoning_from(tuple(reasoning)),
                 tuple(accesses.get(row, ())),
                 None if history[0] is None else history_from((*history, None)),
-                vector,
+                None if vector is None else vector_from(row, vector, written),
             )

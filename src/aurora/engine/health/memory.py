@@ -115,7 +115,8 @@ def judge_problems(problems: Sequence[str], name: Path | str) -> Finding:
     called = shown_name(name)
     text = "\n".join([f"{called} is damaged:", *problems[:_SHOWN], *more])
     mend = (
-        f"move it away (`mv {called} {called}.damaged`) and index again"
+        "`aur mem repair` takes out what is damaged; if it cannot, move the file away "
+        f"(`mv {called} {called}.damaged`) and index again"
         if isinstance(name, Path)
         else "`aur mem rebuild-bm25` makes all words anew; `REINDEX` mends an index"
     )

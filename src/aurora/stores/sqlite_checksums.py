@@ -1,0 +1,27 @@
+"""Checksums of rows. SQLite keeps none: a bit that flips on the disk would be another answer.
+
+What has texts, vectors or the times of commits has one, made when the row is written and compared
+when it is read. States of files need none: one that is damaged has its file read again.
+"""
+
+from __future__ import annotations
+
+import zlib
+
+from aurora.errors import StoreFormatError
+
+
+def checksum(*values: object) -> int:
+    """CRC-32 of a row's values. `None` and numbers count as Python writes them."""
+    crc = 0
+    for value in values:
+        raw = value if isinstance(value, bytes) else str(value).encode()
+        crc = zlib.crc32(raw, crc + 1)
+    return crc
+
+
+def damaged(what: str, reason: object = "it is not as it was written") -> StoreFormatError:
+    return StoreFormatError(
+        f"{what} is damaged: {reason}",
+        hint="`aur mem repair` takes out what is damaged, and files are read again",
+    )

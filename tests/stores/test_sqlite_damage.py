@@ -1,0 +1,155 @@
+"""A row that is not as it was written is never an answer: it is refused, found and taken out."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from aurora.errors import StoreFormatError
+from aurora.packing import pack_vector as pack
+from aurora.stores.base import Embedder, FileState
+from aurora.stores.sqlite import SQLiteStore
+from aurora.types import ChunkHistory, Tracking
+from tests.builders import make_chunk
+from tests.cli.conftest import Shell
+from tests.stores.conformance import FULL
+
+TINY = Embedder("tiny", 3, "abc")
+OTHER = make_chunk("def g(): pass", "b.py", "g")
+BAD_UTF8 = "x'ff'"
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SQLiteStore]:
+    with closing(SQLiteStore(tmp_path / "memory.db")) as store:
+        store.replace_file(FileState(FULL.path, 1, 1, "d"), [FULL])
+        store.put_chunks([OTHER])
+        store.put_embeddings(
+            TINY, [(FULL.id, pack([1.0, 0.0, 0.0])), (OTHER.id, pack([0.0, 1.0, 0.0]))]
+        )
+        store.put_histories({FULL.id: ChunkHistory(Tracking.TRACKED, (5, 7), False)})
+        yield store
+
+
+def alter(store: SQLiteStore, statement: str) -> None:
+    """As a disk would: nothing but the bytes of one value."""
+    with closing(sqlite3.connect(store.path)) as file, file:
+        file.execute(statement)
+
+
+@pytest.mark.parametrize(
+    "column",
+    ["id", "kind", "name", "qualified_name", "path", "language", "content", "namespace",
+     "document_type", "metadata"],
+)  # fmt: skip
+@pytest.mark.parametrize("value", ["|| 'x'", BAD_UTF8])
+def test_a_damaged_chunk_is_refused_and_taken_out(
+    store: SQLiteStore, column: str, value: str
+) -> None:
+    changed = f"CAST({value} AS TEXT)" if value == BAD_UTF8 else f"{column} {value}"
+    alter(store, f"UPDATE chunks SET {column} = {changed} WHERE path = '{FULL.path}'")
+
+    with pytest.raises(StoreFormatError) as raised:
+        list(store.iter_chunks())
+    assert "is damaged" in raised.value.message
+    assert "aur mem repair" in str(raised.value.hint)
+    with pytest.raises(StoreFormatError, match="damaged"):
+        list(store.iter_records())
+    assert "1 rows of chunks are not as they were written" in store.check()
+
+    assert len(store.repair()) == 1
+    assert (list(store.iter_chunks()), store.check()) == ([OTHER], [])
+    assert store.file_states() == {}  # so that the file is read again
+
+
+@pytest.mark.parametrize("column", ["start_line", "end_line", "created_at"])
+def test_a_damaged_number_is_refused(store: SQLiteStore, column: str) -> None:
+    alter(store, f"UPDATE chunks SET {column} = coalesce({column}, 0) + 1 WHERE path <> 'b.py'")
+    with pytest.raises(StoreFormatError, match="is damaged: it is not as it was written"):
+        store.get_chunks([FULL.id])
+
+
+def vectors(store: SQLiteStore) -> object:
+    return list(store.iter_vectors())
+
+
+def some_vectors(store: SQLiteStore) -> object:
+    return store.get_embeddings([FULL.id])
+
+
+def histories(store: SQLiteStore) -> object:
+    return store.get_histories([FULL.id])
+
+
+def uses(store: SQLiteStore) -> object:
+    return store.get_uses(list(store.revisions()))
+
+
+@pytest.mark.parametrize(
+    ("statement", "readers"),
+    [
+        ("UPDATE embeddings SET vector = x'000000000000' WHERE chunk = 1", (vectors, some_vectors)),
+        ("UPDATE embeddings SET chunk = chunk - 1 WHERE chunk = 2", ()),
+        ("UPDATE histories SET commits = x'0600000000000000'", (histories, uses)),
+        ("UPDATE histories SET uncommitted = 1", (histories, uses)),
+        ("UPDATE histories SET tracking = 'untracked'", (histories, uses)),
+    ],
+)
+def test_what_hangs_on_a_chunk_is_refused_and_taken_out(
+    store: SQLiteStore, statement: str, readers: tuple[Callable[[SQLiteStore], object], ...]
+) -> None:
+    if "chunk - 1" in statement:  # a vector that came to be another chunk's
+        alter(store, "DELETE FROM embeddings WHERE chunk = 1")
+        readers = (vectors, some_vectors)
+    alter(store, statement)
+
+    for read in readers:
+        with pytest.raises(StoreFormatError, match="is damaged"):
+            read(store)
+
+    assert store.repair() == []
+    assert store.check() == []
+    assert list(store.iter_chunks()) == [FULL, OTHER]
+    for read in readers:
+        read(store)
+
+
+def test_moving_a_file_keeps_its_rows_true(store: SQLiteStore) -> None:
+    assert store.move_file(FULL.path, "moved.py") == 1
+    assert [chunk.path for chunk in store.iter_chunks()] == ["moved.py", "b.py"]
+    assert store.check() == []
+
+
+def test_a_text_index_that_lost_its_words_is_made_anew(store: SQLiteStore) -> None:
+    alter(store, "INSERT INTO chunks_words(chunks_words) VALUES ('delete-all')")
+    assert store.check() != []
+    assert store.repair() == []
+    assert store.check() == []
+
+
+def test_what_was_taken_out_comes_back_from_its_file(tmp_path: Path) -> None:
+    root = tmp_path / "project"
+    root.mkdir()
+    (root / "a.py").write_text("def find_me():\n    return 1\n")
+    shell = Shell(root, tmp_path / "home")
+    shell.ok("init")
+    shell.ok("mem", "index", ".")
+    shell.ok("mem", "learn", "a lesson that stays")
+    shell.alter(
+        "UPDATE chunks SET content = 'def find_me():\n    return 2' WHERE path = 'a.py'", ""
+    )
+
+    told = shell.fails("mem", "search", "find_me")
+    assert "The chunk 'a.py:find_me' is damaged" in told
+    assert "aur mem repair" in told
+    assert "aur mem repair" in shell.run("doctor").stdout
+    assert "Taken out: a.py:find_me" in shell.ok("mem", "repair")
+    assert "find_me" not in shell.ok("mem", "search", "find_me")
+    shell.ok("mem", "index", ".")
+    assert "return 1" in shell.ok("mem", "get", "a.py:find_me")
+    assert "a lesson that stays" in shell.ok("mem", "search", "lesson that stays")
+    assert "Nothing is damaged" in shell.ok("mem", "repair")
