@@ -22,6 +22,7 @@ from tests.builders import NOW, make_chunk
 from tests.threads import together
 
 AUTH = make_chunk("def login(): check the password", name="login")
+FIRST = make_chunk("no secret word", name="login")
 PARSE = make_chunk("def parse(): read the config", name="parse")
 SECOND = make_chunk("def parse(): read the password", name="parse")
 CORRUPTED = Note("BM25 index corrupted, rebuilding...", warning=True)
@@ -141,17 +142,22 @@ def test_a_second_process_uses_the_saved_index(bench: Bench) -> None:
             ["a.py:g", "a.py:h", "a.py:i", "a.py:login"],
         ),
         (
+            lambda store: store.put_chunks([make_chunk("password " * 3, name="g"), FIRST, SECOND]),
+            "Rebuilding BM25 index (detected 1 new chunks)...",
+            ["a.py:g", PARSE.id],
+        ),
+        (
             lambda store: (store.delete_chunks([AUTH.id]), store.put_chunks([SECOND])),
             "Rebuilding BM25 index (detected 1 removed chunks)...",
             [PARSE.id],
         ),
         (
-            lambda store: store.put_chunks([make_chunk("no secret word", name="login"), SECOND]),
+            lambda store: store.put_chunks([FIRST, SECOND]),
             "Rebuilding BM25 index (chunks changed)...",
             [PARSE.id],
         ),
     ],
-    ids=["new", "removed", "same-count"],
+    ids=["new", "one-new", "removed", "same-count"],
 )
 @pytest.mark.parametrize("fresh", [True, False], ids=["new-process", "long-running"])
 def test_an_index_of_which_most_changed_is_rebuilt(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -53,6 +54,14 @@ def test_a_change_is_merged_in_silence_and_only_what_changed_is_read(
     assert (bench.rows_read(), bench.events) == ([rows], [])
     assert count == len(bench.store.revisions())
     assert bench.path.read_bytes() == bench.rebuilt()
+
+
+def test_a_log_tells_how_much_was_merged(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+    bench.signal().refresh()
+    bench.store.put_chunks([make_chunk("number five", name="five")])
+    with caplog.at_level(logging.DEBUG, logger="aurora.signals.bm25_signal"):
+        bench.signal().refresh()
+    assert caplog.messages == ["merging 1 of 5 chunks into the BM25 index"]
 
 
 def test_more_than_half_changed_is_built_anew(bench: Bench) -> None:
