@@ -1,0 +1,72 @@
+"""Disks of a few MiB, to be filled or mounted read-only, with a project and a home on them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Shell
+
+EDITED = "def added():\n    return 'a new thing'\n\n\n"
+_FILLER = "filler"
+
+
+@dataclass(frozen=True, slots=True)
+class Disk:
+    folder: Path
+
+    @property
+    def shell(self) -> Shell:
+        return Shell(self.folder / "project", self.folder / "user" / "home")
+
+    @property
+    def database(self) -> Path:
+        return self.shell.cwd / ".aurora" / "memory.db"
+
+    def put(self, folder: Path) -> None:
+        """A project and a home, as they are there, and nothing else."""
+        for path in self.folder.iterdir():
+            shutil.rmtree(path)
+        shutil.copytree(folder, self.folder, dirs_exist_ok=True, symlinks=True)
+
+    def edit(self) -> None:
+        """Let the project have something to index."""
+        for path in sorted(self.shell.cwd.glob("*.py")):
+            path.write_text(EDITED + path.read_text(encoding="utf-8"), encoding="utf-8")
+
+    def fill(self, leaving: int) -> None:
+        """Take all space but for so many bytes."""
+        status = os.statvfs(self.folder)
+        with (self.folder / _FILLER).open("wb") as file:
+            os.posix_fallocate(file.fileno(), 0, status.f_bavail * status.f_frsize - leaving)
+
+    def free(self) -> None:
+        (self.folder / _FILLER).unlink(missing_ok=True)
+
+    def make_read_only(self) -> None:
+        subprocess.run(["mount", "-o", "remount,ro", self.folder], check=True)
+
+
+@contextmanager
+def small_disk(mebibytes: int = 8) -> Iterator[Disk]:
+    if not hasattr(os, "geteuid") or os.geteuid() != 0:
+        pytest.skip("only root can mount a small file system")
+    with tempfile.TemporaryDirectory(prefix="aurora-disk-") as parent:
+        folder = Path(parent) / "disk"
+        folder.mkdir()
+        mount = ["mount", "-t", "tmpfs", "-o", f"size={mebibytes}m", "tmpfs", str(folder)]
+        done = subprocess.run(mount, check=False, capture_output=True, text=True)
+        if done.returncode != 0:
+            pytest.skip(f"no small file system can be mounted here: {done.stderr.strip()}")
+        try:
+            yield Disk(folder)
+        finally:
+            subprocess.run(["umount", folder], check=True)
