@@ -78,6 +78,14 @@ def test_indexing_a_missing_path_makes_nothing(memory: Memory, project: Path) ->
     assert not memory.path.exists()
 
 
+def test_a_query_of_a_megabyte_is_answered(memory: Memory, project: Path) -> None:
+    memory.index(project)
+    for noise in ("password ", "?! ", "认证"):
+        text = noise * (1_000_000 // len(noise.encode())) + " Login.check"
+        found = memory.search(text, mode="keyword").results
+        assert [result.chunk_id for result in found[:1]] == ["auth/login.py:Login.check"]
+
+
 def test_what_results_show_of_a_log_is_enough_to_open_it(memory: Memory, project: Path) -> None:
     """Its id is made otherwise; a file's name and a heading may both have a colon."""
     memory.index(project)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from aurora.sources.unwanted import MAX_BYTES
 from aurora.types import Query
 from tests.backends import in_a_file, with_index_files, without_home, without_memory
 from tests.builders import write_tree
@@ -61,6 +62,20 @@ def test_a_file_as_database_that_is_none(indexed: Shell, command: tuple[str, ...
     assert "memory.db is not a usable database" in error
     assert "index again" in hint
     assert memory_of(indexed).read_text() == "Dear diary,\n" * 1000
+
+
+@in_a_file
+@pytest.mark.parametrize("kept", [100, 6000], ids=["in-the-header", "in-the-tables"])
+def test_a_truncated_database(indexed: Shell, kept: int) -> None:
+    with closing(sqlite3.connect(memory_of(indexed))) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    rest = memory_of(indexed).read_bytes()[:kept]
+    memory_of(indexed).write_bytes(rest)
+    for words in (("search", "password"), ("index",), ("export",)):
+        error, hint = error_and_hint(indexed.fails("mem", *words))
+        assert "memory.db is not a usable database" in error
+        assert "index again" in hint
+    assert memory_of(indexed).read_bytes() == rest
 
 
 @in_a_file
@@ -249,6 +264,13 @@ def test_a_working_directory_that_is_gone(shell: Shell) -> None:
 def test_arguments_of_any_bytes(indexed: Shell) -> None:
     for words in (("mem", "get", "\udcff"), ("config", "set", "store.path", "\udcff")):
         assert "unexpected" not in indexed.fails(*words)
+
+
+def test_a_huge_file_is_left_out_and_counted(shell: Shell) -> None:
+    write_tree(shell.cwd, {"huge.txt": "x\n" * MAX_BYTES})
+    done = shell.run("mem", "index")
+    assert (done.returncode, "Files scanned: 5\n" in done.stdout) == (0, True)
+    assert "Left out 1 files: 1 larger than 2048 KiB\n" in done.stderr
 
 
 def test_warnings_beyond_the_tenth_are_counted_and_logged(shell: Shell) -> None:

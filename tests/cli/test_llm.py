@@ -62,6 +62,18 @@ def test_a_server_that_hangs_keeps_neither_the_answer_nor_the_process(
     assert "gave no answer in 0.2 s" in done.stderr
 
 
+def test_nonsense_leaves_the_answer_as_it_was_and_is_told(
+    asking: Shell, server: ChatServer
+) -> None:
+    plain = asking.ok("mem", "search", "login")
+    server.mood = tells("I am sorry, I cannot help with that. Please ask something else.")
+    done = asking.run("mem", "search", "login", "--expand", "--rerank", "llm")
+    assert (done.returncode, done.stdout) == (0, plain)
+    assert [line.partition(":")[0] for line in done.stderr.splitlines()] == ["Warning", "Warning"]
+    assert "Not expanded" in done.stderr
+    assert "Not reranked" in done.stderr
+
+
 @pytest.mark.parametrize("seconds", ["0.1", "0.15", "0.2", "0.25", "0.3", "0.35"])
 def test_a_process_that_waits_no_longer_ends_well(
     asking: Shell, server: ChatServer, seconds: str

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import resource
 import shutil
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -17,6 +16,7 @@ from aurora.errors import StoreError, StoreFormatError
 from aurora.stores import sqlite_connection
 from aurora.stores.sqlite import SQLiteStore
 from aurora.stores.sqlite_schema import MIGRATIONS, Migration
+from tests.full_disk import files_no_longer_than
 from tests.upgrades.memories import kept, unpack
 from tests.upgrades.plainly import everything, numbers, query
 
@@ -63,17 +63,6 @@ def test_wherever_the_disk_ends_all_is_done_or_nothing(tmp_path: Path) -> None:
         assert numbers(path)[1] == len(MIGRATIONS)
     assert failed > 3
     assert numbers(path)[1] == len(MIGRATIONS)
-
-
-@contextmanager
-def files_no_longer_than(size: int) -> Iterator[None]:
-    """Whatever is written beyond that fails, as on a disk that is full."""
-    usual, most = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, most))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (usual, most))
 
 
 def folder_of(path: Path) -> dict[str, bytes]:
