@@ -152,6 +152,6 @@ _NUMBERS = re.compile(r"[0-9a-f]{12,}")
 
 def files_of(world: World) -> set[str]:
     """Names of what lies around; folders in which git worked are swept away after a day."""
-    kept = [path for path in world.memory_folder.rglob("*") if path.is_file()]
+    own = [path for path in world.project.rglob("*") if path.is_file() and ".git" not in path.parts]
     scratch = [path for path in world.scratch.rglob("*") if "aurora-git-" not in str(path)]
-    return {_NUMBERS.sub("*", str(path.relative_to(world.folder))) for path in (*kept, *scratch)}
+    return {_NUMBERS.sub("*", str(path.relative_to(world.folder))) for path in (*own, *scratch)}

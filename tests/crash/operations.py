@@ -8,6 +8,7 @@ from functools import partial
 from types import ModuleType
 from typing import TypeAlias
 
+from aurora.cli.transfer import _new_file
 from aurora.engine.copying import copy_between
 from aurora.engine.whereabouts import InFile, OnServer, parse_place
 from aurora.indexing import copying, embedding, histories, reader, transfer
@@ -96,6 +97,11 @@ def copy(world: World) -> None:
     copy_between(source, world.whereabouts)
 
 
+def export(world: World) -> None:
+    with _new_file(world.project / "out.jsonl", force=True) as stream:
+        world.memory.export(stream)
+
+
 def import_(world: World) -> None:
     with (world.folder / "export.jsonl").open("rb") as stream:
         world.memory.import_(stream)
@@ -132,6 +138,7 @@ OPERATIONS = {
         beginnings.without_indexes, [search], stores=("sqlite",)
     ),
     "import": Operation(beginnings.beside_an_export, [import_]),
+    "export": Operation(beginnings.indexed, [export], stores=()),  # for `test_leftovers`
     "migrate": Operation(
         beginnings.old, [migrate], patches=((migrating, "MIGRATIONS", NEWER),)
     ),

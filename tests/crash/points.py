@@ -112,6 +112,7 @@ class Points:
         write = stream.write
 
         def half_first(data: Any) -> int:
+            self._pass(f"write {name}: nothing yet")
             if self.passing(f"write {name}: half"):
                 write(data[: len(data) // 2])
                 stream.flush()
