@@ -9,7 +9,7 @@ from pathlib import Path
 import bm25s
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from aurora.chunk_words import chunk_text
@@ -217,12 +217,15 @@ def test_many_blocks_count_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @given(st.lists(st.sampled_from([0.0, 1.0, 2.0, -1.0, 0.5]), max_size=30), st.integers(1, 40))
+@example([0.0, 1.0, 0.0], 2)
 def test_best_is_a_stable_sort_cut_short(values: list[float], limit: int) -> None:
     expected = sorted((n for n, v in enumerate(values) if v), key=lambda n: -values[n])[:limit]
     scores = np.array(values, np.float64)
     some = [np.flatnonzero(scores)[::2], np.flatnonzero(scores)]
+    cancelled = [np.arange(len(scores))[::2], np.arange(len(scores))]  # terms may sum up to 0
     assert best_places(scores, limit).tolist() == expected
     assert best_places(scores, limit, postings=some).tolist() == expected
+    assert best_places(scores, limit, postings=cancelled).tolist() == expected
 
 
 @given(
