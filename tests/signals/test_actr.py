@@ -10,7 +10,7 @@ from itertools import pairwise
 from random import Random
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from aurora.signals.actr import (
@@ -127,6 +127,8 @@ def test_the_order_of_uses_does_not_matter(
     st.floats(0.0, 3.0) | st.just(1.0),
     st.integers(1, 12),
 )
+@example({1: [math.inf]}, math.inf, 0.5, 3)  # no number
+@example({1: [-1e308]}, 1e308, 0.5, 3)  # too large a number
 def test_both_ways_of_adding_agree(
     uses: dict[int, list[float]], now: float, decay: float, exact_uses: int
 ) -> None:
