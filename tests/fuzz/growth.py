@@ -1,0 +1,138 @@
+"""Where time grows faster than the text: `python -m tests.fuzz.growth`.
+
+Each reader is given texts of one unit over and over, four times as many the second time. What is
+linear takes four times as long, what is quadratic sixteen times: more than eight is told. It is a
+search for suspects and no test: grammars are stopped after some seconds, and some time is noise.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from functools import partial
+from time import process_time
+from typing import NamedTuple
+
+from aurora.chunk_words import chunk_text
+from aurora.embeddings.own.words import words_in
+from aurora.errors import AuroraError
+from aurora.llm.expander import read_terms
+from aurora.llm.reranker import read_ranks
+from aurora.mcp.clients.entries import with_entry
+from aurora.mcp.clients.known import CLIENTS, Local
+from aurora.parsers.languages import GRAMMARS
+from aurora.parsers.registry import parser_for
+from aurora.retrieval.query_text import parse_query
+from aurora.terms import document_terms, question_terms
+from aurora.text import printable, tokenize
+from aurora.types import Chunk, Document, Kind
+
+_SHORTEST, _LONGEST = 0.02, 2.0  # seconds that a measurement takes
+_MOST = 1 << 19  # characters
+_TIMES = 4
+_SUSPECT = 8.0  # between linear, 4, and quadratic, 16
+_NOW = datetime(2026, 11, 15, 12, 0, tzinfo=UTC)
+
+_WORDS: Mapping[str, str] = {
+    "words": "word ", "letters": "x", "humps": "aB", "dots": "a.", "ats": "a@", "lines": "a b\n",
+    "marks": "\u0301\u0316", "accents": "é ", "han": "用户", "spaces": " ", "tabs": "\t",
+    "quotes": '"', "stars": "*", "slashes": "/", "hashes": "#", "dashes": "-", "rules": "- ",
+    "colons": "a:", "minus": "-a ", "phrases": '"a b" ', "open": '"a ', "curly": "“a ",
+    "filters": "path:a ", "listed": "path:a,", "commas": ",", "brackets": "[", "parens": "(",
+    "braces": "{", "less": "<", "backticks": "`", "fences": "```\n", "headings": "# a\n",
+    "underlined": "a\n==\n", "html": "<!--\n", "phases": "## Phase 1: a\n", "fields": "a: b\n",
+    "commented": "// a\n", "starred": "/*", "docstrings": '"""', "numbers": "1. ", "digits": "1",
+    "returns": "\r\n", "blank": "\n", "escapes": "\\", "percent": "%a",
+}  # fmt: skip
+_CODE: Mapping[str, str] = {
+    "classes": "class A {\n", "functions": "function f() {\n", "defs": "def f():\n  ",
+    "ifs": "if (a) {\n", "blocks": "{\n", "calls": "f(\n", "templates": "a<\n", "strings": '"\n',
+    "members": "a.\n", "modules": "module A\n", "whole": "class A { void m() { } }\n",
+    "comments": "/* a */\n", "decorated": "@a\n", "lambdas": "x => \n", "ternaries": "a ? b :\n",
+    "casts": "(a)\n", "heredocs": "<<A\n", "namespaces": "namespace a {\n",
+    "else": "else if (a)\n", "unary": "!\n", "arrays": "[\n",
+}  # fmt: skip
+
+
+class Reader(NamedTuple):
+    """What reads a text, and the texts it is shown."""
+
+    read: Callable[[str], object]
+    units: Mapping[str, str] = _WORDS
+    before: str = ""
+
+
+def _chunk(kind: Kind, text: str) -> str:
+    return chunk_text(Chunk(id="a", kind=kind, name="a", content=text, path="a.py"))
+
+
+def _parse(path: str, text: str) -> object:
+    return parser_for(path).parse(Document(path, text))
+
+
+def _client(name: str, text: str) -> object:
+    return with_entry(text, CLIENTS[name], Local(("aur", "mcp")))
+
+
+def _readers() -> Iterator[tuple[str, Reader]]:
+    yield "tokenize", Reader(tokenize)
+    yield "document_terms", Reader(document_terms)
+    yield "question_terms", Reader(question_terms)
+    yield "printable", Reader(printable)
+    yield "own model's words", Reader(words_in)
+    yield "parse_query", Reader(partial(parse_query, now=_NOW))
+    yield "chunk_text of code", Reader(partial(_chunk, Kind.CODE))
+    yield "chunk_text of prose", Reader(partial(_chunk, Kind.KNOWLEDGE))
+    yield "read_terms", Reader(partial(read_terms, "how do we log in"))
+    yield "read_ranks", Reader(partial(read_ranks, 20))
+    yield "toml", Reader(partial(_client, "codex"), {"tables": "[[a]]\n", "keys": "[[a]]\nb = 1\n"})
+    yield "json", Reader(partial(_client, "claude-code"), {"blank": " \n"}, "{}")
+    for path in ("a.md", "a.rst", "a.txt", "a.zzz", "logs/conversations/2026/01/a.md"):
+        yield path, Reader(partial(_parse, path))
+    yield "front matter", Reader(partial(_parse, "a.md"), {"text": "a"}, "---\ntitle: ")
+    for suffix in sorted({grammar.language: one for one, grammar in GRAMMARS.items()}.values()):
+        yield f"a{suffix}", Reader(partial(_parse, f"a{suffix}"), _CODE)
+
+
+def main() -> int:
+    suspects = 0
+    for name, reader in _readers():
+        for unit, text in reader.units.items():
+            told = _suspicious(reader, text)
+            if told:
+                suspects += 1
+                print(f"{name}, {unit} {text!r}: {told}", flush=True)  # noqa: T201
+    print(f"{suspects} suspects")  # noqa: T201
+    return 1 if suspects else 0
+
+
+def _suspicious(reader: Reader, unit: str) -> str:
+    """What is odd about the times, in words."""
+    _time(reader, unit)  # patterns are compiled, grammars loaded
+    count = max(256 // len(unit), 1)
+    while (took := _time(reader, unit * count)) < _SHORTEST and count * len(unit) < _MOST:
+        count *= 2
+    size = count * len(unit)
+    if took > _LONGEST:
+        return f"{took:.1f} s for {size:,} characters"
+    if took < _SHORTEST:
+        return ""
+    took = max(took, _time(reader, unit * count))  # a slow one must not look like growth
+    longer = _time(reader, unit * count * _TIMES)
+    if longer < _SUSPECT * took:
+        return ""
+    return f"{took:.3f} s for {size:,} characters, {longer:.2f} s for {_TIMES} times that"
+
+
+def _time(reader: Reader, text: str) -> float:
+    """Of this process alone, whatever else runs."""
+    start = process_time()
+    with suppress(AuroraError):  # a refusal takes time, too
+        reader.read(reader.before + text)
+    return process_time() - start
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,55 @@
+"""Every input that is kept is replayed: seeds, and all that failed once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.fuzz.corpus import kept
+from tests.fuzz.targets import TARGETS, load
+
+# Faults that are known and not mended yet, by the inputs that show each. One that is mended fails
+# here: its line goes, and its input stays.
+LIES = (
+    "an index file whose checksums are right is believed in all else: searches end, doctor is glad"
+)
+KNOWN: dict[str, str] = {
+    "parsers/classes-in-classes": "names of nested classes take the square of their depth",
+    "parsers/endless-title": "each chunk of a note has all of its title, however long that is",
+    "settings/aliases-of-aliases": "an error shows all that aliases of aliases unfold to",
+    "clients/vscode-without-a-file": "what is to be asked for is put into no text at all",
+    "clients/vscode-blank-to-python-alone": "likewise",
+    "clients/toml-long-number": "a number of 5,000 digits is an error of Python's own",
+    "sets/deep": "JSON may be deeper than Python goes",
+    "tensors/65-dimensions": "numpy has no arrays of so many dimensions",
+    "tensors/nothing-times-a-lot": "numpy has no arrays that long, not even of nothing",
+    "git/book-of-another-shape": "a book whose checksum is right is believed in all else",
+    "git/book-without-runs": "likewise",
+    "git/long-ago": "a commit before all calendars gets the last date there is, not the first",
+    **{
+        f"index_file/{path.name}": LIES
+        for path in kept("index_file")
+        if path.name.startswith("lie-")
+    },
+}
+
+
+def _case(target: str, path: Path) -> object:
+    name = f"{target}/{path.name}"
+    marks = [pytest.mark.xfail(strict=True, reason=KNOWN[name])] if name in KNOWN else []
+    return pytest.param(target, path, id=name, marks=marks)
+
+
+@pytest.mark.parametrize(
+    ("target", "path"), [_case(target, path) for target in TARGETS for path in kept(target)]
+)
+def test_a_kept_input_shows_no_fault(target: str, path: Path) -> None:
+    load(target)(path.read_bytes())
+
+
+def test_every_target_has_seeds_and_every_known_fault_its_input() -> None:
+    names = {f"{target}/{path.name}" for target in TARGETS for path in kept(target)}
+
+    assert {name.partition("/")[0] for name in names} == set(TARGETS)
+    assert names >= KNOWN.keys()
