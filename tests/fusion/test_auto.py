@@ -188,6 +188,32 @@ def test_words_alone_keep_their_order_in_front_and_behind(
     assert rows_of(outcomes) == sorted(found, key=lambda row: (-found[row], row))
 
 
+def test_behind_those_that_are_measured_by_is_next_to_nothing_but_in_order() -> None:
+    """Chunks 1 and 2 have 2 ± 1, and the least of them the hundredth that comes before the rest."""
+    hits = (Hit(1, 3.0, 1), Hit(2, 1.0, 2), Hit(3, 0.5, 3), Hit(4, -1.0, 4))
+    fused = PLAIN([Ranking("bm25", hits, ceiling=8.0)], Surroundings(frozenset((1, 2)), {}))
+    expected = {1: 2.0 / 10 + 0.01, 2: 0.01, 3: 0.01 * 0.5, 4: 0.0}
+    assert scores(fused) == pytest.approx(expected)
+
+
+def test_where_the_least_has_nothing_those_behind_it_have_nothing_too() -> None:
+    """By `idf: robertson` a match may count less than none."""
+    hits = (Hit(1, 2.0, 1), Hit(4, -1.0, 2))
+    fused = PLAIN([Ranking("bm25", hits, ceiling=8.0)], Surroundings(frozenset((1, 2)), {}))
+    assert scores(fused) == pytest.approx({1: 2.0 / 10, 4: 0.0})
+
+
+def test_a_word_among_many_may_count_more_than_three_deviations() -> None:
+    """One of 26 stands out by 26 / √25; only of use no more than three count."""
+    fused = PLAIN([rank("bm25", {0: 8.0, **dict.fromkeys(range(1, 26), 1.0)})])
+    assert fused[0].score == pytest.approx(0.52 + 0.01)
+
+
+def test_a_signal_without_a_share_counts_nothing() -> None:
+    dated = Ranking("recency", (Hit(1, 0.5, 1), Hit(2, 1.0, 2)), ceiling=1.0)
+    assert scores(PLAIN([BM25, MEANING, dated])) == scores(PLAIN([BM25, MEANING]))
+
+
 # Use
 
 
@@ -210,8 +236,9 @@ def test_who_works_on_a_file_is_interested_in_all_of_it() -> None:
     fused = PLAIN([BM25, MEANING, used], around)
     assert value(fused, 3, "activation") == value(fused, 2, "activation") > 0.0
     assert value(fused, 1, "activation") == 0.0
-    raw = {one.row: p.raw for one in fused for p in one.contributions if p.signal == "activation"}
-    assert raw == {2: 0.5, 3: 0.0}  # what is told is the chunk's own
+    parts = {one.row: p for one in fused for p in one.contributions if p.signal == "activation"}
+    told = {row: (part.raw, part.rank) for row, part in parts.items()}
+    assert told == {2: (0.5, 1), 3: (0.0, 0)}  # the chunk's own
 
 
 def test_a_file_that_nothing_was_found_of_has_no_use_to_share() -> None:

@@ -92,9 +92,9 @@ def test_rules_are_measured_by_the_best_alone(
 
 
 def test_tests_and_the_like_lose_a_little() -> None:
-    ruled = replace(NONE, aside=0.1).over(found(r1=0.5, r2=0.45), around(aside={1}))
-    assert rows_of(ruled) == [2, 1]
-    assert scores(ruled) == {1: pytest.approx(0.4), 2: 0.45}
+    ruled = replace(NONE, aside=0.1).over(found(r1=0.5, r2=0.45, r3=0.1), around(aside={1, 3}))
+    assert rows_of(ruled) == [2, 1, 3]
+    assert scores(ruled) == {1: pytest.approx(0.4), 2: 0.45, 3: 0.05}
 
 
 @checked
@@ -130,6 +130,15 @@ def test_a_chunk_without_a_home_is_of_no_file() -> None:
         found(r1=0.5, r2=0.4, r3=0.0), around(homes={1: "", 2: ""})
     )
     assert parts(ruled, "file") == {}
+
+
+def test_no_file_is_measured_by_what_has_no_home() -> None:
+    """Chunks 1 and 2 have more together than the only file, and it gains in full."""
+    outcomes = found(r1=0.6, r2=0.6, r3=0.5, r4=0.5, r5=0.0, r6=0.0)
+    there = around(best={1, 2, 3, 4, 5, 6}, homes={3: "a.py", 4: "a.py"})
+    gains = parts(replace(NONE, file=0.35).over(outcomes, there), "file")
+    each = 0.35 * (0.6 - 2.2 / 6)
+    assert gains == pytest.approx({3: each, 4: each})
 
 
 def test_all_of_the_file_gains_what_only_a_filter_brings_too() -> None:

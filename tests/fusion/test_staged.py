@@ -87,6 +87,12 @@ def test_where_all_weights_are_zero_activation_decides_alone() -> None:
     assert scores(left([WORDS, USE])) == {1: 1.0, 2: 0.0, 3: 0.0}
 
 
+def test_where_all_weights_are_zero_and_nothing_was_used_all_count_alike() -> None:
+    weightless = Staged({"bm25": 0.0, "semantic": 0.0, "activation": 0.0})
+    expected = {1: 0.5, 2: 0.5 / 3 + 0.5 / 2, 3: 0.5}
+    assert scores(weightless([WORDS, MEANING])) == pytest.approx(expected)
+
+
 def test_fr_10_5_without_a_keyword_hit_meaning_decides_alone() -> None:
     for rankings in ([MEANING, USE], [rank("bm25", {}), MEANING, USE]):
         assert scores(Staged()(rankings)) == {9: 1.0, 3: 0.75, 2: 0.5, 1: 0.25}
