@@ -88,6 +88,16 @@ def test_rules_are_measured_by_the_best_alone(
     assert part == [one for one in whole if one.row in there.best | brought]
 
 
+def test_what_exceeds_1_is_measured_by_the_highest_of_the_best() -> None:
+    """Their file gains chunks 1 and 2 more than there is; so it does chunk 5, which is none."""
+    outcomes = found(r1=0.9, r2=0.8, r3=0.0, r4=0.0, r5=0.95)
+    there = around(best={1, 2, 3, 4}, homes=dict.fromkeys((1, 2, 5), "a.py"))
+    ruled = replace(NONE, file=0.35).over(outcomes, there)
+    gain = 0.35 * (0.9 - 1.7 / 4)
+    expected = {1: 1.0, 5: 1.0, 2: (0.8 + gain) / (0.9 + gain), 3: 0.0, 4: 0.0}
+    assert scores(ruled) == pytest.approx(expected)
+
+
 # Aside
 
 
@@ -95,6 +105,7 @@ def test_tests_and_the_like_lose_a_little() -> None:
     ruled = replace(NONE, aside=0.1).over(found(r1=0.5, r2=0.45, r3=0.1), around(aside={1, 3}))
     assert rows_of(ruled) == [2, 1, 3]
     assert scores(ruled) == {1: pytest.approx(0.4), 2: 0.45, 3: 0.05}
+    assert ruled[1].contributions[-1] == Contribution("aside", 0, -0.1, -0.1, -0.1)
 
 
 @checked
@@ -132,10 +143,12 @@ def test_a_chunk_without_a_home_is_of_no_file() -> None:
     assert parts(ruled, "file") == {}
 
 
-def test_no_file_is_measured_by_what_has_no_home() -> None:
-    """Chunks 1 and 2 have more together than the only file, and it gains in full."""
+@pytest.mark.parametrize("homes", [{}, {1: "long.md", 2: "long.md"}], ids=["no home", "prose"])
+def test_no_file_is_measured_by_what_is_of_none(homes: dict[int, str]) -> None:
+    """Chunks 1 and 2 have more together than the only file of code, and it gains in full."""
     outcomes = found(r1=0.6, r2=0.6, r3=0.5, r4=0.5, r5=0.0, r6=0.0)
-    there = around(best={1, 2, 3, 4, 5, 6}, homes={3: "a.py", 4: "a.py"})
+    code = {3, 4} if homes else {1, 2, 3, 4}
+    there = around(best=set(range(1, 7)), homes={**homes, 3: "a.py", 4: "a.py"}, code=code)
     gains = parts(replace(NONE, file=0.35).over(outcomes, there), "file")
     each = 0.35 * (0.6 - 2.2 / 6)
     assert gains == pytest.approx({3: each, 4: each})
@@ -156,7 +169,7 @@ def test_an_answer_has_a_part_of_what_was_said_beside_it() -> None:
     """The question has the words; the answer follows it."""
     outcomes = found(r1=0.6, r2=0.0, r3=0.0, r9=0.0)
     ruled = replace(NONE, context=0.35).over(
-        outcomes, around(best={1, 2, 3, 9}, beside={1: [2], 2: [1, 3], 3: [2]})
+        outcomes, around(best={1, 2, 3, 9}, beside={1: [2], 2: [1, 3], 3: [2, 77]})
     )
     assert parts(ruled, "context") == {2: pytest.approx(0.35 * (0.6 - 0.15))}
     assert rows_of(ruled)[:2] == [1, 2]
