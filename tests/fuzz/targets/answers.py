@@ -15,6 +15,7 @@ from aurora.text import tokenize
 from tests.fuzz.inputs import head_and_rest, require_told, text_of
 
 _LONGEST_CODE = 60
+_LONGEST_TERM, _MOST_WORDS = 60, 5
 
 
 def check(data: bytes) -> None:
@@ -43,6 +44,8 @@ def _check_said(query: str, said: str) -> None:
         for term in terms:
             assert term == " ".join(term.split())
             assert term.isprintable()
+            assert len(term) <= _LONGEST_TERM
+            assert len(term.split()) <= _MOST_WORDS
             assert not set(tokenize(term)) <= set(tokenize(query))
     for count in (1, 5, 20):
         try:

@@ -3,6 +3,8 @@ a tensor file in its first line, and then the numbers."""
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
 from aurora.embeddings.own.weights import TENSORS, read_tensors
@@ -10,6 +12,8 @@ from aurora.embeddings.own.words import PIECES, UNKNOWN, read_words
 from aurora.embeddings.safetensors import read_safetensors
 from aurora.errors import EmbeddingError
 from tests.fuzz.inputs import require_told, scratch_file, text_of
+
+_WORD = re.compile("[a-z]{1,30}")
 
 
 def check(data: bytes) -> None:
@@ -50,3 +54,6 @@ def _check_own(data: bytes) -> None:
     assert pieces
     assert all(UNKNOWN <= piece < words.size for piece in pieces)
     words.knows(text)
+    for piece in filter(_WORD.fullmatch, text.split("\n")[1:20]):
+        assert len(words.of(piece)) == 1  # as it stands there
+        assert words.of(piece) != [UNKNOWN]

@@ -54,6 +54,13 @@ def check(data: bytes) -> None:
     json.dumps(answer.structured_content, allow_nan=False, ensure_ascii=False).encode()
 
 
+def parameters(tool: str) -> dict[str, bool]:
+    """What a tool takes, and whether it must have it."""
+    tools = {one.name: one.input_schema for one in _loop().run(_server().list_tools())}
+    required = tools[tool].get("required", ())
+    return {name: name in required for name in tools[tool].get("properties", {})}
+
+
 def _check_cursor(word: str) -> None:
     try:
         cursor = read_cursor(word, "asked", deepest=100)
