@@ -1,0 +1,149 @@
+"""Somebody who uses a memory at random, and knows what it was told: what is there, what is gone.
+
+Every hand writes documents of its own, so that it knows of each what must be read, whatever others
+do. Each version of a document holds a word in every section that no other text has.
+"""
+
+from __future__ import annotations
+
+import random
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from string import ascii_lowercase
+
+from tests.concurrency.doors import Door, Refused
+
+# What a door may say when others are in the way. Anything else is a fault of the product.
+IN_THE_WAY = (
+    "is in use by another process",
+    "is being indexed by another process",
+)
+# What a chore may say besides: who rebuilds while others write is told that it was not exact.
+MAY_SAY = {"rebuild": ("another process is writing",)}
+WRITES = ("keep", "keep", "keep", "replace", "replace", "learn", "forget", "forget")
+READS = ("read", "read", "read", "find", "find", "find", "read gone", "find gone")
+
+
+@dataclass
+class Known:
+    """What was acknowledged: the word that stands in each, and those that are gone for good."""
+
+    kept: dict[str, str] = field(default_factory=dict)  # id → word
+    gone: dict[str, str] = field(default_factory=dict)
+    unsure: set[str] = field(default_factory=set)  # words of writes that were refused midway
+
+
+@dataclass
+class Hand:
+    """Does deeds through one door until it is told to stop."""
+
+    name: str
+    door: Door
+    chance: random.Random
+    done: Callable[[str, str], None]  # told of every deed that ended, and how
+    known: Known = field(default_factory=Known)
+    names: dict[str, str] = field(default_factory=dict)  # id → name of the document
+    counts: Counter[str] = field(default_factory=Counter)
+    faults: list[str] = field(default_factory=list)
+
+    def work(self, is_over: Callable[[], bool]) -> None:
+        """Rounds of everything in an order drawn by lot, the first of them always whole; until the
+        first fault."""
+        for number, deeds in enumerate(self._rounds()):
+            for deed in deeds:
+                if self.faults or (number and is_over()):
+                    return
+                self._do(deed)
+
+    def _rounds(self) -> Iterator[Sequence[str]]:
+        while True:
+            deeds = [*WRITES, *READS, *self.door.chores]
+            yield self.chance.sample(deeds, len(deeds))
+
+    def _do(self, deed: str) -> None:
+        outcome = "done"
+        try:
+            self._deed(deed)
+        except Refused as exc:
+            outcome = "refused"
+            if not any(words in str(exc) for words in (*IN_THE_WAY, *MAY_SAY.get(deed, ()))):
+                self.faults.append(f"{self.name}, {deed}: {exc}")
+            elif "hint: " not in str(exc):
+                self.faults.append(f"{self.name}, {deed} does not say what to do: {exc}")
+        except Exception:  # told at the end, with the others
+            self.faults.append(f"{self.name}, {deed}:\n{traceback.format_exc()}")
+        self.counts[f"{deed}, {outcome}"] += 1
+        self.done(deed, outcome)
+
+    def _deed(self, deed: str) -> None:
+        if deed in self.door.chores:
+            self.door.chores[deed]()
+        elif deed in ("keep", "learn"):
+            self._write(deed)
+        elif deed == "replace":
+            self._write("keep", replacing=self._one_of(self.names))
+        elif deed == "forget":
+            self._forget(self._one_of(self.known.kept))
+        elif deed == "read":
+            self._read(self._one_of(self.known.kept))
+        elif deed == "find":
+            self._find(self._one_of(self.known.kept))
+        elif gone := self._one_of(self.known.gone):
+            self._miss(gone, by_words=deed == "find gone")
+
+    def _one_of(self, ids: dict[str, str]) -> str:
+        return self.chance.choice(list(ids)) if ids else ""
+
+    def _write(self, deed: str, replacing: str = "") -> None:
+        word = "".join(self.chance.choices(ascii_lowercase, k=14))
+        name = self.names.get(replacing) if self.door.can_replace else None
+        old = self.known.kept.pop(replacing, word) if name else word
+        self.known.unsure |= {word, old}  # until it is answered
+        if deed == "learn":
+            id_ = self.door.learn(f"It worked with {word}")
+        else:
+            name = name or f"{self.name}-{self.counts.total()}"
+            id_ = self.door.keep(name, make_document(name, word, self.door.sections))
+            self.names[id_] = name
+        self.known.unsure -= {word, old}
+        self.known.kept[id_] = word
+
+    def _forget(self, id_: str) -> None:
+        if not id_:
+            return
+        word = self.known.kept.pop(id_)
+        self.names.pop(id_, None)
+        self.known.unsure.add(word)
+        self.door.forget(id_)
+        self.known.unsure.discard(word)
+        self.known.gone[id_] = word
+
+    def _read(self, id_: str) -> None:
+        if not id_:
+            return
+        text, word = self.door.read(id_), self.known.kept[id_]
+        sections = self.door.sections if id_ in self.names else 1
+        assert text is not None, f"{id_} was kept, and is not there"
+        assert text.count(word) == sections, f"{id_} is not as it was kept ({word}):\n{text}"
+
+    def _find(self, id_: str) -> None:
+        if id_:
+            found = self.door.find(self.known.kept[id_])
+            assert id_ in {one.partition("@")[0] for one in found}, f"{id_} not among {found}"
+
+    def _miss(self, id_: str, *, by_words: bool) -> None:
+        if by_words:
+            found = self.door.find(self.known.gone[id_])
+            assert id_ not in found, f"{id_} is forgotten, and was found"
+        else:
+            assert self.door.read(id_) is None, f"{id_} is forgotten, and can be read"
+
+
+def make_document(name: str, word: str, sections: int) -> str:
+    """Markdown whose every section becomes a chunk that ends with the word."""
+    rest = "".join(
+        f"\n## Part {number}\n\nMore of it: {word}\n" for number in range(2, sections + 1)
+    )
+    return f"# {name}\n\nThis is about {word}\n{rest}"
