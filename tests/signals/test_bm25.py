@@ -167,6 +167,23 @@ def test_no_score_exceeds_the_ceiling_and_a_full_match_comes_near() -> None:
     assert with_unknown.ceiling > 2 * answer.ceiling
 
 
+def test_the_ceiling_of_a_question_is_the_sum_of_those_of_its_words() -> None:
+    scorer = scorer_of(DOCUMENTS)
+    one, other = scorer.ask("auth").ceiling, scorer.ask("config").ceiling
+    assert scorer.ask("auth config").ceiling == pytest.approx(one + other)
+
+
+def test_an_answer_tells_which_words_of_the_question_a_document_has() -> None:
+    answer = scorer_of(DOCUMENTS).ask("auth user config nowhere")
+    assert [answer.terms(row) for row in (0, 1, 2, 3)] == [
+        {"auth", "user"}, {"auth"}, {"config"}, set(),
+    ]  # fmt: skip
+    assert [answer.coverage(row) for row in (0, 1, 2, 3)] == [0.5, 0.25, 0.25, 0.0]
+    assert not answer.is_empty
+    nothing = scorer_of(DOCUMENTS).ask("nowhere")
+    assert (nothing.is_empty, nothing.coverage(0)) == (True, 0.0)
+
+
 @pytest.mark.parametrize("query", ["", "...", "unknown", "😀"])
 def test_a_query_that_matches_nothing_has_no_hits(query: str) -> None:
     assert scorer_of(DOCUMENTS).rank(query, pool=9) == []
