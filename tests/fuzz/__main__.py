@@ -13,7 +13,6 @@ import hashlib
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -37,29 +36,30 @@ def main() -> int:
     found = [path for target in targets if target != GROWTH for path in fuzz(target, share)]
     for path in found:
         print(f"{path.relative_to(ROOT)}: pytest tests/fuzz/test_corpus.py -k {path.name}")  # noqa: T201
-    grown = GROWTH in targets and subprocess.call([sys.executable, "-m", "tests.fuzz.growth"])
+    words = [sys.executable, "-m", "tests.fuzz.growth", str(share)]
+    grown = GROWTH in targets and subprocess.call(words, cwd=ROOT)
     return 1 if found or grown else 0
 
 
 def fuzz(target: str, seconds: int) -> list[Path]:
-    """The inputs that were not kept before. What ends the process is kept, too: it goes on."""
+    """The inputs that were not kept before; among them the one that ended the process, if any."""
     print(f"{target}: {seconds} s", flush=True)  # noqa: T201
-    before, end = set(kept(target)), time.monotonic() + seconds
+    before = set(kept(target))
     home = ROOT / ".fuzz" / target
     (home / "inputs").mkdir(parents=True, exist_ok=True)
-    while (left := int(end - time.monotonic())) > 0:
-        words = [sys.executable, "-m", "tests.fuzz.one", target, str(left), str(home / "inputs")]
-        with TemporaryDirectory(dir=_IN_MEMORY) as scratch, (home / "log").open("ab") as log:
-            environment = {**os.environ, "TMPDIR": scratch}
-            status = subprocess.call(words, cwd=ROOT, env=environment, stderr=log)
-        endings = [_keep(target, path) for path in home.glob("ended-*")]
-        if status and not endings:
-            raise SystemExit(f"{target} could not be run: {home / 'log'} says why")
+    words = [sys.executable, "-m", "tests.fuzz.one", target, str(seconds), str(home / "inputs")]
+    with TemporaryDirectory(dir=_IN_MEMORY) as scratch, (home / "log").open("ab") as log:
+        environment = {**os.environ, "TMPDIR": scratch}
+        status = subprocess.call(words, cwd=ROOT, env=environment, stdout=log, stderr=log)
+    endings = [_keep(target, path) for path in home.glob("ended-*")]
+    if status and not endings:
+        raise SystemExit(f"{target} could not be run: {home / 'log'} says why")
     return sorted(set(kept(target)) - before)
 
 
 def _keep(target: str, ended: Path) -> Path:
-    """An input that took too long or too much memory."""
+    """An input that took too long or too much memory. Nothing more is found before it is mended or
+    taken away again: every run begins with what is kept."""
     content = ended.read_bytes()
     way = ended.name.removeprefix("ended-").partition("-")[0]  # timeout, oom, crash
     path = FOLDER / target / f"found-{way}-{hashlib.sha256(content).hexdigest()[:8]}"

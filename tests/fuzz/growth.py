@@ -1,4 +1,4 @@
-"""Where time grows faster than the text: `python -m tests.fuzz.growth`.
+"""Where time grows faster than the text: `python -m tests.fuzz.growth SECONDS`.
 
 Each reader is given texts of one unit over and over, four times as many the second time. What is
 linear takes four times as long, what is quadratic sixteen times: more than eight is told. It is a
@@ -7,12 +7,13 @@ search for suspects and no test: grammars are stopped after some seconds, and so
 
 from __future__ import annotations
 
+import random
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
-from time import process_time
+from time import monotonic, process_time
 from typing import NamedTuple
 
 from aurora.chunk_words import chunk_text
@@ -96,15 +97,18 @@ def _readers() -> Iterator[tuple[str, Reader]]:
         yield f"a{suffix}", Reader(partial(_parse, f"a{suffix}"), _CODE)
 
 
-def main() -> int:
-    suspects = 0
-    for name, reader in _readers():
-        for unit, text in reader.units.items():
-            told = _suspicious(reader, text)
-            if told:
-                suspects += 1
-                print(f"{name}, {unit} {text!r}: {told}", flush=True)  # noqa: T201
-    print(f"{suspects} suspects")  # noqa: T201
+def main(seconds: int) -> int:
+    """As many as there is time for, in another order each time."""
+    cases = [(name, reader, unit) for name, reader in _readers() for unit in reader.units]
+    random.shuffle(cases)
+    measured, suspects, end = 0, 0, monotonic() + seconds
+    while cases and monotonic() < end:
+        name, reader, unit = cases.pop()
+        told, measured = _suspicious(reader, reader.units[unit]), measured + 1
+        if told:
+            suspects += 1
+            print(f"{name}, {unit} {reader.units[unit]!r}: {told}", flush=True)  # noqa: T201
+    print(f"{suspects} suspects of {measured} measured, {len(cases)} left")  # noqa: T201
     return 1 if suspects else 0
 
 
@@ -135,4 +139,4 @@ def _time(reader: Reader, text: str) -> float:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(int(sys.argv[1])))
