@@ -189,8 +189,8 @@ def test_words_alone_keep_their_order_in_front_and_behind(
 
 
 def test_behind_those_that_are_measured_by_is_next_to_nothing_but_in_order() -> None:
-    """Chunks 1 and 2 have 2 ± 1, and the least of them the hundredth that comes before the rest."""
-    hits = (Hit(1, 3.0, 1), Hit(2, 1.0, 2), Hit(3, 0.5, 3), Hit(4, -1.0, 4))
+    """Chunks 1 and 2 have 1 ± ½, and the least of them the hundredth that comes before the rest."""
+    hits = (Hit(1, 1.5, 1), Hit(2, 0.5, 2), Hit(3, 0.25, 3), Hit(4, -1.0, 4))
     fused = PLAIN([Ranking("bm25", hits, ceiling=8.0)], Surroundings(frozenset((1, 2)), {}))
     expected = {1: 2.0 / 10 + 0.01, 2: 0.01, 3: 0.01 * 0.5, 4: 0.0}
     assert scores(fused) == pytest.approx(expected)
