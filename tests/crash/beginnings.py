@@ -20,7 +20,7 @@ from aurora.stores.sqlite import SQLiteStore
 from aurora.stores.sqlite_schema import APPLICATION_ID, MIGRATIONS
 from aurora.types import Kind
 from tests.builders import NOW, make_chunk, parse
-from tests.crash.projects import LONG, change, module, plant
+from tests.crash.projects import LONG, QUERIES, change, module, plant
 from tests.crash.providers import SHALLOW
 from tests.crash.world import World
 
@@ -36,6 +36,8 @@ def indexed(world: World) -> None:
     world.memory.get("kept.py:kept_1")
     world.memory.get("part3.py:part3_1")
     world.memory.learn("Water apples at noon", score=0.1)
+    for _, mode in QUERIES:
+        world.memory.search("apple", mode=mode)  # so that indexes are as new as the memory
 
 
 def changed(world: World) -> None:

@@ -71,7 +71,7 @@ def forks() -> ForkServerContext:
 
 def _operate(name: str, world: World, begin: int, at: Point | None) -> None:
     os.environ.update(world.environment)
-    tempfile.tempdir = None  # it may remember another
+    tempfile.tempdir = str(world.scratch)  # or Python would first try out what it finds
     operation = OPERATIONS[name]
     for module, attribute, value in (*SMALL, *operation.patches):
         setattr(module, attribute, value)

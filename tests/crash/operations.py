@@ -73,7 +73,9 @@ def reembed(world: World) -> None:
 
 
 def learn(text: str, world: World) -> None:
+    """And look for it: what is learned next finds indexes that are as new as the memory."""
     world.memory.learn(text, score=0.9)
+    search(world)
 
 
 def add(number: int, world: World) -> None:

@@ -6,9 +6,12 @@ from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
+from aurora.errors import NoMemoryError
 from aurora.indexing.transfer import Export
+from aurora.stores.postgres.store import PostgresStore
 from tests.crash.operations import index
 from tests.crash.points import Point
 from tests.crash.trying import Trial, staged
@@ -57,6 +60,14 @@ def test_the_next_export_clears_away_what_a_killed_one_left(
     assert exporting.kill(at=point).killed
     exporting.kill()
     assert names(exporting.world.project) == files | {"out.jsonl"}
+
+
+@pytest.mark.xfail(reason="a store that cannot be opened does not close its pool")
+def test_who_finds_no_memory_on_a_server_leaves_no_connection(postgres_url: str) -> None:
+    before = len(psutil.Process().net_connections("tcp"))
+    with pytest.raises(NoMemoryError):
+        PostgresStore.open(postgres_url)
+    assert len(psutil.Process().net_connections("tcp")) == before
 
 
 @pytest.fixture(scope="module")

@@ -85,7 +85,8 @@ class Trial:
         assert look(self.world) == self._states[-1]
         if by_searching:
             require_true_answers(self.world, model=_model(self._states[-1]))
-        assert files_of(self.world) <= self._files
+        left = files_of(self.world) - self._files
+        assert not left, f"left behind: {sorted(left)}"
 
 
 def _model(state: State | None) -> str:
@@ -106,7 +107,7 @@ def staged(name: str, store: str, folder: Path, databases: Databases | None) -> 
             path.mkdir(parents=True)
         for key, value in world.environment.items():
             patch.setenv(key, value)
-        patch.setattr(tempfile, "tempdir", None)
+        patch.setattr(tempfile, "tempdir", str(world.scratch))
         for module, attribute, value in SMALL:
             patch.setattr(module, attribute, value)
 
