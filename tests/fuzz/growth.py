@@ -2,7 +2,7 @@
 
 Each reader is given texts of one unit over and over, four times as many the second time. What is
 linear takes four times as long, what is quadratic sixteen times: more than eight is told. It is a
-search for suspects and no test: grammars are stopped after some seconds, and some time is noise.
+search for suspects and no test. What grammars take is left out: they are stopped when it is long.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from functools import partial
 from time import monotonic, process_time
 from typing import NamedTuple
 
+from tree_sitter import Node
+
 from aurora.chunk_words import chunk_text
 from aurora.embeddings.own.words import words_in
 from aurora.errors import AuroraError
@@ -23,8 +25,10 @@ from aurora.llm.expander import read_terms
 from aurora.llm.reranker import read_ranks
 from aurora.mcp.clients.entries import with_entry
 from aurora.mcp.clients.known import CLIENTS, Local
-from aurora.parsers.languages import GRAMMARS
+from aurora.parsers.code import CodeParser
+from aurora.parsers.languages import GRAMMARS, Grammar
 from aurora.parsers.registry import parser_for
+from aurora.parsers.trees import TreeMaker
 from aurora.retrieval.query_text import parse_query
 from aurora.terms import document_terms, question_terms
 from aurora.text import printable, tokenize
@@ -63,6 +67,7 @@ class Reader(NamedTuple):
     read: Callable[[str], object]
     units: Mapping[str, str] = _WORDS
     before: str = ""
+    again: bool = False  # only the second time counts
 
 
 def _chunk(kind: Kind, text: str) -> str:
@@ -71,6 +76,10 @@ def _chunk(kind: Kind, text: str) -> str:
 
 def _parse(path: str, text: str) -> object:
     return parser_for(path).parse(Document(path, text))
+
+
+def _cut(trees: _KnownTree, text: str) -> object:
+    return CodeParser(trees.grammar, trees=trees).parse(Document("a.code", text))
 
 
 def _client(name: str, text: str) -> object:
@@ -93,8 +102,22 @@ def _readers() -> Iterator[tuple[str, Reader]]:
     for path in ("a.md", "a.rst", "a.txt", "a.zzz", "logs/conversations/2026/01/a.md"):
         yield path, Reader(partial(_parse, path))
     yield "front matter", Reader(partial(_parse, "a.md"), {"text": "a"}, "---\ntitle: ")
-    for suffix in sorted({grammar.language: one for one, grammar in GRAMMARS.items()}.values()):
-        yield f"a{suffix}", Reader(partial(_parse, f"a{suffix}"), _CODE)
+    for grammar in {grammar.language: grammar for grammar in GRAMMARS.values()}.values():
+        yield grammar.language, Reader(partial(_cut, _KnownTree(grammar)), _CODE, again=True)
+
+
+class _KnownTree(TreeMaker):
+    """Makes the tree of a text once: asked again, it takes no time."""
+
+    def __init__(self, grammar: Grammar) -> None:
+        super().__init__(grammar)
+        self.grammar = grammar
+        self._text, self._root = b"", super().make(b"")
+
+    def make(self, content: bytes) -> Node | None:
+        if content != self._text:
+            self._text, self._root = content, super().make(content)
+        return self._root
 
 
 def main(seconds: int) -> int:
@@ -132,9 +155,11 @@ def _suspicious(reader: Reader, unit: str) -> str:
 
 def _time(reader: Reader, text: str) -> float:
     """Of this process alone, whatever else runs."""
-    start = process_time()
-    with suppress(AuroraError):  # a refusal takes time, too
-        reader.read(reader.before + text)
+    start = 0.0
+    for _ in range(1 + reader.again):
+        start = process_time()
+        with suppress(AuroraError):  # a refusal takes time, too
+            reader.read(reader.before + text)
     return process_time() - start
 
 
