@@ -14,11 +14,10 @@ POINTS, MOMENTS = (int(_WISHED), int(_WISHED)) if _WISHED else (10, 3)  # for ea
 
 
 def choose_points(passed: Sequence[str], most: int = POINTS) -> list[Point]:
-    """Every name once, at one of the times that it was passed, and then an even sample of the rest;
-    of too many names an even sample, too."""
+    """Every name once, in the middle of the times that it was passed, and then an even sample of the
+    rest; of too many names an even sample, too."""
     times = Counter(passed)
-    dice = random.Random(20251215)  # noqa: S311 - the same every time
-    once = [Point(name, dice.randint(1, count)) for name, count in times.items()]
+    once = [Point(name, (count + 1) // 2) for name, count in times.items()]
     rest = [Point(name, n) for name, count in times.items() for n in range(1, count + 1)]
     others = [point for point in rest if point not in set(once)]
     return [*_even(once, most), *_even(others, max(most - len(once), 0))]
@@ -32,6 +31,6 @@ def _even(points: Sequence[Point], most: int) -> list[Point]:
 
 def choose_moments(seconds: float, count: int = MOMENTS) -> Iterator[float]:
     """Spread over the time that an undisturbed run takes."""
-    dice = random.Random(count)  # noqa: S311
+    dice = random.Random(count)  # noqa: S311 - the same every time
     for number in range(count):
         yield seconds * (number + dice.random()) / count
