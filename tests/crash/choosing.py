@@ -11,10 +11,11 @@ from tests.crash.points import Point
 
 _WISHED = os.environ.get("AURORA_CRASH_KILLS", "")
 POINTS, MOMENTS = (int(_WISHED), int(_WISHED)) if _WISHED else (10, 3)  # for each operation
+SECONDS = 0 if _WISHED else 300  # that a test may take; 0 is without end
 
 
 def choose_points(passed: Sequence[str], most: int = POINTS) -> list[Point]:
-    """Every name once, in the middle of the times that it was passed, and then an even sample of the
+    """Every name once, in the middle of the times that it was passed, then an even sample of the
     rest; of too many names an even sample, too."""
     times = Counter(passed)
     once = [Point(name, (count + 1) // 2) for name, count in times.items()]

@@ -62,7 +62,7 @@ def do(
 def forks() -> ForkServerContext:
     """Processes that are forked from one that has imported everything, and has no threads."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["tests.crash.warm"])
+    context.set_forkserver_preload(["pytest", "tests.crash.warm"])  # the first is `__main__`
     waiting = context.Process(target=int)
     waiting.start()  # it gets the environment of now, and answers when all is imported
     waiting.join()

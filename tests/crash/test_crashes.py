@@ -13,13 +13,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.crash.choosing import choose_moments, choose_points
+from tests.crash.choosing import SECONDS, choose_moments, choose_points
 from tests.crash.operations import OPERATIONS
 from tests.crash.trying import Trial, staged
 from tests.postgres.databases import Databases
 
 logger = logging.getLogger(__name__)
-pytestmark = [pytest.mark.long, pytest.mark.timeout(0)]
+pytestmark = [pytest.mark.long, pytest.mark.timeout(SECONDS)]
 
 CASES = [(name, store) for name, operation in OPERATIONS.items() for store in operation.stores]
 every_case = pytest.mark.parametrize(
