@@ -182,6 +182,8 @@ class SearchConformance:
             ("http?erver", [SERVER]),
             ("[fgh]*", [GET_USER, SERVER]),
             ("*[!r]", [NOTE, PLAIN]),
+            ("g[e]t_[u]ser", [GET_USER]),
+            ("login*", [NOTE]),
             ("login-notes", [NOTE]),
             ("认*", [PLAIN]),
             ("认证", [PLAIN]),
@@ -194,6 +196,11 @@ class SearchConformance:
         """`NOTE` has no qualified name, and the empty one fits no glob but `*`."""
         assert names(full, Criteria(names=(glob,))) == {chunk.name for chunk in expected}
         assert names(full, Criteria(names=("nowhere", glob))) == {c.name for c in expected}
+
+    @pytest.mark.parametrize("glob", ["École*", "éCOLE*", "*COLE_NORMALE"])
+    def test_letters_of_any_script_have_any_case(self, full: Store, glob: str) -> None:
+        full.put_chunks([make_chunk(name="École_normale")])
+        assert names(full, Criteria(names=(glob,))) == {"École_normale"}
 
     @pytest.mark.parametrize(
         ("key", "value", "expected"),
@@ -212,6 +219,8 @@ class SearchConformance:
             ('say "hi"', "a\\b", [NOTE]),
             ("$.source", "note", []),
             ("note", "source", []),
+            ("\ud800", "note", []),
+            ("source", "\ud800", []),
         ],
     )
     def test_rows_by_metadata(
@@ -219,6 +228,14 @@ class SearchConformance:
     ) -> None:
         criteria = Criteria(metadata=((key, value),))
         assert names(full, criteria) == {chunk.name for chunk in expected}
+
+    def test_metadata_is_of_any_script_and_what_lies_deeper_is_another_things(
+        self, full: Store
+    ) -> None:
+        told: dict[str, Json] = {"author": "José", "reviewer": {"team": "core"}}
+        full.put_chunks([make_chunk(metadata=told)])
+        assert names(full, Criteria(metadata=(("author", "José"),))) == {"f"}
+        assert names(full, Criteria(metadata=(("team", "core"),))) == set()
 
     def test_all_metadata_asked_for_must_be_there(self, full: Store) -> None:
         both = (("tags", "web"), ("stable", "true"))
@@ -263,6 +280,12 @@ class SearchConformance:
         assert names(full, Criteria(since=moment - second)) == {"f"}
         assert names(full, Criteria(since=moment)) == {"f"}
         assert names(full, Criteria(since=moment + second)) == set()
+
+    def test_many_chunks_may_be_committed_since(self, full: Store) -> None:
+        commits = {GET_USER.id: (100, 500), SERVER.id: (300,), NOTE.id: (400, 700)}
+        full.put_histories({id_: ChunkHistory(commits=at) for id_, at in commits.items()})
+        moment = datetime.fromtimestamp(400, UTC)
+        assert names(full, Criteria(since=moment)) == {GET_USER.name, NOTE.name}
 
     def test_any_date_can_be_asked_for(self, full: Store) -> None:
         full.replace_file(FileState("dated.py", 1, 10**9, "digest"), [make_chunk(path="dated.py")])
