@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from string import ascii_lowercase
 
@@ -23,14 +23,15 @@ IN_THE_WAY = (
 # What a chore may say besides: who rebuilds while others write is told that it was not exact.
 MAY_SAY = {"rebuild": ("another process is writing",)}
 WRITES = ("keep", "keep", "keep", "replace", "replace", "learn", "forget", "forget")
+FILLER = "Much is to be said of it, and some of that twice.\n" * 30  # three are over 4,000 letters
 READS = ("read", "read", "read", "find", "find", "find", "read gone", "find gone")
 
 
 @dataclass
 class Known:
-    """What was acknowledged: the word that stands in each, and those that are gone for good."""
+    """What was acknowledged: the word that each piece ends with, and what is gone for good."""
 
-    kept: dict[str, str] = field(default_factory=dict)  # id → word
+    kept: dict[str, list[str]] = field(default_factory=dict)  # id → one word for each piece
     gone: dict[str, str] = field(default_factory=dict)
     unsure: set[str] = field(default_factory=set)  # words of writes that were refused midway
 
@@ -93,27 +94,28 @@ class Hand:
         elif gone := self._one_of(self.known.gone):
             self._miss(gone, by_words=deed == "find gone")
 
-    def _one_of(self, ids: dict[str, str]) -> str:
+    def _one_of(self, ids: Mapping[str, object]) -> str:
         return self.chance.choice(list(ids)) if ids else ""
 
     def _write(self, deed: str, replacing: str = "") -> None:
         word = "".join(self.chance.choices(ascii_lowercase, k=14))
         name = self.names.get(replacing) if self.door.can_replace else None
-        old = self.known.kept.pop(replacing, word) if name else word
-        self.known.unsure |= {word, old}  # until it is answered
+        doubtful = {word, *(self.known.kept.pop(replacing, []) if name else [])}
+        self.known.unsure |= doubtful  # until it is answered
         if deed == "learn":
-            id_ = self.door.learn(f"It worked with {word}")
+            id_, pieces = self.door.learn(f"It worked with {word}"), 1
         else:
             name = name or f"{self.name}-{self.counts.total()}"
-            id_ = self.door.keep(name, make_document(name, word, self.door.sections))
+            pieces = self.door.sections
+            id_ = self.door.keep(name, make_document(name, word, pieces))
             self.names[id_] = name
-        self.known.unsure -= {word, old}
-        self.known.kept[id_] = word
+        self.known.unsure -= doubtful
+        self.known.kept[id_] = [word] * pieces
 
     def _forget(self, id_: str) -> None:
         if not id_:
             return
-        word = self.known.kept.pop(id_)
+        word = self.known.kept.pop(id_)[0]
         self.names.pop(id_, None)
         self.known.unsure.add(word)
         self.door.forget(id_)
@@ -123,14 +125,13 @@ class Hand:
     def _read(self, id_: str) -> None:
         if not id_:
             return
-        text, word = self.door.read(id_), self.known.kept[id_]
-        sections = self.door.sections if id_ in self.names else 1
+        text, words = self.door.read(id_), self.known.kept[id_]
         assert text is not None, f"{id_} was kept, and is not there"
-        assert text.count(word) == sections, f"{id_} is not as it was kept ({word}):\n{text}"
+        assert text.count(words[0]) == len(words), f"{id_} is not as it was kept {words}:\n{text}"
 
     def _find(self, id_: str) -> None:
         if id_:
-            found = self.door.find(self.known.kept[id_])
+            found = self.door.find(self.known.kept[id_][0])
             assert id_ in {one.partition("@")[0] for one in found}, f"{id_} not among {found}"
 
     def _miss(self, id_: str, *, by_words: bool) -> None:
@@ -141,9 +142,9 @@ class Hand:
             assert self.door.read(id_) is None, f"{id_} is forgotten, and can be read"
 
 
-def make_document(name: str, word: str, sections: int) -> str:
-    """Markdown whose every section becomes a chunk that ends with the word."""
-    rest = "".join(
-        f"\n## Part {number}\n\nMore of it: {word}\n" for number in range(2, sections + 1)
-    )
-    return f"# {name}\n\nThis is about {word}\n{rest}"
+def make_document(name: str, word: str, pieces: int) -> str:
+    """Markdown of so many sections that end with the word; a long text is cut at its headings."""
+    if pieces == 1:
+        return f"# {name}\n\nThis is about {word}\n"
+    more = [f"## Part {number} of {name}\n\n{FILLER}{word}\n" for number in range(2, pieces + 1)]
+    return "\n".join([f"# {name}\n\n{FILLER}{word}\n", *more])
