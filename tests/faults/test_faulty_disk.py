@@ -68,7 +68,7 @@ def test_a_fault_at_any_moment_is_told_and_leaves_what_can_be_completed(
     struck = 0
     for shift, (title, kind) in enumerate(FAULTS.items()):
         last = undisturbed.counts.get((kind.call, kind.file), 0)
-        for number, fault in enumerate(moments(kind, last, some(1, 30), shift)):
+        for number, fault in enumerate(moments(kind, last, some(1, 8), shift)):
             again = (number + shift) % 2 == 0
             disturbed = children.run(disturb, world, name, fault, again=again)
             struck += disturbed.struck
@@ -79,6 +79,20 @@ def test_a_fault_at_any_moment_is_told_and_leaves_what_can_be_completed(
             check_aftermath(children, world, name, before, after, acknowledged=acknowledged)
     logger.info("%s: %d faults", name, struck)
     assert struck > len(FAULTS) // 2  # or this has tested nothing
+
+
+@pytest.mark.xfail(reason="a look for vectors that fails is told as if nothing were stored")
+def test_a_lesson_that_was_stored_is_not_told_as_one_that_was_not(
+    children: Children, tmp_path: Path
+) -> None:
+    """Who is told so learns it again, and it counts as used twice."""
+    world = children.run(make_disturbable, tmp_path, "learn")
+    before = children.run(state_of, world, "learn")
+    reads = children.run(disturb, world, "learn", None).counts["read", "database"]
+    for nth in range(max(1, reads - 5), reads + 1):
+        fault = Fault("read", nth, IOERR_READ, "database")
+        if children.run(disturb, world, "learn", fault).error:
+            assert children.run(state_of, world, "learn").texts == before.texts, nth
 
 
 def check_aftermath(
@@ -94,5 +108,7 @@ def check_aftermath(
         for place in before.texts | after.texts | found.texts:
             assert found.texts.get(place) in (before.texts.get(place), after.texts.get(place))
     if found != after:
-        children.run(repeat, world, name)
+        # Of what was stored vectors may be missing: the next index makes them.
+        stored = acknowledged or (name == "learn" and found.texts == after.texts)
+        children.run(repeat, world, "index" if stored else name)
         assert children.run(state_of, world, name) == after

@@ -29,6 +29,7 @@ def shell(tmp_path: Path, once_indexed: Path) -> Shell:
 def limited(shell: Shell, command: str, kibibytes: int) -> subprocess.CompletedProcess[str]:
     done = shell.bash(f"ulimit -f {kibibytes} && {command}")
     assert "Traceback" not in done.stderr
+    assert "unexpected" not in done.stderr  # what a command says of an error that is not ours
     assert done.returncode in (0, 2), done.stderr
     assert done.returncode == 0 or done.stderr.startswith("Error: ")
     return done

@@ -50,6 +50,7 @@ def sizes(number: int) -> Iterator[int]:
 def refused(done: subprocess.CompletedProcess[str]) -> bool:
     """Whether a command gave up, as a command should; otherwise it has done its work."""
     assert "Traceback" not in done.stderr
+    assert "unexpected" not in done.stderr  # what a command says of an error that is not ours
     assert done.returncode in (0, 2), done.stderr
     if done.returncode == 2:
         assert "full" in done.stderr or "space" in done.stderr

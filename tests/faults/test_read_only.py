@@ -71,6 +71,7 @@ def test_a_disk_mounted_read_only_is_told_to_who_would_write(
 ) -> None:
     disk.make_read_only()
     said = disk.shell.fails(*words).lower()
+    assert "unexpected" not in said
     assert "read-only" in said or "readonly" in said
 
 
@@ -95,14 +96,13 @@ def test_a_log_that_nobody_wrote_back_is_read_or_told(disk: Disk, *, shared: boo
         assert "hint: " in said
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def forbidden(children: Children) -> Iterator[World]:
-    """A memory of somebody who may read it, and not write it: neither the files nor the folder."""
+    """A memory that somebody may read, and not write: neither the files nor the folder."""
     if not hasattr(os, "geteuid"):
         pytest.skip("permissions are other ones here")
     with tempfile.TemporaryDirectory(prefix="aurora-forbidden-") as folder:
-        world = children.run(make_world, Path(folder))
-        yield world
+        yield children.run(make_world, Path(folder))
         _allow(Path(folder), read_only=False)
 
 
@@ -118,6 +118,8 @@ def _allow(folder: Path, *, read_only: bool) -> None:
 
 def ask_as_reader(world: World, question: str) -> tuple[Reply, Reply]:
     """What is answered to one who may write, and then to one who may not."""
+    _allow(world.folder, read_only=False)
+    world.restore()
     whole = ask(world, question)
     world.restore()
     _allow(world.folder, read_only=True)

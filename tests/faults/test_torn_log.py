@@ -87,12 +87,12 @@ def test_a_damaged_log_gives_the_memory_of_a_moment_and_nothing_else(
     data = (world.folder / "whole" / LOG).read_bytes()
     vandal, seen = Vandal(data, 7), Counter[int | str]()
     damages = [
-        *vandal.cuts(some(3, 30)),
-        *vandal.overwritten(some(2, 20), SECTOR),
+        *vandal.cuts(some(1, 30)),
+        *vandal.overwritten(some(1, 20), SECTOR),
         *vandal.overwritten(some(1, 20), PAGE),
-        *vandal.swaps(some(2, 20)),
-        *vandal.flips(some(6, 150)),
-        *map(vandal.flip_at, range(0, _HEADER, some(8, 1))),
+        *vandal.swaps(some(1, 20)),
+        *vandal.flips(some(4, 100)),
+        *map(vandal.flip_at, range(0, _HEADER, some(20, 1))),
     ]
     for damage in damages:
         found = children.run(read_damaged, world, damage)
