@@ -132,6 +132,7 @@ VALUES: dict[str, st.SearchStrategy[object]] = {
     "search.rerank.when": st.sampled_from(["always", "unsure"]),
     "search.expand": st.booleans(),
     "indexing.workers": st.integers(1, 64),
+    "indexing.redact_secrets": st.booleans(),
     "indexing.ray": st.integers(1, 65535).map("10.0.0.5:{}".format),
     "llm.endpoint": words.map("http://{}:8080/v1".format),
     "llm.model": words,

@@ -33,6 +33,15 @@ class _LazyFile(logging.Handler):
         super().close()
 
 
+class _Discreet(logging.Formatter):
+    """Neither a message nor a traceback carries a secret into the log, whatever the settings."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        from aurora.redaction import Redactor
+
+        return Redactor().text(super().format(record))
+
+
 def log_to(path: Path) -> None:
     """Send Aurora's own log to a file, once."""
     logger = logging.getLogger("aurora")
@@ -55,5 +64,5 @@ def _open(path: Path) -> logging.Handler:
     handler = OwnersFile(
         path, maxBytes=_BYTES, backupCount=_FILES, encoding="utf-8", errors="backslashreplace"
     )
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    handler.setFormatter(_Discreet("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     return handler

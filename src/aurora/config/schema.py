@@ -38,6 +38,7 @@ class Guard(Enum):
     CHOICE = auto()  # models, endpoints, links: where text is sent, what code runs or is opened
     OUTSIDE = auto()  # paths: only when they lead out of the project
     AWAY = auto()  # only a value by which text is sent away; any other may be chosen
+    SAFETY = auto()  # only what switches a protection off
 
 
 class Setting(NamedTuple):
@@ -281,6 +282,13 @@ class EmbeddingSettings(NamedTuple):
 
 @_section
 class IndexingSettings(NamedTuple):
+    redact_secrets: bool = _setting(
+        True,
+        flag,
+        "Replace keys, tokens and passwords by their kind before anything is stored; see "
+        "docs/security.md.",
+        guard=Guard.SAFETY,
+    )
     workers: int = _setting(
         1,
         integer(minimum=1),

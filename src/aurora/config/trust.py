@@ -44,6 +44,8 @@ def refused(setting: Setting, value: object, *, project: Path, file: Path) -> st
     # By value, so that a project may go on choosing the reranker that stays on this machine.
     if setting.guard is Guard.AWAY and value in (True, "llm"):
         return "a project file may not have text sent away"
+    if setting.guard is Guard.SAFETY and value is False:
+        return "a project file may not switch a protection off"
     if setting.guard is Guard.OUTSIDE:
         try:
             target = (file.parent / Path(str(value)).expanduser()).resolve()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from aurora.embeddings.base import EmbeddingProvider
     from aurora.indexing.elsewhere import Elsewhere
     from aurora.indexing.reembedding import Reembedded
+    from aurora.redaction import Redactor
 
 
 class EmbeddingMemory(OpenedMemory):
@@ -141,6 +143,19 @@ class EmbeddingMemory(OpenedMemory):
         self.retriever.bm25.refresh()
         if store.embedder() is not None and not self._embedders.are_off:
             self.retriever.vectors.current()
+
+    def _redactor(self) -> Redactor:
+        from aurora.redaction import Redactor  # noqa: PLC0415 - as in `index`
+
+        return Redactor(on=self.settings.indexing.redact_secrets)
+
+    @contextmanager
+    def _redacting(self) -> Iterator[Redactor]:
+        """For what is about to be stored; tells afterwards if something was taken out of it."""
+        redactor = self._redactor()
+        yield redactor
+        if redactor.told:
+            self._tell(redactor.told)
 
     def _tell(self, what: str | AuroraError) -> None:
         text = what.in_one_line if isinstance(what, AuroraError) else what

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from aurora.indexing.documents import Added
     from aurora.indexing.freshness import Refresh
     from aurora.indexing.report import IndexReport
+    from aurora.redaction import Redactor
     from aurora.sources.watching import Stop
 
 # A program that uses us decides what it shows of our log; without a word, nothing.
@@ -70,6 +71,7 @@ class Memory(TransferableMemory, InspectableMemory, EmbeddingMemory):
             elsewhere=self._elsewhere(embedder),
             make_searchable=self._make_searchable,
             histories=self.index_folder if git else None,
+            redactor=self._redactor(),
             now=self._now,
             listen=self._listen,
         )
@@ -179,14 +181,15 @@ class Memory(TransferableMemory, InspectableMemory, EmbeddingMemory):
         if not text.strip():
             raise QueryError("There is nothing to learn", hint='say what: aur mem learn "…"')
         self._make()
-        learned = learn(
-            self._store,
-            text,
-            pattern_type=pattern_type,
-            score=score,
-            context=context,
-            now=self._now(),
-        )
+        with self._redacting() as redactor:
+            learned = learn(
+                self._store,
+                redactor.text(text),
+                pattern_type=pattern_type,
+                score=score,
+                context=redactor.text(context),
+                now=self._now(),
+            )
         self._embed_new([learned.id])
         return learned
 
@@ -221,7 +224,8 @@ class Memory(TransferableMemory, InspectableMemory, EmbeddingMemory):
         added: list[Added] = []
         rest = iter(documents)
         while some := list(islice(rest, _TOGETHER)):
-            cut = [self._cut(document) for document in some]
+            with self._redacting() as redactor:
+                cut = [self._cut(document, redactor) for document in some]
             self._make()
             added += put_documents(self._store, cut)
             self._embed_new([piece.id for pieces in cut for piece in pieces])
@@ -229,17 +233,18 @@ class Memory(TransferableMemory, InspectableMemory, EmbeddingMemory):
                 self._listen(Progress("Adding", len(added), 0))
         return added
 
-    def _cut(self, document: NewDocument) -> list[Chunk]:
+    def _cut(self, document: NewDocument, redactor: Redactor) -> list[Chunk]:
         from aurora.indexing.documents import cut_document  # noqa: PLC0415 - as in `index`
         from aurora.indexing.labels import Labels  # noqa: PLC0415
         from aurora.indexing.names import Names  # noqa: PLC0415
 
-        path = document.path
+        path, source = document.path, redactor.text(document.source)
+        metadata = {key: redactor.json(value) for key, value in document.metadata.items()}
         return cut_document(
-            document.text,
-            Labels(document.namespace, document.document_type, document.source, document.metadata),
+            redactor.text(document.text),
+            Labels(document.namespace, document.document_type, source, metadata),
             name=Names(self.root).of(path.resolve()) if path is not None else "",
-            title=document.title,
+            title=redactor.text(document.title),
             key=f"key\0{document.namespace}\0{document.key}".encode() if document.key else b"",
             now=document.created_at or self._now(),
         )

@@ -41,7 +41,10 @@ class TransferableMemory(EmbeddingMemory):
 
         export = Export(stream)  # what is no export makes no memory
         self._make()
-        return import_memory(self._store, export, vectors=vectors, listen=self._listen)
+        with self._redacting() as redactor:
+            return import_memory(
+                self._store, export, redactor=redactor, vectors=vectors, listen=self._listen
+            )
 
     def import_aurorakb(self, url: str, *, table: str, prefix: str = "") -> TakenIn:
         """Take in the documents of an AuroraKB (seed 004), and make vectors of what is new.
@@ -56,10 +59,11 @@ class TransferableMemory(EmbeddingMemory):
         with open_aurorakb(url, table) as source:
             total = source.count()
             self._make()
-            with take_turn(self._store, listen=self._listen):
+            with take_turn(self._store, listen=self._listen), self._redacting() as redactor:
                 taken = take_in(
                     self._store,
                     source.pages(),
+                    redactor=redactor,
                     total=total,
                     key_space=source.key_space,
                     prefix=prefix,

@@ -9,6 +9,7 @@ from datetime import datetime
 from aurora.errors import AuroraError, LabelError
 from aurora.indexing.documents import Outcome, cut_document, put_document
 from aurora.indexing.labels import DOCUMENT, RESERVED, Labels
+from aurora.redaction import Redactor
 from aurora.stores.base import Store
 from aurora.text import printable
 from aurora.types import ForeignDocument, Json, Listener, Note, Progress, ignore_events
@@ -36,6 +37,7 @@ def take_in(
     store: Store,
     pages: Iterable[Sequence[ForeignDocument]],
     *,
+    redactor: Redactor | None = None,
     total: int,
     key_space: str,
     prefix: str = "",
@@ -46,13 +48,15 @@ def take_in(
 
     `key_space` is where their ids are unique, `prefix` comes before their namespaces.
     """
+    redactor = redactor or Redactor()
     counts = dict.fromkeys(Outcome, 0)
     left_out = 0
     for page in pages:
         with store.transaction():
             for document in page:
                 try:
-                    outcome = _put(store, document, key_space=key_space, prefix=prefix, now=now)
+                    safe = _redacted(document, redactor)
+                    outcome = _put(store, safe, key_space=key_space, prefix=prefix, now=now)
                 except AuroraError as exc:
                     left_out += 1
                     listen(Note(f"Left out {document.id}: {exc.message}", warning=True))
@@ -61,6 +65,14 @@ def take_in(
         listen(Progress("Taking in", sum(counts.values()) + left_out, total))
     return TakenIn(
         counts[Outcome.ADDED], counts[Outcome.REPLACED], counts[Outcome.UNCHANGED], left_out
+    )
+
+
+def _redacted(document: ForeignDocument, redactor: Redactor) -> ForeignDocument:
+    return document._replace(
+        content=redactor.text(document.content),
+        source=redactor.text(document.source),
+        metadata=redactor.json(document.metadata),
     )
 
 

@@ -71,8 +71,11 @@ class _Remembered:
 class HistoryReader:
     """Asks git about the files of a scan. `folder` is where what it found out is kept."""
 
-    def __init__(self, store: Store, root: Path | None, folder: Path, *, now: datetime) -> None:
+    def __init__(
+        self, store: Store, root: Path | None, folder: Path, *, version: str, now: datetime
+    ) -> None:
         self._store, self._names, self._folder, self._now = store, Names(root), folder, now
+        self._version = version  # of what is made of files: another makes other chunks
 
     def ask(
         self, scan: Scan, known: Mapping[str, FileState], *, listen: Listener = ignore_events
@@ -99,7 +102,7 @@ class HistoryReader:
         for file in files:
             name, path = self._names.of(file.path), inside.of(file.path)
             state = known.get(name)
-            as_it_was = state is not None and is_as_remembered(file, state)
+            as_it_was = state is not None and is_as_remembered(file, state, self._version)
             if state is not None and as_it_was and remembered.holds(state, path):
                 others.append(state)
             elif as_it_was or not is_binary(file.path):  # that has no lines

@@ -13,6 +13,7 @@ from aurora.indexing.names import Names
 from aurora.indexing.reader import FileReader, Tally
 from aurora.indexing.report import IndexReport
 from aurora.indexing.scan import Scan
+from aurora.redaction import Redactor
 from aurora.stores.base import FileState, Store
 from aurora.types import Listener, Progress, ignore_events
 
@@ -21,9 +22,15 @@ class Indexer:
     """Files into the store, under their names below `root`."""
 
     def __init__(
-        self, store: Store, root: Path | None, *, listen: Listener = ignore_events
+        self,
+        store: Store,
+        root: Path | None,
+        *,
+        redactor: Redactor | None = None,
+        listen: Listener = ignore_events,
     ) -> None:
         self._store, self._listen = store, listen
+        self._redactor = redactor or Redactor()
         self._names = Names(root)
 
     def index(self, scan: Scan, known: Mapping[str, FileState] | None = None) -> IndexReport:
@@ -34,7 +41,7 @@ class Indexer:
         known = self._store.file_states() if known is None else known
         listed = set(map(self._names.of, scan.files))
         gone = self._gone(scan, (known[name] for name in known.keys() - listed), scan.shut)
-        reader = FileReader(self._store, self._names, known, gone)
+        reader = FileReader(self._store, self._names, known, gone, self._redactor)
         for done, file in enumerate(scan.files.values(), start=1):
             reader.visit(file)
             self._listen(Progress("Indexing", done, len(scan.files)))

@@ -10,7 +10,8 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from aurora.errors import AuroraError
 from aurora.indexing.names import Names
 from aurora.parsers.conversation import iter_chunks
 from aurora.parsers.registry import parser_for
+from aurora.redaction import Redactor
 from aurora.sources.conversations import hash_log, read_lines
 from aurora.sources.unwanted import MAX_BYTES
 from aurora.sources.walk import Skipped, SourceFile, look_at, read_text
@@ -26,7 +28,7 @@ from aurora.types import Chunk, Document
 
 logger = logging.getLogger(__name__)
 
-PARSER_VERSION = 4  # grows when the same file would give other chunks: all are then parsed again
+PARSER_VERSION = 5  # grows when the same file would give other chunks: all are then parsed again
 _BATCH_ROWS = 2000  # files and chunks written in one transaction
 
 
@@ -63,7 +65,9 @@ class FileReader:
         names: Names,
         known: Mapping[str, FileState],
         gone: Iterable[FileState],
+        redactor: Redactor,
     ) -> None:
+        self._redactor, self._version = redactor, version_of(redactor)
         self._store, self._names, self._known = store, names, known
         self._gone = {state.digest: state.path for state in gone if not state.left_out}
         self._batch: list[_Read] = []
@@ -77,7 +81,7 @@ class FileReader:
             self._leave_out(file, name)
             return
         known = self._known.get(name)
-        if known is not None and is_as_remembered(file, known):
+        if known is not None and is_as_remembered(file, known, self._version):
             self._keep(known)
         elif file.size > MAX_BYTES:  # only logs come this large
             self._read_log(file, name)
@@ -115,9 +119,11 @@ class FileReader:
         if isinstance(text, Skipped):
             self._remember_left_out(file, name, text)
             return
-        state = _state(file, name, _digest(text.encode()))
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        state = _state(file, name, self._version + digest)
         if not self._is_touched_only(state):
-            self._parse(Document(name, text), state)
+            with self._telling_of_secrets(name):
+                self._parse(Document(name, self._redactor.text(text)), state)
 
     def _remember_left_out(self, file: SourceFile, name: str, skipped: Skipped) -> None:
         if skipped.is_unreadable and look_at(file.path) is None:
@@ -128,7 +134,7 @@ class FileReader:
         known = self._known.get(name)
         self.tally.seen.add(name)
         self.tally.removed += known is not None and not known.left_out
-        state = replace(_state(file, name, _VERSION), left_out=skipped.reason)
+        state = replace(_state(file, name, self._version), left_out=skipped.reason)
         self._write(_Read(state, ()))
 
     def _is_touched_only(self, state: FileState) -> bool:
@@ -158,18 +164,30 @@ class FileReader:
         if isinstance(digest, Skipped):
             self._remember_left_out(file, name, digest)
             return
-        state = _state(file, name, _VERSION + digest)
+        state = _state(file, name, self._version + digest)
         if self._is_touched_only(state):
             return
         self.flush()
         try:
-            self._store.replace_file(state, iter_chunks(name, read_lines(file.path)))
+            with self._telling_of_secrets(name):
+                lines = self._redactor.lines(read_lines(file.path))
+                self._store.replace_file(state, iter_chunks(name, lines))
         except AuroraError:
             raise  # of the store, and of no file
         except Exception as exc:
             self._fail(name, exc)
         else:
             self._count(state)
+
+    @contextmanager
+    def _telling_of_secrets(self, name: str) -> Iterator[None]:
+        """Which file to look at, and never what was found there."""
+        before = self._redactor.kinds.copy()
+        yield
+        found = Redactor()
+        found.kinds = self._redactor.kinds - before
+        if found.told:
+            self.tally.warnings.append(f"{name}: {found.told}")
 
     def _moved_from(self, state: FileState) -> str:
         old = self._gone.pop(state.digest, "") if state.path not in self._known else ""
@@ -195,18 +213,16 @@ class FileReader:
             self.flush()
 
 
-_VERSION = f"{PARSER_VERSION}:"
-
-
-def _digest(content: bytes) -> str:
-    return _VERSION + hashlib.sha256(content).hexdigest()
+def version_of(redactor: Redactor) -> str:
+    """What a file's digest begins with: another one, and the file is read again."""
+    return f"{PARSER_VERSION}:" if redactor.on else f"{PARSER_VERSION}-unredacted:"
 
 
 def _state(file: SourceFile, name: str, digest: str) -> FileState:
     return FileState(name, file.size, file.modified_ns, digest)
 
 
-def is_as_remembered(file: SourceFile, known: FileState) -> bool:
+def is_as_remembered(file: SourceFile, known: FileState, version: str) -> bool:
     """True for a file that need not be opened."""
     stamp = (file.size, file.modified_ns)
-    return stamp == (known.size, known.modified_ns) and known.digest.startswith(_VERSION)
+    return stamp == (known.size, known.modified_ns) and known.digest.startswith(version)

@@ -13,9 +13,11 @@ from aurora.indexing.elsewhere import Elsewhere
 from aurora.indexing.embedding import Embedded, embed_missing
 from aurora.indexing.histories import Answers, HistoryReader, Kept
 from aurora.indexing.indexer import Indexer
+from aurora.indexing.reader import version_of
 from aurora.indexing.report import IndexReport
 from aurora.indexing.scan import scan
 from aurora.indexing.turns import take_turn
+from aurora.redaction import Redactor
 from aurora.stores.base import Store
 from aurora.types import Listener
 
@@ -31,6 +33,7 @@ def run_index(
     elsewhere: Elsewhere | None,
     make_searchable: Callable[[], object],
     histories: Path | None,
+    redactor: Redactor,
     now: Callable[[], datetime],
     listen: Listener,
 ) -> IndexReport:
@@ -42,13 +45,16 @@ def run_index(
     """
     with take_turn(store, listen=listen):
         found, known = scan(*targets, logs=logs), store.file_states()
-        past = HistoryReader(store, root, histories, now=now()) if histories else None
+        version = version_of(redactor)
+        past = (
+            HistoryReader(store, root, histories, version=version, now=now()) if histories else None
+        )
 
         def ask(hear: Listener) -> list[Answers]:
             return past.ask(found, known, listen=hear) if past else []
 
         with Background(ask, listen=listen) as asking:
-            report = Indexer(store, root, listen=listen).index(found, known)
+            report = Indexer(store, root, redactor=redactor, listen=listen).index(found, known)
             make_searchable()
             embedded = Embedded()
             if embedder is not None:

@@ -28,6 +28,7 @@ from aurora.indexing.merging import (
     require_embedder,
 )
 from aurora.indexing.turns import take_turn
+from aurora.redaction import Redactor
 from aurora.stores.base import FileState, Record, Store
 from aurora.types import Listener, Progress, ignore_events
 
@@ -147,9 +148,15 @@ def _words(counts: Counts) -> str:
 
 
 def import_memory(
-    store: Store, export: Export, *, vectors: bool = True, listen: Listener = ignore_events
+    store: Store,
+    export: Export,
+    *,
+    redactor: Redactor | None = None,
+    vectors: bool = True,
+    listen: Listener = ignore_events,
 ) -> Imported:
     """Take in all of an export, or nothing. It waits for who indexes, as another index would."""
+    redactor = redactor or Redactor()
     embedder = export.header.embedder if vectors else None
     imported = Imported(0, 0, 0)
     with take_turn(store, listen=listen), store.transaction():
@@ -158,7 +165,7 @@ def import_memory(
         items = iter(export)
         while some := list(islice(items, _PAGE)):
             files = [item for item in some if isinstance(item, FileState)]
-            records = [item for item in some if isinstance(item, Record)]
+            records = [_redacted(item, redactor) for item in some if isinstance(item, Record)]
             merge_files(store, files)
             mark_robbed(store, records)
             new = imported.new + store.put_records(records, embedder=embedder)
@@ -166,3 +173,17 @@ def import_memory(
             listen(Progress("Importing", imported.chunks, export.header.chunks))
         put_indexed_at(store, export.header.indexed_at)
     return imported
+
+
+def _redacted(record: Record, redactor: Redactor) -> Record:
+    """Whoever wrote it may not have looked for secrets. A vector of another text is none of it."""
+    chunk = record.chunk
+    metadata = {key: redactor.json(value) for key, value in chunk.metadata.items()}
+    safe = replace(
+        chunk,
+        name=redactor.text(chunk.name),
+        qualified_name=redactor.text(chunk.qualified_name),
+        content=redactor.text(chunk.content),
+        metadata=metadata,
+    )
+    return record if safe == chunk else replace(record, chunk=safe, vector=None)
