@@ -151,6 +151,30 @@ def test_text_is_found_best_first(store: SQLiteStore, text: str, expected: list[
     assert found(store, text) == expected
 
 
+def test_a_score_is_the_rank_of_the_index_brought_below_1(store: SQLiteStore) -> None:
+    ((rank,),) = store._connection.execute(
+        "SELECT bm25(chunks_words, 5.0, 1.0) FROM chunks_words WHERE chunks_words MATCH 'safe'"
+    )
+    assert rank < -0.1
+    assert [score for _, score in store.find_text("safe", limit=5)] == [-rank / (1 - rank)]
+
+
+@pytest.mark.parametrize(
+    ("text", "points"), [("safe", 1), ("get_user", 1 + 1 / 2), ("get_user token", 2 + 1 / 3)]
+)
+def test_without_an_index_each_word_is_a_point_and_one_in_a_name_a_little_more(
+    without_fts: SQLiteStore, text: str, points: float
+) -> None:
+    ((_, score), *_) = without_fts.find_text(text, limit=5)
+    assert score == pytest.approx(points / (1 + points))
+
+
+def test_three_letters_of_cjk_are_enough_for_the_index(store: SQLiteStore) -> None:
+    asked = statements(store, lambda: store.find_text("用户认", limit=5))
+    assert any("chunks_trigrams MATCH" in sql for sql in asked)
+    assert not any(" LIKE " in sql for sql in asked)
+
+
 @pytest.mark.parametrize(
     "phrase", ["return users", "USERS", "get user", "use", "认证", "token, 用户", "login notes"]
 )
