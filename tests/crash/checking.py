@@ -14,7 +14,7 @@ from functools import cache
 
 import psycopg
 
-from aurora.engine.whereabouts import InFile, OnServer
+from aurora.engine.whereabouts import InFile, OnServer, Whereabouts
 from aurora.errors import NoMemoryError, StoreFormatError
 from aurora.indexing.elsewhere import ChunkText, vectors_of
 from aurora.indexing.embedding import embedding_text
@@ -63,12 +63,18 @@ def look(world: World) -> State | None:
             return NOTHING
         with closing(sqlite3.connect(at.path)) as file:
             assert file.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    found = _look_into(at)
+    if found == NOTHING:
+        gc.collect()  # or a connection may stay: see `test_leftovers`
+    return found
+
+
+def _look_into(at: Whereabouts) -> State | None:
     try:
         with closing(at.open()) as store:
             assert store.check() == []
             return _read(store)
     except NoMemoryError:
-        gc.collect()  # or its connection may stay: see `test_leftovers`
         return NOTHING
     except StoreFormatError as exc:
         assert "older Aurora" in exc.message  # noqa: PT017
