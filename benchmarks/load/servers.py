@@ -48,7 +48,7 @@ def make_memory(target: Path, chunks: int, environ: Mapping[str, str]) -> None:
 @contextmanager
 def aurora_serving(project: Path, environ: Mapping[str, str]) -> Iterator[Server]:
     process = subprocess.Popen(
-        [AUR, "mcp", "--http", "--port", "0"],
+        [AUR, "mcp", "--http", "--port", "0", "--no-token", "--rate", "0"],
         cwd=project, env=environ, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     assert process.stderr is not None
@@ -93,17 +93,21 @@ def indexing(
 
 @dataclass
 class Watch:
-    """A server's memory (MiB), open files and threads, looked at while it works."""
+    """A server's memory (MiB), open files and threads, looked at while it works, and its CPU time.
+
+    Where others use the cores, too, CPU seconds say more than those of the clock.
+    """
 
     pid: int
     samples: dict[str, list[float]] = field(
         default_factory=lambda: {"mib": [], "files": [], "threads": []}
     )
     seconds: float = 0.0
+    cpu_seconds: float = 0.0
 
     @contextmanager
     def looking(self, every: float = 1.0) -> Iterator[None]:
-        over, began = threading.Event(), time.monotonic()
+        over, began, used = threading.Event(), time.monotonic(), self._used()
 
         def look() -> None:
             while not over.wait(every):
@@ -118,10 +122,17 @@ class Watch:
             looker.join()
             self._look()  # one at least, however short it was
             self.seconds += time.monotonic() - began
+            self.cpu_seconds += self._used() - used
+
+    def _family(self) -> list[psutil.Process]:
+        process = psutil.Process(self.pid)
+        return [process, *process.children(recursive=True)]
+
+    def _used(self) -> float:
+        return sum(one.cpu_times().user + one.cpu_times().system for one in self._family())
 
     def _look(self) -> None:
-        process = psutil.Process(self.pid)
-        family = [process, *process.children(recursive=True)]
+        family = self._family()
         self.samples["mib"].append(sum(one.memory_info().rss for one in family) / MIB)
         self.samples["files"].append(sum(one.num_fds() for one in family))
         self.samples["threads"].append(sum(one.num_threads() for one in family))

@@ -114,8 +114,11 @@ def stay(folder: Path, given: argparse.Namespace) -> tuple[dict[str, object], in
     print(f"  {lost} lost of {kept} kept and {gone} forgotten")
     print("\n".join(crowd.errors[:5]))
     show_trends(watch.trends())
-    facts = {"calls_per_second": round(pace, 1), "index_runs": len(statuses), "kept": kept}
-    facts |= {"forgotten": gone, "errors": len(crowd.errors), "lost": lost}
+    cpu = round(1e3 * watch.cpu_seconds / len(crowd.calls), 1)
+    print(f"  {cpu} ms of CPU a call")
+    facts: dict[str, object] = {"calls_per_second": round(pace, 1), "cpu_ms_a_call": cpu}
+    facts |= {"index_runs": len(statuses), "kept": kept, "forgotten": gone}
+    facts |= {"errors": len(crowd.errors), "lost": lost}
     facts |= {"milliseconds": by_tool(crowd.calls), "server": watch.trends()}
     return facts, len(crowd.errors) + failed + lost
 
@@ -185,7 +188,8 @@ async def fill(one: Contestant, texts: list[str], clients: int) -> None:
 def tell(one: Contestant, documents: int) -> dict[str, object]:
     lost = anyio.run(one.crowd.count_lost)
     rows, pace = by_kind(one.crowd.calls), len(one.crowd.calls) / one.seconds
-    show(f"{one.name}: {pace:.1f} calls/s", rows)
+    cpu = round(1e3 * one.watch.cpu_seconds / len(one.crowd.calls), 1)
+    show(f"{one.name}: {pace:.1f} calls/s, {cpu} ms of CPU a call", rows)
     print(f"  {len(one.crowd.errors)} errors, {lost} lost of {len(one.crowd.kept)}")
     print("\n".join(one.crowd.errors[:3]))
     show_trends(one.watch.trends())
@@ -193,6 +197,7 @@ def tell(one: Contestant, documents: int) -> dict[str, object]:
         "is_ours": isinstance(one.crowd.tongue, Aurora),
         "documents_per_second": round(documents / one.fill_seconds, 1),
         "calls_per_second": round(pace, 1),
+        "cpu_ms_a_call": cpu,
         "errors": len(one.crowd.errors),
         "lost": lost,
         "milliseconds": rows,
