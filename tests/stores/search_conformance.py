@@ -164,6 +164,13 @@ class SearchConformance:
         criteria = Criteria(paths=tuple(globs.split(" ")))
         assert names(full, criteria) == {chunk.name for chunk in expected}
 
+    def test_paths_are_meant_as_people_write_them(self, full: Store) -> None:
+        """`#` would begin a comment in a `.gitignore`, and `./` would mean nothing."""
+        full.put_chunks([make_chunk(path="#1.md", name="issue")])
+        assert names(full, Criteria(paths=("#1.md",))) == {"issue"}
+        everywhere = {chunk.name for chunk in CORPUS if chunk.path} | {"issue"}
+        assert names(full, Criteria(paths=("./",))) == everywhere
+
     def test_more_paths_than_one_statement_takes(self, full: Store) -> None:
         full.put_chunks(make_chunk(path=f"many/{number}.py") for number in range(1200))
         assert len(full.find_rows(Criteria(paths=("many/",)))) == 1200

@@ -21,6 +21,7 @@ from aurora.errors import StoreBusyError, StoreError, StoreFormatError
 from aurora.stores import sqlite_connection
 from aurora.stores.sqlite import SQLiteStore
 from aurora.stores.sqlite_schema import MIGRATIONS
+from aurora.types import ChunkHistory, Kind
 from tests.builders import make_chunk
 from tests.stores.conformance import FULL, HISTORY, STATE, StoreConformance
 from tests.stores.older import make_older
@@ -83,6 +84,23 @@ def test_the_text_indexes_follow_every_change(store: SQLiteStore) -> None:
 def test_only_cjk_rows_pay_for_trigrams(store: SQLiteStore) -> None:
     store.put_chunks([make_chunk("plain ascii text"), FULL])
     assert sql(store.path, "SELECT count(*) FROM chunks_trigrams_docsize") == [(1,)]
+
+
+def test_commits_beyond_any_calendar_are_kept_as_far_as_a_column_holds(store: SQLiteStore) -> None:
+    store.put_chunks([FULL])
+    store.put_histories({FULL.id: ChunkHistory(commits=(-(2**70), 2**70))})
+    assert store.get_histories([FULL.id])[FULL.id].commits == (-(2**63), 2**63 - 1)
+
+
+def test_a_kind_that_there_is_not_keeps_nobody_from_asking_where_chunks_stand(
+    store: SQLiteStore,
+) -> None:
+    """Who reads the chunk itself is told of the damage."""
+    store.put_chunks([FULL])
+    sql(store.path, "UPDATE chunks SET kind = 'nonsense'")
+    assert [place.kind for place in store.get_places([1]).values()] == [Kind.CODE]
+    with pytest.raises(StoreFormatError, match="damaged"):
+        store.get_rows([1])
 
 
 @pytest.mark.parametrize("table", ["chunks_words", "chunks_trigrams"])
