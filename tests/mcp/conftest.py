@@ -97,7 +97,10 @@ class Project:
     @contextmanager
     def listening(self, *words: str) -> Iterator[str]:
         """The address of an `aur mcp --http` that runs beside what follows."""
-        server = self.shell.start("mcp", "--http", "--port", "0", *words)
+        guarded = "AURORA_MCP_TOKEN" in self.shell.environ or "--token-file" in words
+        free = () if guarded or "--own-token" in words else ("--no-token",)
+        given = [word for word in words if word != "--own-token"]
+        server = self.shell.start("mcp", "--http", "--port", "0", *free, *given)
         assert server.stderr is not None
         told = server.stderr.readline()
         assert " at http://" in told, told + server.stderr.read()

@@ -11,6 +11,7 @@ import click
 from aurora.cli.main import LazyGroup
 from aurora.cli.session import find_places, settings_files, tell
 from aurora.cli.stopping import ended_by_signals
+from aurora.config.places import shown
 from aurora.errors import AuroraError, ConfigError
 from aurora.types import Note
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from aurora.mcp.desk import Desk
 
 _PORT = 8765
+_RATE = 200.0  # no agent calls as often, and no script can take all of the server
 _TOKEN = "AURORA_MCP_TOKEN"  # noqa: S105 - the variable's name
 
 
@@ -30,6 +32,8 @@ def _serve(
     port: int,
     names: tuple[str, ...],
     token_file: Path | None,
+    no_token: bool,
+    rate: float,
 ) -> None:
     if click.get_current_context().invoked_subcommand is not None:
         return
@@ -45,11 +49,17 @@ def _serve(
         with ended_by_signals():
             server.run("stdio")
         return
-    from aurora.mcp.http import Door, address_of, listen_at, serve
+    from aurora.mcp.clients.address import is_loopback
+    from aurora.mcp.http import Door, address_of, listen_at, own_token, serve
 
-    door = Door(host, port, _token(token_file), names)
+    token = "" if no_token else _token(token_file)
+    kept = find_places().home / "mcp-token"
+    made = not (token or no_token) and is_loopback(host)
+    door = Door(host, port, own_token(kept) if made else token, names, rate)
     listening = listen_at(door)
     tell(Note(f"Serving {', '.join(desk.names)} at {address_of(door, listening)}"))
+    if made:
+        tell(Note(f"Clients bring the token in {shown(kept)}: set {_TOKEN} to it for them"))
     with ended_by_signals():
         serve(server, door, listening)
 
@@ -87,7 +97,7 @@ mcp = LazyGroup(
     help="""Serve the memory to agents, over stdio or HTTP.
 
     Without an option it speaks the Model Context Protocol on stdin and stdout, as clients that
-    start it expect. With --http it listens for them, on this machine alone unless a token is set.
+    start it expect. With --http it listens for them, on this machine alone, and asks for a token.
 
     Needs the package mcp: pip install 'aurora-memory[mcp]'""",
     epilog="""\b
@@ -97,7 +107,8 @@ Examples:
   aur mcp --memory api --memory web    two projects at once
   aur mcp --http                       listen at http://127.0.0.1:8765/mcp
 \b
-The token of --http is read from AURORA_MCP_TOKEN or from --token-file.""",
+The token of --http is read from AURORA_MCP_TOKEN or from --token-file; without either, one is made
+once and kept in ~/.aurora/mcp-token.""",
     context_settings={"help_option_names": ["-h", "--help"]},
     invoke_without_command=True,
     callback=_serve,
@@ -129,6 +140,14 @@ The token of --http is read from AURORA_MCP_TOKEN or from --token-file.""",
         click.Option(
             ["--token-file"], type=click.Path(path_type=Path), metavar="FILE",
             help="Where the token stands that clients must bring.",
+        ),
+        click.Option(
+            ["--no-token"], is_flag=True,
+            help="Let in every program of this machine, whoever runs it.",
+        ),
+        click.Option(
+            ["--rate"], type=click.FloatRange(min=0), default=_RATE, show_default=True,
+            metavar="CALLS", help="Calls per second that one client may make; 0 is no limit.",
         ),
     ],
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The server over streamable HTTP: for this machine alone, unless a token guards it.
+"""The server over streamable HTTP: a token guards it, and nobody may call too often.
 
 A page in a browser can send requests to this machine, so who the request was meant for (Host) and
 where it comes from (Origin) are checked. No OAuth: a team's token is one word, compared as a whole.
@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import hmac
 import re
+import secrets
 import socket
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 import uvicorn
 from mcp.server import MCPServer
@@ -20,6 +23,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from aurora.errors import ConfigError
 from aurora.mcp.clients.address import is_loopback
+from aurora.mcp.rate import WRONG_TOKEN, Limit, Rate, client_of
+from aurora.private import make_folder, opener
 
 PATH = "/mcp"
 LARGEST = 8 * 1024 * 1024  # bytes of one request: the largest document, as JSON
@@ -27,6 +32,7 @@ _ANYWHERE = {"0.0.0.0", "::", ""}  # noqa: S104 - what they mean, not what is bo
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 _KEPT = 75  # seconds that an idle connection stays: longer than clients keep one to use again
 _BACKLOG = 512  # clients that wait to be let in
+_TOGETHER = 1_000  # connections; who comes beyond is told to come again
 _TOKEN = re.compile(r"[!-~]{16,}")
 
 
@@ -38,6 +44,7 @@ class Door:
     port: int
     token: str = ""
     names: tuple[str, ...] = ()
+    rate: float = 0  # calls per second and client; 0 is no limit
 
     def __repr__(self) -> str:
         return f"Door({self.host}:{self.port}, token {'set' if self.token else 'none'})"
@@ -82,20 +89,24 @@ def make_app(server: MCPServer, door: Door) -> ASGIApp:
         max_request_body_size=LARGEST,
         transport_security=door.security,
     )
-    return _Guard(app, door.token) if door.token else app
+    rate = Rate(door.rate) if door.rate else None
+    guarded: ASGIApp = _Guard(app, door.token, rate) if door.token else app
+    return Limit(guarded, rate) if rate else guarded
 
 
 class _Guard:
     """Lets in who knows the token; says nothing to others, not even what is here."""
 
-    def __init__(self, app: ASGIApp, token: str) -> None:
-        self._app, self._wanted = app, token.encode()
+    def __init__(self, app: ASGIApp, token: str, rate: Rate | None) -> None:
+        self._app, self._wanted, self._rate = app, token.encode(), rate
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
             scheme, _, said = Headers(scope=scope).get("authorization", "").partition(" ")
             known = hmac.compare_digest(said.encode("latin-1"), self._wanted)
             if scheme.lower() != "bearer" or not known:
+                if self._rate is not None:
+                    self._rate.charge(client_of(scope), WRONG_TOKEN)
                 refusal = JSONResponse(
                     {"error": "This memory asks for a token: Authorization: Bearer …"},
                     status_code=401,
@@ -104,6 +115,20 @@ class _Guard:
                 await refusal(scope, receive, send)
                 return
         await self._app(scope, receive, send)
+
+
+def own_token(file: Path) -> str:
+    """The token of this user's servers: made once, and theirs alone to read."""
+    try:
+        make_folder(file.parent)
+        with suppress(FileExistsError), open(file, "x", encoding="utf-8", opener=opener) as out:
+            out.write(secrets.token_urlsafe(32) + "\n")
+        return file.read_text(encoding="utf-8").strip()
+    except (OSError, ValueError) as exc:
+        raise ConfigError(
+            f"The token in {file} cannot be kept: {exc}",
+            hint="set AURORA_MCP_TOKEN, or name a --token-file",
+        ) from exc
 
 
 def listen_at(door: Door) -> socket.socket:
@@ -135,6 +160,7 @@ def serve(server: MCPServer, door: Door, listening: socket.socket) -> None:
         log_level="warning",
         timeout_keep_alive=_KEPT,
         timeout_graceful_shutdown=3,
+        limit_concurrency=_TOGETHER,
         ws="none",
     )
     uvicorn.Server(config).run(sockets=[listening])
