@@ -50,6 +50,21 @@ class State:
         return found
 
 
+def require_same(found: State | None, expected: State | None) -> None:
+    """Or tell in what they differ."""
+    if found != expected:
+        assert found is not None
+        assert expected is not None
+        assert found.indexed_at == expected.indexed_at
+        assert found.embedder == expected.embedder
+        assert found.embedded == expected.embedded, "others have vectors"
+        for name in ("files", "records"):
+            one, other = getattr(found, name), getattr(expected, name)
+            keys = one.keys() | other.keys()
+            differing = {key: (one.get(key), other.get(key)) for key in keys}
+            assert not {key: pair for key, pair in differing.items() if pair[0] != pair[1]}, name
+
+
 NOTHING = State({}, {}, frozenset(), None, None)
 
 

@@ -18,6 +18,7 @@ from tests.crash.checking import (
     files_of,
     look,
     require_between,
+    require_same,
     require_true_answers,
 )
 from tests.crash.killing import Outcome, do, forks
@@ -41,7 +42,7 @@ class Trial:
         undisturbed = do(name, self.world)
         assert (undisturbed.killed, undisturbed.acknowledged) == (False, len(self._states) - 1)
         self.points, self.seconds = undisturbed.points, undisturbed.seconds
-        assert look(self.world) == self._states[-1]
+        require_same(look(self.world), self._states[-1])
         require_true_answers(self.world, model=_model(self._states[-1]))
         self._files = files_of(self.world)
 
@@ -82,7 +83,7 @@ class Trial:
         with self.world.opened() as own:
             for step in self._operation.steps[done:]:
                 step(own)
-        assert look(self.world) == self._states[-1]
+        require_same(look(self.world), self._states[-1])
         if by_searching:
             require_true_answers(self.world, model=_model(self._states[-1]))
         left = files_of(self.world) - self._files
