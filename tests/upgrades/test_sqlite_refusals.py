@@ -111,7 +111,6 @@ def test_what_is_not_ours_to_read_is_refused_and_untouched(
     refused_untouched(path, said, hint)
 
 
-@pytest.mark.xfail(strict=True, reason="closing what was only looked at takes its log in")
 @REFUSED
 def test_neither_is_it_touched_where_its_log_was_never_taken_in(
     tmp_path: Path, make: Callable[[Path], Path], said: str, hint: str

@@ -57,6 +57,8 @@ _SHORT_NAMES = {
 }  # fmt: skip
 _LANGUAGE_NAMES = {short: name for name, all_ in _SHORT_NAMES.items() for short in all_.split()}
 
+LONGEST_QUERY = 20_000  # characters that are read: some thousand words, answered in a second
+
 T = TypeVar("T")
 
 
@@ -65,6 +67,13 @@ class ParsedQuery(NamedTuple):
 
     words: str
     criteria: Criteria
+
+
+def shortened(text: str) -> str:
+    """Both ends of a text that no question is as long as: somebody pasted a file or a trace."""
+    if len(text) <= LONGEST_QUERY:
+        return text
+    return f"{text[: LONGEST_QUERY // 2]} {text[-LONGEST_QUERY // 2 :]}"
 
 
 def parse_query(text: str, *, now: datetime) -> ParsedQuery:

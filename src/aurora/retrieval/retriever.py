@@ -21,7 +21,7 @@ from aurora.retrieval.config import HybridConfig
 from aurora.retrieval.eligible import Eligible
 from aurora.retrieval.expansion import Expand, Expansion, nobody_expands
 from aurora.retrieval.nearest import nearest_names
-from aurora.retrieval.query_text import parse_query
+from aurora.retrieval.query_text import LONGEST_QUERY, parse_query, shortened
 from aurora.retrieval.results import fetch_results, newest
 from aurora.retrieval.second_look import Rerankers, SecondLook, nobody
 from aurora.retrieval.surroundings import look_around
@@ -41,6 +41,12 @@ from aurora.types import (
 )
 
 __all__ = ["HybridConfig", "HybridRetriever"]
+
+
+_TOO_LONG = (
+    f"Of this query of more than {LONGEST_QUERY:,} characters only the beginning and the end "
+    "were searched for"
+)
 
 
 class HybridRetriever:
@@ -82,8 +88,12 @@ class HybridRetriever:
     def retrieve(self, query: Query) -> SearchResults:
         """Ask, choose, fetch. What is first does not depend on how many are asked for."""
         now = self._now()
-        parsed = parse_query(query.text, now=now)
+        text = shortened(query.text)
+        parsed = parse_query(text, now=now)
         eligible, notes = self._narrow(query.criteria, parsed.criteria)
+        if text != query.text:
+            notes = (*notes, Note(_TOO_LONG, warning=True))
+            self._listen(notes[-1])
         if not parsed.words.strip():
             return self._list(query, eligible)
         fusion = self._config.make_fusion(query.fusion)

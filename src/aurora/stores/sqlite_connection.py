@@ -83,8 +83,14 @@ def _cannot_change(path: Path) -> bool:
     if sys.platform != "win32":  # which cannot tell
         with suppress(OSError):  # not there
             read_only = bool(os.statvfs(path).f_flag & os.ST_RDONLY)
-    log = path.with_name(f"{path.name}-wal")
-    return read_only and not (log.exists() and log.stat().st_size)
+    return read_only and not _has_log(path)
+
+
+def _has_log(path: Path) -> bool:
+    try:
+        return path.with_name(f"{path.name}-wal").stat().st_size > 0
+    except OSError:
+        return False
 
 
 def _open(where: Path | str, *, uri: bool = False) -> Connection:
@@ -98,6 +104,8 @@ def _open(where: Path | str, *, uri: bool = False) -> Connection:
 def _connect(path: Path) -> Connection:
     with suppress(OSError):  # SQLite says what is wrong; its other files take on this mode
         make_file(path)
+    if _has_log(path):  # of another's file, too: opened to write, closing it would write the log
+        schema_of(path)
     connection = _open(path)
     try:
         version = _recognise(connection, path)
