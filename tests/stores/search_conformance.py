@@ -204,6 +204,11 @@ class SearchConformance:
         assert names(full, Criteria(names=(glob,))) == {chunk.name for chunk in expected}
         assert names(full, Criteria(names=("nowhere", glob))) == {c.name for c in expected}
 
+    @pytest.mark.parametrize(("name", "glob"), [("save!", "save!*"), ("100% safe", "100%*")])
+    def test_a_name_may_have_what_is_a_sign_to_sql(self, full: Store, name: str, glob: str) -> None:
+        full.put_chunks([make_chunk(name=name), make_chunk(name="save")])
+        assert names(full, Criteria(names=(glob,))) == {name}
+
     @pytest.mark.parametrize("glob", ["École*", "éCOLE*", "*COLE_NORMALE"])
     def test_letters_of_any_script_have_any_case(self, full: Store, glob: str) -> None:
         full.put_chunks([make_chunk(name="École_normale")])

@@ -169,6 +169,11 @@ def test_without_an_index_each_word_is_a_point_and_one_in_a_name_a_little_more(
     assert score == pytest.approx(points / (1 + points))
 
 
+def test_an_underscore_is_no_wildcard(store: SQLiteStore) -> None:
+    store.put_chunks([make_chunk(name="getxuser")])
+    assert found(store, "et_use") == ["get_user"]  # a part of a word is found by LIKE
+
+
 def test_three_letters_of_cjk_are_enough_for_the_index(store: SQLiteStore) -> None:
     asked = statements(store, lambda: store.find_text("用户认", limit=5))
     assert any("chunks_trigrams MATCH" in sql for sql in asked)
@@ -191,6 +196,23 @@ def test_a_damaged_text_index_is_no_missing_one(store: SQLiteStore) -> None:
     store.close()
     with pytest.raises(StoreError):
         store.find_text("users", limit=5)
+
+
+def test_an_index_that_was_interrupted_is_no_missing_one(store: SQLiteStore) -> None:
+    once = iter([1])
+    store._connection.set_progress_handler(lambda: next(once, 0), 1)
+    with pytest.raises(StoreError, match="interrupted"):
+        store.find_text("users", limit=5)
+
+
+@pytest.mark.parametrize(
+    ("phrase", "text", "fits"),
+    [("认证", "token认证", True), ("认证", "认证token", True), ("a b", "ab", False)],
+)
+def test_words_are_apart_but_where_a_script_has_no_spaces(
+    phrase: str, text: str, fits: bool
+) -> None:
+    assert (phrase_pattern(phrase_words(phrase)).search(text) is not None) == fits
 
 
 LETTERS = "abAB _-.\n(\"'认"
@@ -218,11 +240,12 @@ def test_the_text_index_and_the_pattern_find_the_same_phrases(
         ("User user USER", ["User"]),
         ("token认证flow用户", ["token", "认证", "flow", "用户"]),
         ("a_认证_b", ["a", "认证", "b"]),
+        ("X认证", ["X", "认证"]),
         ("_ __ ?", []),
         ("re\u0301sume\u0301", ["résumé"]),
         ("a\0b \ud800c", ["a", "b", "c"]),
     ],
-    ids=["code", "capitals", "mixed", "underscores", "no-words", "accents", "broken"],
+    ids=["code", "capitals", "mixed", "underscores", "capital", "no-words", "accents", "broken"],
 )
 def test_a_question_is_taken_apart_into_words(text: str, terms: list[str]) -> None:
     assert find_terms(text) == terms
