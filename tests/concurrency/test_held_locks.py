@@ -24,11 +24,13 @@ def end_by(way: str, holder: Holder) -> None:
         holder.kill()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("way", ["goes on", "is killed"])
 def test_who_cannot_write_is_told_what_is_in_the_way_and_what_to_do(
     indexed: Shell, way: str
 ) -> None:
-    """All at once: each waits for ten seconds, which cost nobody anything."""
+    """All at once: each waits for ten seconds. Who only reads is answered: at once, or, where the
+    use of it would be kept, with a warning that it is not."""
     write_tree(indexed.cwd, {"plan.md": "# Plan\n\nShip it.\n", "fresh.py": "def fresh(): ...\n"})
     commands = [
         ("mem", "learn", "keep this"),
@@ -39,6 +41,7 @@ def test_who_cannot_write_is_told_what_is_in_the_way_and_what_to_do(
     with held(indexed, "writing") as holder:
         holder.stop()
         waiting = [indexed.start(*words) for words in commands]
+        reading = indexed.start("mem", "get", ID)
         assert ID in indexed.ok("mem", "search", "authenticate_user", "--json")  # nobody waits
         assert "Files" in indexed.ok("mem", "stats")
         told = [process.communicate()[1] for process in waiting]
@@ -47,21 +50,15 @@ def test_who_cannot_write_is_told_what_is_in_the_way_and_what_to_do(
             assert BUSY in talk, f"{words}: {talk}"
             assert NEXT in talk, f"{words}: {talk}"
             assert "Traceback" not in talk
+        text, warning = reading.communicate()
+        assert (reading.returncode, "def authenticate_user" in text) == (0, True)
+        assert "This use is not remembered: " in warning
+        assert BUSY in warning
         end_by(way, holder)
 
     for words in commands:  # nothing of it was done, and now everything is
         indexed.ok(*words)
     assert "def fresh" in indexed.ok("mem", "get", "fresh.py:fresh")
-
-
-def test_reading_is_answered_though_the_use_of_it_cannot_be_kept(indexed: Shell) -> None:
-    with held(indexed, "writing") as holder:
-        holder.stop()
-        read = indexed.run("mem", "get", ID)
-        holder.go_on()
-    assert (read.returncode, "def authenticate_user" in read.stdout) == (0, True)
-    assert "This use is not remembered: " in read.stderr
-    assert BUSY in read.stderr
 
 
 @pytest.mark.parametrize("way", ["goes on", "is killed"])
@@ -84,6 +81,7 @@ def test_who_indexes_waits_for_one_that_stands_still_and_says_so(
     assert "def fresh" in indexed.ok("mem", "get", "fresh.py:fresh")
 
 
+@pytest.mark.long
 @pytest.mark.anyio
 async def test_agents_are_answered_while_somebody_holds_the_lock(indexed: Shell) -> None:
     """Searches at once; writes are refused in words, and the server is well afterwards."""
