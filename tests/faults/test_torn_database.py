@@ -90,7 +90,7 @@ def with_fate(cases: Sequence[Case], *fates: Fate) -> list[str]:
     logger.info("%s", summed_up(cases))
     found = [case for case in cases if case.fate in fates]
     for kind, count in Counter(case.damage.kind for case in found).items():
-        logger.info("  %s: %d %s", kind, count, "or ".join(fates))
+        logger.info("  %s: %d %s", kind, count, " or ".join(fates))
     return [str(case) for case in found]
 
 
