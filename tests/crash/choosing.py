@@ -10,14 +10,15 @@ from collections.abc import Iterator, Sequence
 from tests.crash.points import Point
 
 _WISHED = os.environ.get("AURORA_CRASH_KILLS", "")
-POINTS, MOMENTS = (int(_WISHED), int(_WISHED)) if _WISHED else (6, 2)  # for each operation
+# Points and moments of each operation; a server is killed less often, for it takes thrice the time.
+IN_FILE, ON_SERVER = ((int(_WISHED),) * 2,) * 2 if _WISHED else ((5, 2), (3, 1))
 SECONDS = 0 if _WISHED else 300  # that a test may take; 0 is without end
 
 # A fault that `test_leftovers` tells of, which would be met here again and again.
 _KNOWN = {"write .gitignore: nothing yet"}
 
 
-def choose_points(passed: Sequence[str], most: int = POINTS) -> list[Point]:
+def choose_points(passed: Sequence[str], most: int) -> list[Point]:
     """Every name once, in the middle of the times that it was passed, then an even sample of the
     rest; of too many names an even sample, too."""
     times = Counter(name for name in passed if name not in _KNOWN)
@@ -33,7 +34,7 @@ def _even(points: Sequence[Point], most: int) -> list[Point]:
     return [points[number * len(points) // most] for number in range(most)]
 
 
-def choose_moments(seconds: float, count: int = MOMENTS) -> Iterator[float]:
+def choose_moments(seconds: float, count: int) -> Iterator[float]:
     """Spread over the time that an undisturbed run takes."""
     dice = random.Random(count)  # noqa: S311 - the same every time
     for number in range(count):

@@ -45,7 +45,7 @@ def trial(
 @every_case
 def test_killed_at_any_point_it_is_whole_and_goes_on(trial: Trial) -> None:
     killed: Counter[str] = Counter()
-    for number, point in enumerate(choose_points(trial.points)):
+    for number, point in enumerate(choose_points(trial.points, trial.times[0])):
         trial.put_back()
         outcome = trial.kill(at=point)
         assert outcome.killed, f"{point} was not passed this time"
@@ -65,7 +65,7 @@ def test_killed_at_any_moment_it_is_whole_and_goes_on(trial: Trial) -> None:
     dice = random.Random(20251215)  # noqa: S311 - the same every time
     killed = done = 0
     trial.put_back()
-    for number, seconds in enumerate(choose_moments(trial.seconds)):
+    for number, seconds in enumerate(choose_moments(trial.seconds, trial.times[1])):
         outcome = trial.kill(begin=done, after=seconds)
         killed += outcome.killed
         done = trial.require_whole(done + outcome.acknowledged, by_searching=number % 3 == 0)
@@ -75,4 +75,4 @@ def test_killed_at_any_moment_it_is_whole_and_goes_on(trial: Trial) -> None:
             done = 0
     trial.require_end(done, by_searching=True)
     logger.info("killed %d times", killed)
-    assert killed > 0
+    assert killed or trial.times[1] < 20  # few may all come too late

@@ -21,6 +21,7 @@ from tests.crash.checking import (
     require_same,
     require_true_answers,
 )
+from tests.crash.choosing import IN_FILE, ON_SERVER
 from tests.crash.killing import Outcome, do, forks
 from tests.crash.operations import OPERATIONS, SMALL, together
 from tests.crash.points import Point
@@ -37,6 +38,7 @@ class Trial:
     def __init__(self, name: str, stage: Stage) -> None:
         self._name, self._stage, self.world = name, stage, stage.world
         self._operation = OPERATIONS[name]
+        self.times = IN_FILE if stage.databases is None else ON_SERVER
         self._states = list(self._undisturbed())
         self._stage.put_back()
         undisturbed = do(name, self.world)
