@@ -216,6 +216,12 @@ def test_the_token_is_named_and_never_written(shell: Shell) -> None:
     assert "s3cret" not in text + done.stderr
 
 
+def test_vscode_is_told_of_a_guarded_server_in_a_project_without_a_file(shell: Shell) -> None:
+    shell.ok("mcp", "config", "vscode", "--http", GUARDED.url, "--write")
+    written = json.loads((shell.cwd / ".vscode" / "mcp.json").read_text())
+    assert written == json.loads(CLIENTS["vscode"].snippet(GUARDED))
+
+
 def test_a_token_that_stays_on_this_machine_needs_no_encryption(shell: Shell) -> None:
     words = ("mcp", "config", "codex", "--http", "http://127.0.0.1:8765/mcp", "--with-token")
     assert "unencrypted" not in shell.run(*words).stderr

@@ -80,6 +80,8 @@ def put_member(source: str, path: tuple[str, ...], value: Json) -> str:
 
 def append_element(source: str, key: str, value: Json) -> str:
     """The text with one more element in the array at a key of the outermost object."""
+    if not source.strip():
+        return put_member(source, (key,), [value])
     child = next((one for one in _children(source, _skip(source, 0)) if one.key == key), None)
     if child is None:
         return put_member(source, (key,), [value])
