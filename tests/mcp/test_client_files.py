@@ -213,6 +213,11 @@ def test_toml_that_is_not_sure_is_refused(source: str) -> None:
         edit_toml(source)
 
 
+def test_a_number_too_long_for_python_is_refused() -> None:
+    with pytest.raises(ConfigError, match="it is no TOML for a settings file"):
+        edit_toml(f"a = {'1' * 5000}\n")
+
+
 BLOCKS = {
     "plain": "# a comment\n[projects.'/a b']\ntrust_level = \"trusted\"  # yes\n\n",
     "string": '[notes]\ntext = """\n[mcp_servers.aurora]\ncommand = \'no\'\n"""\n',

@@ -21,6 +21,8 @@ def parse_toml(source: str) -> Tree:
         raise ConfigError(f"it is not TOML: {exc}") from exc
     except RecursionError as exc:
         raise ConfigError("it is nested too deeply") from exc
+    except ValueError as exc:  # a number of 5000 digits
+        raise ConfigError(f"it is no TOML for a settings file: {exc}") from exc
 
 
 def put_table(source: str, path: Sequence[str], table: str) -> str:
@@ -59,7 +61,7 @@ def _header(lines: list[str], at: int) -> Tree | None:
     try:
         tomllib.loads("".join(lines[:at]))
         return tomllib.loads(lines[at])
-    except (tomllib.TOMLDecodeError, RecursionError):
+    except (ValueError, RecursionError):
         return None
 
 
