@@ -87,6 +87,7 @@ D1, Q1, HEAD = '{"id": "d1", "text": "x"}', '{"id": "q1", "text": "x"}', "q\td\t
         (lambda folder: (folder / "corpus.jsonl").unlink(), "There is no {}/corpus.jsonl.gz"),
         (lambda folder: (folder / "qrels.tsv").unlink(), "There is no {}/qrels.tsv"),
         (lines("corpus.jsonl", D1, "", "{"), "{}/corpus.jsonl, line 3: is no JSON"),
+        (lines("corpus.jsonl", "[" * 9**5), "{}/corpus.jsonl, line 1: is no JSON"),
         (lines("corpus.jsonl", "[]"), "{}/corpus.jsonl, line 1: is a list"),
         (lines("corpus.jsonl", '{"text": "x"}'), "{}/corpus.jsonl, line 1: there is no `id`"),
         (lines("corpus.jsonl", '{"id": "a"}'), "{}/corpus.jsonl, line 1: there is no `text`"),

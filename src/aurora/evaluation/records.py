@@ -58,7 +58,7 @@ def read_records(file: Path) -> Iterator[Record]:
     for line, text in read_lines(file):
         try:
             found = json.loads(text)
-        except ValueError as exc:
+        except (ValueError, RecursionError) as exc:  # a thousand brackets are too deep
             hint = "a line is one JSON object; `jq -c . FILE` writes such lines"
             raise line.wrong(f"is no JSON: {exc}", hint) from exc
         if not isinstance(found, dict):
