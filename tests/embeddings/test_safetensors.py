@@ -87,6 +87,8 @@ def test_a_file_that_is_no_safetensors_file_is_named(
         (entry("F32", [2], 0, 12), "a.w is said to be at 0 to 12 of 8 bytes"),
         (entry("F32", [2], -8, 0), "a.w is said to be at -8 to 0"),
         (entry("F32", [3], 0, 8), "a.w of shape (3,) does not fill 8 bytes"),
+        (entry("F32", [2] + [1] * 64, 0, 8), "no array has the shape of a.w"),
+        (entry("F32", [0, 2**70], 0, 0), "no array has the shape of a.w"),
         (entry("Q4", [2], 0, 8), "type 'Q4' in a.w"),
         (entry("F32", [-2, -1], 0, 8), "does not say where a.w lies"),
         ({"dtype": "F32", "shape": [2]}, "does not say where a.w lies"),

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import math
+import reprlib
 import struct
 from collections.abc import Mapping
 from pathlib import Path
@@ -60,8 +61,12 @@ def _array(path: Path, name: str, entry: object, data: NDArray[np.uint8]) -> NDA
         raise _damaged(path, f"is cut off, or lies: {name} is said to be at {ends}")
     dtype = np.dtype(_TYPES[kind])
     if math.prod(shape) * dtype.itemsize != stop - start:
-        raise _damaged(path, f"lies: {name} of shape {shape} does not fill {stop - start} bytes")
-    numbers = data[start:stop].view(dtype).reshape(shape)
+        told = f"{name} of shape {reprlib.repr(shape)}"
+        raise _damaged(path, f"lies: {told} does not fill {stop - start} bytes")
+    try:
+        numbers = data[start:stop].view(dtype).reshape(shape)
+    except (ValueError, OverflowError) as exc:  # 65 dimensions, or nothing times 2**70
+        raise _damaged(path, f"lies: no array has the shape of {name}: {exc}") from exc
     return _widened(numbers) if kind == "BF16" else numbers
 
 
