@@ -112,4 +112,6 @@ def moment(seconds: int) -> datetime:
     try:
         return _EPOCH + timedelta(seconds=seconds)
     except OverflowError:
+        if seconds < 0:
+            return datetime.min.replace(tzinfo=UTC)
         return datetime.max.replace(tzinfo=UTC)
