@@ -16,9 +16,12 @@ SUMMARY_TIMES = 2  # beside once in the content
 _NAME_TIMES, _NAME_EVERY = 3, 50
 _BEGINNING, _LONG = 120, 200  # characters: of a shorter text all is the beginning
 _SUMMARY = 600  # characters of a summary; what comes later is detail
-# A docstring in the first lines, or the comment that a definition begins with.
+# A docstring in the first lines, or the comment that a definition begins with. What is possessive
+# is never tried anew: a text of stars or spaces alone would take the square of its length.
 _DOCSTRING = re.compile(r'[^\n]*(?:\n[^\n]*){0,12}?"""(.*?)"""', re.DOTALL)
-_COMMENT = re.compile(r"\s*(?:/\*+(.*?)\*/|((?:[ \t]*(?://+!?|#+|--)[^\n]*\n)+))", re.DOTALL)
+_COMMENT = re.compile(
+    r"\s*+(?:/\*++(?:(?<=\*\*)/|(.*?)\*/)|((?:[ \t]*+(?://++!?|#++|--)[^\n]*+\n)+))", re.DOTALL
+)
 
 
 def name_times(chunk: Chunk) -> int:
