@@ -16,13 +16,6 @@ KNOWN: dict[str, str] = {
     "parsers/classes-in-classes": "names of nested classes take the square of their depth",
     "parsers/endless-title": "each chunk of a note has all of its title, however long that is",
     "settings/aliases-of-aliases": "an error shows all that aliases of aliases unfold to",
-    "clients/vscode-without-a-file": "what is to be asked for is put into no text at all",
-    "clients/vscode-blank-to-python-alone": "likewise",
-    "clients/toml-long-number": "a number of 5,000 digits is an error of Python's own",
-    "sets/deep": "JSON may be deeper than Python goes",
-    "tensors/65-dimensions": "numpy has no arrays of so many dimensions",
-    "tensors/nothing-times-a-lot": "numpy has no arrays that long, not even of nothing",
-    "git/long-ago": "a commit before all calendars gets the last date there is, not the first",
 } | {
     f"{target}/{path.name}": LIES
     for target in ("index_file", "git")
