@@ -74,6 +74,12 @@ soak: $(VENV)/installed-dev
 crash: $(VENV)/installed-dev
 	AURORA_CRASH_KILLS=300 AURORA_FAULTS=thorough $(BIN)/python -m pytest tests/crash tests/faults --timeout 0
 
+# Hours: `make mutants MUTANTS='aurora.fusion.*'` takes a part.
+mutants: $(VENV)/installed-dev
+	$(INSTALL) mutmut==3.8.1
+	PYTHONPATH=$(CURDIR)/mutants/src $(BIN)/mutmut run --max-children 1 $(MUTANTS)
+	$(BIN)/mutmut results
+
 fix: $(VENV)/installed-dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .

@@ -31,6 +31,7 @@ _GUARDS = {
     Guard.CHOICE: "yes",
     Guard.OUTSIDE: "outside the project",
     Guard.AWAY: "where text is sent",
+    Guard.SAFETY: "only what switches it off",
 }
 
 

@@ -116,7 +116,7 @@ def looks_random(text: str) -> bool:
 
 
 def _is_worded(text: str) -> bool:
-    """Mostly made of words, as `test-token-number-1` and `os.environ.get` are."""
+    """Mostly made of words, as `test-token-number-1` and a path of modules are."""
     pieces = re.findall(r"[A-Za-z]+", text)
     words = (piece for piece in pieces if len(piece) > 2 and (piece.islower() or piece.istitle()))
     return sum(map(len, words)) > len(text) / 2

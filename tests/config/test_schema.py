@@ -99,8 +99,9 @@ def test_the_settings_of_the_requirements_exist_with_their_defaults() -> None:
 
 
 def test_what_sends_text_away_or_leads_out_is_guarded() -> None:
-    """Every choice of a model, every path, and what a click opens; nothing else."""
+    """Every choice of a model, every path, what a click opens and what protects; nothing else."""
     assert {key: item.guard for key, item in CATALOGUE.items() if item.guard} == {
+        "indexing.redact_secrets": Guard.SAFETY,
         "store.path": Guard.OUTSIDE,
         "store.url": Guard.CHOICE,
         "store.schema": Guard.CHOICE,
