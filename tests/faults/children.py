@@ -38,6 +38,7 @@ class Children:
     """
 
     def __init__(self) -> None:
+        self._number = 0  # of what was last asked
         self._parent = subprocess.Popen(
             [sys.executable, "-m", "tests.faults.children"],
             cwd=_ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -55,9 +56,12 @@ class Children:
         """What the work returns; `CrashError` if it does anything but return."""
         assert self._parent.stdin
         assert self._parent.stdout
-        pickle.dump((work, args, kwargs), self._parent.stdin)
+        self._number += 1
+        pickle.dump((self._number, work, args, kwargs), self._parent.stdin)
         self._parent.stdin.flush()
-        done, answer = pickle.load(self._parent.stdout)  # noqa: S301 - our own
+        number = 0
+        while number != self._number:  # a test that was interrupted has not taken its answer
+            number, done, answer = pickle.load(self._parent.stdout)  # noqa: S301 - our own
         if not done:
             raise CrashError(answer)
         return answer  # type: ignore[no-any-return]
@@ -67,10 +71,11 @@ def _serve(asked: BinaryIO, told: BinaryIO) -> None:
     _import_aurora()
     while True:
         try:
-            work, args, kwargs = pickle.load(asked)  # noqa: S301 - our own
+            number, work, args, kwargs = pickle.load(asked)  # noqa: S301 - our own
         except EOFError:
             return
-        told.write(_forked(lambda: work(*args, **kwargs)))  # noqa: B023 - called at once
+        done, answer = _forked(lambda: work(*args, **kwargs))  # noqa: B023 - called at once
+        pickle.dump((number, done, answer), told)
         told.flush()
 
 
@@ -83,8 +88,8 @@ def _import_aurora() -> None:
     importlib.import_module("numpy")
 
 
-def _forked(work: Callable[[], object]) -> bytes:
-    """The pickled answer of a fork, or how it ended without one."""
+def _forked(work: Callable[[], object]) -> tuple[bool, object]:
+    """Whether a fork has answered, and what; or how it ended without."""
     mine, its = os.pipe()
     child = os.fork()
     if child == 0:
@@ -96,10 +101,10 @@ def _forked(work: Callable[[], object]) -> bytes:
         os.kill(child, signal.SIGKILL)
     _, status = os.waitpid(child, 0)
     if answer is None:
-        return pickle.dumps((False, f"no answer within {PATIENCE:.0f} s"))
+        return False, f"no answer within {PATIENCE:.0f} s"
     if (code := os.waitstatus_to_exitcode(status)) != 0:
-        return pickle.dumps((False, f"ended by {signal.Signals(-code).name if code < 0 else code}"))
-    return answer
+        return False, f"ended by {signal.Signals(-code).name if code < 0 else code}"
+    return pickle.loads(answer)  # type: ignore[no-any-return]  # noqa: S301 - our own
 
 
 def _answer(work: Callable[[], object], to: int) -> None:
