@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+import unicodedata
+from itertools import chain
+from typing import Literal
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aurora.text import MAX_TOKEN, fold_name, fold_names, has_cjk, tokenize
+from aurora.text import (
+    _SLICE,
+    MAX_TOKEN,
+    fold_name,
+    fold_names,
+    has_cjk,
+    normalized,
+    tokenize,
+)
 
 
 def test_ut_bm25_01_tokenize_camelcase() -> None:
@@ -142,3 +154,35 @@ def test_many_names_fold_as_each_does(names: list[str]) -> None:
 
 def test_a_line_break_in_a_name_keeps_the_names_in_step() -> None:
     assert fold_names(["get\nUser", "b\ud800", "Ünit", ""]) == ["getuser", "b\ud800", "Ünit", ""]
+
+
+# What joins, moves or unfolds when it is normalised, and letters that stand apart.
+JOINING = "e\u0301\u0316\u0345가\u1100\u1161\u11a8か\u3099ｶﾞ\u0915\u093cﬁ\ufdfa½é"
+joined = st.text(st.sampled_from(JOINING + "用 \n"), max_size=12) | st.text(max_size=12)
+long_texts = st.builds(
+    lambda parts, apart, times: (
+        "".join(chain.from_iterable(zip(parts, apart, strict=False))) * times
+    ),
+    st.lists(joined, min_size=2, max_size=8),
+    st.lists(st.sampled_from(["a", " ", "\n", "_", "用"]), min_size=8, max_size=8),
+    st.integers(1, 300),
+)
+
+
+@given(long_texts, st.sampled_from(["NFKC", "NFD"]))
+def test_a_long_text_is_normalised_as_a_whole(text: str, form: Literal["NFKC", "NFD"]) -> None:
+    assert normalized(form, text) == unicodedata.normalize(form, text)
+
+
+@given(st.text("\u0301\u0316é\u0f71", max_size=50), st.integers(1, 200), joined)
+def test_a_run_of_marks_is_cut_alike_wherever_it_stands(run: str, times: int, before: str) -> None:
+    marks = run * times
+    assert normalized("NFKC", f"{before} {marks}") == (
+        normalized("NFKC", f"{before} ") + normalized("NFKC", marks)
+    )
+
+
+def test_a_run_of_marks_that_nobody_writes_is_sorted_in_parts() -> None:
+    """As a whole it would take the square of its length: minutes for a megabyte."""
+    part = "\u0316" * (_SLICE // 2) + "\u0301" * (_SLICE // 2)
+    assert normalized("NFD", "\u0301\u0316" * _SLICE) == part * 2

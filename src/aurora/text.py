@@ -13,9 +13,11 @@ import unicodedata
 from collections.abc import Iterable
 from functools import cache
 from string import ascii_lowercase, ascii_uppercase, digits
+from typing import Literal
 
 VERSION = 1  # grows when the same text would give other tokens: indexes are then rebuilt
 MAX_TOKEN = 128  # longer runs are encoded data, not words anybody asks for
+_SLICE = 2000  # characters normalised at once: marks are sorted in the square of their number
 _CACHE_WORDS = 1 << 18  # words remembered before the cache starts anew: about 40 MB at the most
 
 # Vowel signs and accents that belong to a word although Python's \w leaves them out.
@@ -86,6 +88,17 @@ def many(count: int, what: str) -> str:
     return f"{count} {what}{'' if count == 1 else 's'}"
 
 
+def normalized(form: Literal["NFKC", "NFD"], text: str) -> str:
+    """`unicodedata.normalize`, in time that grows with the text, also where it is all accents.
+
+    The same for any text with a letter of ASCII or a Chinese one in every so many characters: no
+    such letter joins what stands before it. A longer run is cut where it is.
+    """
+    if len(text) <= _SLICE:
+        return unicodedata.normalize(form, text)
+    return "".join(unicodedata.normalize(form, part) for part in _slices().findall(text))
+
+
 # Wide character classes take milliseconds to compile: only text that needs them pays.
 @cache
 def _compound() -> re.Pattern[str]:
@@ -102,6 +115,13 @@ def _cjk() -> re.Pattern[str]:
     return re.compile(f"[{CJK}]")
 
 
+@cache
+def _slices() -> re.Pattern[str]:
+    """Up to a letter that stands apart; what has none is counted from the last one on."""
+    apart, most = r"\0-\x7f\u4e00-\u9fff", f"{{1,{_SLICE}}}"
+    return re.compile(rf"(?s:.{most}(?=[{apart}]|\Z)|[{apart}]?[^{apart}]{most})")
+
+
 class Words(dict[str, tuple[str, ...]]):
     """Compound word → its tokens, worked out once: source code repeats its words."""
 
@@ -110,7 +130,7 @@ class Words(dict[str, tuple[str, ...]]):
         if text.isascii():
             compounds = _ASCII_COMPOUND.findall(text)
         else:
-            compounds = _compound().findall(unicodedata.normalize("NFKC", text))
+            compounds = _compound().findall(normalized("NFKC", text))
         tokens: list[str] = []
         for compound in compounds:
             tokens.extend(self[compound])

@@ -18,7 +18,7 @@ from itertools import chain
 from pathlib import Path
 
 from aurora.errors import EmbeddingError
-from aurora.text import CJK, has_cjk
+from aurora.text import CJK, has_cjk, normalized
 
 PIECES = "pieces.txt"
 REPAIR = "install Aurora again: pip install --force-reinstall aurora-memory"
@@ -105,7 +105,7 @@ def words_in(text: str) -> list[str]:
     """The words of a text in small letters, and its runs of CJK signs, in order."""
     if text.isascii():
         return _spaced(text)
-    parts = _cjk_runs().split(unicodedata.normalize("NFKC", text))
+    parts = _cjk_runs().split(normalized("NFKC", text))
     return [word for at, part in enumerate(parts) for word in ([part] if at % 2 else _spaced(part))]
 
 
@@ -128,7 +128,7 @@ def _spaced(text: str) -> list[str]:
 
 
 def _without_accents(text: str) -> str:
-    letters = unicodedata.normalize("NFD", text)
+    letters = normalized("NFD", text)
     return "".join(letter for letter in letters if unicodedata.category(letter) != "Mn")
 
 
