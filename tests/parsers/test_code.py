@@ -233,3 +233,15 @@ def test_a_function_called_module_keeps_its_id_whatever_stands_around_it() -> No
 
     assert [c.id for c in alone] == ["a.py:module"]
     assert [c.id for c in among if c.kind is Kind.FUNCTION] == ["a.py:module"]
+
+
+def test_names_of_classes_in_classes_end_somewhere() -> None:
+    """With all that are around it, a name would take the square of the depth."""
+    depth = 30
+    text = "\n".join(f"class C{n} {{" for n in range(depth)) + "\n" + "}" * depth
+    chunks = parse(text, "a.java")
+    assert [chunk.name for chunk in chunks] == [f"C{n}" for n in range(depth)]
+    assert len({chunk.id for chunk in chunks}) == depth
+    around = [f"C{n}" for n in range(20)]
+    assert chunks[20].qualified_name == ".".join([*around, "C20"])
+    assert chunks[-1].qualified_name == ".".join([*around, "C29"])

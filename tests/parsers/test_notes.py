@@ -215,6 +215,13 @@ def test_a_rule_at_the_top_is_text_of_its_own() -> None:
     assert len(parse("---\nwords: 1\n---\n# A\ntext", "a.md")) == 1  # front matter
 
 
+def test_what_each_chunk_has_of_its_front_matter_is_bounded() -> None:
+    tags = ", ".join([*(f"t{n}" for n in range(49)), "x" * 1000, "one more"])
+    chunk, *_ = parse(f"---\ntitle: {'word ' * 1000}\ntags: [{tags}]\n---\ntext", "a.md")
+    assert chunk.name == ("word " * 40).rstrip()
+    assert chunk.metadata["tags"] == [*(f"t{n}" for n in range(49)), "x" * 100]
+
+
 def test_the_path_dates_before_the_front_matter() -> None:
     (chunk,) = parse("---\ndate: 2020-01-01\n---\nText", "2025-12-15.md")
 

@@ -28,6 +28,7 @@ _MOST_LINES = 120  # of a definition in one chunk: about three screens
 _MOST_MODULE_LINES = 60  # of statements between definitions in one chunk
 _FEWEST_WORDS = 3  # of text that is no statement, to be worth a chunk
 _SIGNATURE = 300  # characters kept of a signature
+_MOST_NAMES = 20  # of classes around a definition: nobody nests deeper, and each name has them all
 _LONG_LINE = 2000  # characters a line on the average
 _SHORT_FILE = 10  # lines that a file of one is taken to have: its one line may be a long one
 
@@ -79,7 +80,7 @@ class _Cutting:
     def _inner(self, definition: Definition) -> list[Definition]:
         if definition.kind is not Kind.CLASS:
             return []  # what a function defines inside is its own business
-        return self._finder.directly_in(definition.node, definition.names)
+        return self._finder.directly_in(definition.node, definition.names[:_MOST_NAMES])
 
     def _definition_chunks(
         self, definition: Definition, inner: Sequence[Definition]

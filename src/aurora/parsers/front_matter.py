@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from aurora.parsers.dates import find_date
+from aurora.parsers.markdown import LONGEST_HEADING
 
 _MOST_LINES = 200  # a rule at the top of a file and one far below are no front matter
+_MOST_TAGS, _LONGEST_TAG = 50, 100  # each chunk of a note has them, and its title
 _KEY = re.compile(r"([A-Za-z_][\w-]*):(?:[ \t]+(.*))?$")
 _ITEM = re.compile(r"[ \t]*-[ \t]+(.*)$")
 
@@ -35,7 +37,8 @@ def read_front_matter(lines: Sequence[str]) -> FrontMatter:
         return FrontMatter()
     values = _values(lines[1 : end - 1])
     title, date = (" ".join(values.get(key, ())) for key in ("title", "date"))
-    return FrontMatter(end, title, find_date(date), tuple(values.get("tags", ())))
+    tags = (tag[:_LONGEST_TAG].rstrip() for tag in values.get("tags", ())[:_MOST_TAGS])
+    return FrontMatter(end, title[:LONGEST_HEADING].rstrip(), find_date(date), tuple(tags))
 
 
 def _find_end(lines: Sequence[str]) -> int:
