@@ -192,6 +192,26 @@ def test_what_is_shared_by_an_anchor_is_not_changed_elsewhere(
     assert after == source if refused else repr(parse_yaml(after.encode())) == wanted
 
 
+def laughs(first: str) -> str:
+    """A few lines that unfold to 2 ** 40 values."""
+    lines = [f"{first}&a0 [x]", *(f"{first}&a{n} [*a{n - 1}, *a{n - 1}]" for n in range(1, 41))]
+    return "".join(f"{line.replace('N', str(n))}\n" for n, line in enumerate(lines))
+
+
+def test_a_file_that_unfolds_without_end_is_refused(tmp_path: Path) -> None:
+    source = laughs("sharedN: ")
+    with pytest.raises(ConfigError, match="its aliases unfold to more than 100,000") as caught:
+        edited(tmp_path, source, K1, "1.2")
+    assert "anchors" in caught.value.hint
+    assert (tmp_path / "edited.yml").read_text() == source
+
+
+def test_a_list_that_unfolds_without_end_is_told_in_a_few_words(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="Must hold settings") as caught:
+        edited(tmp_path, laughs("- "), K1, "1.2")
+    assert len(str(caught.value)) < 1000
+
+
 @pytest.mark.parametrize(
     ("raw", "line"),
     [

@@ -11,7 +11,8 @@ import io
 import json
 import os
 import re
-from collections.abc import Mapping
+import reprlib
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from ruamel.yaml import YAML
@@ -23,6 +24,7 @@ from aurora.config.yaml import YamlError, parse_yaml
 from aurora.errors import ConfigError
 from aurora.private import make_folder, opener
 
+_MOST_NODES = 100_000  # more than any file of settings holds
 _VALUE = re.compile(r"""("(?:\\.|[^"\\])*"|'(?:''|[^'])*'|[^\s#][^#]*?|)(?=\s+#|\s*$)""")
 _KEY = re.compile(
     r"""^(?P<indent> *)(?P<quote>["']?)(?P<name>[^\s"'#:]+)(?P=quote)\s*:(?P<rest>\s.*|)$"""
@@ -51,7 +53,13 @@ def _with_value(source: str, key: str, value: object, *, origin: str) -> str:
     except YamlError as exc:
         raise ConfigError(f"Invalid config in {origin}:\n  - {exc}") from exc
     if tree is not None and not isinstance(tree, Mapping):
-        raise ConfigError(f"Invalid config in {origin}:\n  - Must hold settings (got {tree!r})")
+        told = f"Must hold settings (got {reprlib.repr(tree)})"
+        raise ConfigError(f"Invalid config in {origin}:\n  - {told}")
+    if _unfolds_too_far(tree):
+        raise ConfigError(
+            f"Cannot set {key} in {origin}: its aliases unfold to more than {_MOST_NODES:,} values",
+            hint="write out what it shares by anchors, or edit it by hand",
+        )
     path = key.split(".")
     wanted = _nested(tree or {}, path, value)
     edited = _edit_lines(source, path, _scalar(value))
@@ -64,6 +72,19 @@ def _with_value(source: str, key: str, value: object, *, origin: str) -> str:
         f"Cannot set {key} in {origin} and leave all else as it is",
         hint="the file shares values by anchors; edit it by hand",
     )
+
+
+def _unfolds_too_far(tree: object) -> bool:
+    """Whether a few lines stand for so much that comparing it would not end. A value that holds
+    itself has no end at all."""
+    waiting, found = [tree], 1
+    while waiting and found <= _MOST_NODES:
+        node = waiting.pop()
+        inside = node.values() if isinstance(node, Mapping) else node
+        if isinstance(inside, Collection) and not isinstance(inside, str | bytes):
+            waiting += inside
+            found += len(inside)
+    return found > _MOST_NODES
 
 
 def _holds(source: str, wanted: Mapping[str, object]) -> bool:
