@@ -1,9 +1,18 @@
-"""Files and folders that only their owner may read: what a memory is made of, and what it logs."""
+"""Files and folders that only their owner may read: what a memory is made of, and what it logs.
+
+A file takes another's place in one step, and what a killed process left of one is taken away by the
+next who writes it.
+"""
 
 from __future__ import annotations
 
+import glob
 import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 OWNER_ONLY = 0o600
 OWNERS_FOLDER = 0o700
@@ -24,3 +33,43 @@ def make_folder(folder: Path) -> None:
 def make_file(path: Path) -> None:
     """Make an empty file, unless there is one: for libraries that open files by themselves."""
     os.close(os.open(path, os.O_WRONLY | os.O_CREAT, OWNER_ONLY))
+
+
+@contextmanager
+def replacing(path: Path, *, durable: bool = False, keep_mode: bool = False) -> Iterator[BinaryIO]:
+    """Write a file under another name; it has its own when all is written, and not at all if not.
+
+    `durable` waits for the disk: what is not derived from anything must outlive a power cut.
+    `keep_mode` leaves a file that is there open to whom it was open.
+    """
+    remove_leftovers(path)
+    scratch = path.with_name(f"{path.name}.{threading.get_ident()}.{os.getpid()}.tmp")
+    try:
+        with open(scratch, "wb", opener=opener) as file:
+            yield file
+            if durable:
+                file.flush()
+                os.fsync(file.fileno())
+        if keep_mode and path.exists():
+            scratch.chmod(path.stat().st_mode & 0o777)
+        scratch.replace(path)
+    finally:
+        scratch.unlink(missing_ok=True)  # a full disk leaves half of it
+
+
+def remove_leftovers(path: Path) -> None:
+    """Delete what processes that are gone left: a kill between write and rename."""
+    for leftover in path.parent.glob(f"{glob.escape(path.name)}.*.tmp"):
+        process = leftover.name.split(".")[-2]
+        if not process.isdigit() or not _is_running(int(process)):
+            leftover.unlink(missing_ok=True)
+
+
+def _is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        return True  # somebody else's: leave it alone
+    return True

@@ -14,14 +14,11 @@ _WISHED = os.environ.get("AURORA_CRASH_KILLS", "")
 IN_FILE, ON_SERVER = ((int(_WISHED),) * 2,) * 2 if _WISHED else ((5, 2), (3, 1))
 SECONDS = 0 if _WISHED else 300  # that a test may take; 0 is without end
 
-# A fault that `test_leftovers` tells of, which would be met here again and again.
-_KNOWN = {"write .gitignore: nothing yet"}
-
 
 def choose_points(passed: Sequence[str], most: int) -> list[Point]:
     """Every name once, in the middle of the times that it was passed, then an even sample of the
     rest; of too many names an even sample, too."""
-    times = Counter(name for name in passed if name not in _KNOWN)
+    times = Counter(passed)
     once = [Point(name, (count + 1) // 2) for name, count in times.items()]
     rest = [Point(name, n) for name, count in times.items() for n in range(1, count + 1)]
     others = [point for point in rest if point not in set(once)]

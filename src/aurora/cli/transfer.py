@@ -20,6 +20,7 @@ from aurora.cli.session import find_places, open_memory, tell
 from aurora.cli.terminal import is_terminal
 from aurora.errors import SourceError
 from aurora.indexing.transfer import Export, Imported, Writer
+from aurora.private import replacing
 from aurora.text import many
 from aurora.types import Note
 
@@ -120,16 +121,8 @@ def _new_file(path: Path, *, force: bool) -> Iterator[Writer]:
     target = path.resolve()
     with _writing(str(path)):
         _require_free(path, target, force=force)
-        number, name = tempfile.mkstemp(dir=target.parent, prefix=f"{target.name}.", suffix=".tmp")
-        scratch = Path(name)  # made so that only its owner can read it
-        try:
-            with os.fdopen(number, "wb") as stream:
-                yield stream
-                stream.flush()
-                os.fsync(stream.fileno())
-            scratch.replace(target)
-        finally:
-            scratch.unlink(missing_ok=True)
+        with replacing(target, durable=True) as stream:
+            yield stream
 
 
 def _require_free(path: Path, target: Path, *, force: bool) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import re
 import reprlib
 from collections.abc import Collection, Mapping
@@ -22,7 +21,7 @@ from aurora.config.schema import known_setting
 from aurora.config.values import without_secrets
 from aurora.config.yaml import YamlError, parse_yaml
 from aurora.errors import ConfigError
-from aurora.private import make_folder, opener
+from aurora.private import make_folder, replacing
 
 _MOST_NODES = 100_000  # more than any file of settings holds
 _VALUE = re.compile(r"""("(?:\\.|[^"\\])*"|'(?:''|[^'])*'|[^\s#][^#]*?|)(?=\s+#|\s*$)""")
@@ -199,14 +198,7 @@ def _write(file: Path, source: str) -> None:
     target = file.resolve()
     try:
         make_folder(target.parent)
-        scratch = target.with_name(f"{target.name}.{os.getpid()}.tmp")
-        try:
-            with open(scratch, "wb", opener=opener) as out:
-                out.write(source.encode())
-            if target.exists():
-                scratch.chmod(target.stat().st_mode & 0o777)
-            scratch.replace(target)
-        finally:
-            scratch.unlink(missing_ok=True)  # a full disk leaves half of it
+        with replacing(target, durable=True, keep_mode=True) as out:
+            out.write(source.encode())
     except OSError as exc:
         raise ConfigError(f"Cannot write {shown(file)}: {exc}") from exc

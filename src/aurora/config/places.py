@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from aurora.errors import ConfigError, SourceError
-from aurora.private import OWNERS_FOLDER, opener
+from aurora.private import OWNERS_FOLDER, replacing
 
 FOLDER = ".aurora"
 _WRITTEN = (".gitignore", "memory.db", "indexes")  # what is made in it without being asked
@@ -64,8 +64,8 @@ def make_project(root: Path) -> None:
         folder.mkdir(mode=OWNERS_FOLDER, exist_ok=True)
         ignore = folder / ".gitignore"
         if not ignore.exists():
-            with open(ignore, "w", encoding="utf-8", opener=opener) as out:
-                out.write("*\n")
+            with replacing(ignore) as out:
+                out.write(b"*\n")
     except OSError as exc:
         raise SourceError(f"Cannot make {folder}: {exc}", hint="check who owns the folder") from exc
 

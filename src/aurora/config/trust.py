@@ -8,12 +8,11 @@ must be approved anew.
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 from aurora.config.schema import Guard, Setting
 from aurora.errors import ConfigError
-from aurora.private import make_folder, opener
+from aurora.private import make_folder, replacing
 
 _APPROVED = "approved.json"
 
@@ -29,10 +28,8 @@ def approve(home: Path, file: Path) -> None:
     try:
         approved[str(file.resolve())] = _digest(file.read_bytes())
         make_folder(home)
-        scratch = home / f"{_APPROVED}.{os.getpid()}.tmp"
-        with open(scratch, "w", encoding="utf-8", opener=opener) as out:
-            out.write(json.dumps(approved, indent=2) + "\n")
-        scratch.replace(home / _APPROVED)
+        with replacing(home / _APPROVED, durable=True) as out:
+            out.write((json.dumps(approved, indent=2) + "\n").encode())
     except OSError as exc:
         raise ConfigError(f"Cannot approve {file}: {exc}") from exc
 

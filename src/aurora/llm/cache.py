@@ -15,13 +15,13 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from aurora.private import make_folder, opener
+from aurora.private import make_folder, replacing
 
 logger = logging.getLogger(__name__)
 
 MOST = 1_000  # answers
 _LONGEST = 65_536  # bytes
-_OURS = re.compile(r"[0-9a-f]{64}(\.[0-9]+\.tmp)?")  # the folder may be a link to anywhere
+_OURS = re.compile(r"[0-9a-f]{64}((\.[0-9]+){1,2}\.tmp)?")  # the folder may be a link to anywhere
 
 
 class AnswerCache:
@@ -39,14 +39,10 @@ class AnswerCache:
 
     def put(self, question: Sequence[object], answer: str) -> None:
         file = self._file(question)
-        scratch = file.with_name(f"{file.name}.{os.getpid()}.tmp")
         try:
             make_folder(self._folder)
-            with suppress(FileNotFoundError):  # of one with our number that was killed
-                scratch.unlink()
-            with open(scratch, "xb", opener=opener) as out:
+            with replacing(file) as out:
                 out.write(answer.encode("utf-8", "replace"))
-            scratch.replace(file)
             self._let_go()
         except OSError as exc:
             logger.info("an answer could not be kept in %s: %s", self._folder, exc.strerror)

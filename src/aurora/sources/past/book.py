@@ -10,17 +10,17 @@ A file that is damaged, foreign or of another format is as good as none: everyth
 from __future__ import annotations
 
 import json
-import os
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import lt
 from pathlib import Path
 from typing import NamedTuple
 
-from aurora.private import make_folder, opener
+from aurora.private import make_folder, replacing
 from aurora.sources.past.lines import Annotation, LineHistory
 
 _MAGIC = b"aurora-history 1 "
+_MOST_LINES = 10_000_000  # of a file; each takes memory as soon as the file is edited
 
 
 class Entry(NamedTuple):
@@ -82,13 +82,48 @@ def load_book(path: Path | None) -> Book:
         first, _, rest = path.read_bytes().partition(b"\n")
         if first != _MAGIC + b"%08x" % zlib.crc32(rest):
             return Book()
-        found = json.loads(rest)
-    except (OSError, ValueError):
+        return _book_of(json.loads(rest))
+    except (OSError, ValueError, RecursionError):
         return Book()
-    book = Book(found["head"], found["shallow"])
-    book.ids, book.times = found["ids"], found["times"]
-    book.files = {name: Entry(*entry) for name, entry in found["files"].items()}
-    return book
+
+
+def _book_of(found: object) -> Book:
+    """`ValueError` for what no book holds, also where its checksum is right."""
+    match found:
+        case {
+            "head": str(head),
+            "shallow": str(shallow),
+            "ids": [*ids],
+            "times": [*times],
+            "files": dict(files),
+        } if _are_commits(ids, times):
+            book = Book(head, shallow)
+            book.ids, book.times = ids, times
+            book.files = dict(_entries(files, owners=len(ids)))
+            return book
+    raise ValueError("it is no book")
+
+
+def _are_commits(ids: Sequence[object], times: Sequence[object]) -> bool:
+    of_kinds = {*map(type, ids)} == {str} and {*map(type, times)} == {int}
+    return of_kinds and len(ids) == len(times)
+
+
+def _entries(files: Mapping[str, object], *, owners: int) -> Iterator[tuple[str, Entry]]:
+    for path, entry in files.items():
+        match entry:
+            case [str(blob), str(runs)] if _are_lines(_runs(runs), owners):
+                yield path, Entry(blob, runs)
+            case _:
+                raise ValueError(f"{path} has no lines")
+
+
+def _are_lines(runs: Sequence[tuple[int, int]], owners: int) -> bool:
+    """Whether they start at the first line, each below the one before, and have known owners."""
+    starts = [first for first, _ in runs]
+    ascending = all(map(lt, starts, starts[1:]))
+    known = all(0 <= owner < owners for _, owner in runs)
+    return starts[:1] == [1] and starts[-1] <= _MOST_LINES and ascending and known
 
 
 def save_book(path: Path, book: Book) -> None:
@@ -104,16 +139,8 @@ def save_book(path: Path, book: Book) -> None:
         }
     ).encode()
     make_folder(path.parent)
-    for leftover in path.parent.glob(f"{path.name}.*.tmp"):  # of one who was killed while writing
-        leftover.unlink(missing_ok=True)
-    scratch = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    try:
-        with open(scratch, "wb", opener=opener) as out:
-            out.write(_MAGIC + b"%08x\n" % zlib.crc32(content) + content)
-        scratch.replace(path)
-    finally:
-        with suppress(OSError):
-            scratch.unlink(missing_ok=True)
+    with replacing(path) as out:
+        out.write(_MAGIC + b"%08x\n" % zlib.crc32(content) + content)
 
 
 def _renumbered(book: Book) -> tuple[Sequence[int], dict[str, tuple[str, str]]]:

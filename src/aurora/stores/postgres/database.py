@@ -35,14 +35,23 @@ class PostgresDatabase:
         self.address = address
         self._connections = Connections(address)
         self._local = threading.local()
+        try:
+            identity = self._opened(newest=newest)
+        except BaseException:
+            self._connections.close()
+            raise
+        self.identity = identity
+
+    def _opened(self, *, newest: bool) -> str:
         if newest:
             require_newest(self._connections)
         identity = self._fact("identity")
         if identity is None:
             raise NoMemoryError(
-                f"There is no memory yet at {address.shown}", hint="make one with `aur db init`"
+                f"There is no memory yet at {self.address.shown}",
+                hint="make one with `aur db init`",
             )
-        self.identity = identity
+        return identity
 
     @property
     def _own(self) -> Connection | None:
