@@ -10,11 +10,12 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aurora.errors import IndexVersionError
+from aurora.errors import IndexFileError, IndexVersionError
 from aurora.signals.base import Answer, Entry
 from aurora.signals.formula import BM25Parameters, discount, rarity, saturate
 from aurora.signals.index_file import Array, Arrays, IndexFile, MemoryArrays, write_index_file
@@ -31,6 +32,7 @@ _ARRAYS = (
     "term_bytes", "term_offsets", "posting_offsets", "documents", "frequencies", "weights",
     "id_bytes", "id_offsets", "lengths", "rows", "generations",
 )  # fmt: skip
+_OFFSETS = {"term_offsets": "term_bytes", "id_offsets": "id_bytes", "posting_offsets": "documents"}
 _LOOKUP = ("posting_offsets", "rows")
 _NOTHING = {name: array("q", [0] if name.endswith("offsets") else []) for name in _ARRAYS}
 _LAYOUT = 2  # grows when an index holds other arrays: those before are then rebuilt
@@ -76,8 +78,11 @@ class BM25Scorer:
         """Index what `base` does, but for what differs: of that, the documents given."""
         from aurora.signals.merge import merge_postings  # noqa: PLC0415 - numpy
 
-        old = _whole(base._arrays, *(name for name in _ARRAYS if name != "weights"))
-        self._weigh(merge_postings(old, self._postings(documents), kept=difference.kept))
+        new = self._postings(documents)
+        with _doubting(base._arrays):
+            _require_ends(base._arrays)
+            old = _whole(base._arrays, *(name for name in _ARRAYS if name != "weights"))
+            self._weigh(merge_postings(old, new, kept=difference.kept))
 
     def _weigh(self, arrays: Mapping[str, Array]) -> None:
         from aurora.signals.postings import weigh_postings  # noqa: PLC0415 - numpy
@@ -102,11 +107,13 @@ class BM25Scorer:
         """Open a saved index. One made with other parameters is weighed anew, in memory."""
         file = open_bm25_file(path, self._analysis)
         self.facts = file.facts
-        if self.has_parameters(file.facts):
-            self._take(file)
-            self._average_length = float(str(file.facts["average_length"]))
-        else:
-            self._weigh(_whole(file))
+        with _doubting(file):
+            if self.has_parameters(file.facts):
+                self._take(file)
+                self._average_length = float(str(file.facts["average_length"]))
+            else:
+                _require_ends(file)
+                self._weigh(_whole(file))
 
     def has_parameters(self, facts: Mapping[str, Json]) -> bool:
         """True when an index with these facts was weighed as this scorer would."""
@@ -135,24 +142,29 @@ class BM25Scorer:
     def rank(self, query: str, *, pool: int) -> list[tuple[str, float]]:
         """Ids and scores of the best `pool` documents that share a term with the query."""
         answer, ids = self.ask(query), Strings(self._arrays, "id")
-        best = answer.best(pool)
-        scores = {hit.row: hit.score for hit in answer.hits(best)}
-        rows = self._arrays.read("rows", 0, len(self))
-        return [(ids[bisect_left(rows, row)], scores[row]) for row in best]
+        with _doubting(self._arrays):
+            best = answer.best(pool)
+            scores = {hit.row: hit.score for hit in answer.hits(best)}
+            rows = self._arrays.read("rows", 0, len(self))
+            return [(ids[bisect_left(rows, row)], scores[row]) for row in best]
 
     def ask(self, query: str) -> KeywordAnswer:
         """Score every document that shares a term with the query."""
-        matches, ceiling = self._match(self._analysis.question(query))
-        rows = self._lookup().read("rows", 0, len(self))
-        broad = sum(len(match.documents) for match in matches) > _BROAD
-        if broad or self._was_asked:
-            from aurora.signals.dense import answer_densely  # noqa: PLC0415 - numpy
-
-            answer: Answer = answer_densely(matches, rows, ceiling=ceiling)
-        else:
-            answer = answer_sparsely(matches, rows, ceiling=ceiling)
+        terms = self._analysis.question(query)
+        with _doubting(self._arrays):
+            matches, ceiling = self._match(terms)
+            rows = self._lookup().read("rows", 0, len(self))
+            answer = self._answer(matches, rows, ceiling)
         self._was_asked = True
         return KeywordAnswer(answer, matches, rows, asked=query_words(query))
+
+    def _answer(self, matches: Sequence[Match], rows: Array, ceiling: float) -> Answer:
+        broad = sum(len(match.documents) for match in matches) > _BROAD
+        if not broad and not self._was_asked:
+            return answer_sparsely(matches, rows, ceiling=ceiling)
+        from aurora.signals.dense import answer_densely  # noqa: PLC0415 - numpy
+
+        return answer_densely(matches, rows, ceiling=ceiling)
 
     def _match(self, terms: Mapping[str, float]) -> tuple[list[Match], float]:
         """The postings of the query's terms, rare terms first, and what they could score at most.
@@ -204,7 +216,39 @@ def open_bm25_file(path: Path, analysis: Analysis = EXACT) -> IndexFile:
         raise IndexVersionError(f"{path} was made by another Aurora")
     if file.facts.get("analysis") != analysis.name:
         raise IndexVersionError(f"{path} was made of other terms")
+    if not _fits(file):
+        raise IndexFileError(f"{path} has arrays that do not fit each other")
     return file
+
+
+def _fits(file: IndexFile) -> bool:
+    """Whether arrays are as long as each other say, and of whole numbers where they count."""
+    sizes = {name: file.size(name) for name in _ARRAYS}
+    per_document = {sizes[name] for name in ("rows", "generations", "lengths")}
+    per_posting = {sizes[name] for name in ("documents", "frequencies", "weights")}
+    alike = per_document == {sizes["id_offsets"] - 1} and len(per_posting) == 1
+    whole = all(file.code(name) not in "fd" for name in _ARRAYS if name != "weights")
+    return whole and alike and 0 < sizes["term_offsets"] == sizes["posting_offsets"]
+
+
+def _require_ends(arrays: Arrays) -> None:
+    """Offsets begin and end with what they are offsets of: or a lie might ask for any memory."""
+    for name, target in _OFFSETS.items():
+        last = arrays.size(name) - 1
+        ends = (arrays.read(name, 0, 1)[0], arrays.read(name, last, last + 1)[0])
+        if ends != (0, arrays.size(target)):
+            raise IndexFileError(f"{name} of the index do not fit {target}")
+
+
+@contextmanager
+def _doubting(arrays: Arrays) -> Iterator[None]:
+    """What goes wrong with the numbers of a file is the file's fault, checksums or not."""
+    try:
+        yield
+    except (ValueError, TypeError, LookupError, ArithmeticError) as exc:
+        if not isinstance(arrays, IndexFile):
+            raise
+        raise IndexFileError(f"{arrays.path} holds what cannot be: {exc}") from exc
 
 
 def _whole(arrays: Arrays, *names: str) -> dict[str, Array]:

@@ -7,7 +7,8 @@
 The file is mapped, not read: a page's checksum is compared the first time the page is touched, so
 opening costs the same for a thousand chunks as for a million, and a flipped bit is still found
 before it can reach a result. Writing goes to a temporary name and is renamed into place. Numbers
-are in the machine's own byte order: an index is derived, and is made anew on another machine.
+are in the machine's own byte order: an index is derived, and is made anew on another machine. That
+checksums are right is no proof that the rest is: who wrote the file may have been wrong, too.
 """
 
 from __future__ import annotations
@@ -17,20 +18,20 @@ import mmap
 import os
 import struct
 import sys
-import threading
 import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
 from aurora.errors import IndexFileError, IndexVersionError
-from aurora.private import make_folder, opener
+from aurora.private import make_folder, replacing
 from aurora.types import Json
 
 FORMAT = 1
 _MAGIC = b"AURORAIX"
 _PREFIX = struct.Struct("<8sIIIQ")
 _PAGE = 8192
+_CODES = frozenset("bBhHiIlLqQfd")  # struct's, of numbers that a memoryview can be cast to
 
 
 class Array(Protocol):
@@ -81,11 +82,15 @@ class IndexFile:
         if header.get("byteorder") != sys.byteorder:
             raise IndexVersionError(f"{path} was made on another kind of machine")
         self.facts: Mapping[str, Json] = header["facts"]
-        self._path = path
+        self.path = path
         self._sections = {name: _Section(*place) for name, place in header["arrays"].items()}
 
     def size(self, name: str) -> int:
-        return self._sections[name].count
+        return self._section(name).count
+
+    def code(self, name: str) -> str:
+        """Of what numbers an array is, as struct calls them."""
+        return self._section(name).code
 
     def check(self) -> None:
         """Compare every checksum now, not when a page is first touched."""
@@ -96,19 +101,27 @@ class IndexFile:
         """Part of an array, straight from the mapped file, checked."""
         if self._file.size() < len(self._map):
             # Touching a page that is gone would end the process, not raise an error.
-            raise IndexFileError(f"{self._path} was cut short while in use")
-        section = self._sections[name]
+            raise IndexFileError(f"{self.path} was cut short while in use")
+        section = self._section(name)
+        if not 0 <= start <= stop <= section.count:
+            raise IndexFileError(f"{self.path} has no {start} to {stop} in {name}")
         width = section.width
         for page in section.unchecked(start * width, stop * width):
             low = section.offset + page * _PAGE
             high = min(low + _PAGE, section.offset + section.nbytes)
             stored = self._map[section.checksums + 4 * page : section.checksums + 4 * page + 4]
             if zlib.crc32(self._map[low:high]) != int.from_bytes(stored, "little"):
-                raise IndexFileError(f"{self._path} is damaged: checksum of {name} page {page}")
+                raise IndexFileError(f"{self.path} is damaged: checksum of {name} page {page}")
             section.checked[page] = 1
         low, high = section.offset + start * width, section.offset + stop * width
         part: Array = self._map[low:high].cast(section.code)  # type: ignore[call-overload]
         return part
+
+    def _section(self, name: str) -> _Section:
+        try:
+            return self._sections[name]
+        except KeyError:
+            raise IndexFileError(f"{self.path} has no {name}") from None
 
 
 class _Section:
@@ -140,8 +153,31 @@ def _read_header(file: BinaryIO, size: int, path: Path) -> dict[str, Any]:
     header = file.read(length)
     if total != size or zlib.crc32(header) != checksum:
         raise IndexFileError(f"{path} is truncated or damaged")
-    parsed: dict[str, Any] = json.loads(header)
-    return parsed
+    try:
+        parsed = json.loads(header)
+    except (ValueError, RecursionError) as exc:
+        raise IndexFileError(f"{path} has a header that is no JSON: {exc}") from exc
+    match parsed:
+        case {"facts": dict(), "arrays": dict(places)} if _are_inside(places, size):
+            return dict(parsed)
+    raise IndexFileError(f"{path} has a header that does not fit it")
+
+
+def _are_inside(places: Mapping[str, object], size: int) -> bool:
+    """Whether arrays of numbers, with their checksums, can be where a header has them."""
+    for place in places.values():
+        match place:
+            case [str(code), int(count), int(offset)] if code in _CODES and count >= 0:
+                nbytes = count * struct.calcsize(code)
+                if not _PAGE <= offset <= size - nbytes - _checksum_bytes(nbytes):
+                    return False
+            case _:
+                return False
+    return True
+
+
+def _checksum_bytes(nbytes: int) -> int:
+    return 4 * -(-nbytes // _PAGE)
 
 
 def write_index_file(
@@ -149,26 +185,20 @@ def write_index_file(
 ) -> None:
     """Write all arrays, then put the file in place in one step."""
     make_folder(path.parent)
-    _remove_leftovers(path)
     views = {name: memoryview(array) for name, array in arrays.items()}  # type: ignore[arg-type]
     places, end = _layout(views)
     described = {"kind": kind, "byteorder": sys.byteorder, "facts": facts, "arrays": places}
     header = json.dumps(described).encode()
     if _PREFIX.size + len(header) > _PAGE:
         raise ValueError(f"header of {kind} index is too long")
-    scratch = path.with_name(f"{path.name}.{threading.get_ident()}.{os.getpid()}.tmp")
-    try:
-        with open(scratch, "wb", opener=opener) as file:
-            prefix = (_MAGIC, FORMAT, len(header), zlib.crc32(header), end)
-            file.write(_PREFIX.pack(*prefix) + header)
-            for name, view in views.items():
-                file.seek(places[name][2])
-                _write_array(file, view)
-            file.truncate(end)  # an empty array at the end has written nothing
-        # Not forced onto the disk: what a power cut leaves is known by its checksums, and rebuilt.
-        scratch.replace(path)
-    finally:
-        scratch.unlink(missing_ok=True)
+    # Not forced onto the disk: what a power cut leaves is known by its checksums, and rebuilt.
+    with replacing(path) as file:
+        prefix = (_MAGIC, FORMAT, len(header), zlib.crc32(header), end)
+        file.write(_PREFIX.pack(*prefix) + header)
+        for name, view in views.items():
+            file.seek(places[name][2])
+            _write_array(file, view)
+        file.truncate(end)  # an empty array at the end has written nothing
 
 
 def _layout(views: Mapping[str, memoryview]) -> tuple[dict[str, tuple[str, int, int]], int]:
@@ -177,7 +207,7 @@ def _layout(views: Mapping[str, memoryview]) -> tuple[dict[str, tuple[str, int, 
     for name, view in views.items():
         offset = -(-end // _PAGE) * _PAGE
         places[name] = (view.format, len(view), offset)
-        end = offset + view.nbytes + 4 * -(-view.nbytes // _PAGE)
+        end = offset + view.nbytes + _checksum_bytes(view.nbytes)
     return places, end
 
 
@@ -186,21 +216,3 @@ def _write_array(file: BinaryIO, view: memoryview) -> None:
     file.write(data)
     for low in range(0, len(data), _PAGE):
         file.write(zlib.crc32(data[low : low + _PAGE]).to_bytes(4, "little"))
-
-
-def _remove_leftovers(path: Path) -> None:
-    """Delete temporary files of processes that are gone: a kill between write and rename."""
-    for leftover in path.parent.glob(f"{path.name}.*.tmp"):
-        process = leftover.name.split(".")[-2]
-        if not process.isdigit() or not _is_running(int(process)):
-            leftover.unlink(missing_ok=True)
-
-
-def _is_running(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True  # somebody else's: leave it alone
-    return True

@@ -10,7 +10,7 @@ from array import array
 from collections.abc import Mapping
 from pathlib import Path
 
-from aurora.errors import IndexVersionError
+from aurora.errors import IndexFileError, IndexVersionError
 from aurora.packing import VECTOR_WIDTH, unpack_vector
 from aurora.signals.index_file import Array, Arrays, IndexFile, MemoryArrays, write_index_file
 from aurora.signals.kept import KeptIndex
@@ -75,6 +75,24 @@ def join_vectors(parts: Mapping[int, tuple[int, bytes]], embedder: Embedder) -> 
     return Vectors(MemoryArrays(arrays), {}, embedder)
 
 
+def open_vectors_file(path: Path) -> IndexFile:
+    """Saved vectors as they lie on disk; `IndexVersionError` when another version made them."""
+    file = IndexFile(path, kind="vectors")
+    dimension = file.facts.get("dimension")
+    if file.facts.get("layout") != _LAYOUT or type(dimension) is not int:
+        raise IndexVersionError(f"{path} was made by another Aurora")
+    sizes, codes = ([of(name) for name in _ARRAYS] for of in (file.size, file.code))
+    of_numbers = {"f", "d"}.isdisjoint(codes[:2]) and codes[2] == "f"
+    if not of_numbers or dimension < 1 or sizes != [sizes[0], sizes[0], sizes[0] * dimension]:
+        raise IndexFileError(f"{path} has arrays that do not fit each other")
+    return file
+
+
+def vectors_in(file: IndexFile) -> Vectors:
+    name, dimension, fingerprint = (str(file.facts.get(fact)) for fact in _told(_NOBODY))
+    return Vectors(file, file.facts, Embedder(name, int(dimension), fingerprint))
+
+
 class VectorIndex(KeptIndex[Vectors]):
     """The vectors one embedder made of a store's chunks."""
 
@@ -90,16 +108,10 @@ class VectorIndex(KeptIndex[Vectors]):
         return index.facts
 
     def _open_file(self) -> IndexFile:
-        file = IndexFile(self._path, kind="vectors")
-        known = isinstance(file.facts.get("dimension"), int)
-        if file.facts.get("layout") != _LAYOUT or not known:
-            raise IndexVersionError(f"{self._path} was made by another Aurora")
-        return file
+        return open_vectors_file(self._path)
 
     def _load(self) -> Vectors:
-        file = self._open_file()
-        name, dimension, fingerprint = (str(file.facts.get(fact)) for fact in _told(_NOBODY))
-        return Vectors(file, file.facts, Embedder(name, int(dimension), fingerprint))
+        return vectors_in(self._open_file())
 
     def _merge(self, base: Vectors) -> Vectors:
         """What stayed is copied from the index, only what is new is read from the store."""

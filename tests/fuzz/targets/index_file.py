@@ -17,8 +17,7 @@ from aurora.errors import IndexFileError
 from aurora.signals.bm25 import BM25Scorer
 from aurora.signals.cosines import Matrix
 from aurora.signals.index_file import FORMAT, IndexFile
-from aurora.signals.vectors import Vectors
-from aurora.stores.base import Embedder
+from aurora.signals.vectors import open_vectors_file, vectors_in
 from aurora.terms import WORDS
 from tests.fuzz.inputs import require_told, scratch_file
 
@@ -56,15 +55,11 @@ def _ask_words(path: Path) -> None:
 
 
 def _ask_meaning(path: Path) -> None:
-    file = IndexFile(path, kind="vectors")
-    dimension = file.facts.get("dimension")
-    if not isinstance(dimension, int):  # as `VectorIndex` asks
-        return
-    vectors = Vectors(file, file.facts, Embedder("a", dimension, "b"))
+    vectors = vectors_in(open_vectors_file(path))
     vectors.generations()
-    if len(vectors) and dimension > 0:
-        vectors.vector(0)
-        Matrix(vectors).compare([1.0] * min(dimension, 1000)).best(10)
+    if len(vectors):
+        assert len(vectors.vector(0)) == vectors.dimension
+        Matrix(vectors).compare([1.0] * vectors.dimension).best(10)
 
 
 def sealed(data: bytes) -> bytes:
