@@ -1,0 +1,65 @@
+"""The book of committed lines: what was written comes back, what cannot be is as good as none."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from pathlib import Path
+
+import pytest
+
+from aurora.sources.past.book import Book, Entry, load_book, save_book
+from aurora.sources.past.lines import Annotation
+
+WHOLE = {
+    "head": "abc",
+    "shallow": "",
+    "ids": ["", "abc"],
+    "times": [0, 1700000000],
+    "files": {"a.py": ["blob", "1 1 5 0"]},
+}
+
+
+def load(folder: Path, told: object) -> Book:
+    """Of a file whose checksum is right, whatever it says."""
+    content = json.dumps(told).encode()
+    path = folder / "history"
+    path.write_bytes(b"aurora-history 1 %08x\n" % zlib.crc32(content) + content)
+    return load_book(path)
+
+
+def test_a_book_comes_back(tmp_path: Path) -> None:
+    book = Book("abc")
+    book.put("a.py", "blob", Annotation([book.number("abc", 1700000000)] * 4, 0))
+    save_book(tmp_path / "saved", book)
+    for again in (load_book(tmp_path / "saved"), load(tmp_path, WHOLE)):
+        assert (again.head, again.ids, again.times) == ("abc", ["", "abc"], [0, 1700000000])
+        assert again.files == {"a.py": Entry("blob", "1 1 5 0")}
+
+
+@pytest.mark.parametrize(
+    "lie",
+    [
+        {"head": 1},
+        {"ids": ["", 7]},
+        {"ids": [], "times": []},
+        {"times": [0]},
+        {"times": [0, "yesterday"]},
+        {"files": []},
+        {"files": {"a.py": ["blob"]}},
+        {"files": {"a.py": ["blob", ""]}},
+        {"files": {"a.py": ["blob", "1 1 5"]}},
+        {"files": {"a.py": ["blob", "1 2"]}},
+        {"files": {"a.py": ["blob", "5 1 1 0"]}},
+        {"files": {"a.py": ["blob", f"1 1 {10**12} 0"]}},
+    ],
+    ids=str,
+)
+def test_a_book_that_lies_is_as_good_as_none(tmp_path: Path, lie: dict[str, object]) -> None:
+    book = load(tmp_path, WHOLE | lie)
+    assert (book.head, book.ids, book.files) == ("", [""], {})
+
+
+def test_what_is_no_book_is_as_good_as_none(tmp_path: Path) -> None:
+    assert load(tmp_path, [WHOLE]).head == ""
+    assert load(tmp_path, {"head": "abc"}).head == ""
