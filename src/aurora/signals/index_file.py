@@ -102,7 +102,7 @@ class IndexFile:
         if self._file.size() < len(self._map):
             # Touching a page that is gone would end the process, not raise an error.
             raise IndexFileError(f"{self.path} was cut short while in use")
-        section = self._section(name)
+        section = self._sections[name]  # whose size was asked for: a search reads very often
         if not 0 <= start <= stop <= section.count:
             raise IndexFileError(f"{self.path} has no {start} to {stop} in {name}")
         width = section.width
