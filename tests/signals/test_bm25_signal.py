@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from aurora.chunk_words import chunk_text
+from aurora.chunk_words import chunk_summary, chunk_text
 from aurora.signals.base import Question
 from aurora.signals.bm25 import BM25Scorer
 from aurora.signals.bm25_signal import BM25Signal
@@ -107,6 +107,22 @@ def test_how_a_long_text_begins_counts_twice_where_it_has_no_title() -> None:
     assert chunk_text(in_a_file).count("cars.md") == 8  # seven times, and once as the path
     titled = make_chunk(text, "", "Cars", kind=Kind.KNOWLEDGE)
     assert (chunk_text(titled).count("Ada"), chunk_text(titled).count("Cars")) == (1, 8)
+
+
+@pytest.mark.parametrize(
+    ("code", "summary"),
+    [
+        ("  /* one */ int a;", " one "),
+        ("/** two **/", " two *"),
+        ("/**/ int a; /* b */", ""),
+        ("/***/ int a;", ""),
+        ("/*/ three */", "/ three "),
+        ("\n# four\n  # five\na = 1", "# four\n  # five\n"),
+        ("/*" + "*" * 100_000, ""),  # soon, though it is never closed
+    ],
+)
+def test_the_comment_that_code_begins_with_is_its_summary(code: str, summary: str) -> None:
+    assert chunk_summary(make_chunk(code)) == summary
 
 
 def test_creating_a_signal_opens_nothing(bench: Bench) -> None:
