@@ -23,9 +23,6 @@ def no_collector() -> Iterator[None]:
     gc.enable()
 
 
-@pytest.mark.xfail(
-    reason="a connection refers to itself by its cache of statements, so it waits for the collector"
-)
 @pytest.mark.usefixtures("no_collector")
 def test_a_thread_that_ended_leaves_no_file_open(tmp_path: Path) -> None:
     with closing(SQLiteStore(tmp_path / "memory.db")) as store:

@@ -130,7 +130,6 @@ def ask_as_reader(world: World, question: str) -> tuple[Reply, Reply]:
     return whole, ask(world, question)
 
 
-@pytest.mark.xfail(reason="SQLite lays a file beside a database that it reads")
 @pytest.mark.parametrize("question", READING)
 def test_a_memory_that_may_only_be_read_answers(
     children: Children, forbidden: World, question: str

@@ -111,12 +111,12 @@ class EmbeddingMemory(OpenedMemory):
         """Make vectors of what was just stored; where that fails, the next run of indexing does."""
         from aurora.indexing.embedding import embed  # noqa: PLC0415 - as in `index`
 
-        known = self._store.get_embeddings(chunk_ids)
-        missing = [id_ for id_ in chunk_ids if id_ not in known]
-        provider = self._embedder() if missing else None
-        if provider is None:
-            return
         try:
+            known = self._store.get_embeddings(chunk_ids)
+            missing = [id_ for id_ in chunk_ids if id_ not in known]
+            provider = self._embedder() if missing else None
+            if provider is None:
+                return
             warnings = embed(self._store, provider, missing).warnings
         except AuroraError as exc:
             self._tell(exc)

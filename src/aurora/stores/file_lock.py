@@ -40,8 +40,7 @@ def hold(path: Path) -> Iterator[None]:
 def _sign(file: TextIO) -> None:
     """Only to be named by those who wait: the lock is the operating system's, not the text."""
     try:
-        file.truncate(0)
-        file.write(str(os.getpid()))
-        file.flush()
+        os.ftruncate(file.fileno(), 0)
+        os.write(file.fileno(), str(os.getpid()).encode())  # nothing that closing would write again
     except OSError:  # a full disk must not keep anyone from indexing
         pass

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from aurora.stores.base import Revision
 from aurora.stores.replacing import PAGE, Replacing, embedded_text
+from aurora.stores.sqlite_checksums import damaged
 from aurora.stores.sqlite_database import SEARCHABLE, SQLiteDatabase
 from aurora.stores.sqlite_rows import COLUMNS, batches, chunk_from, chunk_values, is_text
 from aurora.types import Chunk, Kind
@@ -123,7 +124,10 @@ class SQLiteChunks(SQLiteDatabase, Replacing):
 
     def count_chunks(self) -> Mapping[Kind, int]:
         rows = self._rows(f"SELECT chunks.kind, count(*) {SEARCHABLE} GROUP BY chunks.kind")
-        return {Kind(kind): count for kind, count in rows}
+        try:
+            return {Kind(kind): count for kind, count in rows}
+        except ValueError as exc:
+            raise damaged(str(self.path), exc) from exc
 
     def list_languages(self) -> list[str]:
         rows = self._rows(

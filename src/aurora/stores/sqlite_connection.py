@@ -20,6 +20,7 @@ from aurora.stores.sqlite_schema import APPLICATION_ID, MIGRATIONS
 
 BUSY_MS = 10_000  # how long a writer waits for another one before it gives up
 _PAUSE = 0.01
+_LEAST_ROOM = 64 * 1024  # bytes on the disk: SQLite takes half of it to read beside others
 _PRAGMAS = (
     f"PRAGMA busy_timeout = {BUSY_MS}",
     "PRAGMA foreign_keys = ON",
@@ -49,9 +50,12 @@ def connect(path: Path) -> Connection:
 
 
 def connect_unchanging(path: Path) -> Connection:
-    """Open a file that nobody can write, without the files that SQLite would lay beside it."""
+    """Open a file that cannot be written here, without the files that SQLite would lay beside it.
+
+    Where somebody else's lie there, because he has it open, they are used.
+    """
     with translated(path):
-        connection = _open(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
+        connection = _open(_read_only(path), uri=True)
         try:
             version = _recognise(connection, path)
         except BaseException:
@@ -68,22 +72,29 @@ def connect_unchanging(path: Path) -> Connection:
 
 def schema_of(path: Path) -> int:
     """The schema version of a file of ours, which stays as it is, however old."""
-    mode = "mode=ro&immutable=1" if _cannot_change(path) else "mode=ro"
+    where = _read_only(path) if _cannot_change(path) else f"{path.absolute().as_uri()}?mode=ro"
     with translated(path):
-        connection = _open(f"{path.absolute().as_uri()}?{mode}", uri=True)
+        connection = _open(where, uri=True)
         try:
             return _recognise(connection, path)
         finally:
             connection.close()
 
 
+def _read_only(path: Path) -> str:
+    alone = "" if _has_log(path) else "&immutable=1"
+    return f"{path.absolute().as_uri()}?mode=ro{alone}"
+
+
 def _cannot_change(path: Path) -> bool:
-    """On a disk mounted read-only, and with nothing in a log that only a writer may read."""
-    read_only = False
-    if sys.platform != "win32":  # which cannot tell
-        with suppress(OSError):  # not there
-            read_only = bool(os.statvfs(path).f_flag & os.ST_RDONLY)
-    return read_only and not _has_log(path)
+    """Without permission, on a disk mounted read-only, or on one that is full to the brim."""
+    acting = os.access in os.supports_effective_ids  # as whom we act, not who started us
+    if not all(os.access(each, os.W_OK, effective_ids=acting) for each in (path, path.parent)):
+        return path.exists()
+    if sys.platform == "win32":  # which cannot tell
+        return False
+    disk = os.statvfs(path)
+    return disk.f_bavail * disk.f_frsize < _LEAST_ROOM
 
 
 def _has_log(path: Path) -> bool:
@@ -207,7 +218,8 @@ def _explained(exc: sqlite3.Error, path: Path) -> StoreError:
         )
     if "unable to open" in text or "readonly" in text:
         return StoreError(
-            f"Cannot open {path}: {text}", hint="check that the folder exists and is writable"
+            f"Cannot open {path}: {text}",
+            hint="check that the folder exists and is writable, and that the disk is not full",
         )
     if "full" in text:
         return StoreError(f"Cannot write {path}: {text}", hint="free some space, then try again")

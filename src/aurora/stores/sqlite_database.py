@@ -16,6 +16,7 @@ from weakref import WeakSet
 from aurora.errors import StoreError
 from aurora.private import make_folder
 from aurora.stores.base import SEARCHABLE_SUCCESS
+from aurora.stores.sqlite_checksums import damaged
 from aurora.stores.sqlite_connection import Connection, connect, transaction, translated
 from aurora.stores.sqlite_rows import Row
 
@@ -32,6 +33,17 @@ SEARCHABLE = f"""
 # A generation lies a random step above the last: a copy of a memory that goes its own way must not
 # come to one that the original had with other chunks, or an index of those would pass for its own.
 _STEP_BYTES = 4
+
+
+class _Closing:
+    """Goes with its thread, and closes the connection then: that refers to itself by its cache of
+    statements, and would wait for the collector."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def __del__(self) -> None:
+        self._connection.close()
 
 
 class SQLiteDatabase:
@@ -53,6 +65,7 @@ class SQLiteDatabase:
         connection: Connection | None = getattr(self._local, "connection", None)
         if connection is None:
             connection = self._local.connection = connect(self.path)
+            self._local.closing = _Closing(connection)
             with self._lock:
                 self._connections.add(connection)
         return connection
@@ -144,4 +157,7 @@ class SQLiteDatabase:
             self._connection.execute("DELETE FROM facts WHERE name = ?", (name,))
 
     def generation(self) -> int:
-        return int(self._fact("generation") or 0)
+        try:
+            return int(self._fact("generation") or 0)
+        except ValueError as exc:
+            raise damaged(str(self.path), exc) from exc

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Self
 
 from aurora.errors import NoMemoryError, StoreBusyError
+from aurora.stores.base import Revision
 from aurora.stores.postgres.address import DEFAULT_SCHEMA, parse_address
 from aurora.stores.postgres.connections import Connections
 from aurora.stores.postgres.criteria import PostgresCriteria
@@ -23,7 +24,7 @@ from aurora.stores.postgres.signals import PostgresSignals
 from aurora.stores.postgres.transfer import PostgresTransfer
 from aurora.stores.replacing import PAGE
 from aurora.text import many
-from aurora.types import Listener, Progress, ignore_events
+from aurora.types import Chunk, Listener, Progress, ignore_events
 
 _INDEXING = LOCK + 1  # the lock of who indexes
 
@@ -89,10 +90,7 @@ class PostgresStore(
         """In pages, each whole: searches go on meanwhile. Then all is counted anew."""
         count, last = 0, 0
         total = sum(self.count_chunks().values())
-        while page := self._revised('"row" > %s ORDER BY "row" LIMIT %s', (last, PAGE)):
-            with self.transaction():
-                self._remove_words([chunk.id for _, chunk in page])
-                self._add_words(chunk for _, chunk in page)
+        while page := self._renew_page(last):
             count, last = count + len(page), page[-1][0].row
             listen(Progress("Making words", count, max(total, count)))
         with self.transaction():
@@ -100,6 +98,14 @@ class PostgresStore(
                 self._execute(statement)
             self._set_fact("words", WORDS)
         return count
+
+    def _renew_page(self, last: int) -> list[tuple[Revision, Chunk]]:
+        """Read and written under one lock: a text replaced in between has its own words."""
+        with self.transaction():
+            page = self._revised('"row" > %s ORDER BY "row" LIMIT %s', (last, PAGE))
+            self._remove_words([chunk.id for _, chunk in page])
+            self._add_words(chunk for _, chunk in page)
+        return page
 
     def scrub(self) -> None:
         """Words that no chunk has any more. What the server's disk keeps of removed rows goes with
