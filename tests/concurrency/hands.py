@@ -20,8 +20,12 @@ IN_THE_WAY = (
     "is in use by another process",
     "is being indexed by another process",
 )
-# What a chore may say besides: who rebuilds while others write is told that it was not exact.
-MAY_SAY = {"rebuild": ("another process is writing",)}
+# What a chore may say besides. Who rebuilds while others write is told that it was not exact; of an
+# index that meets another model, `test_changing_models` has what is wrong.
+MAY_SAY = {
+    "rebuild": "another process is writing",
+    "index": "This memory holds vectors of",
+}
 WRITES = ("keep", "keep", "keep", "replace", "replace", "learn", "forget", "forget")
 FILLER = "Much is to be said of it, and some of that twice.\n" * 30  # three are over 4,000 letters
 READS = ("read", "read", "read", "find", "find", "find", "read gone", "find gone")
@@ -69,10 +73,8 @@ class Hand:
             self._deed(deed)
         except Refused as exc:
             outcome = "refused"
-            if not any(words in str(exc) for words in (*IN_THE_WAY, *MAY_SAY.get(deed, ()))):
+            if not is_clear(deed, str(exc)):
                 self.faults.append(f"{self.name}, {deed}: {exc}")
-            elif "hint: " not in str(exc):
-                self.faults.append(f"{self.name}, {deed} does not say what to do: {exc}")
         except Exception:  # told at the end, with the others
             self.faults.append(f"{self.name}, {deed}:\n{traceback.format_exc()}")
         self.counts[f"{deed}, {outcome}"] += 1
@@ -140,6 +142,13 @@ class Hand:
             assert id_ not in found, f"{id_} is forgotten, and was found"
         else:
             assert self.door.read(id_) is None, f"{id_} is forgotten, and can be read"
+
+
+def is_clear(deed: str, told: str) -> bool:
+    """Whether it says what is in the way, and what to do."""
+    if deed in MAY_SAY and MAY_SAY[deed] in told:
+        return True
+    return "hint: " in told and any(words in told for words in IN_THE_WAY)
 
 
 def make_document(name: str, word: str, pieces: int) -> str:
