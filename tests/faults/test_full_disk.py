@@ -89,7 +89,6 @@ def texts(disk: Disk) -> dict[str, str]:
     return {id_: chunk.content for id_, chunk in chunks.items()}
 
 
-@pytest.mark.xfail(reason="the lock's file is flushed once more when it is closed: a raw OSError")
 def test_a_first_index_that_finds_no_space_is_told_and_completes_later(disk: Disk) -> None:
     shell = make_repository(disk.folder)
     shell.ok("mem", "index", ".")
@@ -119,7 +118,6 @@ def test_a_disk_with_space_for_nothing_but_sqlite_can_be_asked(
 
 
 @pytest.mark.parametrize("name", SEARCHING)
-@pytest.mark.xfail(reason="SQLite wants 32 KiB beside the file to read it by several processes")
 def test_a_full_disk_can_be_asked(disk: Disk, once_indexed: Path, name: str) -> None:
     disk.put(once_indexed)
     whole = disk.shell.ok(*SEARCHING[name])
@@ -127,7 +125,6 @@ def test_a_full_disk_can_be_asked(disk: Disk, once_indexed: Path, name: str) -> 
     assert disk.shell.ok(*SEARCHING[name]) == whole
 
 
-@pytest.mark.xfail(reason="an empty .gitignore is taken for one that the user wanted so")
 def test_git_never_sees_a_memory_that_was_begun_on_a_full_disk(disk: Disk) -> None:
     shell = make_repository(disk.folder)
     disk.fill(leaving=0)

@@ -44,7 +44,9 @@ def connect(path: Path) -> Connection:
         try:
             return _connect(path)
         except sqlite3.OperationalError:
-            if not _cannot_change(path):
+            if not (
+                _cannot_change(path) and schema_of(path)
+            ):  # in one just made is nothing to read
                 raise
             return connect_unchanging(path)
 

@@ -142,7 +142,12 @@ class SQLiteDatabase:
 
     def _facts(self, names: Sequence[str]) -> dict[str, str]:
         marks = ", ".join("?" * len(names))
-        return dict(self._rows(f"SELECT name, value FROM facts WHERE name IN ({marks})", names))
+        found: dict[str, str] = dict(
+            self._rows(f"SELECT name, value FROM facts WHERE name IN ({marks})", names)
+        )
+        if not found.keys() <= set(names):  # a bit of a name has flipped where it was looked for
+            raise damaged(str(self.path))
+        return found
 
     def _set_fact(self, name: str, value: str) -> None:
         # Writing what is there already would be a write all the same.
