@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.children import Children
-from tests.faults.conftest import some
+from tests.faults.conftest import THOROUGH, some
 from tests.faults.faulty_disk import (
     FULL,
     IOERR_FSYNC,
@@ -66,7 +66,10 @@ def test_a_fault_at_any_moment_is_told_and_leaves_what_can_be_completed(
     undisturbed = children.run(disturb, world, name, None)
     after = children.run(state_of, world, name)
     struck = 0
+    turn = list(OPERATIONS).index(name)
     for shift, (title, kind) in enumerate(FAULTS.items()):
+        if not THOROUGH and (shift + turn) % 2:
+            continue  # the next operation meets it
         last = undisturbed.counts.get((kind.call, kind.file), 0)
         for number, fault in enumerate(moments(kind, last, some(1, 8), shift)):
             again = (number + shift) % 2 == 0
@@ -78,10 +81,9 @@ def test_a_fault_at_any_moment_is_told_and_leaves_what_can_be_completed(
             acknowledged = again or not disturbed.error
             check_aftermath(children, world, name, before, after, acknowledged=acknowledged)
     logger.info("%s: %d faults", name, struck)
-    assert struck > len(FAULTS) // 2  # or this has tested nothing
+    assert struck > len(FAULTS) // 4  # or this has tested nothing
 
 
-@pytest.mark.xfail(reason="a look for vectors that fails is told as if nothing were stored")
 def test_a_lesson_that_was_stored_is_not_told_as_one_that_was_not(
     children: Children, tmp_path: Path
 ) -> None:

@@ -22,6 +22,7 @@ QUERY = 'aur mem search "authenticate user"'
 @pytest.fixture
 def shell(tmp_path: Path, once_indexed: Path) -> Shell:
     shell = make_repository(tmp_path)
+    shell.environ["PYTHONDONTWRITEBYTECODE"] = "1"  # Python would keep what it could write of it
     shutil.copytree(once_indexed, tmp_path, dirs_exist_ok=True)
     return shell
 

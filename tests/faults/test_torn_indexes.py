@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import shutil
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -42,7 +43,7 @@ def test_a_damaged_index_is_made_again_and_gives_the_same_answers(
     file = f"indexes/{name}"
     data = (world.folder / "whole" / file).read_bytes()
     header = data.rindex(b"}", 0, _HEADER) + 1
-    questions = (*SEARCHES, "index") if THOROUGH else SEARCHES
+    questions = (*SEARCHES, "index") if THOROUGH else ("hybrid",)
     cases = ruin(children, world, file, damages(data, 1, header), questions)
     every = map(Vandal(data).flip_at, range(0, header, some(header // 2, 1)))
     cases += ruin(children, world, file, every, ("hybrid",))
@@ -61,7 +62,7 @@ def test_a_damaged_book_of_histories_tells_nothing_untrue(
         path.write_text(f"{path.read_text(encoding='utf-8')}\nEXTRA = 1\n", encoding="utf-8")
     git(world.project, "commit", "--quiet", "--all", "--message", "more")
     [book] = (world.folder / "whole" / "indexes").glob("history-*.book")
-    wanted = damages(book.read_bytes(), 2, header=26)
+    wanted = islice(damages(book.read_bytes(), 2, header=26), 0, None, some(3, 1))
     cases = ruin(children, world, f"indexes/{book.name}", wanted, ("index",))
     logger.info("book: %s", summed_up(cases))
     assert not [str(case) for case in cases if case.fate is not Fate.SAME]
