@@ -10,12 +10,13 @@ import glob
 import os
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
 OWNER_ONLY = 0o600
 OWNERS_FOLDER = 0o700
+_making = threading.Lock()
 
 
 def opener(path: str, flags: int) -> int:
@@ -31,8 +32,13 @@ def make_folder(folder: Path) -> None:
 
 
 def make_file(path: Path) -> None:
-    """Make an empty file, unless there is one: for libraries that open files by themselves."""
-    os.close(os.open(path, os.O_WRONLY | os.O_CREAT, OWNER_ONLY))
+    """Make an empty file, unless there is one: for libraries that open files by themselves.
+
+    One that is there is not even opened: who closes a file lets go of all locks that this process
+    has on it, SQLite's too. Nor is one that another thread is just making.
+    """
+    with _making, suppress(FileExistsError):
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OWNER_ONLY))
 
 
 @contextmanager
