@@ -55,7 +55,7 @@ class SQLiteStore(SQLiteFiles, SQLiteTransfer, SQLiteCriteria, SQLiteSignals):
         return [id_.decode(errors="replace") for _, id_ in bad]
 
     def check(self) -> list[str]:
-        problems = [str(row[0]) for row in self._rows("PRAGMA quick_check") if row[0] != "ok"]
+        problems = [str(row[0]) for row in self._rows("PRAGMA integrity_check") if row[0] != "ok"]
         problems += [
             f"dangling reference in {row[0]}" for row in self._rows("PRAGMA foreign_key_check")
         ]

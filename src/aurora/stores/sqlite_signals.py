@@ -7,10 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from aurora.stores.base import Revision, Uses
 from aurora.stores.placing import Told, place_of
+from aurora.stores.sqlite_checksums import damaged
 from aurora.stores.sqlite_database import MAY_BE_FOUND, SEARCHABLE, SQLiteDatabase
-from aurora.stores.sqlite_rows import batches, commits_from, vector_from
+from aurora.stores.sqlite_rows import Row, batches, commits_from, vector_from
 from aurora.types import Kind, Place
 
+_NEEDED = 5  # columns of a place that are never empty, unless damaged
 PAGE = 1000  # vectors read at a time; no lock is held in between
 
 _ACCESSES = f"""
@@ -61,7 +63,7 @@ class SQLiteSignals(SQLiteDatabase):
         return {
             told.row: place_of(told)
             for batch, marks in batches(rows)
-            for told in map(Told._make, self._rows(_PLACES.format(marks=marks), batch))
+            for told in map(_told, self._rows(_PLACES.format(marks=marks), batch))
         }
 
     def iter_vectors(self, rows: Sequence[int] | None = None) -> Iterator[tuple[Revision, bytes]]:
@@ -95,3 +97,9 @@ class SQLiteSignals(SQLiteDatabase):
 
     def dated_paths(self) -> Mapping[int, str]:
         return dict(self._rows(_DATED, (str(Kind.KNOWLEDGE), _DATE)))
+
+
+def _told(row: Row) -> Told:
+    if None in row[:_NEEDED]:
+        raise damaged(f"The chunk of row {row[0]}")
+    return Told._make(row)
