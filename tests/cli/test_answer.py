@@ -91,7 +91,7 @@ def test_json_is_the_only_thing_on_stdout(indexed: Shell) -> None:
     index = answer["index"]
     assert index["root"] == str(indexed.cwd)
     assert datetime.fromisoformat(index["indexed_at"]) <= datetime.now(UTC)
-    assert 0 <= index["age_seconds"] < 600
+    assert 0 <= index["age_seconds"] < 7200  # it was indexed for all tests of this run
     result = answer["results"][0]
     assert (result["id"], result["kind"], result["path"], result["lines"]) == (
         "auth_manager.py:authenticate_user", "function", "auth_manager.py", [11, 13],

@@ -295,7 +295,8 @@ def test_a_memory_on_a_full_disk_is_told_and_stays_as_it_was(indexed: Shell) -> 
 
 def test_a_log_on_a_full_disk_does_not_spoil_the_answer(indexed: Shell) -> None:
     log = indexed.home / "logs" / "aurora.log"
-    log.unlink()
+    log.parent.mkdir(parents=True, exist_ok=True)
+    log.unlink(missing_ok=True)
     log.symlink_to("/dev/full")
     error_and_hint(indexed.fails("mem", "get", "nowhere.py:nothing"))
 

@@ -6,12 +6,14 @@ from contextlib import AbstractContextManager
 
 from aurora.errors import StoreBusyError, StoreFormatError
 from aurora.stores.file_lock import hold
+from aurora.stores.sqlite_connection import BUSY_MS
 from aurora.stores.sqlite_criteria import SQLiteCriteria
 from aurora.stores.sqlite_files import SQLiteFiles
 from aurora.stores.sqlite_schema import CHECKSUMS
 from aurora.stores.sqlite_signals import SQLiteSignals
 from aurora.stores.sqlite_transfer import SQLiteTransfer
 
+_READERS_MS = 1000  # how long forgetting waits for who reads; many who do never pause together
 _TEXT_INDEXES = ("chunks_words", "chunks_trigrams")
 
 
@@ -31,7 +33,11 @@ class SQLiteStore(SQLiteFiles, SQLiteTransfer, SQLiteCriteria, SQLiteSignals):
         with self.transaction():
             for table in _TEXT_INDEXES:
                 self._ask_index(f"INSERT INTO {table}({table}) VALUES ('optimize')", ())
-        [(busy, *_)] = self._rows("PRAGMA wal_checkpoint(TRUNCATE)")
+        self._rows(f"PRAGMA busy_timeout = {_READERS_MS}")
+        try:
+            [(busy, *_)] = self._rows("PRAGMA wal_checkpoint(TRUNCATE)")
+        finally:
+            self._rows(f"PRAGMA busy_timeout = {BUSY_MS}")
         if busy:
             raise StoreBusyError(
                 f"{self.path} is being read by another process: what was removed is still in it",

@@ -93,10 +93,11 @@ def _cannot_change(path: Path) -> bool:
     acting = os.access in os.supports_effective_ids  # as whom we act, not who started us
     if not all(os.access(each, os.W_OK, effective_ids=acting) for each in (path, path.parent)):
         return path.exists()
-    if sys.platform == "win32":  # which cannot tell
-        return False
-    disk = os.statvfs(path)
-    return disk.f_bavail * disk.f_frsize < _LEAST_ROOM
+    is_full = False
+    if sys.platform != "win32":  # which cannot tell
+        disk = os.statvfs(path)
+        is_full = disk.f_bavail * disk.f_frsize < _LEAST_ROOM
+    return is_full
 
 
 def _has_log(path: Path) -> bool:
