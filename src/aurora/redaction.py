@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -38,9 +39,12 @@ class Redactor:
         if "PRIVATE KEY" in text:
             text = "".join(self._without_keys(text.splitlines(keepends=True)))
         lines, folded = text.split("\n"), text.lower()
+        starts: list[int] = []  # of lines
         for rule in RULES:
             if any(hint in folded for hint in rule.hints):
-                self._apply(rule, lines, folded.split("\n"))
+                starts = starts or [0, *(end.end() for end in re.finditer("\n", folded))]
+                for at in _lines_with(rule.hints, folded, starts):
+                    lines[at] = self._applied(rule, lines[at])
         return "\n".join(lines)
 
     def lines(self, lines: Iterable[str]) -> Iterator[str]:
@@ -65,11 +69,8 @@ class Redactor:
         kinds = ", ".join(sorted(self.kinds))
         return f"{many(self.kinds.total(), 'secret')} redacted before storing ({kinds})"
 
-    def _apply(self, rule: Rule, lines: list[str], folded: Sequence[str]) -> None:
-        """A pattern is tried only where a hint stands: elsewhere it would cost the most."""
-        for at, line in enumerate(folded):
-            if any(hint in line for hint in rule.hints):
-                lines[at] = rule.pattern.sub(lambda match: self._replaced(match, rule), lines[at])
+    def _applied(self, rule: Rule, line: str) -> str:
+        return rule.pattern.sub(lambda match: self._replaced(match, rule), line)
 
     def _replaced(self, match: re.Match[str], rule: Rule) -> str:
         group = match.lastindex or 0  # of several only one can have matched
@@ -100,6 +101,18 @@ class Redactor:
                 self.kinds[_KEY] += 1
                 counted = True
             yield body[:start] + _mark(_KEY) + body[stop:] + line[len(body) :] if hides else line
+
+
+def _lines_with(hints: Iterable[str], folded: str, starts: Sequence[int]) -> set[int]:
+    """Where a pattern is worth trying: elsewhere it would cost the most."""
+    found = set()
+    for hint in hints:
+        at = folded.find(hint)
+        while at >= 0:
+            line = bisect_right(starts, at)
+            found.add(line - 1)
+            at = folded.find(hint, starts[line]) if line < len(starts) else -1
+    return found
 
 
 def _mark(kind: str) -> str:
