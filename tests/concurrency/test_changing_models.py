@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from aurora.embeddings.base import ProviderOptions
 from aurora.embeddings.own.provider import SHALLOW, OwnProvider
 from aurora.indexing.embedding import embed, embedder_of
@@ -20,7 +18,6 @@ def take_over(store: Store, provider: OwnProvider) -> None:
     store.finish_reembedding()
 
 
-@pytest.mark.xfail(reason="who embeds is chosen before the turn, and no longer right after it")
 def test_an_index_that_waited_embeds_by_whoever_took_over(indexed: Shell) -> None:
     write_tree(indexed.cwd, {"fresh.py": "def fresh(): ...\n"})
     with indexed.store() as store:

@@ -59,16 +59,15 @@ class Memory(TransferableMemory, InspectableMemory, EmbeddingMemory):
         for target in targets:
             require_path(target)
         self._make()
-        embedder = self._embedder()
         run = partial(
             run_index,
             self._store,
             targets,
             root=self.root,
             logs=self._logs,
-            embedder=embedder,
+            embedder=self._embedder,
             quick=self._embedders.quick(),
-            elsewhere=self._elsewhere(embedder),
+            elsewhere=self._elsewhere,
             make_searchable=self._make_searchable,
             histories=self.index_folder if git else None,
             redactor=self._redactor(),

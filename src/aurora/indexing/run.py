@@ -28,9 +28,9 @@ def run_index(
     *,
     root: Path | None,
     logs: Path,
-    embedder: EmbeddingProvider | None,
+    embedder: Callable[[], EmbeddingProvider | None],
     quick: EmbeddingProvider | None,
-    elsewhere: Elsewhere | None,
+    elsewhere: Callable[[EmbeddingProvider | None], Elsewhere | None],
     make_searchable: Callable[[], object],
     histories: Path | None,
     redactor: Redactor,
@@ -41,9 +41,10 @@ def run_index(
 
     Words are searchable before vectors are made: some models take their time. `histories` is the
     folder where git's answers are kept; without one it is not asked. `quick` may embed in place of
-    the embedder at first, and `elsewhere` is who may help it.
+    the embedder at first, and `elsewhere` tells who may help it.
     """
     with take_turn(store, listen=listen):
+        chosen = embedder()  # another model may have taken over while this run waited
         found, known = scan(*targets, logs=logs), store.file_states()
         version = version_of(redactor)
         past = (
@@ -57,9 +58,9 @@ def run_index(
             report = Indexer(store, root, redactor=redactor, listen=listen).index(found, known)
             make_searchable()
             embedded = Embedded()
-            if embedder is not None:
+            if chosen is not None:
                 embedded = embed_missing(
-                    store, embedder, quick=quick, elsewhere=elsewhere, listen=listen
+                    store, chosen, quick=quick, elsewhere=elsewhere(chosen), listen=listen
                 )
             if embedded.made:
                 make_searchable()
