@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -16,6 +17,7 @@ from typing import BinaryIO
 
 OWNER_ONLY = 0o600
 OWNERS_FOLDER = 0o700
+_SCRATCH = re.compile(r"(?:\.[0-9]+)?\.(?P<process>[0-9]+)\.tmp")  # behind a file's name
 _making = threading.Lock()
 
 
@@ -64,14 +66,19 @@ def replacing(path: Path, *, durable: bool = False, keep_mode: bool = False) -> 
 
 
 def remove_leftovers(path: Path) -> None:
-    """Delete what processes that are gone left: a kill between write and rename."""
+    """Delete what processes that are gone left: a kill between write and rename.
+
+    Only what has a name of ours: an export may be written into any folder of the user's.
+    """
     for leftover in path.parent.glob(f"{glob.escape(path.name)}.*.tmp"):
-        process = leftover.name.split(".")[-2]
-        if not process.isdigit() or not _is_running(int(process)):
+        ours = _SCRATCH.fullmatch(leftover.name, len(path.name))
+        if ours and not _is_running(int(ours["process"])):
             leftover.unlink(missing_ok=True)
 
 
 def _is_running(process: int) -> bool:
+    if os.name == "nt":  # where asking would interrupt it
+        return True
     try:
         os.kill(process, 0)
     except ProcessLookupError:

@@ -17,7 +17,7 @@ from aurora.types import Json
 
 _KEY_BEGINS = re.compile(r"-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----")
 _KEY_ENDS = re.compile(r"-----END (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----")
-_KEY_LINE = re.compile(r"[\s\"'+]*[\w+/=:,. -]{0,120}[\s\"'\\+,]*")  # or headers
+_KEY_LINE = re.compile(r"[\s\"'+]*[\w+/=:,. -]{0,120}[\s\"'\\+,]*")  # base64, or headers
 _KEY_TEXT = re.compile(r"[A-Za-z0-9+/]{16}")  # a beginning in prose has none behind it
 _LONGEST_KEY = 400  # lines: a beginning without an end hides no more
 _KEY = "private key"

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from aurora.private import replacing
 from tests.builders import write_tree
 from tests.cli.conftest import Shell
 from tests.cli.forking import AUR
@@ -81,3 +82,15 @@ def test_while_it_is_written_the_log_of_the_database_is_the_owners_alone(shell: 
     with shell.store() as store, store.transaction():
         assert (shell.cwd / ".aurora" / "memory.db-wal").exists()
         assert list(open_to_others(shell.cwd / ".aurora")) == []
+
+
+def test_writing_a_file_takes_away_only_what_a_killed_process_left(tmp_path: Path) -> None:
+    path = tmp_path / "all.jsonl"
+    kept = ["all.jsonl.old.tmp", "all.jsonl.tmp", "all.jsonl.1x.2.tmp", "other.999999999.tmp",
+            f"all.jsonl.7.{os.getppid()}.tmp"]  # fmt: skip
+    left = ["all.jsonl.7.999999999.tmp", "all.jsonl.999999999.tmp"]
+    write_tree(tmp_path, dict.fromkeys([*kept, *left], "words"))
+    with replacing(path) as out:
+        out.write(b"whole")
+    assert {file.name for file in tmp_path.iterdir()} == {"all.jsonl", *kept}
+    assert path.read_bytes() == b"whole"

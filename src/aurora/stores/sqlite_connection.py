@@ -44,11 +44,9 @@ def connect(path: Path) -> Connection:
         try:
             return _connect(path)
         except sqlite3.OperationalError:
-            if not (
-                _cannot_change(path) and schema_of(path)
-            ):  # in one just made is nothing to read
-                raise
-            return connect_unchanging(path)
+            if _cannot_change(path) and schema_of(path):  # one just made has nothing to read
+                return connect_unchanging(path)
+            raise
 
 
 def connect_unchanging(path: Path) -> Connection:
