@@ -64,10 +64,7 @@ class Redactor:
     @property
     def told(self) -> str:
         """What was taken out so far, for people; nothing if nothing was."""
-        if not self.kinds:
-            return ""
-        kinds = ", ".join(sorted(self.kinds))
-        return f"{many(self.kinds.total(), 'secret')} redacted before storing ({kinds})"
+        return tell(self.kinds)
 
     def _applied(self, rule: Rule, line: str) -> str:
         return rule.pattern.sub(lambda match: self._replaced(match, rule), line)
@@ -101,6 +98,12 @@ class Redactor:
                 self.kinds[_KEY] += 1
                 counted = True
             yield body[:start] + _mark(_KEY) + body[stop:] + line[len(body) :] if hides else line
+
+
+def tell(kinds: Counter[str]) -> str:
+    """Secrets by their kinds, for people; nothing if there are none."""
+    named = ", ".join(sorted(kinds))
+    return f"{many(kinds.total(), 'secret')} redacted before storing ({named})" if kinds else ""
 
 
 def _lines_with(hints: Iterable[str], folded: str, starts: Sequence[int]) -> set[int]:

@@ -19,7 +19,7 @@ from aurora.errors import AuroraError
 from aurora.indexing.names import Names
 from aurora.parsers.conversation import iter_chunks
 from aurora.parsers.registry import parser_for
-from aurora.redaction import Redactor
+from aurora.redaction import Redactor, tell
 from aurora.sources.conversations import hash_log, read_lines
 from aurora.sources.unwanted import MAX_BYTES
 from aurora.sources.walk import Skipped, SourceFile, look_at, read_text
@@ -184,10 +184,8 @@ class FileReader:
         """Which file to look at, and never what was found there."""
         before = self._redactor.kinds.copy()
         yield
-        found = Redactor()
-        found.kinds = self._redactor.kinds - before
-        if found.told:
-            self.tally.warnings.append(f"{name}: {found.told}")
+        if told := tell(self._redactor.kinds - before):
+            self.tally.warnings.append(f"{name}: {told}")
 
     def _moved_from(self, state: FileState) -> str:
         old = self._gone.pop(state.digest, "") if state.path not in self._known else ""
