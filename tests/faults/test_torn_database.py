@@ -27,7 +27,6 @@ logger = logging.getLogger(__name__)
 FILE = "memory.db"
 QUESTIONS = (*READING, *WRITING) if THOROUGH else (*READING, "forget")
 _HEADER = 100  # bytes at the beginning of the first page
-unchecked = pytest.mark.xfail(reason="these rows have no checksum")
 
 VALUES = [
     "SELECT content FROM chunks WHERE path LIKE '%session.py'",
@@ -36,9 +35,8 @@ VALUES = [
     "SELECT vector FROM embeddings WHERE length(trim(hex(vector), '0')) > 16",
     "SELECT commits FROM histories WHERE length(commits) > 0",
     "SELECT tracking FROM histories",
-    pytest.param("SELECT pattern_type FROM reasoning", marks=unchecked),
-    pytest.param("SELECT digest FROM files", marks=unchecked),
-    pytest.param("SELECT value FROM facts WHERE name = 'embedder.name'", marks=unchecked),
+    "SELECT pattern_type FROM reasoning",
+    "SELECT value FROM facts WHERE name = 'embedder.name'",
 ]
 WORDS = [
     ("chunks", b"function"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import closing
 
 import psycopg
 import pytest
@@ -123,6 +124,18 @@ def test_a_newer_one_is_not_touched(memory_url: str, name: str, value: str) -> N
             use(memory_url)
         assert "upgrade" in failure.value.hint
     assert fact(memory_url, name) == value
+
+
+@pytest.mark.parametrize(("name", "value"), [("schema", "99"), ("words", "999.1")])
+def test_who_has_it_open_writes_nothing_once_a_newer_one_was_there(
+    memory_url: str, name: str, value: str
+) -> None:
+    """As a server would that runs on while its users upgrade."""
+    with closing(PostgresStore.open(memory_url)) as running:
+        set_fact(memory_url, name, value)
+        with pytest.raises(StoreFormatError, match="newer Aurora"):
+            running.put_chunks([make_chunk()])
+        assert running.count_chunks() == {}
 
 
 def test_words_of_an_older_tokenizer_are_made_anew(memory_url: str) -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from aurora.errors import StoreFormatError
 from aurora.packing import pack_vector as pack
-from aurora.stores.base import Embedder, FileState
+from aurora.stores.base import Embedder, FileState, Reasoning
 from aurora.stores.sqlite import SQLiteStore
 from aurora.types import ChunkHistory, Tracking
 from tests.builders import make_chunk
@@ -20,6 +21,7 @@ from tests.stores.conformance import FULL
 
 TINY = Embedder("tiny", 3, "abc")
 OTHER = make_chunk("def g(): pass", "b.py", "g")
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
 BAD_UTF8 = "x'ff'"
 
 
@@ -32,6 +34,8 @@ def store(tmp_path: Path) -> Iterator[SQLiteStore]:
             TINY, [(FULL.id, pack([1.0, 0.0, 0.0])), (OTHER.id, pack([0.0, 1.0, 0.0]))]
         )
         store.put_histories({FULL.id: ChunkHistory(Tracking.TRACKED, (5, 7), False)})
+        store.put_reasoning(FULL.id, Reasoning("fix", 0.9, 3, NOW))
+        store.record_access(FULL.id, NOW)
         yield store
 
 
@@ -89,6 +93,22 @@ def uses(store: SQLiteStore) -> object:
     return store.get_uses(list(store.revisions()))
 
 
+def judged(store: SQLiteStore) -> object:
+    return store.get_reasoning(FULL.id)
+
+
+def accesses(store: SQLiteStore) -> object:
+    return store.get_accesses([FULL.id])
+
+
+def chunks(store: SQLiteStore) -> object:
+    return list(store.iter_chunks())
+
+
+def records(store: SQLiteStore) -> object:
+    return list(store.iter_records())
+
+
 @pytest.mark.parametrize(
     ("statement", "readers"),
     [
@@ -97,6 +117,11 @@ def uses(store: SQLiteStore) -> object:
         ("UPDATE histories SET commits = x'0600000000000000'", (histories, uses)),
         ("UPDATE histories SET uncommitted = 1", (histories, uses)),
         ("UPDATE histories SET tracking = 'untracked'", (histories, uses)),
+        ("UPDATE accesses SET at = at + 1", (accesses, uses, records)),
+        ("UPDATE reasoning SET pattern_type = 'fox'", (judged, chunks, records)),
+        ("UPDATE reasoning SET success_score = 0.1", (judged, chunks, records)),
+        ("UPDATE reasoning SET usage_count = 4", (judged, chunks, records)),
+        ("UPDATE reasoning SET created_at = 1", (judged, chunks, records)),
     ],
 )
 def test_what_hangs_on_a_chunk_is_refused_and_taken_out(
@@ -116,6 +141,61 @@ def test_what_hangs_on_a_chunk_is_refused_and_taken_out(
     assert list(store.iter_chunks()) == [FULL, OTHER]
     for read in readers:
         read(store)
+
+
+@pytest.mark.parametrize(
+    "change",
+    ["path = 'a.pz'", "size = 2", "modified_ns = 2", "digest = 'e'", "left_out = 'binary'",
+     "history_stamp = 'x'", "history_read_at = 1.0"],
+)  # fmt: skip
+def test_a_damaged_state_counts_as_none(store: SQLiteStore, change: str) -> None:
+    """So its file is read again."""
+    alter(store, f"UPDATE files SET {change}")
+    assert store.file_states() == {}
+    assert store.file_states([FULL.path]) == {}
+    assert store.get_histories([FULL.id])[FULL.id].read_at is None
+    assert "1 rows of files are not as they were written" in store.check()
+    assert store.repair() == []
+    assert store.check() == []
+
+
+@pytest.mark.parametrize("change", ["value = value || '1'", "name = name || 'x'"])
+@pytest.mark.parametrize(
+    "fact", ["identity", "generation", "indexed_at", "embedder.name", "embedder.dimension"]
+)
+def test_a_damaged_fact_is_refused_and_taken_out(
+    store: SQLiteStore, fact: str, change: str
+) -> None:
+    store.put_indexed_at(NOW)
+    newest = max(store.revisions().values())
+    alter(store, f"UPDATE facts SET {change} WHERE name = '{fact}'")
+    readers: dict[str, Callable[[SQLiteStore], object]] = {
+        "identity": lambda store: store.identity,
+        "generation": SQLiteStore.generation,
+        "indexed_at": SQLiteStore.indexed_at,
+        "embedder.name": SQLiteStore.embedder,
+        "embedder.dimension": SQLiteStore.embedder,
+    }
+    with closing(SQLiteStore(store.path)) as again:  # it opens, or nobody could repair it
+        with pytest.raises(StoreFormatError, match=f"The fact '{fact}x?' is damaged"):
+            readers[fact](again)
+        before = again.check()
+        assert before == ["1 rows of facts are not as they were written"]
+        assert again.repair() == []
+        assert again.check() == []
+        readers[fact](again)
+        assert again.generation() > newest
+        if fact.startswith("embedder"):
+            assert (again.embedder(), again.count_vectors()) == (None, 0)
+
+
+def test_repairing_gives_a_memory_that_lost_a_fact_another_identity(store: SQLiteStore) -> None:
+    """Indexes know what they are made of by it, and are made anew."""
+    before = store.identity
+    alter(store, "UPDATE facts SET value = '7' WHERE name = 'generation'")
+    store.repair()
+    with closing(SQLiteStore(store.path)) as again:
+        assert again.identity != before
 
 
 def test_moving_a_file_keeps_its_rows_true(store: SQLiteStore) -> None:

@@ -16,6 +16,7 @@ from aurora.errors import StoreError, StoreFormatError
 from aurora.stores import sqlite_connection
 from aurora.stores.sqlite import SQLiteStore
 from aurora.stores.sqlite_schema import MIGRATIONS, Migration
+from tests.builders import make_chunk
 from tests.full_disk import files_no_longer_than
 from tests.upgrades.memories import kept, unpack
 from tests.upgrades.plainly import everything, numbers, query
@@ -135,6 +136,21 @@ import sys; from pathlib import Path; from aurora.stores.sqlite import SQLiteSto
 print("there", flush=True); sys.stdin.readline()
 store = SQLiteStore(Path(sys.argv[1])); print(sum(store.count_namespaces().values())); store.close()
 """
+
+
+def test_who_has_a_memory_open_refuses_it_once_a_newer_one_was_there(tmp_path: Path) -> None:
+    """As a server does that runs on while its users upgrade: its rows are of another form."""
+    path = tmp_path / "memory.db"
+    with closing(SQLiteStore(path)) as running:
+        running.put_chunks([make_chunk("def f(): pass")])
+        with closing(sqlite3.connect(path)) as newer:
+            newer.execute("PRAGMA user_version = 99")
+        before = everything(path)
+        for use in (running.generation, lambda: running.put_chunks([make_chunk("x", "b.py")])):
+            with pytest.raises(StoreFormatError, match="schema 99") as refused:
+                use()
+            assert "start a server again" in str(refused.value.hint)
+    assert everything(path) == before
 
 
 def test_processes_that_migrate_at_once_take_each_step_once(tmp_path: Path) -> None:

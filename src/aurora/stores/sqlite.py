@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import AbstractContextManager
 
 from aurora.errors import StoreBusyError, StoreFormatError
@@ -9,16 +10,12 @@ from aurora.stores.file_lock import hold
 from aurora.stores.sqlite_connection import BUSY_MS
 from aurora.stores.sqlite_criteria import SQLiteCriteria
 from aurora.stores.sqlite_files import SQLiteFiles
-from aurora.stores.sqlite_schema import CHECKSUMS
+from aurora.stores.sqlite_schema import CHECKSUMS, is_damaged
 from aurora.stores.sqlite_signals import SQLiteSignals
 from aurora.stores.sqlite_transfer import SQLiteTransfer
 
 _READERS_MS = 1000  # how long forgetting waits for who reads; many who do never pause together
 _TEXT_INDEXES = ("chunks_words", "chunks_trigrams")
-
-
-def _damaged(table: str) -> str:
-    return f"checksum IS NOT {CHECKSUMS[table]}"
 
 
 class SQLiteStore(SQLiteFiles, SQLiteTransfer, SQLiteCriteria, SQLiteSignals):
@@ -47,11 +44,12 @@ class SQLiteStore(SQLiteFiles, SQLiteTransfer, SQLiteCriteria, SQLiteSignals):
     def repair(self) -> list[str]:
         with self.transaction():
             self._connection.execute("REINDEX")
+            self._repair_facts()
             bad = self._rows(
-                f"SELECT rowid, CAST(id AS BLOB) FROM chunks WHERE {_damaged('chunks')}"
+                f"SELECT rowid, CAST(id AS BLOB) FROM chunks WHERE {is_damaged('chunks')}"
             )
-            for table in CHECKSUMS.keys() - {"chunks"}:
-                self._write(f"DELETE FROM {table} WHERE {_damaged(table)}")
+            for table in CHECKSUMS.keys() - {"chunks", "facts"}:
+                self._write(f"DELETE FROM {table} WHERE {is_damaged(table)}")
             for row, _ in bad:
                 self._write("DELETE FROM chunks WHERE rowid = ?", (row,))
             if bad:  # which file a chunk was of may be what is damaged: all are read again
@@ -60,13 +58,25 @@ class SQLiteStore(SQLiteFiles, SQLiteTransfer, SQLiteCriteria, SQLiteSignals):
                 self._ask_index(f"INSERT INTO {table}({table}) VALUES ('rebuild')", ())
         return [id_.decode(errors="replace") for _, id_ in bad]
 
+    def _repair_facts(self) -> None:
+        if not self._connection.execute(f"DELETE FROM facts WHERE {is_damaged('facts')}").rowcount:
+            return
+        [(newest,)] = self._rows("SELECT max(generation) FROM chunks")
+        self._set_fact("identity", os.urandom(16).hex())  # so that all indexes are made anew
+        self._set_fact("generation", str(max(newest or 0, self.generation())))
+        self._draw_generation()
+        if self.embedder() is None:  # nobody knows whose vectors these are
+            self._connection.execute("DELETE FROM embeddings")
+        if self.next_embedder() is None:
+            self._empty_next()
+
     def check(self) -> list[str]:
         problems = [str(row[0]) for row in self._rows("PRAGMA integrity_check") if row[0] != "ok"]
         problems += [
             f"dangling reference in {row[0]}" for row in self._rows("PRAGMA foreign_key_check")
         ]
         for table in CHECKSUMS:
-            [(count,)] = self._rows(f"SELECT count(*) FROM {table} WHERE {_damaged(table)}")
+            [(count,)] = self._rows(f"SELECT count(*) FROM {table} WHERE {is_damaged(table)}")
             problems += [f"{count:,} rows of {table} are not as they were written"] if count else []
         for table in _TEXT_INDEXES:
             try:

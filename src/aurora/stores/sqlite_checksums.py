@@ -1,7 +1,7 @@
 """Checksums of rows. SQLite keeps none: a bit that flips on the disk would be another answer.
 
-What has texts, vectors or the times of commits has one, made when the row is written and compared
-when it is read. States of files need none: one that is damaged has its file read again.
+Every row has one, made when it is written and compared when it is read. A state of a file that is
+damaged counts as none: its file is read again.
 """
 
 from __future__ import annotations

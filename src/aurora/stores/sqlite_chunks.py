@@ -9,7 +9,8 @@ from aurora.stores.base import Revision
 from aurora.stores.replacing import PAGE, Replacing, embedded_text
 from aurora.stores.sqlite_checksums import damaged
 from aurora.stores.sqlite_database import SEARCHABLE, SQLiteDatabase
-from aurora.stores.sqlite_rows import COLUMNS, batches, chunk_from, chunk_values, is_text
+from aurora.stores.sqlite_rows import COLUMNS, Row, batches, chunk_from, chunk_values, is_text
+from aurora.stores.sqlite_schema import is_damaged
 from aurora.types import Chunk, Kind
 
 QUALIFIED = ", ".join(f"chunks.{name}" for name in COLUMNS.split(", "))
@@ -18,6 +19,7 @@ _UPSERT = f"""
     INSERT INTO chunks ({COLUMNS}, has_cjk, generation) VALUES ({", ".join("?" * 16)})
     ON CONFLICT (id) DO UPDATE SET {_UPDATES},
         has_cjk = excluded.has_cjk, generation = excluded.generation"""
+_JUDGED = f"reasoning.chunk IS NOT NULL AND {is_damaged('reasoning')}"
 _RELATIVE = "path <> '' AND substr(path, 1, 1) <> '/' AND path NOT LIKE '_:/%'"
 
 
@@ -111,9 +113,10 @@ class SQLiteChunks(SQLiteDatabase, Replacing):
 
     def _revised(self, which: str, values: Sequence[object]) -> list[tuple[Revision, Chunk]]:
         rows = self._rows(
-            f"SELECT {QUALIFIED}, chunks.rowid, chunks.generation {SEARCHABLE} {which}", values
+            f"SELECT {QUALIFIED}, {_JUDGED}, chunks.rowid, chunks.generation {SEARCHABLE} {which}",
+            values,
         )
-        return [(Revision(*row[-2:]), chunk_from(row)) for row in rows]
+        return [(Revision(*row[-2:]), _judged(row)) for row in rows]
 
     def revisions(self) -> Mapping[int, int]:
         # `+`: read the index of generations and sort, instead of walking through all texts.
@@ -138,3 +141,12 @@ class SQLiteChunks(SQLiteDatabase, Replacing):
     def count_namespaces(self) -> Mapping[str, int]:
         rows = self._rows("SELECT namespace, count(*) FROM chunks GROUP BY namespace")
         return dict(rows)
+
+
+def _judged(row: Row) -> Chunk:
+    """A chunk that may be found, unless what it is judged by is damaged."""
+    *_, is_wrong, _row, _generation = row
+    chunk = chunk_from(row)
+    if is_wrong:
+        raise damaged(f"What is known of {chunk.id!r}")
+    return chunk

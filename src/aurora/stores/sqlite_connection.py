@@ -144,13 +144,19 @@ def _recognise(connection: sqlite3.Connection, path: Path) -> int:
             f"{path} is a SQLite database of another program",
             hint=f"move it away (`mv {path} {path}.old`) and index again",
         )
+    require_known(version, path)
+    return version
+
+
+def require_known(version: int, path: Path) -> None:
+    """Raise where a newer program has been at work, even since we opened the file."""
     if version > len(MIGRATIONS):
         raise StoreFormatError(
             f"{path} was written by a newer Aurora "
             f"(schema {version}, this one knows {len(MIGRATIONS)})",
-            hint="upgrade with `pip install --upgrade aurora-memory`; the file was not touched",
+            hint="upgrade with `pip install --upgrade aurora-memory`, or start a server again "
+            "that ran meanwhile; the file was not touched",
         )
-    return version
 
 
 def _enter_wal_mode(connection: sqlite3.Connection) -> None:

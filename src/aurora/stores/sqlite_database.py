@@ -9,6 +9,7 @@ import os
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import Self, TypeAlias
 from weakref import WeakSet
@@ -16,15 +17,23 @@ from weakref import WeakSet
 from aurora.errors import StoreError
 from aurora.private import make_folder
 from aurora.stores.base import SEARCHABLE_SUCCESS
-from aurora.stores.sqlite_checksums import damaged
-from aurora.stores.sqlite_connection import Connection, connect, transaction, translated
-from aurora.stores.sqlite_rows import Row
+from aurora.stores.sqlite_checksums import checksum, damaged
+from aurora.stores.sqlite_connection import (
+    Connection,
+    connect,
+    require_known,
+    transaction,
+    translated,
+)
+from aurora.stores.sqlite_rows import Row, fact_from
+from aurora.stores.sqlite_schema import is_damaged
 
 Parameters: TypeAlias = Sequence[object] | Mapping[str, object]
 
-MAY_BE_FOUND = (
-    f"(reasoning.success_score IS NULL OR reasoning.success_score >= {SEARCHABLE_SUCCESS})"
-)
+# What is damaged may be found, too, and is refused when it is: hidden, nobody would hear of it.
+MAY_BE_FOUND = f"""(
+    reasoning.success_score IS NULL OR reasoning.success_score >= {SEARCHABLE_SUCCESS}
+    OR {is_damaged("reasoning")})"""
 # Follows a list of columns; what comes after it is `AND …`.
 SEARCHABLE = f"""
     FROM chunks LEFT JOIN reasoning ON reasoning.chunk = chunks.rowid
@@ -58,7 +67,14 @@ class SQLiteDatabase:
             make_folder(path.parent)
         except OSError as exc:
             raise StoreError(f"Cannot make the folder {path.parent}: {exc}") from exc
-        self.identity = str(self._fact("identity"))
+        _ = self._connection
+
+    @cached_property
+    def identity(self) -> str:
+        identity = self._fact("identity")
+        if identity is None:
+            raise damaged(str(self.path), "it has lost its identity")
+        return identity
 
     @property
     def _connection(self) -> Connection:
@@ -85,6 +101,7 @@ class SQLiteDatabase:
                 yield
                 return
             with transaction(connection):
+                self._require_known()
                 self._local.drawn = None
                 yield
                 if self._local.drawn is not None:
@@ -138,30 +155,34 @@ class SQLiteDatabase:
         return drawn
 
     def _fact(self, name: str) -> str | None:
+        for row in self._rows("SELECT * FROM facts WHERE name = ?", (name,)):
+            return fact_from(row)[1]
         return self._facts([name]).get(name)
 
     def _facts(self, names: Sequence[str]) -> dict[str, str]:
-        marks = ", ".join("?" * len(names))
-        found: dict[str, str] = dict(
-            self._rows(f"SELECT name, value FROM facts WHERE name IN ({marks})", names)
-        )
-        if not found.keys() <= set(names):  # a bit of a name has flipped where it was looked for
-            raise damaged(str(self.path))
-        return found
+        """By reading all: one whose name is damaged must not pass for one that is missing."""
+        facts = dict(map(fact_from, self._rows("SELECT * FROM facts")))
+        return {name: facts[name] for name in names if name in facts}
 
     def _set_fact(self, name: str, value: str) -> None:
         # Writing what is there already would be a write all the same.
         self._connection.execute(
-            "INSERT INTO facts VALUES (?, ?) ON CONFLICT (name) DO UPDATE "
-            "SET value = excluded.value WHERE value IS NOT excluded.value",
-            (name, value),
+            "INSERT INTO facts VALUES (?, ?, ?) ON CONFLICT (name) DO UPDATE "
+            "SET value = excluded.value, checksum = excluded.checksum "
+            "WHERE value IS NOT excluded.value",
+            (name, value, checksum(name, value)),
         )
 
     def _forget_facts(self, names: Iterable[str]) -> None:
         for name in names:
             self._connection.execute("DELETE FROM facts WHERE name = ?", (name,))
 
+    def _require_known(self) -> None:
+        [(version,)] = self._rows("PRAGMA user_version")
+        require_known(version, self.path)
+
     def generation(self) -> int:
+        self._require_known()  # a server runs on while its users upgrade
         try:
             return int(self._fact("generation") or 0)
         except ValueError as exc:

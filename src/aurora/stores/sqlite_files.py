@@ -16,7 +16,6 @@ from aurora.stores.sqlite_rows import (
 )
 from aurora.stores.sqlite_schema import SUM_UP
 
-_NEEDED = 6  # columns that are never empty, unless damaged
 _FILE_MARKS = ", ".join("?" * len(FILE_COLUMNS.split(", ")))
 
 
@@ -44,10 +43,7 @@ class SQLiteFiles(SQLiteChunks):
         else:
             named = ((f"{sql} WHERE path IN ({marks})", batch) for batch, marks in batches(paths))
             rows = [row for statement, batch in named for row in self._rows(statement, batch)]
-        whole = (
-            row for row in rows if None not in row[:_NEEDED]
-        )  # another has its file read again
-        return {state.path: state for state in map(file_state_from, whole)}
+        return {state.path: state for state in map(file_state_from, rows) if state is not None}
 
     def count_files(self) -> int:
         return int(self._rows("SELECT count(*) FROM files WHERE left_out = ''")[0][0])

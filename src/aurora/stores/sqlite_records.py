@@ -8,12 +8,15 @@ from datetime import datetime
 from aurora.stores.base import Reasoning
 from aurora.stores.sqlite_database import SQLiteDatabase
 from aurora.stores.sqlite_rows import (
+    access_from,
     batches,
     history_from,
     history_values,
     moment,
     reasoning_from,
+    reasoning_values,
 )
+from aurora.stores.sqlite_schema import is_damaged
 from aurora.types import ChunkHistory, Lines
 
 _PUT_HISTORY = """
@@ -32,21 +35,15 @@ class SQLiteRecords(SQLiteDatabase):
 
     def put_reasoning(self, chunk_id: str, reasoning: Reasoning) -> None:
         with self.transaction():
-            self._write(
-                "INSERT OR REPLACE INTO reasoning "
-                "SELECT rowid, ?, ?, ?, ? FROM chunks WHERE id = ?",
-                (
-                    reasoning.pattern_type,
-                    reasoning.success_score,
-                    reasoning.usage_count,
-                    reasoning.created_at.timestamp(),
-                    chunk_id,
-                ),
-            )
+            for (row,) in self._rows("SELECT rowid FROM chunks WHERE id = ?", (chunk_id,)):
+                self._write(
+                    "INSERT OR REPLACE INTO reasoning VALUES (?, ?, ?, ?, ?, ?)",
+                    reasoning_values(row, reasoning),
+                )
 
     def get_reasoning(self, chunk_id: str) -> Reasoning | None:
         rows = self._rows(
-            "SELECT pattern_type, success_score, usage_count, reasoning.created_at "
+            "SELECT reasoning.* "
             "FROM reasoning JOIN chunks ON chunks.rowid = reasoning.chunk WHERE chunks.id = ?",
             (chunk_id,),
         )
@@ -54,20 +51,22 @@ class SQLiteRecords(SQLiteDatabase):
 
     def _add_accesses(self, accesses: Iterable[tuple[str, datetime]]) -> None:
         self._connection.executemany(
-            "INSERT INTO accesses SELECT rowid, ? FROM chunks WHERE id = ?",
-            ((at.timestamp(), chunk_id) for chunk_id, at in accesses),
+            "INSERT INTO accesses "
+            "SELECT rowid, :at, checksum(rowid, :at) FROM chunks WHERE id = :id",
+            ({"at": at.timestamp(), "id": chunk_id} for chunk_id, at in accesses),
         )
 
     def get_accesses(self, chunk_ids: Sequence[str]) -> Mapping[str, tuple[datetime, ...]]:
         found: dict[str, tuple[datetime, ...]] = {}
         for batch, marks in batches(chunk_ids):
             rows = self._rows(
-                "SELECT chunks.id, at FROM accesses JOIN chunks ON chunks.rowid = accesses.chunk "
+                "SELECT chunks.id, accesses.* "
+                "FROM accesses JOIN chunks ON chunks.rowid = accesses.chunk "
                 f"WHERE chunks.id IN ({marks}) ORDER BY at",
                 batch,
             )
-            for id_, at in rows:
-                found[id_] = (*found.get(id_, ()), moment(at))
+            for id_, *access in rows:
+                found[id_] = (*found.get(id_, ()), moment(access_from(*access)[1]))
         return found
 
     # Histories
@@ -95,7 +94,8 @@ class SQLiteRecords(SQLiteDatabase):
             for row in self._rows(
                 "SELECT chunks.id, histories.*, history_read_at "
                 "FROM histories JOIN chunks ON chunks.rowid = histories.chunk "
-                f"LEFT JOIN files ON files.path = chunks.path WHERE chunks.id IN ({marks})",
+                f"LEFT JOIN files ON files.path = chunks.path AND NOT {is_damaged('files')} "
+                f"WHERE chunks.id IN ({marks})",
                 batch,
             )
         }

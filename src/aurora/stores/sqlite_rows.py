@@ -65,25 +65,54 @@ def chunk_from(row: Row) -> Chunk:
         raise damaged(f"The chunk {id_!r}", exc) from exc
 
 
-def reasoning_from(row: Row) -> Reasoning:
-    pattern_type, success_score, usage_count, created_at = row
+def fact_from(row: Row) -> tuple[str, str]:
+    name, value, written = row
+    if checksum(name, value) != written:
+        raise damaged(f"The fact {name!r}")
+    return name, value
+
+
+def reasoning_values(row: int, reasoning: Reasoning) -> tuple[object, ...]:
+    """All columns of `reasoning`."""
+    values = (
+        row, reasoning.pattern_type, reasoning.success_score, reasoning.usage_count,
+        reasoning.created_at.timestamp(),
+    )  # fmt: skip
+    return (*values, checksum(*values))
+
+
+def reasoning_from(values: Row) -> Reasoning:
+    row, pattern_type, success_score, usage_count, created_at, written = values
+    if checksum(*values[:-1]) != written:
+        raise damaged(f"The pattern of row {row}")
     return Reasoning(pattern_type, success_score, usage_count, moment(created_at))
 
 
-FILE_COLUMNS = "path, size, modified_ns, digest, left_out, history_stamp, history_read_at"
+def access_from(row: int, at: float, written: int) -> tuple[int, float]:
+    if checksum(row, at) != written:
+        raise damaged(f"An access of row {row}")
+    return row, at
+
+
+FILE_COLUMNS = "path, size, modified_ns, digest, left_out, history_stamp, history_read_at, checksum"
 
 
 def file_values(state: FileState) -> tuple[object, ...]:
     """The values of FILE_COLUMNS."""
     read_at = state.history_read_at
-    return (
+    values = (
         state.path, state.size, state.modified_ns, state.digest, state.left_out,
         state.history_stamp, read_at.timestamp() if read_at else None,
     )  # fmt: skip
+    return (*values, checksum(*values))
 
 
-def file_state_from(row: Row) -> FileState:
-    path, size, modified_ns, digest, left_out, stamp, read_at = row
+def file_state_from(row: Row) -> FileState | None:
+    """None of one that is damaged."""
+    *values, written = row
+    if checksum(*values) != written:
+        return None
+    path, size, modified_ns, digest, left_out, stamp, read_at = values
     read_at = None if read_at is None else moment(read_at)
     return FileState(path, size, modified_ns, digest, left_out, stamp, read_at)
 

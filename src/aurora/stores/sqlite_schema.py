@@ -8,7 +8,7 @@ CJK text, because only queries with CJK ask for them and they cost three times t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 APPLICATION_ID = 0x41555241  # "AURA", so that another program's database is known as such
@@ -94,13 +94,42 @@ _SUMMED = (
     "id", "kind", "name", "qualified_name", "path", "start_line", "end_line", "language",
     "content", "namespace", "document_type", "created_at", "metadata",
 )  # fmt: skip
-CHECKSUMS = {
+_FIRST_CHECKSUMS = {
     "chunks": f"checksum({', '.join(_TEXTS.get(name, name) for name in _SUMMED)})",
     "embeddings": "checksum(chunk, vector)",
     "next_embeddings": "checksum(chunk, vector)",
     "histories": "checksum(chunk, CAST(tracking AS BLOB), commits, uncommitted)",
 }
+# With their tables: these stand in joins, too.
+_LATER_CHECKSUMS = {
+    "facts": "checksum(CAST(facts.name AS BLOB), CAST(facts.value AS BLOB))",
+    "files": """checksum(
+        CAST(files.path AS BLOB), files.size, files.modified_ns, CAST(files.digest AS BLOB),
+        CAST(files.left_out AS BLOB), CAST(files.history_stamp AS BLOB), files.history_read_at)""",
+    "reasoning": """checksum(
+        reasoning.chunk, CAST(reasoning.pattern_type AS BLOB), reasoning.success_score,
+        reasoning.usage_count, reasoning.created_at)""",
+    "accesses": "checksum(accesses.chunk, accesses.at)",
+}
+CHECKSUMS = {**_FIRST_CHECKSUMS, **_LATER_CHECKSUMS}
 SUM_UP = f"UPDATE chunks SET checksum = {CHECKSUMS['chunks']}"
+
+
+def is_damaged(table: str) -> str:
+    """A condition: a row of it is not as it was written."""
+    return f"{table}.checksum IS NOT {CHECKSUMS[table]}"
+
+
+def _sum_up(checksums: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(
+        statement
+        for table, checksum in checksums.items()
+        for statement in (
+            f"ALTER TABLE {table} ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0",
+            f"UPDATE {table} SET checksum = {checksum}",
+        )
+    )
+
 
 MIGRATIONS: Sequence[Migration] = (
     Migration(
@@ -192,15 +221,6 @@ MIGRATIONS: Sequence[Migration] = (
             NEXT_EMBEDDINGS,
         ),
     ),
-    Migration(
-        "m006_checksum_rows",
-        tuple(
-            statement
-            for table, checksum in CHECKSUMS.items()
-            for statement in (
-                f"ALTER TABLE {table} ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0",
-                f"UPDATE {table} SET checksum = {checksum}",
-            )
-        ),
-    ),
+    Migration("m006_checksum_rows", _sum_up(_FIRST_CHECKSUMS)),
+    Migration("m007_checksum_every_row", _sum_up(_LATER_CHECKSUMS)),
 )

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import starmap
 
 from aurora.stores.base import Revision, Uses
 from aurora.stores.placing import Told, place_of
 from aurora.stores.sqlite_checksums import damaged
 from aurora.stores.sqlite_database import MAY_BE_FOUND, SEARCHABLE, SQLiteDatabase
-from aurora.stores.sqlite_rows import Row, batches, commits_from, vector_from
+from aurora.stores.sqlite_rows import Row, access_from, batches, commits_from, vector_from
 from aurora.types import Kind, Place
 
 _NEEDED = 5  # columns of a place that are never empty, unless damaged
 PAGE = 1000  # vectors read at a time; no lock is held in between
 
 _ACCESSES = f"""
-    SELECT accesses.chunk, at FROM accesses
+    SELECT accesses.* FROM accesses
         LEFT JOIN reasoning ON reasoning.chunk = accesses.chunk
     WHERE {MAY_BE_FOUND} AND accesses.chunk IN ({{marks}}) ORDER BY accesses.chunk, at"""
 _COMMITS = f"""
@@ -48,7 +49,7 @@ class SQLiteSignals(SQLiteDatabase):
         uses: dict[int, Uses] = {}
         for batch, marks in batches(rows):
             accesses: dict[int, list[float]] = {}
-            for row, at in self._rows(_ACCESSES.format(marks=marks), batch):
+            for row, at in starmap(access_from, self._rows(_ACCESSES.format(marks=marks), batch)):
                 accesses.setdefault(row, []).append(at)
             histories = self._rows(_COMMITS.format(marks=marks), batch)
             commits = {history[0]: commits_from(*history) for history in histories}

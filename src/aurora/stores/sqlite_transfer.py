@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from itertools import starmap
 
 from aurora.stores.base import Record, RecordCounts
 from aurora.stores.sqlite_chunks import QUALIFIED, SQLiteChunks
@@ -11,6 +12,7 @@ from aurora.stores.sqlite_embeddings import SQLiteEmbeddings
 from aurora.stores.sqlite_records import SQLiteRecords
 from aurora.stores.sqlite_rows import (
     Row,
+    access_from,
     chunk_from,
     history_from,
     moment,
@@ -21,7 +23,7 @@ from aurora.stores.uniting import PAGE, Uniting
 
 _RECORDS = f"""
     SELECT {QUALIFIED}, chunks.rowid, vector, embeddings.checksum, histories.*,
-        pattern_type, success_score, usage_count, reasoning.created_at
+        reasoning.*
     FROM chunks LEFT JOIN reasoning ON reasoning.chunk = chunks.rowid
         LEFT JOIN histories ON histories.chunk = chunks.rowid
         LEFT JOIN embeddings ON embeddings.chunk = chunks.rowid
@@ -30,7 +32,7 @@ _ROW = 14  # where the row's number stands; what hangs on the chunk comes after 
 _COUNTED = ", ".join(
     f"(SELECT count(*) FROM {table})" for table in ("chunks", "accesses", "reasoning", "embeddings")
 )
-_ACCESSES = "SELECT chunk, at FROM accesses WHERE chunk BETWEEN ? AND ? ORDER BY chunk, at"
+_ACCESSES = "SELECT * FROM accesses WHERE chunk BETWEEN ? AND ? ORDER BY chunk, at"
 
 
 class SQLiteTransfer(SQLiteChunks, SQLiteRecords, SQLiteEmbeddings, Uniting):
@@ -52,7 +54,8 @@ class SQLiteTransfer(SQLiteChunks, SQLiteRecords, SQLiteEmbeddings, Uniting):
         if not page:
             return
         accesses: dict[int, list[datetime]] = {}
-        for row, at in self._rows(_ACCESSES, (page[0][_ROW], page[-1][_ROW])):
+        span = (page[0][_ROW], page[-1][_ROW])
+        for row, at in starmap(access_from, self._rows(_ACCESSES, span)):
             accesses.setdefault(row, []).append(moment(at))
         for values in page:
             row, vector, written, *rest = values[_ROW:]

@@ -17,7 +17,7 @@ from psycopg import IsolationLevel
 from aurora.errors import NoMemoryError
 from aurora.stores.postgres.address import Address
 from aurora.stores.postgres.connections import Connection, Connections
-from aurora.stores.postgres.migrating import LOCK, require_newest
+from aurora.stores.postgres.migrating import LOCK, require_newest, require_same
 from aurora.stores.postgres.trouble import BUSY_SECONDS
 
 Row: TypeAlias = tuple[Any, ...]  # what the server returns has no static type
@@ -81,6 +81,7 @@ class PostgresDatabase:
                 connection.execute(
                     "SELECT pg_advisory_xact_lock(%s, hashtext(%s))", (LOCK, self.address.schema)
                 )
+                require_same(connection, self.address.shown)
                 with self._joining(connection):
                     yield
                     if self._local.drawn is not None:

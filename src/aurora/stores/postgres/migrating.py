@@ -47,9 +47,13 @@ def read_version(connection: Connection) -> Version:
     if there is None:
         return Version(0)
     # By its full name: a schema that one may not use is else passed over, as if it were not there.
-    asked = sql.SQL("SELECT name, value FROM {}").format(sql.Identifier(there[0], "facts"))
-    facts: dict[str, str] = dict(connection.execute(asked).fetchall())
-    return Version(int(facts.get("schema", 0)), facts.get("words", ""))
+    return _version(connection, sql.Identifier(there[0], "facts"))
+
+
+def _version(connection: Connection, facts: sql.Composable) -> Version:
+    asked = sql.SQL("SELECT name, value FROM {}").format(facts)
+    told: dict[str, str] = dict(connection.execute(asked).fetchall())
+    return Version(int(told.get("schema", 0)), told.get("words", ""))
 
 
 def require_newest(connections: Connections) -> None:
@@ -61,6 +65,11 @@ def require_newest(connections: Connections) -> None:
             f"{shown} was written by an older Aurora",
             hint="`aur db migrate` brings it up to date, for everybody who uses it",
         )
+
+
+def require_same(connection: Connection, shown: str) -> None:
+    """Raise where a newer program has been at work since this one opened the memory."""
+    require_known(_version(connection, sql.Identifier("facts")), shown)
 
 
 def current_version(connections: Connections) -> Version:
@@ -75,7 +84,8 @@ def require_known(version: Version, shown: str) -> None:
         raise StoreFormatError(
             f"{shown} was written by a newer Aurora "
             f"(schema {version.schema}, this one knows {len(MIGRATIONS)})",
-            hint="upgrade with `pip install --upgrade aurora-memory`; nothing was touched",
+            hint="upgrade with `pip install --upgrade aurora-memory`, or start a server again "
+            "that ran meanwhile; nothing was touched",
         )
     if version.schema and _numbers(version.words) > _numbers(WORDS):
         raise StoreFormatError(
