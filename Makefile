@@ -77,7 +77,7 @@ crash: $(VENV)/installed-dev
 # Hours: `make mutants MUTANTS='aurora.fusion.*'` takes a part.
 mutants: $(VENV)/installed-dev
 	$(INSTALL) mutmut==3.8.1
-	PYTHONPATH=$(CURDIR)/mutants/src $(BIN)/mutmut run --max-children 1 $(MUTANTS)
+	HYPOTHESIS_PROFILE=quick PYTHONPATH=$(CURDIR)/mutants/src $(BIN)/mutmut run --max-children 1 $(MUTANTS)
 	$(BIN)/mutmut results
 
 fix: $(VENV)/installed-dev

@@ -13,14 +13,14 @@ from aurora.embeddings.base import ProviderOptions
 from aurora.embeddings.onnx.provider import OnnxProvider
 from tests.backends import BACKENDS
 from tests.embeddings.models import convert_minilm
-from tests.properties import USUAL, examples
+from tests.properties import PHASES, USUAL, examples
 
 if TYPE_CHECKING:
     from tests.postgres.databases import Databases
     from tests.postgres.server import PostgresServer
 
 # Time is no property of what is tested.
-settings.register_profile("aurora", deadline=None, max_examples=examples(USUAL))
+settings.register_profile("aurora", deadline=None, max_examples=examples(USUAL), phases=PHASES)
 settings.load_profile("aurora")
 
 

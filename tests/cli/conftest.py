@@ -20,7 +20,7 @@ from aurora.engine.whereabouts import OnServer
 from aurora.stores.base import Store
 from tests.backends import keep_on_server
 from tests.builders import write_tree
-from tests.cli.forking import AUR, Forked, can_fork, run_forked
+from tests.cli.forking import AUR, KEPT, Forked, can_fork, run_forked
 
 if TYPE_CHECKING:
     from tests.postgres.databases import Databases
@@ -38,7 +38,7 @@ class Shell:
 
     @property
     def environment(self) -> dict[str, str]:
-        kept = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
+        kept = {name: os.environ[name] for name in KEPT if name in os.environ}
         own = {"HOME": str(self.home.parent), "AURORA_HOME": str(self.home), **NOTICE_SHOWN}
         return kept | own | self.environ
 

@@ -20,6 +20,7 @@ from typing import BinaryIO
 from tests.cli import relay
 
 AUR = Path(sys.executable).with_name("aur")
+KEPT = ("PATH", "LANG", "COVERAGE_PROCESS_CONFIG")  # of the environment that tests run in
 _LANGUAGE = os.environ.get("LANG") or relay.USUAL
 _ROOT = Path(__file__).parents[2]
 _lock = Lock()
@@ -139,11 +140,11 @@ def _start(*, agents: bool) -> Path:
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     listener.bind(str(place))
     listener.listen(100)
-    environ = {"PATH": os.environ["PATH"], "LANG": _LANGUAGE}
+    environ = {name: os.environ[name] for name in KEPT if name in os.environ}
     words = [str(listener.fileno()), "agents" if agents else "people"]
     process = subprocess.Popen(
         [sys.executable, "-m", "tests.cli.fork_parent", *words],
-        cwd=_ROOT, env=environ, pass_fds=[listener.fileno()],
+        cwd=_ROOT, env=environ | {"LANG": _LANGUAGE}, pass_fds=[listener.fileno()],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE,  # as those of the forks
     )  # fmt: skip
     listener.close()

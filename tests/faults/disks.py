@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import pytest
-
 from tests.cli.conftest import Shell
+from tests.small_disk import mounted, remount
 
 EDITED = "def added():\n    return 'a new thing'\n\n\n"
 _FILLER = "filler"
@@ -52,21 +49,10 @@ class Disk:
         (self.folder / _FILLER).unlink(missing_ok=True)
 
     def make_read_only(self) -> None:
-        subprocess.run(["mount", "-o", "remount,ro", self.folder], check=True)
+        remount(self.folder, "ro")
 
 
 @contextmanager
 def small_disk(mebibytes: int = 8) -> Iterator[Disk]:
-    if not hasattr(os, "geteuid") or os.geteuid() != 0:
-        pytest.skip("only root can mount a small file system")
-    with tempfile.TemporaryDirectory(prefix="aurora-disk-") as parent:
-        folder = Path(parent) / "disk"
-        folder.mkdir()
-        mount = ["mount", "-t", "tmpfs", "-o", f"size={mebibytes}m", "tmpfs", str(folder)]
-        done = subprocess.run(mount, check=False, capture_output=True, text=True)
-        if done.returncode != 0:
-            pytest.skip(f"no small file system can be mounted here: {done.stderr.strip()}")
-        try:
-            yield Disk(folder)
-        finally:
-            subprocess.run(["umount", folder], check=True)
+    with mounted(mebibytes) as folder:
+        yield Disk(folder)

@@ -120,9 +120,7 @@ def test_a_damaged_header_never_gives_another_answer(damaged: Damaged, data: byt
 
 
 def test_a_database_cut_short_never_gives_another_answer(damaged: Damaged, data: bytes) -> None:
-    """But for one that is empty, to SQLite also that of one byte: nobody has filled it yet."""
-    cuts = Vandal(data, 4).cuts(some(1, 12))
-    cases = damaged(damage for damage in cuts if damage.at > 1)
+    cases = damaged(Vandal(data, 4).cuts(some(1, 12)))
     assert not with_fate(cases, Fate.SILENT, Fate.RAW)
 
 

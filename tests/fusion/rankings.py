@@ -8,12 +8,13 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from aurora.types import Fused, Hit, Ranking
+from tests.properties import examples
 
 Memory = Mapping[str, Mapping[int, float]]  # raw scores: by signal, by row
 
 CEILINGS = {"bm25": 8.0, "fulltext": 1.0, "semantic": 1.0, "activation": 1.0}
 
-checked = settings(max_examples=200, deadline=None, derandomize=True, database=None)
+checked = settings(max_examples=examples(800), deadline=None, derandomize=True, database=None)
 
 rows = st.integers(1, 12)
 levels = st.integers(1, 16).map(lambda sixteenths: sixteenths / 16)  # so few that many are alike

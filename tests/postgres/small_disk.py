@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import pytest
-
 from tests.postgres.server import PostgresServer
+from tests.small_disk import mounted, remount
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,27 +17,15 @@ class SmallDisk:
 
     def grow(self, mebibytes: int) -> None:
         """What an operator does about it."""
-        subprocess.run(["mount", "-o", f"remount,size={mebibytes}m", self.folder], check=True)
+        remount(self.folder, f"size={mebibytes}m")
 
 
 @contextmanager
 def small_disk(server: PostgresServer, *, mebibytes: int = 16) -> Iterator[SmallDisk]:
-    """A file system of that size, and on it an empty folder of the server's account.
+    """A file system of that size, which is an empty folder of the server's account.
 
     For a server of the test's own: with the disk goes what the server has on it.
     """
-    if os.geteuid() != 0:
-        pytest.skip("only root can mount a small file system")
-    owner = f"uid={server.account.user},gid={server.account.group},mode=700"
-    with tempfile.TemporaryDirectory(prefix="aurora-disk-") as parent:
-        Path(parent).chmod(0o755)
-        folder = Path(parent) / "disk"
-        folder.mkdir()
-        mount = ["mount", "-t", "tmpfs", "-o", f"size={mebibytes}m,{owner}", "tmpfs", str(folder)]
-        done = subprocess.run(mount, check=False, capture_output=True, text=True)
-        if done.returncode != 0:
-            pytest.skip(f"no small file system can be mounted here: {done.stderr.strip()}")
-        try:
-            yield SmallDisk(folder)
-        finally:
-            subprocess.run(["umount", "--lazy", folder], check=True)  # the server may be in it
+    account = server.account
+    with mounted(mebibytes, f"uid={account.user}", f"gid={account.group}", "mode=700") as folder:
+        yield SmallDisk(folder)

@@ -63,7 +63,7 @@ def test_a_damaged_chunk_is_refused_and_taken_out(
     assert "aur mem repair" in str(raised.value.hint)
     with pytest.raises(StoreFormatError, match="damaged"):
         list(store.iter_records())
-    assert "1 rows of chunks are not as they were written" in store.check()
+    assert "damage in 1 row of chunks" in store.check()
 
     assert len(store.repair()) == 1
     assert (list(store.iter_chunks()), store.check()) == ([OTHER], [])
@@ -154,7 +154,7 @@ def test_a_damaged_state_counts_as_none(store: SQLiteStore, change: str) -> None
     assert store.file_states() == {}
     assert store.file_states([FULL.path]) == {}
     assert store.get_histories([FULL.id])[FULL.id].read_at is None
-    assert "1 rows of files are not as they were written" in store.check()
+    assert "damage in 1 row of files" in store.check()
     assert store.repair() == []
     assert store.check() == []
 
@@ -180,7 +180,7 @@ def test_a_damaged_fact_is_refused_and_taken_out(
         with pytest.raises(StoreFormatError, match=f"The fact '{fact}x?' is damaged"):
             readers[fact](again)
         before = again.check()
-        assert before == ["1 rows of facts are not as they were written"]
+        assert before == ["damage in 1 row of facts"]
         assert again.repair() == []
         assert again.check() == []
         readers[fact](again)
@@ -233,3 +233,25 @@ def test_what_was_taken_out_comes_back_from_its_file(tmp_path: Path) -> None:
     assert "return 1" in shell.ok("mem", "get", "a.py:find_me")
     assert "a lesson that stays" in shell.ok("mem", "search", "lesson that stays")
     assert "Nothing is damaged" in shell.ok("mem", "repair")
+
+
+@pytest.mark.parametrize("left", [b"", b"S"])
+def test_a_file_that_a_disk_has_emptied_does_not_pass_for_a_new_one(
+    tmp_path: Path, left: bytes
+) -> None:
+    root = tmp_path / "project"
+    root.mkdir()
+    shell = Shell(root, tmp_path / "home")
+    shell.ok("init")
+    shell.ok("mem", "learn", "a lesson that somebody would miss")
+    shell.ok("mem", "search", "lesson")
+    memory = root / ".aurora" / "memory.db"
+    memory.write_bytes(left)
+
+    told = shell.fails("mem", "search", "lesson")
+    assert "is empty, though indexes were made of it" in told
+    assert f"rm {memory}" in told
+    assert memory.read_bytes() == left
+
+    memory.unlink()
+    shell.ok("mem", "learn", "another lesson")

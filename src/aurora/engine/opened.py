@@ -17,7 +17,7 @@ from aurora.config import Places, SettingsFiles
 from aurora.config.places import make_project
 from aurora.config.schema import EmbeddingSettings, LlmSettings, Settings
 from aurora.engine.embedders import Embedders
-from aurora.engine.whereabouts import InFile, OnServer, Whereabouts
+from aurora.engine.whereabouts import INDEXES, InFile, OnServer, Whereabouts
 from aurora.errors import NoMemoryError
 from aurora.retrieval.cache import RetrieverCache
 from aurora.stores.base import Store
@@ -87,7 +87,7 @@ class OpenedMemory:
         """What is derived, and what git told, lies beside the file; for a server, at home."""
         at = self.whereabouts
         beside = at.path.parent if isinstance(at, InFile) else self.places.memory_folder
-        return beside / "indexes"
+        return beside / INDEXES
 
     @property
     def _store(self) -> Store:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from aurora.config.places import shown
-from aurora.errors import StoreError
+from aurora.errors import StoreError, StoreFormatError
 from aurora.stores.base import Store
 from aurora.types import Listener, ignore_events
 
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from aurora.stores.postgres.address import Openly
     from aurora.stores.postgres.status import ServerStatus
     from aurora.stores.postgres.store import PostgresStore
+
+INDEXES = "indexes"  # the folder beside a memory
+_LOOKS, _PAUSE = 10, 0.1  # seconds
 
 
 class Whereabouts(Protocol):
@@ -56,11 +60,30 @@ class InFile:
     def open(self) -> Store:
         from aurora.stores.sqlite import SQLiteStore  # noqa: PLC0415 - or that of a server
 
+        if self._was_emptied():
+            raise StoreFormatError(
+                f"{self.path} is empty, though indexes were made of it",
+                hint=f"put a copy in its place, or remove it to begin anew (`rm {self.path}`)",
+            )
         return SQLiteStore(self.path)
 
     def make(self) -> None:
         if not self.path.exists():
             self.open().close()
+
+    def _was_emptied(self) -> bool:
+        """By a disk that lost it. One that another process is making is soon filled."""
+        for _ in range(_LOOKS):
+            if not self._is_empty() or not self.path.with_name(INDEXES).exists():
+                return False
+            time.sleep(_PAUSE)
+        return True
+
+    def _is_empty(self) -> bool:
+        try:
+            return self.path.stat().st_size <= 1  # of one byte SQLite makes a new database, too
+        except (OSError, ValueError):
+            return False
 
 
 @dataclass(frozen=True, slots=True, repr=False)

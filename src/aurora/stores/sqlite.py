@@ -13,6 +13,7 @@ from aurora.stores.sqlite_files import SQLiteFiles
 from aurora.stores.sqlite_schema import CHECKSUMS, is_damaged
 from aurora.stores.sqlite_signals import SQLiteSignals
 from aurora.stores.sqlite_transfer import SQLiteTransfer
+from aurora.text import many
 
 _READERS_MS = 1000  # how long forgetting waits for who reads; many who do never pause together
 _TEXT_INDEXES = ("chunks_words", "chunks_trigrams")
@@ -77,7 +78,8 @@ class SQLiteStore(SQLiteFiles, SQLiteTransfer, SQLiteCriteria, SQLiteSignals):
         ]
         for table in CHECKSUMS:
             [(count,)] = self._rows(f"SELECT count(*) FROM {table} WHERE {is_damaged(table)}")
-            problems += [f"{count:,} rows of {table} are not as they were written"] if count else []
+            if count:
+                problems.append(f"damage in {many(count, 'row')} of {table}")
         for table in _TEXT_INDEXES:
             try:
                 # rank 1 compares the index with the rows it was made of, not only with itself
