@@ -255,19 +255,29 @@ class Memory(TransferableMemory, InspectableMemory, EmbeddingMemory):
 
         return find_to_forget(self._store, Names(self.root), what)
 
-    def forget(self, chunk_ids: Sequence[str]) -> int:
+    def forget(self, chunk_ids: Sequence[str], *, scrub: bool = True) -> int:
         """Remove chunks for good, with all that is remembered of them; tells how many.
 
-        No file of the memory has their words afterwards, neither the database nor an index.
+        No file of the memory has their words afterwards, neither the database nor an index; or,
+        if it is put off, after the next `scrub`.
         """
         from aurora.indexing.forgetting import forget  # noqa: PLC0415 - as in `index`
-        from aurora.llm.cache import AnswerCache  # noqa: PLC0415 - as in `index`
 
         gone = forget(self._store, chunk_ids)
+        if scrub:
+            self.scrub()
+        return gone
+
+    def scrub(self) -> None:
+        """Overwrite what was removed, in every file. Threads that ask at once share the work."""
+        self._scrubbing.do(self._scrub)
+
+    def _scrub(self) -> None:
+        from aurora.llm.cache import AnswerCache  # noqa: PLC0415 - as in `index`
+
         self._make_searchable()
         AnswerCache(self.index_folder / "llm").clear()
         try:
             self._store.scrub()
         except StoreBusyError as exc:
             self._tell(exc)
-        return gone

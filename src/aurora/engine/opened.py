@@ -17,6 +17,7 @@ from aurora.config import Places, SettingsFiles
 from aurora.config.places import make_project
 from aurora.config.schema import EmbeddingSettings, LlmSettings, Settings
 from aurora.engine.embedders import Embedders
+from aurora.engine.together import Together
 from aurora.engine.whereabouts import INDEXES, InFile, OnServer, Whereabouts
 from aurora.errors import NoMemoryError
 from aurora.retrieval.cache import RetrieverCache
@@ -55,7 +56,7 @@ class OpenedMemory:
         self._retrievers = RetrieverCache(clock=time.monotonic)
         self._known_embedders: tuple[EmbeddingSettings, Embedders] | None = None
         self._known_llm: tuple[tuple[LlmSettings, Path], LlmHelp] | None = None
-        self._lock = threading.RLock()
+        self._lock, self._scrubbing = threading.RLock(), Together()
 
     @property
     def settings(self) -> Settings:

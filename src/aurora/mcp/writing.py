@@ -121,7 +121,9 @@ def _forget(desk: Desk) -> Tool:
                     hint="name an id from a result, a file or folder, or namespace:NAME",
                 )
             agreed = several or len(found) == 1 or found[0] == what
-            gone = here.forget(found) if agreed else 0
+            gone = here.forget(found, scrub=False) if agreed else 0
+        if agreed:  # outside of its turn: who forgets at the same time shares it
+            here.scrub()
         made = Forgotten(
             memory=memory or desk.names[0],
             what=what,
