@@ -182,3 +182,13 @@ def test_no_damage_breaks_a_parser(given_: tuple[str, str]) -> None:
     found = set(re.findall(r"\b[a-z]{4,}\b", " ".join(chunk.content for chunk in chunks)))
     assert len(words - found) <= 2 * len(chunks) + 2  # a scope's own line is no chunk
     assert parse(text, path) == chunks
+
+
+def test_names_of_namespaces_without_end_stay_short() -> None:
+    """Each would have the names of all around it, which is the square of what the file has."""
+    depth = 500
+    text = "".join(f"namespace n{n} {{\nvoid f{n}() {{ }}\n" for n in range(depth)) + "}\n" * depth
+    chunks = [chunk for chunk in parse(text, "a.cpp") if chunk.name.startswith("f")]
+    assert len(chunks) == depth
+    assert max(chunk.qualified_name.count(".") for chunk in chunks) == 64
+    assert chunks[3].qualified_name == "n0.n1.n2.n3.f3"

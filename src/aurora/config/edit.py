@@ -201,4 +201,7 @@ def _write(file: Path, source: str) -> None:
         with replacing(target, durable=True, keep_mode=True) as out:
             out.write(source.encode())
     except OSError as exc:
-        raise ConfigError(f"Cannot write {shown(file)}: {exc}") from exc
+        raise ConfigError(
+            f"Cannot write {shown(file)}: {exc}",
+            hint="check who owns the folder and whether the disk is full",
+        ) from exc

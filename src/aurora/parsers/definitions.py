@@ -12,6 +12,8 @@ from aurora.parsers.names import names_of
 from aurora.parsers.source import Source
 from aurora.types import Kind
 
+_MOST_NAMES = 64  # of namespaces around a definition; nested without end they would be quadratic
+
 
 @dataclass(frozen=True, slots=True)
 class Definition:
@@ -75,7 +77,8 @@ class DefinitionFinder:
     def _inside(self, place: _Place, target: Node) -> list[_Place]:
         """Where to look on, when a node is no definition but may hold some."""
         if target.type in self._grammar.scopes:
-            names = (*place.names, *names_of(target, self._grammar, self._source))
+            own = names_of(target, self._grammar, self._source)
+            names = (*place.names, *own)[:_MOST_NAMES]
             return self._below(_Place(target, names, self._grammar.scopes[target.type]))
         if place.node.type in self._grammar.blocks or self._holds_several(place.node):
             return self._below(place)
@@ -119,9 +122,14 @@ class DefinitionFinder:
         names = (*place.names, *own)
         return Definition(node, kind, names, start, place.node.end_byte, self._header_end(node))
 
-    def _body(self, node: Node) -> Node | None:
+    def _held(self, node: Node) -> Node:
+        """What has the body: the function that a name is given to, or the definition itself."""
         if node.type in self._grammar.holders:
-            node = node.child_by_field_name(self._grammar.holders[node.type][1]) or node
+            return node.child_by_field_name(self._grammar.holders[node.type][1]) or node
+        return node
+
+    def _body(self, node: Node) -> Node | None:
+        node = self._held(node)
         body = node.child_by_field_name("body")
         if body is not None:
             return body
@@ -133,10 +141,9 @@ class DefinitionFinder:
         body = self._body(node)
         if body is None:
             return node.end_byte
-        siblings = body.parent.children if body.parent is not None else []
         ends = [
             child.end_byte
-            for child in siblings
+            for child in self._held(node).children
             if child.end_byte <= body.start_byte and child.type not in self._grammar.comments
         ]
         return max(ends, default=body.start_byte)

@@ -39,10 +39,11 @@ def names_of(node: Node, grammar: Grammar, source: Source) -> tuple[str, ...]:
 
 def _declared(node: Node, source: Source) -> str:
     """The name inside C's declarators: `int (*f(void))[3]` declares f; a typedef names a struct."""
-    owner = (
-        node.parent if node.parent is not None and node.parent.type == "type_definition" else node
-    )
-    inner = owner.child_by_field_name("declarator")
+    inner = node.child_by_field_name("declarator")
+    # To find a parent, tree-sitter walks down from the root: not where it cannot matter.
+    parent = node.parent if inner is None and node.type.endswith("_specifier") else None
+    if parent is not None and parent.type == "type_definition":
+        inner = parent.child_by_field_name("declarator")
     while inner is not None:
         below = inner.child_by_field_name("declarator")
         if below is None and inner.type.endswith("declarator"):
