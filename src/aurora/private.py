@@ -61,8 +61,21 @@ def replacing(path: Path, *, durable: bool = False, keep_mode: bool = False) -> 
         if keep_mode and path.exists():
             scratch.chmod(path.stat().st_mode & 0o777)
         scratch.replace(path)
+        if durable:
+            _sync_folder(path.parent)
     finally:
         scratch.unlink(missing_ok=True)  # a full disk leaves half of it
+
+
+def _sync_folder(folder: Path) -> None:
+    """A new name is on the disk when its folder is."""
+    if os.name == "nt":  # which opens no folder, and keeps names by itself
+        return
+    opened = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
 
 
 def remove_leftovers(path: Path) -> None:
