@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,12 +15,13 @@ from hypothesis import strategies as st
 from aurora import Memory, Places
 from aurora.embeddings.base import EmbeddingProvider
 from aurora.errors import EmbeddingError
-from aurora.indexing.embedding import Embedded, embed_missing, embedding_text
+from aurora.indexing.embedding import Embedded, embed, embed_missing, embedding_text
 from aurora.indexing.packing import packed, unit_rows
 from aurora.indexing.report import IndexReport
 from aurora.packing import VECTOR_WIDTH, pack_vector, unit_vector, unpack_vector
 from aurora.stores.base import Embedder, Store
 from aurora.stores.sqlite import SQLiteStore
+from aurora.types import Lines
 from tests.builders import NOW, make_chunk, write_tree
 from tests.indexing.providers import VowelProvider, answering, count_vowels, failing_for
 
@@ -279,8 +281,38 @@ def test_a_chunk_forgotten_meanwhile_is_no_failure(store: SQLiteStore) -> None:
 
     provider = VowelProvider(forget_the_rest)
 
-    assert embed_missing(store, provider) == Embedded(4)
+    assert embed_missing(store, provider) == Embedded(3)
     assert [len(texts) for texts in provider.asked] == [4]
+    assert vectors(store) == made_of(store)
+
+
+@pytest.mark.parametrize("change", [{"content": "audio"}, {"qualified_name": "queue"}, {"path": "io.py"}])
+def test_a_text_changed_meanwhile_gets_no_vector_of_the_old_one(
+    store: SQLiteStore, change: dict[str, str]
+) -> None:
+    """As by another process, which has kept the right one before the wrong one comes."""
+    chunk = make_chunk()
+    changed = replace(chunk, **change)  # type: ignore[arg-type]
+
+    def change_it(texts: Sequence[str]) -> list[list[float]]:
+        store.put_chunks([changed])
+        assert embed(store, VowelProvider(), [changed.id]) == Embedded(1)
+        return [count_vowels(text) for text in texts]
+
+    store.put_chunks([chunk, make_chunk("a i", "b.py", "g")])
+    assert embed(store, VowelProvider(change_it), [chunk.id, "b.py:g"]) == Embedded(1)
+    assert vectors(store) == made_of(store)
+
+
+def test_a_chunk_that_only_moved_meanwhile_keeps_its_vector(store: SQLiteStore) -> None:
+    chunk = make_chunk()
+
+    def move_it(texts: Sequence[str]) -> list[list[float]]:
+        store.put_chunks([replace(chunk, lines=Lines(7, 8))])
+        return [count_vowels(text) for text in texts]
+
+    store.put_chunks([chunk])
+    assert embed(store, VowelProvider(move_it), [chunk.id]) == Embedded(1)
     assert vectors(store) == made_of(store)
 
 

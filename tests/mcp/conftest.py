@@ -109,7 +109,7 @@ class Project:
         finally:
             server.send_signal(signal.SIGINT)
             out, err = server.communicate()
-        assert (server.returncode, out, err.splitlines()[-1]) == (0, "", "Stopped")
+        assert (server.returncode, out, err.splitlines()[-1:]) == (0, "", ["Stopped"])
 
 
 @pytest.fixture(scope="session")

@@ -120,7 +120,7 @@ def embed(
     batches = [chunk_ids[at : at + size] for at in range(0, len(chunk_ids), size)]
     if elsewhere is not None and len(batches) >= _WORTH:
         try:
-            run.embed(batches, lambda texts: elsewhere.embed(embedder, texts), is_ahead=True)
+            run.embed(batches, lambda texts: elsewhere.embed(embedder, texts))
         except SpreadingError as exc:
             logger.warning("the rest is embedded here: %r", exc)
             run.warnings.append(f"{exc.in_one_line}. What was left was embedded here")
@@ -133,6 +133,13 @@ def _said(exc: Exception) -> str:
     if isinstance(exc, AuroraError):
         return exc.in_one_line
     return f"The embedding provider failed: {exc!r}"
+
+
+def _is_same(read: Chunk, there: Chunk | None) -> bool:
+    """Whether a vector of the one is one of the other."""
+    if there is None:
+        return False
+    return read == there or embedding_text(read) == embedding_text(there)
 
 
 class _Run:
@@ -156,11 +163,8 @@ class _Run:
         self,
         batches: Iterable[Sequence[str]],
         make: Callable[[Iterable[Sequence[ChunkText]]], Made],
-        *,
-        is_ahead: bool = False,
     ) -> None:
-        """Keep what is made of each batch, until too many fail. `is_ahead`: batches are read long
-        before their vectors come."""
+        """Keep what is made of each batch, until too many fail."""
         waiting: deque[tuple[int, Sequence[Chunk]]] = deque()
 
         def texts() -> Iterator[Sequence[ChunkText]]:
@@ -173,7 +177,7 @@ class _Run:
             for vectors in made:
                 wanted, chunks = waiting.popleft()
                 self.forgotten += wanted - len(chunks)
-                self._keep(chunks, vectors, is_ahead)
+                self._keep(chunks, vectors)
                 self.batches += 1
                 done = self.done + self.failed + self.forgotten
                 self._listen(Progress("Embedding", done, self._total))
@@ -184,19 +188,18 @@ class _Run:
         """By the provider itself, here."""
         return try_vectors(self._provider, texts, self._labels)
 
-    def _keep(self, chunks: Sequence[Chunk], vectors: Vectors | None, is_ahead: bool) -> None:
+    def _keep(self, chunks: Sequence[Chunk], vectors: Vectors | None) -> None:
+        """Another process may have changed a chunk while its vector was made: then it is of a text
+        that is no more."""
         if vectors is None:
             made = [made for chunk in chunks for made in self._alone(chunk)]
         else:
             made = [(chunk.id, vector) for chunk, vector in zip(chunks, vectors, strict=True)]
             self.done += len(made)
             self.in_a_row = 0 if made else self.in_a_row
-        if not is_ahead:
-            self._store.put_embeddings(self._embedder, made)
-            return
         with self._store.transaction():
             there = {chunk.id: chunk for chunk in self._store.get_chunks([id_ for id_, _ in made])}
-            old = {chunk.id for chunk in chunks if there.get(chunk.id) != chunk}
+            old = {chunk.id for chunk in chunks if not _is_same(chunk, there.get(chunk.id))}
             fresh = [(id_, vector) for id_, vector in made if id_ not in old]
             self._store.put_embeddings(self._embedder, fresh)
         self.forgotten, self.done = (
