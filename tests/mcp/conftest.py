@@ -107,7 +107,7 @@ class Project:
         try:
             yield told.rpartition(" at ")[2].strip()
         finally:
-            server.send_signal(signal.SIGINT)
+            server.send_signal(signal.SIGTERM)  # SIGINT is nothing to what a script runs with `&`
             out, err = server.communicate()
         assert (server.returncode, out, err.splitlines()[-1:]) == (0, "", ["Stopped"])
 
