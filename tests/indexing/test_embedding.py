@@ -286,7 +286,9 @@ def test_a_chunk_forgotten_meanwhile_is_no_failure(store: SQLiteStore) -> None:
     assert vectors(store) == made_of(store)
 
 
-@pytest.mark.parametrize("change", [{"content": "audio"}, {"qualified_name": "queue"}, {"path": "io.py"}])
+@pytest.mark.parametrize(
+    "change", [{"content": "audio"}, {"qualified_name": "queue"}, {"path": "io.py"}]
+)
 def test_a_text_changed_meanwhile_gets_no_vector_of_the_old_one(
     store: SQLiteStore, change: dict[str, str]
 ) -> None:
