@@ -77,6 +77,15 @@ _LINES = (
         "encrypted",
         lambda told: "encrypted (TLS)" if told["encrypted"] else "not encrypted",
     ),
+    (
+        "Pages",
+        "checksums",
+        lambda told: (
+            "with checksums"
+            if told["checksums"] == "on"
+            else "without checksums: damage on its disk goes unnoticed"
+        ),
+    ),
     ("pgvector", "pgvector", lambda told: str(told["pgvector"] or "not there")),
     ("Schema", "schema_version", _schema),
     ("Chunks", "chunks", lambda told: f"{told['chunks']:,}"),

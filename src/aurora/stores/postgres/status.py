@@ -156,6 +156,7 @@ def _fact(name: str) -> str:
 _QUESTIONS: dict[str, Callable[[Connection], Json]] = {
     "server": _first("SHOW server_version"),
     "encrypted": lambda connection: connection.pgconn.ssl_in_use,
+    "checksums": _first("SHOW data_checksums"),
     "pgvector": vector_version,
     "schema_version": lambda connection: read_version(connection).schema,
     "newest_schema": lambda _: len(MIGRATIONS),
