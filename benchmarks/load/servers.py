@@ -48,7 +48,7 @@ def make_memory(target: Path, chunks: int, environ: Mapping[str, str]) -> None:
 @contextmanager
 def aurora_serving(project: Path, environ: Mapping[str, str]) -> Iterator[Server]:
     process = subprocess.Popen(
-        [AUR, "mcp", "--http", "--port", "0", "--no-token", "--rate", "0"],
+        [AUR, "mcp", "--http", "--port", "0", "--no-token"],
         cwd=project, env=environ, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     assert process.stderr is not None

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from aurora.errors import StoreBusyError, StoreError, StoreFormatError
 from aurora.private import make_file
-from aurora.stores.sqlite_checksums import checksum, damaged
+from aurora.stores.sqlite_checksums import access_checksum, checksum, damaged
 from aurora.stores.sqlite_schema import APPLICATION_ID, MIGRATIONS
 
 BUSY_MS = 10_000  # how long a writer waits for another one before it gives up
@@ -110,6 +110,7 @@ def _open(where: Path | str, *, uri: bool = False) -> Connection:
         where, isolation_level=None, check_same_thread=False, factory=Connection, uri=uri
     )
     connection.create_function("checksum", -1, checksum, deterministic=True)
+    connection.create_function("access_checksum", 2, access_checksum, deterministic=True)
     return connection
 
 

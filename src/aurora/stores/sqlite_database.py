@@ -42,6 +42,9 @@ SEARCHABLE = f"""
 # A generation lies a random step above the last: a copy of a memory that goes its own way must not
 # come to one that the original had with other chunks, or an index of those would pass for its own.
 _STEP_BYTES = 4
+_GENERATION = """
+    SELECT facts.*, (SELECT user_version FROM pragma_user_version) FROM facts
+    WHERE name = 'generation'"""
 
 
 class _Closing:
@@ -178,12 +181,15 @@ class SQLiteDatabase:
             self._connection.execute("DELETE FROM facts WHERE name = ?", (name,))
 
     def _require_known(self) -> None:
-        [(version,)] = self._rows("PRAGMA user_version")
-        require_known(version, self.path)
+        """A server runs on while its users upgrade."""
+        require_known(int(self._connection.execute("PRAGMA user_version").fetchone()[0]), self.path)
 
     def generation(self) -> int:
-        self._require_known()  # a server runs on while its users upgrade
-        try:
-            return int(self._fact("generation") or 0)
-        except ValueError as exc:
-            raise damaged(str(self.path), exc) from exc
+        for *fact, version in self._rows(_GENERATION):
+            require_known(version, self.path)
+            try:
+                return int(fact_from(tuple(fact))[1])
+            except ValueError as exc:
+                raise damaged(str(self.path), exc) from exc
+        self._facts([])  # a damaged one must not pass for none
+        return 0

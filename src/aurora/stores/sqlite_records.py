@@ -52,7 +52,7 @@ class SQLiteRecords(SQLiteDatabase):
     def _add_accesses(self, accesses: Iterable[tuple[str, datetime]]) -> None:
         self._connection.executemany(
             "INSERT INTO accesses "
-            "SELECT rowid, :at, checksum(rowid, :at) FROM chunks WHERE id = :id",
+            "SELECT rowid, :at, access_checksum(rowid, :at) FROM chunks WHERE id = :id",
             ({"at": at.timestamp(), "id": chunk_id} for chunk_id, at in accesses),
         )
 

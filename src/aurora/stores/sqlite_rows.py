@@ -10,7 +10,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from aurora.stores.base import FileState, Reasoning
 from aurora.stores.replacing import portions
-from aurora.stores.sqlite_checksums import checksum, damaged
+from aurora.stores.sqlite_checksums import access_checksum, checksum, damaged
 from aurora.text import has_cjk
 from aurora.types import Chunk, ChunkHistory, Kind, Lines, Tracking
 
@@ -89,7 +89,7 @@ def reasoning_from(values: Row) -> Reasoning:
 
 
 def access_from(row: int, at: float, written: int) -> tuple[int, float]:
-    if checksum(row, at) != written:
+    if access_checksum(row, at) != written:
         raise damaged(f"An access of row {row}")
     return row, at
 

@@ -109,7 +109,7 @@ _LATER_CHECKSUMS = {
     "reasoning": """checksum(
         reasoning.chunk, CAST(reasoning.pattern_type AS BLOB), reasoning.success_score,
         reasoning.usage_count, reasoning.created_at)""",
-    "accesses": "checksum(accesses.chunk, accesses.at)",
+    "accesses": "access_checksum(accesses.chunk, accesses.at)",
 }
 CHECKSUMS = {**_FIRST_CHECKSUMS, **_LATER_CHECKSUMS}
 SUM_UP = f"UPDATE chunks SET checksum = {CHECKSUMS['chunks']}"
@@ -222,5 +222,12 @@ MIGRATIONS: Sequence[Migration] = (
         ),
     ),
     Migration("m006_checksum_rows", _sum_up(_FIRST_CHECKSUMS)),
-    Migration("m007_checksum_every_row", _sum_up(_LATER_CHECKSUMS)),
+    Migration(
+        "m007_checksum_every_row",
+        (
+            *_sum_up(_LATER_CHECKSUMS),
+            "DROP INDEX accesses_chunk",
+            "CREATE INDEX accesses_chunk ON accesses(chunk, at, checksum)",  # all of a row
+        ),
+    ),
 )
