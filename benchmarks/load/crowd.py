@@ -27,6 +27,7 @@ MODES = {
     Kind.SEARCH: ("hybrid", "hybrid", "semantic"),
     Kind.CODE: ("hybrid", "keyword", "semantic"),
 }
+MOST_OWN = 10  # that a client has in the memory at a time
 MOST_ERRORS = 50  # a server that is gone is not asked for ever
 
 # An agent mostly looks around, reads some, and writes now and then; what it kept it forgets again,
@@ -126,6 +127,8 @@ class _Agent:
 
     def draw(self, lots: Mapping[Kind, float], number: int) -> Deed:
         kind = self.chance.choices(list(lots), list(lots.values()))[0]
+        if kind in (Kind.KEEP, Kind.LEARN) and len(self.own) >= MOST_OWN:
+            kind = Kind.FORGET
         if kind is Kind.FORGET and not self.own:
             kind = Kind.KEEP
         if kind is Kind.READ and not (self.own or self.seen):
