@@ -35,7 +35,8 @@ _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 _KEPT = 75  # seconds that an idle connection stays: longer than clients keep one to use again
 _BACKLOG = 512  # clients that wait to be let in
 _TOGETHER = 1_000  # connections; who comes beyond is told to come again
-_M_ARENA_MAX = -8  # of glibc's malloc.h
+_M_ARENA_MAX, _M_MMAP_THRESHOLD = -8, -3  # of glibc's malloc.h
+_LARGE = 256 * 1024  # bytes that are asked of the system, and go back to it
 _TOKEN = re.compile(r"[!-~]{16,}")
 
 
@@ -158,7 +159,7 @@ def address_of(door: Door, listening: socket.socket) -> str:
 
 def serve(server: MCPServer, door: Door, listening: socket.socket) -> None:
     """Until SIGINT or SIGTERM; calls that are being answered get a few seconds to end."""
-    _share_heaps()
+    _spare_memory()
     config = uvicorn.Config(
         make_app(server, door),
         log_level="warning",
@@ -170,12 +171,15 @@ def serve(server: MCPServer, door: Door, listening: socket.socket) -> None:
     uvicorn.Server(config).run(sockets=[listening])
 
 
-def _share_heaps() -> None:
-    """Each thread would have a heap of its own in glibc, which keeps what it once held: three times
-    the memory, and more with every hour. Other libraries of C have no such call."""
+def _spare_memory() -> None:
+    """Each thread would have a heap of its own in glibc, and arrays of any size would come from it:
+    twice the memory, and more with every hour, as holes are never given back. Other libraries of C
+    have no such call."""
     if sys.platform == "linux":
         with suppress(OSError, AttributeError):
-            ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 1)
+            adjust = ctypes.CDLL(None).mallopt
+            adjust(_M_ARENA_MAX, 1)
+            adjust(_M_MMAP_THRESHOLD, _LARGE)
 
 
 def _bracketed(host: str) -> str:
