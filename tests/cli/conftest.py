@@ -21,6 +21,7 @@ from aurora.stores.base import Store
 from tests.backends import keep_on_server
 from tests.builders import write_tree
 from tests.cli.forking import AUR, KEPT, Forked, can_fork, run_forked
+from tests.rewriting import rewrite
 
 if TYPE_CHECKING:
     from tests.postgres.databases import Databases
@@ -111,6 +112,14 @@ class Shell:
         else:
             with closing(sqlite3.connect(self.cwd / ".aurora" / "memory.db")) as file, file:
                 file.execute(in_file)
+
+    def ask_git_long_ago(self) -> None:
+        """As if all that git told had been told eight days ago."""
+        past = "history_read_at = history_read_at -"
+        if isinstance(Memory(Places(self.home, self.cwd)).whereabouts, OnServer):
+            self.alter("", f"UPDATE files SET {past} interval '8 days'")
+        else:
+            rewrite(self.cwd / ".aurora" / "memory.db", "files", f"{past} 8 * 86400")
 
 
 def words_of(shell: Shell, backend: str) -> str:

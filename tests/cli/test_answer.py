@@ -239,10 +239,7 @@ def test_metadata_that_may_be_stale_is_told(indexed: Shell) -> None:
     subprocess.run(["git", *identity, "commit", "-qm", "x"], cwd=indexed.cwd, check=True)
     indexed.ok("mem", "index", ".")
     assert "stale" not in indexed.run("mem", "search", "password").stderr
-    indexed.alter(
-        "UPDATE files SET history_read_at = history_read_at - 8 * 86400",
-        "UPDATE files SET history_read_at = history_read_at - interval '8 days'",
-    )
+    indexed.ask_git_long_ago()
     told = indexed.run("mem", "search", "password")
     assert "(metadata may be stale)" in told.stderr
     assert "stale" not in indexed.run("mem", "search", "password", "--legacy").stderr

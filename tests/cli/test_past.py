@@ -96,10 +96,7 @@ def test_prose_has_the_date_of_its_conversation(tracked: Shell) -> None:
 def test_what_was_read_long_ago_may_be_stale(tracked: Shell) -> None:
     """Seed 000, 6.4; the next index reads nothing new, and knows that all still holds."""
     tracked.ok("mem", "index")
-    tracked.alter(
-        "UPDATE files SET history_read_at = history_read_at - 8 * 86400",
-        "UPDATE files SET history_read_at = history_read_at - interval '8 days'",
-    )
+    tracked.ask_git_long_ago()
 
     assert "(metadata may be stale)" in tracked.run("mem", "search", "seal_envelope").stderr
     tracked.ok("mem", "index")

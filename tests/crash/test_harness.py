@@ -12,6 +12,7 @@ from tests.crash.choosing import choose_points
 from tests.crash.points import Point
 from tests.crash.projects import LESSONS
 from tests.crash.trying import Trial, staged
+from tests.rewriting import rewrite
 
 # What no kill may do; each is seen by another check.
 DAMAGE = {
@@ -80,16 +81,17 @@ def test_answers_of_an_index_that_only_claims_to_be_new_are_seen(adding: Trial) 
     adding.put_back()
     done = adding.kill().acknowledged
     newest = "SELECT value FROM facts WHERE name = 'generation'"
-    with closing(sqlite3.connect(adding.world.memory_folder / "memory.db")) as file:
+    memory = adding.world.memory_folder / "memory.db"
+    with closing(sqlite3.connect(memory)) as file:
         (after,) = file.execute(newest).fetchone()
     adding.put_back()
-    alter(adding, f"UPDATE facts SET value = '{after}' WHERE name = 'generation'")
+    rewrite(memory, "facts", f"value = '{after}' WHERE name = 'generation'")
     with adding.world.opened() as own:
         own.memory.rebuild_bm25()
     claiming = (adding.world.memory_folder / "indexes" / "bm25.idx").read_bytes()
     adding.put_back()
     adding.kill()
-    alter(adding, f"UPDATE facts SET value = '{after}' WHERE name = 'generation'")
+    rewrite(memory, "facts", f"value = '{after}' WHERE name = 'generation'")
     (adding.world.memory_folder / "indexes" / "bm25.idx").write_bytes(claiming)
     with pytest.raises(AssertionError):
         adding.require_whole(done, by_searching=True)

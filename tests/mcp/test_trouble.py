@@ -17,6 +17,7 @@ from tests.builders import write_tree
 from tests.full_disk import files_no_longer_than
 from tests.mcp.conftest import Project, ask, ids, refusal
 from tests.postgres.places import find_free_port
+from tests.rewriting import rewrite
 from tests.sources.repository import git
 
 pytestmark = pytest.mark.anyio
@@ -152,8 +153,8 @@ async def test_a_database_server_that_is_away_is_told_without_its_password(
 async def test_vectors_of_a_model_that_is_not_here_are_told_and_words_go_on(
     project: Project,
 ) -> None:
-    with closing(sqlite3.connect(folder_of(project) / "memory.db")) as connection, connection:
-        connection.execute("UPDATE facts SET value = 'gone/model' WHERE name = 'embedder.name'")
+    memory = folder_of(project) / "memory.db"
+    rewrite(memory, "facts", "value = 'gone/model' WHERE name = 'embedder.name'")
     async with project.here() as client:
         found = await ask(client, "aurora_search", query="authenticate_user")
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -226,10 +224,8 @@ def test_a_damaged_index_is_rebuilt_with_the_seeds_warning(
 def test_an_index_of_another_store_is_not_used(bench: Bench, tmp_path: Path) -> None:
     other = SQLiteStore(tmp_path / "other.db")
     other.put_chunks([make_chunk("password of another store", name="x"), PARSE])
-    with closing(sqlite3.connect(tmp_path / "other.db")) as database:
-        generation = str(bench.store.generation())
-        database.execute("UPDATE facts SET value = ? WHERE name = 'generation'", (generation,))
-        database.commit()
+    with other.transaction():
+        other._set_fact("generation", str(bench.store.generation()))
     Bench(other, bench.path).find("password")
     assert other.generation() == bench.store.generation()
     other.close()

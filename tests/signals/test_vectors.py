@@ -305,10 +305,8 @@ def test_an_index_of_another_store_is_not_used(bench: VectorBench, tmp_path: Pat
     other.store.put_chunks([make_chunk("aaa", "_", "_other"), E])
     other.embed()
     other.path = bench.path
-    generation = str(bench.store.generation())
-    other.store._connection.execute(
-        "UPDATE facts SET value = ? WHERE name = 'generation'", (generation,)
-    )
+    with other.store.transaction():
+        other.store._set_fact("generation", str(bench.store.generation()))
     other.find("aa")
     assert other.store.generation() == bench.store.generation()
     other.store.close()
