@@ -16,7 +16,9 @@ from aurora.chunk_words import chunk_text
 from aurora.errors import IndexFileError, IndexVersionError
 from aurora.signals.bm25 import BM25Scorer
 from aurora.signals.dense import answer_densely, best_places
+from aurora.signals.formula import BM25Parameters
 from aurora.signals.matches import Match, answer_sparsely
+from aurora.signals.postings import build_postings, weigh_postings
 from aurora.terms import EXACT, WORDS, Analysis
 from aurora.text import tokenize
 from tests.signals.corpus import standard_library_chunks
@@ -96,6 +98,18 @@ def test_ut_bm25_15_index_corruption(tmp_path: Path) -> None:
         BM25Scorer().load_index(path)
 
 
+def test_a_scorer_that_has_indexed_nothing_yet_finds_nothing() -> None:
+    scorer = BM25Scorer()
+    assert (len(scorer), dict(scorer.idf), scorer.facts) == (0, {}, {})
+    assert scorer.rank("auth", pool=9) == []
+    assert scorer.parameters == BM25Parameters()
+
+
+def test_texts_and_questions_become_the_same_terms() -> None:
+    scorer = scorer_of([("a", "passwords"), ("b", "config")], analysis=WORDS)
+    assert [id_ for id_, _ in scorer.rank("password", pool=9)] == ["a"]
+
+
 def test_scores_equal_a_reference_library_on_real_chunks() -> None:
     """bm25s, the same tokens and parameters, every score of every query within 1e-4."""
     chunks = standard_library_chunks()
@@ -173,6 +187,20 @@ def test_the_ceiling_of_a_question_is_the_sum_of_those_of_its_words() -> None:
     assert scorer.ask("auth config").ceiling == pytest.approx(one + other)
 
 
+@pytest.mark.parametrize(
+    ("query", "idf", "rarity"),
+    [
+        ("auth", "lucene", math.log(1.6)),
+        ("nowhere", "lucene", math.log(1 + 3.5 / 0.5)),
+        ("auth", "robertson", 0.0),  # it counts against a match
+    ],
+)
+def test_the_ceiling_of_a_word_is_its_rarity_without_end(
+    query: str, idf: str, rarity: float
+) -> None:
+    assert scorer_of(DOCUMENTS, idf=idf).ask(query).ceiling == pytest.approx(rarity * 2.5)
+
+
 def test_an_answer_tells_which_words_of_the_question_a_document_has() -> None:
     answer = scorer_of(DOCUMENTS).ask("auth user config nowhere")
     assert [answer.terms(row) for row in (0, 1, 2, 3)] == [
@@ -224,6 +252,20 @@ def test_an_index_of_other_terms_is_refused(tmp_path: Path, analysis: Analysis) 
     scorer_of(DOCUMENTS).save_index(tmp_path / "bm25.idx")
     with pytest.raises(IndexVersionError, match="of other terms"):
         BM25Scorer(analysis=analysis).load_index(tmp_path / "bm25.idx")
+
+
+def test_an_index_of_other_arrays_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scorer_of(DOCUMENTS).save_index(tmp_path / "bm25.idx")
+    monkeypatch.setattr("aurora.signals.bm25._LAYOUT", 99)
+    with pytest.raises(IndexVersionError, match="made by another Aurora"):
+        BM25Scorer().load_index(tmp_path / "bm25.idx")
+
+
+def test_a_weight_is_held_in_32_bits() -> None:
+    weights = weigh_postings(build_postings(DOCUMENTS), BM25Parameters())["weights"]
+    assert np.asarray(weights).dtype == np.float32
 
 
 def test_many_blocks_count_as_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -268,6 +268,16 @@ def test_changed_parameters_weigh_the_saved_index_anew_and_save_it(bench: Bench)
     assert b'"k1": 0.0' in bench.path.read_bytes()[:1000]
 
 
+@pytest.mark.parametrize(("name", "value"), [("k1", 0.25), ("b", 0.125), ("idf", "robertson")])
+def test_an_index_is_weighed_by_the_parameters_of_its_signal(
+    bench: Bench, name: str, value: object
+) -> None:
+    bench.signal(**{name: value}).refresh()
+    scorer = BM25Scorer(analysis=WORDS)
+    scorer.load_index(bench.path)
+    assert scorer.facts[name] == value
+
+
 def test_an_index_that_cannot_be_saved_still_answers(bench: Bench) -> None:
     bench.path.parent.parent.joinpath("indexes").write_text("a file where the folder should be")
     signal = bench.signal()

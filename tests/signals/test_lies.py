@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from aurora.errors import IndexFileError
+from aurora.signals.base import Entry
 from aurora.signals.bm25 import BM25Scorer
 from aurora.signals.index_file import Array, IndexFile, write_index_file
+from aurora.stores.base import Revision
 from aurora.types import Json, Note
 from tests.builders import make_chunk
 from tests.signals.vectored import CORRUPTED, VectorBench
@@ -42,7 +44,7 @@ LIES: dict[str, dict[str, Array]] = {
     "no-offsets": {"term_offsets": array("q"), "posting_offsets": array("q")},
     "fewer-offsets": {"posting_offsets": array("q", [0, 3])},
     "fewer-weights": {"weights": array("f", [1.0])},
-    "places-that-are-no-numbers": {"documents": array("f", [0.0] * 7)},
+    "places-that-are-no-numbers": {"documents": array("f", [0.0] * 8)},
 }
 
 
@@ -72,6 +74,25 @@ def test_numbers_that_lead_outside_are_an_error_of_the_file(
     for k1 in (1.5, 1.2):
         with pytest.raises(IndexFileError):
             _ask_twice(path, k1)
+
+
+@pytest.mark.parametrize("name", ["term_offsets", "documents"])
+def test_an_index_that_lies_is_not_merged(path: Path, name: str) -> None:
+    size = IndexFile(path, kind="bm25").size(name)
+    retell(path, "bm25", lie={name: array("q", [0, *[1000] * (size - 1)])})
+    base = BM25Scorer()
+    base.load_index(path)
+    difference = base.compare({0: 0, 1: 0, 2: 7})
+    with pytest.raises(IndexFileError):
+        BM25Scorer().merge_index(base, difference, [Entry("c", "login", Revision(2, 7))])
+
+
+def test_ids_that_are_no_text_are_an_error_of_the_file(path: Path) -> None:
+    retell(path, "bm25", lie={"id_bytes": array("B", [255, 255, 255])})
+    scorer = BM25Scorer()
+    scorer.load_index(path)
+    with pytest.raises(IndexFileError, match="holds what cannot be"):
+        scorer.rank("login", pool=9)
 
 
 def _ask_twice(path: Path, k1: float) -> None:

@@ -12,7 +12,7 @@ from aurora.signals import bm25
 from aurora.signals.base import Question
 from aurora.stores.base import FileState
 from aurora.stores.sqlite import SQLiteStore
-from aurora.types import Kind, Note
+from aurora.types import Kind, Note, Progress
 from tests.builders import NOW, make_chunk
 from tests.signals.merging import FOUR, Bench, reasoning
 
@@ -62,6 +62,18 @@ def test_a_log_tells_how_much_was_merged(bench: Bench, caplog: pytest.LogCapture
     with caplog.at_level(logging.DEBUG, logger="aurora.signals.bm25_signal"):
         bench.signal().refresh()
     assert caplog.messages == ["merging 1 of 5 chunks into the BM25 index"]
+
+
+def test_a_merge_of_many_chunks_tells_how_far_it_is(bench: Bench) -> None:
+    bench.store.put_chunks([make_chunk(name=f"f{number}") for number in range(2500)])
+    bench.signal().refresh()
+    bench.events.clear()
+    bench.store.put_chunks([make_chunk("other", name=f"f{number}") for number in range(1100)])
+    bench.signal().refresh()
+    assert bench.events == [
+        Progress("Building BM25 index", 1000, 1100),
+        Progress("Building BM25 index", 1100, 1100),
+    ]
 
 
 def test_more_than_half_changed_is_built_anew(bench: Bench) -> None:

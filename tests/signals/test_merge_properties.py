@@ -59,6 +59,15 @@ def test_any_two_moments_of_a_store(
     assert_same(merged(entries(before), entries(after)), build_postings(entries(after)))
 
 
+def test_numbers_that_are_one_to_a_float_are_told_apart() -> None:
+    far = 1 << 60
+    index: dict[str, Array] = {
+        "rows": np.array([far, far + 1]), "generations": np.array([far, far]),
+    }  # fmt: skip
+    kept, rows = compare(index, {far: far, far + 1: far + 1})
+    assert (kept.tolist(), rows) == ([True, False], [far + 1])
+
+
 def test_two_versions_of_real_code() -> None:
     top = Path(sysconfig.get_path("stdlib"))
     chunks = [
