@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -47,7 +48,9 @@ def test_a_check_that_goes_wrong_is_a_finding_and_the_others_are_carried_out() -
 
 
 def test_the_sqlite_of_this_python_has_what_a_memory_needs() -> None:
-    assert judge_library(describe_library()).level is Level.OK
+    library = describe_library()
+    assert judge_library(library).level is Level.OK
+    assert library.version == sqlite3.sqlite_version
 
 
 @pytest.mark.parametrize(

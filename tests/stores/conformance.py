@@ -132,9 +132,10 @@ class StoreConformance(SearchConformance, TransferConformance, ReembeddingConfor
             ("用", ["用户.py:认证"]),
             ("f%", []),
             ("\ud800", []),
+            ("a\udfff", []),
             ("", ["a.py:f_1", "a.py:fx1", "b/a.py:f_1", "用户.py:认证"]),
         ],
-        ids=["two", "underscore-is-plain", "case", "cjk", "percent", "no-text", "empty"],
+        ids=["two", "underscore-is-plain", "case", "cjk", "percent", "no-text", "half", "empty"],
     )
     def test_ids_by_beginning(self, store: Store, prefix: str, found: list[str]) -> None:
         store.put_chunks([
@@ -155,11 +156,12 @@ class StoreConformance(SearchConformance, TransferConformance, ReembeddingConfor
     def test_ids_by_file_folder_and_namespace(self, store: Store) -> None:
         store.put_chunks([
             make_chunk(path="a/x.py"), make_chunk(path="a/b/y.py"), make_chunk(path="ab/z.py"),
-            make_chunk(path="a_b/z.py"), FULL,
+            make_chunk(path="a_b/z.py"), make_chunk(path="aX/x.py"), FULL,
         ])  # fmt: skip
         assert store.find_below("a") == ["a/b/y.py:f", "a/x.py:f"]
         assert store.find_below("a/") == ["a/b/y.py:f", "a/x.py:f"]
         assert store.find_below("a/x.py") == ["a/x.py:f"]
+        assert store.find_below("aX") == ["aX/x.py:f"]
         assert store.find_below("a%") == store.find_below("nowhere") == []
         assert store.find_in_namespace("team") == [FULL.id]
 
@@ -372,15 +374,16 @@ class StoreConformance(SearchConformance, TransferConformance, ReembeddingConfor
         assert store.file_states() == {}
 
     def test_a_file_may_give_its_chunks_as_a_stream(self, store: Store) -> None:
-        """More than any page holds, and each seen by the store before the last is made."""
-        made: list[int] = []
+        """More than any page holds, and the first are written before the last is made."""
+        written: list[int] = []
 
         def chunks() -> Iterator[Chunk]:
             for number in range(2500):
-                made.append(number)
                 yield make_chunk(name=f"f{number}")
+            written.append(len(store.find_below("a.py")))
 
-        assert store.replace_file(STATE, chunks()) == len(made) == 2500
+        assert store.replace_file(STATE, chunks()) == 2500
+        assert written == [2000]
         assert store.replace_file(STATE, chunks()) == 0
         assert store.replace_file(STATE, [make_chunk(name="f7")]) == 2499
         assert [chunk.id for chunk in store.iter_chunks()] == ["a.py:f7"]
@@ -430,6 +433,8 @@ class StoreConformance(SearchConformance, TransferConformance, ReembeddingConfor
             assert sorted(c for c in contents.values() if c.startswith("piece")) == [
                 "piece 1", "piece 2", "piece 3", "piece 4",
             ]  # fmt: skip
+            if not between:
+                assert [contents[chunk.id] for chunk in own] == ["piece 2", "piece 3", "piece 4"]
         generation = store.generation()
         assert store.replace_file(STATE, chunks) == 0
         assert store.generation() == generation
@@ -528,6 +533,13 @@ class StoreConformance(SearchConformance, TransferConformance, ReembeddingConfor
         store.put_chunks([make_chunk()])
         store.put_histories({"a.py:f": ChunkHistory(commits=(seconds,))})
         assert store.get_histories(["a.py:f"])["a.py:f"].commits == (seconds,)
+
+    def test_commits_beyond_any_calendar_are_kept_as_far_as_a_column_holds(
+        self, store: Store
+    ) -> None:
+        store.put_chunks([make_chunk()])
+        store.put_histories({"a.py:f": ChunkHistory(commits=(-(2**70), 2**70))})
+        assert store.get_histories(["a.py:f"])["a.py:f"].commits == (-(2**63), 2**63 - 1)
 
     def test_lines_of_a_file_without_those_that_have_none(self, store: Store) -> None:
         chunks = [make_chunk(name="f"), make_chunk(name="g", lines=None), make_chunk(path="b.py")]

@@ -123,6 +123,15 @@ class ReembeddingConformance:
 
     # Starting and stopping
 
+    def test_nobody_is_next_where_there_is_nothing_to_replace(self, store: Store) -> None:
+        store.put_chunks([F])
+        with pytest.raises(StoreError, match="no vectors that large could replace"):
+            store.start_reembedding(NEW)
+        store.put_embeddings(NEW, [(F.id, new(1))])
+        with pytest.raises(StoreError, match="no vectors that large could replace"):
+            store.start_reembedding(NEW)
+        assert store.next_embedder() is None
+
     def test_a_change_that_is_started_again_goes_on_where_it_was(
         self, embedded: Store, open_store: Callable[[], Store]
     ) -> None:

@@ -108,7 +108,7 @@ class SearchConformance:
 
     def test_nothing_asked_is_everything_in_order(self, full: Store) -> None:
         rows = full.find_rows(Criteria())
-        assert rows == array("q", full.revisions())
+        assert (rows, rows.typecode) == (array("q", full.revisions()), "q")
         assert list(rows) == sorted(rows)
 
     @pytest.mark.parametrize(
@@ -555,6 +555,25 @@ class SearchConformance:
         full.put_chunks(make_chunk(name=f"f{number}") for number in range(2500))
         rows = list(full.revisions())
         assert full.get_places(rows).keys() == set(rows)
+
+    def test_prose_that_has_a_date_in_its_path(self, full: Store) -> None:
+        """But for conversations, which tell their dates themselves."""
+        log: dict[str, Json] = {"source": "conversation"}
+        dated = [
+            make_chunk("a", "notes/2025-12-15.md", "a", kind=Kind.KNOWLEDGE),
+            make_chunk("b", "2025-01-02 x.md", "b", kind=Kind.KNOWLEDGE, metadata={"source": "x"}),
+        ]
+        full.put_chunks([
+            *dated,
+            make_chunk("code", "2025-12-15/code.py", "code"),
+            make_chunk("log", "logs/2025-12-15.md", "log", kind=Kind.KNOWLEDGE, metadata=log),
+            make_chunk("month", "notes/2025-12.md", "month", kind=Kind.KNOWLEDGE),
+            make_chunk("failed", "2024-12-15.md", "failed", kind=Kind.KNOWLEDGE),
+        ])  # fmt: skip
+        full.put_reasoning("2024-12-15.md:failed", FAILED)
+        paths = full.dated_paths()
+        assert [full.get_rows([row])[row] for row in sorted(paths)] == dated
+        assert [paths[row] for row in sorted(paths)] == [chunk.path for chunk in dated]
 
     # Uses and vectors
 

@@ -6,13 +6,14 @@ import gc
 import multiprocessing
 import multiprocessing.connection
 import os
+import re
 import shutil
 import signal
 import sqlite3
 import subprocess
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -20,9 +21,11 @@ import pytest
 from aurora.errors import StoreBusyError, StoreError, StoreFormatError
 from aurora.stores import sqlite_connection
 from aurora.stores.sqlite import SQLiteStore
+from aurora.stores.sqlite_rows import batches
 from aurora.stores.sqlite_schema import MIGRATIONS
-from aurora.types import ChunkHistory, Kind
+from aurora.types import Kind
 from tests.builders import make_chunk
+from tests.small_disk import mounted
 from tests.stores.conformance import FULL, HISTORY, STATE, StoreConformance
 from tests.stores.older import make_older
 
@@ -86,12 +89,6 @@ def test_only_cjk_rows_pay_for_trigrams(store: SQLiteStore) -> None:
     assert sql(store.path, "SELECT count(*) FROM chunks_trigrams_docsize") == [(1,)]
 
 
-def test_commits_beyond_any_calendar_are_kept_as_far_as_a_column_holds(store: SQLiteStore) -> None:
-    store.put_chunks([FULL])
-    store.put_histories({FULL.id: ChunkHistory(commits=(-(2**70), 2**70))})
-    assert store.get_histories([FULL.id])[FULL.id].commits == (-(2**63), 2**63 - 1)
-
-
 def test_a_kind_that_there_is_not_keeps_nobody_from_asking_where_chunks_stand(
     store: SQLiteStore,
 ) -> None:
@@ -101,6 +98,8 @@ def test_a_kind_that_there_is_not_keeps_nobody_from_asking_where_chunks_stand(
     assert [place.kind for place in store.get_places([1]).values()] == [Kind.CODE]
     with pytest.raises(StoreFormatError, match="damaged"):
         store.get_rows([1])
+    with pytest.raises(StoreFormatError, match=r"db is damaged: 'nonsense' is not a valid Kind"):
+        store.count_chunks()
 
 
 @pytest.mark.parametrize("table", ["chunks_words", "chunks_trigrams"])
@@ -108,6 +107,27 @@ def test_check_finds_a_text_index_out_of_step(store: SQLiteStore, table: str) ->
     store.put_chunks([FULL])
     sql(store.path, f"INSERT INTO {table}({table}) VALUES ('delete-all')")
     assert [problem.split(":")[0] for problem in store.check()] == [f"text index {table}"]
+
+
+def test_an_index_that_does_not_know_all_rows_is_found_and_made_anew(store: SQLiteStore) -> None:
+    store.put_chunks([FULL])
+    store.close()
+    with closing(sqlite3.connect(store.path)) as file, file:
+        file.execute("PRAGMA writable_schema = ON")
+        file.execute(
+            "UPDATE sqlite_schema SET sql = 'CREATE INDEX chunks_path ON chunks(name)' "
+            "WHERE name = 'chunks_path'"
+        )
+    with closing(SQLiteStore(store.path)) as again:
+        assert again.check() == ["row 1 missing from index chunks_path"]
+        assert again.repair() == []
+        assert again.check() == []
+
+
+def test_no_statement_has_more_values_than_any_sqlite_takes() -> None:
+    some = list(batches(range(1200)))
+    assert [len(batch) for batch, _ in some] == [500, 500, 200]
+    assert [marks.count("?") for _, marks in some] == [500, 500, 200]
 
 
 def test_the_file_is_in_wal_mode_with_our_mark(store: SQLiteStore) -> None:
@@ -143,8 +163,10 @@ def test_another_programs_database_is_refused_and_untouched(tmp_path: Path) -> N
     path = tmp_path / "memory.db"
     sql(path, "CREATE TABLE chunks (id TEXT)")
     before = path.read_bytes()
-    with pytest.raises(StoreFormatError, match="another program"):
+    with pytest.raises(StoreFormatError) as caught:
         SQLiteStore(path)
+    assert caught.value.message == f"{path} is a SQLite database of another program"
+    assert caught.value.hint == f"move it away (`mv {path} {path}.old`) and index again"
     assert path.read_bytes() == before
 
 
@@ -157,6 +179,18 @@ def test_a_newer_database_is_refused_and_untouched(store: SQLiteStore) -> None:
         SQLiteStore(store.path)
     assert "upgrade" in caught.value.hint
     assert store.path.read_bytes() == before
+
+
+def test_a_newer_program_that_came_meanwhile_is_told_with_the_file(store: SQLiteStore) -> None:
+    store.put_chunks([FULL])
+    sql(store.path, "PRAGMA user_version = 99")
+    told = f"{re.escape(str(store.path))} was written by a newer Aurora"
+    with pytest.raises(StoreFormatError, match=told) as caught:
+        store.generation()
+    assert caught.value.hint == (
+        "upgrade with `pip install --upgrade aurora-memory`, or start a server again that ran "
+        "meanwhile; the file was not touched"
+    )
 
 
 def test_an_empty_file_becomes_a_store(tmp_path: Path) -> None:
@@ -180,6 +214,17 @@ def test_a_failed_migration_leaves_no_half_schema(
     store = SQLiteStore(tmp_path / "memory.db")
     assert store.check() == []
     store.close()
+
+
+def test_a_generation_grows_also_where_chance_gives_the_smallest_step(
+    store: SQLiteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("aurora.stores.sqlite_database.os.urandom", bytes)  # that many zeros
+    seen = [store.generation()]
+    for content in ("one", "two", "three"):
+        store.put_chunks([make_chunk(content)])
+        seen.append(store.generation())
+    assert seen == sorted(set(seen))
 
 
 def test_copies_that_go_their_own_ways_share_no_new_revision(
@@ -242,6 +287,102 @@ def test_a_writer_that_waits_too_long_says_so(store: SQLiteStore) -> None:
             store.put_chunks([FULL])
         other.execute("ROLLBACK")
     assert store.put_chunks([FULL]) == 1
+
+
+@pytest.mark.parametrize(
+    ("said", "kind", "message", "hint"),
+    [
+        ("database is locked", StoreBusyError,
+         "{path} is in use by another process (waited 10 s)",
+         "wait until the other `aur` has finished, then try again"),
+        ("the database is busy", StoreBusyError,
+         "{path} is in use by another process (waited 10 s)",
+         "wait until the other `aur` has finished, then try again"),
+        ("Could not decode to UTF-8 column 'name' with text 'x'", StoreFormatError,
+         "{path} is damaged: a text in it is no text any more",
+         "`aur mem repair` takes out what is damaged, and files are read again"),
+        ("database disk image is malformed", StoreFormatError,
+         "{path} is not a usable database: database disk image is malformed",
+         "move it away (`mv {path} {path}.damaged`) and index again"),
+        ("unable to open database file", StoreError,
+         "Cannot open {path}: unable to open database file",
+         "check that the folder exists and is writable, and that the disk is not full"),
+        ("attempt to write a readonly database", StoreError,
+         "Cannot open {path}: attempt to write a readonly database",
+         "check that the folder exists and is writable, and that the disk is not full"),
+        ("database or disk is full", StoreError,
+         "Cannot write {path}: database or disk is full", "free some space, then try again"),
+        ("no such table: x", StoreError,
+         "{path}: no such table: x", "`aur doctor` tells what is wrong, such as a full disk"),
+    ],
+    ids=lambda value: value if isinstance(value, str) and "{" not in value else "",
+)  # fmt: skip
+def test_what_sqlite_says_is_told_with_the_file_and_a_next_step(
+    tmp_path: Path, said: str, kind: type[StoreError], message: str, hint: str
+) -> None:
+    path = tmp_path / "memory.db"
+    with pytest.raises(StoreError) as caught, sqlite_connection.translated(path):
+        raise sqlite3.OperationalError(said)
+    told = caught.value
+    assert (type(told), told.message) == (kind, message.format(path=path))
+    assert told.hint == hint.format(path=path)
+
+
+def test_a_folder_in_place_of_the_file_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="unable to open"):
+        SQLiteStore(tmp_path)
+
+
+def test_who_opens_a_memory_waits_for_nobody_who_writes(store: SQLiteStore) -> None:
+    with store.transaction():
+        store.put_chunks([FULL])
+        with closing(SQLiteStore(store.path)) as other:
+            assert other.count_chunks() == {}
+
+
+def test_who_makes_a_memory_waits_for_another_who_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with closing(sqlite3.connect(tmp_path / "memory.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+
+        def pause(seconds: float) -> None:
+            assert 0 < seconds < 1
+            other.execute("ROLLBACK")
+
+        monkeypatch.setattr("aurora.stores.sqlite_connection.time.sleep", pause)
+        SQLiteStore(tmp_path / "memory.db").close()
+        monkeypatch.undo()
+    assert sql(tmp_path / "memory.db", "PRAGMA journal_mode") == [("wal",)]
+
+
+def test_who_makes_a_memory_does_not_wait_forever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite_connection, "BUSY_MS", 50)
+    with closing(sqlite3.connect(tmp_path / "memory.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StoreBusyError):
+            SQLiteStore(tmp_path / "memory.db")
+
+
+def test_a_store_may_be_closed_while_other_threads_have_it_open(store: SQLiteStore) -> None:
+    asked, closed = threading.Event(), threading.Event()
+
+    def read() -> None:
+        store.count_chunks()
+        asked.set()
+        closed.wait()
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    asked.wait()
+    try:
+        store.close()
+    finally:
+        closed.set()
+        reader.join()
+    assert store.count_chunks() == {}
 
 
 def test_a_folder_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
@@ -352,6 +493,42 @@ def test_a_memory_on_a_disk_mounted_read_only_can_be_read(tmp_path: Path) -> Non
         subprocess.run(["umount", disk], check=True)
 
 
+def test_a_memory_on_a_full_disk_can_be_read() -> None:
+    with mounted(4) as disk:
+        with closing(SQLiteStore(disk / "memory.db")) as store:
+            store.put_chunks([make_chunk("one"), make_chunk("two", name="g")])
+        with suppress(OSError), (disk / "filler").open("wb", buffering=0) as filler:
+            while True:
+                filler.write(b"x" * 4096)
+        with closing(SQLiteStore(disk / "memory.db")) as store:
+            assert len(list(store.iter_chunks())) == 2
+            with pytest.raises(StoreError):
+                store.put_chunks([make_chunk("three", name="h")])
+
+
+def test_what_was_removed_is_in_no_file_once_it_is_scrubbed(store: SQLiteStore) -> None:
+    store.put_chunks([make_chunk("zanzibarquux"), FULL])
+    store.delete_chunks(["a.py:f"])
+    store.scrub()
+    for file in store.path.parent.iterdir():
+        assert b"zanzibarquux" not in file.read_bytes()
+    assert store.get_chunks([FULL.id]) == [FULL]
+
+
+def test_who_scrubs_while_another_reads_is_told_and_waits_for_writers_as_before(
+    store: SQLiteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("aurora.stores.sqlite._READERS_MS", 50)
+    store.put_chunks([make_chunk()])
+    with store.snapshot():
+        store.delete_chunks(["a.py:f"])
+        with pytest.raises(StoreBusyError, match="db is being read by another process") as caught:
+            store.scrub()
+    assert caught.value.hint == "it is overwritten with the next `aur mem forget`"
+    assert store._rows("PRAGMA busy_timeout") == [(sqlite_connection.BUSY_MS,)]
+    store.scrub()
+
+
 def test_an_older_memory_that_cannot_be_changed_is_refused_with_a_way_out(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
     SQLiteStore(path).close()
@@ -381,10 +558,40 @@ def test_the_schema_of_a_file_that_is_not_there_is_an_error_and_makes_none(tmp_p
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    "look", [sqlite_connection.schema_of, sqlite_connection.connect_unchanging]
+)
+def test_who_may_only_look_is_told_which_file_he_cannot_read(
+    tmp_path: Path, look: Callable[[Path], object]
+) -> None:
+    path = tmp_path / "memory.db"
+    with pytest.raises(StoreError, match=f"Cannot open {re.escape(str(path))}: unable to open"):
+        look(path)
+    SQLiteStore(path).close()
+    sql(path, "PRAGMA user_version = 99")
+    with pytest.raises(StoreFormatError, match=f"{re.escape(str(path))} was written by a newer"):
+        look(path)
+
+
+def test_who_may_only_look_sees_what_another_has_just_written_and_leaves_nothing(
+    store: SQLiteStore,
+) -> None:
+    def look() -> tuple[int]:
+        with closing(sqlite_connection.connect_unchanging(store.path)) as connection:
+            count: tuple[int] = connection.execute("SELECT count(*) FROM chunks").fetchone()
+            return count
+
+    store.put_chunks([FULL])
+    assert look() == (1,)
+    store.close()
+    assert look() == (1,)
+    assert [file.name for file in store.path.parent.iterdir()] == ["memory.db"]
+
+
 def test_a_check_that_cannot_look_is_an_error_and_no_damage(tmp_path: Path) -> None:
     """A disk that is mounted read-only, as it were: FTS5 takes the question for a write."""
     path = tmp_path / "memory.db"
     with closing(SQLiteStore(path)) as store:
         store._connection.execute("PRAGMA query_only = ON")
-        with pytest.raises(StoreError, match="readonly"):
+        with pytest.raises(StoreError, match=f"Cannot open {re.escape(str(path))}: .* readonly"):
             store.check()

@@ -17,9 +17,11 @@ from aurora.stores.sqlite import SQLiteStore
 from aurora.types import ChunkHistory, Tracking
 from tests.builders import make_chunk
 from tests.cli.conftest import Shell
+from tests.rewriting import rewrite
 from tests.stores.conformance import FULL
 
 TINY = Embedder("tiny", 3, "abc")
+NEXT = Embedder("next", 2, "abc")
 OTHER = make_chunk("def g(): pass", "b.py", "g")
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 BAD_UTF8 = "x'ff'"
@@ -73,7 +75,8 @@ def test_a_damaged_chunk_is_refused_and_taken_out(
 @pytest.mark.parametrize("column", ["start_line", "end_line", "created_at"])
 def test_a_damaged_number_is_refused(store: SQLiteStore, column: str) -> None:
     alter(store, f"UPDATE chunks SET {column} = coalesce({column}, 0) + 1 WHERE path <> 'b.py'")
-    with pytest.raises(StoreFormatError, match="is damaged: it is not as it was written"):
+    told = f"The chunk '{FULL.id}' is damaged: it is not as it was written"
+    with pytest.raises(StoreFormatError, match=told):
         store.get_chunks([FULL.id])
 
 
@@ -144,6 +147,52 @@ def test_what_hangs_on_a_chunk_is_refused_and_taken_out(
 
 
 @pytest.mark.parametrize(
+    ("statement", "read", "what"),
+    [
+        (
+            "UPDATE embeddings SET vector = x'00' WHERE chunk = 1",
+            some_vectors,
+            "The vector of row 1",
+        ),
+        ("UPDATE histories SET uncommitted = 1", histories, "The history of row 1"),
+        ("UPDATE accesses SET at = at + 1", accesses, "An access of row 1"),
+        ("UPDATE reasoning SET usage_count = 4", judged, "The pattern of row 1"),
+        ("UPDATE reasoning SET usage_count = 4", chunks, f"What is known of '{FULL.id}'"),
+    ],
+    ids=["vector", "history", "access", "pattern", "judgement"],
+)
+def test_it_is_said_what_is_damaged(
+    store: SQLiteStore, statement: str, read: Callable[[SQLiteStore], object], what: str
+) -> None:
+    alter(store, statement)
+    with pytest.raises(StoreFormatError, match=f"^{what} is damaged"):
+        read(store)
+
+
+def test_a_row_that_nobody_writes_is_damage_though_its_checksum_is_right(
+    store: SQLiteStore,
+) -> None:
+    rewrite(store.path, "chunks", f"kind = 'nonsense' WHERE path = '{FULL.path}'")
+    told = f"^The chunk '{FULL.id}' is damaged: 'nonsense' is not a valid Kind"
+    with pytest.raises(StoreFormatError, match=told):
+        store.get_chunks([FULL.id])
+
+
+def test_a_place_that_has_lost_its_path_is_damage(store: SQLiteStore) -> None:
+    store.close()
+    with closing(sqlite3.connect(store.path)) as file, file:
+        file.execute("PRAGMA writable_schema = ON")
+        file.execute(
+            "UPDATE sqlite_schema SET sql = replace(sql, 'path            TEXT    NOT NULL', "
+            "'path            TEXT') WHERE name = 'chunks'"
+        )
+    alter(store, "UPDATE chunks SET path = NULL WHERE rowid = 2")
+    assert store.get_places([1])
+    with pytest.raises(StoreFormatError, match=r"^The chunk of row 2 is damaged"):
+        store.get_places([1, 2])
+
+
+@pytest.mark.parametrize(
     "change",
     ["path = 'a.pz'", "size = 2", "modified_ns = 2", "digest = 'e'", "left_out = 'binary'",
      "history_stamp = 'x'", "history_read_at = 1.0"],
@@ -189,6 +238,13 @@ def test_a_damaged_fact_is_refused_and_taken_out(
             assert (again.embedder(), again.count_vectors()) == (None, 0)
 
 
+def test_a_generation_that_is_no_number_is_damage(store: SQLiteStore) -> None:
+    with store.transaction():
+        store._set_fact("generation", "many")
+    with pytest.raises(StoreFormatError, match=r"memory\.db is damaged: invalid literal .* 'many'"):
+        store.generation()
+
+
 def test_repairing_gives_a_memory_that_lost_a_fact_another_identity(store: SQLiteStore) -> None:
     """Indexes know what they are made of by it, and are made anew."""
     before = store.identity
@@ -196,6 +252,21 @@ def test_repairing_gives_a_memory_that_lost_a_fact_another_identity(store: SQLit
     store.repair()
     with closing(SQLiteStore(store.path)) as again:
         assert again.identity != before
+
+
+@pytest.mark.parametrize(("fact", "left"), [("next_embedder.name", []), ("indexed_at", [OTHER.id])])
+def test_vectors_of_the_next_model_stay_while_it_is_known_whose_they_are(
+    store: SQLiteStore, fact: str, left: list[str]
+) -> None:
+    store.put_indexed_at(NOW)
+    store.start_reembedding(NEXT)
+    store.put_embeddings(NEXT, [(OTHER.id, pack([1.0, 0.0]))])
+    alter(store, f"UPDATE facts SET value = value || 'x' WHERE name = '{fact}'")
+    store.repair()
+    store.start_reembedding(NEXT)
+    assert store.find_unembedded(by_next=True) == [
+        id_ for id_ in (FULL.id, OTHER.id) if id_ not in left
+    ]
 
 
 def test_moving_a_file_keeps_its_rows_true(store: SQLiteStore) -> None:

@@ -184,6 +184,17 @@ class TransferConformance:
         assert store.put_records(iter(many), embedder=MODEL) == 2500
         assert list(store.iter_records()) == many
 
+    def test_records_may_come_as_a_stream(self, store: Store) -> None:
+        """The first are written before the last is made."""
+        written: list[int] = []
+
+        def records() -> Iterator[Record]:
+            yield from (Record(make_chunk(name=f"f{n}")) for n in range(1200))
+            written.append(store.count_records().chunks)
+
+        assert store.put_records(records()) == 1200
+        assert written == [1000]
+
     # Files
 
     def test_states_of_files_are_added_and_replaced_without_their_chunks(
