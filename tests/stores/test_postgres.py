@@ -237,6 +237,13 @@ def test_what_is_wrong_is_found(store: PostgresStore) -> None:
     assert store.check() == []
 
 
+def test_of_what_a_server_says_its_first_words_are_told(store: PostgresStore) -> None:
+    """Without the line and the place in a statement that nobody typed."""
+    with pytest.raises(StoreError) as caught:
+        store._rows("SELECT nonsense FROM chunks")
+    assert caught.value.message == f'{store.address.shown}: column "nonsense" does not exist'
+
+
 def test_no_error_of_the_drivers_shows_a_password() -> None:
     exc = psycopg.OperationalError('invalid dsn "postgresql://ann:s3cret@db/x password=s3cret"')
     told = trouble.explained(exc, "postgresql://ann@db/x")
