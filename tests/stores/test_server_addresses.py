@@ -110,6 +110,8 @@ def test_a_password_that_has_become_part_of_a_schema_is_not_repeated() -> None:
             "db/mem?sslmode=require&application_name=x",
             "db:5432:mem:USER",
         ),
+        ("db/mem?sslmode=require&password=x", "db/mem?sslmode=require", "db:5432:mem:USER"),
+        ("ada:secret@[::1]:5/mem", "ada@[::1]:5/mem", r"\:\:1:5:mem:ada"),
         ("ada@db/X?password=secret", "ada@db/X", "db:5432:X:ada"),
         ("ada:secret@a,b/mem", "ada@a,b/mem", "*:*:mem:ada"),
         ("ada:secret@a:1,b:2/mem", "ada@a:1,b:2/mem", "*:*:mem:ada"),

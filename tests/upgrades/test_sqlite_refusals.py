@@ -138,11 +138,14 @@ store = SQLiteStore(Path(sys.argv[1])); print(sum(store.count_namespaces().value
 """
 
 
-def test_who_has_a_memory_open_refuses_it_once_a_newer_one_was_there(tmp_path: Path) -> None:
+@pytest.mark.parametrize("filled", [True, False])
+def test_who_has_a_memory_open_refuses_it_once_a_newer_one_was_there(
+    tmp_path: Path, filled: bool
+) -> None:
     """As a server does that runs on while its users upgrade: its rows are of another form."""
     path = tmp_path / "memory.db"
     with closing(SQLiteStore(path)) as running:
-        running.put_chunks([make_chunk("def f(): pass")])
+        running.put_chunks([make_chunk("def f(): pass")] if filled else [])
         with closing(sqlite3.connect(path)) as newer:
             newer.execute("PRAGMA user_version = 99")
         before = everything(path)

@@ -90,7 +90,7 @@ def _cannot_change(path: Path) -> bool:
     """Without permission, on a disk mounted read-only, or on one that is full to the brim."""
     acting = os.access in os.supports_effective_ids  # as whom we act, not who started us
     if not all(os.access(each, os.W_OK, effective_ids=acting) for each in (path, path.parent)):
-        return path.exists()
+        return os.access(path, os.F_OK)  # no error, whatever the name
     is_full = False
     if sys.platform != "win32":  # which cannot tell
         disk = os.statvfs(path)

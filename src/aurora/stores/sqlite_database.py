@@ -191,5 +191,7 @@ class SQLiteDatabase:
                 return int(fact_from(tuple(fact))[1])
             except ValueError as exc:
                 raise damaged(str(self.path), exc) from exc
+        with translated(self.path):
+            self._require_known()
         self._facts([])  # a damaged one must not pass for none
         return 0

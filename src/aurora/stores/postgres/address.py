@@ -46,7 +46,7 @@ def without_password(url: str, schema: str = DEFAULT_SCHEMA) -> Openly:
     parts = conninfo_to_dict(url)
     if not parts.get("password"):
         return Openly(url, "")
-    bare = _LOGIN.sub(r"\1@", _PARAMETER.sub("", url), count=1).replace("?&", "?").rstrip("?")
+    bare = _LOGIN.sub(r"\1@", _PARAMETER.sub("", url), count=1).replace("?&", "?").rstrip("?&")
     known = {name: value for name, value in parts.items() if name != "password"}
     if conninfo_to_dict(bare) != known:
         raise ConfigError(
@@ -55,8 +55,9 @@ def without_password(url: str, schema: str = DEFAULT_SCHEMA) -> Openly:
         )
     host, port = str(parts.get("host") or "localhost"), str(parts.get("port") or "5432")
     user, database = parts.get("user") or "USER", parts.get("dbname") or parts.get("user") or "*"
-    where = f"{host}:{port}" if "," not in host + port else "*:*"
-    return Openly(bare, f"{where}:{database}:{user}:PASSWORD")
+    where = (host, port) if "," not in host + port else ("*", "*")
+    line = (str(word).replace("\\", r"\\").replace(":", r"\:") for word in (*where, database, user))
+    return Openly(bare, ":".join((*line, "PASSWORD")))
 
 
 def _is_plain(url: str, ports: str) -> bool:
@@ -87,7 +88,8 @@ def parse_address(url: str, schema: str = DEFAULT_SCHEMA) -> Address:
             f"{_shown_schema(schema)} is no name of a schema for a memory",
             hint="small letters, digits and _, such as `store.schema: my_project`",
         )
-    hosts = str(parts.get("host") or parts.get("hostaddr") or "localhost").split(",")
+    named = str(parts.get("host") or parts.get("hostaddr") or "localhost").split(",")
+    hosts = [f"[{host}]" if ":" in host else host for host in named]
     ports = str(parts.get("port") or "").split(",")
     where = ",".join(
         f"{host}:{port}" if port else host
