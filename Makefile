@@ -56,10 +56,11 @@ lint-types-windows: $(VENV)/installed-dev
 lint-audit: $(VENV)/installed-dev
 	$(BIN)/pip-audit --skip-editable --progress-spinner off
 
-# Every line and branch that the tests run, in their child processes too; less than 90 % fails.
+# Every line and branch that the tests run, in their child processes too; less than 90 % fails. Tests
+# that look at what is imported, or let files not grow, meet coverage itself: `make test` judges those.
 coverage: $(VENV)/installed-dev $(VENV)/inspector-$(INSPECTOR)
 	$(BIN)/coverage erase
-	$(BIN)/coverage run -m pytest $(PYTEST_ARGS)
+	-$(BIN)/coverage run -m pytest $(PYTEST_ARGS)
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report --fail-under=90
 
