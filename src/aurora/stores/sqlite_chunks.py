@@ -9,7 +9,15 @@ from aurora.stores.base import Revision
 from aurora.stores.replacing import PAGE, Replacing, embedded_text
 from aurora.stores.sqlite_checksums import damaged
 from aurora.stores.sqlite_database import SEARCHABLE, SQLiteDatabase
-from aurora.stores.sqlite_rows import COLUMNS, Row, batches, chunk_from, chunk_values, is_text
+from aurora.stores.sqlite_rows import (
+    COLUMNS,
+    Row,
+    batches,
+    chunk_from,
+    chunk_values,
+    is_text,
+    revision_from,
+)
 from aurora.stores.sqlite_schema import is_damaged
 from aurora.types import Chunk, Kind
 
@@ -116,7 +124,7 @@ class SQLiteChunks(SQLiteDatabase, Replacing):
             f"SELECT {QUALIFIED}, {_JUDGED}, chunks.rowid, chunks.generation {SEARCHABLE} {which}",
             values,
         )
-        return [(Revision(*row[-2:]), _judged(row)) for row in rows]
+        return [(revision_from(*row[-2:]), _judged(row)) for row in rows]
 
     def revisions(self) -> Mapping[int, int]:
         # `+`: read the index of generations and sort, instead of walking through all texts.

@@ -38,12 +38,16 @@ class SQLiteFiles(SQLiteChunks):
 
     def file_states(self, paths: Iterable[str] | None = None) -> Mapping[str, FileState]:
         sql = f"SELECT {FILE_COLUMNS} FROM files"
+        asked = list(paths or ())
         if paths is None:
             rows = self._rows(sql)
         else:
-            named = ((f"{sql} WHERE path IN ({marks})", batch) for batch, marks in batches(paths))
+            named = ((f"{sql} WHERE path IN ({marks})", batch) for batch, marks in batches(asked))
             rows = [row for statement, batch in named for row in self._rows(statement, batch)]
-        return {state.path: state for state in map(file_state_from, rows) if state is not None}
+        states = {state.path: state for state in map(file_state_from, rows) if state is not None}
+        if paths is None:
+            return states
+        return {path: states[path] for path in asked if path in states}  # a torn page has others
 
     def count_files(self) -> int:
         return int(self._rows("SELECT count(*) FROM files WHERE left_out = ''")[0][0])

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any, TypeAlias, TypeVar
 
-from aurora.stores.base import FileState, Reasoning
+from aurora.stores.base import FileState, Reasoning, Revision
 from aurora.stores.replacing import portions
 from aurora.stores.sqlite_checksums import access_checksum, checksum, damaged
 from aurora.text import has_cjk
@@ -122,6 +122,12 @@ def history_values(history: ChunkHistory) -> dict[str, object]:
     commits = struct.pack(f"<{len(history.commits)}q", *map(_within_64_bits, history.commits))
     tracking, uncommitted = str(history.tracking), int(history.uncommitted)
     return {"tracking": tracking, "commits": commits, "uncommitted": uncommitted}
+
+
+def revision_from(row: int, generation: object) -> Revision:
+    if not isinstance(generation, int):  # which no checksum is made of
+        raise damaged(f"The chunk of row {row}")
+    return Revision(row, generation)
 
 
 def vector_from(row: int, vector: bytes, written: int) -> bytes:

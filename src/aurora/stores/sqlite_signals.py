@@ -10,7 +10,14 @@ from aurora.stores.base import Revision, Uses
 from aurora.stores.placing import Told, place_of
 from aurora.stores.sqlite_checksums import damaged
 from aurora.stores.sqlite_database import MAY_BE_FOUND, SEARCHABLE, SQLiteDatabase
-from aurora.stores.sqlite_rows import Row, access_from, batches, commits_from, vector_from
+from aurora.stores.sqlite_rows import (
+    Row,
+    access_from,
+    batches,
+    commits_from,
+    revision_from,
+    vector_from,
+)
 from aurora.types import Kind, Place
 
 _NEEDED = 5  # columns of a place that are never empty, unless damaged
@@ -86,7 +93,7 @@ class SQLiteSignals(SQLiteDatabase):
     def _vectors(self, which: str, values: Sequence[object]) -> list[tuple[Revision, bytes]]:
         rows = self._rows(f"{_VECTORS} {which}", values)
         return [
-            (Revision(row, generation), vector_from(row, vector, written))
+            (revision_from(row, generation), vector_from(row, vector, written))
             for row, generation, vector, written in rows
         ]
 
