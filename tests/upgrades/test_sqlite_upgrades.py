@@ -21,6 +21,7 @@ from tests.upgrades.project import build
 REVISED = 3  # the schema since which a chunk keeps its revision
 NARROW = 5  # the one since which vectors are as wide as today; older ones are made again
 CHECKED = 6  # the one since which a change of models goes on; older ones are begun again
+SUMMED_ANEW = 7
 
 every_memory = pytest.mark.parametrize("name", kept("sqlite"))
 
@@ -45,6 +46,9 @@ def test_it_holds_what_it_held(tmp_path: Path, name: str) -> None:
         del there["embeddings"]
     if number(name) < CHECKED:
         there.pop("next_embeddings", None)
+    if number(name) < SUMMED_ANEW:
+        for names in there.values():
+            names[:] = [column for column in names if column != "checksum"]
     before = contents(path, there)
     assert all(before.values())
 

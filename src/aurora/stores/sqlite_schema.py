@@ -226,6 +226,8 @@ MIGRATIONS: Sequence[Migration] = (
         "m007_checksum_every_row",
         (
             *_sum_up(_LATER_CHECKSUMS),
+            # The first memories of schema 6 had another formula.
+            *(f"UPDATE {table} SET checksum = {sum_}" for table, sum_ in _FIRST_CHECKSUMS.items()),
             "DROP INDEX accesses_chunk",
             "CREATE INDEX accesses_chunk ON accesses(chunk, at, checksum)",  # all of a row
         ),
