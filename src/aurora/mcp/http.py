@@ -173,7 +173,7 @@ def serve(server: MCPServer, door: Door, listening: socket.socket) -> None:
 
 def _spare_memory() -> None:
     """Each thread would have a heap of its own in glibc, and arrays of any size would come from it:
-    twice the memory, and more with every hour, as holes are never given back. Other libraries of C
+    twice the memory, and more with the minutes, as holes are never given back. Other libraries of C
     have no such call."""
     if sys.platform == "linux":
         with suppress(OSError, AttributeError):
