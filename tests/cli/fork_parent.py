@@ -17,7 +17,8 @@ import shutil
 import signal
 import socket
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tests.cli.relay import LONGEST
@@ -28,39 +29,61 @@ def serve(listener: socket.socket, *, agents: bool) -> None:
     _import_all(agents=agents)
     gc.freeze()  # or every fork would copy what a look for garbage touches
     to_tell: dict[int, int] = {}  # process → where its exit status is awaited
-    signal.signal(signal.SIGCHLD, lambda *_: _tell(to_tell))
-    while True:
-        if sys.stdin in select.select([sys.stdin, listener], [], [])[0]:
-            shutil.rmtree(Path(listener.getsockname()).parent)
-            sys.exit()
-        connection, _ = listener.accept()
-        with connection:
-            asked, (*streams, telling), _, _ = socket.recv_fds(connection, LONGEST, 4)
-        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])  # not before it is in the list
-        if (process := os.fork()) == 0:
+    with _hearing_of_ends() as ends:
+        while True:
+            ready, _, _ = select.select([sys.stdin, listener, ends], [], [])
+            if sys.stdin in ready:
+                shutil.rmtree(Path(listener.getsockname()).parent)
+                sys.exit()
+            if ends in ready:
+                ends.recv(LONGEST)
+                _tell(to_tell)
+            if listener in ready and (command := _fork(listener, to_tell)) is not None:
+                break
+    listener.close()
+    for telling in to_tell.values():
+        os.close(telling)
+    _become_command(*command)
+
+
+@contextmanager
+def _hearing_of_ends() -> Iterator[socket.socket]:
+    """Something to read there whenever a child has ended. A handler alone would not wake `select`
+    if the signal came just before it, or to another thread, such as one of numpy's."""
+    ends, ending = socket.socketpair()
+    with ends, ending:
+        ending.setblocking(False)
+        signal.set_wakeup_fd(ending.fileno(), warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)  # that there is one makes Python write
+        try:
+            yield ends
+        finally:
+            signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        else:
-            to_tell[process] = telling
-            _write(telling, process)
-            for stream in streams:
-                os.close(stream)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
-        if process == 0:
-            listener.close()
-            for other in (telling, *to_tell.values()):
-                os.close(other)
-            _become_command(asked, streams)
-            return
+
+
+def _fork(listener: socket.socket, to_tell: dict[int, int]) -> tuple[bytes, list[int]] | None:
+    """None, or in the fork what it is asked to do and its streams."""
+    connection, _ = listener.accept()
+    with connection:
+        asked, (*streams, telling), _, _ = socket.recv_fds(connection, LONGEST, 4)
+    if (process := os.fork()) == 0:
+        os.close(telling)
+        return asked, streams
+    to_tell[process] = telling
+    _write(telling, process)
+    for stream in streams:
+        os.close(stream)
+    return None
 
 
 def _tell(to_tell: dict[int, int]) -> None:
     """Tell the exit status of all that have ended."""
-    for process in list(to_tell):
+    for process, telling in list(to_tell.items()):
         ended, status = os.waitpid(process, os.WNOHANG)
         if ended:
-            telling = to_tell.pop(process)
             _write(telling, os.waitstatus_to_exitcode(status))
-            os.close(telling)
+            os.close(to_tell.pop(process))
 
 
 def _write(telling: int, number: int) -> None:
