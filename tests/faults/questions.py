@@ -13,6 +13,7 @@ from functools import partial
 
 from aurora import Memory
 from aurora.errors import AuroraError
+from aurora.stores.sqlite_seal import Seal
 from aurora.types import IndexCheck, IndexState, Note
 from tests.faults.children import Children
 from tests.faults.damage import Damage
@@ -113,8 +114,10 @@ def ask_damaged(
     damage: Damage | None = None,
     *,
     keep_indexes: bool = True,
+    unnoticed: bool = False,
 ) -> dict[str, Reply]:
-    """Each question to a memory that was whole but for this damage."""
+    """Each question to a memory that was whole but for this damage. `unnoticed`: it came below the
+    file system, where no seal is broken."""
     replies = {}
     for question in questions:
         world.restore()
@@ -122,6 +125,9 @@ def ask_damaged(
             shutil.rmtree(world.memory_folder / "indexes")
         if damage is not None:
             damage.inflict(world.memory_folder / file)
+        if unnoticed:
+            seal = Seal(world.database)
+            seal.put(seal.doubt())
         replies[question] = ask(world, question)
     return replies
 
@@ -146,16 +152,15 @@ def ruin(
     file: str,
     damages: Iterable[Damage],
     questions: Sequence[str],
-    *,
-    keep_indexes: bool = True,
+    **how: bool,
 ) -> list[Case]:
     """What becomes of every question after each damage. A crash or a hang is raised."""
     ask = partial(children.run, ask_damaged, world, questions)
-    whole = ask(keep_indexes=keep_indexes)
+    whole = ask(**how)
     assert not [reply for reply in whole.values() if reply.error or reply.raw]
     cases = []
     for damage in damages:
-        for question, reply in ask(file, damage, keep_indexes=keep_indexes).items():
+        for question, reply in ask(file, damage, **how).items():
             cases.append(Case(damage, question, reply.fate(whole[question]), reply))
     return cases
 

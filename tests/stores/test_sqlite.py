@@ -25,7 +25,7 @@ from aurora.stores.sqlite_rows import batches
 from aurora.stores.sqlite_schema import MIGRATIONS
 from aurora.types import Kind
 from tests.builders import make_chunk
-from tests.small_disk import mounted
+from tests.small_disk import mounted, remount
 from tests.stores.conformance import FULL, HISTORY, STATE, StoreConformance
 from tests.stores.older import make_older
 
@@ -585,13 +585,18 @@ def test_who_may_only_look_sees_what_another_has_just_written_and_leaves_nothing
     assert look() == (1,)
     store.close()
     assert look() == (1,)
-    assert [file.name for file in store.path.parent.iterdir()] == ["memory.db"]
+    left = sorted(file.name for file in store.path.parent.iterdir())
+    assert left == ["memory.db", "memory.db-seal"]
 
 
-def test_a_check_that_cannot_look_is_an_error_and_no_damage(tmp_path: Path) -> None:
-    """A disk that is mounted read-only, as it were: FTS5 takes the question for a write."""
-    path = tmp_path / "memory.db"
-    with closing(SQLiteStore(path)) as store:
-        store._connection.execute("PRAGMA query_only = ON")
-        with pytest.raises(StoreError, match=f"Cannot open {re.escape(str(path))}: .* readonly"):
+def test_a_check_that_cannot_look_is_an_error_and_no_damage() -> None:
+    """FTS5 takes the question for a write."""
+    with mounted(8) as disk:
+        path = disk / "memory.db"
+        SQLiteStore(path).close()
+        remount(disk, "ro")
+        with (
+            closing(SQLiteStore(path)) as store,
+            pytest.raises(StoreError, match=f"Cannot open {re.escape(str(path))}: .* readonly"),
+        ):
             store.check()

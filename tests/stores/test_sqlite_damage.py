@@ -186,6 +186,7 @@ def test_a_place_that_has_lost_its_path_is_damage(store: SQLiteStore) -> None:
             "UPDATE sqlite_schema SET sql = replace(sql, 'path            TEXT    NOT NULL', "
             "'path            TEXT') WHERE name = 'chunks'"
         )
+    assert store.get_places([1])
     alter(store, "UPDATE chunks SET path = NULL WHERE rowid = 2")
     assert store.get_places([1])
     with pytest.raises(StoreFormatError, match=r"^The chunk of row 2 is damaged"):
@@ -295,7 +296,7 @@ def test_what_was_taken_out_comes_back_from_its_file(tmp_path: Path) -> None:
     )
 
     told = shell.fails("mem", "search", "find_me")
-    assert "The chunk 'a.py:find_me' is damaged" in told
+    assert "memory.db is damaged: damage in 1 row of chunks" in told
     assert "aur mem repair" in told
     assert "aur mem repair" in shell.run("doctor").stdout
     assert "Taken out: a.py:find_me" in shell.ok("mem", "repair")

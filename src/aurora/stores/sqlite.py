@@ -3,37 +3,47 @@
 from __future__ import annotations
 
 import os
-from contextlib import AbstractContextManager
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from aurora.errors import StoreBusyError, StoreFormatError
 from aurora.stores.file_lock import hold
 from aurora.stores.sqlite_connection import BUSY_MS
 from aurora.stores.sqlite_criteria import SQLiteCriteria
 from aurora.stores.sqlite_files import SQLiteFiles
-from aurora.stores.sqlite_schema import CHECKSUMS, is_damaged
+from aurora.stores.sqlite_problems import find_torn
+from aurora.stores.sqlite_schema import CHECKSUMS, TEXT_INDEXES, is_damaged
 from aurora.stores.sqlite_signals import SQLiteSignals
 from aurora.stores.sqlite_transfer import SQLiteTransfer
-from aurora.text import many
 
+_LOOK_EVERY = 7 * 24 * 3600  # seconds
 _READERS_MS = 1000  # how long forgetting waits for who reads; many who do never pause together
-_TEXT_INDEXES = ("chunks_words", "chunks_trigrams")
 
 
 class SQLiteStore(SQLiteFiles, SQLiteTransfer, SQLiteCriteria, SQLiteSignals):
     """`Store` in one file, put together of its parts."""
 
-    def alone(self) -> AbstractContextManager[None]:
-        return hold(self.path.with_name(f"{self.path.name}-indexing"))
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Also looks at the whole file now and then: a bit that flips below the file system breaks
+        no seal."""
+        with hold(self.path.with_name(f"{self.path.name}-indexing")):
+            if time.time() - self._seal.examined_at > _LOOK_EVERY:
+                with self._seal.turn(BUSY_MS / 1000):
+                    self._examine()
+            yield
 
     def scrub(self) -> None:
         """Text indexes keep words of deleted rows until they are merged, and the log whole pages
         until they are written to the file. Elsewhere `secure_delete` has overwritten them."""
         with self.transaction():
-            for table in _TEXT_INDEXES:
+            for table in TEXT_INDEXES:
                 self._ask_index(f"INSERT INTO {table}({table}) VALUES ('optimize')", ())
         self._rows(f"PRAGMA busy_timeout = {_READERS_MS}")
         try:
-            [(busy, *_)] = self._rows("PRAGMA wal_checkpoint(TRUNCATE)")
+            with self._seal.changing():
+                [(busy, *_)] = self._rows("PRAGMA wal_checkpoint(TRUNCATE)")
         finally:
             self._rows(f"PRAGMA busy_timeout = {BUSY_MS}")
         if busy:
@@ -43,7 +53,8 @@ class SQLiteStore(SQLiteFiles, SQLiteTransfer, SQLiteCriteria, SQLiteSignals):
             )
 
     def repair(self) -> list[str]:
-        with self.transaction():
+        with self._writing():
+            is_torn = any(find_torn(self._connection))
             self._connection.execute("REINDEX")
             self._repair_facts()
             bad = self._rows(
@@ -53,10 +64,15 @@ class SQLiteStore(SQLiteFiles, SQLiteTransfer, SQLiteCriteria, SQLiteSignals):
                 self._write(f"DELETE FROM {table} WHERE {is_damaged(table)}")
             for row, _ in bad:
                 self._write("DELETE FROM chunks WHERE rowid = ?", (row,))
-            if bad:  # which file a chunk was of may be what is damaged: all are read again
+            if bad or is_torn:  # which file a chunk was of is lost: all are read again
                 self._connection.execute("DELETE FROM files")
-            for table in _TEXT_INDEXES:
+            for table in TEXT_INDEXES:
                 self._ask_index(f"INSERT INTO {table}({table}) VALUES ('rebuild')", ())
+        if left := self.check():
+            raise StoreFormatError(
+                f"{self.path} cannot be repaired: {left[0]}",
+                hint=f"move it away (`mv {self.path} {self.path}.damaged`) and index again",
+            )
         return [id_.decode(errors="replace") for _, id_ in bad]
 
     def _repair_facts(self) -> None:
@@ -70,20 +86,3 @@ class SQLiteStore(SQLiteFiles, SQLiteTransfer, SQLiteCriteria, SQLiteSignals):
             self._connection.execute("DELETE FROM embeddings")
         if self.next_embedder() is None:
             self._empty_next()
-
-    def check(self) -> list[str]:
-        problems = [str(row[0]) for row in self._rows("PRAGMA integrity_check") if row[0] != "ok"]
-        problems += [
-            f"dangling reference in {row[0]}" for row in self._rows("PRAGMA foreign_key_check")
-        ]
-        for table in CHECKSUMS:
-            [(count,)] = self._rows(f"SELECT count(*) FROM {table} WHERE {is_damaged(table)}")
-            if count:
-                problems.append(f"damage in {many(count, 'row')} of {table}")
-        for table in _TEXT_INDEXES:
-            try:
-                # rank 1 compares the index with the rows it was made of, not only with itself
-                self._rows(f"INSERT INTO {table}({table}, rank) VALUES ('integrity-check', 1)")
-            except StoreFormatError as exc:
-                problems.append(f"text index {table}: {exc.message}")
-        return problems

@@ -9,8 +9,8 @@ import os
 import sqlite3
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 
 from aurora.errors import StoreBusyError, StoreError, StoreFormatError
@@ -186,12 +186,16 @@ def _migrate(connection: sqlite3.Connection) -> None:
 
 
 @contextmanager
-def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+def transaction(
+    connection: sqlite3.Connection,
+    committing: Callable[[], AbstractContextManager[None]] = nullcontext,
+) -> Iterator[None]:
     """Take the write lock, then commit or roll back; cleaning up never hides the first error."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
-        connection.execute("COMMIT")
+        with committing():
+            connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:
             with suppress(sqlite3.Error):
@@ -208,6 +212,12 @@ def translated(path: Path) -> Iterator[None]:
         raise _explained(exc, path) from exc
     except UnicodeEncodeError as exc:
         raise StoreError(f"{exc.object!r} is not UTF-8", hint="a memory holds only text") from exc
+
+
+def is_refused_write(error: StoreError) -> bool:
+    """Another process was writing, or the file cannot be written here: nothing is wrong with it."""
+    code = getattr(error.__cause__, "sqlite_errorcode", sqlite3.SQLITE_OK)
+    return code & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_READONLY)  # of all their kinds
 
 
 def _explained(exc: sqlite3.Error, path: Path) -> StoreError:

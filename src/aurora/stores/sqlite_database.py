@@ -1,31 +1,18 @@
-"""One SQLite file as the parts of the store use it: connections, transactions, facts, generation.
-
-Each thread has its own connection, so readers never wait for each other or for the writer.
-"""
+"""One SQLite file as the parts of the store use it: transactions, moments, facts, generation."""
 
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from functools import cached_property
-from pathlib import Path
 from typing import Self, TypeAlias
-from weakref import WeakSet
 
-from aurora.errors import StoreError
-from aurora.private import make_folder
 from aurora.stores.base import SEARCHABLE_SUCCESS
 from aurora.stores.sqlite_checksums import checksum, damaged
-from aurora.stores.sqlite_connection import (
-    Connection,
-    connect,
-    require_known,
-    transaction,
-    translated,
-)
-from aurora.stores.sqlite_rows import Row, fact_from
+from aurora.stores.sqlite_connection import require_known, translated
+from aurora.stores.sqlite_file import SQLiteFile
+from aurora.stores.sqlite_rows import fact_from
 from aurora.stores.sqlite_schema import is_damaged
 
 Parameters: TypeAlias = Sequence[object] | Mapping[str, object]
@@ -47,30 +34,8 @@ _GENERATION = """
     WHERE name = 'generation'"""
 
 
-class _Closing:
-    """Goes with its thread, and closes the connection then: that refers to itself by its cache of
-    statements, and would wait for the collector."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-
-    def __del__(self) -> None:
-        self._connection.close()
-
-
-class SQLiteDatabase:
-    """One file. Opening it makes the file and its folder when they are missing."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._local = threading.local()
-        self._connections: WeakSet[Connection] = WeakSet()
-        self._lock = threading.Lock()
-        try:
-            make_folder(path.parent)
-        except OSError as exc:
-            raise StoreError(f"Cannot make the folder {path.parent}: {exc}") from exc
-        _ = self._connection
+class SQLiteDatabase(SQLiteFile):
+    """One file and what it knows of itself."""
 
     @cached_property
     def identity(self) -> str:
@@ -79,42 +44,31 @@ class SQLiteDatabase:
             raise damaged(str(self.path), "it has lost its identity")
         return identity
 
-    @property
-    def _connection(self) -> Connection:
-        connection: Connection | None = getattr(self._local, "connection", None)
-        if connection is None:
-            connection = self._local.connection = connect(self.path)
-            self._local.closing = _Closing(connection)
-            with self._lock:
-                self._connections.add(connection)
-        return connection
-
-    def close(self) -> None:
-        with self._lock:
-            for connection in self._connections:
-                connection.close()
-            self._connections.clear()
-        self._local = threading.local()
-
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        connection = self._connection
-        with translated(self.path):
-            if connection.in_transaction:
+        if self._connection.in_transaction:
+            with translated(self.path):
                 yield
-                return
-            with transaction(connection):
-                self._require_known()
-                self._local.drawn = None
-                yield
-                if self._local.drawn is not None:
-                    self._set_fact("generation", str(self._local.drawn))
+            return
+        self._require_whole()
+        with self._writing():
+            yield
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        with super()._writing():
+            self._require_known()
+            self._local.drawn = None
+            yield
+            if self._local.drawn is not None:
+                self._set_fact("generation", str(self._local.drawn))
 
     @contextmanager
     def snapshot(self) -> Iterator[Self]:
         """On a connection of its own: this thread may go on writing beside it."""
         still = type(self)(self.path)
         try:
+            still._require_whole()
             with translated(self.path):
                 still._connection.execute("PRAGMA query_only = ON")
                 still._connection.execute("BEGIN")
@@ -123,10 +77,6 @@ class SQLiteDatabase:
             yield still
         finally:
             still.close()
-
-    def _rows(self, sql: str, values: Sequence[object] = ()) -> list[Row]:
-        with translated(self.path), closing(self._connection.execute(sql, values)) as cursor:
-            return cursor.fetchall()
 
     def _row_numbers(self, which: str, values: Sequence[object] = ()) -> set[int]:
         """The numbers of the chunks that may be found and fit `which`, an `AND …`.

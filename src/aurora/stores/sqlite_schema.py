@@ -41,6 +41,8 @@ CREATE TABLE chunks (
     generation      INTEGER NOT NULL   -- above the store's generation before this row last changed
 )"""
 
+TEXT_INDEXES = ("chunks_words", "chunks_trigrams")
+
 # `text.fold_name` in SQL. An index is made of it: another wording would not use that index.
 FOLDED_NAME = "lower(replace(replace(replace(name, '_', ''), '-', ''), ' ', ''))"
 

@@ -1,0 +1,141 @@
+"""One SQLite file: connections, transactions, and a look at all of it when it is not as we left it.
+
+Each thread has its own connection, so readers never wait for each other or for the writer.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from weakref import WeakSet, finalize
+
+from aurora.errors import StoreBusyError, StoreError
+from aurora.private import make_folder
+from aurora.stores.sqlite_checksums import damaged
+from aurora.stores.sqlite_connection import (
+    BUSY_MS,
+    Connection,
+    connect,
+    is_refused_write,
+    transaction,
+    translated,
+)
+from aurora.stores.sqlite_problems import find_problems
+from aurora.stores.sqlite_rows import Row
+from aurora.stores.sqlite_seal import Seal
+from aurora.text import many
+
+_PATIENCE, _PAUSE = BUSY_MS / 1000, 0.01  # seconds
+
+
+class _Closing:
+    """Goes with its thread, and closes the connection then: that refers to itself by its cache of
+    statements, and would wait for the collector."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def __del__(self) -> None:
+        self._connection.close()
+
+
+class SQLiteFile:
+    """Opening it makes the file and its folder when they are missing."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._local = threading.local()
+        self._connections: WeakSet[Connection] = WeakSet()
+        self._lock = threading.Lock()
+        self._seal = Seal(path)
+        try:
+            make_folder(path.parent)
+        except OSError as exc:
+            raise StoreError(f"Cannot make the folder {path.parent}: {exc}") from exc
+        _ = self._connection
+        finalize(self, _close, self._connections, self._seal)  # for who forgets to
+
+    @property
+    def _connection(self) -> Connection:
+        connection: Connection | None = getattr(self._local, "connection", None)
+        if connection is None:
+            connection = self._local.connection = connect(self.path)
+            self._local.closing = _Closing(connection)
+            with self._lock:
+                self._connections.add(connection)
+        return connection
+
+    def close(self) -> None:
+        with self._lock:
+            _close(self._connections, self._seal)
+        self._local = threading.local()
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """A transaction in a file that may be damaged."""
+        with translated(self.path), transaction(self._connection, self._seal.changing):
+            yield
+
+    def _rows(self, sql: str, values: Sequence[object] = ()) -> list[Row]:
+        connection = self._connection
+        if not connection.in_transaction:
+            self._require_whole()
+        with translated(self.path), closing(connection.execute(sql, values)) as cursor:
+            return cursor.fetchall()
+
+    def check(self) -> list[str]:
+        """What is wrong with the file, which is sealed if nothing is."""
+        with self._seal.turn(_PATIENCE):
+            stamp = self._seal.doubt()
+            problems = list(self._problems())
+            if not problems:
+                self._seal.put(stamp)
+        return problems
+
+    def _problems(self, wait_ms: int = BUSY_MS) -> Iterator[str]:
+        # On a connection of its own: another has pages in its cache that were whole.
+        with translated(self.path), closing(connect(self.path)) as connection:
+            yield from find_problems(connection, wait_ms=wait_ms)
+
+    def _require_whole(self) -> None:
+        """Believe a file that is as Aurora left it; any other only after a look at all of it."""
+        until = time.monotonic() + _PATIENCE
+        while not self._seal.holds():
+            with self._seal.turn() as is_ours:
+                if is_ours and not self._seal.holds():
+                    self._examine()
+                    return
+            if not (is_ours or self._seal.in_doubt):
+                return  # somebody is just changing it, and seals it in a moment
+            if time.monotonic() > until:
+                raise StoreBusyError(
+                    f"{self.path} is being checked for damage by another process",
+                    hint="wait until it has finished, then try again",
+                )
+            time.sleep(_PAUSE)
+
+    def _examine(self) -> None:
+        """Raise if something is damaged. Who has his turn calls it."""
+        stamp, put, problems = self._seal.doubt(), self._seal.put, list[str]()
+        try:
+            problems.extend(self._problems(wait_ms=0))
+        except StoreError as exc:
+            if not is_refused_write(exc):
+                raise
+            put = self._seal.believe  # who writes just now has looked at the words
+        if problems:
+            more = f", and {many(len(problems) - 1, 'problem')} more" if problems[1:] else ""
+            raise damaged(str(self.path), f"{problems[0]}{more}")
+        put(stamp)
+
+
+def _close(connections: WeakSet[Connection], seal: Seal) -> None:
+    """The last who closes the file writes the log into it."""
+    if connections:
+        with seal.changing():
+            for connection in connections:
+                connection.close()
+        connections.clear()

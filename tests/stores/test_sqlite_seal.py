@@ -1,0 +1,352 @@
+"""A file that is as Aurora left it is believed; any other only after a look at all of it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from aurora.errors import StoreBusyError, StoreFormatError
+from aurora.stores import sqlite_file
+from aurora.stores.base import FileState
+from aurora.stores.sqlite import SQLiteStore
+from aurora.stores.sqlite_seal import Seal
+from tests.builders import make_chunk
+from tests.cli.conftest import Shell
+from tests.small_disk import mounted, remount
+
+CHUNKS = [make_chunk(f"def f{n}(): pass", f"{n}.py", f"f{n}", namespace="old") for n in range(50)]
+ID = CHUNKS[7].id
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A memory that was closed."""
+    path = tmp_path / "memory.db"
+    with closing(SQLiteStore(path)) as store:
+        for chunk in CHUNKS:
+            store.replace_file(FileState(chunk.path, 1, 1, "d"), [chunk])
+    return path
+
+
+@pytest.fixture
+def looks(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """Files that were looked at as a whole."""
+    looked: list[Path] = []
+    examine = SQLiteStore._examine
+
+    def note(store: SQLiteStore) -> None:
+        looked.append(store.path)
+        examine(store)
+
+    monkeypatch.setattr(SQLiteStore, "_examine", note)
+    return looked
+
+
+def seal_of(path: Path) -> Path:
+    return path.with_name("memory.db-seal")
+
+
+def read(path: Path) -> list[str]:
+    with closing(SQLiteStore(path)) as store:
+        return [chunk.id for chunk in store.get_chunks([ID])]
+
+
+def tear(path: Path, index: str = "sqlite_autoindex_chunks_1", word: bytes = ID.encode()) -> None:
+    """Flip a bit of a word in an index: a search by it finds nothing, and says nothing."""
+    with closing(sqlite3.connect(path)) as file:
+        found = file.execute("SELECT pgoffset, pgsize FROM dbstat WHERE name = ?", (index,))
+        pages = found.fetchall()
+    aside(f"""
+data = bytearray(file.read_bytes())
+places = (data.find({word!r}, at, at + size) for at, size in {pages!r})
+data[next(at for at in places if at >= 0)] ^= 1
+file.write_bytes(data)""", path)  # fmt: skip
+
+
+def touch(path: Path) -> None:
+    """The same bytes, written by somebody else."""
+    aside("file.write_bytes(file.read_bytes())", path)
+
+
+def aside(program: str, path: Path) -> None:
+    """In a process of its own: who closes a file lets go of all locks that his process has on it,
+    SQLite's too."""
+    head = f"from pathlib import Path\nfile = Path({str(path)!r})\n"
+    subprocess.run([sys.executable, "-c", head + program], check=True)
+
+
+def test_what_aurora_left_is_not_looked_at(path: Path, looks: list[Path]) -> None:
+    assert read(path) == [ID]
+    with closing(SQLiteStore(path)) as store:
+        store.delete_chunks([ID])
+    assert read(path) == []
+    assert looks == []
+
+
+@pytest.mark.parametrize("change", [touch, lambda path: path.chmod(0o640), os.utime])
+def test_what_somebody_else_wrote_is_looked_at_once(
+    path: Path, looks: list[Path], change: Callable[[Path], None]
+) -> None:
+    change(path)
+    assert (read(path), read(path)) == ([ID], [ID])
+    assert looks == [path]
+
+
+def test_a_copy_is_looked_at(path: Path, looks: list[Path], tmp_path: Path) -> None:
+    shutil.copytree(path.parent, tmp_path / "copy")
+    copied = tmp_path / "copy" / path.name
+    assert (read(copied), read(copied), looks) == ([ID], [ID], [copied])
+
+
+READERS: dict[str, Callable[[SQLiteStore], object]] = {
+    "get": lambda store: store.get_chunks([ID]),
+    "find": lambda store: store.find_in_namespace("old"),
+    "iterate": lambda store: list(store.iter_chunks()),
+    "count": SQLiteStore.count_chunks,
+    "generation": SQLiteStore.generation,
+    "write": lambda store: store.put_chunks(CHUNKS[:1]),
+    "delete": lambda store: store.delete_chunks([ID]),
+    "export": lambda store: list(store.iter_records()),
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize(
+    ("index", "word"), [("sqlite_autoindex_chunks_1", ID.encode()), ("chunks_namespace", b"old")]
+)
+def test_an_index_that_would_hide_rows_is_refused(
+    path: Path, reader: str, index: str, word: bytes
+) -> None:
+    tear(path, index, word)
+    with closing(SQLiteStore(path)) as store:
+        for _ in range(2):  # it is not believed the second time
+            with pytest.raises(StoreFormatError) as raised:
+                READERS[reader](store)
+            assert f"{path} is damaged: row " in raised.value.message
+            assert "aur mem repair" in str(raised.value.hint)
+
+
+def test_a_file_that_is_damaged_while_it_is_open_is_refused(path: Path) -> None:
+    with closing(SQLiteStore(path)) as store:
+        assert store.get_chunks([ID])  # its pages are in the cache now
+        tear(path)
+        with pytest.raises(StoreFormatError, match="is damaged"):
+            store.get_chunks([ID])
+
+
+def test_it_is_mended_and_all_files_are_read_again(path: Path, looks: list[Path]) -> None:
+    tear(path)
+    with closing(SQLiteStore(path)) as store:
+        assert store.check() != []
+        assert store.repair() == []
+        assert store.file_states() == {}
+        assert store.check() == []
+        assert [chunk.id for chunk in store.get_chunks([ID])] == [ID]
+    assert looks == []
+
+
+def test_what_cannot_be_mended_is_told_with_what_to_do(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    with closing(sqlite3.connect(path)) as file:
+        [at, size] = file.execute(
+            "SELECT pgoffset, pgsize FROM dbstat WHERE name = 'chunks' AND pagetype = 'leaf'"
+        ).fetchone()
+    data[at : at + size] = bytes(size)
+    path.write_bytes(data)
+    with closing(SQLiteStore(path)) as store, pytest.raises(StoreFormatError) as raised:
+        store.repair()
+    assert f"mv {path} {path}.damaged" in str(raised.value.hint)
+
+
+def test_a_log_that_is_written_into_the_file_breaks_no_seal(path: Path, looks: list[Path]) -> None:
+    """SQLite does so within a commit, when the log has grown."""
+    with closing(SQLiteStore(path)) as store:
+        before = path.stat().st_size
+        store.put_chunks([make_chunk("x" * 6_000_000, "big.py", "big")])
+        assert path.stat().st_size > before
+        store.put_chunks([make_chunk("y", "small.py", "small")])
+        assert store.get_chunks([ID])
+        assert read(path) == [ID]
+    assert looks == []
+
+
+def test_what_is_written_into_a_file_with_a_broken_seal_does_not_seal_it(path: Path) -> None:
+    with closing(SQLiteStore(path)) as store, store.transaction():
+        store.put_chunks([make_chunk("x" * 6_000_000, "big.py", "big")])
+        tear(path, "chunks", b"def f7()")  # in a page that is not written anew
+    with pytest.raises(StoreFormatError, match="is damaged"):
+        read(path)
+
+
+def test_who_forgets_to_close_it_leaves_it_sealed(path: Path, looks: list[Path]) -> None:
+    def write() -> None:
+        SQLiteStore(path).delete_chunks([CHUNKS[0].id])
+
+    write()
+    assert not path.with_name("memory.db-wal").exists()
+    assert (read(path), looks) == ([ID], [])
+
+
+def test_a_process_that_ends_without_closing_it_leaves_it_sealed(
+    path: Path, looks: list[Path]
+) -> None:
+    aside(DELETING, path)
+    assert (read(path), looks) == ([ID], [])
+
+
+def test_what_a_killed_process_wrote_is_there_and_looked_at(path: Path) -> None:
+    with pytest.raises(subprocess.CalledProcessError) as raised:
+        aside(f"{DELETING}import os; os.kill(os.getpid(), {signal.SIGKILL:d})", path)
+    assert raised.value.returncode == -signal.SIGKILL
+    with closing(SQLiteStore(path)) as store:
+        assert store.get_chunks([CHUNKS[0].id]) == []
+        assert store.check() == []
+
+
+DELETING = f"""
+from aurora.stores.sqlite import SQLiteStore
+store = SQLiteStore(file)
+store.delete_chunks([{CHUNKS[0].id!r}])
+"""  # and it is not closed
+
+
+def test_readers_do_not_wait_for_who_changes_the_file(path: Path, looks: list[Path]) -> None:
+    with closing(SQLiteStore(path)) as store, Seal(path).turn() as is_ours:
+        assert is_ours
+        touch(path)
+        assert store.get_chunks([ID])
+    assert looks == []
+
+
+def test_who_writes_does_not_wait_long_for_another(path: Path) -> None:
+    with closing(SQLiteStore(path)) as store, Seal(path).turn():
+        assert store.delete_chunks([ID]) == 1
+    assert read(path) == []
+
+
+def test_who_comes_while_it_is_examined_waits(path: Path, looks: list[Path]) -> None:
+    found: list[list[str]] = []
+    reading = Thread(target=lambda: found.append(read(path)))
+    seal = Seal(path)
+    touch(path)
+    with seal.turn():
+        stamp = seal.doubt()
+        reading.start()
+        reading.join(0.2)
+        assert found == []
+        seal.put(stamp)
+    reading.join()
+    assert (found, looks) == ([[ID]], [])
+
+
+def test_nobody_waits_for_ever(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sqlite_file, "_PATIENCE", 0.05)
+    seal_of(path).write_bytes(b"")
+    touch(path)
+    with Seal(path).turn(), pytest.raises(StoreBusyError) as raised:
+        read(path)
+    assert f"{path} is being checked for damage by another process" in raised.value.message
+
+
+@pytest.mark.parametrize("content", [b"", b"\0" * 90, b"1 2 3\n", b"a b c d\n", b"\xff" * 5000])
+def test_a_seal_that_says_nothing_is_none(path: Path, looks: list[Path], content: bytes) -> None:
+    seal_of(path).write_bytes(content)
+    assert (read(path), read(path), looks) == ([ID], [ID], [path])
+
+
+def test_a_file_without_a_seal_is_looked_at_and_sealed(path: Path, looks: list[Path]) -> None:
+    seal_of(path).unlink()
+    assert (read(path), read(path), looks) == ([ID], [ID], [path])
+
+
+def test_where_no_seal_can_be_kept_every_process_looks(path: Path, looks: list[Path]) -> None:
+    seal_of(path).unlink()
+    seal_of(path).mkdir()
+    with closing(SQLiteStore(path)) as store:
+        assert store.get_chunks([ID]) == store.get_chunks([ID])
+    assert looks == [path]
+    assert read(path) == [ID]
+    assert looks == [path, path]
+
+
+@pytest.fixture
+def still(path: Path) -> Iterator[Path]:
+    """A copy of it on a disk that is mounted read-only."""
+    with mounted(8) as disk:
+        shutil.copytree(path.parent, disk / "memory")
+        yield disk / "memory" / path.name
+
+
+def test_a_copy_on_a_disk_mounted_read_only_is_looked_at(still: Path, looks: list[Path]) -> None:
+    remount(still.parents[1], "ro")
+    with closing(SQLiteStore(still)) as store:
+        assert store.get_chunks([ID]) == store.get_chunks([ID])
+    assert looks == [still]
+
+
+def test_a_damaged_one_there_is_refused(still: Path) -> None:
+    tear(still)
+    remount(still.parents[1], "ro")
+    with pytest.raises(StoreFormatError, match="is damaged"):
+        read(still)
+
+
+def test_while_somebody_writes_all_but_words_is_looked_at(path: Path, looks: list[Path]) -> None:
+    with closing(SQLiteStore(path)) as writer, writer.transaction():
+        touch(path)
+        assert read(path) == [ID]
+        assert read(path) == [ID]  # and nobody has sealed it
+        assert looks == [path, path]
+        tear(path)
+        with pytest.raises(StoreFormatError, match="is damaged"):
+            read(path)
+
+
+def test_indexing_looks_at_all_of_it_every_week(path: Path, looks: list[Path]) -> None:
+    """A bit that flips on the disk itself changes no time of the file."""
+    with closing(SQLiteStore(path)) as store:
+        with store.alone():
+            assert looks == []
+        tear(path)
+        seal = Seal(path)
+        seal.put(seal.doubt())
+    with closing(SQLiteStore(path)) as store:
+        with store.alone():
+            assert (store.get_chunks([ID]), looks) == ([], [])  # which nobody has noticed
+        *stamp, _ = seal_of(path).read_text().split()
+        seal_of(path).write_text(" ".join([*stamp, "1700000000"]))
+        with pytest.raises(StoreFormatError, match="is damaged"), store.alone():
+            pass
+    assert looks == [path]
+
+
+def test_a_person_is_told_and_mends_it(tmp_path: Path) -> None:
+    root = tmp_path / "project"
+    root.mkdir()
+    (root / "a.py").write_text("def find_me():\n    return 1\n")
+    shell = Shell(root, tmp_path / "home")
+    shell.ok("init")
+    shell.ok("mem", "index", ".")
+    shell.ok("mem", "learn", "a lesson that stays")
+    memory = root / ".aurora" / "memory.db"
+    tear(memory, word=b"a.py:find_me")
+
+    for words in (("search", "find_me"), ("get", "a.py:find_me"), ("stats",), ("index", ".")):
+        told = shell.fails("mem", *words)
+        assert f"{memory} is damaged: row " in told
+        assert "aur mem repair" in told
+    assert "aur mem repair" in shell.run("doctor").stdout
+    assert "Was damaged: row " in shell.ok("mem", "repair")
+    assert "find_me" in shell.ok("mem", "get", "a.py:find_me")
+    assert "a lesson that stays" in shell.ok("mem", "search", "lesson that stays")
+    assert "Nothing is damaged" in shell.ok("mem", "repair")
