@@ -5,6 +5,7 @@ Each thread has its own connection, so readers never wait for each other or for 
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -27,6 +28,8 @@ from aurora.stores.sqlite_problems import find_problems
 from aurora.stores.sqlite_rows import Row
 from aurora.stores.sqlite_seal import Seal
 from aurora.text import many
+
+logger = logging.getLogger(__name__)
 
 _PATIENCE, _PAUSE = BUSY_MS / 1000, 0.01  # seconds
 
@@ -102,6 +105,8 @@ class SQLiteFile:
 
     def _require_whole(self) -> None:
         """Believe a file that is as Aurora left it; any other only after a look at all of it."""
+        if self._seal.holds():  # as before nearly every reading
+            return
         until = time.monotonic() + _PATIENCE
         while not self._seal.holds():
             with self._seal.turn() as is_ours:
@@ -119,6 +124,7 @@ class SQLiteFile:
 
     def _examine(self) -> None:
         """Raise if something is damaged. Who has his turn calls it."""
+        logger.info("%s is checked for damage", self.path)
         stamp, put, problems = self._seal.doubt(), self._seal.put, list[str]()
         try:
             problems.extend(self._problems(wait_ms=0))
