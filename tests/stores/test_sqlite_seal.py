@@ -294,6 +294,19 @@ def test_a_copy_on_a_disk_mounted_read_only_is_looked_at(still: Path, looks: lis
     assert looks == [still]
 
 
+def test_who_may_only_read_sees_what_others_write_later(still: Path) -> None:
+    """SQLite takes such a file for one that never changes, and would not look again."""
+    remount(still.parents[1], "ro")
+    with closing(SQLiteStore(still)) as store:
+        assert store.get_chunks([CHUNKS[0].id]) == [CHUNKS[0]]
+        remount(still.parents[1], "rw")
+        aside(DELETING, still)
+        remount(still.parents[1], "ro")
+        assert store.get_chunks([CHUNKS[0].id]) == []
+        with store.snapshot() as moment:
+            assert len(list(moment.iter_chunks())) == len(CHUNKS) - 1
+
+
 def test_a_damaged_one_there_is_refused(still: Path) -> None:
     tear(still)
     remount(still.parents[1], "ro")

@@ -17,6 +17,7 @@ from aurora.errors import StoreBusyError, StoreError, StoreFormatError
 from aurora.private import make_file
 from aurora.stores.sqlite_checksums import access_checksum, checksum, damaged
 from aurora.stores.sqlite_schema import APPLICATION_ID, MIGRATIONS
+from aurora.stores.sqlite_seal import Stamp
 
 BUSY_MS = 10_000  # how long a writer waits for another one before it gives up
 _PAUSE = 0.01
@@ -32,6 +33,14 @@ _CORRUPT = ("malformed", "not a database", "corrupt", "disk image")
 
 class Connection(sqlite3.Connection):
     """A connection that goes with its thread: it can be referred to weakly and closes itself."""
+
+    stamp: Stamp | None = None  # of a file that counts as unchanging, for SQLite does not look
+
+    def is_outdated(self, path: Path) -> bool:
+        """Somebody has changed it all the same."""
+        if self.stamp is None or self.in_transaction:
+            return False
+        return self.stamp != Stamp.of(path) or _has_log(path)
 
     def __del__(self) -> None:
         with suppress(sqlite3.ProgrammingError):  # one that could not be opened is none
@@ -55,7 +64,9 @@ def connect_unchanging(path: Path) -> Connection:
     Where somebody else's lie there, because he has it open, they are used.
     """
     with translated(path):
+        stamp = None if _has_log(path) else Stamp.of(path)
         connection = _open(_read_only(path), uri=True)
+        connection.stamp = stamp
         try:
             version = _recognise(connection, path)
         except BaseException:

@@ -64,7 +64,7 @@ class SQLiteFile:
     @property
     def _connection(self) -> Connection:
         connection: Connection | None = getattr(self._local, "connection", None)
-        if connection is None:
+        if connection is None or connection.is_outdated(self.path):
             connection = self._local.connection = connect(self.path)
             self._local.closing = _Closing(connection)
             with self._lock:

@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple, TextIO
+from typing import NamedTuple, Self, TextIO
 
 from aurora.locks import lock
 from aurora.private import opener
@@ -29,6 +29,14 @@ class Stamp(NamedTuple):
     modified_ns: int
     changed_ns: int
 
+    @classmethod
+    def of(cls, path: Path) -> Self | None:
+        try:
+            status = os.stat(path)  # noqa: PTH116 - before every reading: Path takes twice as long
+        except OSError:
+            return None
+        return cls(status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+
 
 class Seal:
     """A small file beside the database. Whoever holds its lock changes or examines the database."""
@@ -38,7 +46,7 @@ class Seal:
         self._whole: Stamp | None = None  # how the file was when it was last known to be whole
 
     def holds(self) -> bool:
-        stamp = self._stamp()
+        stamp = Stamp.of(self._path)
         if stamp in (self._whole, None):  # what is gone from its folder can be read all the same
             return True
         if self._read()[0] != stamp:
@@ -74,16 +82,16 @@ class Seal:
         """Around what may write to the file: what we make of a sealed one is sealed. Who cannot
         have his turn goes on without: at worst the whole file is looked at once more."""
         with self.turn(_PATIENCE) as is_ours:
-            before, (sealed, examined_at) = self._stamp(), self._read()
+            before, (sealed, examined_at) = Stamp.of(self._path), self._read()
             yield
-            after = self._stamp()
+            after = Stamp.of(self._path)
             if is_ours and sealed == before != after:
                 self._keep(after, examined_at)
 
     def doubt(self) -> Stamp | None:
         """Break the seal, until somebody who has his turn has looked at the file as it is now."""
         self._keep(None, 0)
-        return self._stamp()
+        return Stamp.of(self._path)
 
     def put(self, stamp: Stamp | None) -> None:
         """The file was whole then. If somebody has changed it since, the seal is broken again."""
@@ -92,13 +100,6 @@ class Seal:
     def believe(self, stamp: Stamp | None) -> None:
         """The same without a seal that others would see."""
         self._whole = stamp
-
-    def _stamp(self) -> Stamp | None:
-        try:
-            status = os.stat(self._path)  # noqa: PTH116 - before every reading: Path takes twice it
-        except OSError:
-            return None
-        return Stamp(status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
     def _read(self) -> tuple[Stamp | None, float]:
         try:
