@@ -155,19 +155,6 @@ def test_it_is_mended_and_all_files_are_read_again(path: Path, looks: list[Path]
     assert looks == []
 
 
-def test_what_cannot_be_mended_is_told_with_what_to_do(path: Path) -> None:
-    data = bytearray(path.read_bytes())
-    with closing(sqlite3.connect(path)) as file:
-        [at, size] = file.execute(
-            "SELECT pgoffset, pgsize FROM dbstat WHERE name = 'chunks' AND pagetype = 'leaf'"
-        ).fetchone()
-    data[at : at + size] = bytes(size)
-    path.write_bytes(data)
-    with closing(SQLiteStore(path)) as store, pytest.raises(StoreFormatError) as raised:
-        store.repair()
-    assert f"mv {path} {path}.damaged" in str(raised.value.hint)
-
-
 def test_a_log_that_is_written_into_the_file_breaks_no_seal(path: Path, looks: list[Path]) -> None:
     """SQLite does so within a commit, when the log has grown."""
     with closing(SQLiteStore(path)) as store:

@@ -122,7 +122,7 @@ def repair() -> None:
     """Take out what is damaged in the memory's file, and make its indexes anew.
 
     A chunk of a file comes back with the next `aur mem index`. Documents and lessons do not: they
-    are named, to be added again.
+    are named, if they can still be read, to be added again.
     """
     with open_memory() as memory:
         problems = memory.check()
@@ -131,9 +131,9 @@ def repair() -> None:
         click.echo(f"Was damaged: {problem}")
     for id_ in gone:
         click.echo(f"Taken out: {id_}")
-    if gone:
-        tell(Note("`aur mem index` reads their files again"))
-    if not problems:
+    if problems:
+        tell(Note("`aur mem index` reads the files again; what is gone of the rest is lost"))
+    else:
         click.echo("Nothing is damaged; all indexes were made anew")
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 
 from aurora.errors import StoreBusyError, StoreFormatError
 from aurora.stores.file_lock import hold
-from aurora.stores.sqlite_connection import BUSY_MS
+from aurora.stores.sqlite_connection import BUSY_MS, translated
 from aurora.stores.sqlite_criteria import SQLiteCriteria
 from aurora.stores.sqlite_files import SQLiteFiles
 from aurora.stores.sqlite_problems import find_torn
@@ -28,11 +28,14 @@ class SQLiteStore(SQLiteFiles, SQLiteTransfer, SQLiteCriteria, SQLiteSignals):
     def alone(self) -> Iterator[None]:
         """Also looks at the whole file now and then: a bit that flips below the file system breaks
         no seal."""
-        with hold(self.path.with_name(f"{self.path.name}-indexing")):
+        with self._turn():
             if time.time() - self._seal.examined_at > _LOOK_EVERY:
                 with self._seal.turn(BUSY_MS / 1000):
                     self._examine()
             yield
+
+    def _turn(self) -> AbstractContextManager[None]:
+        return hold(self.path.with_name(f"{self.path.name}-indexing"))
 
     def scrub(self) -> None:
         """Text indexes keep words of deleted rows until they are merged, and the log whole pages
@@ -53,6 +56,24 @@ class SQLiteStore(SQLiteFiles, SQLiteTransfer, SQLiteCriteria, SQLiteSignals):
             )
 
     def repair(self) -> list[str]:
+        with translated(self.path):
+            self._require_known()
+        with self._turn():
+            try:
+                gone = self._mend()
+            except StoreFormatError:  # there are trees that cannot even be made anew
+                self._salvage()
+                gone = self._mend()
+            left = self.check()
+        if left:
+            raise StoreFormatError(
+                f"{self.path} cannot be repaired: {left[0]}",
+                hint=f"move it away (`mv {self.path} {self.path}.damaged`) and index again",
+            )
+        return gone
+
+    def _mend(self) -> list[str]:
+        """Make all indexes anew, and take out what is damaged."""
         with self._writing():
             is_torn = any(find_torn(self._connection))
             self._connection.execute("REINDEX")
@@ -68,18 +89,31 @@ class SQLiteStore(SQLiteFiles, SQLiteTransfer, SQLiteCriteria, SQLiteSignals):
                 self._connection.execute("DELETE FROM files")
             for table in TEXT_INDEXES:
                 self._ask_index(f"INSERT INTO {table}({table}) VALUES ('rebuild')", ())
-        if left := self.check():
-            raise StoreFormatError(
-                f"{self.path} cannot be repaired: {left[0]}",
-                hint=f"move it away (`mv {self.path} {self.path}.damaged`) and index again",
-            )
         return [id_.decode(errors="replace") for _, id_ in bad]
 
+    def _salvage(self) -> None:
+        """Put a file of all that can be read in the place of this one, in one transaction."""
+        from aurora.stores.sqlite_salvage import salvage, scratch  # noqa: PLC0415 - few need it
+
+        with (
+            scratch(self.path) as folder,
+            translated(self.path),
+            closing(type(self)(folder / self.path.name)) as new,
+        ):
+            new._connection.execute("PRAGMA foreign_keys = OFF")
+            with new._writing():
+                salvage(self._connection, new._connection)
+                new._start_anew()
+            new._connection.backup(self._connection)
+
     def _repair_facts(self) -> None:
-        if not self._connection.execute(f"DELETE FROM facts WHERE {is_damaged('facts')}").rowcount:
-            return
+        if self._connection.execute(f"DELETE FROM facts WHERE {is_damaged('facts')}").rowcount:
+            self._start_anew()
+
+    def _start_anew(self) -> None:
+        """Another memory, as far as indexes know: some facts are lost."""
         [(newest,)] = self._rows("SELECT max(generation) FROM chunks")
-        self._set_fact("identity", os.urandom(16).hex())  # so that all indexes are made anew
+        self._set_fact("identity", os.urandom(16).hex())
         self._set_fact("generation", str(max(newest or 0, self.generation())))
         self._draw_generation()
         if self.embedder() is None:  # nobody knows whose vectors these are

@@ -28,7 +28,7 @@ _PRAGMAS = (
     "PRAGMA synchronous = FULL",  # what was acknowledged survives a power cut, too
     "PRAGMA secure_delete = ON",  # what was forgotten is overwritten, not only let go
 )
-_CORRUPT = ("malformed", "not a database", "corrupt", "disk image")
+_CORRUPT = ("malformed", "not a database", "corrupt", "disk image", "vtable constructor failed")
 
 
 class Connection(sqlite3.Connection):
@@ -225,6 +225,10 @@ def translated(path: Path) -> Iterator[None]:
         raise StoreError(f"{exc.object!r} is not UTF-8", hint="a memory holds only text") from exc
 
 
+def is_corrupt(exc: sqlite3.Error) -> bool:
+    return any(word in str(exc) for word in _CORRUPT)
+
+
 def is_refused_write(error: StoreError) -> bool:
     """Another process was writing, or the file cannot be written here: nothing is wrong with it."""
     code = getattr(error.__cause__, "sqlite_errorcode", sqlite3.SQLITE_OK)
@@ -240,7 +244,7 @@ def _explained(exc: sqlite3.Error, path: Path) -> StoreError:
         )
     if "decode to UTF-8" in text:  # the text itself is not told: it may be anything
         return damaged(str(path), "a text in it is no text any more")
-    if any(word in text for word in _CORRUPT):
+    if is_corrupt(exc):
         return StoreFormatError(
             f"{path} is not a usable database: {text}",
             hint=f"move it away (`mv {path} {path}.damaged`) and index again",

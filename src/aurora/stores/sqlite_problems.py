@@ -5,13 +5,18 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 
+from aurora.stores.sqlite_connection import is_corrupt
 from aurora.stores.sqlite_schema import CHECKSUMS, TEXT_INDEXES, is_damaged
 from aurora.text import many
 
 
 def find_problems(connection: sqlite3.Connection, *, wait_ms: int) -> Iterator[str]:
-    """Words come last: to look at them takes the write lock, which may be refused."""
-    yield from find_torn(connection)
+    """Of torn trees nothing else: what they lead to cannot be counted. Words come last: to look at
+    them takes the write lock, which may be refused."""
+    torn = list(find_torn(connection))
+    if torn:
+        yield from torn
+        return
     for table, *_ in connection.execute("PRAGMA foreign_key_check"):
         yield f"dangling reference in {table}"
     for table in CHECKSUMS:
@@ -26,16 +31,23 @@ def find_problems(connection: sqlite3.Connection, *, wait_ms: int) -> Iterator[s
 
 def find_torn(connection: sqlite3.Connection) -> Iterator[str]:
     """Of the trees alone: what is wrong there may have taken rows with it."""
-    for (text,) in connection.execute("PRAGMA integrity_check"):
+    for text in _ask(connection, "PRAGMA integrity_check"):
         if text != "ok":
-            yield " ".join(text.split())
+            yield " ".join(text.removeprefix("*** in database main ***").split())
 
 
 def _compare_words(connection: sqlite3.Connection, table: str) -> Iterator[str]:
+    # rank 1 compares the index with the rows it was made of, not only with itself
+    compare = f"INSERT INTO {table}({table}, rank) VALUES ('integrity-check', 1)"
+    return (f"text index {table}: {problem}" for problem in _ask(connection, compare))
+
+
+def _ask(connection: sqlite3.Connection, question: str) -> Iterator[str]:
+    """Answers of one column; that it is too torn to be asked is one, too."""
     try:
-        # rank 1 compares the index with the rows it was made of, not only with itself
-        connection.execute(f"INSERT INTO {table}({table}, rank) VALUES ('integrity-check', 1)")
-    except sqlite3.OperationalError:
-        raise
-    except sqlite3.DatabaseError as exc:
-        yield f"text index {table}: {exc}"
+        for (text,) in connection.execute(question):
+            yield text
+    except sqlite3.Error as exc:
+        if not is_corrupt(exc):
+            raise
+        yield str(exc)

@@ -46,8 +46,8 @@ def examine_memory(
     for checks in stages:
         found = list(carry_out(checks, subject, area=AREA))
         yield from found
-        if any(finding.level is not Level.OK for finding in found):
-            break  # there is nothing to open
+        if any(finding.level in (Level.NOTE, Level.FAIL) for finding in found):
+            break  # there is nothing to open, or it is damaged
     yield from carry_out(SURROUNDINGS, memory, area=AREA)
 
 
@@ -93,7 +93,6 @@ def _contents(subject: _Subject) -> Iterator[Finding]:
 
 def _integrity(subject: _Subject) -> Iterator[Finding]:
     if subject.quick:
-        yield Finding(Level.NOTE, AREA, "Database not checked for damage (--quick)")
         return
     _say_if_long(subject)
     try:
@@ -105,6 +104,11 @@ def _integrity(subject: _Subject) -> Iterator[Finding]:
         yield Finding(Level.WARN, AREA, text, exc.hint)
     else:
         yield judge_problems(problems, subject.memory.name)
+
+
+def _left_out(subject: _Subject) -> Iterator[Finding]:
+    if subject.quick:
+        yield Finding(Level.NOTE, AREA, "Database not checked for damage (--quick)")
 
 
 def judge_problems(problems: Sequence[str], name: Path | str) -> Finding:
@@ -124,7 +128,9 @@ def judge_problems(problems: Sequence[str], name: Path | str) -> Finding:
 
 
 def _say_if_long(subject: _Subject) -> None:
-    size = subject.memory.stats().bytes
+    memory = subject.memory
+    is_file = isinstance(memory.whereabouts, InFile)  # which may be damaged
+    size = memory.path.stat().st_size if is_file else memory.stats().bytes
     if size >= _MANY_BYTES:
         note = f"Checking {size / 2**20:,.0f} MiB takes a while; --quick leaves it out..."
         subject.listen(Note(note))
@@ -156,9 +162,13 @@ def _judge_index(name: str, check: IndexCheck, hint: str) -> Finding:
 STAGES: tuple[tuple[Check[_Subject], ...], ...] = (
     (_place,),
     (_schema,),
-    (_contents, _integrity, _keyword_index, _vector_index, _vectors),
+    (_integrity,),
+    (_contents,),
+    (_left_out, _keyword_index, _vector_index, _vectors),
 )
 SERVER_STAGES: tuple[tuple[Check[_Subject], ...], ...] = (
     (_server,),
-    (_contents, _integrity, _vectors),
+    (_integrity,),
+    (_contents,),
+    (_left_out, _vectors),
 )
