@@ -83,6 +83,11 @@ def printable(text: str, *, keep: str = "") -> str:
     )
 
 
+def is_text(value: str) -> bool:
+    """False for what no UTF-8 holds: halves of characters, as a broken terminal hands them on."""
+    return not any("\ud800" <= letter <= "\udfff" for letter in value)
+
+
 def many(count: int, what: str) -> str:
     """`1 chunk`, `2 chunks`."""
     return f"{count} {what}{'' if count == 1 else 's'}"

@@ -145,6 +145,19 @@ class StoreConformance(SearchConformance, TransferConformance, ReembeddingConfor
         assert store.find_ids_from(prefix, limit=5) == found
         assert store.find_ids_from(prefix, limit=1) == found[:1]
 
+    @pytest.mark.parametrize("half", ["\ud800", "a.py:f\udfff"])
+    def test_halves_of_characters_are_nothings_name(self, store: Store, half: str) -> None:
+        """As a broken terminal hands them on."""
+        store.put_chunks([make_chunk(name="f", namespace="n")])
+        ids = ["a.py:f", half]
+        assert [chunk.id for chunk in store.get_chunks(ids)] == ["a.py:f"]
+        assert store.find_ids(half, limit=5) == []
+        assert store.find_below(half) == []
+        assert store.find_in_namespace(half) == []
+        assert (store.get_reasoning(half), store.get_accesses([half])) == (None, {})
+        assert (store.get_histories([half]), store.get_embeddings([half])) == ({}, {})
+        assert store.file_states([half]) == {}
+
     def test_languages_in_order_without_the_unknown_one(self, store: Store) -> None:
         assert store.list_languages() == []
         store.put_chunks([

@@ -15,7 +15,6 @@ from aurora.stores.sqlite_rows import (
     batches,
     chunk_from,
     chunk_values,
-    is_text,
     revision_from,
 )
 from aurora.stores.sqlite_schema import is_damaged
@@ -76,8 +75,6 @@ class SQLiteChunks(SQLiteDatabase, Replacing):
         return [row[0] for row in rows] if suffix else []
 
     def find_ids_from(self, prefix: str, *, limit: int) -> list[str]:
-        if not is_text(prefix):
-            return []
         # A range, so that the index of ids answers: nothing sorts behind the last letter there is.
         rows = self._rows(
             "SELECT id FROM chunks WHERE id >= ? AND id < ? ORDER BY id LIMIT ?",

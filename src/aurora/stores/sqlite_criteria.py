@@ -11,8 +11,9 @@ from aurora.stores.fitting import fitting_paths, metadata_fits
 from aurora.stores.selecting import Selecting
 from aurora.stores.sqlite_database import MAY_BE_FOUND, SEARCHABLE
 from aurora.stores.sqlite_names import SQLiteNames
-from aurora.stores.sqlite_rows import batches, is_text
+from aurora.stores.sqlite_rows import batches
 from aurora.stores.sqlite_text import SQLiteText
+from aurora.text import is_text
 
 # The fourth of the eight bytes leaves out what is half a year older; `_since` decides the rest.
 _COMMITTED_SINCE = """

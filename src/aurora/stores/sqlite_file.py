@@ -25,7 +25,7 @@ from aurora.stores.sqlite_connection import (
     translated,
 )
 from aurora.stores.sqlite_problems import find_problems
-from aurora.stores.sqlite_rows import Row
+from aurora.stores.sqlite_rows import Row, as_no_text
 from aurora.stores.sqlite_seal import Seal
 from aurora.text import many
 
@@ -86,8 +86,13 @@ class SQLiteFile:
         connection = self._connection
         if not connection.in_transaction:
             self._require_whole()
-        with translated(self.path), closing(connection.execute(sql, values)) as cursor:
-            return cursor.fetchall()
+        with translated(self.path):
+            try:
+                cursor = connection.execute(sql, values)
+            except UnicodeEncodeError:
+                cursor = connection.execute(sql, [*map(as_no_text, values)])
+            with closing(cursor):
+                return cursor.fetchall()
 
     def check(self) -> list[str]:
         """What is wrong with the file, which is sealed if nothing is."""

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from aurora.stores.base import Definition
 from aurora.stores.fitting import has_wildcard, literal_parts, name_test
 from aurora.stores.sqlite_database import SEARCHABLE, SQLiteDatabase
-from aurora.stores.sqlite_rows import is_text, like
+from aurora.stores.sqlite_rows import like
 from aurora.stores.sqlite_schema import FOLDED_NAME
-from aurora.text import fold_name
+from aurora.text import fold_name, is_text
 from aurora.types import Kind
 
 _DEFINITION = "chunks.rowid, kind, name, qualified_name, path"

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, TypeVar
 from aurora.stores.base import FileState, Reasoning, Revision
 from aurora.stores.replacing import portions
 from aurora.stores.sqlite_checksums import access_checksum, checksum, damaged
-from aurora.text import has_cjk
+from aurora.text import has_cjk, is_text
 from aurora.types import Chunk, ChunkHistory, Kind, Lines, Tracking
 
 T = TypeVar("T")
@@ -162,9 +162,10 @@ def moment(seconds: float) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
 
 
-def is_text(value: str) -> bool:
-    """False for what no column holds: halves of characters, as a broken terminal hands them on."""
-    return not any("\ud800" <= letter <= "\udfff" for letter in value)
+def as_no_text(value: object) -> object:
+    """Such halves as bytes: SQLite takes them for no text, and no text is equal to bytes."""
+    is_none = isinstance(value, str) and not is_text(value)
+    return str(value).encode(errors="surrogatepass") if is_none else value
 
 
 def like(*parts: str) -> str:

@@ -9,9 +9,10 @@ from aurora.chunk_words import chunk_labels
 from aurora.stores.base import Revision
 from aurora.stores.postgres.database import Parameters, PostgresDatabase
 from aurora.stores.postgres.nul import show
-from aurora.stores.postgres.rows import COLUMNS, WRITTEN, as_json, chunk_from, chunk_values, is_text
+from aurora.stores.postgres.rows import COLUMNS, WRITTEN, as_json, chunk_from, chunk_values
 from aurora.stores.postgres.words import words_of
 from aurora.stores.replacing import PAGE, Replacing, embedded_text, portions
+from aurora.text import is_text
 from aurora.types import Chunk, Kind
 
 _UPDATES = ", ".join(

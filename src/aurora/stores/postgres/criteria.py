@@ -10,9 +10,10 @@ from datetime import datetime
 from aurora.stores.fitting import fitting_paths, metadata_fits
 from aurora.stores.postgres.names import PostgresNames
 from aurora.stores.postgres.nul import hide, show
-from aurora.stores.postgres.rows import is_text, read_metadata
+from aurora.stores.postgres.rows import read_metadata
 from aurora.stores.postgres.text import PostgresText
 from aurora.stores.selecting import Selecting
+from aurora.text import is_text
 
 _COLUMNS = {
     "kind": "kind",

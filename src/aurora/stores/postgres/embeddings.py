@@ -10,8 +10,9 @@ from aurora.stores.base import Embedder
 from aurora.stores.owning import NEXT, USED, Owning
 from aurora.stores.postgres.database import PostgresDatabase
 from aurora.stores.postgres.nul import show
-from aurora.stores.postgres.rows import as_json, is_text
+from aurora.stores.postgres.rows import as_json
 from aurora.stores.replacing import PAGE, portions
+from aurora.text import is_text
 
 _PUT = """
     INSERT INTO embeddings ("row", namespace, slot, vector)

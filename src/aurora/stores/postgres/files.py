@@ -10,6 +10,7 @@ from aurora.stores.base import FileState
 from aurora.stores.postgres.chunks import PostgresChunks
 from aurora.stores.postgres.rows import FILE_COLUMNS, file_state_from, file_values
 from aurora.stores.replacing import PAGE, portions
+from aurora.text import is_text
 
 _COLUMNS = FILE_COLUMNS.split(", ")
 _MARKS = ", ".join(["%s"] * len(_COLUMNS))
@@ -43,7 +44,7 @@ class PostgresFiles(PostgresChunks):
         else:
             rows = [
                 row
-                for some in portions(paths, PAGE)
+                for some in portions(filter(is_text, paths), PAGE)
                 for row in self._rows(f"{sql} WHERE path = ANY(%s)", (some,))
             ]
         return {state.path: state for state in map(file_state_from, rows)}

@@ -8,8 +8,8 @@ from aurora.stores.base import Definition
 from aurora.stores.fitting import has_wildcard, literal_parts, name_test
 from aurora.stores.postgres.database import PostgresDatabase
 from aurora.stores.postgres.nul import show
-from aurora.stores.postgres.rows import is_text, like
-from aurora.text import fold_name
+from aurora.stores.postgres.rows import like
+from aurora.text import fold_name, is_text
 from aurora.types import Kind
 
 # ILIKE and equality only narrow down; `name_test` decides.

@@ -8,8 +8,9 @@ from datetime import datetime
 from aurora.stores.base import SEARCHABLE_SUCCESS, Reasoning
 from aurora.stores.postgres.chunks import PostgresChunks
 from aurora.stores.postgres.nul import show
-from aurora.stores.postgres.rows import history_from, is_text, moment, reasoning_from
+from aurora.stores.postgres.rows import history_from, moment, reasoning_from
 from aurora.stores.replacing import PAGE, portions
+from aurora.text import is_text
 from aurora.types import ChunkHistory, Lines
 
 _PUT_REASONING = """
@@ -64,6 +65,8 @@ class PostgresRecords(PostgresChunks):
             self._remove_words([chunk_id])
 
     def get_reasoning(self, chunk_id: str) -> Reasoning | None:
+        if not is_text(chunk_id):
+            return None
         rows = self._rows(
             "SELECT pattern_type, success_score, usage_count, reasoning.created_at "
             'FROM reasoning JOIN chunks USING ("row", namespace) WHERE chunks.id = %s',

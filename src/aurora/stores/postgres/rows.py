@@ -143,11 +143,6 @@ def _if_any(at: datetime | None) -> datetime | None:
     return None if at is None else moment(at)
 
 
-def is_text(value: str) -> bool:
-    """False for what no column holds: halves of characters, as a broken terminal hands them on."""
-    return not any("\ud800" <= letter <= "\udfff" for letter in value)
-
-
 def like(*parts: str) -> str:
     """A pattern for `LIKE … ESCAPE '!'`: these texts, in this order, with anything around them."""
     plain = (part.replace("!", "!!").replace("%", "!%").replace("_", "!_") for part in parts[:32])
