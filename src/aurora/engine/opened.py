@@ -102,7 +102,7 @@ class OpenedMemory:
                 )
             if self._opened is None or self._stamp != stamp:
                 # Not closed: another thread may still be reading the one that was.
-                self._opened, self._stamp = at.open(), stamp
+                self._opened, self._stamp = at.open(self._listen), stamp
                 self._retrievers.clear()
             return self._opened
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from aurora.config.places import shown
 from aurora.errors import StoreError, StoreFormatError
 from aurora.stores.base import Store
-from aurora.types import Listener, ignore_events
+from aurora.types import Listener, Note, ignore_events
 
 if TYPE_CHECKING:
     from aurora.stores.postgres.address import Openly
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 INDEXES = "indexes"  # the folder beside a memory
 _LOOKS, _PAUSE = 10, 0.1  # seconds
+_LARGE = 100 << 20  # bytes of a file: to check so many takes a second or more
 
 
 class Whereabouts(Protocol):
@@ -33,7 +34,9 @@ class Whereabouts(Protocol):
         """Tells one database from another at this place; None where there is none yet."""
         ...
 
-    def open(self) -> Store: ...
+    def open(self, listen: Listener = ignore_events) -> Store:
+        """Who listens is told if the first reading will take long."""
+        ...
 
     def make(self) -> None:
         """Make the database, if it is not there."""
@@ -57,7 +60,7 @@ class InFile:
             return None
         return status.st_dev, status.st_ino
 
-    def open(self) -> Store:
+    def open(self, listen: Listener = ignore_events) -> Store:
         from aurora.stores.sqlite import SQLiteStore  # noqa: PLC0415 - or that of a server
 
         if self._was_emptied():
@@ -65,7 +68,12 @@ class InFile:
                 f"{self.path} is empty, though indexes were made of it",
                 hint=f"put a copy in its place, or remove it to begin anew (`rm {self.path}`)",
             )
-        return SQLiteStore(self.path)
+        store, size = SQLiteStore(self.path), self.path.stat().st_size
+        if size >= _LARGE and not store.is_sealed:
+            listen(
+                Note(f"Checking {size / 2**20:,.0f} MiB for damage: it is not as Aurora left it...")
+            )
+        return store
 
     def make(self) -> None:
         if not self.path.exists():
@@ -103,7 +111,7 @@ class OnServer:
     def stamp(self) -> object:
         return self.url, self.schema
 
-    def open(self) -> PostgresStore:
+    def open(self, listen: Listener = ignore_events) -> PostgresStore:  # noqa: ARG002
         require_driver()
         from aurora.stores.postgres.store import PostgresStore  # noqa: PLC0415
 

@@ -94,6 +94,11 @@ class SQLiteFile:
             with closing(cursor):
                 return cursor.fetchall()
 
+    @property
+    def is_sealed(self) -> bool:
+        """Whether the file is as Aurora left it. If not, the first reading checks all of it."""
+        return self._seal.holds()
+
     def check(self) -> list[str]:
         """What is wrong with the file, which is sealed if nothing is."""
         with self._seal.turn(_PATIENCE):

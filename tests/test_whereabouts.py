@@ -1,0 +1,33 @@
+"""Opening a memory: who listens is told when the first reading will take long."""
+
+from __future__ import annotations
+
+import os
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from aurora.engine import whereabouts
+from aurora.engine.whereabouts import InFile
+from aurora.types import Event, Note
+
+
+def told(path: Path) -> list[Event]:
+    events: list[Event] = []
+    with closing(InFile(path).open(events.append)) as store:
+        store.generation()
+    return events
+
+
+def test_a_large_file_that_is_not_as_it_was_left_is_announced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "memory.db"
+    assert told(path) == []  # a new one is small
+    os.utime(path)
+    assert told(path) == []
+    monkeypatch.setattr(whereabouts, "_LARGE", 100_000)
+    assert told(path) == []  # it was checked, and is sealed
+    os.utime(path)
+    assert told(path) == [Note("Checking 0 MiB for damage: it is not as Aurora left it...")]
