@@ -68,7 +68,7 @@ class InFile:
                 f"{self.path} is empty, though indexes were made of it",
                 hint=f"put a copy in its place, or remove it to begin anew (`rm {self.path}`)",
             )
-        store, size = SQLiteStore(self.path), self.path.stat().st_size
+        store, size = SQLiteStore(self.path), self._size()
         if size >= _LARGE and not store.is_sealed:
             listen(
                 Note(f"Checking {size / 2**20:,.0f} MiB for damage: it is not as Aurora left it...")
@@ -88,10 +88,14 @@ class InFile:
         return True
 
     def _is_empty(self) -> bool:
+        return 0 <= self._size() <= 1  # of one byte SQLite makes a new database, too
+
+    def _size(self) -> int:
+        """-1 where there is none."""
         try:
-            return self.path.stat().st_size <= 1  # of one byte SQLite makes a new database, too
+            return self.path.stat().st_size
         except (OSError, ValueError):
-            return False
+            return -1
 
 
 @dataclass(frozen=True, slots=True, repr=False)
