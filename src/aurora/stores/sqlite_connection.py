@@ -229,10 +229,10 @@ def is_corrupt(exc: sqlite3.Error) -> bool:
     return any(word in str(exc) for word in _CORRUPT)
 
 
-def is_refused_write(error: StoreError) -> bool:
-    """Another process was writing, or the file cannot be written here: nothing is wrong with it."""
-    code = getattr(error.__cause__, "sqlite_errorcode", sqlite3.SQLITE_OK)
-    return code & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_READONLY)  # of all their kinds
+def is_refused_write(exc: sqlite3.Error) -> bool:
+    """Another process is writing, or the file cannot be written here: nothing is wrong with it."""
+    primary = exc.sqlite_errorcode & 0xFF  # there are several kinds of each
+    return primary in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_READONLY)
 
 
 def _explained(exc: sqlite3.Error, path: Path) -> StoreError:

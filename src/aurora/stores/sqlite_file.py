@@ -6,6 +6,7 @@ Each thread has its own connection, so readers never wait for each other or for 
 from __future__ import annotations
 
 import logging
+import sqlite3
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -24,7 +25,7 @@ from aurora.stores.sqlite_connection import (
     transaction,
     translated,
 )
-from aurora.stores.sqlite_problems import find_problems
+from aurora.stores.sqlite_problems import find_problems, find_stray_words
 from aurora.stores.sqlite_rows import Row, as_no_text
 from aurora.stores.sqlite_seal import Seal
 from aurora.text import many
@@ -101,17 +102,18 @@ class SQLiteFile:
 
     def check(self) -> list[str]:
         """What is wrong with the file, which is sealed if nothing is."""
-        with self._seal.turn(_PATIENCE):
+        with self._seal.turn(_PATIENCE), self._apart() as connection:
             stamp = self._seal.doubt()
-            problems = list(self._problems())
+            problems = [*find_problems(connection), *find_stray_words(connection)]
             if not problems:
                 self._seal.put(stamp)
         return problems
 
-    def _problems(self, wait_ms: int = BUSY_MS) -> Iterator[str]:
-        # On a connection of its own: another has pages in its cache that were whole.
+    @contextmanager
+    def _apart(self) -> Iterator[Connection]:
+        """A connection of its own: the others have pages in their caches that were whole."""
         with translated(self.path), closing(connect(self.path)) as connection:
-            yield from find_problems(connection, wait_ms=wait_ms)
+            yield connection
 
     def _require_whole(self) -> None:
         """Believe a file that is as Aurora left it; any other only after a look at all of it."""
@@ -135,13 +137,16 @@ class SQLiteFile:
     def _examine(self) -> None:
         """Raise if something is damaged. Who has his turn calls it."""
         logger.info("%s is checked for damage", self.path)
-        stamp, put, problems = self._seal.doubt(), self._seal.put, list[str]()
-        try:
-            problems.extend(self._problems(wait_ms=0))
-        except StoreError as exc:
-            if not is_refused_write(exc):
-                raise
-            put = self._seal.believe  # who writes just now has looked at the words
+        with self._apart() as connection:
+            stamp, put = self._seal.doubt(), self._seal.put
+            problems = list(find_problems(connection))
+            connection.execute("PRAGMA busy_timeout = 0")
+            try:
+                problems += find_stray_words(connection)
+            except sqlite3.OperationalError as exc:
+                if not is_refused_write(exc):
+                    raise
+                put = self._seal.believe  # who writes just now has looked at the words
         if problems:
             more = f", and {many(len(problems) - 1, 'problem')} more" if problems[1:] else ""
             raise damaged(str(self.path), f"{problems[0]}{more}")

@@ -10,9 +10,8 @@ from aurora.stores.sqlite_schema import CHECKSUMS, TEXT_INDEXES, is_damaged
 from aurora.text import many
 
 
-def find_problems(connection: sqlite3.Connection, *, wait_ms: int) -> Iterator[str]:
-    """Of torn trees nothing else: what they lead to cannot be counted. Words come last: to look at
-    them takes the write lock, which may be refused."""
+def find_problems(connection: sqlite3.Connection) -> Iterator[str]:
+    """In all but the words. Of torn trees nothing else: what they lead to cannot be counted."""
     torn = list(find_torn(connection))
     if torn:
         yield from torn
@@ -24,9 +23,6 @@ def find_problems(connection: sqlite3.Connection, *, wait_ms: int) -> Iterator[s
         [(count,)] = connection.execute(wrong)
         if count:
             yield f"damage in {many(count, 'row')} of {table}"
-    connection.execute(f"PRAGMA busy_timeout = {wait_ms}")
-    for table in TEXT_INDEXES:
-        yield from _compare_words(connection, table)
 
 
 def find_torn(connection: sqlite3.Connection) -> Iterator[str]:
@@ -36,10 +32,13 @@ def find_torn(connection: sqlite3.Connection) -> Iterator[str]:
             yield " ".join(text.removeprefix("*** in database main ***").split())
 
 
-def _compare_words(connection: sqlite3.Connection, table: str) -> Iterator[str]:
-    # rank 1 compares the index with the rows it was made of, not only with itself
-    compare = f"INSERT INTO {table}({table}, rank) VALUES ('integrity-check', 1)"
-    return (f"text index {table}: {problem}" for problem in _ask(connection, compare))
+def find_stray_words(connection: sqlite3.Connection) -> Iterator[str]:
+    """Takes the write lock for a moment, which may be refused."""
+    for table in TEXT_INDEXES:
+        # rank 1 compares the index with the rows it was made of, not only with itself
+        compare = f"INSERT INTO {table}({table}, rank) VALUES ('integrity-check', 1)"
+        for problem in _ask(connection, compare):
+            yield f"text index {table}: {problem}"
 
 
 def _ask(connection: sqlite3.Connection, question: str) -> Iterator[str]:

@@ -121,9 +121,11 @@ def _obtain(file: TextIO, patience: float) -> bool:
     while True:
         try:
             lock(file)
-        except OSError:
+        except (BlockingIOError, PermissionError):  # the latter on Windows
             if time.monotonic() >= until:
                 return False
             time.sleep(_PAUSE)
+        except OSError:  # where there are no locks, nobody has one
+            return True
         else:
             return True
