@@ -185,15 +185,14 @@ def test_an_index_of_which_most_changed_is_rebuilt(
     assert bench.events == [Note(note)]
 
 
-def test_progress_is_told_every_thousand_chunks(bench: Bench) -> None:
+@pytest.mark.parametrize(
+    ("more", "told"), [(2500, [1000, 2000, 2502]), (1998, [1000, 2000]), (997, [])]
+)
+def test_progress_is_told_every_thousand_chunks(bench: Bench, more: int, told: list[int]) -> None:
     """FR-8.2"""
-    bench.store.put_chunks([make_chunk(name=f"f{number}") for number in range(2500)])
+    bench.store.put_chunks([make_chunk(name=f"f{number}") for number in range(more)])
     bench.find("password")
-    assert bench.events == [
-        Progress("Building BM25 index", 1000, 2502),
-        Progress("Building BM25 index", 2000, 2502),
-        Progress("Building BM25 index", 2502, 2502),
-    ]
+    assert bench.events == [Progress("Building BM25 index", done, more + 2) for done in told]
 
 
 @pytest.mark.parametrize(

@@ -102,7 +102,7 @@ class BM25Signal(KeptIndex[BM25Scorer]):
         done = 0
         for done, (revision, chunk) in enumerate(revised, start=1):
             yield Entry(chunk.id, chunk_text(chunk), revision)
-            if done % _PROGRESS_EVERY == 0:
+            if done % _PROGRESS_EVERY == 0 and done < total:
                 self._listen(Progress("Building BM25 index", done, total))
         if done >= _PROGRESS_EVERY:
             self._listen(Progress("Building BM25 index", done, done))
