@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime
@@ -140,6 +143,27 @@ def test_what_a_killed_repair_left_is_taken_away(path: Path) -> None:
         store.repair()
         assert list(store.iter_chunks()) == CHUNKS
     assert not left.exists()
+
+
+def test_killed_while_it_saves_it_can_be_repaired_again(path: Path) -> None:
+    overwrite(path, "chunks_namespace", "leaf", NOISE)
+    program = f"""
+import random, signal
+from pathlib import Path
+from aurora.stores.sqlite import SQLiteStore
+store = SQLiteStore(Path({str(path)!r}))
+end = random.choice([0.01, 0.05, 0.2, 0.6]) * random.uniform(0.1, 1)
+signal.setitimer(signal.ITIMER_REAL, end)  # of the process
+store.repair()"""
+    ends = [
+        subprocess.run([sys.executable, "-c", program], check=False).returncode for _ in range(8)
+    ]
+    assert set(ends) <= {-signal.SIGALRM, 0}
+    assert -signal.SIGALRM in ends
+    with closing(SQLiteStore(path)) as store:
+        store.repair()
+        assert list(store.iter_chunks()) == CHUNKS
+        assert store.count_vectors() == len(CHUNKS)
 
 
 def test_what_cannot_be_read_at_all_is_told_with_what_to_do(path: Path) -> None:
