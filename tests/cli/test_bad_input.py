@@ -18,6 +18,7 @@ from aurora.types import Query
 from tests.backends import in_a_file, with_index_files, without_home, without_memory
 from tests.builders import write_tree
 from tests.cli.conftest import AUR, Shell
+from tests.rewriting import seal
 
 
 def memory_of(shell: Shell) -> Path:
@@ -332,10 +333,16 @@ def test_a_folder_for_a_settings_file_is_told_as_such(indexed: Shell) -> None:
 def test_a_row_that_nobody_wrote_so_is_told_as_damage(
     indexed: Shell, words: tuple[str, ...], column: str, value: str
 ) -> None:
-    with closing(sqlite3.connect(indexed.cwd / ".aurora" / "memory.db")) as database, database:
+    path = indexed.cwd / ".aurora" / "memory.db"
+    with closing(sqlite3.connect(path)) as database, database:
         database.execute(
             f"UPDATE chunks SET {column} = ? WHERE name = 'authenticate_user'", (value,)
         )
+    noticed = indexed.fails("mem", *words)
+    assert f"{path} is damaged: " in noticed
+    assert "aur mem repair" in noticed
+
+    seal(path)
     done = indexed.run("mem", *words)
     error, hint = error_and_hint(done.stderr)
     assert done.returncode == 2

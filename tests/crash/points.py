@@ -178,7 +178,8 @@ def _caller() -> str:
     """The function whose transaction it is."""
     frame = sys._getframe(1)
     while frame.f_back and (
-        frame.f_globals["__name__"].startswith(_PLUMBING) or frame.f_code.co_name == "transaction"
+        frame.f_globals["__name__"].startswith(_PLUMBING)
+        or frame.f_code.co_name in ("transaction", "_writing")
     ):
         frame = frame.f_back
     return frame.f_code.co_name

@@ -13,11 +13,11 @@ from functools import partial
 
 from aurora import Memory
 from aurora.errors import AuroraError
-from aurora.stores.sqlite_seal import Seal
 from aurora.types import IndexCheck, IndexState, Note
 from tests.faults.children import Children
 from tests.faults.damage import Damage
 from tests.faults.world import OPENED, World
+from tests.rewriting import seal
 
 _ANY = IndexCheck(IndexState.CURRENT)  # how an index file is may be told
 _WORDS = ("login session password", "SOAROrchestrator", "invoices due", "认证", "retry a timeout")
@@ -126,8 +126,7 @@ def ask_damaged(
         if damage is not None:
             damage.inflict(world.memory_folder / file)
         if unnoticed:
-            seal = Seal(world.database)
-            seal.put(seal.doubt())
+            seal(world.database)
         replies[question] = ask(world, question)
     return replies
 

@@ -22,6 +22,7 @@ from aurora.stores.sqlite import SQLiteStore
 from aurora.stores.sqlite_seal import Seal
 from tests.builders import make_chunk
 from tests.cli.conftest import Shell
+from tests.rewriting import seal
 from tests.small_disk import mounted, remount
 
 CHUNKS = [make_chunk(f"def f{n}(): pass", f"{n}.py", f"f{n}", namespace="old") for n in range(50)]
@@ -224,14 +225,14 @@ def test_who_writes_does_not_wait_long_for_another(path: Path) -> None:
 def test_who_comes_while_it_is_examined_waits(path: Path, looks: list[Path]) -> None:
     found: list[list[str]] = []
     reading = Thread(target=lambda: found.append(read(path)))
-    seal = Seal(path)
+    another = Seal(path)
     touch(path)
-    with seal.turn():
-        stamp = seal.doubt()
+    with another.turn():
+        stamp = another.doubt()
         reading.start()
         reading.join(0.2)
         assert found == []
-        seal.put(stamp)
+        another.put(stamp)
     reading.join()
     assert (found, looks) == ([[ID]], [])
 
@@ -318,8 +319,7 @@ def test_indexing_looks_at_all_of_it_every_week(path: Path, looks: list[Path]) -
         with store.alone():
             assert looks == []
         tear(path)
-        seal = Seal(path)
-        seal.put(seal.doubt())
+        seal(path)
     with closing(SQLiteStore(path)) as store:
         with store.alone():
             assert (store.get_chunks([ID]), looks) == ([], [])  # which nobody has noticed

@@ -136,7 +136,7 @@ class SQLiteFile:
 
     def _examine(self) -> None:
         """Raise if something is damaged. Who has his turn calls it."""
-        logger.info("%s is checked for damage", self.path)
+        logger.debug("%s is checked for damage", self.path)
         with self._apart() as connection:
             stamp, put = self._seal.doubt(), self._seal.put
             problems = list(find_problems(connection))
