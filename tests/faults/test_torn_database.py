@@ -129,7 +129,9 @@ def test_a_damaged_header_never_gives_another_answer(damaged: Damaged, data: byt
 
 
 def test_a_database_cut_short_never_gives_another_answer(damaged: Damaged, data: bytes) -> None:
-    cases = damaged(Vandal(data, 4).cuts(some(1, 12)))
+    cuts = Vandal(data, 4).cuts(some(1, 12))
+    # Who meets an emptied file waits a second for who might be making it: `test_sqlite_damage`.
+    cases = damaged(cut for cut in cuts if THOROUGH or cut.at > 1)
     assert not with_fate(cases, Fate.SILENT, Fate.RAW)
 
 
