@@ -283,6 +283,45 @@ def test_a_text_index_that_lost_its_words_is_made_anew(store: SQLiteStore) -> No
     assert store.check() == []
 
 
+@pytest.mark.parametrize("checksum", [0, 1])
+def test_no_checksum_is_right_of_a_time_that_is_none(store: SQLiteStore, checksum: int) -> None:
+    alter(store, f"UPDATE accesses SET at = 'never', checksum = {checksum}")
+    assert store.check() == ["damage in 1 row of accesses"]
+
+
+def test_what_hangs_on_nothing_is_taken_out(store: SQLiteStore) -> None:
+    alter(store, f"DELETE FROM chunks WHERE path = '{OTHER.path}'")  # but not what hangs on it
+    assert store.check() == ["dangling reference in embeddings"]
+    assert store.repair() == []
+    assert store.check() == []
+    assert (list(store.iter_chunks()), store.count_vectors()) == ([FULL], 1)
+
+
+def test_what_cannot_be_repaired_is_told_with_what_to_do(store: SQLiteStore) -> None:
+    with closing(sqlite3.connect(store.path)) as file, file:
+        file.execute("CREATE TABLE another (value)")
+        file.execute("INSERT INTO another VALUES (NULL)")
+        file.execute("PRAGMA writable_schema = ON")
+        file.execute(
+            "UPDATE sqlite_schema SET sql = 'CREATE TABLE another (value NOT NULL)' "
+            "WHERE name = 'another'"
+        )
+    with pytest.raises(StoreFormatError) as raised:
+        store.repair()
+    path = store.path
+    assert raised.value.message == f"{path} cannot be repaired: NULL value in another.value"
+    assert raised.value.hint == f"move it away (`mv {path} {path}.damaged`) and index again"
+
+
+def test_a_file_that_is_no_database_any_more_cannot_be_repaired(store: SQLiteStore) -> None:
+    store.close()
+    with closing(SQLiteStore(store.path)) as open_before:
+        store.path.write_bytes(b"x" * 5000)
+        with pytest.raises(StoreFormatError) as raised:
+            open_before.repair()
+    assert f"{store.path} is not a usable database: " in raised.value.message
+
+
 def test_what_was_taken_out_comes_back_from_its_file(tmp_path: Path) -> None:
     root = tmp_path / "project"
     root.mkdir()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import sqlite3
 import subprocess
@@ -13,16 +14,18 @@ from pathlib import Path
 
 import pytest
 
-from aurora.errors import StoreFormatError
+from aurora.errors import StoreError, StoreFormatError
 from aurora.packing import pack_vector as pack
 from aurora.stores.base import Embedder, FileState, Reasoning
 from aurora.stores.sqlite import SQLiteStore
+from aurora.stores.sqlite_seal import Seal
 from tests.builders import make_chunk
 from tests.cli.conftest import Shell
 
 TINY = Embedder("tiny", 3, "abc")
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 CHUNKS = [make_chunk(f"def f{n}(): {'pass ' * 40}", f"{n}.py", f"f{n}") for n in range(1500)]
+USED = 1200  # more than are read at once
 ZEROS, NOISE = bytes(4096), b"\x55" * 4096
 
 
@@ -35,8 +38,9 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
         store.put_chunks(CHUNKS)
         store.put_embeddings(TINY, [(chunk.id, pack([1.0, 0.0, 0.0])) for chunk in CHUNKS])
         store.put_reasoning(CHUNKS[0].id, Reasoning("fix", 0.9, 3, NOW))
-        for chunk in CHUNKS[:400]:
-            store.record_access(chunk.id, NOW)
+        with store.transaction():
+            for chunk in reversed(CHUNKS[:USED]):
+                store.record_access(chunk.id, NOW)
     return path.read_bytes()
 
 
@@ -53,15 +57,20 @@ def store(path: Path) -> Iterator[SQLiteStore]:
         yield store
 
 
-def overwrite(path: Path, table: str, kind: str, page: bytes) -> None:
-    """Another content of a page in the middle of a table or index."""
+def overwrite(path: Path, table: str, kind: str, page: bytes) -> int:
+    """Another content of a page in the middle of a table or index; returns the rows it had."""
     with closing(sqlite3.connect(path)) as file:
-        wanted = "SELECT pgoffset FROM dbstat WHERE name = ? AND pagetype = ? ORDER BY path"
-        found = [at for (at,) in file.execute(wanted, (table, kind))]
+        wanted = "SELECT pgoffset, ncell FROM dbstat WHERE name = ? AND pagetype = ? ORDER BY path"
+        found = file.execute(wanted, (table, kind)).fetchall()
     data = bytearray(path.read_bytes())
-    at = found[len(found) // 2]
+    at, rows = found[len(found) // 2]
     data[at : at + len(page)] = page
     path.write_bytes(data)
+    return int(rows)
+
+
+def count_accesses(store: SQLiteStore) -> int:
+    return sum(map(len, store.get_accesses([chunk.id for chunk in CHUNKS]).values()))
 
 
 @pytest.mark.parametrize("page", [ZEROS, NOISE], ids=["zeros", "noise"])
@@ -80,7 +89,7 @@ def test_an_index_is_made_anew_and_nothing_is_lost(path: Path, index: str, page:
         assert store.repair() == []
         assert list(store.iter_chunks()) == CHUNKS
         assert store.count_vectors() == len(CHUNKS)
-        assert len(store.get_accesses([chunk.id for chunk in CHUNKS])) == 400
+        assert count_accesses(store) == USED
         assert store.get_reasoning(CHUNKS[0].id) == Reasoning("fix", 0.9, 3, NOW)
         assert store.file_states() == {}  # so that all are read again
         assert store.embedder() == TINY
@@ -89,17 +98,25 @@ def test_an_index_is_made_anew_and_nothing_is_lost(path: Path, index: str, page:
 
 @pytest.mark.parametrize("page", [ZEROS, NOISE], ids=["zeros", "noise"])
 def test_of_a_table_what_was_in_the_page_is_lost(path: Path, page: bytes) -> None:
-    overwrite(path, "chunks", "leaf", page)
+    lost = overwrite(path, "chunks", "leaf", page)
     with closing(SQLiteStore(path)) as store:
         before = store.check()
         assert before != []
         store.repair()
         left = list(store.iter_chunks())
-        assert len(CHUNKS) - 20 < len(left) < len(CHUNKS)
+        assert 0 < lost == len(CHUNKS) - len(left)
         assert [chunk for chunk in left if chunk not in CHUNKS] == []
         assert store.count_vectors() == len(left)  # none of a chunk that is gone
         assert store.find_unembedded() == []
         assert store.check() == []
+
+
+def test_of_what_was_used_no_more_is_lost_and_nothing_is_there_twice(path: Path) -> None:
+    lost = overwrite(path, "accesses", "leaf", ZEROS)
+    with closing(SQLiteStore(path)) as store:
+        store.repair()
+        assert 0 < lost == USED - count_accesses(store)
+        assert list(store.iter_chunks()) == CHUNKS
 
 
 @pytest.mark.parametrize(("table", "kind"), [("chunks", "internal"), ("embeddings", "leaf")])
@@ -164,6 +181,42 @@ store.repair()"""
         store.repair()
         assert list(store.iter_chunks()) == CHUNKS
         assert store.count_vectors() == len(CHUNKS)
+
+
+def test_what_sqlite_finds_is_told_without_its_heading(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[36:40] = (5).to_bytes(4)  # free pages, of which there are none
+    path.write_bytes(data)
+    with closing(SQLiteStore(path)) as store:
+        [problem] = store.check()
+        assert problem.endswith("reelist: size is 0 but should be 5")
+        assert "*" not in problem
+        assert store.repair() == []
+        assert store.check() == []
+        assert list(store.iter_chunks()) == CHUNKS
+
+
+def test_where_nothing_new_can_be_laid_beside_it_that_is_told(path: Path) -> None:
+    there = path.with_name("memory.db-salvage")
+    there.touch()
+    overwrite(path, "chunks_namespace", "leaf", NOISE)
+    with (
+        closing(SQLiteStore(path)) as store,
+        pytest.raises(StoreError, match=f"Cannot make the folder {re.escape(str(there))}: "),
+    ):
+        store.repair()
+    assert there.exists()
+
+
+def test_a_page_that_goes_bad_below_its_seal_is_told_with_the_file(path: Path) -> None:
+    overwrite(path, "chunks", "leaf", NOISE)
+    seal = Seal(path)
+    with seal.turn():
+        seal.put(seal.doubt())
+    with closing(SQLiteStore(path)) as store, pytest.raises(StoreFormatError) as raised:
+        list(store.iter_chunks())
+    told = f"{path} is not a usable database: database disk image is malformed"
+    assert raised.value.message == told
 
 
 def test_what_cannot_be_read_at_all_is_told_with_what_to_do(path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import signal
@@ -10,14 +11,15 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 from threading import Thread
 
 import pytest
 
 from aurora.errors import StoreBusyError, StoreFormatError
-from aurora.stores import sqlite_file
-from aurora.stores.base import FileState
+from aurora.stores import sqlite_file, sqlite_seal
+from aurora.stores.base import FileState, Reasoning
 from aurora.stores.sqlite import SQLiteStore
 from aurora.stores.sqlite_seal import Seal
 from tests.builders import make_chunk
@@ -109,6 +111,33 @@ def test_a_copy_is_looked_at(path: Path, looks: list[Path], tmp_path: Path) -> N
     assert (read(copied), read(copied), looks) == ([ID], [ID], [copied])
 
 
+def test_a_seal_is_its_owners_alone(path: Path) -> None:
+    assert seal_of(path).stat().st_mode & 0o777 == 0o600
+
+
+def test_a_seal_holds_until_somebody_else_writes(path: Path) -> None:
+    assert Seal(path).holds()
+    touch(path)
+    assert not Seal(path).holds()
+
+
+def test_who_has_found_it_sealed_does_not_read_the_seal_again(
+    path: Path, looks: list[Path]
+) -> None:
+    with closing(SQLiteStore(path)) as store:
+        assert store.get_chunks([ID])
+        seal_of(path).unlink()
+        assert store.get_chunks([ID])
+    assert looks == []
+
+
+def test_a_log_tells_that_it_is_looked_at(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, logger=sqlite_file.__name__)
+    touch(path)
+    assert read(path) == [ID]
+    assert caplog.messages == [f"{path} is checked for damage"]
+
+
 READERS: dict[str, Callable[[SQLiteStore], object]] = {
     "get": lambda store: store.get_chunks([ID]),
     "find": lambda store: store.find_in_namespace("old"),
@@ -137,6 +166,27 @@ def test_an_index_that_would_hide_rows_is_refused(
             assert "aur mem repair" in str(raised.value.hint)
 
 
+@pytest.mark.parametrize(
+    ("tables", "more"),
+    [
+        (["facts"], ""),
+        (["facts", "files"], ", and 1 problem more"),
+        (["facts", "files", "reasoning"], ", and 2 problems more"),
+    ],
+)
+def test_the_first_problem_is_told_and_how_many_there_are(
+    path: Path, tables: list[str], more: str
+) -> None:
+    with closing(SQLiteStore(path)) as store:
+        store.put_reasoning(ID, Reasoning("fix", 0.9, 3, datetime(2026, 1, 1, tzinfo=UTC)))
+    with closing(sqlite3.connect(path)) as file, file:
+        for table in tables:
+            file.execute(f"UPDATE {table} SET checksum = checksum + 1")
+    with pytest.raises(StoreFormatError) as raised:
+        read(path)
+    assert raised.value.message == f"{path} is damaged: damage in 2 rows of facts{more}"
+
+
 def test_a_file_that_is_damaged_while_it_is_open_is_refused(path: Path) -> None:
     with closing(SQLiteStore(path)) as store:
         assert store.get_chunks([ID])  # its pages are in the cache now
@@ -154,6 +204,15 @@ def test_it_is_mended_and_all_files_are_read_again(path: Path, looks: list[Path]
         assert store.check() == []
         assert [chunk.id for chunk in store.get_chunks([ID])] == [ID]
     assert looks == []
+
+
+def test_what_a_newer_program_made_of_it_is_told_as_such(path: Path) -> None:
+    with closing(SQLiteStore(path)) as store:
+        with closing(sqlite3.connect(path)) as newer:
+            newer.execute("PRAGMA user_version = 99")
+            newer.execute("PRAGMA wal_checkpoint")  # so that it is in the file
+        with pytest.raises(StoreFormatError, match="written by a newer Aurora"):
+            store.get_chunks([ID])
 
 
 def test_a_log_that_is_written_into_the_file_breaks_no_seal(path: Path, looks: list[Path]) -> None:
@@ -208,7 +267,10 @@ store.delete_chunks([{CHUNKS[0].id!r}])
 """  # and it is not closed
 
 
-def test_readers_do_not_wait_for_who_changes_the_file(path: Path, looks: list[Path]) -> None:
+def test_readers_do_not_wait_for_who_changes_the_file(
+    path: Path, looks: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite_seal, "_PAUSE", -1)  # who waits cannot
     with closing(SQLiteStore(path)) as store, Seal(path).turn() as is_ours:
         assert is_ours
         touch(path)
@@ -220,6 +282,39 @@ def test_who_writes_does_not_wait_long_for_another(path: Path) -> None:
     with closing(SQLiteStore(path)) as store, Seal(path).turn():
         assert store.delete_chunks([ID]) == 1
     assert read(path) == []
+
+
+def test_who_is_patient_has_his_turn(path: Path) -> None:
+    had: list[bool] = []
+
+    def wait() -> None:
+        with Seal(path).turn(60) as is_ours:
+            had.append(is_ours)
+
+    waiting = Thread(target=wait)
+    with Seal(path).turn():
+        waiting.start()
+        waiting.join(0.2)
+        assert had == []
+    waiting.join()
+    assert had == [True]
+
+
+def test_who_checks_it_waits_for_who_writes(path: Path) -> None:
+    found: list[list[str]] = []
+
+    def check() -> None:
+        with closing(SQLiteStore(path)) as store:
+            found.append(store.check())
+
+    checking = Thread(target=check)
+    with closing(SQLiteStore(path)) as writer:
+        with writer.transaction():
+            checking.start()
+            checking.join(0.3)
+            assert found == []
+        checking.join()
+    assert found == [[]]
 
 
 def test_who_comes_while_it_is_examined_waits(path: Path, looks: list[Path]) -> None:
@@ -243,7 +338,8 @@ def test_nobody_waits_for_ever(path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     touch(path)
     with Seal(path).turn(), pytest.raises(StoreBusyError) as raised:
         read(path)
-    assert f"{path} is being checked for damage by another process" in raised.value.message
+    assert raised.value.message == f"{path} is being checked for damage by another process"
+    assert raised.value.hint == "wait until it has finished, then try again"
 
 
 @pytest.mark.parametrize("content", [b"", b"\0" * 90, b"1 2 3\n", b"a b c d\n", b"\xff" * 5000])
@@ -328,6 +424,16 @@ def test_indexing_looks_at_all_of_it_every_week(path: Path, looks: list[Path]) -
         with pytest.raises(StoreFormatError, match="is damaged"), store.alone():
             pass
     assert looks == [path]
+
+
+def test_indexing_does_not_wait_for_ever_to_look_at_it(
+    path: Path, looks: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("aurora.stores.sqlite.BUSY_MS", 50)
+    *stamp, _ = seal_of(path).read_text().split()
+    seal_of(path).write_text(" ".join([*stamp, "1700000000"]))
+    with closing(SQLiteStore(path)) as store, Seal(path).turn(), store.alone():
+        assert looks == [path]
 
 
 def test_a_person_is_told_and_mends_it(tmp_path: Path) -> None:

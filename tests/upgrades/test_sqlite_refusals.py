@@ -152,6 +152,7 @@ def test_who_has_a_memory_open_refuses_it_once_a_newer_one_was_there(
         for use in (running.generation, lambda: running.put_chunks([make_chunk("x", "b.py")])):
             with pytest.raises(StoreFormatError, match="schema 99") as refused:
                 use()
+            assert refused.value.message.startswith(f"{path} was written by a newer Aurora")
             assert "start a server again" in str(refused.value.hint)
     assert everything(path) == before
 

@@ -13,11 +13,13 @@ from aurora.stores.sqlite_connection import BUSY_MS, translated
 from aurora.stores.sqlite_criteria import SQLiteCriteria
 from aurora.stores.sqlite_files import SQLiteFiles
 from aurora.stores.sqlite_problems import find_torn
-from aurora.stores.sqlite_schema import CHECKSUMS, TEXT_INDEXES, is_damaged
+from aurora.stores.sqlite_rows import count_levels
+from aurora.stores.sqlite_schema import CHECKSUMS, HANGING, TEXT_INDEXES, is_damaged
 from aurora.stores.sqlite_signals import SQLiteSignals
 from aurora.stores.sqlite_transfer import SQLiteTransfer
 
 _LOOK_EVERY = 7 * 24 * 3600  # seconds
+_STRUCTURE, _MANY_LEVELS = 10, 500  # where FTS5 keeps what it is made of
 _READERS_MS = 1000  # how long forgetting waits for who reads; many who do never pause together
 
 
@@ -40,9 +42,7 @@ class SQLiteStore(SQLiteFiles, SQLiteTransfer, SQLiteCriteria, SQLiteSignals):
     def scrub(self) -> None:
         """Text indexes keep words of deleted rows until they are merged, and the log whole pages
         until they are written to the file. Elsewhere `secure_delete` has overwritten them."""
-        with self.transaction():
-            for table in TEXT_INDEXES:
-                self._ask_index(f"INSERT INTO {table}({table}) VALUES ('optimize')", ())
+        self._merge_words()
         self._rows(f"PRAGMA busy_timeout = {_READERS_MS}")
         try:
             with self._seal.changing():
@@ -54,6 +54,17 @@ class SQLiteStore(SQLiteFiles, SQLiteTransfer, SQLiteCriteria, SQLiteSignals):
                 f"{self.path} is being read by another process: what was removed is still in it",
                 hint="it is overwritten with the next `aur mem forget`",
             )
+
+    def _merge_words(self) -> None:
+        """Every merge of all adds levels to a text index. SQLite 3.40 adds them without end, and
+        takes 2,000 for damage: long before that, after some hundred merges, it is made anew."""
+        with self.transaction():
+            for table in TEXT_INDEXES:
+                [(structure,)] = self._rows(
+                    f"SELECT block FROM {table}_data WHERE id = {_STRUCTURE}"
+                )
+                how = "optimize" if count_levels(structure) < _MANY_LEVELS else "rebuild"
+                self._ask_index(f"INSERT INTO {table}({table}) VALUES ('{how}')", ())
 
     def repair(self) -> list[str]:
         with translated(self.path):
@@ -85,6 +96,8 @@ class SQLiteStore(SQLiteFiles, SQLiteTransfer, SQLiteCriteria, SQLiteSignals):
                 self._write(f"DELETE FROM {table} WHERE {is_damaged(table)}")
             for row, _ in bad:
                 self._write("DELETE FROM chunks WHERE rowid = ?", (row,))
+            for table in HANGING:
+                self._write(f"DELETE FROM {table} WHERE chunk NOT IN (SELECT rowid FROM chunks)")
             if bad or is_torn:  # which file a chunk was of is lost: all are read again
                 self._connection.execute("DELETE FROM files")
             for table in TEXT_INDEXES:

@@ -245,9 +245,10 @@ def _explained(exc: sqlite3.Error, path: Path) -> StoreError:
     if "decode to UTF-8" in text:  # the text itself is not told: it may be anything
         return damaged(str(path), "a text in it is no text any more")
     if is_corrupt(exc):
+        saving = "" if "not a database" in text else "`aur mem repair` saves what can be read, or "
         return StoreFormatError(
             f"{path} is not a usable database: {text}",
-            hint=f"move it away (`mv {path} {path}.damaged`) and index again",
+            hint=f"{saving}move it away (`mv {path} {path}.damaged`) and index again",
         )
     if "unable to open" in text or "readonly" in text:
         return StoreError(

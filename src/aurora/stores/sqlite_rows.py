@@ -179,6 +179,16 @@ def like(*parts: str) -> str:
     return f"%{'%'.join(plain).partition(chr(0))[0]}%"
 
 
+def count_levels(structure: bytes) -> int:
+    """Of the record that an FTS5 index begins with: a number of SQLite's, behind four bytes."""
+    levels = 0
+    for byte in structure[4:]:
+        levels = levels << 7 | byte & 0x7F
+        if byte < 0x80:
+            break
+    return levels
+
+
 def batches(values: Iterable[T]) -> Iterator[tuple[list[T], str]]:
     """Values in portions, each with its `?, ?, …`."""
     for batch in portions(values, _BATCH):

@@ -10,12 +10,10 @@ from pathlib import Path
 
 from aurora.stores.replacing import PAGE
 from aurora.stores.sqlite_rows import Row
-from aurora.stores.sqlite_schema import CHECKSUMS, is_damaged
+from aurora.stores.sqlite_schema import HANGING, is_damaged
 
 _LAST = 1 << 40  # more rows than any file has
 _PROBES = 20_000  # of a table: where nothing can be read, nobody asks for every row
-# Not what is remembered of files: they are read again, for rows of theirs may be lost.
-_TABLES = ("chunks", *(CHECKSUMS.keys() - {"chunks", "facts", "files"}))
 
 
 @contextmanager
@@ -30,13 +28,12 @@ def scratch(path: Path) -> Iterator[Path]:
 
 
 def salvage(torn: sqlite3.Connection, new: sqlite3.Connection) -> None:
-    """Copy every whole row that can be read, inside a transaction of `new`."""
+    """Copy every whole row that can be read, inside a transaction of `new`. Not what is remembered
+    of files: they are read again, for rows of theirs may be lost."""
     with suppress(sqlite3.DatabaseError):  # what is lost of it is made anew
         _copy(new, "facts", torn.execute(f"SELECT * FROM facts WHERE NOT {is_damaged('facts')}"))
-    for table in _TABLES:
+    for table in ("chunks", *HANGING):
         _copy(new, table, _readable(torn, table))
-    for table in _TABLES[1:]:
-        new.execute(f"DELETE FROM {table} WHERE chunk NOT IN (SELECT rowid FROM chunks)")
 
 
 def _copy(new: sqlite3.Connection, table: str, rows: Iterator[Row]) -> None:
@@ -50,14 +47,15 @@ def _readable(torn: sqlite3.Connection, table: str) -> Iterator[Row]:
     select = f"""
         SELECT {table}.rowid, {table}.* FROM {table} NOT INDEXED
         WHERE {table}.rowid BETWEEN ? AND ? AND NOT {is_damaged(table)}
-        ORDER BY {table}.rowid LIMIT {PAGE}"""
+        ORDER BY {table}.rowid LIMIT ?"""
     ranges = [(0, _LAST)]
     for _ in range(_PROBES):
         if not ranges:
             return
         first, last = ranges.pop()
+        most = min(PAGE, last - first + 1)  # or SQLite would look for more, in the next page
         try:
-            rows = torn.execute(select, (first, last)).fetchall()
+            rows = torn.execute(select, (first, last, most)).fetchall()
         except sqlite3.DatabaseError:
             if first < last:
                 middle = (first + last) // 2

@@ -114,6 +114,7 @@ _LATER_CHECKSUMS = {
     "accesses": "access_checksum(accesses.chunk, accesses.at)",
 }
 CHECKSUMS = {**_FIRST_CHECKSUMS, **_LATER_CHECKSUMS}
+HANGING = tuple(CHECKSUMS.keys() - {"chunks", "facts", "files"})  # on chunks, by their rows
 SUM_UP = f"UPDATE chunks SET checksum = {CHECKSUMS['chunks']}"
 
 

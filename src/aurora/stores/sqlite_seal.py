@@ -11,14 +11,14 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import NamedTuple, Self, TextIO
 
 from aurora.locks import lock
 from aurora.private import opener
 
-_PATIENCE, _PAUSE = 0.1, 0.005  # seconds that who changes the file waits for another one
+_PATIENCE, _PAUSE = 0.02, 0.002  # seconds that who changes the file waits for who examines it
 _LONGEST = 200  # bytes of a seal
 
 
@@ -39,7 +39,8 @@ class Stamp(NamedTuple):
 
 
 class Seal:
-    """A small file beside the database. Whoever holds its lock changes or examines the database."""
+    """A small file beside the database. Who changes that shares its lock, who examines it holds it
+    alone."""
 
     def __init__(self, path: Path) -> None:
         self._path, self._file = path, path.with_name(f"{path.name}-seal")
@@ -66,27 +67,36 @@ class Seal:
 
     @contextmanager
     def turn(self, patience: float = 0) -> Iterator[bool]:
-        """False if somebody else changes or examines the file, after so many seconds."""
+        """To examine the file. False if somebody else is at it, also after so many seconds."""
+        with self._opened() as file:
+            yield file is None or _obtain(file, patience)
+
+    @contextmanager
+    def changing(self) -> Iterator[None]:
+        """Around what may write to the file: what we make of a sealed one is sealed.
+
+        Several may be at it, and none waits for another, for he may hold a lock that the other
+        waits for. Who comes first looks whether the seal holds; whoever leaves seals it anew.
+        """
+        with self._opened() as file:
+            if file is not None and _obtain(file) and self._read()[0] != Stamp.of(self._path):
+                self.doubt()
+            is_ours = file is not None and _obtain(file, _PATIENCE, shared=True)
+            believed = is_ours and not self.in_doubt
+            yield
+            (sealed, examined_at), stamp = self._read(), Stamp.of(self._path)
+            if believed and sealed not in (None, stamp):
+                self._keep(stamp, examined_at)
+
+    @contextmanager
+    def _opened(self) -> Iterator[TextIO | None]:
+        """To be locked; None where nobody can write, and nothing is to be arranged."""
         try:
             file = open(self._file, "a+", encoding="ascii", opener=opener)  # noqa: SIM115
         except OSError:
             file = None
-        if file is None:  # where nobody can write there is nothing to arrange
-            yield True
-            return
-        with file:
-            yield _obtain(file, patience)
-
-    @contextmanager
-    def changing(self) -> Iterator[None]:
-        """Around what may write to the file: what we make of a sealed one is sealed. Who cannot
-        have his turn goes on without: at worst the whole file is looked at once more."""
-        with self.turn(_PATIENCE) as is_ours:
-            before, (sealed, examined_at) = Stamp.of(self._path), self._read()
-            yield
-            after = Stamp.of(self._path)
-            if is_ours and sealed == before != after:
-                self._keep(after, examined_at)
+        with file or nullcontext():
+            yield file
 
     def doubt(self) -> Stamp | None:
         """Break the seal, until somebody who has his turn has looked at the file as it is now."""
@@ -116,11 +126,11 @@ class Seal:
             file.truncate()
 
 
-def _obtain(file: TextIO, patience: float) -> bool:
+def _obtain(file: TextIO, patience: float = 0, *, shared: bool = False) -> bool:
     until = time.monotonic() + patience
     while True:
         try:
-            lock(file)
+            lock(file, shared=shared)
         except (BlockingIOError, PermissionError):  # the latter on Windows
             if time.monotonic() >= until:
                 return False
