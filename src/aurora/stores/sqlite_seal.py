@@ -19,6 +19,7 @@ from aurora.locks import lock
 from aurora.private import opener
 
 _PATIENCE, _PAUSE = 0.02, 0.002  # seconds that who changes the file waits for who examines it
+_OFTEN = 3  # times it is sealed: another may have left meanwhile, and his seal was the newer one
 _LONGEST = 200  # bytes of a seal
 
 
@@ -84,8 +85,10 @@ class Seal:
             is_ours = file is not None and _obtain(file, _PATIENCE, shared=True)
             believed = is_ours and not self.in_doubt
             yield
-            (sealed, examined_at), stamp = self._read(), Stamp.of(self._path)
-            if believed and sealed not in (None, stamp):
+            for _ in range(_OFTEN if believed else 0):
+                (sealed, examined_at), stamp = self._read(), Stamp.of(self._path)
+                if sealed in (None, stamp):
+                    break
                 self._keep(stamp, examined_at)
 
     @contextmanager
