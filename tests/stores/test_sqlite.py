@@ -228,6 +228,14 @@ def test_words_can_be_merged_as_often_as_somebody_forgets(store: SQLiteStore) ->
     assert [row for row, _ in store.find_text("1499", limit=5)] == [1500]
 
 
+def test_forgetting_cleans_up_also_where_a_text_index_is_missing(store: SQLiteStore) -> None:
+    """As a SQLite that was built without trigrams would leave it."""
+    store.put_chunks([FULL])
+    store._connection.execute("DROP TABLE chunks_trigrams")
+    store.scrub()
+    assert store.get_chunks([FULL.id]) == [FULL]
+
+
 def test_a_new_memory_has_no_generation(store: SQLiteStore) -> None:
     assert store.generation() == 0
 

@@ -322,28 +322,21 @@ def test_a_file_that_is_no_database_any_more_cannot_be_repaired(store: SQLiteSto
     assert f"{store.path} is not a usable database: " in raised.value.message
 
 
-def test_what_was_taken_out_comes_back_from_its_file(tmp_path: Path) -> None:
-    root = tmp_path / "project"
-    root.mkdir()
-    (root / "a.py").write_text("def find_me():\n    return 1\n")
-    shell = Shell(root, tmp_path / "home")
-    shell.ok("init")
-    shell.ok("mem", "index", ".")
-    shell.ok("mem", "learn", "a lesson that stays")
-    shell.alter(
+def test_what_was_taken_out_comes_back_from_its_file(filled: Shell) -> None:
+    filled.alter(
         "UPDATE chunks SET content = 'def find_me():\n    return 2' WHERE path = 'a.py'", ""
     )
 
-    told = shell.fails("mem", "search", "find_me")
+    told = filled.fails("mem", "search", "find_me")
     assert "memory.db is damaged: damage in 1 row of chunks" in told
     assert "aur mem repair" in told
-    assert "aur mem repair" in shell.run("doctor").stdout
-    assert "Taken out: a.py:find_me" in shell.ok("mem", "repair")
-    assert "find_me" not in shell.ok("mem", "search", "find_me")
-    shell.ok("mem", "index", ".")
-    assert "return 1" in shell.ok("mem", "get", "a.py:find_me")
-    assert "a lesson that stays" in shell.ok("mem", "search", "lesson that stays")
-    assert "Nothing is damaged" in shell.ok("mem", "repair")
+    assert "aur mem repair" in filled.run("doctor").stdout
+    assert "Taken out: a.py:find_me" in filled.ok("mem", "repair")
+    assert "find_me" not in filled.ok("mem", "search", "find_me")
+    filled.ok("mem", "index", ".")
+    assert "return 1" in filled.ok("mem", "get", "a.py:find_me")
+    assert "a lesson that stays" in filled.ok("mem", "search", "lesson that stays")
+    assert "Nothing is damaged" in filled.ok("mem", "repair")
 
 
 @pytest.mark.parametrize("left", [b"", b"S"])

@@ -226,20 +226,13 @@ def test_what_cannot_be_read_at_all_is_told_with_what_to_do(path: Path) -> None:
     assert f"mv {path} {path}.damaged" in str(raised.value.hint)
 
 
-def test_a_person_gets_back_what_can_be_read(tmp_path: Path) -> None:
-    root = tmp_path / "project"
-    root.mkdir()
-    (root / "a.py").write_text("def find_me():\n    return 1\n")
-    shell = Shell(root, tmp_path / "home")
-    shell.ok("init")
-    shell.ok("mem", "index", ".")
-    shell.ok("mem", "learn", "a lesson that stays")
-    overwrite(root / ".aurora" / "memory.db", "chunks_path", "leaf", ZEROS)
+def test_a_person_gets_back_what_can_be_read(filled: Shell) -> None:
+    overwrite(filled.cwd / ".aurora" / "memory.db", "chunks_path", "leaf", ZEROS)
 
-    assert "aur mem repair" in shell.fails("mem", "search", "lesson")
-    done = shell.run("mem", "repair")
+    assert "aur mem repair" in filled.fails("mem", "search", "lesson")
+    done = filled.run("mem", "repair")
     assert (done.returncode, "Was damaged: " in done.stdout) == (0, True)
     assert "`aur mem index` reads the files again" in done.stderr
-    shell.ok("mem", "index", ".")
-    assert "a lesson that stays" in shell.ok("mem", "search", "lesson that stays")
-    assert "return 1" in shell.ok("mem", "get", "a.py:find_me")
+    filled.ok("mem", "index", ".")
+    assert "a lesson that stays" in filled.ok("mem", "search", "lesson that stays")
+    assert "return 1" in filled.ok("mem", "get", "a.py:find_me")

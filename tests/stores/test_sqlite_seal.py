@@ -436,23 +436,16 @@ def test_indexing_does_not_wait_for_ever_to_look_at_it(
         assert looks == [path]
 
 
-def test_a_person_is_told_and_mends_it(tmp_path: Path) -> None:
-    root = tmp_path / "project"
-    root.mkdir()
-    (root / "a.py").write_text("def find_me():\n    return 1\n")
-    shell = Shell(root, tmp_path / "home")
-    shell.ok("init")
-    shell.ok("mem", "index", ".")
-    shell.ok("mem", "learn", "a lesson that stays")
-    memory = root / ".aurora" / "memory.db"
+def test_a_person_is_told_and_mends_it(filled: Shell) -> None:
+    memory = filled.cwd / ".aurora" / "memory.db"
     tear(memory, word=b"a.py:find_me")
 
     for words in (("search", "find_me"), ("get", "a.py:find_me"), ("stats",), ("index", ".")):
-        told = shell.fails("mem", *words)
+        told = filled.fails("mem", *words)
         assert f"{memory} is damaged: row " in told
         assert "aur mem repair" in told
-    assert "aur mem repair" in shell.run("doctor").stdout
-    assert "Was damaged: row " in shell.ok("mem", "repair")
-    assert "find_me" in shell.ok("mem", "get", "a.py:find_me")
-    assert "a lesson that stays" in shell.ok("mem", "search", "lesson that stays")
-    assert "Nothing is damaged" in shell.ok("mem", "repair")
+    assert "aur mem repair" in filled.run("doctor").stdout
+    assert "Was damaged: row " in filled.ok("mem", "repair")
+    assert "find_me" in filled.ok("mem", "get", "a.py:find_me")
+    assert "a lesson that stays" in filled.ok("mem", "search", "lesson that stays")
+    assert "Nothing is damaged" in filled.ok("mem", "repair")

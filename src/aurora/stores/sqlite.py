@@ -60,10 +60,9 @@ class SQLiteStore(SQLiteFiles, SQLiteTransfer, SQLiteCriteria, SQLiteSignals):
         takes 2,000 for damage: long before that, after some hundred merges, it is made anew."""
         with self.transaction():
             for table in TEXT_INDEXES:
-                [(structure,)] = self._rows(
-                    f"SELECT block FROM {table}_data WHERE id = {_STRUCTURE}"
-                )
-                how = "optimize" if count_levels(structure) < _MANY_LEVELS else "rebuild"
+                record = f"SELECT block FROM {table}_data WHERE id = {_STRUCTURE}"
+                levels = [count_levels(block) for (block,) in self._ask_index(record, ()) or ()]
+                how = "rebuild" if max(levels, default=0) >= _MANY_LEVELS else "optimize"
                 self._ask_index(f"INSERT INTO {table}({table}) VALUES ('{how}')", ())
 
     def repair(self) -> list[str]:
