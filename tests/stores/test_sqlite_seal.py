@@ -121,6 +121,13 @@ def test_a_seal_holds_until_somebody_else_writes(path: Path) -> None:
     assert not Seal(path).holds()
 
 
+def test_a_file_without_a_text_index_is_believed_all_the_same(path: Path) -> None:
+    """As a SQLite that was built without FTS5 would leave it."""
+    with closing(sqlite3.connect(path)) as file:
+        file.execute("DROP TABLE chunks_trigrams")
+    assert (read(path), read(path)) == ([ID], [ID])
+
+
 def test_who_has_found_it_sealed_does_not_read_the_seal_again(
     path: Path, looks: list[Path]
 ) -> None:

@@ -229,6 +229,12 @@ def is_corrupt(exc: sqlite3.Error) -> bool:
     return any(word in str(exc) for word in _CORRUPT)
 
 
+def is_missing(exc: BaseException | None) -> bool:
+    """A table is not there, or what makes it: a library may be built without FTS5."""
+    words = ("no such table", "no such module")
+    return isinstance(exc, sqlite3.OperationalError) and any(word in str(exc) for word in words)
+
+
 def is_refused_write(exc: sqlite3.Error) -> bool:
     """Another process is writing, or the file cannot be written here: nothing is wrong with it."""
     primary = exc.sqlite_errorcode & 0xFF  # there are several kinds of each

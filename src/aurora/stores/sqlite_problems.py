@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 
-from aurora.stores.sqlite_connection import is_corrupt
+from aurora.stores.sqlite_connection import is_corrupt, is_missing
 from aurora.stores.sqlite_schema import CHECKSUMS, TEXT_INDEXES, is_damaged
 from aurora.text import many
 
@@ -33,7 +33,7 @@ def find_torn(connection: sqlite3.Connection) -> Iterator[str]:
 
 
 def find_stray_words(connection: sqlite3.Connection) -> Iterator[str]:
-    """Takes the write lock for a moment, which may be refused."""
+    """In text indexes that are there. Takes the write lock for a moment, which may be refused."""
     for table in TEXT_INDEXES:
         # rank 1 compares the index with the rows it was made of, not only with itself
         compare = f"INSERT INTO {table}({table}, rank) VALUES ('integrity-check', 1)"
@@ -47,6 +47,7 @@ def _ask(connection: sqlite3.Connection, question: str) -> Iterator[str]:
         for (text,) in connection.execute(question):
             yield text
     except sqlite3.Error as exc:
-        if not is_corrupt(exc):
+        if is_corrupt(exc):
+            yield str(exc)
+        elif not is_missing(exc):
             raise
-        yield str(exc)

@@ -6,10 +6,10 @@ chunks themselves, never an FTS5 table: SQLite 3.40 gives wrong answers there.
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Sequence
 
 from aurora.errors import StoreError
+from aurora.stores.sqlite_connection import is_missing
 from aurora.stores.sqlite_database import MAY_BE_FOUND, SEARCHABLE, SQLiteDatabase
 from aurora.stores.sqlite_rows import Row, like
 from aurora.stores.words import find_terms, phrase_pattern, phrase_words
@@ -18,7 +18,6 @@ from aurora.text import has_cjk
 _NAME_WEIGHT = 5.0  # a word in a name says what a chunk is about; in a text it may only be used
 _TRIGRAM = 3  # shorter terms are in no trigram
 _SHORTEST_LIKE = 3  # shorter words are part of nearly every text; seed 001
-_MISSING = ("no such table", "no such module")
 
 _RANKED = f"""
     SELECT {{table}}.rowid, bm25({{table}}, {_NAME_WEIGHT}, 1.0) AS rank
@@ -105,8 +104,6 @@ class SQLiteText(SQLiteDatabase):
         try:
             return self._rows(sql, values)
         except StoreError as exc:
-            cause = exc.__cause__
-            missing = any(word in str(cause) for word in _MISSING)
-            if isinstance(cause, sqlite3.OperationalError) and missing:
+            if is_missing(exc.__cause__):
                 return None
             raise
