@@ -141,12 +141,13 @@ def test_both_stores_answer_alike(both: tuple[Memory, Memory]) -> None:
         narrowed = [compare(both, text, fusion=fusion, criteria=only) for text, only in FILTERED]
         tell(fusion, plain)
         tell(f"{fusion}, filtered", narrowed)
-        assert all(one.is_equal for one in plain), fusion
         if fusion == "rrf":
-            # Ranks are what it goes by. A server does not know them beyond the first hundred, so
-            # that of a chunk that only a filter has brought is an estimate. Measured: 75 of 75 in
-            # the same order, six of eight answers with the same scores.
-            found = sum(len(one.in_file) for one in narrowed)
-            assert sum(one.shared for one in narrowed) >= 0.9 * found
+            # Ranks are what it goes by. Words that weigh alike to seven digits share a rank in a
+            # file and not on a server, whose scores have sixteen; and a server does not know ranks
+            # beyond the first hundred, so that of a chunk that only a filter has brought is an
+            # estimate. Measured: all 272 and 75 in common, 29 of 30 and six of eight with the same
+            # scores. Which ones changes with our own code, so one more may differ.
+            assert sum(one.is_equal for one in plain) >= len(plain) - 2
+            assert all(one.shared >= 0.9 * len(one.in_file) for one in (*plain, *narrowed))
         else:
-            assert all(one.is_equal for one in narrowed), fusion
+            assert all(one.is_equal for one in (*plain, *narrowed)), fusion
