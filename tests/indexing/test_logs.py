@@ -70,7 +70,8 @@ def logs(tmp_path: Path) -> Path:
 @pytest.fixture
 def memory(tmp_path: Path, root: Path) -> Iterator[Memory]:
     write_tree(root, {"a.py": "def f(): pass\n"})
-    with Memory(Places(tmp_path / "home", root), now=lambda: NOW) as memory:
+    places = Places(tmp_path / "home", root)
+    with Memory(places, embedder=VowelProvider(), now=lambda: NOW) as memory:
         yield memory
 
 
@@ -228,11 +229,12 @@ def test_two_projects_both_know_the_logs(tmp_path: Path, logs: Path) -> None:
     write_tree(logs, {"a-2025-12-15.md": large(), "b-2025-12-15.md": SMALL})
     for name in ("one", "two"):
         root = write_tree(tmp_path / name, {"a.py": f"def only_in_{name}(): pass\n"})
-        with Memory(Places(tmp_path / "home", root)) as memory:
+        with Memory(Places(tmp_path / "home", root), embedder=VowelProvider()) as memory:
             assert memory.index(root).logs == 2
     found = []
     for name in ("one", "two"):
-        with Memory(Places(tmp_path / "home", tmp_path / name)) as memory:
+        places = Places(tmp_path / "home", tmp_path / name)
+        with Memory(places, embedder=VowelProvider()) as memory:
             found.append(logged(memory))
             assert memory.search("assessment").results[0].chunk.path.startswith(str(logs))
     assert found[0] == found[1] != []
@@ -287,7 +289,8 @@ def test_logs_that_cannot_be_read_stay_in_the_memory(shut: str, mode: int) -> No
             root = write_tree(Path(name, "project"), {"x.py": "def f(): pass\n"})
             logs = Path(name, "home", "logs", "conversations", "2025", "12")
             write_tree(logs, {"a.md": SMALL, "b.md": large()})
-            with Memory(Places(Path(name, "home"), root)) as memory:
+            places = Places(Path(name, "home"), root)
+            with Memory(places, embedder=VowelProvider()) as memory:
                 memory.index(root)
                 before = logged(memory)
                 os.utime(logs / "a.md", ns=(1, 1))
