@@ -16,6 +16,7 @@ from pathlib import Path
 from aurora.errors import StoreBusyError, StoreError, StoreFormatError
 from aurora.private import make_file
 from aurora.stores.sqlite_checksums import access_checksum, checksum, damaged
+from aurora.stores.sqlite_log import has_log
 from aurora.stores.sqlite_schema import APPLICATION_ID, MIGRATIONS
 from aurora.stores.sqlite_seal import Stamp
 
@@ -27,6 +28,8 @@ _PRAGMAS = (
     "PRAGMA foreign_keys = ON",
     "PRAGMA synchronous = FULL",  # what was acknowledged survives a power cut, too
     "PRAGMA secure_delete = ON",  # what was forgotten is overwritten, not only let go
+    "PRAGMA wal_autocheckpoint = 0",  # `shorten_log` does it
+    "PRAGMA journal_size_limit = 0",  # a log that is begun anew is as long as what is in it
 )
 _CORRUPT = ("malformed", "not a database", "corrupt", "disk image", "vtable constructor failed")
 
@@ -40,7 +43,7 @@ class Connection(sqlite3.Connection):
         """Somebody has changed it all the same."""
         if self.stamp is None or self.in_transaction:
             return False
-        return self.stamp != Stamp.of(path) or _has_log(path)
+        return self.stamp != Stamp.of(path) or has_log(path)
 
     def __del__(self) -> None:
         with suppress(sqlite3.ProgrammingError):  # one that could not be opened is none
@@ -64,7 +67,7 @@ def connect_unchanging(path: Path) -> Connection:
     Where somebody else's lie there, because he has it open, they are used.
     """
     with translated(path):
-        stamp = None if _has_log(path) else Stamp.of(path)
+        stamp = None if has_log(path) else Stamp.of(path)
         connection = _open(_read_only(path), uri=True)
         connection.stamp = stamp
         try:
@@ -93,7 +96,7 @@ def schema_of(path: Path) -> int:
 
 
 def _read_only(path: Path) -> str:
-    alone = "" if _has_log(path) else "&immutable=1"
+    alone = "" if has_log(path) else "&immutable=1"
     return f"{path.absolute().as_uri()}?mode=ro{alone}"
 
 
@@ -109,13 +112,6 @@ def _cannot_change(path: Path) -> bool:
     return is_full
 
 
-def _has_log(path: Path) -> bool:
-    try:
-        return path.with_name(f"{path.name}-wal").stat().st_size > 0
-    except OSError:
-        return False
-
-
 def _open(where: Path | str, *, uri: bool = False) -> Connection:
     connection = sqlite3.connect(
         where, isolation_level=None, check_same_thread=False, factory=Connection, uri=uri
@@ -128,7 +124,7 @@ def _open(where: Path | str, *, uri: bool = False) -> Connection:
 def _connect(path: Path) -> Connection:
     with suppress(OSError):  # SQLite says what is wrong; its other files take on this mode
         make_file(path)
-    if _has_log(path):  # of another's file, too: opened to write, closing it would write the log
+    if has_log(path):  # of another's file, too: opened to write, closing it would write the log
         schema_of(path)
     connection = _open(path)
     try:

@@ -25,6 +25,7 @@ from aurora.stores.sqlite_connection import (
     transaction,
     translated,
 )
+from aurora.stores.sqlite_log import shorten_log
 from aurora.stores.sqlite_problems import find_problems, find_stray_words
 from aurora.stores.sqlite_rows import Row, as_no_text
 from aurora.stores.sqlite_seal import Seal
@@ -80,8 +81,14 @@ class SQLiteFile:
     @contextmanager
     def _writing(self) -> Iterator[None]:
         """A transaction in a file that may be damaged."""
-        with translated(self.path), transaction(self._connection, self._seal.changing):
+        with translated(self.path), transaction(self._connection, self._committing):
             yield
+
+    @contextmanager
+    def _committing(self) -> Iterator[None]:
+        with self._seal.changing():
+            yield
+            shorten_log(self._connection, self.path)
 
     def _rows(self, sql: str, values: Sequence[object] = ()) -> list[Row]:
         connection = self._connection
