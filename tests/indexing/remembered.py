@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
 
 from aurora import Memory, Places
 from aurora.embeddings.base import ProviderOptions
 from aurora.embeddings.own.provider import OwnProvider
-from aurora.indexing.elsewhere import vectors_of
+from aurora.indexing.elsewhere import ChunkText, vectors_of
 from aurora.indexing.embedding import embedding_text
-from aurora.packing import unpack_vector
-from aurora.signals.semantic import cosine
 from aurora.stores.base import FileState
 from aurora.stores.sqlite import SQLiteStore
 from aurora.types import Chunk, ChunkHistory
@@ -57,14 +60,35 @@ def untrue_vectors(database: Path) -> list[str]:
     """Ids of chunks whose vector is of another text, by the model that made them."""
     with closing(SQLiteStore(database)) as store:
         owner = store.embedder()
-        vectors = {row: unpack_vector(vector) for (row, _), vector in store.iter_vectors()}
+        vectors = {row: vector for (row, _), vector in store.iter_vectors()}
         chunks = store.get_rows(list(vectors))
-    provider = OwnProvider(ProviderOptions(owner.name.partition("/")[2] if owner else ""))
+    if not vectors:
+        return []
+    made = _made(owner.name.partition("/")[2] if owner else "")
     texts = [embedding_text(chunks[row]) for row in vectors]
-    made = map(unpack_vector, vectors_of(provider, texts))
+    missing = [text for text in texts if text not in made.by_text]
+    made.by_text.update(zip(missing, vectors_of(made.provider, missing), strict=True))
     # In another company a text's numbers are added in another order, so the last bit may differ.
-    pairs = zip(vectors.items(), made, strict=True)
-    return [chunks[row].id for (row, vector), own in pairs if cosine(vector, own) < 0.9999]
+    cosines = (_rows(vectors.values()) * _rows(made.by_text[text] for text in texts)).sum(axis=1)
+    return [chunks[row].id for row, cosine in zip(vectors, cosines, strict=True) if cosine < 0.9999]
+
+
+def _rows(vectors: Iterable[bytes]) -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
+    """Of length 1, which half floats are only nearly."""
+    rows = np.array([np.frombuffer(vector, "<f2") for vector in vectors], np.float32)
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+class _Made(NamedTuple):
+    """A model, and what it has made of texts: most of them are asked for again and again."""
+
+    provider: OwnProvider
+    by_text: dict[ChunkText, bytes]
+
+
+@cache
+def _made(model: str) -> _Made:
+    return _Made(OwnProvider(ProviderOptions(model)), {})
 
 
 _LIMIT = 50
