@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 INSPECTOR := 2.12.0
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
+export PYTHONDONTWRITEBYTECODE := # tests start Python often, and compiled once is enough
 
 SECONDS ?= 300
 

@@ -56,6 +56,18 @@ def test_a_request_is_what_the_protocol_says(server: EmbeddingServer) -> None:
     assert "Authorization" not in seen.headers
 
 
+def test_an_endpoint_without_tls_reads_no_certificates(
+    server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which would take ten times as long as the rest of a question."""
+
+    def read(*_: object, **__: object) -> None:
+        raise AssertionError("certificates were read")
+
+    monkeypatch.setattr("ssl.SSLContext.load_verify_locations", read)
+    assert len(make(server).embed_batch(TEXTS)) == len(TEXTS)
+
+
 def test_no_texts_are_no_request(server: EmbeddingServer) -> None:
     assert make(server).embed_batch([]) == []
     assert server.seen == []
