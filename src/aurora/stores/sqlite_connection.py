@@ -16,7 +16,7 @@ from pathlib import Path
 from aurora.errors import StoreBusyError, StoreError, StoreFormatError
 from aurora.private import make_file
 from aurora.stores.sqlite_checksums import access_checksum, checksum, damaged
-from aurora.stores.sqlite_log import has_log
+from aurora.stores.sqlite_log import LONG, has_log
 from aurora.stores.sqlite_schema import APPLICATION_ID, MIGRATIONS
 from aurora.stores.sqlite_seal import Stamp
 
@@ -29,7 +29,7 @@ _PRAGMAS = (
     "PRAGMA synchronous = FULL",  # what was acknowledged survives a power cut, too
     "PRAGMA secure_delete = ON",  # what was forgotten is overwritten, not only let go
     "PRAGMA wal_autocheckpoint = 0",  # `shorten_log` does it
-    "PRAGMA journal_size_limit = 0",  # a log that is begun anew is as long as what is in it
+    f"PRAGMA journal_size_limit = {LONG}",
 )
 _CORRUPT = ("malformed", "not a database", "corrupt", "disk image", "vtable constructor failed")
 

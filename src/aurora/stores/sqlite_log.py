@@ -6,7 +6,9 @@ import sqlite3
 from contextlib import closing, suppress
 from pathlib import Path
 
-_LONG = 4 * 1024 * 1024  # bytes: SQLite's own measure
+# Bytes: SQLite's own measure. A log that is begun anew is cut to it, and written over rather than
+# emptied, which would be slower; so one that is longer has grown since then.
+LONG = 4 * 1024 * 1024
 
 
 def has_log(path: Path) -> bool:
@@ -20,7 +22,7 @@ def shorten_log(connection: sqlite3.Connection, path: Path) -> None:
     (sqlite.org/wal.html, "the WAL-reset bug"). Here nobody commits meanwhile; and if somebody is
     just writing, it is left to him.
     """
-    if _size(path) < _LONG:
+    if _size(path) <= LONG:
         return
     with (
         suppress(sqlite3.Error),
