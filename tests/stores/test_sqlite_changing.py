@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import time
 from contextlib import ExitStack
 from pathlib import Path
+from threading import Event, Thread
 
 import pytest
 
@@ -78,6 +81,24 @@ def test_who_changes_it_while_it_is_examined_does_not_seal_it(path: Path) -> Non
     assert not Seal(path).in_doubt
 
 
+def test_who_examines_it_is_waited_for(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("aurora.stores.sqlite_seal._PATIENCE", 60)
+    begun = Event()
+
+    def examine() -> None:
+        with Seal(path).turn():
+            begun.set()
+            time.sleep(0.05)
+
+    examiner = Thread(target=examine)
+    examiner.start()
+    begun.wait()
+    with Seal(path).changing():
+        change(path)
+    examiner.join()
+    assert is_sealed(path)
+
+
 def test_who_doubts_it_while_it_is_changed_is_right(path: Path) -> None:
     with Seal(path).changing():
         change(path)
@@ -100,3 +121,15 @@ def test_a_folder_that_cannot_be_written_has_no_seal_to_keep(path: Path) -> None
         assert is_ours
     assert not is_sealed(path)
     assert list(seal.iterdir()) == []
+
+
+def test_where_there_are_no_locks_nobody_has_one(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("aurora.stores.sqlite_seal.lock", refuse)
+    with Seal(path).changing():
+        change(path)
+    assert is_sealed(path)

@@ -83,9 +83,8 @@ class Seal:
             if file is not None and _obtain(file) and self._read()[0] != Stamp.of(self._path):
                 self.doubt()
             is_ours = file is not None and _obtain(file, _PATIENCE, shared=True)
-            believed = is_ours and not self.in_doubt
             yield
-            for _ in range(_OFTEN if believed else 0):
+            for _ in range(_OFTEN if is_ours else 0):
                 (sealed, examined_at), stamp = self._read(), Stamp.of(self._path)
                 if sealed in (None, stamp):
                     break
