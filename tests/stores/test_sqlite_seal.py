@@ -202,6 +202,15 @@ def test_a_file_that_is_damaged_while_it_is_open_is_refused(path: Path) -> None:
             store.get_chunks([ID])
 
 
+def test_who_checks_a_damaged_one_does_not_seal_it(path: Path) -> None:
+    tear(path)
+    with closing(SQLiteStore(path)) as store:
+        assert store.check() != []
+        assert not store.is_sealed
+    with pytest.raises(StoreFormatError):
+        read(path)
+
+
 def test_it_is_mended_and_all_files_are_read_again(path: Path, looks: list[Path]) -> None:
     tear(path)
     with closing(SQLiteStore(path)) as store:
