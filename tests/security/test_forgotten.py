@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from aurora.stores.postgres.store import PostgresStore
+from aurora.stores.sqlite import SQLiteStore
 from aurora.stores.sqlite_connection import connect
 from tests.builders import make_chunk, write_tree
 from tests.cli.conftest import Shell
@@ -57,6 +58,25 @@ def test_forgotten_words_are_in_no_file(shell: Shell) -> None:
     assert list(found_in(shell.cwd / ".aurora")) == []
     assert list(found_in(shell.home)) == []
     assert "ordinary_7" in shell.ok("mem", "search", "ordinary_7")
+
+
+def test_threes_of_forgotten_characters_are_in_no_index(tmp_path: Path) -> None:
+    """Such an index has no word as a whole, and what it has begins with what the one before has."""
+
+    def has(store: SQLiteStore, part: str) -> bool:
+        blocks = store._rows("SELECT block FROM chunks_trigrams_data")
+        return part.encode()[1:] in b" ".join(block for (block,) in blocks)
+
+    kept, gone = make_chunk("用户认证", "a.md"), make_chunk("奇异鸟类学", "b.md")
+    with closing(SQLiteStore(tmp_path / "memory.db")) as store:
+        store.put_chunks([kept, gone])
+        assert has(store, "鸟类学")
+
+        store.delete_chunks([gone.id])
+        store.scrub()
+
+        assert not has(store, "鸟类学")
+        assert has(store, "用户认")
 
 
 def test_what_an_edit_or_a_deletion_took_away_goes_with_the_next_forget(shell: Shell) -> None:
