@@ -243,6 +243,15 @@ def test_a_log_that_is_written_into_the_file_breaks_no_seal(path: Path, looks: l
     assert looks == []
 
 
+def test_who_forgets_leaves_it_sealed(path: Path, looks: list[Path]) -> None:
+    with closing(SQLiteStore(path)) as store:
+        store.delete_chunks([ID])
+        store.scrub()
+        assert store.is_sealed
+        assert read(path) == []
+    assert looks == []
+
+
 def test_what_is_written_into_a_file_with_a_broken_seal_does_not_seal_it(path: Path) -> None:
     with closing(SQLiteStore(path)) as store, store.transaction():
         store.put_chunks([make_chunk("x" * 6_000_000, "big.py", "big")])
