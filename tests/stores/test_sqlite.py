@@ -21,7 +21,7 @@ import pytest
 from aurora.errors import StoreBusyError, StoreError, StoreFormatError
 from aurora.stores import sqlite_connection
 from aurora.stores.sqlite import SQLiteStore
-from aurora.stores.sqlite_rows import batches
+from aurora.stores.sqlite_rows import batches, count_levels
 from aurora.stores.sqlite_schema import MIGRATIONS
 from aurora.types import Kind
 from tests.builders import make_chunk
@@ -216,6 +216,14 @@ def test_a_failed_migration_leaves_no_half_schema(
     store = SQLiteStore(tmp_path / "memory.db")
     assert store.check() == []
     store.close()
+
+
+@pytest.mark.parametrize(
+    ("number", "levels"),
+    [("", 0), ("00", 0), ("7f05", 127), ("8100", 128), ("837405", 500), ("81800105", 16385)],
+)
+def test_levels_are_a_number_of_sqlites(number: str, levels: int) -> None:
+    assert count_levels(bytes.fromhex("ffffffff" + number)) == levels
 
 
 def test_words_can_be_merged_as_often_as_somebody_forgets(store: SQLiteStore) -> None:
