@@ -24,10 +24,7 @@ def shorten_log(connection: sqlite3.Connection, path: Path) -> None:
     """
     if _size(path) <= LONG:
         return
-    with (
-        suppress(sqlite3.Error),
-        closing(sqlite3.connect(path, timeout=0, isolation_level=None)) as guard,
-    ):
+    with suppress(sqlite3.Error), closing(sqlite3.connect(path, timeout=0)) as guard:
         guard.execute("BEGIN IMMEDIATE")
         connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
 
