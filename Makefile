@@ -9,8 +9,8 @@ export PYTHONDONTWRITEBYTECODE := # tests start Python often, and compiled once 
 
 SECONDS ?= 300
 
-.PHONY: all demo test ready compiled lint lint-style lint-types lint-types-windows lint-audit fix bench docs clean \
-	coverage fuzz soak crash mutants
+.PHONY: all demo test ready compiled lint lint-style lint-types lint-types-windows lint-audit fix \
+	bench docs clean coverage fuzz soak crash mutants
 
 all: test lint
 
