@@ -29,7 +29,7 @@ _PRAGMAS = (
     "PRAGMA synchronous = FULL",  # what was acknowledged survives a power cut, too
     "PRAGMA secure_delete = ON",  # what was forgotten is overwritten, not only let go
     "PRAGMA wal_autocheckpoint = 0",  # `shorten_log` does it
-    f"PRAGMA journal_size_limit = {LONG}",
+    f"PRAGMA journal_size_limit = {LONG}",  # by which it knows a long one
 )
 _CORRUPT = ("malformed", "not a database", "corrupt", "disk image", "vtable constructor failed")
 
