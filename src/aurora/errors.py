@@ -2,6 +2,7 @@
 
     AuroraError
     ├── ConfigError             a settings file or variable says something impossible
+    │   └── UnsafeFolderError   a memory's folder or a file in it is a link, or another user's
     ├── SourceError             a path that cannot be read or is not there
     │   ├── GitError            git is missing, refuses the repository, or failed midway
     │   │   └── NoRepositoryError   there is no git repository at a folder
@@ -19,6 +20,7 @@
     └── StoreError              the database cannot be used
         ├── NoMemoryError       nothing was indexed here yet
         ├── StoreFormatError    the file is not ours, damaged, or newer than this program
+        │   └── ForeignSchemaError  it has triggers, views or tables that Aurora never makes
         ├── StoreBusyError      another process holds the write lock for too long
         ├── StoreAwayError      the database server cannot be reached, or went away midway
         └── EmbedderMismatchError   vectors of two models would be mixed
@@ -47,6 +49,10 @@ class AuroraError(Exception):
 
 class ConfigError(AuroraError):
     """A settings file or variable says something impossible."""
+
+
+class UnsafeFolderError(ConfigError):
+    """A memory's folder, or a file in it, is a link, or belongs to another user."""
 
 
 class SourceError(AuroraError):
@@ -115,6 +121,10 @@ class NoMemoryError(StoreError):
 
 class StoreFormatError(StoreError):
     """The file is not ours, damaged, or written by a newer program."""
+
+
+class ForeignSchemaError(StoreFormatError):
+    """The file has triggers, views, indexes or tables that Aurora never makes."""
 
 
 class StoreBusyError(StoreError):

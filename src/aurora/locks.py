@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import sys
-from typing import TextIO
+from typing import BinaryIO
 
 if sys.platform == "win32":
     import msvcrt
 
-    def lock(file: TextIO, *, shared: bool = False) -> None:  # noqa: ARG001
-        """Hold it until the file is closed. `OSError` at once, while another does; here nobody
-        shares one."""
-        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+    def lock(file: BinaryIO, *, shared: bool = False, wait: bool = False) -> None:  # noqa: ARG001
+        """Hold it until the file is closed. `OSError` at once, while another does, or after ten
+        seconds with `wait`; here nobody shares one."""
+        msvcrt.locking(file.fileno(), msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)
 else:
     import fcntl
 
-    def lock(file: TextIO, *, shared: bool = False) -> None:
-        """Hold it until the file is closed, alone or with others who share it. `OSError` at once,
-        while another holds it otherwise. Who holds it alone may come to share it."""
+    def lock(file: BinaryIO, *, shared: bool = False, wait: bool = False) -> None:
+        """Hold it until the file is closed, alone or with others who share it. While another holds
+        it otherwise: `OSError` at once, or wait. An exclusive lock may become a shared one."""
         kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
-        fcntl.flock(file.fileno(), kind | fcntl.LOCK_NB)
+        fcntl.flock(file.fileno(), kind if wait else kind | fcntl.LOCK_NB)

@@ -1,29 +1,156 @@
-"""Files and folders that only their owner may read: what a memory is made of, and what it logs.
+"""The only door to a memory's folder: its files are private, plain, and the user's own.
 
-A file takes another's place in one step, and what a killed process left of one is taken away by the
-next who writes it.
+A clone, an archive or another user can prepare a folder `.aurora`: with links in the place of
+files, with files of somebody else. So a folder is checked before it is used (`require_own`), and a
+file in it is opened by `open_file` or `read_file`, which follow no link. `replacing` writes a file
+in one step.
 """
 
 from __future__ import annotations
 
+import errno
 import glob
 import os
 import re
+import stat
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, cast
+
+from aurora.errors import UnsafeFolderError
 
 OWNER_ONLY = 0o600
 OWNERS_FOLDER = 0o700
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+# Windows lacks most of them, and has no links without a privilege. A pipe is not waited for.
+_NO_LINK = sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC"))
+_NO_LINKED_FOLDER = os.O_RDONLY | _NO_LINK | getattr(os, "O_DIRECTORY", 0)
+_SUBFOLDERS = ("indexes",)  # of a memory's folder, whose files are checked as well
 _SCRATCH = re.compile(r"(?:\.[0-9]+)?\.(?P<process>[0-9]+)\.tmp")  # behind a file's name
 _making = threading.Lock()
 
 
+# Checking a folder
+
+
+def is_foreign(path: Path) -> bool:
+    """Whether another user owns it. Root is trusted: it can change anything anyway."""
+    try:
+        return _is_foreign(path.lstat())
+    except OSError:
+        return False
+
+
+def require_own(folder: Path) -> None:
+    """Raise `UnsafeFolderError` unless the folder and its files are plain and the user's own.
+
+    A folder that others may write to is closed to them. A missing one is fine.
+    """
+    try:
+        handle = os.open(folder, _NO_LINKED_FOLDER)
+    except OSError as exc:  # Linux has ENOTDIR for a link, too
+        if folder.is_symlink():
+            raise _unsafe(folder, "is a link") from exc
+        return  # missing or closed to us: opening a file in it tells why
+    try:
+        _check_folder(handle, folder)
+    finally:
+        os.close(handle)
+
+
+def _check_folder(handle: int, folder: Path) -> None:
+    status = os.fstat(handle)
+    if _is_foreign(status):
+        raise _unsafe(folder, f"belongs to another user (uid {status.st_uid})")
+    if status.st_mode & _OTHERS_WRITE and sys.platform != "win32":
+        with suppress(OSError):  # on a disk that is read-only nobody writes
+            os.fchmod(handle, OWNERS_FOLDER)
+    with os.scandir(handle) as entries:
+        for entry in entries:
+            reason = _fault(entry.stat(follow_symlinks=False))
+            if reason:
+                raise _unsafe(folder / entry.name, reason)
+            if entry.name in _SUBFOLDERS and entry.is_dir(follow_symlinks=False):
+                inner = os.open(entry.name, _NO_LINKED_FOLDER, dir_fd=handle)
+                try:
+                    _check_folder(inner, folder / entry.name)
+                finally:
+                    os.close(inner)
+
+
+def require_plain(path: Path) -> None:
+    """Raise `UnsafeFolderError` for a link, a device or a file with two names; a missing one is
+    fine. For files that a library opens by their path."""
+    try:
+        reason = _kind_fault(path.lstat())
+    except OSError:
+        return
+    if reason:
+        raise _unsafe(path, reason)
+
+
+def _fault(status: os.stat_result) -> str:
+    """Why an entry of a memory's folder may not be used, or nothing."""
+    if _is_foreign(status):
+        return f"belongs to another user (uid {status.st_uid})"
+    return "" if stat.S_ISDIR(status.st_mode) else _kind_fault(status)
+
+
+def _kind_fault(status: os.stat_result) -> str:
+    if stat.S_ISLNK(status.st_mode):
+        return "is a link"
+    if not stat.S_ISREG(status.st_mode):
+        return "is not a plain file"
+    return "has a second name (a hard link)" if status.st_nlink > 1 else ""
+
+
+def _is_foreign(status: os.stat_result) -> bool:
+    return sys.platform != "win32" and status.st_uid not in (os.geteuid(), 0)
+
+
+def _unsafe(path: Path, reason: str) -> UnsafeFolderError:
+    return UnsafeFolderError(
+        f"{path} {reason}: Aurora does not use it",
+        hint="it may have come with a clone or an archive: look at it, then delete it",
+    )
+
+
+# Opening files
+
+
+def open_file(path: Path, mode: str = "rb") -> BinaryIO:
+    """Open a plain file; a new one is its owner's alone. `OSError` for a link, and for what is no
+    plain file: nothing outside the folder is read or written."""
+    return cast("BinaryIO", open(path, mode, opener=opener))
+
+
 def opener(path: str, flags: int) -> int:
-    """For `open`: a file that it makes is its owner's. One that is there keeps its mode."""
-    return os.open(path, flags, OWNER_ONLY)
+    """For `open`, as in `open_file`."""
+    handle = os.open(path, flags | _NO_LINK, OWNER_ONLY)
+    reason = _kind_fault(os.fstat(handle))
+    if reason:
+        os.close(handle)
+        raise OSError(errno.ELOOP, f"it {reason}", path)
+    return handle
+
+
+def read_file(path: Path, *, most: int, follow: bool = False) -> bytes:
+    """The bytes of a plain file. `OSError` for one that is larger than `most`, and for a link
+    unless it may be followed."""
+    flags = os.O_RDONLY | (_NO_LINK & ~getattr(os, "O_NOFOLLOW", 0) if follow else _NO_LINK)
+    with os.fdopen(os.open(path, flags), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "it is not a plain file", str(path))
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise OSError(errno.EFBIG, f"it has more than {most:,} bytes", str(path))
+    return content
+
+
+# Making files and folders
 
 
 def make_folder(folder: Path) -> None:
@@ -48,12 +175,14 @@ def replacing(path: Path, *, durable: bool = False, keep_mode: bool = False) -> 
     """Write a file under another name; it has its own when all is written, and not at all if not.
 
     `durable` waits for the disk: what is not derived from anything must outlive a power cut.
-    `keep_mode` leaves a file that is there open to whom it was open.
+    `keep_mode` leaves a file that is there open to whom it was open. A link in the file's place is
+    replaced, not followed.
     """
     remove_leftovers(path)
     scratch = path.with_name(f"{path.name}.{threading.get_ident()}.{os.getpid()}.tmp")
+    scratch.unlink(missing_ok=True)  # of a killed process with our number, in another container
     try:
-        with open(scratch, "wb", opener=opener) as file:
+        with open_file(scratch, "xb") as file:
             yield file
             if durable:
                 file.flush()

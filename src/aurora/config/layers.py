@@ -20,8 +20,10 @@ from aurora.config.trust import is_approved, refused
 from aurora.config.values import without_secrets
 from aurora.config.yaml import YamlError, parse_yaml
 from aurora.errors import ConfigError
+from aurora.private import read_file, require_own
 from aurora.text import printable
 
+LARGEST = 1 << 20  # bytes of a settings file
 _BRIEF = reprlib.Repr()
 _BRIEF.maxlevel, _BRIEF.maxstring = 2, 80
 _WEIGHTS = ("search.hybrid.stage2_weights", "search.hybrid.weights")
@@ -47,12 +49,8 @@ class SettingsFiles:
     _loaded: LoadedSettings | None = None
 
     def current(self) -> LoadedSettings:
-        files = (
-            self.places.user_config,
-            self.places.project_config,
-            self.places.home / "approved.json",
-        )
-        stamp = tuple(_content(file) for file in files)
+        own = (self.places.user_config, self.places.home / "approved.json")
+        stamp = (*map(_content, own), _content(self.places.project_config, follow=False))
         if self._loaded is None or stamp != self._stamp:
             self._loaded, self._stamp = _Reading(self.places).load(self.environ, self.flags), stamp
         return self._loaded
@@ -71,7 +69,11 @@ class _Reading:
     def load(self, environ: Mapping[str, str], flags: Mapping[str, object]) -> LoadedSettings:
         self._read_file(self.places.user_config)
         if self.places.project_config is not None:
+            require_own(self.places.project_config.parent)
             self._read_file(self.places.project_config, of_project=True)
+        self.warnings += [
+            f"Ignored {folder}: it belongs to another user" for folder in self.places.foreign
+        ]
         self._read_environment(environ)
         for key, value in flags.items():
             self._take(key, value, origin="the command line (-c)")
@@ -86,7 +88,7 @@ class _Reading:
     def _read_file(self, file: Path, *, of_project: bool = False) -> None:
         origin = shown(file)
         try:
-            content = file.read_bytes()
+            content = read_file(file, most=LARGEST, follow=not of_project)
             tree = parse_yaml(content)
         except (FileNotFoundError, NotADirectoryError):
             return  # FR-9.4: defaults, no error
@@ -97,9 +99,8 @@ class _Reading:
             self._problem(origin, str(exc))
             return
         trusted = not of_project or is_approved(self.places.home, file, content)
-        root = self.places.project or file.parent
         for key, value in self._flatten(tree, origin):
-            reason = "" if trusted else refused(CATALOGUE[key], value, project=root, file=file)
+            reason = "" if trusted else refused(CATALOGUE[key], value, file=file)
             if reason:
                 self.warnings.append(
                     f"Ignored {key} in {origin}: {reason} until you run `aur config approve`"
@@ -186,9 +187,9 @@ def _got(value: object) -> str:
         return "a very large number"
 
 
-def _content(file: Path | None) -> bytes | None:
+def _content(file: Path | None, *, follow: bool = True) -> bytes | None:
     """These files are small: reading them costs what a stamp costs, and misses no edit."""
     try:
-        return file.read_bytes() if file else None
+        return read_file(file, most=LARGEST, follow=follow) if file else None
     except OSError:
         return None

@@ -7,22 +7,26 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from aurora.errors import ConfigError, SourceError
-from aurora.private import OWNERS_FOLDER, replacing
+from aurora.private import OWNERS_FOLDER, is_foreign, replacing, require_own
 
 FOLDER = ".aurora"
-_WRITTEN = (".gitignore", "memory.db", "indexes")  # what is made in it without being asked
 
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """`home` is the user's own folder; `project` is the root that holds a `.aurora`, if any."""
+    """`home` is the user's own folder; `project` is the root that holds a `.aurora`, if any.
+
+    `foreign` are the folders `.aurora` on the way to it that another user owns.
+    """
 
     home: Path
     project: Path | None = None
+    foreign: tuple[Path, ...] = ()
 
     @classmethod
     def find(cls, cwd: Path, environ: Mapping[str, str]) -> Places:
-        """The nearest `.aurora` at or above `cwd` makes the project; the user's own does not."""
+        """The nearest `.aurora` at or above `cwd` makes the project. The user's own does not, nor
+        does another user's: its settings and lessons would govern every folder below it."""
         chosen, usual = environ.get("AURORA_HOME") or f"~/{FOLDER}", Path("~", FOLDER)
         try:
             home = Path(chosen).expanduser().absolute()
@@ -31,11 +35,15 @@ class Places:
                 f"There is no home directory for {chosen}",
                 hint="set AURORA_HOME to a folder, or HOME to yours",
             ) from exc
+        foreign: list[Path] = []
         for folder in (cwd, *cwd.parents):
             memory = folder / FOLDER
-            if _is_folder(memory) and not (_same(memory, home) or _same(memory, usual)):
-                return cls(home, folder)
-        return cls(home)
+            if not _is_folder(memory) or _same(memory, home) or _same(memory, usual):
+                continue
+            if not is_foreign(memory):
+                return cls(home, folder, tuple(foreign))
+            foreign.append(memory)
+        return cls(home, None, tuple(foreign))
 
     @property
     def memory_folder(self) -> Path:
@@ -54,12 +62,7 @@ class Places:
 def make_project(root: Path) -> None:
     """Start a project's memory at a folder. It ignores itself, so that git never sees it."""
     folder = root / FOLDER
-    for path in (folder, *(folder / name for name in _WRITTEN)):
-        if not path.resolve().is_relative_to(root.resolve()):
-            raise SourceError(
-                f"{path} is a link that leads out of the project",
-                hint="it may have come with the clone: delete it, then index again",
-            )
+    require_own(folder)
     try:
         folder.mkdir(mode=OWNERS_FOLDER, exist_ok=True)
         ignore = folder / ".gitignore"

@@ -1,40 +1,81 @@
-"""Who may set what: a settings file that came with a clone is not the user's word.
+"""What the user trusts of a project: its settings file and its database. Both may have come with a
+clone.
 
-Until the user approves the file as it is now, it may not choose models, endpoints or links, have
-text sent away, or lead a path out of the project. Approval is remembered by content: an edited file
-must be approved anew.
+Until the user approves the settings file as it is now, it may not choose models, endpoints or
+links, have text sent away, or lead a path out of the memory's folder. Approval is remembered by
+content: an edited file must be approved anew. A database is remembered by its path and its
+identity, which only its owner knows.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from aurora.config.schema import Guard, Setting
 from aurora.errors import ConfigError
-from aurora.private import make_folder, replacing
+from aurora.locks import lock
+from aurora.private import make_folder, open_file, read_file, replacing
 
-_APPROVED = "approved.json"
+_APPROVED, _MEMORIES = "approved.json", "memories.json"
+_LARGEST = 16 << 20  # bytes of either file
+
+
+class KnownMemory(NamedTuple):
+    """A database that this user has made or taken over. Of its first rows, up to `waiting`, only
+    those of files are shown: the user has not adopted the others."""
+
+    identity: str
+    waiting: int = 0
 
 
 def is_approved(home: Path, file: Path, content: bytes) -> bool:
     """True when the user approved exactly this content of this file."""
-    return _read(home).get(str(file.resolve())) == _digest(content)
+    return _read_approved(home).get(str(file.resolve())) == _digest(content)
 
 
 def approve(home: Path, file: Path) -> None:
     """Remember that the user trusts the file as it is now."""
-    approved = _read(home)
+    approved = _read_approved(home)
     try:
-        approved[str(file.resolve())] = _digest(file.read_bytes())
-        make_folder(home)
-        with replacing(home / _APPROVED, durable=True) as out:
-            out.write((json.dumps(approved, indent=2) + "\n").encode())
+        approved[str(file.resolve())] = _digest(read_file(file, most=_LARGEST))
+        _write(home / _APPROVED, approved)
     except OSError as exc:
         raise ConfigError(f"Cannot approve {file}: {exc}") from exc
 
 
-def refused(setting: Setting, value: object, *, project: Path, file: Path) -> str:
+def known_memory(home: Path, database: Path) -> KnownMemory | None:
+    """What this user knows of a database. A damaged list is as good as none."""
+    match _read_memories(home).get(str(database.resolve())):
+        case [str(identity), int(waiting)]:
+            return KnownMemory(identity, waiting)
+    return None
+
+
+def remember_memory(home: Path, database: Path, known: KnownMemory) -> None:
+    """Note a database as the user's own, inside `memories_locked`. A home that cannot be written
+    is no error: the database's seal tells the same."""
+    memories = _read_memories(home)
+    if memories.get(str(database.resolve())) != list(known):
+        memories[str(database.resolve())] = list(known)
+        with suppress(OSError):
+            _write(home / _MEMORIES, memories)
+
+
+@contextmanager
+def memories_locked(home: Path) -> Iterator[None]:
+    """One process at a time makes, notes or judges a database: a new one is never seen unnoted."""
+    with ExitStack() as held:
+        with suppress(OSError):
+            make_folder(home)
+            lock(held.enter_context(open_file(home / f"{_MEMORIES}.lock", "ab")), wait=True)
+        yield
+
+
+def refused(setting: Setting, value: object, *, file: Path) -> str:
     """Why an unapproved project file may not set this, or nothing when it may."""
     if setting.guard is Guard.CHOICE:
         return "a project file may not choose models, servers, endpoints or links"
@@ -48,15 +89,29 @@ def refused(setting: Setting, value: object, *, project: Path, file: Path) -> st
             target = (file.parent / Path(str(value)).expanduser()).resolve()
         except (OSError, RuntimeError, ValueError):  # a circle of links, nobody's home, no path
             target = None
-        if target is None or not target.is_relative_to(project.resolve()):
-            return "a project file may not lead out of the project"
+        if target is None or not target.is_relative_to(file.parent.resolve()):
+            return f"a project file may not lead out of {file.parent.name}"
     return ""
 
 
-def _read(home: Path) -> dict[str, str]:
+def _read_memories(home: Path) -> dict[str, object]:
+    try:
+        memories = json.loads(read_file(home / _MEMORIES, most=_LARGEST, follow=True))
+    except (OSError, ValueError):
+        return {}
+    return memories if isinstance(memories, dict) else {}
+
+
+def _write(file: Path, content: Mapping[str, object]) -> None:
+    make_folder(file.parent)
+    with replacing(file, durable=True) as out:
+        out.write((json.dumps(content, indent=2) + "\n").encode())
+
+
+def _read_approved(home: Path) -> dict[str, str]:
     file = home / _APPROVED
     try:
-        known = json.loads(file.read_text(encoding="utf-8"))
+        known = json.loads(read_file(file, most=_LARGEST, follow=True))
         if not isinstance(known, dict):
             raise ValueError("it does not hold files with their digests")  # noqa: TRY004, TRY301
     except (FileNotFoundError, NotADirectoryError):

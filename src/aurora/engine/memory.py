@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from aurora.config.places import shown
+from aurora.engine.adoption import keep_out_of_git
 from aurora.engine.embedding import EmbeddingMemory
 from aurora.engine.inspection import InspectableMemory
 from aurora.engine.transfer import TransferableMemory
@@ -59,6 +60,8 @@ class Memory(TransferableMemory, InspectableMemory, EmbeddingMemory):
         for target in targets:
             require_path(target)
         self._make()
+        if self.places.project is not None:
+            keep_out_of_git(self.places.memory_folder)
         run = partial(
             run_index,
             self._store,

@@ -9,20 +9,23 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from aurora.config import Places, SettingsFiles
-from aurora.config.places import make_project
+from aurora.config.places import make_project, shown
 from aurora.config.schema import EmbeddingSettings, LlmSettings, Settings
+from aurora.engine.adoption import make_own, rows_to_hide
 from aurora.engine.embedders import Embedders
 from aurora.engine.together import Together
 from aurora.engine.whereabouts import INDEXES, InFile, OnServer, Whereabouts
 from aurora.errors import NoMemoryError
+from aurora.private import require_own
 from aurora.retrieval.cache import RetrieverCache
 from aurora.stores.base import Store
-from aurora.types import Listener, Rerank, ignore_events
+from aurora.types import Listener, Note, Rerank, ignore_events
 
 if TYPE_CHECKING:
     from aurora.embeddings.base import EmbeddingProvider
@@ -71,7 +74,14 @@ class OpenedMemory:
     @property
     def path(self) -> Path:
         """The file that a memory is kept in, unless that is a server."""
-        return self.places.memory_folder / Path(self.settings.store.path).expanduser()
+        path = self.places.memory_folder / Path(self.settings.store.path).expanduser()
+        return path if self._is_of_project(path) else path.resolve()
+
+    def _is_of_project(self, path: Path) -> bool:
+        """Whether a file may have come with a clone. Others are of the user's choice, and may be
+        links."""
+        is_below = path.parent.is_relative_to(self.places.memory_folder)
+        return self.places.project is not None and is_below and ".." not in path.parts
 
     @property
     def name(self) -> Path | str:
@@ -102,16 +112,34 @@ class OpenedMemory:
                 )
             if self._opened is None or self._stamp != stamp:
                 # Not closed: another thread may still be reading the one that was.
-                self._opened, self._stamp = at.open(self._listen), stamp
+                self._opened, self._stamp = self._open(at), stamp
                 self._retrievers.clear()
             return self._opened
 
+    def _open(self, at: Whereabouts) -> Store:
+        if self.places.project is not None:
+            require_own(self.places.memory_folder)
+        if not (isinstance(at, InFile) and self._is_of_project(at.path)):
+            return at.open(self._listen)
+        waiting = rows_to_hide(self.places.home, at.path)
+        store = replace(at, waiting=waiting).open(self._listen)
+        count = store.count_waiting() if waiting else 0
+        if count:
+            hidden = f"{count:,} of its rows (lessons, documents, logs) are hidden"
+            text = f"{shown(at.path)} was not made by you: {hidden} until you run `aur adopt`"
+            self._listen(Note(text, warning=True))
+        return store
+
     def _make(self) -> None:
-        """Make the memory's folder and database, if they are not there."""
+        """Make the memory's folder and database, if they are not there, and note that they are the
+        user's."""
         if self.places.project is not None:
             make_project(self.places.project)
         at = self.whereabouts
-        if self._opened is None or self._stamp != at.stamp():
+        if isinstance(at, InFile) and self._is_of_project(at.path):
+            if make_own(self.places.home, at):
+                self.close()
+        elif self._opened is None or self._stamp != at.stamp():
             at.make()
 
     @property

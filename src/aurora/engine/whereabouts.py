@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from aurora.stores.postgres.address import Openly
     from aurora.stores.postgres.status import ServerStatus
     from aurora.stores.postgres.store import PostgresStore
+    from aurora.stores.sqlite import SQLiteStore
 
 INDEXES = "indexes"  # the folder beside a memory
 _LOOKS, _PAUSE = 10, 0.1  # seconds
@@ -45,9 +46,10 @@ class Whereabouts(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class InFile:
-    """SQLite."""
+    """SQLite. Rows up to `waiting` are hidden but for those of files."""
 
     path: Path
+    waiting: int = 0
 
     @property
     def name(self) -> Path:
@@ -60,7 +62,7 @@ class InFile:
             return None
         return status.st_dev, status.st_ino
 
-    def open(self, listen: Listener = ignore_events) -> Store:
+    def open(self, listen: Listener = ignore_events) -> SQLiteStore:
         from aurora.stores.sqlite import SQLiteStore  # noqa: PLC0415 - or that of a server
 
         if self._was_emptied():
@@ -68,7 +70,7 @@ class InFile:
                 f"{self.path} is empty, though indexes were made of it",
                 hint=f"put a copy in its place, or remove it to begin anew (`rm {self.path}`)",
             )
-        store, size = SQLiteStore(self.path), self._size()
+        store, size = SQLiteStore(self.path, waiting=self.waiting), self._size()
         if size >= _LARGE and not store.is_sealed:
             listen(
                 Note(f"Checking {size / 2**20:,.0f} MiB for damage: it is not as Aurora left it...")

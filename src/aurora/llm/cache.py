@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from aurora.private import make_folder, replacing
+from aurora.private import make_folder, open_file, replacing
 
 logger = logging.getLogger(__name__)
 
@@ -32,7 +32,7 @@ class AnswerCache:
 
     def get(self, question: Sequence[object]) -> str | None:
         try:
-            with self._file(question).open("rb") as file:
+            with open_file(self._file(question)) as file:
                 return file.read(_LONGEST).decode("utf-8")
         except (OSError, ValueError):  # not there, not ours, not text
             return None

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
 from aurora.errors import IndexFileError, IndexVersionError
-from aurora.private import make_folder, replacing
+from aurora.private import make_folder, open_file, replacing
 from aurora.types import Json
 
 FORMAT = 1
@@ -72,7 +72,7 @@ class IndexFile:
     """An index file opened for reading. Raises `IndexFileError` for anything not as written."""
 
     def __init__(self, path: Path, *, kind: str) -> None:
-        with path.open("rb") as file:
+        with open_file(path) as file:
             size = os.fstat(file.fileno()).st_size
             header = _read_header(file, size, path)
             self._file = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)

@@ -118,6 +118,22 @@ def list_files(folder: Path) -> list[str] | None:
     return _where_there_is_git(folder, _listed)
 
 
+def list_tracked(folder: Path) -> list[str]:
+    """Paths below a folder that git tracks; none outside a work tree."""
+    return _where_there_is_git(folder, _tracked) or []
+
+
+def _tracked(folder: Path) -> list[str]:
+    answer = ask(folder, "ls-files", "-z", "--cached")
+    return [os.fsdecode(name) for name in answer.split(b"\0") if name]
+
+
+def are_ignored(folder: Path, names: Collection[str]) -> bool:
+    """Whether git leaves out all of these files below a folder; true outside a work tree."""
+    ignored = _where_there_is_git(folder, lambda folder: find_ignored(folder, names))
+    return ignored is None or ignored.issuperset(names)
+
+
 def list_ignored_folders(folder: Path) -> set[str]:
     """Folders below a folder in which git would ignore any file."""
     words = ("--others", "--ignored", "--exclude-standard", "--directory")

@@ -6,18 +6,18 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TextIO
+from typing import BinaryIO
 
 from aurora.errors import StoreBusyError, StoreError
 from aurora.locks import lock
-from aurora.private import opener
+from aurora.private import open_file
 
 
 @contextmanager
 def hold(path: Path) -> Iterator[None]:
     """Hold the lock, or fail at once with the number of the process that does."""
     try:
-        file = open(path, "a+", encoding="ascii", opener=opener)  # noqa: SIM115
+        file = open_file(path, "a+b")
     except OSError as exc:
         raise StoreError(
             f"Cannot open {path}: {exc.strerror}",
@@ -28,7 +28,7 @@ def hold(path: Path) -> Iterator[None]:
             lock(file)
         except OSError as exc:
             file.seek(0)
-            owner = file.read(20).strip() or "unknown"
+            owner = file.read(20).decode("ascii", "replace").strip() or "unknown"
             raise StoreBusyError(
                 f"{path.parent} is being indexed by another process ({owner})",
                 hint="wait until the other `aur mem index` has finished, then try again",
@@ -37,7 +37,7 @@ def hold(path: Path) -> Iterator[None]:
         yield
 
 
-def _sign(file: TextIO) -> None:
+def _sign(file: BinaryIO) -> None:
     """Only to be named by those who wait: the lock is the operating system's, not the text."""
     try:
         os.ftruncate(file.fileno(), 0)

@@ -55,6 +55,18 @@ class SQLiteStore(SQLiteFiles, SQLiteTransfer, SQLiteCriteria, SQLiteSignals):
                 hint="it is overwritten with the next `aur mem forget`",
             )
 
+    def count_waiting(self) -> int:
+        """How many rows are hidden until the user adopts them."""
+        return len(self._waiting_rows())
+
+    def take_over(self) -> int:
+        """Give the file an identity that only this user knows; the number of its last row."""
+        with self.transaction():
+            self._set_fact("identity", os.urandom(16).hex())
+            self._draw_generation()
+            [(last,)] = self._rows("SELECT coalesce(max(rowid), 0) FROM main.chunks")
+        return int(last)
+
     def _merge_words(self) -> None:
         """Every merge of all adds levels to a text index. SQLite 3.40 adds them without end, and
         takes 2,000 for damage: long before that, after some hundred merges, it is made anew."""

@@ -23,7 +23,7 @@ from aurora.types import Chunk, Kind
 QUALIFIED = ", ".join(f"chunks.{name}" for name in COLUMNS.split(", "))
 _UPDATES = ", ".join(f"{name} = excluded.{name}" for name in COLUMNS.split(", ")[1:])
 _UPSERT = f"""
-    INSERT INTO chunks ({COLUMNS}, has_cjk, generation) VALUES ({", ".join("?" * 16)})
+    INSERT INTO main.chunks ({COLUMNS}, has_cjk, generation) VALUES ({", ".join("?" * 16)})
     ON CONFLICT (id) DO UPDATE SET {_UPDATES},
         has_cjk = excluded.has_cjk, generation = excluded.generation"""
 _JUDGED = f"reasoning.chunk IS NOT NULL AND {is_damaged('reasoning')}"
@@ -46,7 +46,7 @@ class SQLiteChunks(SQLiteDatabase, Replacing):
     def delete_chunks(self, chunk_ids: Iterable[str]) -> int:
         with self.transaction():
             return sum(
-                self._write(f"DELETE FROM chunks WHERE id IN ({marks})", batch)
+                self._write(f"DELETE FROM main.chunks WHERE id IN ({marks})", batch)
                 for batch, marks in batches(list(chunk_ids))
             )
 

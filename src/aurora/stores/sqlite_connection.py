@@ -10,18 +10,19 @@ import sqlite3
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 
-from aurora.errors import StoreBusyError, StoreError, StoreFormatError
-from aurora.private import make_file
+from aurora.errors import ForeignSchemaError, StoreBusyError, StoreError, StoreFormatError
+from aurora.private import make_file, open_file, require_plain
 from aurora.stores.sqlite_checksums import access_checksum, checksum, damaged
 from aurora.stores.sqlite_log import LONG, has_log
-from aurora.stores.sqlite_schema import APPLICATION_ID, MIGRATIONS
+from aurora.stores.sqlite_schema import APPLICATION_ID, MIGRATIONS, find_foreign
 from aurora.stores.sqlite_seal import Stamp
 
 BUSY_MS = 10_000  # how long a writer waits for another one before it gives up
 _PAUSE = 0.01
+_SHOWN = 3  # foreign objects named
 _LEAST_ROOM = 64 * 1024  # bytes on the disk: SQLite takes half of it to read beside others
 _PRAGMAS = (
     f"PRAGMA busy_timeout = {BUSY_MS}",
@@ -31,6 +32,9 @@ _PRAGMAS = (
     "PRAGMA wal_autocheckpoint = 0",  # `shorten_log` does it
     f"PRAGMA journal_size_limit = {LONG}",  # by which it knows a long one
 )
+_BESIDE = ("", "-wal", "-shm", "-journal")  # files that SQLite opens by their names
+# How a rollback journal ends that names another file, which SQLite would delete. Ours never do.
+_NAMES_ANOTHER = bytes.fromhex("d9d505f920a163d7")
 _CORRUPT = ("malformed", "not a database", "corrupt", "disk image", "vtable constructor failed")
 
 
@@ -68,7 +72,7 @@ def connect_unchanging(path: Path) -> Connection:
     """
     with translated(path):
         stamp = None if has_log(path) else Stamp.of(path)
-        connection = _open(_read_only(path), uri=True)
+        connection = _open(path, _read_only(path))
         connection.stamp = stamp
         try:
             version = _recognise(connection, path)
@@ -86,18 +90,25 @@ def connect_unchanging(path: Path) -> Connection:
 
 def schema_of(path: Path) -> int:
     """The schema version of a file of ours, which stays as it is, however old."""
-    where = _read_only(path) if _cannot_change(path) else f"{path.absolute().as_uri()}?mode=ro"
-    with translated(path):
-        connection = _open(where, uri=True)
-        try:
-            return _recognise(connection, path)
-        finally:
-            connection.close()
+    with translated(path), closing(_open(path, _unwritten(path))) as connection:
+        return _recognise(connection, path)
+
+
+def identity_of(path: Path) -> str:
+    """The identity of a file of ours, or nothing; the file stays as it is."""
+    with translated(path), closing(_open(path, _unwritten(path))) as connection:
+        if not _recognise(connection, path):
+            return ""
+        row = connection.execute("SELECT value FROM facts WHERE name = 'identity'").fetchone()
+    return row[0] if row else ""
+
+
+def _unwritten(path: Path) -> str:
+    return _read_only(path) if _cannot_change(path) else "mode=ro"
 
 
 def _read_only(path: Path) -> str:
-    alone = "" if has_log(path) else "&immutable=1"
-    return f"{path.absolute().as_uri()}?mode=ro{alone}"
+    return "mode=ro" if has_log(path) else "mode=ro&immutable=1"
 
 
 def _cannot_change(path: Path) -> bool:
@@ -112,13 +123,32 @@ def _cannot_change(path: Path) -> bool:
     return is_full
 
 
-def _open(where: Path | str, *, uri: bool = False) -> Connection:
+def _open(path: Path, options: str = "") -> Connection:
+    """Open the file with options of SQLite's addresses. No link is followed."""
+    for ending in _BESIDE:
+        require_plain(path.with_name(f"{path.name}{ending}"))
+    _require_own_journal(path.with_name(f"{path.name}-journal"))
+    where = f"{path.absolute().as_uri()}?{options}" if options else path
     connection = sqlite3.connect(
-        where, isolation_level=None, check_same_thread=False, factory=Connection, uri=uri
+        where, isolation_level=None, check_same_thread=False, factory=Connection, uri=bool(options)
     )
     connection.create_function("checksum", -1, checksum, deterministic=True)
     connection.create_function("access_checksum", 2, access_checksum, deterministic=True)
     return connection
+
+
+def _require_own_journal(journal: Path) -> None:
+    try:
+        with open_file(journal) as file:
+            file.seek(-len(_NAMES_ANOTHER), os.SEEK_END)
+            ending = file.read()
+    except OSError:  # nearly always: there is none
+        return
+    if ending == _NAMES_ANOTHER:
+        raise StoreFormatError(
+            f"{journal} names another file that SQLite would delete: Aurora does not use it",
+            hint="it may have come with a clone or an archive: look at it, then delete it",
+        )
 
 
 def _connect(path: Path) -> Connection:
@@ -145,14 +175,21 @@ def _recognise(connection: sqlite3.Connection, path: Path) -> int:
     connection.execute("BEGIN")  # one moment for all three: another process may just be making it
     version = int(connection.execute("PRAGMA user_version").fetchone()[0])
     owner = int(connection.execute("PRAGMA application_id").fetchone()[0])
-    tables = int(connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0])
+    objects = connection.execute("SELECT type, name, sql FROM sqlite_schema").fetchall()
     connection.execute("COMMIT")
-    if owner != APPLICATION_ID and tables:
+    if owner != APPLICATION_ID and objects:
         raise StoreFormatError(
             f"{path} is a SQLite database of another program",
             hint=f"move it away (`mv {path} {path}.old`) and index again",
         )
     require_known(version, path)
+    foreign = list(find_foreign(objects))
+    if foreign:
+        raise ForeignSchemaError(
+            f"{path} has what Aurora never makes: {', '.join(foreign[:_SHOWN])}",
+            hint="it may have come with a clone or an archive; `aur adopt` shows what is in it, "
+            "and takes over its rows without the rest",
+        )
     return version
 
 

@@ -12,6 +12,7 @@ from aurora.stores.selecting import Selecting
 from aurora.stores.sqlite_database import MAY_BE_FOUND, SEARCHABLE
 from aurora.stores.sqlite_names import SQLiteNames
 from aurora.stores.sqlite_rows import batches
+from aurora.stores.sqlite_schema import list_waiting
 from aurora.stores.sqlite_text import SQLiteText
 from aurora.text import is_text
 
@@ -44,7 +45,11 @@ class SQLiteCriteria(SQLiteNames, SQLiteText, Selecting):
     def _hidden_rows(self) -> set[int]:
         return {
             row for (row,) in self._rows(f"SELECT chunk FROM reasoning WHERE NOT {MAY_BE_FOUND}")
-        }
+        } | self._waiting_rows()
+
+    def _waiting_rows(self) -> set[int]:
+        """Text indexes do not know what is hidden."""
+        return {row for (row,) in self._rows(list_waiting(self.waiting))} if self.waiting else set()
 
     def _labelled(self, labels: Mapping[str, Sequence[str]]) -> set[int]:
         """All by one index."""

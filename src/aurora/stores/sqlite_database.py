@@ -42,7 +42,8 @@ class SQLiteDatabase(SQLiteFile):
         identity = self._fact("identity")
         if identity is None:
             raise damaged(str(self.path), "it has lost its identity")
-        return identity
+        # An index of what is shown now is not one of all rows.
+        return f"{identity}-{self.waiting}" if self.waiting else identity
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -66,7 +67,7 @@ class SQLiteDatabase(SQLiteFile):
     @contextmanager
     def snapshot(self) -> Iterator[Self]:
         """On a connection of its own: this thread may go on writing beside it."""
-        still = type(self)(self.path)
+        still = type(self)(self.path, waiting=self.waiting)
         try:
             still._require_whole()
             with translated(self.path):

@@ -28,6 +28,7 @@ from aurora.stores.sqlite_connection import (
 from aurora.stores.sqlite_log import shorten_log
 from aurora.stores.sqlite_problems import find_problems, find_stray_words
 from aurora.stores.sqlite_rows import Row, as_no_text
+from aurora.stores.sqlite_schema import hide_waiting
 from aurora.stores.sqlite_seal import Seal
 from aurora.text import many
 
@@ -48,14 +49,17 @@ class _Closing:
 
 
 class SQLiteFile:
-    """Opening it makes the file and its folder when they are missing."""
+    """Opening it makes the file and its folder when they are missing.
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    Rows up to `waiting` are hidden but for those of files: the user has not adopted them.
+    """
+
+    def __init__(self, path: Path, *, waiting: int = 0) -> None:
+        self.path, self.waiting = path, waiting
         self._local = threading.local()
         self._connections: WeakSet[Connection] = WeakSet()
         self._lock = threading.Lock()
-        self._seal = Seal(path)
+        self._seal = Seal(path, is_adopted=not waiting)
         try:
             make_folder(path.parent)
         except OSError as exc:
@@ -67,7 +71,10 @@ class SQLiteFile:
     def _connection(self) -> Connection:
         connection: Connection | None = getattr(self._local, "connection", None)
         if connection is None or connection.is_outdated(self.path):
-            connection = self._local.connection = connect(self.path)
+            connection = connect(self.path)
+            if self.waiting:
+                connection.execute(hide_waiting(self.waiting))
+            self._local.connection = connection
             self._local.closing = _Closing(connection)
             with self._lock:
                 self._connections.add(connection)

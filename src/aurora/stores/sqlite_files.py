@@ -26,7 +26,7 @@ class SQLiteFiles(SQLiteChunks):
         with self.transaction():
             self._drop_vectors("path = ?", old)  # they are made of the path, too
             moved = self._write(
-                """UPDATE OR IGNORE chunks SET path = :new, generation = :generation, id =
+                """UPDATE OR IGNORE main.chunks SET path = :new, generation = :generation, id =
                        CASE WHEN substr(id, 1, length(:old) + 1) = :old || ':'
                             THEN :new || substr(id, length(:old) + 1) ELSE id END
                    WHERE path = :old""",
@@ -70,7 +70,7 @@ class SQLiteFiles(SQLiteChunks):
         gone = 0
         with self.transaction():
             for batch, marks in batches(list(paths)):
-                gone += self._write(f"DELETE FROM chunks WHERE path IN ({marks})", batch)
+                gone += self._write(f"DELETE FROM main.chunks WHERE path IN ({marks})", batch)
                 self._connection.execute(f"DELETE FROM files WHERE path IN ({marks})", batch)
         return gone
 

@@ -8,9 +8,12 @@ CJK text, because only queries with CJK ask for them and they cost three times t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+_PARTS = ("data", "idx", "content", "docsize", "config")  # tables that FTS5 makes beside its own
+_COMPUTED = re.compile(r"\b(?:CHECK|GENERATED|AS)\b", re.IGNORECASE)  # expressions in a table
 APPLICATION_ID = 0x41555241  # "AURA", so that another program's database is known as such
 
 
@@ -115,7 +118,30 @@ _LATER_CHECKSUMS = {
 }
 CHECKSUMS = {**_FIRST_CHECKSUMS, **_LATER_CHECKSUMS}
 HANGING = tuple(CHECKSUMS.keys() - {"chunks", "facts", "files"})  # on chunks, by their rows
-SUM_UP = f"UPDATE chunks SET checksum = {CHECKSUMS['chunks']}"
+SUM_UP = f"UPDATE main.chunks SET checksum = {CHECKSUMS['chunks']}"
+
+
+# Conditions that rows of files meet: lessons, documents and conversation logs have no path inside
+# the project, or none at all.
+_OF_A_FILE = """
+    kind <> 'reasoning' AND path IN (SELECT path FROM main.files)
+    AND path NOT LIKE '/%' AND path NOT LIKE '../%' AND path NOT LIKE '_:%'"""
+
+
+def hide_waiting(last: int) -> str:
+    """Statement that hides rows up to `last`, except those of files.
+
+    The view takes the table's place where a statement says `chunks`; one that writes says
+    `main.chunks`.
+    """
+    return f"""
+        CREATE TEMP VIEW chunks AS
+        SELECT * FROM main.chunks WHERE rowid > {int(last)} OR ({_OF_A_FILE})"""
+
+
+def list_waiting(last: int) -> str:
+    """Statement for the numbers of the rows that are hidden so."""
+    return f"SELECT rowid FROM main.chunks WHERE rowid <= {int(last)} AND NOT ({_OF_A_FILE})"
 
 
 def is_damaged(table: str) -> str:
@@ -236,3 +262,23 @@ MIGRATIONS: Sequence[Migration] = (
         ),
     ),
 )
+
+# Everything that may stand in `sqlite_schema`. A trigger, a view or an index that is not here came
+# from somebody else, and SQLite would run it.
+_OBJECTS = frozenset(
+    statement.strip()
+    for migration in MIGRATIONS
+    for statement in migration.statements
+    if statement.strip().startswith("CREATE") and "CREATE TABLE" not in statement
+)
+_TABLES = frozenset({*CHECKSUMS, *(f"{table}_{part}" for table in TEXT_INDEXES for part in _PARTS)})
+
+
+def find_foreign(objects: Iterable[tuple[str, str, str | None]]) -> Iterator[str]:
+    """Names of what no migration makes, among rows of `sqlite_schema` (type, name, statement)."""
+    for kind, name, statement in objects:
+        if name.startswith("sqlite_"):  # SQLite's own: nobody else can make one
+            continue
+        is_plain = kind == "table" and name in _TABLES and not _COMPUTED.search(statement or "")
+        if not is_plain and (statement or "").strip() not in _OBJECTS:
+            yield f"{kind} {name}"

@@ -13,14 +13,15 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import NamedTuple, Self, TextIO
+from typing import BinaryIO, NamedTuple, Self
 
 from aurora.locks import lock
-from aurora.private import opener
+from aurora.private import open_file, read_file
 
 _PATIENCE, _PAUSE = 0.02, 0.002  # seconds that who changes the file waits for who examines it
 _OFTEN = 3  # times it is sealed: another may have left meanwhile, and his seal was the newer one
 _LONGEST = 200  # bytes of a seal
+_NOT_ADOPTED = " not-adopted"  # the last word of a seal under what the user has not made
 
 
 class Stamp(NamedTuple):
@@ -43,8 +44,9 @@ class Seal:
     """A small file beside the database. Who changes that shares its lock, who examines it holds it
     alone."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, is_adopted: bool = True) -> None:
         self._path, self._file = path, path.with_name(f"{path.name}-seal")
+        self._end = "" if is_adopted else _NOT_ADOPTED
         self._whole: Stamp | None = None  # how the file was when it was last known to be whole
 
     def holds(self) -> bool:
@@ -55,6 +57,18 @@ class Seal:
             return False
         self._whole = stamp
         return True
+
+    def proves_own(self) -> bool:
+        """Whether Aurora wrote the file last, here and for this user.
+
+        A copy, a clone or an archive has another change time (`st_ctime`), which no program can
+        choose: its seal does not hold.
+        """
+        try:
+            words = read_file(self._file, most=_LONGEST).split()
+        except OSError:
+            return False
+        return len(words) == len(Stamp._fields) + 1 and self._read()[0] == Stamp.of(self._path)
 
     @property
     def in_doubt(self) -> bool:
@@ -91,10 +105,10 @@ class Seal:
                 self._keep(stamp, examined_at)
 
     @contextmanager
-    def _opened(self) -> Iterator[TextIO | None]:
+    def _opened(self) -> Iterator[BinaryIO | None]:
         """To be locked; None where nobody can write, and nothing is to be arranged."""
         try:
-            file = open(self._file, "a+", encoding="ascii", opener=opener)  # noqa: SIM115
+            file = open_file(self._file, "a+b")
         except OSError:
             file = None
         with file or nullcontext():
@@ -115,20 +129,20 @@ class Seal:
 
     def _read(self) -> tuple[Stamp | None, float]:
         try:
-            words = self._file.read_bytes()[:_LONGEST].split()
+            words = read_file(self._file, most=_LONGEST).split()
             return Stamp(*map(int, words[:3])), float(words[3])
         except (OSError, ValueError, TypeError, IndexError):
             return None, 0
 
     def _keep(self, stamp: Stamp | None, examined_at: float) -> None:
         self._whole = stamp
-        text = f"{' '.join(map(str, stamp))} {examined_at:.0f}\n" if stamp else ""
-        with suppress(OSError), open(self._file, "r+b", opener=opener) as file:
+        text = f"{' '.join(map(str, stamp))} {examined_at:.0f}{self._end}\n" if stamp else ""
+        with suppress(OSError), open_file(self._file, "r+b") as file:
             file.write(text.encode())  # in its place: the lock is that of this file
             file.truncate()
 
 
-def _obtain(file: TextIO, patience: float = 0, *, shared: bool = False) -> bool:
+def _obtain(file: BinaryIO, patience: float = 0, *, shared: bool = False) -> bool:
     until = time.monotonic() + patience
     while True:
         try:

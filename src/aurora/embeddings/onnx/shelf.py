@@ -28,7 +28,7 @@ def working_folder(models: Path) -> Iterator[Path]:
     """An empty folder on the shelf, for the only one who changes it; gone in the end."""
     try:
         make_folder(models)
-        file = (models / _LOCK).open("a", encoding="ascii")
+        file = (models / _LOCK).open("ab")
     except OSError as exc:
         raise EmbeddingError(
             f"Cannot write to {models}: {exc.strerror}", hint="check who owns the folder"

@@ -1,0 +1,96 @@
+"""Whether a project's database is the user's own: one that came with a clone or an archive is not.
+
+known       its identity is in the user's list: all of it is used
+in place    its seal holds, which no copy keeps: Aurora wrote it here, in an earlier version or
+            with another home, and all of it is used
+tracked     git would publish what is written to it: an error
+unknown     from an archive, perhaps: its files' chunks are used, lessons and documents wait
+"""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+from aurora.config.places import shown
+from aurora.config.trust import KnownMemory, known_memory, memories_locked, remember_memory
+from aurora.engine.whereabouts import InFile
+from aurora.errors import StoreError
+from aurora.private import read_file, replacing
+from aurora.stores.sqlite_connection import identity_of
+from aurora.stores.sqlite_log import has_log
+from aurora.stores.sqlite_seal import Seal
+
+EVERY_ROW = 1 << 62
+_LARGEST = 1 << 20  # bytes of a file that tells git what to ignore
+_PRIVATE = ("memory.db", "memory.db-wal", "indexes/bm25.idx")  # some that it must not publish
+_SHARED = ("config.yml", ".gitignore")  # files of a memory's folder that a project may publish
+
+
+def rows_to_hide(home: Path, database: Path) -> int:
+    """Of rows up to this number only those of files are shown; 0 shows all."""
+    waiting = _judge(home, database)
+    if waiting != EVERY_ROW:
+        return waiting
+    with memories_locked(home):  # another process may just have made it
+        return _judge(home, database)
+
+
+def _judge(home: Path, database: Path) -> int:
+    known = known_memory(home, database)
+    if known is not None and known.identity != identity_of(database):
+        known = None
+    # A log can be put beside a known database by a pull: git replaces ignored files.
+    if known is None or has_log(database):
+        require_untracked(database.parent)
+    if known is not None:
+        return known.waiting
+    return 0 if Seal(database).proves_own() and not has_log(database) else EVERY_ROW
+
+
+def make_own(home: Path, at: InFile) -> bool:
+    """Make a project's database, or take one over that is not the user's; note it as theirs.
+
+    True when it was taken over: it has another identity now, and shows what is added from here on.
+    """
+    with memories_locked(home):
+        if at.stamp() is None:
+            require_untracked(at.path.parent)
+            with closing(at.open()) as store:
+                store.generation()  # which seals it
+            waiting = 0
+        else:
+            waiting = _judge(home, at.path)
+        is_foreign = waiting == EVERY_ROW
+        if is_foreign:
+            with closing(replace(at, waiting=waiting).open()) as store:
+                waiting = store.take_over()
+        remember_memory(home, at.path, KnownMemory(identity_of(at.path), waiting))
+    return is_foreign
+
+
+def require_untracked(folder: Path) -> None:
+    """Raise where git tracks files of a memory: they came with a clone, and would be published."""
+    from aurora.sources.git import list_tracked  # noqa: PLC0415 - a known memory needs no git
+
+    tracked = [name for name in list_tracked(folder) if name not in _SHARED]
+    if tracked:
+        raise StoreError(
+            f"{shown(folder / tracked[0])} is tracked by git: it may have come with a clone, and "
+            "git would publish what you remember",
+            hint=f"take it out of git: `git rm -r --cached {shown(folder)}`; `aur adopt` then shows "
+            "what is in it",
+        )
+
+
+def keep_out_of_git(folder: Path) -> None:
+    """Make git ignore a memory's files: the `.gitignore` of a clone may say otherwise."""
+    from aurora.sources.git import are_ignored  # noqa: PLC0415 - only an index run asks
+
+    if are_ignored(folder, _PRIVATE):
+        return
+    ignore = folder / ".gitignore"
+    before = read_file(ignore, most=_LARGEST) if ignore.exists() else b""
+    with replacing(ignore) as out:  # of two rules the last one counts
+        out.write(before + b"\n*\n" + b"".join(b"!%s\n" % name.encode() for name in _SHARED))
