@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from aurora.config.places import Places, make_project, shown
-from aurora.errors import ConfigError, SourceError
+from aurora.errors import ConfigError, SourceError, UnsafeFolderError
 from tests.config.world import World
 from tests.sources.repository import as_ordinary_user
 
@@ -170,6 +170,6 @@ def test_a_link_out_of_the_project_is_not_written_through(world: World, name: st
     link = folder(world.project) / ".aurora" / name
     folder(link.parent)
     link.symlink_to(outside if name == "" else outside / "new")
-    with pytest.raises(SourceError, match="leads out of the project"):
+    with pytest.raises(UnsafeFolderError, match="is a link: Aurora does not use it"):
         make_project(world.project)
     assert list(outside.iterdir()) == []

@@ -18,7 +18,7 @@ from tests.config.world import PROJECT, USER, World
 
 CHOICE = "a project file may not choose models, servers, endpoints or links"
 AWAY = "a project file may not have text sent away"
-OUTSIDE = "a project file may not lead out of the project"
+OUTSIDE = "a project file may not lead out of .aurora"
 MODEL = "embedding:\n  model: theirs\n"
 THEIRS = LoadedSettings(
     Settings(embedding=EmbeddingSettings(model="theirs")), {"embedding.model": PROJECT}
@@ -97,6 +97,7 @@ def test_the_users_choice_stays_when_a_project_tries_another(world: World) -> No
         pytest.param("/elsewhere/memory.db", id="absolute"),
         pytest.param("../../memory.db", id="above"),
         pytest.param("../../workshop/memory.db", id="neighbour-of-like-name"),
+        pytest.param("../data/own.db", id="elsewhere-in-the-project"),
         pytest.param("~/memory.db", id="home"),
         pytest.param("../link/memory.db", id="through-a-link"),
         pytest.param("../link/../memory.db", id="above-a-link"),
@@ -105,7 +106,7 @@ def test_the_users_choice_stays_when_a_project_tries_another(world: World) -> No
         pytest.param('"a\\0b"', id="no-path-at-all"),
     ],
 )
-def test_a_project_may_not_lead_out_of_itself(world: World, path: str) -> None:
+def test_a_project_may_not_lead_out_of_its_memory_folder(world: World, path: str) -> None:
     """However the path is spelled, and whatever links the clone brought along."""
     (world.root / "elsewhere").mkdir()
     world.write(project=f"store:\n  path: {path}\n")
@@ -118,27 +119,25 @@ def test_a_project_may_not_lead_out_of_itself(world: World, path: str) -> None:
     "path",
     [
         pytest.param("own.db", id="beside-the-file"),
-        pytest.param("../data/own.db", id="elsewhere-in-the-project"),
-        pytest.param("../../code/own.db", id="out-and-in-again"),
-        pytest.param("../link/own.db", id="link-that-stays-inside"),
+        pytest.param("data/own.db", id="below-the-folder"),
+        pytest.param("../../code/.aurora/own.db", id="out-and-in-again"),
     ],
 )
-def test_a_path_inside_the_project_is_fine(world: World, path: str) -> None:
-    """A relative path starts at the project's `.aurora` and needs nobody's leave."""
+def test_a_path_inside_the_memory_folder_is_fine(world: World, path: str) -> None:
+    """A relative path starts at the project's `.aurora` and needs no approval."""
     world.write(project=f"store:\n  path: {path}\n")
-    (world.project / "data").mkdir()
-    (world.project / "link").symlink_to("data")
     wanted = Settings(store=StoreSettings(path))
     assert world.load() == LoadedSettings(wanted, {"store.path": PROJECT})
 
 
 def test_a_project_reached_through_a_link_is_still_itself(world: World) -> None:
     """Working in ~/link, which is ~/code, makes nothing outside."""
-    world.write(project=f"store:\n  path: {world.project / 'own.db'}\n")
+    path = world.project / ".aurora" / "own.db"
+    world.write(project=f"store:\n  path: {path}\n")
     link = world.root / "link"
     link.symlink_to(world.project)
     loaded = SettingsFiles(Places(world.home, link)).current()
-    assert loaded.settings == Settings(store=StoreSettings(str(world.project / "own.db")))
+    assert loaded.settings == Settings(store=StoreSettings(str(path)))
 
 
 def test_the_users_own_file_and_environment_are_not_restricted(world: World) -> None:

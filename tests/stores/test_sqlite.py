@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from aurora.errors import StoreBusyError, StoreError, StoreFormatError
+from aurora.errors import StoreBusyError, StoreError, StoreFormatError, UnsafeFolderError
 from aurora.stores import sqlite_connection
 from aurora.stores.sqlite import SQLiteStore
 from aurora.stores.sqlite_rows import batches, count_levels
@@ -369,7 +369,7 @@ def test_what_it_says_inside_of_two_transactions_is_told_with_the_file(store: SQ
 
 
 def test_a_folder_in_place_of_the_file_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="unable to open"):
+    with pytest.raises(UnsafeFolderError, match="is not a plain file"):
         SQLiteStore(tmp_path)
 
 

@@ -14,7 +14,7 @@ from aurora.stores.sqlite import SQLiteStore
 from aurora.stores.sqlite_schema import MIGRATIONS
 from tests.cli.conftest import Shell
 from tests.indexing.remembered import Remembered, remembered
-from tests.upgrades.memories import kept, number, unpack
+from tests.upgrades.memories import kept, note_as_own, number, unpack
 from tests.upgrades.plainly import columns, contents, query, schema
 from tests.upgrades.project import build
 
@@ -91,6 +91,7 @@ def test_its_tables_are_those_of_a_new_one(tmp_path: Path, name: str) -> None:
 def test_what_it_holds_is_found(tmp_path: Path, name: str) -> None:
     path = unpack(name, tmp_path / "project" / ".aurora" / "memory.db")
     there = {str(id_) for (id_,) in query(path, "SELECT id FROM chunks")}
+    note_as_own(tmp_path / "home", path)
     with Memory(Places(tmp_path / "home", tmp_path / "project")) as memory:
         for words, best in {
             "authenticate_user": "auth.py:authenticate_user",
@@ -156,6 +157,7 @@ def marks(values: Collection[object]) -> str:
 def test_every_command_takes_it(tmp_path: Path, name: str) -> None:
     shell = Shell(build(tmp_path), tmp_path / "home")
     path = unpack(name, memory_file(tmp_path))
+    note_as_own(tmp_path / "home", path)
     ids = {str(id_) for (id_,) in query(path, "SELECT id FROM chunks")}
 
     lines = [json.loads(line) for line in shell.ok("mem", "export").splitlines()]

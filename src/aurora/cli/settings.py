@@ -11,6 +11,7 @@ from aurora.config.schema import CATALOGUE, known_setting
 from aurora.config.trust import approve as approve_file
 from aurora.config.values import as_typed, value_of, without_password
 from aurora.errors import ConfigError
+from aurora.private import require_own
 
 
 @click.group()
@@ -47,6 +48,8 @@ def set_(key: str, value: str, *, project: bool) -> None:
     file = places.user_config if not project else places.project_config
     if file is None:
         raise ConfigError("There is no project here", hint="start one with `aur init`")
+    if project:
+        require_own(file.parent)
     set_value(file, key, value)
     click.echo(f"Set {key} in {shown(file)}", err=True)
 

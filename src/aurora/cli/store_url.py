@@ -8,9 +8,11 @@ import click
 
 from aurora.cli.session import settings_files, tell
 from aurora.config import Places
+from aurora.config.layers import LARGEST
 from aurora.config.places import shown
 from aurora.config.trust import approve, is_approved
 from aurora.engine.whereabouts import OnServer
+from aurora.private import read_file, require_own
 from aurora.types import Note
 
 
@@ -19,6 +21,8 @@ def remember_server(places: Places, server: OnServer, *, schema: str | None) -> 
     from aurora.config.edit import set_value  # it needs the YAML library
 
     file = places.project_config or places.user_config
+    if places.project is not None:
+        require_own(places.memory_folder)
     may_approve = _may_approve(places, file)
     address = server.openly()
     set_value(file, "store.url", address.url)
@@ -44,7 +48,7 @@ def remember_server(places: Places, server: OnServer, *, schema: str | None) -> 
 def _may_approve(places: Places, file: Path) -> bool:
     """A file that came with a clone may hold more than the person who types here has read."""
     try:
-        content = file.read_bytes()
+        content = read_file(file, most=LARGEST, follow=file == places.user_config)
     except OSError:
         return True  # there is none: all that it will hold is ours
     ignored = [text for text in settings_files(places).current().warnings if shown(file) in text]

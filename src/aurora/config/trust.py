@@ -10,6 +10,7 @@ identity, which only its owner knows.
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -20,7 +21,7 @@ from aurora.errors import ConfigError
 from aurora.locks import lock
 from aurora.private import make_folder, open_file, read_file, replacing
 
-_APPROVED, _MEMORIES = "approved.json", "memories.json"
+_APPROVED, _MEMORIES, _LOCK = "approved.json", "memories.json", "memories.json.lock"
 _LARGEST = 16 << 20  # bytes of either file
 
 
@@ -65,13 +66,21 @@ def remember_memory(home: Path, database: Path, known: KnownMemory) -> None:
             _write(home / _MEMORIES, memories)
 
 
+def list_began_at(home: Path) -> float:
+    """When this user's list of databases began, in seconds since 1970; now, if it has not."""
+    try:
+        return (home / _LOCK).stat().st_mtime  # it is never written to
+    except OSError:
+        return time.time()
+
+
 @contextmanager
 def memories_locked(home: Path) -> Iterator[None]:
     """One process at a time makes, notes or judges a database: a new one is never seen unnoted."""
     with ExitStack() as held:
         with suppress(OSError):
             make_folder(home)
-            lock(held.enter_context(open_file(home / f"{_MEMORIES}.lock", "ab")), wait=True)
+            lock(held.enter_context(open_file(home / _LOCK, "ab")), wait=True)
         yield
 
 

@@ -11,18 +11,27 @@ from __future__ import annotations
 
 from contextlib import closing
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 
 from aurora.config.places import shown
-from aurora.config.trust import KnownMemory, known_memory, memories_locked, remember_memory
-from aurora.engine.whereabouts import InFile
-from aurora.errors import StoreError
+from aurora.config.trust import (
+    KnownMemory,
+    known_memory,
+    list_began_at,
+    memories_locked,
+    remember_memory,
+)
+from aurora.engine.whereabouts import INDEXES, InFile
+from aurora.errors import IndexFileError, StoreError
 from aurora.private import read_file, replacing
+from aurora.signals.index_file import IndexFile
 from aurora.stores.sqlite_connection import identity_of
 from aurora.stores.sqlite_log import has_log
 from aurora.stores.sqlite_seal import Seal
 
 EVERY_ROW = 1 << 62
+_LONGEST_WRITE = 2  # seconds from the moment that an index file tells to its last change
 _LARGEST = 1 << 20  # bytes of a file that tells git what to ignore
 _PRIVATE = ("memory.db", "memory.db-wal", "indexes/bm25.idx")  # some that it must not publish
 _SHARED = ("config.yml", ".gitignore")  # files of a memory's folder that a project may publish
@@ -38,15 +47,30 @@ def rows_to_hide(home: Path, database: Path) -> int:
 
 
 def _judge(home: Path, database: Path) -> int:
-    known = known_memory(home, database)
-    if known is not None and known.identity != identity_of(database):
+    known, identity = known_memory(home, database), identity_of(database)
+    if known is not None and known.identity != identity:
         known = None
     # A log can be put beside a known database by a pull: git replaces ignored files.
     if known is None or has_log(database):
         require_untracked(database.parent)
     if known is not None:
         return known.waiting
-    return 0 if Seal(database).proves_own() and not has_log(database) else EVERY_ROW
+    is_own = Seal(database).proves_own() or _is_of_an_earlier_version(home, database, identity)
+    return 0 if is_own and not has_log(database) else EVERY_ROW
+
+
+def _is_of_an_earlier_version(home: Path, database: Path, identity: str) -> bool:
+    """Versions without a seal wrote index files that tell when they were made. In place, that is
+    when the file changed last; in a copy it is not. It counts only before the user's list began."""
+    index = database.with_name(INDEXES) / "bm25.idx"
+    try:
+        facts = IndexFile(index, kind="bm25").facts
+        made_at = datetime.fromisoformat(str(facts.get("created_at"))).timestamp()
+        delay = index.stat().st_ctime - made_at
+    except (OSError, ValueError, IndexFileError):
+        return False
+    is_in_place = facts.get("store") == identity and 0 <= delay < _LONGEST_WRITE
+    return is_in_place and not Seal(database).exists and made_at < list_began_at(home)
 
 
 def make_own(home: Path, at: InFile) -> bool:
@@ -79,8 +103,7 @@ def require_untracked(folder: Path) -> None:
         raise StoreError(
             f"{shown(folder / tracked[0])} is tracked by git: it may have come with a clone, and "
             "git would publish what you remember",
-            hint=f"take it out of git: `git rm -r --cached {shown(folder)}`; `aur adopt` then shows "
-            "what is in it",
+            hint=f"run `git rm -r --cached {shown(folder)}`; `aur adopt` then shows what is in it",
         )
 
 

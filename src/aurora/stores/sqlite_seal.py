@@ -58,6 +58,10 @@ class Seal:
         self._whole = stamp
         return True
 
+    @property
+    def exists(self) -> bool:
+        return self._file.exists()
+
     def proves_own(self) -> bool:
         """Whether Aurora wrote the file last, here and for this user.
 

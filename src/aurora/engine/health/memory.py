@@ -13,6 +13,7 @@ from aurora.engine.health.surroundings import AREA, SURROUNDINGS
 from aurora.engine.memory import Memory
 from aurora.engine.whereabouts import InFile, shown_name
 from aurora.errors import NoMemoryError, StoreError, StoreFormatError
+from aurora.private import require_own
 from aurora.stores.sqlite_connection import schema_of
 from aurora.stores.sqlite_schema import MIGRATIONS
 from aurora.types import (
@@ -52,7 +53,9 @@ def examine_memory(
 
 
 def _place(subject: _Subject) -> Iterator[Finding]:
-    path = subject.memory.path
+    path, places = subject.memory.path, subject.memory.places
+    if places.project is not None:
+        require_own(places.memory_folder)
     try:
         size = path.stat().st_size
     except (FileNotFoundError, NotADirectoryError):
