@@ -27,7 +27,6 @@ from tests.sources.repository import git
 
 OUTSIDE = "outsidequux"  # a word that stands only outside the clone
 PLANTED = "plantedlesson"  # a word of lessons that came with the clone
-HANGS = 60  # seconds after which a command hangs; each takes well under one
 
 COMMANDS = (
     ("mem", "search", OUTSIDE),
@@ -94,17 +93,9 @@ class World:
         printed += self.run(environ=COMPLETION)
         return printed
 
-    def run(self, *words: str, environ: dict[str, str] | None = None, given: str = "") -> str:
-        done = subprocess.run(
-            [AUR, *words],
-            cwd=self.shell.cwd,
-            env=self.shell.environment | (environ or {}),
-            input=given,
-            capture_output=True,
-            encoding="utf-8",
-            check=False,
-            timeout=HANGS,
-        )
+    def run(self, *words: str, environ: dict[str, str] | None = None) -> str:
+        """What a command prints. One that hangs is ended by the time limit of the tests."""
+        done = Shell(self.shell.cwd, self.shell.home, environ or {}).run(*words)
         assert "Traceback" not in done.stderr, f"{words}: {done.stderr}"
         return f"{done.stdout}{done.stderr}"
 
@@ -121,7 +112,16 @@ class World:
             for at, (method, params) in enumerate(calls)
         ]
         started = json.dumps({"jsonrpc": "2.0", "method": "notifications/initialized"})
-        return self.run("mcp", "--read-only", given="\n".join([lines[0], started, *lines[1:], ""]))
+        done = subprocess.run(
+            [AUR, "mcp", "--read-only"],
+            cwd=self.shell.cwd,
+            env=self.shell.environment,
+            input="\n".join([lines[0], started, *lines[1:], ""]),
+            capture_output=True,
+            encoding="utf-8",
+            check=False,
+        )
+        return f"{done.stdout}{done.stderr}"
 
 
 def _digest(path: Path) -> str:
@@ -271,6 +271,33 @@ def test_no_part_of_a_memory_is_published(world: World, name: str) -> None:
     world.clone()
     assert f"{name} is tracked by git" in world.run("mem", "index", ".")
     assert not (world.shell.cwd / ".aurora" / "memory.db").exists()
+
+
+def test_a_memory_folder_that_is_a_repository_of_its_own_hides_nothing(world: World) -> None:
+    """Git takes a folder with HEAD, objects and refs for a repository, and its settings with it."""
+    make_memory(world.origin, world.root / "attacker")
+    git(world.root, "init", "--quiet", "--bare", str(world.root / "bare"))
+    settings = "[core]\n\tbare = true\n\tfsmonitor = touch ../PWNED\n"
+    write_tree(world.root / "bare", {"config": settings, "objects/x": "", "refs/x": ""})
+    shutil.copytree(world.root / "bare", world.origin / ".aurora", dirs_exist_ok=True)
+    world.clone()
+    printed = world.try_all()
+    assert "is tracked by git" in printed
+    assert "run the installer" not in printed
+    assert not list(world.root.rglob("PWNED"))
+
+
+def test_a_module_of_the_clone_is_not_imported(world: World) -> None:
+    """New processes of Python would find it in the working directory."""
+    code = "import pathlib; pathlib.Path('PWNED').touch()\n"
+    names = ("multiprocessing", "numpy", "resource", "aurora/__init__", "sitecustomize")
+    write_tree(world.origin, {f"{name}.py": code for name in names})
+    shell = world.clone()
+    texts = {f"text{at}.md": f"# Title {at}\n\nSome words.\n" for at in range(200)}
+    write_tree(shell.cwd, dict(texts))
+    shell.ok("-c", "indexing.workers=2", "mem", "index", ".")
+    world.try_all()
+    assert not list(world.root.rglob("PWNED"))
 
 
 @pytest.mark.parametrize("rules", ["", "!*\n", "!memory.db\n!indexes/\n!indexes/*\n"])

@@ -133,7 +133,7 @@ def _command(scope: Scope) -> tuple[str, ...]:
         return "aur", "mcp"
     if found is not None and is_own:  # a link in a folder for programs outlives what it leads to
         return str(Path(found).absolute()), "mcp"
-    return (str(own), "mcp") if own.exists() else (sys.executable, "-m", "aurora", "mcp")
+    return (str(own), "mcp") if own.exists() else (sys.executable, "-P", "-m", "aurora", "mcp")
 
 
 def _tell_needs(client: Client, server: Server) -> None:

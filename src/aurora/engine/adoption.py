@@ -98,11 +98,13 @@ def require_untracked(folder: Path) -> None:
     """Raise where git tracks files of a memory: they came with a clone, and would be published."""
     from aurora.sources.git import list_tracked  # noqa: PLC0415 - a known memory needs no git
 
-    tracked = [name for name in list_tracked(folder) if name not in _SHARED]
+    # Git is asked from above: the folder may be prepared as a repository that tracks nothing.
+    shared = {f"{folder.name}/{name}" for name in _SHARED}
+    tracked = sorted(set(list_tracked(folder.parent, folder.name)) - shared)
     if tracked:
         raise StoreError(
-            f"{shown(folder / tracked[0])} is tracked by git: it may have come with a clone, and "
-            "git would publish what you remember",
+            f"{shown(folder.parent / tracked[0])} is tracked by git: it may have come with a "
+            "clone, and git would publish what you remember",
             hint=f"run `git rm -r --cached {shown(folder)}`; `aur adopt` then shows what is in it",
         )
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 import logging
 import signal
 import socket
+import sys
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import chdir, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias, TypeVar, cast
 
@@ -174,7 +175,10 @@ def _joined(address: str) -> Iterator[Ray]:
     _require_there(address)
     before = signal.getsignal(signal.SIGTERM)
     try:
-        ray.init(address, log_to_driver=False, configure_logging=False)
+        with chdir(
+            sys.prefix
+        ):  # Ray lets its workers import from here: not from a stranger's clone
+            ray.init(address, log_to_driver=False, configure_logging=False)
     except Exception as exc:  # it has many errors for this, without a base of their own
         raise SpreadingError(
             f"This machine cannot work with the Ray cluster at {address}: {exc}",

@@ -23,6 +23,7 @@ T = TypeVar("T")
 _QUIET = (
     "-c", "core.quotepath=off",
     "-c", "core.fsmonitor=false",
+    "-c", "safe.bareRepository=explicit",  # a clone can hold one in any of its folders
     # Two gits that replay Django's history would hold 740 MB; this way it is 170, as quickly.
     "-c", "core.packedGitLimit=32m",
     "-c", "core.packedGitWindowSize=8m",
@@ -118,14 +119,14 @@ def list_files(folder: Path) -> list[str] | None:
     return _where_there_is_git(folder, _listed)
 
 
-def list_tracked(folder: Path) -> list[str]:
-    """Paths below a folder that git tracks; none outside a work tree."""
-    return _where_there_is_git(folder, _tracked) or []
+def list_tracked(folder: Path, name: str) -> list[str]:
+    """Paths that git tracks at or below a name in a folder; none outside a work tree."""
 
+    def list_below(folder: Path) -> list[str]:
+        answer = ask(folder, "ls-files", "-z", "--cached", "--", f"./{name}")
+        return [os.fsdecode(path) for path in answer.split(b"\0") if path]
 
-def _tracked(folder: Path) -> list[str]:
-    answer = ask(folder, "ls-files", "-z", "--cached")
-    return [os.fsdecode(name) for name in answer.split(b"\0") if name]
+    return _where_there_is_git(folder, list_below) or []
 
 
 def are_ignored(folder: Path, names: Collection[str]) -> bool:
