@@ -151,13 +151,14 @@ class Memory(TransferableMemory, InspectableMemory, EmbeddingMemory):
         again = None if rerank is None else read_rerank(rerank)
         narrowed = criteria or Criteria()
         query = Query(text, limit, wanted, fusion, narrowed, min_score, again, expand)
-        return self.retriever.retrieve(query)
+        found, notes = self._read(lambda: self.retriever.retrieve(query))
+        return replace(found, notes=(*notes, *found.notes))
 
     def get(self, chunk_id: str, *, is_use: bool = True) -> Chunk:
         """One chunk by its id, or by an ending of it that no other has. Counts as an access, unless
         it only goes on with one."""
-        found = find_chunk(self._store, chunk_id)
-        if not is_use:
+        found, damage = self._read(lambda: find_chunk(self._store, chunk_id))
+        if damage or not is_use:
             return found
         try:
             self._store.record_access(found.id, self._now())

@@ -84,6 +84,14 @@ def connect_unchanging(path: Path) -> Connection:
     return connection
 
 
+def connect_temporary() -> Connection:
+    """A database that no other connection sees, with our tables. SQLite gives its file no name, so
+    that a killed process leaves nothing behind."""
+    connection = _open("")
+    _migrate(connection)
+    return connection
+
+
 def schema_of(path: Path) -> int:
     """The schema version of a file of ours, which stays as it is, however old."""
     where = _read_only(path) if _cannot_change(path) else f"{path.absolute().as_uri()}?mode=ro"
@@ -150,7 +158,7 @@ def _recognise(connection: sqlite3.Connection, path: Path) -> int:
     if owner != APPLICATION_ID and tables:
         raise StoreFormatError(
             f"{path} is a SQLite database of another program",
-            hint=f"move it away (`mv {path} {path}.old`) and index again",
+            hint=f"it was not touched; keep it elsewhere (`mv {path} {path}.old`) and index again",
         )
     require_known(version, path)
     return version
@@ -247,10 +255,11 @@ def _explained(exc: sqlite3.Error, path: Path) -> StoreError:
     if "decode to UTF-8" in text:  # the text itself is not told: it may be anything
         return damaged(str(path), "a text in it is no text any more")
     if is_corrupt(exc):
-        saving = "" if "not a database" in text else "`aur mem repair` saves what can be read, or "
         return StoreFormatError(
             f"{path} is not a usable database: {text}",
-            hint=f"{saving}move it away (`mv {path} {path}.damaged`) and index again",
+            hint="`aur mem repair` keeps all that can be read; if it cannot be opened, keep it "
+            f"(`mv {path} {path}.damaged`) and put a backup in its place, or index again and "
+            "`aur mem import` an export",
         )
     if "unable to open" in text or "readonly" in text:
         return StoreError(

@@ -44,6 +44,10 @@ class SQLiteDatabase(SQLiteFile):
             raise damaged(str(self.path), "it has lost its identity")
         return identity
 
+    def _be_mended(self) -> None:
+        super()._be_mended()
+        self.__dict__.pop("identity", None)
+
     @contextmanager
     def transaction(self) -> Iterator[None]:
         if self._connection.in_transaction:
@@ -66,9 +70,11 @@ class SQLiteDatabase(SQLiteFile):
     @contextmanager
     def snapshot(self) -> Iterator[Self]:
         """On a connection of its own: this thread may go on writing beside it."""
+        if self._find_damage():
+            yield self._rescued()[0]
+            return
         still = type(self)(self.path)
         try:
-            still._require_whole()
             with translated(self.path):
                 still._connection.execute("PRAGMA query_only = ON")
                 still._connection.execute("BEGIN")

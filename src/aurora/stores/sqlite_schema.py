@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from aurora.types import Kind
+
 APPLICATION_ID = 0x41555241  # "AURA", so that another program's database is known as such
 
 
@@ -115,12 +117,18 @@ _LATER_CHECKSUMS = {
 }
 CHECKSUMS = {**_FIRST_CHECKSUMS, **_LATER_CHECKSUMS}
 HANGING = tuple(CHECKSUMS.keys() - {"chunks", "facts", "files"})  # on chunks, by their rows
+_NONSENSE = f"""
+    OR chunks.kind NOT IN ({", ".join(f"'{kind}'" for kind in Kind)})
+    OR coalesce(abs(chunks.created_at), 0) > 2e11 OR typeof(chunks.created_at) = 'text'
+    OR NOT (json_valid(chunks.metadata)  -- Python writes what JSON does not have, too
+        OR chunks.metadata GLOB '*NaN*' OR chunks.metadata GLOB '*Infinity*')"""
 SUM_UP = f"UPDATE chunks SET checksum = {CHECKSUMS['chunks']}"
 
 
 def is_damaged(table: str) -> str:
-    """A condition: a row of it is not as it was written."""
-    return f"{table}.checksum IS NOT {CHECKSUMS[table]}"
+    """A condition: a row of it is not as it was written, or nobody writes such a row."""
+    nonsense = _NONSENSE if table == "chunks" else ""
+    return f"({table}.checksum IS NOT {CHECKSUMS[table]}{nonsense})"
 
 
 def _sum_up(checksums: Mapping[str, str]) -> tuple[str, ...]:
