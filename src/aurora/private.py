@@ -15,7 +15,7 @@ import re
 import stat
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -31,6 +31,7 @@ _NO_LINKED_FOLDER = os.O_RDONLY | _NO_LINK | getattr(os, "O_DIRECTORY", 0)
 _SUBFOLDERS = ("indexes",)  # of a memory's folder, whose files are checked as well
 _SCRATCH = re.compile(r"(?:\.[0-9]+)?\.(?P<process>[0-9]+)\.tmp")  # behind a file's name
 _making = threading.Lock()
+_MANY_WORDS = 500  # each is looked for in some megabytes
 
 
 # Checking a folder
@@ -228,3 +229,20 @@ def _is_running(process: int) -> bool:
     except (OSError, OverflowError):
         return True  # somebody else's: leave it alone
     return True
+
+
+def scrub_log(log: Path, words: Collection[str]) -> None:
+    """Overwrite the lines of a log, and of its older files, that have one of these words.
+
+    In their place: other processes go on writing to the same file. Of very many words, every line.
+    """
+    sought = [word.encode() for word in words]
+    for file in sorted(log.parent.glob(f"{log.name}*")) if sought else ():
+        with suppress(OSError), file.open("r+b") as stream:
+            at = 0
+            for line in stream.readlines():
+                if len(sought) > _MANY_WORDS or any(word in line for word in sought):
+                    text = line.rstrip(b"\n")
+                    stream.seek(at)
+                    stream.write(b"(forgotten)"[: len(text)].ljust(len(text)))
+                at += len(line)

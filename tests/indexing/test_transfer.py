@@ -22,7 +22,7 @@ from aurora.indexing.transfer import export_memory
 from aurora.packing import pack_vector
 from aurora.stores.base import Embedder, FileState, Record, Store
 from aurora.stores.sqlite import SQLiteStore
-from aurora.types import Event, Progress, SearchResult
+from aurora.types import Event, Note, Progress, SearchResult
 from tests.builders import NOW, make_chunk, write_tree
 from tests.embedders import WordsProvider
 from tests.indexing.exports import (
@@ -180,11 +180,16 @@ def test_an_export_is_of_one_moment(store: Store) -> None:
     assert len(list(store.iter_chunks())) == 2
 
 
-def test_what_is_no_json_is_named_before_it_is_lost(store: Store) -> None:
-    """Only a program can put it there; an export that could not be imported would be none."""
-    store.put_chunks([make_chunk(metadata={"score": float("nan")})])
-    with pytest.raises(TransferError, match=r"metadata of a\.py:f cannot be written as JSON"):
-        exported(store)
+def test_a_number_that_is_no_json_is_exported_as_null_and_told(store: Store) -> None:
+    """Only a program can put it there. It must not keep all the rest from being exported."""
+    store.put_chunks([make_chunk(metadata={"score": float("nan"), "by": ["me", float("inf")]})])
+    events: list[Event] = []
+    stream = io.BytesIO()
+    assert export_memory(store, stream, listen=events.append).chunks == 1
+    told = Note("Numbers in the metadata of a.py:f are exported as null", warning=True)
+    assert told in events
+    chunk = json.loads(stream.getvalue().splitlines()[1])
+    assert chunk["metadata"] == {"score": None, "by": ["me", None]}
 
 
 def test_longer_work_tells_how_far_it_is(memory: Memory) -> None:

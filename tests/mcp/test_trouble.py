@@ -178,3 +178,29 @@ async def test_on_a_full_disk_nothing_is_kept_and_that_is_said(project: Project)
 
         kept = await ask(client, "aurora_ingest", content=text)
         assert kept["outcome"] == "added"
+
+
+@in_a_file
+async def test_every_answer_of_a_damaged_memory_says_so(project: Project) -> None:
+    path = folder_of(project) / "memory.db"
+    with closing(sqlite3.connect(path)) as file, file:
+        file.execute(
+            "UPDATE chunks SET content = 'x' WHERE path = 'src/auth.py' AND id <> ?", [BEST]
+        )
+    told = f"{path} is damaged: damage in "
+
+    async with project.here() as client:
+        for _ in range(2):
+            found = await ask(client, "aurora_search", query="authenticate_user")
+            assert BEST in ids(found)
+            read = await ask(client, "aurora_retrieve", id=BEST)
+            [status] = (await ask(client, "aurora_status"))["memories"]
+            for answer in (found, read, status):
+                [note] = [note for note in answer["notes"] if note.startswith(told)]
+                assert note.endswith("`aur mem repair` keeps all that can be read")
+        assert "aur mem repair" in await refusal(client, "aurora_learn", text="a lesson")
+
+        project.shell.ok("mem", "repair")
+        found = await ask(client, "aurora_search", query="authenticate_user")
+        assert not [note for note in found.get("notes", ()) if "damaged" in note]
+        await ask(client, "aurora_learn", text="a lesson")

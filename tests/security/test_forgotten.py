@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from aurora.sources.past.book import load_book
 from aurora.stores.postgres.store import PostgresStore
 from aurora.stores.sqlite import SQLiteStore
 from aurora.stores.sqlite_connection import connect
 from tests.builders import make_chunk, write_tree
 from tests.cli.conftest import Shell
+from tests.sources.repository import git
 
 # Words that nothing else in a memory has, in the code, the note, the document and the lesson.
 SECRETS = ("zanzibarquux", "xylophonicine", "奇异鸟类学", "quetzalworthy", "umbrageousness")
@@ -38,9 +40,9 @@ def fill(shell: Shell) -> Sequence[str]:
     return ("s.py", "n.md", "cjk.md", added, learned)
 
 
-def found_in(folder: Path) -> Iterator[tuple[str, str]]:
+def found_in(*folders: Path) -> Iterator[tuple[str, str]]:
     """Files that have one of the words, in any case and in the encodings we write."""
-    for file in sorted(folder.rglob("*")):
+    for file in sorted(file for folder in folders for file in folder.rglob("*")):
         if file.is_file():
             raw = file.read_bytes().lower()
             for word in SECRETS:
@@ -58,6 +60,38 @@ def test_forgotten_words_are_in_no_file(shell: Shell) -> None:
     assert list(found_in(shell.cwd / ".aurora")) == []
     assert list(found_in(shell.home)) == []
     assert "ordinary_7" in shell.ok("mem", "search", "ordinary_7")
+
+
+def test_titles_and_file_names_are_in_no_log_and_no_cache(tmp_path: Path) -> None:
+    files = {"zanzibarquux.py": "def (:\n", "kept.py": "def (:\n", "m1.py": "x = 1\n"}
+    shell = Shell(write_tree(tmp_path / "project", files), tmp_path / "home")
+    shell.ok("init")
+    git(shell.cwd, "init", "-q")
+    git(shell.cwd, "add", "--all")
+    git(shell.cwd, "commit", "-qm", "all")
+    shell.run("mem", "index", ".")  # which warns of a file by its name
+    document = write_tree(shell.home / "..", {"d.md": "# Umbrageousness\n\nAll of it.\n"}) / "d.md"
+    added = shell.ok("mem", "add", str(document)).split()[-1]
+    shell.run("mem", "search", "umbragousness")  # which asks whether another word was meant
+    shell.run("mem", "get", "quetzalworthy")  # which is not there
+    logs = shell.home / "logs"
+    write_tree(logs, {"aurora.log.1": "INFO aurora: Added: Umbrageousness (1 piece)\nINFO other\n"})
+    places = [name for name, word in found_in(shell.home, shell.cwd / ".aurora")]
+    assert {"aurora.log", "memory.db"} < set(places)
+    assert any(name.endswith(".book") for name in places)
+
+    shell.ok("mem", "forget", "--yes", "zanzibarquux.py", added)
+
+    assert list(found_in(shell.home, shell.cwd / ".aurora")) == []
+    assert "kept.py" in (logs / "aurora.log").read_text()  # of what is remembered
+    assert (logs / "aurora.log.1").read_text().endswith("\nINFO other\n")
+    [book] = (shell.cwd / ".aurora" / "indexes").glob("*.book")
+    assert {"kept.py", "m1.py"} <= load_book(book).files.keys()
+
+    write_tree(shell.cwd, {".auroraignore": "zanz*\n", "zanzibarquux.py": "more = 1\n"})
+    git(shell.cwd, "commit", "-qam", "more")
+    shell.run("mem", "index", ".")
+    assert [name for name, _ in found_in(shell.cwd / ".aurora")] == []
 
 
 def test_threes_of_forgotten_characters_are_in_no_index(tmp_path: Path) -> None:

@@ -156,7 +156,7 @@ def test_a_file_that_is_no_database_is_refused_and_untouched(
     with pytest.raises(StoreFormatError, match="not a usable database") as caught:
         SQLiteStore(path)
     assert str(path) in caught.value.message
-    assert "index again" in caught.value.hint
+    assert f"keep it (`mv {path} {path}.damaged`)" in caught.value.hint
     assert path.read_bytes() == content
     assert [file.name for file in tmp_path.iterdir()] == ["memory.db"]
 
@@ -168,7 +168,8 @@ def test_another_programs_database_is_refused_and_untouched(tmp_path: Path) -> N
     with pytest.raises(StoreFormatError) as caught:
         SQLiteStore(path)
     assert caught.value.message == f"{path} is a SQLite database of another program"
-    assert caught.value.hint == f"move it away (`mv {path} {path}.old`) and index again"
+    kept = f"it was not touched; keep it elsewhere (`mv {path} {path}.old`) and index again"
+    assert caught.value.hint == kept
     assert path.read_bytes() == before
 
 
@@ -333,11 +334,12 @@ def test_a_writer_that_waits_too_long_says_so(store: SQLiteStore) -> None:
          "wait until the other `aur` has finished, then try again"),
         ("Could not decode to UTF-8 column 'name' with text 'x'", StoreFormatError,
          "{path} is damaged: a text in it is no text any more",
-         "`aur mem repair` takes out what is damaged, and files are read again"),
+         "`aur mem repair` keeps all that can be read, and files are read again"),
         ("database disk image is malformed", StoreFormatError,
          "{path} is not a usable database: database disk image is malformed",
-         "`aur mem repair` saves what can be read, or move it away (`mv {path} {path}.damaged`) "
-         "and index again"),
+         "`aur mem repair` keeps all that can be read; if it cannot be opened, keep it "
+         "(`mv {path} {path}.damaged`) and put a backup in its place, or index again and "
+         "`aur mem import` an export"),
         ("unable to open database file", StoreError,
          "Cannot open {path}: unable to open database file",
          "check that the folder exists and is writable, and that the disk is not full"),

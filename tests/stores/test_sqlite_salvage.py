@@ -19,6 +19,7 @@ from aurora.packing import pack_vector as pack
 from aurora.stores.base import Embedder, FileState, Reasoning
 from aurora.stores.sqlite import SQLiteStore
 from aurora.stores.sqlite_seal import Seal
+from aurora.types import Chunk, ChunkHistory, Tracking
 from tests.builders import make_chunk
 from tests.cli.conftest import Shell
 
@@ -26,7 +27,9 @@ TINY = Embedder("tiny", 3, "abc")
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 CHUNKS = [make_chunk(f"def f{n}(): {'pass ' * 40}", f"{n}.py", f"f{n}") for n in range(1500)]
 USED = 1200  # more than are read at once
-ZEROS, NOISE = bytes(4096), b"\x55" * 4096
+KEPT = 900  # where the others are deleted
+PAGE = 4096
+ZEROS, NOISE = bytes(PAGE), b"\x55" * PAGE
 
 
 @pytest.fixture(scope="module")
@@ -69,6 +72,10 @@ def overwrite(path: Path, table: str, kind: str, page: bytes) -> int:
     return int(rows)
 
 
+def sorted_by_id(chunks: list[Chunk]) -> list[Chunk]:
+    return sorted(chunks, key=lambda chunk: chunk.id)
+
+
 def count_accesses(store: SQLiteStore) -> int:
     return sum(map(len, store.get_accesses([chunk.id for chunk in CHUNKS]).values()))
 
@@ -84,9 +91,10 @@ def test_an_index_is_made_anew_and_nothing_is_lost(path: Path, index: str, page:
     overwrite(path, index, "leaf", page)
     with closing(SQLiteStore(path)) as store:
         assert store.check() != []
-        with pytest.raises(StoreFormatError, match="is damaged"):
-            store.get_chunks([CHUNKS[0].id])
+        assert list(store.iter_chunks()) == CHUNKS  # read past the index
+        assert f"{path} is damaged: " in store.damage()
         assert store.repair() == []
+        assert store.damage() == ""
         assert list(store.iter_chunks()) == CHUNKS
         assert store.count_vectors() == len(CHUNKS)
         assert count_accesses(store) == USED
@@ -100,10 +108,14 @@ def test_an_index_is_made_anew_and_nothing_is_lost(path: Path, index: str, page:
 def test_of_a_table_what_was_in_the_page_is_lost(path: Path, page: bytes) -> None:
     lost = overwrite(path, "chunks", "leaf", page)
     with closing(SQLiteStore(path)) as store:
-        before = store.check()
-        assert before != []
-        store.repair()
+        assert store.check() != []
+        rescued = list(store.iter_chunks())
+        told = f"At least {lost} chunks cannot be read, so that answers may be incomplete. `aur"
+        assert told in store.damage()
+        gone = store.repair()
         left = list(store.iter_chunks())
+        assert left == rescued
+        assert gone == [chunk.id for chunk in sorted_by_id(CHUNKS) if chunk not in left]
         assert 0 < lost == len(CHUNKS) - len(left)
         assert [chunk for chunk in left if chunk not in CHUNKS] == []
         assert store.count_vectors() == len(left)  # none of a chunk that is gone
@@ -223,16 +235,132 @@ def test_what_cannot_be_read_at_all_is_told_with_what_to_do(path: Path) -> None:
     overwrite(path, "sqlite_schema", "leaf", NOISE)
     with pytest.raises(StoreFormatError) as raised:
         SQLiteStore(path)
-    assert f"mv {path} {path}.damaged" in str(raised.value.hint)
+    assert raised.value.hint == (
+        "`aur mem repair` keeps all that can be read; if it cannot be opened, keep it "
+        f"(`mv {path} {path}.damaged`) and put a backup in its place, or index again and "
+        "`aur mem import` an export"
+    )
 
 
 def test_a_person_gets_back_what_can_be_read(filled: Shell) -> None:
     overwrite(filled.cwd / ".aurora" / "memory.db", "chunks_path", "leaf", ZEROS)
 
-    assert "aur mem repair" in filled.fails("mem", "search", "lesson")
+    found = filled.run("mem", "search", "lesson that stays")
+    assert "a lesson that stays" in found.stdout
+    assert "All of its chunks can be read. `aur mem repair` keeps" in found.stderr
+    assert "aur mem repair" in filled.fails("mem", "learn", "a lesson that is refused")
     done = filled.run("mem", "repair")
     assert (done.returncode, "Was damaged: " in done.stdout) == (0, True)
     assert "`aur mem index` reads the files again" in done.stderr
     filled.ok("mem", "index", ".")
     assert "a lesson that stays" in filled.ok("mem", "search", "lesson that stays")
     assert "return 1" in filled.ok("mem", "get", "a.py:find_me")
+
+
+def leak(data: bytearray) -> None:
+    """A page at the end that nothing leads to."""
+    data += bytes(PAGE)
+    set_number(data, 28, number(data, 28) + 1)
+
+
+def leak_many(data: bytearray) -> None:
+    for _ in range(40):
+        leak(data)
+
+
+def forget_free_pages(data: bytearray) -> None:
+    """Pages that were free, and are neither used nor free now."""
+    set_number(data, 32, 0)
+    set_number(data, 36, 0)
+
+
+def lose_free_pages(data: bytearray) -> None:
+    """A list of free pages that leads out of the file."""
+    set_number(data, 32, len(data) // PAGE + 9)
+
+
+def take_free_pages_twice(data: bytearray) -> None:
+    """A list of free pages that names pages in use: what is written next goes over their rows."""
+    trunk = (number(data, 32) - 1) * PAGE
+    for leaf in range(number(data, trunk + 4)):
+        set_number(data, trunk + 8 + 4 * leaf, 3 + leaf)
+
+
+def count_free_pages_wrong(data: bytearray) -> None:
+    set_number(data, (number(data, 32) - 1) * PAGE + 4, 1)
+
+
+STRUCTURES = [
+    leak, leak_many, forget_free_pages, lose_free_pages, take_free_pages_twice,
+    count_free_pages_wrong,
+]  # fmt: skip
+
+
+def number(data: bytes, at: int) -> int:
+    return int.from_bytes(data[at : at + 4])
+
+
+def set_number(data: bytearray, at: int, value: int) -> None:
+    data[at : at + 4] = value.to_bytes(4)
+
+
+@pytest.fixture(scope="module")
+def with_free_pages(tmp_path_factory: pytest.TempPathFactory, whole: bytes) -> bytes:
+    path = tmp_path_factory.mktemp("free") / "memory.db"
+    path.write_bytes(whole)
+    with closing(SQLiteStore(path)) as store:
+        store.put_histories({CHUNKS[1].id: ChunkHistory(Tracking.TRACKED, (5, 7), False)})
+        store.delete_chunks([chunk.id for chunk in CHUNKS[KEPT:]])
+    data = path.read_bytes()
+    assert number(data, 36) > 9  # free pages
+    return data
+
+
+@pytest.fixture
+def leaking(tmp_path: Path, with_free_pages: bytes, request: pytest.FixtureRequest) -> Path:
+    """A file whose rows are whole, and whose pages are not accounted for."""
+    path, data = tmp_path / "memory.db", bytearray(with_free_pages)
+    request.param(data)
+    path.write_bytes(data)
+    return path
+
+
+def everything(store: SQLiteStore) -> object:
+    with store.snapshot() as still:
+        return list(still.iter_records()), still.embedder(), still.count_records()
+
+
+@pytest.mark.parametrize("leaking", STRUCTURES, indirect=True)
+def test_a_file_whose_rows_can_all_be_read_is_repaired_with_all_of_them(
+    leaking: Path, with_free_pages: bytes
+) -> None:
+    other = leaking.with_name("other.db")
+    other.write_bytes(with_free_pages)
+    with closing(SQLiteStore(other)) as store:
+        before = everything(store)
+    with closing(SQLiteStore(leaking)) as store:
+        assert store.check() != []
+        assert store.repair() == []
+        assert (everything(store), store.check()) == (before, [])
+        store.put_chunks(CHUNKS)  # which takes free pages
+        assert store.check() == []
+
+
+@pytest.mark.parametrize("leaking", STRUCTURES, indirect=True)
+def test_before_that_all_of_it_is_read_and_nothing_is_written(
+    leaking: Path, with_free_pages: bytes
+) -> None:
+    other = leaking.with_name("other.db")
+    other.write_bytes(with_free_pages)
+    with closing(SQLiteStore(other)) as store:
+        before = everything(store), store.file_states(), store.identity, store.generation()
+    data = leaking.read_bytes()
+    with closing(SQLiteStore(leaking)) as store:
+        now = everything(store), store.file_states(), store.identity, store.generation()
+        assert now == before
+        assert f"{leaking} is damaged: " in store.damage()
+        assert ". All of its chunks can be read. `aur mem repair` keeps all" in store.damage()
+        with pytest.raises(StoreFormatError, match="is damaged") as raised:
+            store.put_chunks(CHUNKS)
+        assert "aur mem repair" in str(raised.value.hint)
+    assert leaking.read_bytes() == data

@@ -98,7 +98,7 @@ REFUSED = pytest.mark.parametrize(
     ("make", "said", "hint"),
     [
         (newer, "newer Aurora", "pip install --upgrade aurora-memory"),
-        (foreign, "another program", "move it away"),
+        (foreign, "another program", "it was not touched; keep it"),
     ],
     ids=["newer", "foreign"],
 )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from aurora.cli.streams import close_stdout, prepare_streams, trouble_of_stdout
-from aurora.errors import AuroraError
+from aurora.errors import AuroraError, ChunkNotFoundError, QueryError
 from aurora.text import printable
 
 if TYPE_CHECKING:
@@ -188,7 +188,8 @@ def main() -> NoReturn:
     try:
         status = cli.main(prog_name="aur", standalone_mode=False)
     except AuroraError as exc:
-        logger.error("%s", exc.message)  # noqa: TRY400 - expected: the message is enough
+        if not isinstance(exc, (ChunkNotFoundError, QueryError)):  # which repeat what was typed
+            logger.error("%s", exc.message)  # noqa: TRY400 - expected: the message is enough
         _fail(Failure(exc))
     except click.ClickException as exc:
         _fail(exc)

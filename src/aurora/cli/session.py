@@ -100,7 +100,8 @@ class Voice:
         self._line.clear()
         text = printable(note.text)
         click.echo(f"Warning: {text}" if note.warning else text, err=True)
-        logger.log(logging.WARNING if note.warning else logging.INFO, "%s", note.text)
+        if note.warning:  # the others may name what is stored: the log outlives it
+            logger.warning("%s", note.text)
 
 
 tell = Voice()

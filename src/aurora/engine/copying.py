@@ -9,7 +9,7 @@ from aurora.errors import NoMemoryError, TransferError
 from aurora.indexing.copying import Copied, copy_memory
 from aurora.stores.base import Store
 from aurora.stores.ranking import RankingStore
-from aurora.types import Listener, ignore_events
+from aurora.types import Listener, Note, ignore_events
 
 
 def copy_between(
@@ -27,7 +27,9 @@ def copy_between(
             hint="name the database file, such as .aurora/memory.db",
         )
     with ExitStack() as opened:
-        giving = opened.enter_context(closing(source.open()))
+        giving = opened.enter_context(closing(source.open(listen)))
+        if damage := giving.damage(look=True):
+            listen(Note(damage, warning=True))
         target.make()
         taking = opened.enter_context(closing(target.open()))
         if isinstance(source, OnServer) and giving.identity == taking.identity:

@@ -37,6 +37,9 @@ class InspectableMemory(OpenedMemory):
     """The part of `Memory` that tells of itself, and mends its index."""
 
     def stats(self) -> Stats:
+        return self._read(self._count)[0]
+
+    def _count(self) -> Stats:
         store, index_path = self._store, self.index_path
         return Stats(
             name=self.name,
@@ -87,6 +90,7 @@ class InspectableMemory(OpenedMemory):
 
     def chunks(self) -> Iterator[Chunk]:
         """Everything that is stored. Being read here is not an access."""
+        self._tell_damage(look=True)
         return self._store.iter_chunks()
 
     def languages(self) -> list[str]:
@@ -100,6 +104,10 @@ class InspectableMemory(OpenedMemory):
         """Whether searches may find a chunk: a pattern that mostly failed is kept aside."""
         tried = self._store.get_reasoning(chunk_id)
         return tried is None or tried.success_score >= SEARCHABLE_SUCCESS
+
+    def damage(self) -> str:
+        """What every answer must say while the memory is damaged; nothing while it is whole."""
+        return self._store.damage()
 
     def check(self) -> list[str]:
         """Look for damage in the database and its text indexes; nothing in the list is good."""
@@ -117,12 +125,12 @@ class InspectableMemory(OpenedMemory):
     @property
     def indexed_at(self) -> datetime | None:
         """When a run of indexing last came to its end."""
-        return self._store.indexed_at()
+        return self._read_again(self._store.indexed_at)
 
     @property
     def generation(self) -> int:
         """Grows with every change of what can be found."""
-        return self._store.generation()
+        return self._read_again(self._store.generation)
 
     def rebuild_bm25(self) -> int:
         """Build and save the keyword index anew; tells how many chunks it holds (FR-8.3)."""

@@ -17,6 +17,7 @@ from aurora.engine.inspection import InspectableMemory
 from aurora.engine.transfer import TransferableMemory
 from aurora.engine.whereabouts import InFile
 from aurora.errors import QueryError, StoreBusyError, StoreError
+from aurora.private import scrub_log
 from aurora.retrieval.lookup import find_chunk
 from aurora.types import (
     DEFAULT_LIMIT,
@@ -104,7 +105,7 @@ class Memory(TransferableMemory, InspectableMemory, EmbeddingMemory):
             require_path(target)
         places = tuple(target.resolve() for target in targets)  # whatever folder we are in later
         if bursts is None:
-            own = (*self._own_files, self._logs.with_name("aurora.log"))
+            own = (*self._own_files, self._log)
             bursts = FileWatcher(places, logs=self._logs, own=own, stop=stop)
         return keep_fresh(
             lambda there: self.index(*there, git=git),
@@ -117,6 +118,10 @@ class Memory(TransferableMemory, InspectableMemory, EmbeddingMemory):
     @property
     def _logs(self) -> Path:
         return self.places.home / "logs" / "conversations"
+
+    @property
+    def _log(self) -> Path:
+        return self._logs.with_name("aurora.log")
 
     @property
     def _own_files(self) -> tuple[Path, ...]:
@@ -154,13 +159,14 @@ class Memory(TransferableMemory, InspectableMemory, EmbeddingMemory):
         again = None if rerank is None else read_rerank(rerank)
         narrowed = criteria or Criteria()
         query = Query(text, limit, wanted, fusion, narrowed, min_score, again, expand)
-        return self.retriever.retrieve(query)
+        found, notes = self._read(lambda: self.retriever.retrieve(query))
+        return replace(found, notes=(*notes, *found.notes))
 
     def get(self, chunk_id: str, *, is_use: bool = True) -> Chunk:
         """One chunk by its id, or by an ending of it that no other has. Counts as an access, unless
         it only goes on with one."""
-        found = find_chunk(self._store, chunk_id)
-        if not is_use:
+        found, damage = self._read(lambda: find_chunk(self._store, chunk_id))
+        if damage or not is_use:
             return found
         try:
             self._store.record_access(found.id, self._now())
@@ -262,14 +268,17 @@ class Memory(TransferableMemory, InspectableMemory, EmbeddingMemory):
         """Remove chunks for good, with all that is remembered of them; tells how many.
 
         No file of the memory has their words afterwards, neither the database nor an index; or,
-        if it is put off, after the next `scrub`.
+        if it is put off, after the next `scrub`. The log does not name them.
         """
         from aurora.indexing.forgetting import forget  # noqa: PLC0415 - as in `index`
+        from aurora.sources.past.book import forget_paths  # noqa: PLC0415
 
         gone = forget(self._store, chunk_ids)
+        forget_paths(self.index_folder, gone.paths)
+        scrub_log(self._log, {*gone.paths, *gone.names})
         if scrub:
             self.scrub()
-        return gone
+        return gone.chunks
 
     def scrub(self) -> None:
         """Overwrite what was removed, in every file. Threads that ask at once share the work."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from aurora.config import Places, SettingsFiles
 from aurora.config.places import make_project, shown
@@ -21,7 +21,7 @@ from aurora.engine.adoption import make_own, rows_to_hide
 from aurora.engine.embedders import Embedders
 from aurora.engine.together import Together
 from aurora.engine.whereabouts import INDEXES, InFile, OnServer, Whereabouts
-from aurora.errors import NoMemoryError
+from aurora.errors import ChunkNotFoundError, NoMemoryError, StoreFormatError
 from aurora.private import require_own
 from aurora.retrieval.cache import RetrieverCache
 from aurora.stores.base import Store
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from aurora.engine.llm import LlmHelp
     from aurora.retrieval.reranking import Reranker
     from aurora.retrieval.retriever import HybridRetriever
+
+T = TypeVar("T")
 
 
 def utc_now() -> datetime:
@@ -129,6 +131,30 @@ class OpenedMemory:
             text = f"{shown(at.path)} was not made by you: {hidden} until you run `aur adopt`"
             self._listen(Note(text, warning=True))
         return store
+
+    def _read(self, read: Callable[[], T]) -> tuple[T, tuple[Note, ...]]:
+        """An answer, and what must be said with it: a damaged memory answers with what is left."""
+        try:
+            return self._read_again(read), self._tell_damage()
+        except ChunkNotFoundError:
+            self._tell_damage()
+            raise
+
+    def _read_again(self, read: Callable[[], T]) -> T:
+        """What fails in a memory that seemed whole is tried again after a look at all of it."""
+        try:
+            return read()
+        except StoreFormatError:
+            if not self._store.damage(look=True):
+                raise
+            return read()
+
+    def _tell_damage(self, *, look: bool = False) -> tuple[Note, ...]:
+        damage = self._store.damage(look=look)
+        notes = (Note(damage, warning=True),) if damage else ()
+        for note in notes:
+            self._listen(note)
+        return notes
 
     def _make(self) -> None:
         """Make the memory's folder and database, if they are not there, and note that they are the

@@ -25,10 +25,12 @@ class TransferableMemory(EmbeddingMemory):
     def export(self, stream: Writer) -> Counts:
         """Write everything the memory holds as lines of JSON (docs/reference/export.md).
 
-        It is the memory of one moment, whatever is written to it meanwhile.
+        It is the memory of one moment, whatever is written to it meanwhile. All of it is checked
+        first: of a damaged one, everything that can be read is exported.
         """
         from aurora.indexing.transfer import export_memory  # noqa: PLC0415 - rarely needed
 
+        self._tell_damage(look=True)
         return export_memory(self._store, stream, listen=self._listen)
 
     def import_(self, stream: BinaryIO, *, vectors: bool = True) -> Imported:

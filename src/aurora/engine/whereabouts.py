@@ -68,7 +68,9 @@ class InFile:
         if self._was_emptied():
             raise StoreFormatError(
                 f"{self.path} is empty, though indexes were made of it",
-                hint=f"put a copy in its place, or remove it to begin anew (`rm {self.path}`)",
+                hint="put a backup in its place; or keep what is left "
+                f"(`mv {self.path} {self.path}.empty`), then index again and `aur mem import` an "
+                "export",
             )
         store, size = SQLiteStore(self.path, waiting=self.waiting), self._size()
         if size >= _LARGE and not store.is_sealed:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from aurora.indexing.documents import piece_ids
 from aurora.indexing.names import Names
@@ -34,11 +35,21 @@ def _places(names: Names, what: str) -> set[str]:
     return {what.rstrip("/"), path.as_posix(), names.of(path)} - {""}
 
 
-def forget(store: Store, chunk_ids: Sequence[str]) -> int:
-    """Remove chunks with all that is remembered of them; tells how many."""
+class Forgotten(NamedTuple):
+    """What left the memory."""
+
+    chunks: int
+    paths: tuple[str, ...]  # of files that have no chunk any more
+    names: frozenset[str]  # what else may be called by name elsewhere: ids and titles of documents
+
+
+def forget(store: Store, chunk_ids: Sequence[str]) -> Forgotten:
+    """Remove chunks with all that is remembered of them."""
     with store.transaction():
-        paths = {chunk.path for chunk in store.get_chunks(chunk_ids) if chunk.path}
+        chunks = store.get_chunks(chunk_ids)
         gone = store.delete_chunks(chunk_ids)
-        empty = [path for path in paths if not store.find_below(path)]
+        paths = {chunk.path for chunk in chunks if chunk.path}
+        empty = tuple(sorted(path for path in paths if not store.find_below(path)))
         store.forget_files(empty)  # so that a later index reads them again
-    return gone
+    prose = {name for chunk in chunks if chunk.kind.is_prose for name in (chunk.id, chunk.name)}
+    return Forgotten(gone, empty, frozenset(prose - {""}))

@@ -6,6 +6,7 @@ with what is there, and takes nothing away.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
@@ -30,7 +31,7 @@ from aurora.indexing.merging import (
 from aurora.indexing.turns import take_turn
 from aurora.redaction import Redactor
 from aurora.stores.base import FileState, Record, Store
-from aurora.types import Listener, Progress, ignore_events
+from aurora.types import Listener, Note, Progress, ignore_events
 
 _PAGE = 500  # lines taken in at a time
 _LONGEST = 64 * 1024 * 1024  # bytes of a line: what has no line ends is no export
@@ -63,21 +64,21 @@ def export_memory(store: Store, stream: Writer, *, listen: Listener = ignore_eve
             stream.write(encode(states[path]))
         counts = Counts(len(states))
         for record in still.iter_records():
-            stream.write(_encoded(record))
+            stream.write(_encoded(record, listen))
             counts = _counted(counts, record)
             listen(Progress("Exporting", counts.chunks, chunks))
         stream.write(encode(counts))
     return counts
 
 
-def _encoded(record: Record) -> bytes:
+def _encoded(record: Record, listen: Listener) -> bytes:
     try:
         return encode(record)
-    except ValueError as exc:
-        raise TransferError(
-            f"The metadata of {record.chunk.id} cannot be written as JSON: {exc}",
-            hint=f"`aur mem forget {record.chunk.id}`, then export again",
-        ) from exc
+    except ValueError:  # a number that JSON does not have
+        chunk = record.chunk
+        listen(Note(f"Numbers in the metadata of {chunk.id} are exported as null", warning=True))
+        metadata = json.loads(json.dumps(dict(chunk.metadata)), parse_constant=lambda _: None)
+        return encode(replace(record, chunk=replace(chunk, metadata=metadata)))
 
 
 def _counted(counts: Counts, item: FileState | Record) -> Counts:

@@ -126,7 +126,8 @@ def hearing() -> Iterator[list[str]]:
 def _hear(event: Event) -> None:
     if not isinstance(event, Note):
         return
-    logger.log(logging.WARNING if event.warning else logging.INFO, "%s", event.text)
+    if event.warning:  # the others may name what is stored: the log outlives it
+        logger.warning("%s", event.text)
     told = _told.get()
     if told is not None and event.text not in told:
         told.append(event.text)

@@ -147,6 +147,7 @@ class MemoryStatus(BaseModel):
     keyword_index: str | None = None
     index: IndexAge | None = None
     indexing: str | None = Field(default=None, description="How far a run is that is going on now.")
+    notes: list[str] | None = None
 
 
 class Status(BaseModel):

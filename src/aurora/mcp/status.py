@@ -9,11 +9,12 @@ from mcp.server.mcpserver.tools import Tool
 from mcp.types import CallToolResult
 
 from aurora.errors import NoMemoryError
-from aurora.mcp.desk import Desk
+from aurora.mcp.desk import Desk, hearing
 from aurora.mcp.finding import index_age
 from aurora.mcp.indexing import Runs
 from aurora.mcp.shapes import MemoryStatus, Status
 from aurora.mcp.tooling import READS, answer, make_tool, telling
+from aurora.mcp.wording import said
 
 _NAMESPACES = 50  # named, the largest first
 
@@ -47,7 +48,8 @@ def _status(desk: Desk, runs: Runs, name: str) -> MemoryStatus:
         indexing=runs.words(name),
     )
     try:
-        stats = memory.stats()
+        with hearing() as told:
+            stats = memory.stats()
     except NoMemoryError:
         made.exists = False
         return made
@@ -61,6 +63,7 @@ def _status(desk: Desk, runs: Runs, name: str) -> MemoryStatus:
     made.embedded = stats.embedded
     made.keyword_index = str(stats.index.state)
     made.index = index_age(memory)
+    made.notes = told or None
     return made
 
 
@@ -73,4 +76,4 @@ def _line(memory: MemoryStatus) -> str:
         meaning = f"meaning by {memory.embedder}" if memory.embedder else "by words alone"
         words = f"{memory.chunks} chunks of {memory.files} files, {fresh}, {meaning}"
     going = f"; indexing now: {memory.indexing}" if memory.indexing else ""
-    return f"{memory.name} ({memory.folder}): {words}{going}"
+    return said(f"{memory.name} ({memory.folder}): {words}{going}", memory.notes or [])

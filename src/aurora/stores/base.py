@@ -397,8 +397,16 @@ class Store(Protocol):
     def repair(self) -> list[str]:
         """Take out what is damaged and make text indexes anew; ids of the chunks that left.
 
-        Files are read again by the next run of indexing. Raises `StoreFormatError` where the
-        database itself is broken.
+        Files are read again by the next run of indexing. Raises `StoreFormatError` where that is
+        not enough: the rows that can be read stay readable.
+        """
+        ...
+
+    def damage(self, *, look: bool = False) -> str:
+        """What every answer must say while the memory is damaged; nothing while it is whole.
+
+        A damaged memory answers with all that can be read of it, and refuses to be written to.
+        `look`: check all of it first, though nothing tells of damage.
         """
         ...
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import time
+import zlib
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
+from typing import Self
 
 from aurora.errors import StoreBusyError, StoreFormatError
 from aurora.stores.file_lock import hold
-from aurora.stores.sqlite_connection import BUSY_MS, translated
+from aurora.stores.sqlite_connection import BUSY_MS, connect_temporary, translated
 from aurora.stores.sqlite_criteria import SQLiteCriteria
 from aurora.stores.sqlite_files import SQLiteFiles
 from aurora.stores.sqlite_problems import find_torn
@@ -31,9 +33,11 @@ class SQLiteStore(SQLiteFiles, SQLiteTransfer, SQLiteCriteria, SQLiteSignals):
         """Also looks at the whole file now and then: a bit that flips below the file system breaks
         no seal."""
         with self._turn():
-            if time.time() - self._seal.examined_at > _LOOK_EVERY:
+            age = time.time() - self._seal.examined_at
+            if not 0 <= age <= _LOOK_EVERY:  # a clock that was ahead tells of no look
                 with self._seal.turn(BUSY_MS / 1000):
                     self._examine()
+            self._require_whole()
             yield
 
     def _turn(self) -> AbstractContextManager[None]:
@@ -81,42 +85,52 @@ class SQLiteStore(SQLiteFiles, SQLiteTransfer, SQLiteCriteria, SQLiteSignals):
         with translated(self.path):
             self._require_known()
         with self._turn():
-            try:
-                gone = self._mend()
-            except StoreFormatError:  # there are trees that cannot even be made anew
-                self._salvage()
-                gone = self._mend()
+            gone = self._mend_in_place()
             left = self.check()
+            if left:
+                gone += [*self._salvage(), *self._mend()]
+                left = self.check()
         if left:
             raise StoreFormatError(
                 f"{self.path} cannot be repaired: {left[0]}",
-                hint=f"move it away (`mv {self.path} {self.path}.damaged`) and index again",
+                hint="`aur mem export` writes all that can be read to a file",
             )
         return gone
+
+    def _mend_in_place(self) -> list[str]:
+        """Nothing is written to a torn file: it may take pages for free that hold rows."""
+        with self._apart() as connection:
+            is_torn = any(find_torn(connection))
+        try:
+            return [] if is_torn else self._mend()
+        except StoreFormatError:  # there are trees that cannot even be made anew
+            return []
 
     def _mend(self) -> list[str]:
         """Make all indexes anew, and take out what is damaged."""
         with self._writing():
-            is_torn = any(find_torn(self._connection))
             self._connection.execute("REINDEX")
             self._repair_facts()
             bad = self._rows(
-                f"SELECT rowid, CAST(id AS BLOB) FROM chunks WHERE {is_damaged('chunks')}"
+                f"SELECT rowid, CAST(id AS BLOB) FROM main.chunks WHERE {is_damaged('chunks')}"
             )
             for table in CHECKSUMS.keys() - {"chunks", "facts"}:
                 self._write(f"DELETE FROM {table} WHERE {is_damaged(table)}")
             for row, _ in bad:
-                self._write("DELETE FROM chunks WHERE rowid = ?", (row,))
+                self._write("DELETE FROM main.chunks WHERE rowid = ?", (row,))
             for table in HANGING:
-                self._write(f"DELETE FROM {table} WHERE chunk NOT IN (SELECT rowid FROM chunks)")
-            if bad or is_torn:  # which file a chunk was of is lost: all are read again
+                self._write(
+                    f"DELETE FROM {table} WHERE chunk NOT IN (SELECT rowid FROM main.chunks)"
+                )
+            if bad:  # which file a chunk was of is lost: all are read again
                 self._connection.execute("DELETE FROM files")
             for table in TEXT_INDEXES:
                 self._ask_index(f"INSERT INTO {table}({table}) VALUES ('rebuild')", ())
         return [id_.decode(errors="replace") for _, id_ in bad]
 
-    def _salvage(self) -> None:
-        """Put a file of all that can be read in the place of this one, in one transaction."""
+    def _salvage(self) -> list[str]:
+        """Put a file of all that can be read in the place of this one, in one transaction; the ids
+        of chunks that are lost."""
         from aurora.stores.sqlite_salvage import salvage, scratch  # noqa: PLC0415 - few need it
 
         with (
@@ -125,10 +139,36 @@ class SQLiteStore(SQLiteFiles, SQLiteTransfer, SQLiteCriteria, SQLiteSignals):
             closing(type(self)(folder / self.path.name)) as new,
         ):
             new._connection.execute("PRAGMA foreign_keys = OFF")
-            with new._writing():
-                salvage(self._connection, new._connection)
+            with new._writing(), self._apart() as torn:
+                lost = salvage(torn, new._connection)
+                new._connection.execute("DELETE FROM files")  # so that all are read again
                 new._start_anew()
             new._connection.backup(self._connection)
+        return lost.ids
+
+    def _rescue(self) -> tuple[Self, str]:
+        from aurora.stores.sqlite_salvage import salvage  # noqa: PLC0415 - few need it
+
+        with self._apart() as torn:
+            new = type(self)(self.path, only=connect_temporary())
+            new._local.drawn = None
+            new._connection.execute("BEGIN")  # for good: nobody writes to it again
+            lost = salvage(torn, new._connection)
+            if lost.facts:
+                new._start_anew()
+            elif not lost.is_nothing:
+                new._local.drawn = new.generation() + 1 + new._sum_up_rows()
+            if new._local.drawn is not None:
+                new._set_fact("generation", str(new._local.drawn))
+            new.waiting = self.waiting
+            new._hide(new._connection)
+            new._connection.execute("PRAGMA query_only = ON")
+        return new, str(lost)
+
+    def _sum_up_rows(self) -> int:
+        """A step to a generation that only these rows have: an index of them is found again, and
+        never passes for one of all rows."""
+        return zlib.crc32(repr(self._rows("SELECT rowid FROM chunks ORDER BY rowid")).encode())
 
     def _repair_facts(self) -> None:
         if self._connection.execute(f"DELETE FROM facts WHERE {is_damaged('facts')}").rowcount:

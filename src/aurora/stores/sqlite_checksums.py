@@ -33,5 +33,5 @@ def access_checksum(row: int, at: float) -> int:
 def damaged(what: str, reason: object = "it is not as it was written") -> StoreFormatError:
     return StoreFormatError(
         f"{what} is damaged: {reason}",
-        hint="`aur mem repair` takes out what is damaged, and files are read again",
+        hint="`aur mem repair` keeps all that can be read, and files are read again",
     )

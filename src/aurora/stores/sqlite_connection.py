@@ -88,6 +88,14 @@ def connect_unchanging(path: Path) -> Connection:
     return connection
 
 
+def connect_temporary() -> Connection:
+    """A database that no other connection sees, with our tables. SQLite gives its file no name, so
+    that a killed process leaves nothing behind."""
+    connection = _connected("")
+    _migrate(connection)
+    return connection
+
+
 def schema_of(path: Path) -> int:
     """The schema version of a file of ours, which stays as it is, however old."""
     with translated(path), closing(_open(path, _unwritten(path))) as connection:
@@ -128,9 +136,12 @@ def _open(path: Path, options: str = "") -> Connection:
     for ending in _BESIDE:
         require_plain(path.with_name(f"{path.name}{ending}"))
     _require_own_journal(path.with_name(f"{path.name}-journal"))
-    where = f"{path.absolute().as_uri()}?{options}" if options else path
+    return _connected(f"{path.absolute().as_uri()}?{options}" if options else path)
+
+
+def _connected(where: Path | str) -> Connection:
     connection = sqlite3.connect(
-        where, isolation_level=None, check_same_thread=False, factory=Connection, uri=bool(options)
+        where, isolation_level=None, check_same_thread=False, factory=Connection, uri=True
     )
     connection.create_function("checksum", -1, checksum, deterministic=True)
     connection.create_function("access_checksum", 2, access_checksum, deterministic=True)
@@ -180,7 +191,7 @@ def _recognise(connection: sqlite3.Connection, path: Path) -> int:
     if owner != APPLICATION_ID and objects:
         raise StoreFormatError(
             f"{path} is a SQLite database of another program",
-            hint=f"move it away (`mv {path} {path}.old`) and index again",
+            hint=f"it was not touched; keep it elsewhere (`mv {path} {path}.old`) and index again",
         )
     require_known(version, path)
     foreign = list(find_foreign(objects))
@@ -284,10 +295,11 @@ def _explained(exc: sqlite3.Error, path: Path) -> StoreError:
     if "decode to UTF-8" in text:  # the text itself is not told: it may be anything
         return damaged(str(path), "a text in it is no text any more")
     if is_corrupt(exc):
-        saving = "" if "not a database" in text else "`aur mem repair` saves what can be read, or "
         return StoreFormatError(
             f"{path} is not a usable database: {text}",
-            hint=f"{saving}move it away (`mv {path} {path}.damaged`) and index again",
+            hint="`aur mem repair` keeps all that can be read; if it cannot be opened, keep it "
+            f"(`mv {path} {path}.damaged`) and put a backup in its place, or index again and "
+            "`aur mem import` an export",
         )
     if "unable to open" in text or "readonly" in text:
         return StoreError(

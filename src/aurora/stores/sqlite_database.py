@@ -45,6 +45,10 @@ class SQLiteDatabase(SQLiteFile):
         # An index of what is shown now is not one of all rows.
         return f"{identity}-{self.waiting}" if self.waiting else identity
 
+    def _be_mended(self) -> None:
+        super()._be_mended()
+        self.__dict__.pop("identity", None)
+
     @contextmanager
     def transaction(self) -> Iterator[None]:
         if self._connection.in_transaction:
@@ -67,9 +71,11 @@ class SQLiteDatabase(SQLiteFile):
     @contextmanager
     def snapshot(self) -> Iterator[Self]:
         """On a connection of its own: this thread may go on writing beside it."""
+        if self._find_damage():
+            yield self._rescued()[0]
+            return
         still = type(self)(self.path, waiting=self.waiting)
         try:
-            still._require_whole()
             with translated(self.path):
                 still._connection.execute("PRAGMA query_only = ON")
                 still._connection.execute("BEGIN")

@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import NamedTuple, Self
 from weakref import WeakSet, finalize
 
 from aurora.errors import StoreBusyError, StoreError
@@ -29,7 +30,7 @@ from aurora.stores.sqlite_log import shorten_log
 from aurora.stores.sqlite_problems import find_problems, find_stray_words
 from aurora.stores.sqlite_rows import Row, as_no_text
 from aurora.stores.sqlite_schema import hide_waiting
-from aurora.stores.sqlite_seal import Seal
+from aurora.stores.sqlite_seal import Seal, Stamp
 from aurora.text import many
 
 logger = logging.getLogger(__name__)
@@ -48,18 +49,34 @@ class _Closing:
         self._connection.close()
 
 
+class _Damage(NamedTuple):
+    """What is wrong with a file, and how the file was when that was found."""
+
+    stamp: Stamp | None
+    problem: str
+
+
 class SQLiteFile:
     """Opening it makes the file and its folder when they are missing.
 
-    Rows up to `waiting` are hidden but for those of files: the user has not adopted them.
+    A damaged file is not written to. It is read from a copy of all rows that are whole: its own
+    trees could hide some of them. Rows up to `waiting` are hidden but for those of files: the user
+    has not adopted them.
     """
 
-    def __init__(self, path: Path, *, waiting: int = 0) -> None:
+    def __init__(self, path: Path, *, waiting: int = 0, only: Connection | None = None) -> None:
+        """`only`: the one connection of all threads, to a database that has no file of its own."""
         self.path, self.waiting = path, waiting
         self._local = threading.local()
         self._connections: WeakSet[Connection] = WeakSet()
-        self._lock = threading.Lock()
+        self._lock, self._rescuing = threading.Lock(), threading.Lock()
         self._seal = Seal(path, is_adopted=not waiting)
+        self._damage: _Damage | None = None
+        self._copy: tuple[_Damage, Self, str] | None = None  # with what to tell of it
+        self._only = only
+        if only is not None:
+            self._hide(only)
+            return
         try:
             make_folder(path.parent)
         except OSError as exc:
@@ -69,16 +86,20 @@ class SQLiteFile:
 
     @property
     def _connection(self) -> Connection:
+        if self._only is not None:
+            return self._only
         connection: Connection | None = getattr(self._local, "connection", None)
         if connection is None or connection.is_outdated(self.path):
-            connection = connect(self.path)
-            if self.waiting:
-                connection.execute(hide_waiting(self.waiting))
-            self._local.connection = connection
+            connection = self._local.connection = connect(self.path)
+            self._hide(connection)
             self._local.closing = _Closing(connection)
             with self._lock:
                 self._connections.add(connection)
         return connection
+
+    def _hide(self, connection: Connection) -> None:
+        if self.waiting:
+            connection.execute(hide_waiting(self.waiting))
 
     def close(self) -> None:
         with self._lock:
@@ -99,8 +120,8 @@ class SQLiteFile:
 
     def _rows(self, sql: str, values: Sequence[object] = ()) -> list[Row]:
         connection = self._connection
-        if not connection.in_transaction:
-            self._require_whole()
+        if not connection.in_transaction and self._find_damage():
+            return self._rescued()[0]._rows(sql, values)
         with translated(self.path):
             try:
                 cursor = connection.execute(sql, values)
@@ -129,27 +150,48 @@ class SQLiteFile:
         with translated(self.path), closing(connect(self.path)) as connection:
             yield connection
 
+    def damage(self, *, look: bool = False) -> str:
+        """What every answer must say while the file is damaged; nothing if it is whole.
+
+        `look`: check all of the file, even if it is as Aurora left it.
+        """
+        if look and not self._find_damage():
+            with self._seal.turn(_PATIENCE):
+                self._examine()
+        return self._rescued()[1] if self._find_damage() else ""
+
     def _require_whole(self) -> None:
+        """Before anything is written."""
+        found = self._find_damage()
+        if found is not None:
+            raise damaged(str(self.path), found.problem)
+
+    def _find_damage(self) -> _Damage | None:
         """Believe a file that is as Aurora left it; any other only after a look at all of it."""
         if self._seal.holds():  # as before nearly every reading
-            return
+            if self._damage is not None:
+                self._be_mended()
+            return None
+        if self._damage is not None and self._damage.stamp == Stamp.of(self.path):
+            return self._damage
         until = time.monotonic() + _PATIENCE
         while not self._seal.holds():
             with self._seal.turn() as is_ours:
                 if is_ours and not self._seal.holds():
                     self._examine()
-                    return
+                    return self._damage
             if not (is_ours or self._seal.in_doubt):
-                return  # somebody is just changing it, and seals it in a moment
+                return None  # somebody is just changing it, and seals it in a moment
             if time.monotonic() > until:
                 raise StoreBusyError(
                     f"{self.path} is being checked for damage by another process",
                     hint="wait until it has finished, then try again",
                 )
             time.sleep(_PAUSE)
+        return None
 
     def _examine(self) -> None:
-        """Raise if something is damaged. Who has his turn calls it."""
+        """Look at all of the file. Who has his turn calls it."""
         logger.debug("%s is checked for damage", self.path)
         with self._apart() as connection:
             stamp, put = self._seal.doubt(), self._seal.put
@@ -163,8 +205,31 @@ class SQLiteFile:
                 put = self._seal.believe  # who writes just now has looked at the words
         if problems:
             more = f", and {many(len(problems) - 1, 'problem')} more" if problems[1:] else ""
-            raise damaged(str(self.path), f"{problems[0]}{more}")
-        put(stamp)
+            self._damage = _Damage(stamp, f"{problems[0]}{more}")
+        else:
+            self._damage = None
+            put(stamp)
+
+    def _rescued(self) -> tuple[Self, str]:
+        """A store of all rows that are whole, made once, and what to tell of it."""
+        with self._rescuing:
+            found = self._damage
+            if found is None:  # another thread has seen that it was mended
+                return self, ""
+            if self._copy is None or self._copy[0] is not found:
+                store, lost = self._rescue()
+                told = f"{self.path} is damaged: {found.problem}. {lost}"
+                self._copy = found, store, f"{told}. `aur mem repair` keeps all that can be read"
+            return self._copy[1:]
+
+    def _be_mended(self) -> None:
+        """Somebody has mended the file: nothing that was read from the copy is true of it."""
+        with self._rescuing:
+            self._damage = self._copy = None
+
+    def _rescue(self) -> tuple[Self, str]:
+        """A store of all rows that are whole, and what is missing in it."""
+        raise NotImplementedError
 
 
 def _close(connections: WeakSet[Connection], seal: Seal) -> None:

@@ -16,6 +16,15 @@ def find_problems(connection: sqlite3.Connection) -> Iterator[str]:
     if torn:
         yield from torn
         return
+    try:
+        yield from _find_wrong_rows(connection)
+    except sqlite3.DatabaseError as exc:
+        if not is_corrupt(exc):
+            raise
+        yield str(exc)
+
+
+def _find_wrong_rows(connection: sqlite3.Connection) -> Iterator[str]:
     for table, *_ in connection.execute("PRAGMA foreign_key_check"):
         yield f"dangling reference in {table}"
     for table in CHECKSUMS:

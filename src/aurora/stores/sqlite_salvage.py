@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from aurora.stores.replacing import PAGE
 from aurora.stores.sqlite_rows import Row
 from aurora.stores.sqlite_schema import HANGING, is_damaged
+from aurora.text import many
 
 _LAST = 1 << 40  # more rows than any file has
 _PROBES = 20_000  # of a table: where nothing can be read, nobody asks for every row
+_IDS = """
+    SELECT rowid, CAST(id AS BLOB) FROM main.chunks INDEXED BY sqlite_autoindex_chunks_1"""
 
 
 @contextmanager
@@ -27,40 +31,100 @@ def scratch(path: Path) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def salvage(torn: sqlite3.Connection, new: sqlite3.Connection) -> None:
-    """Copy every whole row that can be read, inside a transaction of `new`. Not what is remembered
-    of files: they are read again, for rows of theirs may be lost."""
-    with suppress(sqlite3.DatabaseError):  # what is lost of it is made anew
-        _copy(new, "facts", torn.execute(f"SELECT * FROM facts WHERE NOT {is_damaged('facts')}"))
+@dataclass(slots=True)
+class Lost:
+    """What a file had that could not be copied."""
+
+    ids: list[str] = field(default_factory=list)  # of chunks, as the index of ids names them
+    more: bool = False  # there may be chunks that no index names
+    facts: bool = False
+
+    @property
+    def is_nothing(self) -> bool:
+        return not (self.ids or self.more)
+
+    def __str__(self) -> str:
+        if self.is_nothing:
+            return "All of its chunks can be read"
+        least = "At least " if self.more else ""
+        count = f"{least}{many(len(self.ids), 'chunk')}" if self.ids else "Some of its pages"
+        return f"{count} cannot be read, so that answers may be incomplete"
+
+
+def salvage(torn: sqlite3.Connection, new: sqlite3.Connection) -> Lost:
+    """Copy every whole row that can be read, inside a transaction of `new`.
+
+    What is remembered of files is copied only if no chunk is lost: they are read again otherwise.
+    """
+    lost = Lost(facts=not _copy_whole(torn, new, "facts"))
     for table in ("chunks", *HANGING):
-        _copy(new, table, _readable(torn, table))
+        reader = _Reader(torn, table)
+        _copy(new, table, reader)
+        if table == "chunks":
+            lost.ids, is_known = _find_missing(torn, new)
+            lost.more = reader.is_torn or not is_known
+    for table in HANGING:
+        new.execute(f"DELETE FROM {table} WHERE chunk NOT IN (SELECT rowid FROM chunks)")
+    if lost.is_nothing:
+        _copy_whole(torn, new, "files")
+    return lost
 
 
-def _copy(new: sqlite3.Connection, table: str, rows: Iterator[Row]) -> None:
+def _copy_whole(torn: sqlite3.Connection, new: sqlite3.Connection, table: str) -> bool:
+    """The whole rows of a table without row numbers; whether these are all."""
+    try:
+        _copy(new, table, torn.execute(f"SELECT * FROM {table} WHERE NOT {is_damaged(table)}"))
+        bad = torn.execute(f"SELECT count(*) FROM {table} WHERE {is_damaged(table)}").fetchone()[0]
+    except sqlite3.DatabaseError:  # what is lost of it is made anew
+        return False
+    return not bad
+
+
+def _copy(new: sqlite3.Connection, table: str, rows: Iterable[Row]) -> None:
     for row in rows:
         marks = ", ".join("?" * len(row))
         new.execute(f"INSERT OR REPLACE INTO {table} VALUES ({marks})", row)
 
 
-def _readable(torn: sqlite3.Connection, table: str) -> Iterator[Row]:
-    """Ranges are halved until what cannot be read is alone."""
-    select = f"""
-        SELECT {table}.rowid, {table}.* FROM {table} NOT INDEXED
-        WHERE {table}.rowid BETWEEN ? AND ? AND NOT {is_damaged(table)}
-        ORDER BY {table}.rowid LIMIT ?"""
-    ranges = [(0, _LAST)]
-    for _ in range(_PROBES):
-        if not ranges:
-            return
-        first, last = ranges.pop()
-        most = min(PAGE, last - first + 1)  # or SQLite would look for more, in the next page
-        try:
-            rows = torn.execute(select, (first, last, most)).fetchall()
-        except sqlite3.DatabaseError:
-            if first < last:
-                middle = (first + last) // 2
-                ranges += [(middle + 1, last), (first, middle)]
-            continue
-        yield from (row[1:] for row in rows)
-        if len(rows) == PAGE:
-            ranges.append((rows[-1][0] + 1, last))
+def _find_missing(torn: sqlite3.Connection, new: sqlite3.Connection) -> tuple[list[str], bool]:
+    """Ids of chunks that are not in the copy, and whether all ids could be read."""
+    rows = {row for (row,) in new.execute("SELECT rowid FROM chunks")}
+    missing = []
+    try:
+        for row, id_ in torn.execute(_IDS):
+            if row not in rows:
+                missing.append(id_.decode(errors="replace"))
+    except sqlite3.DatabaseError:
+        return missing, False
+    return missing, True
+
+
+class _Reader:
+    """Whole rows of a table. Ranges are halved until what cannot be read is alone."""
+
+    def __init__(self, torn: sqlite3.Connection, table: str) -> None:
+        self._torn = torn
+        self._select = f"""
+            SELECT {table}.rowid, {table}.* FROM main.{table} NOT INDEXED
+            WHERE {table}.rowid BETWEEN ? AND ? AND NOT {is_damaged(table)}
+            ORDER BY {table}.rowid LIMIT ?"""
+        self.is_torn = False
+
+    def __iter__(self) -> Iterator[Row]:
+        ranges = [(0, _LAST)]
+        for _ in range(_PROBES):
+            if not ranges:
+                return
+            first, last = ranges.pop()
+            most = min(PAGE, last - first + 1)  # or SQLite would look for more, in the next page
+            try:
+                rows = self._torn.execute(self._select, (first, last, most)).fetchall()
+            except sqlite3.DatabaseError:
+                self.is_torn = True
+                if first < last:
+                    middle = (first + last) // 2
+                    ranges += [(middle + 1, last), (first, middle)]
+                continue
+            yield from (row[1:] for row in rows)
+            if len(rows) == PAGE:
+                ranges.append((rows[-1][0] + 1, last))

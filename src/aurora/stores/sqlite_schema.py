@@ -12,6 +12,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from aurora.types import Kind
+
 _PARTS = ("data", "idx", "content", "docsize", "config")  # tables that FTS5 makes beside its own
 _COMPUTED = re.compile(r"\b(?:CHECK|GENERATED|AS)\b", re.IGNORECASE)  # expressions in a table
 APPLICATION_ID = 0x41555241  # "AURA", so that another program's database is known as such
@@ -118,6 +120,11 @@ _LATER_CHECKSUMS = {
 }
 CHECKSUMS = {**_FIRST_CHECKSUMS, **_LATER_CHECKSUMS}
 HANGING = tuple(CHECKSUMS.keys() - {"chunks", "facts", "files"})  # on chunks, by their rows
+_NONSENSE = f"""
+    OR chunks.kind NOT IN ({", ".join(f"'{kind}'" for kind in Kind)})
+    OR coalesce(abs(chunks.created_at), 0) > 2e11 OR typeof(chunks.created_at) = 'text'
+    OR NOT (json_valid(chunks.metadata)  -- Python writes what JSON does not have, too
+        OR chunks.metadata GLOB '*NaN*' OR chunks.metadata GLOB '*Infinity*')"""
 SUM_UP = f"UPDATE main.chunks SET checksum = {CHECKSUMS['chunks']}"
 
 
@@ -145,8 +152,9 @@ def list_waiting(last: int) -> str:
 
 
 def is_damaged(table: str) -> str:
-    """A condition: a row of it is not as it was written."""
-    return f"{table}.checksum IS NOT {CHECKSUMS[table]}"
+    """A condition: a row of it is not as it was written, or nobody writes such a row."""
+    nonsense = _NONSENSE if table == "chunks" else ""
+    return f"({table}.checksum IS NOT {CHECKSUMS[table]}{nonsense})"
 
 
 def _sum_up(checksums: Mapping[str, str]) -> tuple[str, ...]:

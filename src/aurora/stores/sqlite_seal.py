@@ -48,12 +48,14 @@ class Seal:
         self._path, self._file = path, path.with_name(f"{path.name}-seal")
         self._end = "" if is_adopted else _NOT_ADOPTED
         self._whole: Stamp | None = None  # how the file was when it was last known to be whole
+        self._refuted: tuple[Stamp | None, float] | None = None  # what could not be broken on disk
 
     def holds(self) -> bool:
         stamp = Stamp.of(self._path)
         if stamp in (self._whole, None):  # what is gone from its folder can be read all the same
             return True
-        if self._read()[0] != stamp:
+        sealed = self._read()
+        if sealed[0] != stamp or sealed == self._refuted:
             return False
         self._whole = stamp
         return True
@@ -121,6 +123,7 @@ class Seal:
     def doubt(self) -> Stamp | None:
         """Break the seal, until somebody who has his turn has looked at the file as it is now."""
         self._keep(None, 0)
+        self._refuted = self._read()
         return Stamp.of(self._path)
 
     def put(self, stamp: Stamp | None) -> None:
@@ -140,7 +143,7 @@ class Seal:
 
     def _keep(self, stamp: Stamp | None, examined_at: float) -> None:
         self._whole = stamp
-        text = f"{' '.join(map(str, stamp))} {examined_at:.0f}{self._end}\n" if stamp else ""
+        text = f"{' '.join(map(str, stamp))} {int(examined_at)}{self._end}\n" if stamp else ""
         with suppress(OSError), open_file(self._file, "r+b") as file:
             file.write(text.encode())  # in its place: the lock is that of this file
             file.truncate()

@@ -96,6 +96,8 @@ def _contents(subject: _Subject) -> Iterator[Finding]:
 
 def _integrity(subject: _Subject) -> Iterator[Finding]:
     if subject.quick:
+        if damage := subject.memory.damage():
+            yield Finding(Level.FAIL, AREA, damage)
         return
     _say_if_long(subject)
     try:
@@ -122,8 +124,7 @@ def judge_problems(problems: Sequence[str], name: Path | str) -> Finding:
     called = shown_name(name)
     text = "\n".join([f"{called} is damaged:", *problems[:_SHOWN], *more])
     mend = (
-        "`aur mem repair` takes out what is damaged; if it cannot, move the file away "
-        f"(`mv {called} {called}.damaged`) and index again"
+        "`aur mem repair` keeps all that can be read; `aur mem export` writes it to a file"
         if isinstance(name, Path)
         else "`aur mem rebuild-bm25` makes all words anew; `REINDEX` mends an index"
     )

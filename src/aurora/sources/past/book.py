@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from operator import lt
 from pathlib import Path
 from typing import NamedTuple
@@ -141,6 +141,24 @@ def save_book(path: Path, book: Book) -> None:
     make_folder(path.parent)
     with replacing(path) as out:
         out.write(_MAGIC + b"%08x\n" % zlib.crc32(content) + content)
+
+
+def forget_paths(folder: Path, names: Collection[str]) -> None:
+    """Take files out of all books of a folder. A book may call them by more or fewer folders."""
+    for path in folder.glob("history-*.book"):
+        book = load_book(path)
+        gone = [
+            known
+            for known in book.files
+            if any(
+                f"/{one}".endswith(f"/{other}")
+                for name in names
+                for one, other in ((known, name), (name, known))
+            )
+        ]
+        if gone:
+            book.drop(gone)
+            save_book(path, book)
 
 
 def _renumbered(book: Book) -> tuple[Sequence[int], dict[str, tuple[str, str]]]:

@@ -43,7 +43,7 @@ def read_committed(
     """A book with the paths' lines at the last commit, and what went wrong for which path."""
     book = load_book(cache)
     before = (book.head, len(book.files))
-    _bring_up_to_date(book, now)
+    _bring_up_to_date(book, now, paths)
     missing = sorted(path for path in paths if path not in book.files)
     failed = {}
     if 0 < len(missing) <= blame_at_most:
@@ -55,7 +55,7 @@ def read_committed(
     return book, failed
 
 
-def _bring_up_to_date(book: Book, now: Snapshot) -> None:
+def _bring_up_to_date(book: Book, now: Snapshot, paths: Collection[str]) -> None:
     """Turn the book to the last commit; what would not hold any more leaves it."""
     if (book.head, book.shallow) == (now.head, now.shallow):
         return
@@ -65,16 +65,17 @@ def _bring_up_to_date(book: Book, now: Snapshot) -> None:
     if since is None:
         book.files.clear()
     elif since.commits:
-        _follow(book, now, since)
+        _follow(book, now, since, paths)
     else:
         book.drop(since.touched)
     book.keep_only(now.blobs)
     book.head, book.shallow = now.head, now.shallow
 
 
-def _follow(book: Book, now: Snapshot, since: Since) -> None:
+def _follow(book: Book, now: Snapshot, since: Since, paths: Collection[str]) -> None:
     """Carry out the commits that were added since on the lines known before."""
-    touched = sorted(since.touched & now.blobs.keys())
+    wanted = book.files.keys() | paths  # no file that was never asked for, or was forgotten
+    touched = sorted(since.touched & now.blobs.keys() & wanted)
     blobs = {path: entry.blob.encode() for path, entry in book.files.items()}
     start = Start(book.head.encode(), since.tree, blobs, book.lines)
     found = _replay(book, now, since.commits, touched, start=start)
