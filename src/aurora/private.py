@@ -82,6 +82,14 @@ def _check_folder(handle: int, folder: Path) -> None:
                     os.close(inner)
 
 
+def make_private(folder: Path) -> None:
+    """Take all rights to a checked folder and its files from others: a clone's are open to all."""
+    for path in (folder, *folder.iterdir()):
+        mode = path.stat().st_mode
+        if mode & 0o077:
+            path.chmod(OWNERS_FOLDER if stat.S_ISDIR(mode) else OWNER_ONLY)
+
+
 def require_plain(path: Path) -> None:
     """Raise `UnsafeFolderError` for a link, a device or a file with two names; a missing one is
     fine. For files that a library opens by their path."""

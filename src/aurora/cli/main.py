@@ -166,6 +166,7 @@ Examples:
         "mcp": ("aurora.cli.mcp:mcp", "Serve the memory to agents."),
         "eval": ("aurora.cli.eval:eval_", "Tell how good searches are."),
         "config": ("aurora.cli.settings:config", "Read and change settings."),
+        "adopt": ("aurora.cli.adopt:adopt", "Take over a memory that somebody else made."),
         "doctor": ("aurora.cli.doctor:doctor", "Tell whether everything is well."),
         "completion": ("aurora.cli.completion:completion", "Print a shell's completion script."),
     },

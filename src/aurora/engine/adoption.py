@@ -9,9 +9,11 @@ unknown     from an archive, perhaps: its files' chunks are used, lessons and do
 
 from __future__ import annotations
 
-from contextlib import closing
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 from aurora.config.places import shown
@@ -23,14 +25,16 @@ from aurora.config.trust import (
     remember_memory,
 )
 from aurora.engine.whereabouts import INDEXES, InFile
-from aurora.errors import IndexFileError, StoreError
-from aurora.private import read_file, replacing
+from aurora.errors import ForeignSchemaError, IndexFileError, StoreError
+from aurora.private import make_private, read_file, replacing
 from aurora.signals.index_file import IndexFile
+from aurora.stores.sqlite import SQLiteStore
 from aurora.stores.sqlite_connection import identity_of
 from aurora.stores.sqlite_log import has_log
+from aurora.stores.sqlite_schema import EVERY_ROW
 from aurora.stores.sqlite_seal import Seal
+from aurora.types import Chunk
 
-EVERY_ROW = 1 << 62
 _LONGEST_WRITE = 2  # seconds from the moment that an index file tells to its last change
 _LARGEST = 1 << 20  # bytes of a file that tells git what to ignore
 _PRIVATE = ("memory.db", "memory.db-wal", "indexes/bm25.idx")  # some that it must not publish
@@ -88,10 +92,56 @@ def make_own(home: Path, at: InFile) -> bool:
             waiting = _judge(home, at.path)
         is_foreign = waiting == EVERY_ROW
         if is_foreign:
+            make_private(at.path.parent)
             with closing(replace(at, waiting=waiting).open()) as store:
                 waiting = store.take_over()
         remember_memory(home, at.path, KnownMemory(identity_of(at.path), waiting))
     return is_foreign
+
+
+def note_identity(home: Path, store: SQLiteStore) -> None:
+    """After a repair, which may have given the file another identity."""
+    if store.waiting != EVERY_ROW:
+        with memories_locked(home):
+            remember_memory(home, store.path, KnownMemory(identity_of(store.path), store.waiting))
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What the user is asked to adopt."""
+
+    path: Path
+    chunks: list[Chunk]  # lessons, documents and logs; those of files are shown anyway
+    foreign: list[str]  # what Aurora never makes, such as a trigger: it is left behind
+    adopt: Callable[[], None]
+
+
+@contextmanager
+def offer(home: Path, at: InFile) -> Iterator[Offer | None]:
+    """What a database holds that is not the user's; None when all of it is theirs."""
+    require_untracked(at.path.parent)
+    try:
+        waiting = rows_to_hide(home, at.path)
+    except ForeignSchemaError:
+        with SQLiteStore.copy_foreign(at.path) as copy:
+            adopt = partial(_adopt, home, at, copy.put_in_place)
+            yield Offer(at.path, copy.waiting, copy.foreign, adopt)
+        return
+    if not waiting:
+        yield None
+        return
+    with closing(replace(at, waiting=waiting).open()) as store:
+        rows = list(store.iter_waiting())
+    yield Offer(at.path, rows, [], partial(_adopt, home, at))
+
+
+def _adopt(home: Path, at: InFile, put_in_place: Callable[[], None] = lambda: None) -> None:
+    with memories_locked(home):
+        put_in_place()
+        make_private(at.path.parent)
+        with closing(at.open()) as store:
+            store.take_over()
+        remember_memory(home, at.path, KnownMemory(identity_of(at.path)))
 
 
 def require_untracked(folder: Path) -> None:

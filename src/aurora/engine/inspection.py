@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from aurora.engine.adoption import note_identity
 from aurora.engine.opened import OpenedMemory
 from aurora.engine.whereabouts import InFile
 from aurora.errors import IndexFileError
 from aurora.stores.base import SEARCHABLE_SUCCESS, Embedder
 from aurora.stores.ranking import RankingStore
+from aurora.stores.sqlite import SQLiteStore
 from aurora.types import Chunk, IndexCheck, IndexState, Kind
 
 
@@ -118,7 +120,10 @@ class InspectableMemory(OpenedMemory):
 
         `index` reads the files again. Documents and lessons among them are lost.
         """
-        gone = self._store.repair()
+        store = self._store
+        gone = store.repair()
+        if isinstance(store, SQLiteStore) and self._is_of_project(store.path):
+            note_identity(self.places.home, store)
         self.rebuild_bm25()
         return gone
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Self, TypeVar
 from aurora.config import Places, SettingsFiles
 from aurora.config.places import make_project, shown
 from aurora.config.schema import EmbeddingSettings, LlmSettings, Settings
-from aurora.engine.adoption import make_own, rows_to_hide
+from aurora.engine.adoption import Offer, make_own, offer, rows_to_hide
 from aurora.engine.embedders import Embedders
 from aurora.engine.together import Together
 from aurora.engine.whereabouts import INDEXES, InFile, OnServer, Whereabouts
@@ -167,6 +168,17 @@ class OpenedMemory:
                 self.close()
         elif self._opened is None or self._stamp != at.stamp():
             at.make()
+
+    @contextmanager
+    def adoption(self) -> Iterator[Offer | None]:
+        """What the memory holds that is not the user's; None when all of it is theirs."""
+        at = self.whereabouts
+        if not (isinstance(at, InFile) and self._is_of_project(at.path)) or at.stamp() is None:
+            yield None
+            return
+        require_own(self.places.memory_folder)
+        with offer(self.places.home, at) as found:
+            yield found
 
     @property
     def retriever(self) -> HybridRetriever:

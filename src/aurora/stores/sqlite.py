@@ -5,24 +5,46 @@ from __future__ import annotations
 import os
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
-from typing import Self
+from pathlib import Path
+from typing import NamedTuple, Self
 
 from aurora.errors import StoreBusyError, StoreFormatError
 from aurora.stores.file_lock import hold
-from aurora.stores.sqlite_connection import BUSY_MS, connect_temporary, translated
+from aurora.stores.sqlite_connection import (
+    BUSY_MS,
+    connect_temporary,
+    open_foreign,
+    translated,
+)
 from aurora.stores.sqlite_criteria import SQLiteCriteria
 from aurora.stores.sqlite_files import SQLiteFiles
 from aurora.stores.sqlite_problems import find_torn
-from aurora.stores.sqlite_rows import count_levels
-from aurora.stores.sqlite_schema import CHECKSUMS, HANGING, TEXT_INDEXES, is_damaged
+from aurora.stores.sqlite_rows import COLUMNS, count_levels
+from aurora.stores.sqlite_schema import (
+    CHECKSUMS,
+    EVERY_ROW,
+    HANGING,
+    MIGRATIONS,
+    TEXT_INDEXES,
+    is_damaged,
+)
 from aurora.stores.sqlite_signals import SQLiteSignals
 from aurora.stores.sqlite_transfer import SQLiteTransfer
+from aurora.types import Chunk
 
 _LOOK_EVERY = 7 * 24 * 3600  # seconds
 _STRUCTURE, _MANY_LEVELS = 10, 500  # where FTS5 keeps what it is made of
 _READERS_MS = 1000  # how long forgetting waits for who reads; many who do never pause together
+
+
+class ForeignCopy(NamedTuple):
+    """Rows of a file that are not the user's, what else it has, and how they take its place."""
+
+    waiting: list[Chunk]
+    foreign: list[str]
+    put_in_place: Callable[[], None]
 
 
 class SQLiteStore(SQLiteFiles, SQLiteTransfer, SQLiteCriteria, SQLiteSignals):
@@ -164,6 +186,39 @@ class SQLiteStore(SQLiteFiles, SQLiteTransfer, SQLiteCriteria, SQLiteSignals):
             new._hide(new._connection)
             new._connection.execute("PRAGMA query_only = ON")
         return new, str(lost)
+
+    def iter_waiting(self) -> Iterator[Chunk]:
+        """The chunks that are hidden until the user adopts them."""
+        columns = f"SELECT {COLUMNS} FROM main.chunks WHERE rowid"
+        for row in sorted(self._waiting_rows()):
+            yield from self._chunks(f"{columns} = ?", (row,))
+
+    @classmethod
+    @contextmanager
+    def copy_foreign(cls, path: Path) -> Iterator[ForeignCopy]:
+        """Copy the whole rows of a file that has what Aurora never makes. None of that is run."""
+        from aurora.stores.sqlite_salvage import salvage  # noqa: PLC0415 - few need it
+
+        with open_foreign(path) as (torn, foreign), closing(connect_temporary()) as connection:
+            odd = [name for name in foreign if name.split()[1] in CHECKSUMS]
+            if odd or torn.execute("PRAGMA user_version").fetchone() != (len(MIGRATIONS),):
+                raise StoreFormatError(
+                    f"{path} cannot be adopted: its tables are not Aurora's",
+                    hint=f"keep it elsewhere (`mv {path} {path}.foreign`) and index again",
+                )
+            copy = cls(path, waiting=0, only=connection)
+            connection.execute("BEGIN")
+            salvage(torn, connection)
+            copy._set_fact("identity", os.urandom(16).hex())
+            copy.waiting = EVERY_ROW
+            waiting = list(copy.iter_waiting())
+            connection.execute("COMMIT")
+            yield ForeignCopy(waiting, foreign, copy._put_in_place)
+
+    def _put_in_place(self) -> None:
+        """Put a copy in the place of the file that it was made of."""
+        with open_foreign(self.path, writing=True) as (file, _):
+            self._connection.backup(file)
 
     def _sum_up_rows(self) -> int:
         """A step to a generation that only these rows have: an index of them is found again, and

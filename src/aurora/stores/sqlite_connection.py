@@ -102,6 +102,15 @@ def schema_of(path: Path) -> int:
         return _recognise(connection, path)
 
 
+@contextmanager
+def open_foreign(path: Path, *, writing: bool = False) -> Iterator[tuple[Connection, list[str]]]:
+    """Open a file whatever its schema, with what Aurora never makes in it. Opening runs nothing."""
+    options = "mode=rw" if writing else _unwritten(path)
+    with translated(path), closing(_open(path, options)) as connection:
+        objects = connection.execute("SELECT type, name, sql FROM sqlite_schema").fetchall()
+        yield connection, list(find_foreign(objects))
+
+
 def identity_of(path: Path) -> str:
     """The identity of a file of ours, or nothing; the file stays as it is."""
     with translated(path), closing(_open(path, _unwritten(path))) as connection:

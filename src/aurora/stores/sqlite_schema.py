@@ -128,6 +128,8 @@ _NONSENSE = f"""
 SUM_UP = f"UPDATE main.chunks SET checksum = {CHECKSUMS['chunks']}"
 
 
+EVERY_ROW = 1 << 62  # above any row's number
+
 # Conditions that rows of files meet: lessons, documents and conversation logs have no path inside
 # the project, or none at all.
 _OF_A_FILE = """
