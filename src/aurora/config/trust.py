@@ -1,8 +1,8 @@
 """Who may set what: a settings file that came with a clone is not the user's word.
 
 Until the user approves the file as it is now, it may not choose models, endpoints or links, have
-text sent away, or lead a path out of the project. Approval is remembered by content: an edited file
-must be approved anew.
+text sent away, lead a path out of the project, or take much time or memory. Approval is remembered
+by content: an edited file must be approved anew.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ def is_approved(home: Path, file: Path, content: bytes) -> bool:
     return _read(home).get(str(file.resolve())) == _digest(content)
 
 
-def approve(home: Path, file: Path) -> None:
-    """Remember that the user trusts the file as it is now."""
+def approve(home: Path, file: Path, content: bytes | None = None) -> None:
+    """Remember that the user trusts the file with this content, or as it is now."""
     approved = _read(home)
     try:
-        approved[str(file.resolve())] = _digest(file.read_bytes())
+        approved[str(file.resolve())] = _digest(file.read_bytes() if content is None else content)
         make_folder(home)
         with replacing(home / _APPROVED, durable=True) as out:
             out.write((json.dumps(approved, indent=2) + "\n").encode())
@@ -50,6 +50,9 @@ def refused(setting: Setting, value: object, *, project: Path, file: Path) -> st
             target = None
         if target is None or not target.is_relative_to(project.resolve()):
             return "a project file may not lead out of the project"
+    most = setting.unapproved_most
+    if most is not None and isinstance(value, int | float) and value > most:
+        return f"a project file may not set more than {most:g}"
     return ""
 
 
