@@ -20,7 +20,7 @@ import anyio
 import click
 
 from aurora.cli.main import cli
-from aurora.config.schema import CATALOGUE, Guard
+from aurora.config.schema import CATALOGUE, Guard, Setting
 from aurora.mcp.desk import Desk
 from aurora.mcp.server import create_server
 
@@ -38,7 +38,7 @@ _GUARDS = {
 def settings_page() -> str:
     rows = [
         f"| `{setting.key}` | `{_shown(setting.default)}` | {setting.help} | `{setting.variable}` "
-        f"| {_GUARDS[setting.guard]} |"
+        f"| {_guarded(setting)} |"
         for setting in CATALOGUE.values()
     ]
     return "\n".join([
@@ -56,6 +56,12 @@ def settings_page() -> str:
         *rows,
         "",
     ])  # fmt: skip
+
+
+def _guarded(setting: Setting) -> str:
+    if setting.unapproved_most is not None:
+        return f"more than {setting.unapproved_most:g}"
+    return _GUARDS[setting.guard]
 
 
 def _shown(value: object) -> str:

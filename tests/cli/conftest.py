@@ -21,6 +21,7 @@ from aurora.stores.base import Store
 from tests.backends import keep_on_server
 from tests.builders import write_tree
 from tests.cli.forking import AUR, KEPT, Forked, can_fork, run_forked
+from tests.cli.screen import Terminal
 from tests.rewriting import rewrite
 
 if TYPE_CHECKING:
@@ -69,6 +70,13 @@ class Shell:
             encoding="utf-8",
             check=False,
         )
+
+    def approve(self, answer: str = "y") -> tuple[int, str]:
+        """Approve the project's settings as a person does; returns the status and what is shown."""
+        argv = [AUR, "config", "approve"]
+        terminal = Terminal(argv, cwd=self.cwd, env=self.environment, columns=500)
+        terminal.press(f"{answer}\n")
+        return terminal.wait(), terminal.written
 
     def start(self, *words: str) -> Forked | subprocess.Popen[str]:
         """Run a command beside what follows; its stdout and stderr can be read."""

@@ -211,7 +211,7 @@ def test_a_project_file_that_needs_approval_is_a_warning(indexed: Shell) -> None
     write_tree(indexed.cwd / ".aurora", {"config.yml": "embedding:\n  model: shallow\n"})
     (warning,) = findings(indexed)["warn"]
     assert "aur config approve" in warning[1]
-    indexed.ok("config", "approve")
+    assert indexed.approve()[0] == 0
     found = findings(indexed)
     assert "warn" not in found
     assert any(text.startswith("embedding.model = shallow  (") for _, text, _ in found["ok"])

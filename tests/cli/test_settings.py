@@ -65,7 +65,7 @@ def test_a_cloned_projects_file_is_not_trusted_until_approved(indexed: Shell) ->
     assert "aur config approve" in done.stderr
     assert ".aurora/memory.db" in done.stdout
 
-    indexed.ok("config", "approve")
+    assert indexed.approve()[0] == 0
     indexed.ok("mem", "index")
     assert outside.exists()
     assert "elsewhere/m.db" in indexed.ok("mem", "stats")
@@ -76,6 +76,59 @@ def test_a_cloned_projects_file_is_not_trusted_until_approved(indexed: Shell) ->
 
 def test_approving_nothing_is_an_error(shell: Shell) -> None:
     assert "no settings file to approve" in shell.fails("config", "approve")
+
+
+THEIRS = """
+store: {path: /elsewhere/m.db, url: "postgresql://ada:geheim@db/memory"}
+search: {mode: keyword}
+indexing: {workers: 64}
+embedding: {model: "a\\e[2Kb"}
+"""
+
+
+def test_whoever_approves_is_shown_what_takes_effect_and_asked(shell: Shell) -> None:
+    write_tree(shell.cwd, {".aurora/config.yml": THEIRS})
+    status, written = shell.approve("n")
+    assert status == 1
+    for line in (
+        "  store.path = /elsewhere/m.db",
+        "  store.url = postgresql://ada:***@db/memory",
+        "  indexing.workers = 64",
+        "  embedding.model = a\ufffd[2Kb",
+    ):
+        assert f"{line}\r\n" in written
+    assert "search.mode" not in written  # a project may choose that
+    assert "Nothing was approved" in written
+    assert not (shell.home / "approved.json").exists()
+
+    assert shell.approve("y")[0] == 0
+    assert "64" in shell.ok("config", "get", "indexing.workers")
+    assert "is approved already" in shell.run("config", "approve").stderr
+
+
+def test_without_a_terminal_nothing_is_approved(shell: Shell) -> None:
+    """Such as an agent that was told to by a file of the project."""
+    write_tree(shell.cwd, {".aurora/config.yml": THEIRS})
+    for script in ("aur config approve", "yes | aur config approve", "aur config approve --yes"):
+        done = shell.bash(script)
+        assert done.returncode == 2
+        assert "hint" in done.stderr or "No such option" in done.stderr
+    assert not (shell.home / "approved.json").exists()
+
+
+def test_a_file_that_chooses_nothing_needs_no_approval(shell: Shell) -> None:
+    write_tree(
+        shell.cwd, {".aurora/config.yml": "search: {mode: keyword}\nindexing: {workers: 4}\n"}
+    )
+    done = shell.run("config", "approve")
+    assert done.returncode == 0
+    assert "needs your approval" in done.stderr
+
+
+@pytest.mark.parametrize("text", ["store: [", "embedding: {model: [1]}"])
+def test_what_cannot_be_read_cannot_be_approved(shell: Shell, text: str) -> None:
+    write_tree(shell.cwd, {".aurora/config.yml": text})
+    assert "Invalid config in" in shell.fails("config", "approve")
 
 
 def test_unknown_and_impossible_settings(shell: Shell) -> None:

@@ -106,7 +106,7 @@ VALUES: dict[str, st.SearchStrategy[object]] = {
     K1: st.floats(0, 1e6, allow_nan=False),
     "search.bm25.b": fractions,
     "search.bm25.idf": st.sampled_from(["lucene", "robertson"]),
-    "search.hybrid.stage1_top_k": st.integers(10, 10**9),
+    "search.hybrid.stage1_top_k": st.integers(10, 10**6),
     "search.hybrid.weights.bm25": fractions,
     "search.hybrid.weights.semantic": fractions,
     "search.hybrid.weights.activation": fractions,

@@ -98,6 +98,25 @@ def test_the_settings_of_the_requirements_exist_with_their_defaults() -> None:
     assert {key: CATALOGUE[key].default for key in required} == required
 
 
+@every_setting
+def test_every_setting_has_an_upper_bound(setting: Setting) -> None:
+    """No file can make one take all of the memory, or of the time."""
+    for value in (10**400, 1e300, "a" * 100_000, f"http://{'a' * 100_000}", "a" * 99_990 + ":6379"):
+        with pytest.raises(ValueError, match="Must be "):
+            setting.parse(value)
+
+
+def test_what_takes_time_or_memory_has_a_lower_bound_for_a_project() -> None:
+    capped = {key: item.unapproved_most for key, item in CATALOGUE.items() if item.unapproved_most}
+    assert capped == {
+        "search.hybrid.stage1_top_k": 1000,
+        "search.rerank.seconds": 10,
+        "indexing.workers": 4,
+        "llm.seconds": 30,
+    }
+    assert all(CATALOGUE[key].default <= most for key, most in capped.items())  # type: ignore[operator]
+
+
 def test_what_sends_text_away_or_leads_out_is_guarded() -> None:
     """Every choice of a model, every path, what a click opens and what protects; nothing else."""
     assert {key: item.guard for key, item in CATALOGUE.items() if item.guard} == {
@@ -159,7 +178,7 @@ def test_a_number_at_the_edge_is_within(raw: float, understood: float) -> None:
     """Bounds belong to the range, and a whole number becomes a float."""
     value = number(minimum=0.0, maximum=1.0)(raw)
     assert (value, type(value)) == (understood, float)
-    assert integer(minimum=10)(10) == 10
+    assert integer(minimum=10, maximum=99)(10) == 10
 
 
 @pytest.mark.parametrize(
@@ -170,9 +189,10 @@ def test_a_number_at_the_edge_is_within(raw: float, understood: float) -> None:
         pytest.param(number(minimum=0.0), -math.inf, "Must be a number", id="infinite"),
         pytest.param(number(minimum=0.0), 10**400, "Must be a number", id="beyond-a-float"),
         pytest.param(number(), "1.5", "Must be a number", id="text"),
-        pytest.param(integer(minimum=10), 9, "Must be ≥ 10", id="too-few"),
-        pytest.param(integer(minimum=10), True, "Must be an integer", id="bool"),
-        pytest.param(integer(minimum=10), 10.0, "Must be an integer", id="float"),
+        pytest.param(integer(minimum=10, maximum=99), 100, "Must be ≤ 99", id="too-many"),
+        pytest.param(integer(minimum=10, maximum=99), 9, "Must be ≥ 10", id="too-few"),
+        pytest.param(integer(minimum=10, maximum=99), True, "Must be an integer", id="bool"),
+        pytest.param(integer(minimum=10, maximum=99), 10.0, "Must be an integer", id="float"),
     ],
 )
 def test_a_rule_says_why_it_refuses(rule: object, raw: object, reason: str) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from aurora.config import LoadedSettings, Places, Settings, SettingsFiles
 from aurora.config.schema import (
+    CATALOGUE,
     BM25Settings,
     EmbeddingSettings,
     RerankSettings,
@@ -156,6 +157,36 @@ def test_the_users_own_file_and_environment_are_not_restricted(world: World) -> 
             "embedding.model": f"the environment ({variable})",
         },
     )
+
+
+@pytest.mark.parametrize(
+    ("key", "within", "beyond"),
+    [
+        ("indexing.workers", "indexing: {workers: 4}", "indexing: {workers: 1000}"),
+        ("llm.seconds", "llm: {seconds: 30}", "llm: {seconds: 30.1}"),
+        (
+            "search.rerank.seconds",
+            "search: {rerank: {seconds: 10}}",
+            "search: {rerank: {seconds: 600}}",
+        ),
+        (
+            "search.hybrid.stage1_top_k",
+            "search: {hybrid: {stage1_top_k: 1000}}",
+            "search: {hybrid: {stage1_top_k: 1000000}}",
+        ),
+    ],
+)
+def test_a_project_may_not_take_much_time_or_memory(
+    world: World, key: str, within: str, beyond: str
+) -> None:
+    most = CATALOGUE[key].unapproved_most
+    world.write(project=within)
+    assert world.load().origins == {key: PROJECT}
+    world.write(project=beyond)
+    reason = f"a project file may not set more than {most:g}"
+    assert world.load() == LoadedSettings(Settings(), {}, (ignored(key, reason),))
+    approve(world.home, world.project_file)
+    assert world.load().origins == {key: PROJECT}
 
 
 def test_an_approved_file_may_choose(world: World) -> None:

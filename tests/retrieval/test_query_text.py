@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aurora.errors import QueryError
 from aurora.parsers.languages import GRAMMARS, LANGUAGES, PROSE
+from aurora.retrieval.criteria import read_criteria
 from aurora.retrieval.query_text import ParsedQuery, language_named, parse_query
 from aurora.types import Criteria, Kind
 
@@ -263,3 +265,26 @@ def test_what_is_written_is_read(
 def test_a_million_hostile_letters_are_read(unit: str) -> None:
     """Reading that grew with the square of the length would not end before the test's limit."""
     parse(unit * (1_000_000 // len(unit)))
+
+
+def test_only_so_many_filters_are_read() -> None:
+    """Each may take a walk through all chunks, and a query has room for thousands."""
+    query = parse_query(" ".join(f"path:p{n}" for n in range(70)), now=NOW)
+    assert query.criteria.paths == tuple(f"p{n}" for n in range(64))
+    assert query.words == " ".join(f"path:p{n}" for n in range(64, 70))
+
+
+@pytest.mark.parametrize("key", ["path", "name"])
+def test_a_glob_without_measure_is_plain_words(key: str) -> None:
+    longest, longer = "*" * 1024, "*" * 1025
+    assert parse_query(f"{key}:{longest}", now=NOW).criteria
+    assert not parse_query(f"{key}:{longer}", now=NOW).criteria
+
+
+@pytest.mark.parametrize(
+    ("globs", "message"), [(["a"] * 65, "at most 64 globs"), (["*" * 1025], "longer than 1,024")]
+)
+def test_globs_of_options_without_measure_are_an_error(globs: list[str], message: str) -> None:
+    for field in ("paths", "names"):
+        with pytest.raises(QueryError, match=message):
+            read_criteria(now=NOW, **{field: globs})  # type: ignore[arg-type]

@@ -47,9 +47,9 @@ def test_all_that_is_made_is_its_owners_alone(shell: Shell) -> None:
     run(shell, "mem", "learn", "a lesson")
     run(shell, "mem", "search", "first")
     run(shell, "config", "set", "search.mode", "keyword")
-    write_tree(shell.cwd, {".aurora/config.yml": "search:\n  mode: hybrid\n"})
+    write_tree(shell.cwd, {".aurora/config.yml": "indexing:\n  workers: 8\n"})
     (shell.cwd / ".aurora" / "config.yml").chmod(0o600)
-    run(shell, "config", "approve")
+    assert shell.approve()[0] == 0
     run(shell, "mem", "export", "all.jsonl")
 
     made = {path.name for path in (shell.cwd / ".aurora").rglob("*")}

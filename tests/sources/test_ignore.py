@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import random
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from aurora.errors import SourceError
 from aurora.sources.git import list_files
 from aurora.sources.walk import Skipped, read_text, walk_files
 from tests.builders import write_tree
@@ -111,3 +114,78 @@ def test_what_a_program_wrote_is_known_by_its_text(
 ) -> None:
     path = write_tree(tmp_path, {name: text}) / name
     assert read_text(path) == (Skipped(path, reason) if reason else text)
+
+
+def test_all_below_a_folder_is_not_the_folder_itself(tmp_path: Path) -> None:
+    tree = {".gitignore": "a/**\n!a/keep.py\n", "a/keep.py": "", "a/x.py": "", "b.py": ""}
+    write_tree(tmp_path, tree)
+    assert kept(tmp_path) == {"a/keep.py", "b.py"}
+
+
+# What a clone may bring
+
+
+def too_long(file: Path) -> None:
+    file.write_text("a" * 1025, encoding="utf-8")
+
+
+def too_many(file: Path) -> None:
+    file.write_text("a\n" * 10_001, encoding="utf-8")
+
+
+def too_large(file: Path) -> None:
+    with file.open("wb") as opened:
+        opened.truncate(1 << 40)  # without a block on the disk
+
+
+def endless(file: Path) -> None:
+    file.symlink_to("/dev/zero")
+
+
+def a_link(file: Path) -> None:
+    write_tree(file.parent, {"rules": "b.py\n"})
+    file.symlink_to("rules")
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("with_git", [True, False], ids=["git", "plain"])
+@pytest.mark.parametrize(
+    ("make", "reason"),
+    [
+        (too_long, "a rule is longer than 1,024 characters"),
+        (too_many, "more than 10,000 rules"),
+        (too_large, "larger than 1,048,576 bytes"),
+        (endless, "it is a link"),
+        (a_link, "it is a link"),
+    ],
+)
+def test_an_ignore_file_without_measure_is_an_error(
+    tmp_path: Path, make: Callable[[Path], None], reason: str, *, with_git: bool
+) -> None:
+    """Without its rules, what is to be left out would be read."""
+    write_tree(tmp_path, {"b.py": ""})
+    if with_git:
+        make_repository(tmp_path, {})
+    make(tmp_path / ".auroraignore")
+    with pytest.raises(SourceError, match=reason) as caught:
+        kept(tmp_path)
+    assert str(tmp_path) in caught.value.message
+    assert caught.value.hint
+
+
+@pytest.mark.timeout(20)
+def test_a_pipe_that_is_called_like_an_ignore_file_is_none(tmp_path: Path) -> None:
+    write_tree(tmp_path, {"b.py": ""})
+    os.mkfifo(tmp_path / ".auroraignore")
+    assert kept(tmp_path) == {"b.py"}
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("with_git", [True, False], ids=["git", "plain"])
+def test_rules_with_many_stars_are_answered_at_once(tmp_path: Path, *, with_git: bool) -> None:
+    rules = "*a*a*a*a*a*a*a*a*a*a*a*b\n" + "**/a/" * 12 + "b\n"
+    deep = "a/" * 100 + "x.py"
+    write_tree(tmp_path, {".auroraignore": rules, f"{'a' * 200}.py": "", deep: ""})
+    if with_git:
+        make_repository(tmp_path, {})
+    assert kept(tmp_path) - {".auroraignore"} == {f"{'a' * 200}.py", deep}

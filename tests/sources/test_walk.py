@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from aurora.errors import SourceError
+from aurora.sources.ground import survey
 from aurora.sources.unwanted import MAX_BYTES
 from aurora.sources.walk import Skipped, SourceFile, walk_files
 from tests.builders import write_tree
@@ -293,3 +294,51 @@ def test_a_repository_inside_is_walked_by_its_own_rules(tmp_path: Path, outer: s
 
     assert {"a.py", "inner/b.py"} <= found(root).keys()
     assert "inner/c.log" not in found(root)
+
+
+@pytest.fixture
+def deep(tmp_path: Path) -> Iterator[Callable[[int], Path]]:
+    """Makes a file below so many folders. The cleaning up of pytest would nest as many calls."""
+    top = tmp_path / "deep"
+    top.mkdir()
+    here, depth = os.open(top, os.O_RDONLY), 0
+
+    def go(folder: str) -> None:
+        nonlocal here
+        inside = os.open(folder, os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = inside
+
+    def make(levels: int) -> Path:
+        nonlocal depth
+        for depth in range(1, levels + 1):  # noqa: B007 - to be undone
+            os.mkdir("d", dir_fd=here)
+            go("d")
+        os.close(os.open("x.py", os.O_CREAT, dir_fd=here))
+        return top
+
+    yield make
+    os.unlink("x.py", dir_fd=here)
+    for _ in range(depth):
+        go("..")
+        os.rmdir("d", dir_fd=here)
+    os.close(here)
+
+
+@pytest.mark.parametrize("with_git", [True, False], ids=["git", "plain"])
+def test_a_file_below_a_thousand_folders_is_found(
+    deep: Callable[[int], Path], *, with_git: bool
+) -> None:
+    root = deep(1500)
+    write_tree(root, {".auroraignore": "*.log\n"})
+    if with_git:
+        git(root, "init", "--quiet")
+    assert found(root)["d/" * 1500 + "x.py"] == ""
+    assert survey([root]).is_news(root / ("d/" * 1500 + "x.py"))
+
+
+def test_a_path_that_is_longer_than_the_system_takes_is_told(
+    deep: Callable[[int], Path],
+) -> None:
+    (reason,) = found(deep(3000)).values()
+    assert reason == "unreadable: File name too long"

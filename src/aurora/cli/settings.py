@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
 import click
 
 from aurora.cli.completing import complete_keys
-from aurora.cli.session import find_places, settings_files
+from aurora.cli.session import end_in_part, find_places, settings_files, tell
+from aurora.cli.terminal import is_terminal
+from aurora.config.layers import LARGEST, needing_approval
 from aurora.config.places import shown
 from aurora.config.schema import CATALOGUE, known_setting
 from aurora.config.trust import approve as approve_file
+from aurora.config.trust import is_approved
 from aurora.config.values import as_typed, value_of, without_password
 from aurora.errors import ConfigError
-from aurora.private import require_own
+from aurora.private import read_file, require_own
+from aurora.text import printable
+from aurora.types import Note
 
 
 @click.group()
@@ -65,10 +74,41 @@ def path() -> None:
 
 @config.command()
 def approve() -> None:
-    """Let this project's settings file choose models, endpoints and outside paths, as it is now."""
+    """Let this project's settings file choose models, endpoints and outside paths, as it is now.
+
+    You are shown what it chooses and asked; without a terminal it cannot be approved.
+    """
     places = find_places()
     file = places.project_config
     if file is None or not file.exists():
         raise ConfigError("This project has no settings file to approve")
-    approve_file(places.home, file)
-    click.echo(f"Approved {shown(file)}", err=True)
+    require_own(file.parent)
+    try:
+        content = read_file(file, most=LARGEST)  # once: what is approved is what is shown
+    except OSError as exc:
+        raise ConfigError(f"Cannot approve {shown(file)}: {exc.strerror}") from exc
+    chosen = needing_approval(places, file, content)
+    if not chosen:
+        click.echo(f"Nothing in {shown(file)} needs your approval", err=True)
+    elif is_approved(places.home, file, content):
+        click.echo(f"{shown(file)} is approved already", err=True)
+    elif _agreed(file, chosen):
+        approve_file(places.home, file, content)
+        click.echo(f"Approved {shown(file)}", err=True)
+    else:
+        tell(Note("Nothing was approved."))
+        end_in_part()
+
+
+def _agreed(file: Path, chosen: Mapping[str, object]) -> bool:
+    """An agent, or a script of the project, has no terminal and cannot agree for the user."""
+    click.echo(f"{shown(file)} sets what a project may not choose by itself:", err=True)
+    for key, value in chosen.items():
+        click.echo(f"  {key} = {printable(without_password(as_typed(value)))}", err=True)
+    if not is_terminal(sys.stdin):
+        raise ConfigError(
+            "Only a person can approve settings",
+            hint="run `aur config approve` in a terminal, or set what you want in your own file: "
+            "aur config set KEY VALUE",
+        )
+    return click.confirm("Let it set these, as the file is now?", err=True)

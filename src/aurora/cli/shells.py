@@ -82,13 +82,18 @@ function %(complete_func)s
 end
 complete --no-files --command %(prog_name)s --arguments '(%(complete_func)s)'
 """
-_SPECIAL = re.compile(r"""([\s\\'"`$&|;<>()*?\[\]{}!#])""")
+_SPECIAL = re.compile(r"""([\s\\'"`$&|;<>()*?\[\]{}!#~^])""")
+_SPECIAL_IN_DOUBLE_QUOTES = re.compile(r"""([\\"`$])""")
+_CODE = ("$(", "${", "$[", "<(", ">(")  # and backticks: what bash runs or works out
 _WORD_BREAKS = frozenset(":=@")  # where bash starts another word, though nothing has to be quoted
 
 
 @dataclass(frozen=True, slots=True)
 class Typed:
-    """A line up to the cursor: the words before, the one being typed, and its open quote."""
+    """A line up to the cursor: the words before, the one being typed, and its open quote.
+
+    The quote of a word with code of the shell in it is a backtick, open or not.
+    """
 
     words: tuple[str, ...]
     current: str
@@ -97,20 +102,24 @@ class Typed:
 
 def read_line(line: str) -> Typed:
     """The words of a line as the shells read them; what is not finished is the last one."""
-    words, word, quote, escaped, inside = list[str](), "", "", False, False
-    for letter in line:
+    words, word, quote, escaped, inside, code = list[str](), "", "", False, False, False
+    for at, letter in enumerate(line):
         if letter.isspace() and not quote and not escaped:
             words += [word] * inside
-            word, inside = "", False
+            word, inside, code = "", False, False
             continue
         inside = True
         if not escaped and letter == "\\" and quote != "'":
             escaped = True
-        elif not escaped and letter in (quote or "'\""):
-            quote = "" if quote else letter
+        elif not escaped and letter in (quote[-1:] or "'\""):
+            opens = "$" if not quote and word.endswith("$") and line[at - 2 : at] != "\\$" else ""
+            word = word.removesuffix(opens)
+            quote = "" if quote else opens + letter
         else:
+            may_run = not escaped and not quote.endswith("'")
+            code |= may_run and (letter == "`" or line[at : at + 2] in _CODE)
             word, escaped = word + letter, False
-    return Typed(tuple(words), word, quote)
+    return Typed(tuple(words), word, "`" if code else quote)
 
 
 class _Shell(ShellComplete):
@@ -122,13 +131,17 @@ class _Shell(ShellComplete):
         option, equals, _ = typed.current.partition("=")
         prefix = f"{option}=" if equals and option.startswith("-") else ""
         return "\n".join(
-            f"{_type(item)}\t{self.written(f'{prefix}{item.value}', typed)}\t{_line(item.help)}"
+            f"{_type(item)}\t{written}\t{_line(item.help)}"
             for item in items
             if str(item.value).isprintable()
+            and (written := self.written(f"{prefix}{item.value}", typed)) is not None
         )
 
-    def written(self, value: str, typed: Typed) -> str:  # noqa: ARG002
-        """A whole word as it is to stand in the line."""
+    def written(self, value: str, typed: Typed) -> str | None:  # noqa: ARG002
+        """A whole word as it is to stand in the line; None if it cannot stand there.
+
+        Zsh and fish quote what they insert.
+        """
         return value
 
 
@@ -138,9 +151,17 @@ class Bash(_Shell):
     name: ClassVar[str] = "bash"
     source_template: ClassVar[str] = _BASH
 
-    def written(self, value: str, typed: Typed) -> str:
+    def written(self, value: str, typed: Typed) -> str | None:
+        """A file's name may hold code. In quotes that cannot keep it from running, it is left out.
+
+        In double quotes that is `!`: a backslash before it stays in the word.
+        """
+        if typed.quote == "'":
+            return None if "'" in value else value
+        if typed.quote in ('"', '$"'):
+            return None if "!" in value else _SPECIAL_IN_DOUBLE_QUOTES.sub(r"\\\1", value)
         if typed.quote:
-            return value
+            return None
         breaks = _WORD_BREAKS & set(os.environ.get("COMP_BREAKS", ""))
         kept = max((typed.current.rfind(letter) for letter in breaks), default=-1) + 1
         return _SPECIAL.sub(r"\\\1", value.removeprefix(typed.current[:kept]))

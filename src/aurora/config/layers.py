@@ -56,6 +56,25 @@ class SettingsFiles:
         return self._loaded
 
 
+def needing_approval(places: Places, file: Path, content: bytes) -> dict[str, object]:
+    """The settings of a project's file that count only once the user approves it."""
+    reading, origin = _Reading(places), shown(file)
+    try:
+        tree = parse_yaml(content)
+    except YamlError as exc:
+        raise ConfigError(f"Invalid config in {origin}: {exc}") from exc
+    chosen: dict[str, object] = {}
+    for key, value in reading.flatten(tree, origin):
+        if refused(CATALOGUE[key], value, file=file):
+            try:
+                chosen[key] = CATALOGUE[key].parse(value)
+            except ValueError as exc:
+                raise ConfigError(
+                    f"Invalid config in {origin}: {key}: {exc} (got {_got(value)})"
+                ) from exc
+    return chosen
+
+
 class _Reading:
     """One pass over all layers, lowest first, collecting values, problems and warnings."""
 
@@ -99,7 +118,7 @@ class _Reading:
             self._problem(origin, str(exc))
             return
         trusted = not of_project or is_approved(self.places.home, file, content)
-        for key, value in self._flatten(tree, origin):
+        for key, value in self.flatten(tree, origin):
             reason = "" if trusted else refused(CATALOGUE[key], value, file=file)
             if reason:
                 self.warnings.append(
@@ -108,7 +127,7 @@ class _Reading:
             else:
                 self._take(key, value, origin=origin)
 
-    def _flatten(self, tree: object, origin: str, prefix: str = "") -> Iterator[tuple[str, object]]:
+    def flatten(self, tree: object, origin: str, prefix: str = "") -> Iterator[tuple[str, object]]:
         if not isinstance(tree, Mapping):
             if tree is not None:  # an empty section says nothing
                 where = f"{prefix[:-1]}: " if prefix else ""
@@ -122,7 +141,7 @@ class _Reading:
             elif (alias := alias_of(key)) is not None:
                 yield alias.key, alias.value(value)
             elif key in _SECTIONS and not dotted:
-                yield from self._flatten(value, origin, f"{key}.")
+                yield from self.flatten(value, origin, f"{key}.")
             elif prefix or key in CATALOGUE:
                 # A name at the top may be another tool's section; one inside ours is a typo.
                 told = f"Ignored {key} in {origin}: there is no such setting"

@@ -13,6 +13,8 @@ from typing import TypeAlias
 
 Parse: TypeAlias = Callable[[object], object]
 
+LONGEST_TEXT = 4096  # characters: the longest path, and more than any address or model needs
+
 
 def number(
     *, minimum: float = -math.inf, maximum: float = math.inf, sane: float = math.inf
@@ -43,12 +45,14 @@ def _is_finite(raw: float) -> bool:
         return False
 
 
-def integer(*, minimum: int) -> Parse:
+def integer(*, minimum: int, maximum: int) -> Parse:
     def parse(raw: object) -> int:
         if isinstance(raw, bool) or not isinstance(raw, int):
             raise ValueError("Must be an integer")  # noqa: TRY004 - a value of the user's
         if raw < minimum:
             raise ValueError(f"Must be ≥ {minimum}")
+        if raw > maximum:
+            raise ValueError(f"Must be ≤ {maximum}")
         return raw
 
     return parse
@@ -72,6 +76,8 @@ def flag(raw: object) -> bool:
 def text(raw: object) -> str:
     if not isinstance(raw, str):
         raise ValueError("Must be text")  # noqa: TRY004
+    if len(raw) > LONGEST_TEXT:
+        raise ValueError(f"Must be at most {LONGEST_TEXT:,} characters")
     return raw
 
 
@@ -79,7 +85,7 @@ def word(raw: object) -> str:
     """A name as programs have them: small letters, digits and hyphens."""
     if not isinstance(raw, str) or not re.fullmatch(r"[a-z0-9][a-z0-9_-]*", raw):
         raise ValueError("Must be a name of small letters, digits and hyphens")
-    return raw
+    return text(raw)
 
 
 def address(raw: object) -> str:
@@ -88,7 +94,7 @@ def address(raw: object) -> str:
         raise ValueError("Must be an address in one line")
     if raw and not re.match(r"https?://[^/?#@]+(/[^?#]*)?$", raw):
         raise ValueError("Must be http:// or https:// and a host, without a login or parameters")
-    return raw
+    return text(raw)
 
 
 def database_url(raw: object) -> str:
@@ -97,7 +103,7 @@ def database_url(raw: object) -> str:
         raise ValueError("Must be an address in one line")
     if raw and not re.match(r"postgres(ql)?://", raw):
         raise ValueError("Must be postgresql://USER@HOST:PORT/DATABASE")
-    return raw
+    return text(raw)
 
 
 def schema_name(raw: object) -> str:
@@ -110,7 +116,7 @@ def cluster(raw: object) -> str:
     """Where a cluster's head listens, or nothing."""
     if not isinstance(raw, str) or not re.fullmatch(r"((\[[\da-fA-F:]+\]|[\w.-]+):\d{1,5})?", raw):
         raise ValueError("Must be HOST:PORT")
-    return raw
+    return text(raw)
 
 
 def file_path(raw: object) -> str:
@@ -129,4 +135,4 @@ def link_pattern(raw: object) -> str:
         raise ValueError("Must be a text in one line")
     if raw not in ("auto", "never") and "{path}" not in raw:
         raise ValueError("Must be auto, never or an address with {path} in it")
-    return raw
+    return text(raw)

@@ -42,13 +42,18 @@ class Guard(Enum):
 
 
 class Setting(NamedTuple):
-    """One leaf of the settings: its dotted key, default, rule, meaning and guard."""
+    """One leaf of the settings: its dotted key, default, rule, meaning and guard.
+
+    `unapproved_most` is for what takes time or memory: the largest value that a project's own file
+    may choose until the user approves the file.
+    """
 
     key: str
     default: object
     parse: Parse
     help: str
     guard: Guard | None
+    unapproved_most: float | None
 
     @property
     def variable(self) -> str:
@@ -69,10 +74,18 @@ class _Declared(NamedTuple):
     parse: Parse
     help: str
     guard: Guard | None
+    unapproved_most: float | None
 
 
-def _setting(default: T, parse: Parse, help: str, *, guard: Guard | None = None) -> T:  # noqa: A002
-    return cast("T", _Declared(default, parse, help, guard))
+def _setting(
+    default: T,
+    parse: Parse,
+    help: str,  # noqa: A002
+    *,
+    guard: Guard | None = None,
+    unapproved_most: float | None = None,
+) -> T:
+    return cast("T", _Declared(default, parse, help, guard, unapproved_most))
 
 
 def _section(section: type[T]) -> type[T]:
@@ -126,7 +139,12 @@ class HybridWeights(NamedTuple):
 
 @_section
 class HybridSettings(NamedTuple):
-    stage1_top_k: int = _setting(100, integer(minimum=10), "Candidates taken from each signal.")
+    stage1_top_k: int = _setting(
+        100,
+        integer(minimum=10, maximum=1_000_000),
+        "Candidates taken from each signal.",
+        unapproved_most=1_000,
+    )
     weights: HybridWeights = HybridWeights()
     stage2_weights: StageWeights = StageWeights()
 
@@ -164,7 +182,11 @@ class WeightedSettings(NamedTuple):
 
 @_section
 class RrfSettings(NamedTuple):
-    k: int = _setting(60, integer(minimum=1), "The larger, the less the first places stand out.")
+    k: int = _setting(
+        60,
+        integer(minimum=1, maximum=1_000_000_000),
+        "The larger, the less the first places stand out.",
+    )
 
 
 @_section
@@ -191,7 +213,10 @@ class RerankSettings(NamedTuple):
         "Always, or only when the first search is not sure of itself.",
     )
     seconds: float = _setting(
-        2.0, number(minimum=0.0, sane=3600.0), "How long `local` may take; then the rest stays."
+        2.0,
+        number(minimum=0.0, sane=3600.0),
+        "How long `local` may take; then the rest stays.",
+        unapproved_most=10,
     )
 
 
@@ -291,8 +316,9 @@ class IndexingSettings(NamedTuple):
     )
     workers: int = _setting(
         1,
-        integer(minimum=1),
+        integer(minimum=1, maximum=1024),
         "Processes that embed, when there is much to embed; see docs/guide/scaling.md.",
+        unapproved_most=4,
     )
     ray: str = _setting(
         "",
@@ -319,6 +345,7 @@ class LlmSettings(NamedTuple):
         5.0,
         number(minimum=0.1, sane=600.0),
         "How long a search waits for an answer; then it goes on without.",
+        unapproved_most=30,
     )
 
 

@@ -2,9 +2,9 @@
 clone.
 
 Until the user approves the settings file as it is now, it may not choose models, endpoints or
-links, have text sent away, or lead a path out of the memory's folder. Approval is remembered by
-content: an edited file must be approved anew. A database is remembered by its path and its
-identity, which only its owner knows.
+links, have text sent away, lead a path out of the memory's folder, or take much time or memory.
+Approval is remembered by content: an edited file must be approved anew. A database is remembered by
+its path and its identity, which only its owner knows.
 """
 
 from __future__ import annotations
@@ -38,11 +38,12 @@ def is_approved(home: Path, file: Path, content: bytes) -> bool:
     return _read_approved(home).get(str(file.resolve())) == _digest(content)
 
 
-def approve(home: Path, file: Path) -> None:
-    """Remember that the user trusts the file as it is now."""
+def approve(home: Path, file: Path, content: bytes | None = None) -> None:
+    """Remember that the user trusts the file with this content, or as it is now."""
     approved = _read_approved(home)
     try:
-        approved[str(file.resolve())] = _digest(read_file(file, most=_LARGEST))
+        trusted = read_file(file, most=_LARGEST) if content is None else content
+        approved[str(file.resolve())] = _digest(trusted)
         _write(home / _APPROVED, approved)
     except OSError as exc:
         raise ConfigError(f"Cannot approve {file}: {exc}") from exc
@@ -100,6 +101,9 @@ def refused(setting: Setting, value: object, *, file: Path) -> str:
             target = None
         if target is None or not target.is_relative_to(file.parent.resolve()):
             return f"a project file may not lead out of {file.parent.name}"
+    most = setting.unapproved_most
+    if most is not None and isinstance(value, int | float) and value > most:
+        return f"a project file may not set more than {most:g}"
     return ""
 
 

@@ -9,7 +9,8 @@ from enum import StrEnum
 from typing import TypeVar
 
 from aurora.errors import QueryError
-from aurora.retrieval.query_text import language_named
+from aurora.globs import LONGEST_GLOB
+from aurora.retrieval.query_text import MOST_FILTERS, language_named
 from aurora.retrieval.since import parse_since
 from aurora.types import Criteria, Kind, Mode, Rerank
 
@@ -33,14 +34,28 @@ def read_criteria(
     """Each of `types` and `languages` may be a list with commas."""
     return Criteria(
         kinds=read_kinds(types),
-        paths=tuple(paths),
+        paths=_read_globs(paths),
         languages=tuple(map(language_named, _items(languages))),
-        names=tuple(names),
+        names=_read_globs(names),
         namespaces=tuple(namespaces),
         document_types=tuple(document_types),
         metadata=tuple(sorted((metadata or {}).items())),
         since=_read_since(since, now) if isinstance(since, str) else since,
     )
+
+
+def _read_globs(globs: Iterable[str]) -> tuple[str, ...]:
+    """Globs are compared with each path or name, so neither number nor length is unbounded."""
+    given = tuple(globs)
+    if len(given) > MOST_FILTERS:
+        raise QueryError(
+            f"A search takes at most {MOST_FILTERS} globs, not {len(given)}",
+            hint="name the folders above them",
+        )
+    for glob in given:
+        if len(glob) > LONGEST_GLOB:
+            raise QueryError(f"The glob '{glob[:40]}…' is longer than {LONGEST_GLOB:,} characters")
+    return given
 
 
 def read_kinds(types: Iterable[str]) -> tuple[Kind, ...]:

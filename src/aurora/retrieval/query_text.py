@@ -13,7 +13,8 @@ twice (of several `since:` the latest counts). Typographic quotes “…” do a
 what looks like a filter, put it in quotes.
 
 What does not read as one of these is plain words, never an error: `type:banana`, `type:`,
-`std::vector`, `12:30`, `--flag`, `-x`, `-1`, `->`, a quote that nothing closes.
+`std::vector`, `12:30`, `--flag`, `-x`, `-1`, `->`, a quote that nothing closes; nor are a glob of
+more than 1,024 characters and what follows the first 64 values.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from functools import cache
 from itertools import chain
 from typing import NamedTuple, TypeVar
 
+from aurora.globs import LONGEST_GLOB
 from aurora.retrieval.since import parse_since
 from aurora.text import has_cjk
 from aurora.types import Criteria, Kind
@@ -57,6 +59,7 @@ _SHORT_NAMES = {
 }  # fmt: skip
 _LANGUAGE_NAMES = {short: name for name, all_ in _SHORT_NAMES.items() for short in all_.split()}
 
+MOST_FILTERS = 64  # values of one query; each may be a walk through all chunks
 LONGEST_QUERY = 20_000  # characters that are read: some thousand words, answered in a second
 
 T = TypeVar("T")
@@ -83,9 +86,10 @@ def parse_query(text: str, *, now: datetime) -> ParsedQuery:
     kept: list[str] = []
     found: list[Criteria] = []
     position = 0
+    room = MOST_FILTERS
     for piece in _pattern().finditer(text):
         criteria = _read(piece, now)
-        if criteria is not None:
+        if criteria is not None and (room := room - _count(criteria)) >= 0:
             kept += (text[position : piece.start()], *criteria.phrases)
             found.append(criteria)
             position = piece.end()
@@ -142,11 +146,19 @@ def _read_since(values: Sequence[str], now: datetime) -> Criteria | None:
     return Criteria(since=since) if since else None
 
 
+def _count(one: Criteria) -> int:
+    return sum(map(len, (one.paths, one.names, one.languages, one.phrases, one.without)))
+
+
+def _are_globs(values: Sequence[str]) -> bool:
+    return max(map(len, values)) <= LONGEST_GLOB
+
+
 _FILTERS: dict[str, Callable[[Sequence[str], datetime], Criteria | None]] = {
     "type": _read_kinds,
     "kind": _read_kinds,
-    "path": lambda values, _: Criteria(paths=tuple(values)),
-    "name": lambda values, _: Criteria(names=tuple(values)),
+    "path": lambda values, _: Criteria(paths=tuple(values)) if _are_globs(values) else None,
+    "name": lambda values, _: Criteria(names=tuple(values)) if _are_globs(values) else None,
     "lang": _read_languages,
     "language": _read_languages,
     "since": _read_since,

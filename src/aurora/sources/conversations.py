@@ -14,7 +14,8 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from aurora.sources.walk import Skipped, SourceFile, is_utf8, open_file
+from aurora.sources.reading import open_file
+from aurora.sources.walk import Skipped, SourceFile, is_utf8
 
 _YEAR, _MONTH, _LOG = re.compile("[0-9]{4}"), re.compile("[0-9]{2}"), re.compile(r".*\.md", re.S)
 _BLOCK = 1 << 20

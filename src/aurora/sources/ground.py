@@ -7,7 +7,6 @@ Folders that are ignored, vendored or built are not among them: what happens the
 from __future__ import annotations
 
 import fnmatch
-import os
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -18,6 +17,7 @@ from pathlib import Path
 from aurora.errors import SourceError
 from aurora.sources.git import find_ignored, find_root, list_ignored_folders
 from aurora.sources.ignore import AURORA_IGNORE, GIT_IGNORE, IgnoreFiles
+from aurora.sources.reading import walk_folders
 from aurora.sources.unwanted import VENDORED
 from aurora.sources.walk import folder_reason, is_utf8
 
@@ -130,19 +130,21 @@ def _rules_for(folder: Path) -> Rules:
 
 def _below(top: Path, rules: Rules) -> Iterator[tuple[Path, Rules]]:
     """Folders at and below one, links not followed, each with the rules that hold in it."""
-    is_left_out = _by_git(top, rules) if rules.by_git else _by_name(top)
-    for folder, names, files in os.walk(top):
-        here = Path(folder)
-        if here != top and (".git" in names or ".git" in files):
-            names.clear()
-            yield from _below(here, _rules_for(here))
-            continue
-        names[:] = [
-            name
-            for name in names
-            if name not in _NEVER and is_utf8(name) and not is_left_out(here / name)
-        ]
-        yield here, rules
+    waiting = [(top, rules)]
+    while waiting:  # the top, then every repository that lies in it
+        start, rules = waiting.pop()
+        is_left_out = _by_git(start, rules) if rules.by_git else _by_name(start)
+        for here, names, files in walk_folders(start):
+            if here != start and (".git" in names or ".git" in files):
+                names.clear()
+                waiting.append((here, _rules_for(here)))
+                continue
+            names[:] = [
+                name
+                for name in names
+                if name not in _NEVER and is_utf8(name) and not is_left_out(here / name)
+            ]
+            yield here, rules
 
 
 def _by_git(top: Path, rules: Rules) -> Callable[[Path], bool]:
@@ -166,7 +168,7 @@ def _heads(repository: Path) -> Iterator[Path]:
     for place in (folder, folder / "logs", common, common / "reftable"):
         if place.is_dir():
             yield place
-    yield from (Path(branches) for branches, _, _ in os.walk(common / "refs" / "heads"))
+    yield from (branches for branches, _, _ in walk_folders(common / "refs" / "heads"))
 
 
 def _git_folder(repository: Path) -> Path:

@@ -8,17 +8,16 @@ with the reason.
 from __future__ import annotations
 
 import codecs
-import os
 import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import BinaryIO
 
 from aurora.errors import SourceError
 from aurora.sources.git import find_root, find_unasked_root, list_files
-from aurora.sources.ignore import AURORA_IGNORE, GIT_IGNORE, IgnoreFiles
+from aurora.sources.ignore import AURORA_IGNORE, GIT_IGNORE, IgnoreFiles, unknown_steps
+from aurora.sources.reading import is_link, open_file, walk_folders
 from aurora.sources.unwanted import (
     BUILT,
     VENDORED,
@@ -27,10 +26,6 @@ from aurora.sources.unwanted import (
     unwanted_by_text,
 )
 
-# Windows lacks the first two, and has no links without a privilege.
-_AS_IT_WAS = os.O_RDONLY | sum(
-    getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY")
-)
 _SNIFF = 8192  # bytes in which a binary file shows itself
 _NO_NEWS = {".git", ".aurora"}  # nobody expects these to be read: left out without a word
 
@@ -74,6 +69,19 @@ def require_path(target: Path) -> None:
 def walk_files(target: Path) -> Iterator[SourceFile | Skipped]:
     """Every regular file at or below a path, in a stable order."""
     require_path(target)
+    walks = [_walk_one(target)]
+    while walks:  # not recursion: repositories may lie in each other, a thousand deep
+        found = next(walks[-1], None)
+        if found is None:
+            walks.pop()
+        elif isinstance(found, Path):
+            walks.append(_walk_inside(found))
+        else:
+            yield found
+
+
+def _walk_one(target: Path) -> Iterator[SourceFile | Skipped | Path]:
+    """The files that one git, or none, speaks of, and the folders that are repositories."""
     repository = find_root(target) or find_unasked_root(target)
     if repository is not None and not target.is_relative_to(repository):
         repository = target if target.is_dir() else target.parent  # git spells it in another way
@@ -87,23 +95,16 @@ def walk_files(target: Path) -> Iterator[SourceFile | Skipped]:
         if found is not None:
             yield found
         elif isinstance(path, Path) and _is_repository(path):
-            yield from _walk_inside(path)
+            yield path
 
 
-def _walk_inside(repository: Path) -> Iterator[SourceFile | Skipped]:
+def _walk_inside(repository: Path) -> Iterator[SourceFile | Skipped | Path]:
     """A repository in another, or in a folder: its own git decides, if it can."""
     try:
-        yield from walk_files(repository)
+        require_path(repository)
+        yield from _walk_one(repository)
     except SourceError as exc:  # it must not cost the files around it
         yield Skipped(repository, f"unreadable: {exc.message}")
-
-
-def open_file(path: Path) -> BinaryIO:
-    """Open a file that was looked at; never what a link leads to, should one have taken its place.
-
-    Nor wait for a pipe that has.
-    """
-    return os.fdopen(os.open(path, _AS_IT_WAS), "rb")
 
 
 def read_text(path: Path, *, any_words: bool = False) -> str | Skipped:
@@ -138,8 +139,8 @@ def _git_walk(top: Path, names: Iterable[str], root: Path) -> Iterator[Path | Sk
     real = {top: True}
 
     def is_real(folder: Path) -> bool:
-        if folder not in real:
-            real[folder] = is_real(folder.parent) and not _is_link(folder)
+        for step in unknown_steps(top, folder, real):
+            real[step] = real[step.parent] and not is_link(step)
         return real[folder]
 
     for place, group in groupby(names, key=lambda name: name.rpartition("/")[0]):
@@ -155,18 +156,10 @@ def _git_walk(top: Path, names: Iterable[str], root: Path) -> Iterator[Path | Sk
                 yield Skipped(path, "ignored") if ignoring and ignore.ignores_file(path) else path
 
 
-def _is_link(folder: Path) -> bool:
-    try:
-        return folder.is_symlink()
-    except OSError:  # in a folder that is shut: each of its files will be told as unreadable
-        return False
-
-
 def _plain_walk(top: Path) -> Iterator[Path | Skipped]:
     ignore = IgnoreFiles(top, [GIT_IGNORE, AURORA_IGNORE])
     shut: list[OSError] = []
-    for folder, folders, files in os.walk(top, onerror=shut.append):
-        here = Path(folder)
+    for here, folders, files in walk_folders(top, shut.append):
         if here != top and _is_repository(here):
             folders.clear()
             yield here
@@ -193,7 +186,7 @@ def folder_reason(folder: Path, ignore: IgnoreFiles) -> str:
     """Why a folder is left out where there is no git, or nothing."""
     if folder.name[0] == ".":
         return "hidden"
-    if folder.is_symlink():
+    if is_link(folder):
         return "link"
     if folder.name in VENDORED:
         return "vendored"

@@ -6,32 +6,33 @@ import fnmatch
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
+from aurora.globs import Rule, parse_rule
 from aurora.text import fold_name
 from aurora.types import Json
-
-if TYPE_CHECKING:
-    from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
 _WILDCARD = re.compile(r"[*?\[]")
 
 
 def fitting_paths(paths: Iterable[str], globs: Sequence[str]) -> list[str]:
-    """The paths that globs of `.gitignore` mean; a folder's name means all below it.
+    """The paths that globs of `.gitignore` match; a folder's name matches all below it.
 
-    What has no path fits none, and a glob that git could not read fits nothing.
+    An empty path matches no glob, and a glob that git cannot read matches nothing.
     """
-    from pathspec import GitIgnoreSpec  # noqa: PLC0415 - most questions name no path
+    rules = [rule for glob in globs if (rule := parse_rule(_as_rule(glob)))]
+    return [path for path in paths if path and _fits(path.removeprefix("/"), rules)]
 
-    patterns: list[GitIgnoreSpecPattern] = []
-    for glob in map(_as_rule, globs):
-        try:
-            patterns += GitIgnoreSpec.from_lines([glob]).patterns
-        except ValueError:
-            continue
-    spec = GitIgnoreSpec(patterns)
-    return [path for path in paths if path and spec.match_file(path)]
+
+def _fits(path: str, rules: Sequence[Rule]) -> bool:
+    """The last rule that means the file decides, else the last that means a folder above it."""
+    verdict = None
+    for rule in reversed(rules):
+        match = rule.regex.match(path)
+        if match is not None and match.end() == len(path):
+            return not rule.negated
+        if match is not None and verdict is None:
+            verdict = not rule.negated
+    return bool(verdict)
 
 
 def _as_rule(glob: str) -> str:
