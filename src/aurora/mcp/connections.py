@@ -63,14 +63,14 @@ def let_in(scope: Scope) -> None:
 
 
 class Connection(H11Protocol):
-    """One peer, with a moment (`due`) at which it is cut unless it does its part before."""
+    """One peer. It is cut when it has not sent its part, or taken ours, in time."""
 
     def __init__(self, server: Server) -> None:
         state = {**server.lifespan.state, _KEY: self}
         super().__init__(server.config, server.server_state, state)
         self._strangers, self._bounds = server.strangers, server.bounds
         self._stage: object = None  # of the request that arrives, as h11 names it
-        self.due = math.inf
+        self._due = self._unread_due = math.inf
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -99,11 +99,11 @@ class Connection(H11Protocol):
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        self.due = min(self.due, self.loop.time() + self._bounds.unread)
+        self._unread_due = self.loop.time() + self._bounds.unread
 
     def resume_writing(self) -> None:
         super().resume_writing()
-        self._expect()
+        self._unread_due = math.inf
 
     def send_400_response(self, msg: str) -> None:
         if self.conn.our_state is h11.IDLE:
@@ -122,9 +122,9 @@ class Connection(H11Protocol):
             super().shutdown()
 
     def cut_if_due(self, now: float) -> None:
-        if now >= self.due:
+        if now >= min(self._due, self._unread_due):
             self.transport.abort()
-        elif self.due == math.inf and self.transport.is_closing():  # the answer is not read
+        elif self._due == math.inf and self.transport.is_closing():  # once all is read
             self._allow(self._bounds.unread)
 
     def _expect(self, head: float = math.inf) -> None:
@@ -136,7 +136,7 @@ class Connection(H11Protocol):
 
     def _allow(self, seconds: float) -> None:
         if self not in self._strangers:  # its time runs from the beginning
-            self.due = self.loop.time() + seconds
+            self._due = self.loop.time() + seconds
 
 
 class Server(uvicorn.Server):

@@ -162,7 +162,7 @@ def own_token(file: Path) -> str:
     except (OSError, ValueError) as exc:
         raise ConfigError(
             f"The token in {file} cannot be kept: {exc}",
-            hint="set AURORA_MCP_TOKEN, or name a --token-file",
+            hint="delete it, set AURORA_MCP_TOKEN, or name a --token-file",
         ) from exc
     if not _TOKEN.fullmatch(token):  # as a full disk or a kill may have left it
         raise ConfigError(
