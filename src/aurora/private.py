@@ -180,12 +180,14 @@ def make_file(path: Path) -> None:
 
 
 @contextmanager
-def replacing(path: Path, *, durable: bool = False, keep_mode: bool = False) -> Iterator[BinaryIO]:
+def replacing(
+    path: Path, *, durable: bool = False, keep_mode: bool = False, only_new: bool = False
+) -> Iterator[BinaryIO]:
     """Write a file under another name; it has its own when all is written, and not at all if not.
 
     `durable` waits for the disk: what is not derived from anything must outlive a power cut.
-    `keep_mode` leaves a file that is there open to whom it was open. A link in the file's place is
-    replaced, not followed.
+    `keep_mode` leaves a file that is there open to whom it was open. `only_new` replaces none: it
+    raises FileExistsError where there is one. A link in the file's place is replaced, not followed.
     """
     remove_leftovers(path)
     scratch = path.with_name(f"{path.name}.{threading.get_ident()}.{os.getpid()}.tmp")
@@ -198,7 +200,10 @@ def replacing(path: Path, *, durable: bool = False, keep_mode: bool = False) -> 
                 os.fsync(file.fileno())
         if keep_mode and path.exists():
             scratch.chmod(path.stat().st_mode & 0o777)
-        scratch.replace(path)
+        if only_new:
+            os.link(scratch, path)
+        else:
+            scratch.replace(path)
         if durable:
             _sync_folder(path.parent)
     finally:

@@ -16,6 +16,7 @@ from mcp.types import CallToolResult, TextResourceContents
 from aurora.mcp.parameters import LONGEST_QUERY, LONGEST_TEXT
 from aurora.mcp.server import INSTRUCTIONS, create_server
 from aurora.mcp.wording import Marks
+from tests.builders import write_tree
 from tests.mcp.conftest import Project, ask, ids, refusal, text_of
 from tests.properties import examples
 
@@ -124,6 +125,21 @@ async def test_nothing_outside_of_the_project_is_indexed(
         for query in ("stolen_secret", "path:../other stolen_secret", "path:/etc root"):
             found = ids(await ask(client, "aurora_search", query=query, path=path))
             assert not [one for one in found if "secret" in one]
+
+
+@pytest.mark.one_store("refused before a memory is asked")
+@pytest.mark.parametrize(
+    "path", [".git", ".git/hooks", "src/../.git", "src/.git", ".GIT", ".aurora", ".aurora/indexes",
+             "link-in", "link-in/hooks"],
+)  # fmt: skip
+async def test_what_git_and_aurora_keep_is_not_indexed(project: Project, path: str) -> None:
+    write_tree(project.root, {".git/hooks/told.py": "def kept_by_git(): ...\n"})
+    (project.root / "link-in").symlink_to(".git")
+    async with project.here() as client:
+        told = await refusal(client, "aurora_index", path=path)
+
+    assert "it belongs to git or to Aurora itself" in told
+    assert "hint: name a folder of sources" in told
 
 
 @pytest.mark.parametrize(

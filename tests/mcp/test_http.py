@@ -101,6 +101,8 @@ def test_what_is_no_request_is_refused_and_the_server_goes_on(
         (["--host", "memory.example.org"], {}, "Without a token"),
         (["--host", ANYWHERE], {"AURORA_MCP_TOKEN": TOKEN}, "--allow-host NAME"),
         ([], {"AURORA_MCP_TOKEN": "short"}, "The token is too short"),
+        ([], {"AURORA_MCP_TOKEN": ""}, "AURORA_MCP_TOKEN is empty"),
+        ([], {"AURORA_MCP_TOKEN": " \t"}, "AURORA_MCP_TOKEN is empty"),
         ([], {"AURORA_MCP_TOKEN": "has a space in the middle"}, "The token is too short, or has"),
         (["--token-file", "nowhere"], {}, "The token file nowhere cannot be read"),
         (["--token-file", "empty"], {}, "The token file empty is empty"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +11,7 @@ import click
 
 from aurora.cli.main import LazyGroup
 from aurora.cli.session import find_places, settings_files, tell
-from aurora.cli.stopping import ended_by_signals
+from aurora.cli.stopping import ended_by_signals, run_until_signal
 from aurora.config.places import shown
 from aurora.errors import AuroraError, ConfigError
 from aurora.types import Note
@@ -34,6 +35,7 @@ def _serve(
     token_file: Path | None,
     no_token: bool,
     rate: float,
+    proxies: tuple[str, ...],
 ) -> None:
     if click.get_current_context().invoked_subcommand is not None:
         return
@@ -44,10 +46,11 @@ def _serve(
         raise AuroraError(
             f"The server needs the package mcp: {exc}", hint="pip install 'aurora-memory[mcp]'"
         ) from exc
+    # Before the SDK does it, with rich: that imports more to show an error, also without a file.
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     server = create_server(desk, read_only=read_only)
     if not http:
-        with ended_by_signals():
-            server.run("stdio")
+        run_until_signal(server.run_stdio_async())
         return
     from aurora.mcp.clients.address import is_loopback
     from aurora.mcp.http import Door, address_of, listen_at, own_token, serve
@@ -55,7 +58,8 @@ def _serve(
     token = "" if no_token else _token(token_file)
     kept = find_places().home / "mcp-token"
     made = not (token or no_token) and is_loopback(host)
-    door = Door(host, port, own_token(kept) if made else token, names, rate)
+    token = own_token(kept) if made else token
+    door = Door(host, port, token, names, rate, proxies, no_token=no_token)
     listening = listen_at(door)
     tell(Note(f"Serving {', '.join(desk.names)} at {address_of(door, listening)}"))
     if made:
@@ -82,7 +86,10 @@ def _open_desk(memories: tuple[Path, ...]) -> Desk:
 def _token(file: Path | None) -> str:
     """From a file or the environment: an argument could be read by anybody on this machine."""
     if file is None:
-        return os.environ.get(_TOKEN, "").strip()
+        token = os.environ.get(_TOKEN)
+        if token is not None and not token.strip():
+            raise ConfigError(f"{_TOKEN} is empty", hint="unset it, or set it to the token")
+        return (token or "").strip()
     try:
         token = file.read_text(encoding="utf-8").strip()
     except (OSError, ValueError) as exc:
@@ -148,6 +155,10 @@ once and kept in ~/.aurora/mcp-token.""",
         click.Option(
             ["--rate"], type=click.FloatRange(min=0), default=_RATE, show_default=True,
             metavar="CALLS", help="Calls per second that one client may make; 0 is no limit.",
+        ),
+        click.Option(
+            ["--trusted-proxy", "proxies"], multiple=True, metavar="ADDRESS",
+            help="A proxy whose X-Forwarded-For names its clients; may be repeated.",
         ),
     ],
 )  # fmt: skip

@@ -25,6 +25,8 @@ logger = logging.getLogger(__name__)
 # What a call is told while it works: it goes into its own answer and into no other.
 _told: ContextVar[list[str] | None] = ContextVar("told", default=None)
 
+_NOT_SOURCES = {".git", ".aurora"}  # what git and Aurora keep for themselves
+
 
 @dataclass(slots=True)
 class Desk:
@@ -72,6 +74,11 @@ class Desk:
             raise SourceError(
                 f"{path!r} is outside of what this server was opened for",
                 hint=f"name a path below {root}, or leave it out for all of it",
+            )
+        if not _NOT_SOURCES.isdisjoint(map(str.lower, wanted.relative_to(root).parts)):
+            raise SourceError(
+                f"{path!r} is not indexed: it belongs to git or to Aurora itself",
+                hint="name a folder of sources, or leave it out for all of the project",
             )
         return wanted
 

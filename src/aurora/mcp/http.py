@@ -1,4 +1,4 @@
-"""The server over streamable HTTP: a token guards it, and nobody may call too often.
+"""The server over streamable HTTP: a token guards it, and no client may call too often.
 
 A page in a browser can send requests to this machine, so who the request was meant for (Host) and
 where it comes from (Origin) are checked. No OAuth: a team's token is one word, compared as a whole.
@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import ctypes
 import hmac
+import ipaddress
+import os
 import re
 import secrets
 import socket
+import stat
 import sys
 from contextlib import suppress
 from dataclasses import dataclass
@@ -25,19 +28,20 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from aurora.errors import ConfigError
 from aurora.mcp.clients.address import is_loopback
-from aurora.mcp.rate import WRONG_TOKEN, Limit, Rate, client_of
-from aurora.private import make_folder, opener
+from aurora.mcp.connections import Bounds, Connection, Server, connections_allowed, let_in
+from aurora.mcp.rate import WRONG_TOKENS, Limit, Rate, client_of, too_many
+from aurora.private import make_folder, replacing
 
 PATH = "/mcp"
 LARGEST = 8 * 1024 * 1024  # bytes of one request: the largest document, as JSON
 _ANYWHERE = {"0.0.0.0", "::", ""}  # noqa: S104 - what they mean, not what is bound
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 _KEPT = 75  # seconds that an idle connection stays: longer than clients keep one to use again
-_BACKLOG = 512  # clients that wait to be let in
-_TOGETHER = 1_000  # connections; who comes beyond is told to come again
+_BACKLOG = 2_048  # clients that wait to be accepted
 _M_ARENA_MAX, _M_MMAP_THRESHOLD = -8, -3  # of glibc's malloc.h
 _LARGE = 256 * 1024  # bytes that are asked of the system, and go back to it
 _TOKEN = re.compile(r"[!-~]{16,}")
+_LONGEST = 4_096  # bytes that are read of a token's file
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +53,8 @@ class Door:
     token: str = ""
     names: tuple[str, ...] = ()
     rate: float = 0  # calls per second and client; 0 is no limit
+    proxies: tuple[str, ...] = ()  # addresses whose X-Forwarded-For is believed
+    no_token: bool = False  # the user said so: an empty token alone opens nothing
 
     def __repr__(self) -> str:
         return f"Door({self.host}:{self.port}, token {'set' if self.token else 'none'})"
@@ -65,6 +71,13 @@ class Door:
                 f"Without a token the memory is not served at {self.host}: anybody could read it",
                 hint="set AURORA_MCP_TOKEN, name a --token-file, or leave out --host",
             )
+        if not self.token and not self.no_token:
+            raise ConfigError(
+                "The server has no token",
+                hint="set AURORA_MCP_TOKEN, name a --token-file, or say --no-token",
+            )
+        for proxy in self.proxies:
+            _check_network(proxy)
         if self.host in _ANYWHERE and not self.names:
             raise ConfigError(
                 f"{self.host or 'Every address'} does not say by which name clients ask for it",
@@ -93,46 +106,82 @@ def make_app(server: MCPServer, door: Door) -> ASGIApp:
         max_request_body_size=LARGEST,
         transport_security=door.security,
     )
-    rate = Rate(door.rate) if door.rate else None
-    guarded: ASGIApp = _Guard(app, door.token, rate) if door.token else app
-    return Limit(guarded, rate) if rate else guarded
+    limited = Limit(app, Rate(door.rate)) if door.rate else app
+    return _Guard(limited, door.token)
 
 
 class _Guard:
-    """Lets in who knows the token; says nothing to others, not even what is here."""
+    """Lets in requests with the token; says nothing to others, not even what is here.
 
-    def __init__(self, app: ASGIApp, token: str, rate: Rate | None) -> None:
-        self._app, self._wanted, self._rate = app, token.encode(), rate
+    Wrong tokens have a limit of their own, so that they use up nothing of the owner's, who may call
+    from the same address. Beyond it each further try costs the peer a new connection. The token is
+    still compared then: a peer must not be able to lock the owner out.
+    """
+
+    def __init__(self, app: ASGIApp, token: str) -> None:
+        self._app, self._wanted = app, token.encode()
+        self._failures = Rate(WRONG_TOKENS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        app = self._app
         if scope["type"] == "http":
-            scheme, _, said = Headers(scope=scope).get("authorization", "").partition(" ")
-            known = hmac.compare_digest(said.encode("latin-1"), self._wanted)
-            if scheme.lower() != "bearer" or not known:
-                if self._rate is not None:
-                    self._rate.charge(client_of(scope), WRONG_TOKEN)
-                refusal = JSONResponse(
-                    {"error": "This memory asks for a token: Authorization: Bearer …"},
-                    status_code=401,
-                    headers={"WWW-Authenticate": "Bearer"},
-                )
-                await refusal(scope, receive, send)
-                return
-        await self._app(scope, receive, send)
+            if self._knows(Headers(scope=scope).get("authorization", "")):
+                let_in(scope)
+            else:
+                app = self._refusal(client_of(scope))
+        await app(scope, receive, send)
+
+    def _knows(self, said: str) -> bool:
+        if not self._wanted:  # --no-token
+            return True
+        scheme, _, token = said.partition(" ")
+        same = hmac.compare_digest(token.encode("latin-1"), self._wanted)
+        return same and scheme.lower() == "bearer"
+
+    def _refusal(self, client: str) -> JSONResponse:
+        if seconds := self._failures.take(client):
+            return too_many("requests without the token", seconds, Connection="close")
+        return JSONResponse(
+            {"error": "This memory asks for a token: Authorization: Bearer …"},
+            status_code=401,
+            headers={"WWW-Authenticate": "Bearer"},
+        )
 
 
 def own_token(file: Path) -> str:
-    """The token of this user's servers: made once, and theirs alone to read."""
+    """The token of this user's servers: made once, whole or not at all, and theirs alone to read.
+
+    Of several first starts at once, one writes the file and the others read it.
+    """
     try:
         make_folder(file.parent)
-        with suppress(FileExistsError), open(file, "x", encoding="utf-8", opener=opener) as out:
-            out.write(secrets.token_urlsafe(32) + "\n")
-        return file.read_text(encoding="utf-8").strip()
+        if not os.path.lexists(file):
+            with suppress(FileExistsError), replacing(file, durable=True, only_new=True) as out:
+                out.write(f"{secrets.token_urlsafe(32)}\n".encode())
+        token = _read_own(file)
     except (OSError, ValueError) as exc:
         raise ConfigError(
             f"The token in {file} cannot be kept: {exc}",
-            hint="set AURORA_MCP_TOKEN, or name a --token-file",
+            hint="delete it, set AURORA_MCP_TOKEN, or name a --token-file",
         ) from exc
+    if not _TOKEN.fullmatch(token):  # as a full disk or a kill may have left it
+        raise ConfigError(
+            f"The token file {file} is {'too short' if token else 'empty'}",
+            hint="delete it: the next start makes a new one",
+        )
+    return token
+
+
+def _read_own(file: Path) -> str:
+    """Only from a file that nobody else can have written or read; never through a link."""
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    with open(os.open(file, flags), "rb") as opened:  # noqa: PTH123 - a path cannot be told how
+        status = os.fstat(opened.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise ValueError("it is no file")
+        if os.name == "posix" and (status.st_uid != os.geteuid() or status.st_mode & 0o077):
+            raise ValueError("other users may read or write it")
+        return opened.read(_LONGEST).decode().strip()
 
 
 def listen_at(door: Door) -> socket.socket:
@@ -160,15 +209,23 @@ def address_of(door: Door, listening: socket.socket) -> str:
 def serve(server: MCPServer, door: Door, listening: socket.socket) -> None:
     """Until SIGINT or SIGTERM; calls that are being answered get a few seconds to end."""
     _spare_memory()
-    config = uvicorn.Config(
-        make_app(server, door),
-        log_level="warning",
+    Server(configure(make_app(server, door), door), Bounds(connections_allowed())).run([listening])
+
+
+def configure(app: ASGIApp, door: Door) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        http=Connection,
+        log_config=None,  # to where all other loggers write
+        log_level="error",  # a peer without a token must not be able to fill a log
+        access_log=False,
+        server_header=False,
+        proxy_headers=bool(door.proxies),
+        forwarded_allow_ips=list(door.proxies),
         timeout_keep_alive=_KEPT,
         timeout_graceful_shutdown=3,
-        limit_concurrency=_TOGETHER,
         ws="none",
     )
-    uvicorn.Server(config).run(sockets=[listening])
 
 
 def _spare_memory() -> None:
@@ -184,3 +241,13 @@ def _spare_memory() -> None:
 
 def _bracketed(host: str) -> str:
     return f"[{host}]" if ":" in host else host
+
+
+def _check_network(proxy: str) -> None:
+    try:
+        ipaddress.ip_network(proxy)
+    except ValueError as exc:
+        raise ConfigError(
+            f"{proxy!r} is no address of a proxy: {exc}",
+            hint="name an address or a network, such as --trusted-proxy 10.0.0.0/24",
+        ) from exc

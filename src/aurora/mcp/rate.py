@@ -10,7 +10,7 @@ from collections.abc import Callable
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-WRONG_TOKEN = 10.0  # calls that one with a wrong token counts as: guessing is slow
+WRONG_TOKENS = 20.0  # requests without the token, per second and address
 _BURST = 2.0  # seconds' worth that may come at once
 _MOST = 10_000  # clients remembered; the one that came longest ago goes first
 
@@ -27,15 +27,11 @@ class Rate:
         left, wanted = self._left(client), min(1.0, self._full)
         if left < wanted:
             return (wanted - left) / self._per_second
-        self.charge(client, 1.0)
-        return 0.0
-
-    def charge(self, client: str, calls: float) -> None:
-        """Count so many calls, whether there are as many left or not."""
-        self._buckets[client] = (self._left(client) - calls, self._clock())
+        self._buckets[client] = (left - 1.0, self._clock())
         self._buckets.move_to_end(client)
         if len(self._buckets) > _MOST:
             self._buckets.popitem(last=False)
+        return 0.0
 
     @property
     def _full(self) -> float:
@@ -48,26 +44,27 @@ class Rate:
 
 
 class Limit:
-    """Answers 429 to who calls too often, before anything is read of the call."""
+    """Answers 429 to a client that calls too often, before anything is read of the call."""
 
     def __init__(self, app: ASGIApp, rate: Rate) -> None:
         self._app, self._rate = app, rate
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            seconds = self._rate.take(client_of(scope))
-            if seconds:
-                refusal = JSONResponse(
-                    {"error": "Too many calls: wait a moment. The server's --rate is the limit"},
-                    status_code=429,
-                    headers={"Retry-After": str(math.ceil(seconds))},
-                )
-                await refusal(scope, receive, send)
-                return
-        await self._app(scope, receive, send)
+        app = self._app
+        if scope["type"] == "http" and (seconds := self._rate.take(client_of(scope))):
+            app = too_many("calls: wait a moment. The server's --rate is the limit", seconds)
+        await app(scope, receive, send)
+
+
+def too_many(what: str, seconds: float, **headers: str) -> JSONResponse:
+    return JSONResponse(
+        {"error": f"Too many {what}"},
+        status_code=429,
+        headers={"Retry-After": str(math.ceil(seconds)), **headers},
+    )
 
 
 def client_of(scope: Scope) -> str:
-    """Its address; behind a proxy of this machine, the one that the proxy names."""
+    """The peer's address; behind a proxy that --trusted-proxy names, the one that it tells."""
     client = scope.get("client")
     return str(client[0]) if client else ""

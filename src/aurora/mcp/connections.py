@@ -1,0 +1,203 @@
+"""How many connections the HTTP server keeps, for how long, and which one is closed first.
+
+uvicorn limits neither the time in which a request arrives nor the number of silent connections. A
+connection is a *stranger* until it sends a request that is let in. A stranger gets a few seconds in
+all, and the oldest stranger is closed when there is no room for a new connection.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import socket
+import sys
+from contextlib import suppress
+from dataclasses import dataclass
+
+import h11
+import uvicorn
+from starlette.types import Scope
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+if sys.platform != "win32":
+    import resource
+
+_MOST = 1_000  # connections: beyond any team's, and few enough to look at every second
+_SPARE = 256  # files for the memory itself: a database and its log for each thread, pipes of git
+_PAUSE = 0.05  # seconds until the next accept after one that failed, as without a free file
+_TOGETHER = 16  # connections accepted before the loop does something else
+_SWEEP = 10  # ticks of uvicorn, 0.1 s each, between two looks at who is late
+_KEY = "aurora.connection"  # in the state of a request's scope
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Connections at a time, and the seconds in which a peer must do its part."""
+
+    connections: int = _MOST
+    stranger: float = 10.0  # from connecting to a request that is let in: usually milliseconds
+    head: float = 10.0  # of a later request, from its first byte: it fits into a few packets
+    body: float = 120.0  # 8 MiB, the largest, at 70 KB a second
+    unread: float = 60.0  # while the peer takes nothing of an answer
+
+
+def connections_allowed() -> int:
+    """Raise the limit of open files as far as it goes, and leave some for the memory."""
+    if sys.platform == "win32":
+        return _MOST
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    except (OSError, ValueError):  # macOS has a lower one of its own
+        hard = soft
+    if hard == resource.RLIM_INFINITY:
+        return _MOST
+    return min(_MOST, max(hard - _SPARE, hard // 2))
+
+
+def let_in(scope: Scope) -> None:
+    """The connection of this request is a stranger no longer."""
+    connection = scope.get("state", {}).get(_KEY)
+    if isinstance(connection, Connection):
+        connection.let_in()
+
+
+class Connection(H11Protocol):
+    """One peer. It is cut when it has not sent its part, or taken ours, in time."""
+
+    def __init__(self, server: Server) -> None:
+        state = {**server.lifespan.state, _KEY: self}
+        super().__init__(server.config, server.server_state, state)
+        self._strangers, self._bounds = server.strangers, server.bounds
+        self._stage: object = None  # of the request that arrives, as h11 names it
+        self._due = self._unread_due = math.inf
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._allow(self._bounds.stranger)
+        self._strangers[self] = None
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._strangers.pop(self, None)
+        super().connection_lost(exc)
+
+    def let_in(self) -> None:
+        if self in self._strangers:
+            del self._strangers[self]
+            self._expect()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        stage = self.conn.their_state
+        if stage is not self._stage:  # one byte more of the same head or body gains no time
+            self._expect(head=self._bounds.head)
+            self._stage = stage
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        self._expect()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._unread_due = self.loop.time() + self._bounds.unread
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._unread_due = math.inf
+
+    def send_400_response(self, msg: str) -> None:
+        if self.conn.our_state is h11.IDLE:
+            super().send_400_response(msg)
+            return
+        # Behind a request that is being answered, or inside its body: h11 would raise, now or when
+        # the answer is sent, and a peer could fill the log with tracebacks.
+        if self.cycle is not None:
+            self.cycle.disconnected = True
+        self.transport.abort()
+
+    def shutdown(self) -> None:
+        if self in self._strangers:
+            self.transport.abort()
+        else:
+            super().shutdown()
+
+    def cut_if_due(self, now: float) -> None:
+        if now >= min(self._due, self._unread_due):
+            self.transport.abort()
+        elif self._due == math.inf and self.transport.is_closing():  # once all is read
+            self._allow(self._bounds.unread)
+
+    def _expect(self, head: float = math.inf) -> None:
+        """Start the time of what the peer has to send now, as h11 tells. An answer takes as long
+        as it takes, and between two requests uvicorn's keep-alive time runs."""
+        self._stage = None
+        parts = {h11.IDLE: head, h11.SEND_BODY: self._bounds.body}
+        self._allow(parts.get(self.conn.their_state, math.inf))
+
+    def _allow(self, seconds: float) -> None:
+        if self not in self._strangers:  # its time runs from the beginning
+            self._due = self.loop.time() + seconds
+
+
+class Server(uvicorn.Server):
+    """uvicorn that accepts connections by itself, within bounds.
+
+    asyncio accepts all that wait before it looks at any, and pauses for a second when no file is
+    free.
+    """
+
+    def __init__(self, config: uvicorn.Config, bounds: Bounds) -> None:
+        super().__init__(config)
+        self.bounds = bounds
+        self.strangers: dict[Connection, None] = {}  # in the order in which they came
+        self._accepting: list[asyncio.Task[None]] = []
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets=[])  # all but the listening
+        self._accepting += [asyncio.create_task(self._accept(each)) for each in sockets or ()]
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        for task in self._accepting:
+            task.cancel()
+        await asyncio.gather(*self._accepting, return_exceptions=True)
+        await super().shutdown(sockets=sockets)
+
+    async def on_tick(self, counter: int) -> bool:
+        if counter % _SWEEP == 0:
+            now = asyncio.get_running_loop().time()
+            for connection in tuple(self.server_state.connections):
+                if isinstance(connection, Connection):
+                    connection.cut_if_due(now)
+        return await super().on_tick(counter)
+
+    async def _accept(self, listening: socket.socket) -> None:
+        listening.setblocking(False)
+        while True:
+            try:
+                await self._accept_some(listening)
+            except OSError:  # no file is free, or the peer has gone already
+                self._make_room()
+                await asyncio.sleep(_PAUSE)
+
+    async def _accept_some(self, listening: socket.socket) -> None:
+        """Wait for a connection, and take those that wait behind it."""
+        loop = asyncio.get_running_loop()
+        peers = [(await loop.sock_accept(listening))[0]]
+        with suppress(OSError):  # no more of them, or no file is free
+            while len(peers) < _TOGETHER:
+                peers.append(listening.accept()[0])
+        surplus = len(self.server_state.connections) + len(peers) - self.bounds.connections
+        for _ in range(surplus):
+            if not self._make_room():
+                peers.pop(0).close()
+        served = (loop.connect_accepted_socket(lambda: Connection(self), peer) for peer in peers)
+        await asyncio.gather(*served, return_exceptions=True)
+
+    def _make_room(self) -> bool:
+        """Close the oldest stranger. False where there is none."""
+        oldest = next(iter(self.strangers), None)
+        if oldest is None:
+            return False
+        del self.strangers[oldest]
+        oldest.transport.abort()
+        return True
