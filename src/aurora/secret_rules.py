@@ -31,7 +31,7 @@ _UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 
 # A quick look for lines that may have a key: every form has 20 or more of these signs in a row,
 # and a digit or capital among them.
-MAYBE_KEY = r"[A-Z0-9][A-Za-z0-9_-]{7}(?<=[A-Za-z0-9_-]{16})"
+MAYBE_KEY = r"[A-Z0-9][A-Za-z0-9_-]{7}(?<=[A-Za-z0-9_-]{18})"
 _FORMS = (
     # Clouds
     ("AWS key id", r"A(?:KIA|SIA|BIA|CCA|3T[A-Z0-9])[A-Z2-7]{16}"),
@@ -77,8 +77,8 @@ _FORMS = (
     ("age key", r"AGE-SECRET-KEY-1[0-9A-Z]{58}"),
     ("CircleCI token", r"CCI(?:PAT|PRJ)_[A-Za-z0-9]{22}_[a-f0-9]{40}"),
     ("Buildkite token", r"bk(?:ua|ct)_[a-f0-9]{40}"),
-    ("SonarQube token", r"sq[upa]_[a-f0-9]{40}"),
-    ("Sourcegraph token", r"sgp_(?:[a-f0-9]{16}_|local_)?[a-f0-9]{40}"),
+    ("SonarQube token", r"sq[upa]_[a-zA-Z0-9]{40}"),
+    ("Sourcegraph token", r"sgp_(?:[a-fA-F0-9]{16}_|local_)?[a-fA-F0-9]{40}"),
     ("Harness key", r"[ps]at\.[\w-]{22}\.[A-Za-z0-9]{24}\.[A-Za-z0-9]{20}"),
     ("Prefect key", r"pn[ub]_[A-Za-z0-9]{36}"),
     ("Postman key", r"PMAK-[a-f0-9]{24}-[a-f0-9]{34}"),
@@ -142,7 +142,8 @@ _FORMS = (
     ("New Relic key", r"NRAK-[A-Z0-9]{27}|NR(?:II|IQ|RA)-[\w-]{32}|NRJS-[a-f0-9]{19}"),
     ("Sentry token", r"sntry[su]_[\w+/=-]{40,400}"),
     ("Dynatrace token", r"dt0[a-z][0-9]{2}\.[A-Z0-9]{24}\.[A-Z0-9]{64}"),
-    ("JSON web token", r"eyJ[\w-]{17,4000}\.eyJ[\w-]{10,8000}\.[\w-]{16,2000}"),
+    ("JSON web token", r"eyJ[\w-]{17,4000}\.(?:eyJ[\w-]{10,8000}\.[\w-]{16,2000}"
+                       r"|[\w-]{0,2000}\.[\w-]{10,100}\.[\w-]{10,8000}\.[\w-]{16,100})"),
 )  # fmt: skip
 # These begin as other words do: the rest must look like chance.
 _RANDOM_FORMS = (
@@ -189,12 +190,12 @@ _KEY_NAME = rf"(?<=k)ey(?:{_behind(_OWNERS, 'key')}|{_behind(_OWNERS, '[_-]key')
 _USERS = "db ftp mail my root smtp sql ssh user"
 _NAME = (
     r"[PpSsTtCcKk](?:(?i:(?<=p)ass(?:w(?:or)?d|wort|phrase)|(?<=s)ecret|(?<=t)oken"
-    rf"|(?<=c)red(?:ential|s)|{_KEY_NAME})"
+    rf"|(?<=c)red(?:ential|s))|(?i:{_KEY_NAME})(?![a-rt-z])|EY(?<=[A-Z0-9]_KEY)"
     r"|(?i:(?<=p)ass(?![a-z]))"
     rf"(?:(?<![A-Za-z]....)|(?<=[a-z]P...)|(?i:{_behind(_USERS, 'pass')}))"
     r"|(?i:(?<=p)(?:wd|sk)(?![a-z]))"
     rf"(?:(?<![A-Za-z]...)|(?<=[a-z]P..)|(?i:{_behind(_USERS, 'pwd')})))"
-    r"[\w-]{0,40}+(?i:(?<!name))"
+    r"[\w-]{0,40}+(?i:(?<!name)(?<!_id))(?<![a-z]Id)"
 )
 _NAMES = "pass|pwd|secret|token|key|cred|psk"
 NAME = _NAME + "$"  # of a setting: the whole of it, or its end
@@ -240,17 +241,18 @@ PLACES = (
     _place("connection password", "password=",
            rf"{_LIBPQ}[^\s=,()]{{1,100}}\s{{1,4}}password={_GIVEN}"
            rf"|(?<!\w)password={_GIVEN}\s{{1,4}}{_LIBPQ}"),
-    _place("netrc password", "machine |default login",
+    _place("netrc password", "login ",
            r"(?:^|\s)(?:machine\s{1,8}\S{1,200}|default)\s{1,8}login\s{1,8}\S{1,100}"
            r"\s{1,8}password\s{1,8}(\S{3,200})"),
     _place("command password", "sshpass|curl",
            r"sshpass\s{1,4}-p\s{0,4}['\"]?([^\s'\"$]{3,200})"
-           r"|curl(?=\s).{0,200}?\s(?:-u|--user)[ =]['\"]?[\w.@+-]{1,100}:([^\s'\"$]{3,200})"),
+           r"|(?:curl(?=\s).{0,200}?\s-u|--user)[ =]{1,4}['\"]?[\w.@+-]{1,100}['\"]?:['\"]?"
+           r"([^\s'\"$]{3,200})"),
     _place("command password", "mysql", r"mysql\w{0,8}(?=\s).{0,200}?\s-p['\"]?([^\s'\"$]{6,200})",
            is_random=True),
     # What is given to a name that only secrets have: in code, in settings, and in XML.
     _place("secret", _NAMES,
-           rf"{_NAME}(?:\\?[\"'\]]{{0,2}}{_TYPE}\s{{0,20}}+(?::=|=>|==|[:=])\s{{0,20}}+"
+           rf"{_NAME}(?:\\?[\"'\]]{{0,2}}{_TYPE}\s{{0,20}}+(?::{{1,3}}=|\?=|=>|==|[:=])\s{{0,20}}+"
            rf"(?:{_QUOTED}|{_BARE})|[\"'],\s?{_QUOTED}|>([^\s<>]{{6,500}})</|{_VALUE})",
            is_random=True),
     _place("secret", _NAMES, rf"--(?<![\w-]--)[\w-]{{0,30}}{_NAME}\s{{1,4}}[\"']?{_BARE}",

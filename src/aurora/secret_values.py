@@ -7,7 +7,7 @@ import re
 from collections import Counter
 
 MARK = "[redacted:"
-_LEAST_BITS = 3.0  # of chance in each sign: English words have fewer
+_LEAST_BITS = 2.75  # of chance in each sign: English words have fewer
 _SHORT = 12  # characters: below, chance cannot be measured
 _LETTERS = re.compile(r"[A-Za-z]{16,}={0,2}")  # as many need no digit
 _LEAST_SIGNS = 6  # that differ, in a short one
