@@ -25,6 +25,7 @@ FLOORS = {
     "sources": 1, "parsers": 1, "stores": 1, "embeddings": 1, "llm": 1, "config": 1,
     "types": 0, "errors": 0, "text": 0, "locks": 0, "beside": 0, "packing": 0, "chunk_words": 0,
     "terms": 0, "endpoints": 0, "globs": 0, "private": 0, "redaction": 0, "secret_rules": 0,
+    "secret_values": 0,
 }  # fmt: skip
 
 # Floors 2 to 4 may know what a store promises, but not which one it is.

@@ -5,13 +5,13 @@ What looks like one by `secret_rules` is replaced by its kind. Lines keep their 
 
 from __future__ import annotations
 
-import math
 import re
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache, partial
 
-from aurora.secret_rules import RULES, Rule
+from aurora.secret_rules import ANY_KEY, KEY, KEY_KINDS, MAYBE_KEY, NAME, PLACES, Kind
+from aurora.secret_values import MARK, looks_random, may_be_secret
 from aurora.text import many
 from aurora.types import Json
 
@@ -20,9 +20,60 @@ _KEY_ENDS = re.compile(r"-----END (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----
 _KEY_LINE = re.compile(r"[\s\"'+]*[\w+/=:,. -]{0,120}[\s\"'\\+,]*")  # base64, or headers
 _KEY_TEXT = re.compile(r"[A-Za-z0-9+/]{16}")  # a beginning in prose has none behind it
 _LONGEST_KEY = 400  # lines: a beginning without an end hides no more
-_KEY = "private key"
-_LEAST_BITS = 3.0  # of chance in each sign: English words have fewer
-_PLACEHOLDERS = frozenset({"pass", "password", "passwd", "pwd", "secret", "token", "key", "xxx"})
+_KEY, _SECRET = "private key", "secret"
+
+
+class _Lines:
+    """Lines of a text by where they begin. Only lines that a pattern is worth trying on are cut."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._folded = text.replace("\u0130", "i").lower()  # the sign that grows in lower case
+        self._by_hint: dict[str, list[int]] = {}
+        self._changed: dict[int, str] = {}
+
+    def __getitem__(self, start: int) -> str:
+        changed = self._changed.get(start)
+        return self._text[start : self._end(start)] if changed is None else changed
+
+    def __setitem__(self, start: int, line: str) -> None:
+        if line != self[start]:
+            self._changed[start] = line
+
+    def having(self, pattern: re.Pattern[str]) -> Iterator[int]:
+        """Lines in which the pattern is found."""
+        match = pattern.search(self._text)
+        while match:
+            yield self._start(match.start())
+            match = pattern.search(self._text, self._end(match.start()))
+
+    def with_hint(self, hints: Iterable[str]) -> set[int]:
+        """Lines with one of the hints, which are in lower case."""
+        return {line for hint in hints for line in self._with(hint)}
+
+    def joined(self) -> str:
+        pieces: list[str] = []
+        at = 0
+        for start in sorted(self._changed):
+            pieces += self._text[at:start], self._changed[start]
+            at = self._end(start)
+        return "".join([*pieces, self._text[at:]])
+
+    def _with(self, hint: str) -> list[int]:
+        if hint not in self._by_hint:
+            lines, at = [], self._folded.find(hint)
+            while at >= 0:
+                lines.append(self._start(at))
+                at = self._folded.find(hint, self._end(at))
+            self._by_hint[hint] = lines
+        return self._by_hint[hint]
+
+    def _start(self, at: int) -> int:
+        return self._text.rfind("\n", 0, at) + 1
+
+    def _end(self, at: int) -> int:
+        end = self._text.find("\n", at)
+        return end if end >= 0 else len(self._text)
 
 
 class Redactor:
@@ -38,47 +89,59 @@ class Redactor:
             return text
         if "PRIVATE KEY" in text:
             text = "".join(self._without_keys(text.splitlines(keepends=True)))
-        lines, folded = text.split("\n"), text.lower()
-        starts: list[int] = []  # of lines
-        for rule in RULES:
-            if any(hint in folded for hint in rule.hints):
-                starts = starts or [0, *(end.end() for end in re.finditer("\n", folded))]
-                for at in _lines_with(rule.hints, folded, starts):
-                    lines[at] = self._applied(rule, lines[at])
-        return "\n".join(lines)
+        lines = _Lines(text)
+        for line in lines.having(_compiled(MAYBE_KEY)):
+            if _compiled(ANY_KEY).search(lines[line]):
+                lines[line] = _compiled(KEY).sub(self._without_key, lines[line])
+        for place in PLACES:
+            replaced = partial(self._replaced, place.kind)
+            for line in lines.with_hint(place.hints):
+                lines[line] = _compiled(place.pattern).sub(replaced, lines[line])
+        return lines.joined()
 
     def lines(self, lines: Iterable[str]) -> Iterator[str]:
         """The same for a text that is too large to be held, line by line."""
         return map(self.text, self._without_keys(lines) if self.on else lines)
 
-    def json(self, value: Json) -> Json:
-        """The same for all texts in a value."""
+    def json(self, value: Json, name: str = "") -> Json:
+        """The same for all texts in a value, which may have a name."""
         if isinstance(value, str):
-            return self.text(value)
+            return self._named(name, value)
         if isinstance(value, Mapping):
-            return {key: self.json(inner) for key, inner in value.items()}
+            return self.mapping(value)
         if isinstance(value, Sequence):
-            return [self.json(inner) for inner in value]
+            return [self.json(inner, name) for inner in value]
         return value
+
+    def mapping(self, values: Mapping[str, Json]) -> dict[str, Json]:
+        """The same for names and their values: `api_key` tells that its value is a secret."""
+        return {self.text(name): self.json(value, name) for name, value in values.items()}
 
     @property
     def told(self) -> str:
         """What was taken out so far, for people; nothing if nothing was."""
         return tell(self.kinds)
 
-    def _applied(self, rule: Rule, line: str) -> str:
-        return rule.pattern.sub(lambda match: self._replaced(match, rule), line)
+    def _named(self, name: str, text: str) -> str:
+        safe = self.text(text)
+        if not self.on or safe != text or not _compiled(NAME).search(name):
+            return safe
+        if not may_be_secret(text) or not looks_random(text) or any(map(str.isspace, text)):
+            return safe
+        self.kinds[_SECRET] += 1
+        return _mark(_SECRET)
 
-    def _replaced(self, match: re.Match[str], rule: Rule) -> str:
-        group = match.lastindex or 0  # of several only one can have matched
+    def _without_key(self, match: re.Match[str]) -> str:
+        return self._replaced(KEY_KINDS[(match.lastindex or 1) - 1], match)
+
+    def _replaced(self, kind: Kind, match: re.Match[str]) -> str:
+        group = match.lastindex or 0  # only one of them matches
         secret = match[group]
-        if "[" in secret or secret.lower() in _PLACEHOLDERS:  # as in a manual, or seen to already
+        if not may_be_secret(secret) or (kind.is_random and not looks_random(secret)):
             return match[0]
-        if rule.is_random and not looks_random(secret):
-            return match[0]
-        self.kinds[rule.name] += 1
+        self.kinds[kind.name] += 1
         start, end = match.start(group) - match.start(), match.end(group) - match.start()
-        return match[0][:start] + _mark(rule.name) + match[0][end:]
+        return match[0][:start] + _mark(kind.name) + match[0][end:]
 
     def _without_keys(self, lines: Iterable[str]) -> Iterator[str]:
         """Lines, with those inside a private key replaced one by one: their number stays."""
@@ -106,33 +169,10 @@ def tell(kinds: Counter[str]) -> str:
     return f"{many(kinds.total(), 'secret')} redacted before storing ({named})" if kinds else ""
 
 
-def _lines_with(hints: Iterable[str], folded: str, starts: Sequence[int]) -> set[int]:
-    """Where a pattern is worth trying: elsewhere it would cost the most."""
-    found = set()
-    for hint in hints:
-        at = folded.find(hint)
-        while at >= 0:
-            line = bisect_right(starts, at)
-            found.add(line - 1)
-            at = folded.find(hint, starts[line]) if line < len(starts) else -1
-    return found
-
-
 def _mark(kind: str) -> str:
-    return f"[redacted: {kind}]"
+    return f"{MARK} {kind}]"
 
 
-def looks_random(text: str) -> bool:
-    """Has digits and letters, repeats little, and is no name, path or placeholder."""
-    if not (any(map(str.isdigit, text)) and any(map(str.isalpha, text))):
-        return False
-    counts = Counter(text).values()
-    bits = -sum(count / len(text) * math.log2(count / len(text)) for count in counts)
-    return bits >= _LEAST_BITS and not _is_worded(text)
-
-
-def _is_worded(text: str) -> bool:
-    """Mostly made of words, as `test-token-number-1` and a path of modules are."""
-    pieces = re.findall(r"[A-Za-z]+", text)
-    words = (piece for piece in pieces if len(piece) > 2 and (piece.islower() or piece.istitle()))
-    return sum(map(len, words)) > len(text) / 2
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern)

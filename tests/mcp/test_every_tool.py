@@ -137,6 +137,17 @@ async def test_reading_counts_as_a_use_and_being_listed_does_not(project: Projec
         assert project.desk().memory().search("charge_customer").results[0].accesses == 2
 
 
+async def test_a_secret_in_metadata_is_not_kept(project: Project) -> None:
+    given = {"api_key": "q7Zp" + "K2mXv9Rt4Ls8", "login": {"password": "hunter2"}, "team": "core"}
+    async with project.here() as client:
+        kept = await ask(client, "aurora_ingest", content="# Access", metadata=given)
+        read = await ask(client, "aurora_retrieve", id=kept["id"])
+
+    mark = "[redacted: secret]"
+    assert kept["notes"] == ["2 secrets redacted before storing (secret)"]
+    assert read["metadata"] == {"api_key": mark, "login": {"password": mark}, "team": "core"}
+
+
 async def test_a_document_in_pieces_is_retrieved_whole(project: Project) -> None:
     """The workflow of seed 004: who wrote a plan hands its id to who reads it."""
     parts = [f"## Step {n}\n\n" + f"Do the thing number {n}. " * 60 for n in range(1, 12)]

@@ -18,7 +18,7 @@ from ruamel.yaml import YAML
 
 from aurora.config.places import shown
 from aurora.config.schema import known_setting
-from aurora.config.values import without_secrets
+from aurora.config.values import NOT_SHOWN, without_secrets
 from aurora.config.yaml import YamlError, parse_yaml
 from aurora.errors import ConfigError
 from aurora.private import make_folder, replacing
@@ -37,9 +37,8 @@ def set_value(file: Path, key: str, raw: str) -> object:
         raw.encode()  # a file holds text; what was typed may be any bytes
         value = setting.parse(setting.read(raw))
     except ValueError as exc:
-        raise ConfigError(
-            f"Invalid value for {key}: {exc} (got {without_secrets(str(raw))})"
-        ) from exc
+        got = NOT_SHOWN if setting.may_hold_password else without_secrets(raw)
+        raise ConfigError(f"Invalid value for {key}: {exc} (got {got})") from exc
     source = _read(file)
     edited = _with_value(source.replace("\r\n", "\n"), key, value, origin=shown(file))
     _write(file, edited.replace("\n", "\r\n") if "\r\n" in source else edited)

@@ -17,7 +17,7 @@ from aurora.config.aliases import ALIASES, Alias, alias_of
 from aurora.config.places import Places, shown
 from aurora.config.schema import CATALOGUE, Settings, build_settings
 from aurora.config.trust import is_approved, refused
-from aurora.config.values import without_secrets
+from aurora.config.values import NOT_SHOWN, without_secrets
 from aurora.config.yaml import YamlError, parse_yaml
 from aurora.errors import ConfigError
 from aurora.private import read_file, require_own
@@ -167,7 +167,8 @@ class _Reading:
         try:
             self.values[key] = CATALOGUE[key].parse(value)
         except ValueError as exc:
-            self._problem(origin, f"{key}: {exc} (got {_got(value)})")
+            got = NOT_SHOWN if CATALOGUE[key].may_hold_password else _got(value)
+            self._problem(origin, f"{key}: {exc} (got {got})")
         else:
             self.origins.pop(key, None)  # so that the last origin is of the strongest layer
             self.origins[key] = origin

@@ -101,7 +101,7 @@ def database_url(raw: object) -> str:
     """Where a PostgreSQL server is, or nothing."""
     if not isinstance(raw, str) or not raw.isprintable():
         raise ValueError("Must be an address in one line")
-    if raw and not re.match(r"postgres(ql)?://", raw):
+    if raw and not re.match(r"postgres(ql)?://[^\s?]*(\?|$)", raw):
         raise ValueError("Must be postgresql://USER@HOST:PORT/DATABASE")
     return text(raw)
 

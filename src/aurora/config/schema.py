@@ -60,6 +60,11 @@ class Setting(NamedTuple):
         """The environment variable that sets it: search.bm25.k1 → AURORA_SEARCH_BM25_K1."""
         return "AURORA_" + self.key.replace(".", "_").upper()
 
+    @property
+    def may_hold_password(self) -> bool:
+        """Whether a value that is refused may hold a password, in whatever form."""
+        return self.parse is database_url
+
     def read(self, typed: str) -> object:
         """What was typed for it: text is taken to the letter, all else is YAML."""
         if self.parse in (text, file_path, word, address, database_url, schema_name, cluster):
@@ -276,6 +281,11 @@ class StoreSettings(NamedTuple):
         "The schema of that database that is this memory; each memory has its own.",
         guard=Guard.CHOICE,
     )
+
+    def __repr__(self) -> str:
+        """The address may hold a password, and a traceback or a log shows this."""
+        url = "hidden" if self.url else ""
+        return f"StoreSettings(path={self.path!r}, url={url!r}, schema={self.schema!r})"
 
 
 @_section

@@ -8,9 +8,10 @@ from aurora.config.schema import Settings
 
 _LOGIN = re.compile(r"(?<=://)[^/@\s]+(?=@)")
 _PARAMETER = re.compile(r"([?&#;][^=&#;\s]*=)[^&#;\s]+")
-_PASSWORD = re.compile(r"(://[^/@:\s]*):\S*@")  # up to the last @: one may be in the password
-_KEY = re.compile(r"([?&](?:ssl)?password=)[^&\s]+", re.IGNORECASE)
+_PASSWORD = re.compile(r"(://[^/@:\s]*):.*@")  # up to the last @: one may be in the password
+_KEY = re.compile(r"([?&](?:ssl)?password=)[^&]+", re.IGNORECASE)
 _MASK = "***"
+NOT_SHOWN = "a value that is not shown, because it may hold a password"
 
 
 def value_of(settings: Settings, key: str) -> object:

@@ -247,7 +247,7 @@ class Memory(TransferableMemory, InspectableMemory, EmbeddingMemory):
         from aurora.indexing.names import Names  # noqa: PLC0415
 
         path, source = document.path, redactor.text(document.source)
-        metadata = {key: redactor.json(value) for key, value in document.metadata.items()}
+        metadata = redactor.mapping(document.metadata)
         return cut_document(
             redactor.text(document.text),
             Labels(document.namespace, document.document_type, source, metadata),

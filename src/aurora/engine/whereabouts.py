@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from aurora.config.places import shown
-from aurora.errors import StoreError, StoreFormatError
+from aurora.errors import ConfigError, StoreError, StoreFormatError
 from aurora.stores.base import Store
 from aurora.types import Listener, Note, ignore_events
 
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
 
 INDEXES = "indexes"  # the folder beside a memory
 _LOOKS, _PAUSE = 10, 0.1  # seconds
+# In libpq's other form, or without the scheme: neither is an address here, nor a file's name.
+_HAS_PASSWORD = re.compile(
+    r"(?i)^(?!postgres(?:ql)?://).*password\s*=|^/{0,2}[\w.-]+:[^/@]+@[\w.-]+/"
+)
 _LARGE = 100 << 20  # bytes of a file: to check so many takes a second or more
 
 
@@ -184,6 +189,12 @@ def shown_name(name: Path | str | None) -> str:
 
 def parse_place(word: str) -> Whereabouts:
     """A place that was typed: a file, or an address with the schema behind a `#`."""
+    if _HAS_PASSWORD.search(word):
+        raise ConfigError(
+            "A password stands in what should be a file or an address",
+            hint="write postgresql://USER@HOST:PORT/DATABASE, and put the password into PGPASSWORD "
+            "or ~/.pgpass",
+        )
     if "://" not in word:
         return InFile(Path(word).expanduser())
     url, _, schema = word.partition("#")

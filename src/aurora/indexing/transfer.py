@@ -179,7 +179,7 @@ def import_memory(
 def _redacted(record: Record, redactor: Redactor) -> Record:
     """Whoever wrote it may not have looked for secrets. A vector of another text is none of it."""
     chunk = record.chunk
-    metadata = {key: redactor.json(value) for key, value in chunk.metadata.items()}
+    metadata = redactor.mapping(chunk.metadata)
     safe = replace(
         chunk,
         name=redactor.text(chunk.name),

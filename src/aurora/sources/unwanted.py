@@ -10,9 +10,14 @@ import re
 
 MAX_BYTES = 2 * 1024 * 1024  # larger sources are generated data; they would drown everything else
 
-_SECRETS = (
-    ".env", ".env.*", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx",
-    "id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", ".netrc", ".npmrc", ".pypirc", ".htpasswd",
+_SECRETS = (  # in lower case, as the names that are compared with them
+    "*.env", ".env.*", ".envrc", "*.tfvars", "*.tfvars.json", "*.tfstate", "*.tfstate.backup",
+    "*.pem", "*.key", "*.p8", "*.p12", "*.pfx", "*.ppk", "*.pkcs12", "*.jks", "*.keystore",
+    "*.keytab", "*.kdbx", "*.kdb", "*.agekey", "*.ovpn", "*.kubeconfig", "kubeconfig",
+    "id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", ".netrc", "_netrc", ".authinfo", ".npmrc",
+    ".pypirc", ".htpasswd", ".pgpass", "pgpass.conf", ".my.cnf", ".mylogin.cnf", ".msmtprc",
+    ".git-credentials", ".dockercfg", ".s3cfg", ".boto", ".vault-token", ".terraformrc",
+    "credentials",  # of AWS
 )  # fmt: skip
 _NOT_SECRET = ("*.example", "*.sample", "*.template", "*.dist")
 _GENERATED = (
@@ -42,7 +47,9 @@ _secret, _not_secret = _matcher(_SECRETS), _matcher(_NOT_SECRET)
 
 
 def looks_secret(name: str) -> bool:
-    return _secret.match(name) is not None and _not_secret.match(name) is None
+    """Whether a file of that name holds nothing but secrets. `.env.example` is documentation."""
+    small = name.lower()
+    return _secret.match(small) is not None and _not_secret.match(small) is None
 
 
 def unwanted_by_name(name: str, size: int) -> str:

@@ -64,6 +64,8 @@ def _is_plain(url: str, ports: str) -> bool:
     """False where a password that was not encoded may have become part of a host or a name."""
     login, _, path = url.partition("?")[0].partition("://")[2].partition("/")
     numbers = [port for port in ports.split(",") if port]
+    if any(map(str.isspace, login + path)):
+        return False
     return login.count("@") <= 1 and "@" not in path and all(map(str.isdecimal, numbers))
 
 
