@@ -111,7 +111,7 @@ class HistoryReader:
         # A commit made meanwhile belongs to the answers or not: then all are asked for again.
         stamp = remembered.stamp if not wanted or history.stamp() == remembered.stamp else ""
         by_name = {wanted[path]: each for path, each in found.items()}
-        return Answers(stamp, by_name, others, _trouble(top, found))
+        return Answers(stamp, by_name, others, _trouble(top, found, history.notes))
 
     def keep(self, answers: Iterable[Answers]) -> Kept:
         """Remember what git said."""
@@ -138,8 +138,8 @@ class HistoryReader:
                 for state, history in found[at : at + _BATCH]:
                     told = _told(history, self._store.iter_lines(state.path))
                     changed += self._store.put_histories(told)
-                    lasting = "" if isinstance(history, Unavailable) else stamp
-                    self._store.put_file_states([self._stamped(state, lasting)])
+                    passing = isinstance(history, Unavailable) and not history.lasting
+                    self._store.put_file_states([self._stamped(state, "" if passing else stamp)])
         return changed
 
     def _confirm(self, states: Iterable[FileState], stamp: str) -> None:
@@ -166,8 +166,10 @@ def _told(history: FileHistory, chunks: Iterable[tuple[str, Lines]]) -> dict[str
     return {id_: answer for id_, _ in chunks}
 
 
-def _trouble(top: Path | None, found: Mapping[str, FileHistory]) -> str:
+def _trouble(top: Path | None, found: Mapping[str, FileHistory], notes: Sequence[str]) -> str:
     reasons = [each.reason for each in found.values() if isinstance(each, Unavailable)]
-    if not reasons or top is None or find_unasked_root(top) is not None:
+    if top is None or find_unasked_root(top) is not None:
         return ""  # that there is no git was told by the scan
-    return f"git cannot tell the history of {len(reasons)} files in {top}: {reasons[0]}"
+    missing = f"git cannot tell the history of {len(reasons)} files in {top}: " if reasons else ""
+    coarse = f"The git history of {top} is coarser: {'; '.join(notes)}" if notes else ""
+    return ". ".join(filter(None, (missing + "".join(reasons[:1]), coarse)))

@@ -16,7 +16,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import BinaryIO
 
-from aurora.errors import SourceError
+from aurora.errors import GitStartError, SourceError
 from aurora.sources.git import find_root, find_unasked_root, list_files
 from aurora.sources.ignore import AURORA_IGNORE, GIT_IGNORE, IgnoreFiles
 from aurora.sources.unwanted import (
@@ -94,6 +94,8 @@ def _walk_inside(repository: Path) -> Iterator[SourceFile | Skipped]:
     """A repository in another, or in a folder: its own git decides, if it can."""
     try:
         yield from walk_files(repository)
+    except GitStartError:
+        raise  # the files around it need git as well
     except SourceError as exc:  # it must not cost the files around it
         yield Skipped(repository, f"unreadable: {exc.message}")
 
