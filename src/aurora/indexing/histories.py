@@ -72,8 +72,16 @@ class HistoryReader:
     """Asks git about the files of a scan. `folder` is where what it found out is kept."""
 
     def __init__(
-        self, store: Store, root: Path | None, folder: Path, *, version: str, now: datetime
+        self,
+        store: Store,
+        root: Path | None,
+        folder: Path,
+        *,
+        version: str,
+        anew: bool = False,
+        now: datetime,
     ) -> None:
+        self._anew = anew  # what was found out before is not used
         self._store, self._names, self._folder, self._now = store, Names(root), folder, now
         self._version = version  # of what is made of files: another makes other chunks
 
@@ -129,7 +137,8 @@ class HistoryReader:
             return NoHistory()
         place = self._names.of(top / ".git")  # of the root, too, it is the same after a move
         name = hashlib.sha256(os.fsencode(place)).hexdigest()[:12]
-        return History(top, cache=self._folder / f"history-{name}.book", listen=listen)
+        cache = self._folder / f"history-{name}.book"
+        return History(top, cache=cache, anew=self._anew, listen=listen)
 
     def _keep(self, found: Sequence[tuple[FileState, FileHistory]], stamp: str) -> int:
         changed = 0

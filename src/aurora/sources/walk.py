@@ -37,13 +37,18 @@ _NO_NEWS = {".git", ".aurora"}  # nobody expects these to be read: left out with
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A file that may be read. Size and time tell whether it must be."""
+    """A file that may be read. Size, time and identity tell whether it must be.
+
+    The identity is its change time and inode, as git compares them: a file that was edited and
+    given its old modification time back has another one.
+    """
 
     path: Path
     size: int
     modified_ns: int
     repository: Path | None = None  # top of the git work tree that it lies in
     is_log: bool = False  # a conversation log: of any size, and whatever it speaks of
+    identity: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +226,14 @@ def look_at(path: Path, repository: Path | None = None) -> SourceFile | Skipped 
         reason = "file name is not UTF-8"
     if reason:
         return Skipped(path, reason)
-    return SourceFile(path, status.st_size, status.st_mtime_ns, repository)
+    return SourceFile(
+        path, status.st_size, status.st_mtime_ns, repository, identity=identity_of(status)
+    )
+
+
+def identity_of(status: os.stat_result) -> str:
+    """See `SourceFile`. It is a text: an inode may be larger than a database's numbers."""
+    return f"{status.st_ctime_ns}-{status.st_ino}"
 
 
 def is_utf8(text: str) -> bool:
