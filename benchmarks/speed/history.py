@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from aurora.parsers.registry import parser_for
-from aurora.sources.git import list_files
+from aurora.sources.git import Git, list_files
 from aurora.sources.past.blame import blame
 from aurora.sources.past.history import FileHistory, History
 from aurora.sources.past.lines import LineHistory
@@ -60,7 +60,7 @@ def chunk_lines(root: Path, path: str) -> list[Lines]:
 
 
 def blamed(root: Path, path: str) -> Callable[[Lines], ChunkHistory]:
-    owners, times = blame(root, path, commit="HEAD")
+    owners, times = blame(Git(root), path, commit="HEAD")
 
     def touching(lines: Lines) -> ChunkHistory:
         commits = set(owners[lines.start - 1 : lines.end])

@@ -5,7 +5,9 @@
     │   └── UnsafeFolderError   a memory's folder or a file in it is a link, or another user's
     ├── SourceError             a path that cannot be read or is not there
     │   ├── GitError            git is missing, refuses the repository, or failed midway
-    │   │   └── NoRepositoryError   there is no git repository at a folder
+    │   │   ├── NoRepositoryError   there is no git repository at a folder
+    │   │   └── GitLimitError       a question takes git too long, or too much memory
+    │   ├── GitStartError       the git program is there, but the system cannot start it
     │   └── WatchError          files cannot be watched: no package for it, or too many folders
     ├── LabelError              a document's namespace, type or metadata cannot be kept
     ├── TransferError           an export cannot be written, or what is to be imported is none
@@ -65,6 +67,17 @@ class GitError(SourceError):
 
 class NoRepositoryError(GitError):
     """There is no git repository at a folder."""
+
+
+class GitLimitError(GitError):
+    """A question takes git longer, or more memory, than it may have. A coarser one may not."""
+
+
+class GitStartError(SourceError):
+    """The git program is there, but the system cannot start it: no files, memory, processes.
+
+    It is no `GitError`: a missing answer must not pass for "there is no repository".
+    """
 
 
 class WatchError(SourceError):

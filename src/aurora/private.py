@@ -26,7 +26,9 @@ OWNER_ONLY = 0o600
 OWNERS_FOLDER = 0o700
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 # Windows lacks most of them, and has no links without a privilege. A pipe is not waited for.
-_NO_LINK = sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC"))
+_NO_LINK = sum(
+    getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY")
+)
 _NO_LINKED_FOLDER = os.O_RDONLY | _NO_LINK | getattr(os, "O_DIRECTORY", 0)
 _SUBFOLDERS = ("indexes",)  # of a memory's folder, whose files are checked as well
 _SCRATCH = re.compile(r"(?:\.[0-9]+)?\.(?P<process>[0-9]+)\.tmp")  # behind a file's name

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from aurora.errors import SourceError
-from aurora.sources.git import find_root, list_files, open_scratch
+from aurora.sources.git import Git, find_root, list_files, open_scratch
 from tests.builders import write_tree
 from tests.sources.repository import git, make_repository
 
@@ -204,7 +205,42 @@ def test_what_killed_runs_left_behind_is_removed(
     os.utime(scratch / "other", (1, 1))
     monkeypatch.setattr("tempfile.tempdir", str(scratch))
 
-    with open_scratch(root):
+    with open_scratch(Git(root)):
         pass
 
     assert {path.name for path in scratch.iterdir()} == {"aurora-git-new", "other"}
+
+
+def test_the_scratch_of_a_killed_run_is_removed_at_once_and_that_of_a_living_one_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = make_repository(tmp_path / "repository", {"a.py": ""})
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(scratch))
+    killed = start_scratch(root, scratch)
+    killed.kill()
+    killed.communicate()
+    living = start_scratch(root, scratch)
+    (left,) = scratch.iterdir()  # the second run has removed the folder of the first
+
+    with open_scratch(Git(root)) as own:
+        assert set(scratch.iterdir()) == {left, own.objects}
+        assert own.objects.stat().st_mode & 0o777 == 0o700
+    living.communicate(b"end")
+
+    assert list(scratch.iterdir()) == []
+
+
+def start_scratch(root: Path, place: Path) -> subprocess.Popen[bytes]:
+    """A process that has a scratch folder open until it can read a line."""
+    program = (
+        "import sys; from pathlib import Path; from aurora.sources.git import Git, open_scratch\n"
+        "with open_scratch(Git(Path(sys.argv[1]))): print(flush=True); sys.stdin.read()"
+    )
+    command = [sys.executable, "-c", program, str(root)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    process = subprocess.Popen(command, env=os.environ | {"TMPDIR": str(place)}, **pipes)
+    assert process.stdout is not None
+    process.stdout.readline()
+    return process

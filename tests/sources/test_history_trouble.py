@@ -77,7 +77,7 @@ def test_a_repository_of_somebody_else_is_unavailable_and_the_log_says_why(
     ("way", "victim"),
     [
         (0, "*rev-list*"),
-        (0, "*diff-tree*-l0*"),
+        (0, "*diff-tree*-l1000*"),
         (0, "*diff-tree*-U0*"),
         (0, "*mktree*"),
         (0, "*ls-tree*"),

@@ -25,12 +25,14 @@ def found(root: Path) -> dict[str, str]:
     }
 
 
-def test_a_file_comes_with_its_size_and_time(tmp_path: Path) -> None:
+def test_a_file_comes_with_its_size_and_time_and_identity(tmp_path: Path) -> None:
     write_tree(tmp_path, {"a.py": "x = 1\n"})
     os.utime(tmp_path / "a.py", ns=(5, 1_700_000_000_123_456_789))
+    status = (tmp_path / "a.py").stat()
+    identity = f"{status.st_ctime_ns}-{status.st_ino}"
 
     assert list(walk_files(tmp_path)) == [
-        SourceFile(tmp_path / "a.py", 6, 1_700_000_000_123_456_789)
+        SourceFile(tmp_path / "a.py", 6, 1_700_000_000_123_456_789, identity=identity)
     ]
 
 

@@ -22,7 +22,7 @@ from tests.stores.transfer_conformance import TransferConformance
 MODEL = Embedder("tiny", 3, "abc")
 VECTOR = pack_vector([0.5, -1.0, 0.25])
 PATTERN = Reasoning("decomposition", 0.9, 2, NOW)
-STATE = FileState("a.py", 10, 123, "digest")
+STATE = FileState("a.py", 10, 123, "digest", identity=f"{2**63}-{2**64}")
 
 HISTORY = ChunkHistory(commits=(100, 200), uncommitted=True)
 

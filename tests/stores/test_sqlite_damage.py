@@ -216,7 +216,7 @@ def test_a_place_that_has_lost_its_path_is_damage(store: SQLiteStore) -> None:
 @pytest.mark.parametrize(
     "change",
     ["path = 'a.pz'", "size = 2", "modified_ns = 2", "digest = 'e'", "left_out = 'binary'",
-     "history_stamp = 'x'", "history_read_at = 1.0"],
+     "history_stamp = 'x'", "history_read_at = 1.0", "identity = '1-2'"],
 )  # fmt: skip
 def test_a_damaged_state_counts_as_none(store: SQLiteStore, change: str) -> None:
     """So its file is read again."""

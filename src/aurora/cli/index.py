@@ -35,6 +35,7 @@ Examples:
   aur mem index           everything here
   aur mem index src docs  only these
   aur mem index --no-git  without the commits behind each chunk
+  aur mem index --force   every file again, and all of git's history
 \b
 Only what changed since the last time is read. What git ignores is left out; so are,
 counted in the report, what an .auroraignore names, vendored, generated and minified
@@ -42,7 +43,8 @@ files, binaries, links, very large files and files that look like secrets."""
 )
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--no-git", is_flag=True, help="Do not read who changed what, and when, from git.")
-def index(paths: tuple[Path, ...], *, no_git: bool) -> None:
+@click.option("--force", is_flag=True, help="Read every file, also those that look unchanged.")
+def index(paths: tuple[Path, ...], *, no_git: bool, force: bool) -> None:
     """Read files and folders into the memory (default: the working directory).
 
     Inside a git repository the first run starts a memory for the project; elsewhere the user's
@@ -55,16 +57,21 @@ def index(paths: tuple[Path, ...], *, no_git: bool) -> None:
     for target in targets:
         require_path(target)
     with open_memory(places_for_index()) as memory:
-        report = index_into(memory, targets, git=not no_git)
+        report = index_into(memory, targets, git=not no_git, force=force)
     if report.is_partial:
         end_in_part()
 
 
 def index_into(
-    memory: Memory, targets: Sequence[Path], *, git: bool = True, talk: bool = False
+    memory: Memory,
+    targets: Sequence[Path],
+    *,
+    git: bool = True,
+    force: bool = False,
+    talk: bool = False,
 ) -> IndexReport:
     """Read files and tell what came of it: on stdout, or on stderr where that is only talk."""
-    report = _read(memory, targets, git=git)
+    report = _read(memory, targets, git=git, force=force)
     tell_troubles(report)
     stats = memory.stats()
     saved_to = shown_name(stats.index_path) if memory.index_saved else ""
@@ -82,9 +89,9 @@ def index_into(
     return report
 
 
-def _read(memory: Memory, targets: Sequence[Path], *, git: bool) -> IndexReport:
+def _read(memory: Memory, targets: Sequence[Path], *, git: bool, force: bool) -> IndexReport:
     try:
-        return memory.index(*targets, git=git)
+        return memory.index(*targets, git=git, force=force)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(_KEPT) from None
     finally:

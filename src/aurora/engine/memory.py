@@ -47,11 +47,12 @@ _TOGETHER = 500  # documents of one transaction
 class Memory(TransferableMemory, InspectableMemory, EmbeddingMemory):
     """A project's or the user's memory. Close it, or use it in a `with` block."""
 
-    def index(self, *targets: Path, git: bool = True) -> IndexReport:
+    def index(self, *targets: Path, git: bool = True, force: bool = False) -> IndexReport:
         """Bring the memory of files and folders up to date, and of the conversation logs.
 
         The chunks can be found before their git histories are read. One index at a time: while
-        another process is at it, this one waits.
+        another process is at it, this one waits. `force` reads every file again, also those that
+        look as they did.
         """
         # Parsers and git are the larger half of the program; a search is done before they load.
         from aurora.indexing.insisting import insist  # noqa: PLC0415
@@ -75,6 +76,7 @@ class Memory(TransferableMemory, InspectableMemory, EmbeddingMemory):
             make_searchable=self._make_searchable,
             histories=self.index_folder if git else None,
             redactor=self._redactor(),
+            force=force,
             now=self._now,
             listen=self._listen,
         )

@@ -113,8 +113,9 @@ def encode(item: Item) -> bytes:
     if isinstance(item, Record):
         return _encode_record(item)
     if isinstance(item, FileState):
-        read_at = _optional_moment(item.history_read_at)
-        return _line(**{"type": "file"} | asdict(item) | {"history_read_at": read_at})
+        fields = asdict(item) | {"history_read_at": _optional_moment(item.history_read_at)}
+        del fields["identity"]  # of this machine's file system
+        return _line(type="file", **fields)
     return _line(**{"type": "end"} | asdict(item))
 
 

@@ -72,8 +72,16 @@ class HistoryReader:
     """Asks git about the files of a scan. `folder` is where what it found out is kept."""
 
     def __init__(
-        self, store: Store, root: Path | None, folder: Path, *, version: str, now: datetime
+        self,
+        store: Store,
+        root: Path | None,
+        folder: Path,
+        *,
+        version: str,
+        anew: bool = False,
+        now: datetime,
     ) -> None:
+        self._anew = anew  # what was found out before is not used
         self._store, self._names, self._folder, self._now = store, Names(root), folder, now
         self._version = version  # of what is made of files: another makes other chunks
 
@@ -111,7 +119,7 @@ class HistoryReader:
         # A commit made meanwhile belongs to the answers or not: then all are asked for again.
         stamp = remembered.stamp if not wanted or history.stamp() == remembered.stamp else ""
         by_name = {wanted[path]: each for path, each in found.items()}
-        return Answers(stamp, by_name, others, _trouble(top, found))
+        return Answers(stamp, by_name, others, _trouble(top, found, history.notes))
 
     def keep(self, answers: Iterable[Answers]) -> Kept:
         """Remember what git said."""
@@ -129,7 +137,8 @@ class HistoryReader:
             return NoHistory()
         place = self._names.of(top / ".git")  # of the root, too, it is the same after a move
         name = hashlib.sha256(os.fsencode(place)).hexdigest()[:12]
-        return History(top, cache=self._folder / f"history-{name}.book", listen=listen)
+        cache = self._folder / f"history-{name}.book"
+        return History(top, cache=cache, anew=self._anew, listen=listen)
 
     def _keep(self, found: Sequence[tuple[FileState, FileHistory]], stamp: str) -> int:
         changed = 0
@@ -138,8 +147,8 @@ class HistoryReader:
                 for state, history in found[at : at + _BATCH]:
                     told = _told(history, self._store.iter_lines(state.path))
                     changed += self._store.put_histories(told)
-                    lasting = "" if isinstance(history, Unavailable) else stamp
-                    self._store.put_file_states([self._stamped(state, lasting)])
+                    passing = isinstance(history, Unavailable) and not history.lasting
+                    self._store.put_file_states([self._stamped(state, "" if passing else stamp)])
         return changed
 
     def _confirm(self, states: Iterable[FileState], stamp: str) -> None:
@@ -166,8 +175,10 @@ def _told(history: FileHistory, chunks: Iterable[tuple[str, Lines]]) -> dict[str
     return {id_: answer for id_, _ in chunks}
 
 
-def _trouble(top: Path | None, found: Mapping[str, FileHistory]) -> str:
+def _trouble(top: Path | None, found: Mapping[str, FileHistory], notes: Sequence[str]) -> str:
     reasons = [each.reason for each in found.values() if isinstance(each, Unavailable)]
-    if not reasons or top is None or find_unasked_root(top) is not None:
+    if top is None or find_unasked_root(top) is not None:
         return ""  # that there is no git was told by the scan
-    return f"git cannot tell the history of {len(reasons)} files in {top}: {reasons[0]}"
+    missing = f"git cannot tell the history of {len(reasons)} files in {top}: " if reasons else ""
+    coarse = f"The git history of {top} is coarser: {'; '.join(notes)}" if notes else ""
+    return ". ".join(filter(None, (missing + "".join(reasons[:1]), coarse)))

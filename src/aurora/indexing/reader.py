@@ -1,8 +1,9 @@
 """Files into chunks into the store: reads only what changed, writes in batches, each whole.
 
-A file whose size and time are as remembered is not opened; one whose content is as remembered is
-not parsed. One that is left out for its content is remembered, too. A new file with the content of
-one that is gone is that file under another name: what hangs on its chunks goes with it.
+A file whose size, time and identity are as remembered is not opened; one whose content is as
+remembered is not parsed. One that is left out for its content is remembered, too. A new file with
+the content of one that is gone is that file under another name: what hangs on its chunks goes with
+it.
 """
 
 from __future__ import annotations
@@ -144,7 +145,9 @@ class FileReader:
             return False
         self.tally.seen.add(state.path)
         self.tally.unchanged += 1
-        self._write(_Read(replace(known, size=state.size, modified_ns=state.modified_ns), None))
+        size, time, identity = state.size, state.modified_ns, state.identity
+        fresh = replace(known, size=size, modified_ns=time, identity=identity)
+        self._write(_Read(fresh, None))
         return True
 
     def _parse(self, document: Document, state: FileState) -> None:
@@ -217,10 +220,45 @@ def version_of(redactor: Redactor) -> str:
 
 
 def _state(file: SourceFile, name: str, digest: str) -> FileState:
-    return FileState(name, file.size, file.modified_ns, digest)
+    return FileState(name, file.size, file.modified_ns, digest, identity=file.identity)
 
 
 def is_as_remembered(file: SourceFile, known: FileState, version: str) -> bool:
     """True for a file that need not be opened."""
+    return file.identity == known.identity and _looks_alike(file, known, version)
+
+
+def recognise(
+    files: Iterable[SourceFile], known: Mapping[str, FileState], names: Names, version: str
+) -> Iterator[FileState]:
+    """New states of files that have another identity, and the content that is remembered.
+
+    So a copy of a project, or a file system whose inodes change, costs the reading of its files
+    and nothing else. A memory of an older version knows no identity: there, size and time decide.
+    """
+    for file in files:
+        state = known.get(names.of(file.path))
+        if (
+            state is not None
+            and state.identity != file.identity
+            and _looks_alike(file, state, version)
+            and (not state.identity or _holds(file, state, version))
+        ):
+            yield replace(state, identity=file.identity)
+
+
+def _looks_alike(file: SourceFile, known: FileState, version: str) -> bool:
     stamp = (file.size, file.modified_ns)
     return stamp == (known.size, known.modified_ns) and known.digest.startswith(version)
+
+
+def _holds(file: SourceFile, known: FileState, version: str) -> bool:
+    """True for a file with the content that is remembered."""
+    if file.size > MAX_BYTES:
+        text = hash_log(file.path)
+    else:
+        text = read_text(file.path, any_words=file.is_log)
+    if isinstance(text, Skipped):
+        return text.reason == known.left_out
+    digest = text if file.size > MAX_BYTES else hashlib.sha256(text.encode()).hexdigest()
+    return known.digest == version + digest

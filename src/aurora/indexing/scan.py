@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from aurora.errors import SourceError
+from aurora.errors import GitStartError, SourceError
 from aurora.sources.conversations import find_logs
 from aurora.sources.git import find_unasked_root
 from aurora.sources.walk import Skipped, SourceFile, walk_files
@@ -44,6 +44,8 @@ def scan(*targets: Path, logs: Path | None = None) -> Scan:
         try:
             files |= {file.path: file for file in walk_files(target)}
             places.append(target)
+        except GitStartError:
+            raise  # the system is short of something, whatever the path
         except SourceError as exc:
             failed.append(exc)
     if failed and not places:

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from aurora.sources.reading import open_file
-from aurora.sources.walk import Skipped, SourceFile, is_utf8
+from aurora.sources.walk import Skipped, SourceFile, identity_of, is_utf8
 
 _YEAR, _MONTH, _LOG = re.compile("[0-9]{4}"), re.compile("[0-9]{2}"), re.compile(r".*\.md", re.S)
 _BLOCK = 1 << 20
@@ -58,7 +58,9 @@ def _look_at(path: Path) -> SourceFile | Skipped | None:
         return None
     if not is_utf8(str(path)):
         return Skipped(path, "file name is not UTF-8")
-    return SourceFile(path, status.st_size, status.st_mtime_ns, is_log=True)
+    return SourceFile(
+        path, status.st_size, status.st_mtime_ns, is_log=True, identity=identity_of(status)
+    )
 
 
 def hash_log(path: Path) -> str | Skipped:

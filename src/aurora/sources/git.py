@@ -9,14 +9,27 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
+import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import BinaryIO, TypeVar
 
-from aurora.errors import GitError, NoRepositoryError, SourceError
+from aurora.errors import (
+    GitError,
+    GitLimitError,
+    GitStartError,
+    NoRepositoryError,
+    SourceError,
+)
+from aurora.locks import lock
+from aurora.private import open_file
+
+if sys.platform == "linux":
+    import resource
 
 T = TypeVar("T")
 
@@ -45,7 +58,25 @@ _ELSEWHERE = {
 _ITS_OWN = {"local", "worktree"}  # where a setting of a repository can stand
 _UNFILTERED = {"clean": "", "process": "", "required": "false"}
 _BLOCK = 1 << 20
+_COMPLAINT = 1 << 16  # bytes at the end of git's complaints that are read
+_NO_MEMORY = ("out of memory", "cannot allocate memory", "unable to generate diff")
 _SCRATCH = "aurora-git-"  # how the names of scratch folders begin
+_LOCK = "lock"  # in a scratch folder: the run that uses the folder holds it
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one call of git may use. A call that needs more is ended with `GitLimitError`."""
+
+    seconds: float = 300.0
+    memory: int = 1 << 30  # bytes of data. Only Linux can limit a process that already runs
+    answer: int = 1 << 30  # bytes
+    numbers: int = 50_000_000  # lines, hunks or paths that are held at once to replay a history
+
+
+_DEFAULT = Limits()
+# A history is worth less than the list of files: it becomes coarser instead.
+HISTORY = Limits(seconds=60.0, answer=1 << 28)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,31 +92,55 @@ class Scratch:
 
 
 @contextmanager
-def open_scratch(folder: Path) -> Iterator[Scratch]:
+def open_scratch(git: Git) -> Iterator[Scratch]:
     """Room for objects that are needed for a moment. It is gone afterwards."""
-    answer = ask(folder, "rev-parse", "--git-path", "objects").removesuffix(b"\n")
-    path = str(folder.absolute() / os.fsdecode(answer))
+    answer = git.ask("rev-parse", "--git-path", "objects").removesuffix(b"\n")
+    path = str(git.folder.absolute() / os.fsdecode(answer))
     quoted = path.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    with tempfile.TemporaryDirectory(prefix=_SCRATCH) as objects:
-        _sweep(Path(objects))
-        yield Scratch(Path(objects), f'"{quoted}"')
+    with tempfile.TemporaryDirectory(prefix=_SCRATCH) as folder:
+        _sweep(Path(folder))
+        with _held(Path(folder)):
+            yield Scratch(Path(folder), f'"{quoted}"')
+
+
+@contextmanager
+def _held(folder: Path) -> Iterator[None]:
+    """Mark a scratch folder as in use. The system releases the lock of a process that is killed."""
+    new = folder / f"{_LOCK}.new"
+    with open_file(new, "xb") as file:
+        lock(file)
+        if os.name != "nt":  # Windows renames no open file; there the age of a folder decides
+            new.rename(folder / _LOCK)  # only now: a lock that no run holds yet would be swept
+        yield
 
 
 def _sweep(own: Path) -> None:
-    """Remove what runs that were killed have left behind; no run takes a day."""
-    with suppress(OSError):
-        for other in own.parent.glob(f"{_SCRATCH}*"):
-            if other.lstat().st_mtime < own.lstat().st_mtime - 86400:
+    """Remove the scratch folders of runs that were killed."""
+    for other in own.parent.glob(f"{_SCRATCH}*"):
+        with suppress(OSError):
+            if other != own and _is_left_over(other, now=own.lstat().st_mtime):
                 shutil.rmtree(other, ignore_errors=True)
 
 
-def own_filters(folder: Path) -> list[str]:
+def _is_left_over(folder: Path, *, now: float) -> bool:
+    """True when no run holds the folder's lock. Older versions made none: there its age decides."""
+    try:
+        with open_file(folder / _LOCK, "r+b") as file:
+            lock(file)
+    except FileNotFoundError:
+        return folder.lstat().st_mtime < now - 3600
+    except OSError:  # it is in use, or belongs to another user
+        return False
+    return True
+
+
+def own_filters(git: Git) -> list[str]:
     """The filters that a repository brings with it, as opposed to those of the user.
 
     Each is a program of the repository's choice. One that lies among the files, from an archive
     perhaps, must not get to run it because somebody indexes the folder above.
     """
-    answer = ask(folder, "config", "--list", "--show-scope", "--name-only", "-z")
+    answer = git.ask("config", "--list", "--show-scope", "--name-only", "-z")
     words = list(map(os.fsdecode, answer.split(b"\0")[:-1]))
     names = {key for scope, key in zip(words[::2], words[1::2], strict=True) if scope in _ITS_OWN}
     return sorted({key.rpartition(".")[0] for key in names if key.startswith("filter.")})
@@ -94,7 +149,7 @@ def own_filters(folder: Path) -> list[str]:
 def version() -> str:
     """Which git there is, in its own words."""
     folder = Path(tempfile.gettempdir())  # any that is there: no repository is asked
-    return os.fsdecode(ask(folder, "--version")).strip().removeprefix("git version ")
+    return os.fsdecode(Git(folder).ask("--version")).strip().removeprefix("git version ")
 
 
 def find_root(path: Path) -> Path | None:
@@ -108,9 +163,9 @@ def find_unasked_root(path: Path) -> Path | None:
     return next(_with_git_folder(path), None) if shutil.which("git") is None else None
 
 
-def work_tree(folder: Path) -> Path:
+def work_tree(git: Git) -> Path:
     """The top of the work tree that holds a folder."""
-    answer = ask(folder, "rev-parse", "--show-toplevel")
+    answer = git.ask("rev-parse", "--show-toplevel")
     return Path(os.fsdecode(answer.removesuffix(b"\n")))
 
 
@@ -122,8 +177,8 @@ def list_files(folder: Path) -> list[str] | None:
 def list_tracked(folder: Path, name: str) -> list[str]:
     """Paths that git tracks at or below a name in a folder; none outside a work tree."""
 
-    def list_below(folder: Path) -> list[str]:
-        answer = ask(folder, "ls-files", "-z", "--cached", "--", f"./{name}")
+    def list_below(git: Git) -> list[str]:
+        answer = git.ask("ls-files", "-z", "--cached", "--", f"./{name}")
         return [os.fsdecode(path) for path in answer.split(b"\0") if path]
 
     return _where_there_is_git(folder, list_below) or []
@@ -131,14 +186,14 @@ def list_tracked(folder: Path, name: str) -> list[str]:
 
 def are_ignored(folder: Path, names: Collection[str]) -> bool:
     """Whether git leaves out all of these files below a folder; true outside a work tree."""
-    ignored = _where_there_is_git(folder, lambda folder: find_ignored(folder, names))
+    ignored = _where_there_is_git(folder, lambda git: find_ignored(git.folder, names))
     return ignored is None or ignored.issuperset(names)
 
 
 def list_ignored_folders(folder: Path) -> set[str]:
     """Folders below a folder in which git would ignore any file."""
     words = ("--others", "--ignored", "--exclude-standard", "--directory")
-    names = map(os.fsdecode, ask(folder, "ls-files", "-z", *words).split(b"\0"))
+    names = map(os.fsdecode, Git(folder).ask("ls-files", "-z", *words).split(b"\0"))
     # Listed are also those that only happen to hold nothing but ignored files.
     return find_ignored(folder, (name.removesuffix("/") for name in names if name.endswith("/")))
 
@@ -147,23 +202,23 @@ def find_ignored(folder: Path, names: Iterable[str]) -> set[str]:
     """Those of the names below a folder that git ignores, whether they are there or not."""
     # The dot keeps a name that begins with a colon from being read as a pattern.
     given = b"".join(b"./" + os.fsencode(name) + b"\0" for name in names)
-    answer = ask(folder, "check-ignore", "-z", "--stdin", given=given, fine=(0, 1))
+    answer = Git(folder).ask("check-ignore", "-z", "--stdin", given=given, fine=(0, 1))
     return {os.fsdecode(name).removeprefix("./") for name in answer.split(b"\0") if name}
 
 
-def _listed(folder: Path) -> list[str]:
-    answer = ask(folder, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+def _listed(git: Git) -> list[str]:
+    answer = git.ask("ls-files", "-z", "--cached", "--others", "--exclude-standard")
     return sorted({os.fsdecode(name) for name in answer.split(b"\0") if name})
 
 
-def _where_there_is_git(folder: Path, question: Callable[[Path], T]) -> T | None:
+def _where_there_is_git(folder: Path, question: Callable[[Git], T]) -> T | None:
     """An answer, or nothing without a repository or without git.
 
     A damaged or a stranger's repository is an error: without git's word, ignored files would be
     read and hidden ones forgotten.
     """
     try:
-        return question(folder)
+        return question(Git(folder))
     except NoRepositoryError:
         return None
     except GitError as exc:
@@ -175,75 +230,126 @@ def _where_there_is_git(folder: Path, question: Callable[[Path], T]) -> T | None
         ) from exc
 
 
-def ask(
-    folder: Path,
-    *arguments: str,
-    given: bytes = b"",
-    scratch: Scratch | None = None,
-    fine: Collection[int] = (0,),
-    unused: Sequence[str] = (),
-) -> bytes:
-    """Git's whole answer. With `scratch`, new objects are written there and nowhere else.
+class Git:
+    """Asks git about one folder, within limits. `notes` say why answers are coarser than asked."""
 
-    `fine` are the exit statuses of an answer; every other one is a failure. `unused` are filters
-    that are left out.
-    """
-    try:
-        done = subprocess.run(  # noqa: S603 - fixed words and a path, no shell
-            ["git", *_QUIET, *arguments],  # noqa: S607 - the git the user has
-            cwd=folder,
-            env=_environment(scratch) | _without(unused),
-            input=given,
-            capture_output=True,
-            check=False,
-        )
-    except OSError as exc:
-        raise _cannot_start(folder, exc) from exc
-    if done.returncode not in fine:
-        _require_success(done.returncode, done.stderr)
-    return done.stdout
+    def __init__(self, folder: Path, limits: Limits = _DEFAULT) -> None:
+        self.folder, self.limits = folder, limits
+        self.notes: dict[str, None] = {}  # a set that keeps its order
 
+    def at(self, folder: Path) -> Git:
+        """The same for another folder of the repository; the notes are shared."""
+        other = Git(folder, self.limits)
+        other.notes = self.notes
+        return other
 
-def stream(
-    folder: Path, *arguments: str, given: bytes = b"", scratch: Scratch | None = None
-) -> Iterator[bytes]:
-    """Git's answer in blocks that end at a line's end, for answers larger than memory should be."""
-    with tempfile.TemporaryFile() as words, tempfile.TemporaryFile() as troubles:
-        words.write(given)  # from a file: git may answer before it has read everything
-        words.seek(0)
-        try:
-            process = subprocess.Popen(  # noqa: S603
-                ["git", *_QUIET, *arguments],  # noqa: S607
-                cwd=folder,
-                env=_environment(scratch),
-                stdin=words,
-                stdout=subprocess.PIPE,
-                stderr=troubles,
-            )
-        except OSError as exc:
-            raise _cannot_start(folder, exc) from exc
-        with process:
+    def ask(
+        self,
+        *arguments: str,
+        given: bytes = b"",
+        scratch: Scratch | None = None,
+        fine: Collection[int] = (0,),
+        unused: Sequence[str] = (),
+    ) -> bytes:
+        """Git's whole answer. With `scratch`, new objects are written there and nowhere else.
+
+        `fine` are the exit statuses of an answer; every other one is a failure. `unused` are
+        filters that are left out.
+        """
+        environment = _environment(scratch) | _without(unused)
+        blocks, size = [], 0
+        for block in self._run(arguments, given, environment, fine):
+            blocks.append(block)
+            size += len(block)
+            self._require_size(arguments, size)
+        return b"".join(blocks)
+
+    def stream(
+        self, *arguments: str, given: bytes = b"", scratch: Scratch | None = None
+    ) -> Iterator[bytes]:
+        """The answer in blocks that end at a line's end, if it is larger than memory should be."""
+        rest: list[bytes] = []  # of a line that has not ended yet
+        for block in self._run(arguments, given, _environment(scratch), (0,)):
+            whole, newline, tail = block.rpartition(b"\n")
+            if newline:
+                yield b"".join((*rest, whole, newline))
+                rest.clear()
+            rest.append(tail)
+            self._require_size(arguments, sum(map(len, rest)))
+        if any(rest):
+            yield b"".join(rest)
+
+    def _run(
+        self,
+        arguments: Sequence[str],
+        given: bytes,
+        environment: dict[str, str],
+        fine: Collection[int],
+    ) -> Iterator[bytes]:
+        with ExitStack() as stack:
+            late = threading.Event()
             try:
-                yield from _blocks(process)
-            except GeneratorExit:
-                process.kill()
-                raise
-        troubles.seek(0)
-        _require_success(process.returncode, troubles.read())
+                complaints = stack.enter_context(tempfile.TemporaryFile())
+                words = stack.enter_context(tempfile.TemporaryFile())
+                words.write(given)  # from a file: git may answer before it has read everything
+                words.seek(0)
+                process = stack.enter_context(
+                    subprocess.Popen(  # noqa: S603 - fixed words and a path, no shell
+                        ["git", *_QUIET, *arguments],  # noqa: S607 - the git the user has
+                        cwd=self.folder,
+                        env=environment,
+                        stdin=words,
+                        stdout=subprocess.PIPE,
+                        stderr=complaints,
+                    )
+                )
+                stack.callback(process.kill)  # does nothing once it has ended
+                self._limit(process, late, stack)
+            except (OSError, RuntimeError) as exc:  # the latter where no thread can be started
+                raise _cannot_start(self.folder, exc) from exc
+            assert process.stdout is not None  # noqa: S101 - it was asked for
+            while block := process.stdout.read(_BLOCK):
+                yield block
+            status = process.wait()
+            if late.is_set():
+                raise GitLimitError(
+                    f"git {arguments[0]} took longer than {self.limits.seconds:g} seconds"
+                )
+            self._look_into(complaints, arguments, failed=status not in fine, status=status)
 
+    def _limit(
+        self, process: subprocess.Popen[bytes], late: threading.Event, stack: ExitStack
+    ) -> None:
+        def end() -> None:
+            late.set()
+            process.kill()
 
-def _blocks(process: subprocess.Popen[bytes]) -> Iterator[bytes]:
-    assert process.stdout is not None  # noqa: S101 - it was asked for
-    rest = b""
-    while block := process.stdout.read(_BLOCK):
-        whole, newline, tail = block.rpartition(b"\n")
-        if newline:
-            yield rest + whole + newline
-            rest = tail
-        else:
-            rest += tail
-    if rest:
-        yield rest
+        if sys.platform == "linux":
+            with suppress(OSError):  # it has ended already, or has a lower limit
+                most = self.limits.memory
+                resource.prlimit(process.pid, resource.RLIMIT_DATA, (most, most))
+        timer = threading.Timer(self.limits.seconds, end)
+        timer.daemon = True
+        timer.start()
+        stack.callback(timer.cancel)
+
+    def _look_into(
+        self, complaints: BinaryIO, arguments: Sequence[str], *, failed: bool, status: int
+    ) -> None:
+        complaints.seek(max(complaints.seek(0, os.SEEK_END) - _COMPLAINT, 0))
+        words = os.fsdecode(complaints.read()).strip()
+        if failed and any(word in words.lower() for word in _NO_MEMORY):
+            most = self.limits.memory >> 20
+            raise GitLimitError(f"git {arguments[0]} needs more than {most} MiB of memory")
+        if failed:
+            raise _failure(status, words)
+        if "rename detection was skipped" in words:
+            self.notes["a commit renames more files than git compares"] = None
+
+    def _require_size(self, arguments: Sequence[str], size: int) -> None:
+        if size > self.limits.answer:
+            most = self.limits.answer >> 20
+            raise GitLimitError(f"git {arguments[0]} answers with more than {most} MiB")
 
 
 def _environment(scratch: Scratch | None) -> dict[str, str]:
@@ -264,9 +370,14 @@ def _without(filters: Sequence[str]) -> dict[str, str]:
     return words
 
 
-def _cannot_start(folder: Path, exc: OSError) -> GitError:
+def _cannot_start(folder: Path, exc: OSError | RuntimeError) -> SourceError:
     if not folder.is_dir():
         return NoRepositoryError(f"{folder} is not a folder")
+    if not isinstance(exc, FileNotFoundError) or shutil.which("git") is not None:
+        return GitStartError(
+            f"git cannot be started in {folder}: {getattr(exc, 'strerror', None) or exc}",
+            hint="free memory, processes or open files (see `ulimit -a`), then try again",
+        )
     if any(_with_git_folder(folder)):
         return GitError(f"git cannot be run: {exc.strerror}", hint="install git")
     return NoRepositoryError(f"{folder} is not in a git repository, and there is no git")
@@ -277,12 +388,10 @@ def _with_git_folder(path: Path) -> Iterator[Path]:
     return (above for above in (here, *here.parents) if (above / ".git").exists())
 
 
-def _require_success(status: int, words: bytes) -> None:
-    if status == 0:
-        return
-    lines = os.fsdecode(words).strip().splitlines() or [f"git ended with status {status}"]
+def _failure(status: int, words: str) -> GitError:
+    lines = words.splitlines() or [f"git ended with status {status}"]
     fatal = (line for line in lines if line.startswith(("fatal: ", "error: ")))
     text = next(fatal, lines[-1]).removeprefix("fatal: ").removeprefix("error: ")
     if text.startswith(("not a git repository (or any", "this operation must be run in a work")):
-        raise NoRepositoryError(text)
-    raise GitError(text)
+        return NoRepositoryError(text)
+    return GitError(text)

@@ -8,13 +8,14 @@ with the reason.
 from __future__ import annotations
 
 import codecs
+import os
 import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
-from aurora.errors import SourceError
+from aurora.errors import GitStartError, SourceError
 from aurora.sources.git import find_root, find_unasked_root, list_files
 from aurora.sources.ignore import AURORA_IGNORE, GIT_IGNORE, IgnoreFiles, unknown_steps
 from aurora.sources.reading import is_link, open_file, walk_folders
@@ -32,13 +33,18 @@ _NO_NEWS = {".git", ".aurora"}  # nobody expects these to be read: left out with
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A file that may be read. Size and time tell whether it must be."""
+    """A file that may be read. Size, time and identity tell whether it must be.
+
+    The identity is its change time and inode, as git compares them: a file that was edited and
+    given its old modification time back has another one.
+    """
 
     path: Path
     size: int
     modified_ns: int
     repository: Path | None = None  # top of the git work tree that it lies in
     is_log: bool = False  # a conversation log: of any size, and whatever it speaks of
+    identity: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +109,8 @@ def _walk_inside(repository: Path) -> Iterator[SourceFile | Skipped | Path]:
     try:
         require_path(repository)
         yield from _walk_one(repository)
+    except GitStartError:
+        raise  # the files around it need git as well
     except SourceError as exc:  # it must not cost the files around it
         yield Skipped(repository, f"unreadable: {exc.message}")
 
@@ -212,7 +220,14 @@ def look_at(path: Path, repository: Path | None = None) -> SourceFile | Skipped 
         reason = "file name is not UTF-8"
     if reason:
         return Skipped(path, reason)
-    return SourceFile(path, status.st_size, status.st_mtime_ns, repository)
+    return SourceFile(
+        path, status.st_size, status.st_mtime_ns, repository, identity=identity_of(status)
+    )
+
+
+def identity_of(status: os.stat_result) -> str:
+    """See `SourceFile`. It is a text: an inode may be larger than a database's numbers."""
+    return f"{status.st_ctime_ns}-{status.st_ino}"
 
 
 def is_utf8(text: str) -> bool:

@@ -38,6 +38,7 @@ class FileState:
 
     A file that was read and left out has no chunks, but the reason. `history_stamp` names the
     state of the repository that its chunks' histories were read at; it is empty before they were.
+    `identity` is the one of `SourceFile`, empty where it is not known.
     """
 
     path: str
@@ -47,6 +48,7 @@ class FileState:
     left_out: str = ""
     history_stamp: str = ""
     history_read_at: datetime | None = None
+    identity: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,7 +94,9 @@ def access_from(row: int, at: float, written: int) -> tuple[int, float]:
     return row, at
 
 
-FILE_COLUMNS = "path, size, modified_ns, digest, left_out, history_stamp, history_read_at, checksum"
+FILE_COLUMNS = (
+    "path, size, modified_ns, digest, left_out, history_stamp, history_read_at, identity, checksum"
+)
 
 
 def file_values(state: FileState) -> tuple[object, ...]:
@@ -102,7 +104,7 @@ def file_values(state: FileState) -> tuple[object, ...]:
     read_at = state.history_read_at
     values = (
         state.path, state.size, state.modified_ns, state.digest, state.left_out,
-        state.history_stamp, read_at.timestamp() if read_at else None,
+        state.history_stamp, read_at.timestamp() if read_at else None, state.identity,
     )  # fmt: skip
     return (*values, checksum(*values))
 
@@ -112,9 +114,9 @@ def file_state_from(row: Row) -> FileState | None:
     *values, written = row
     if checksum(*values) != written:
         return None
-    path, size, modified_ns, digest, left_out, stamp, read_at = values
+    path, size, modified_ns, digest, left_out, stamp, read_at, identity = values
     read_at = None if read_at is None else moment(read_at)
-    return FileState(path, size, modified_ns, digest, left_out, stamp, read_at)
+    return FileState(path, size, modified_ns, digest, left_out, stamp, read_at, identity)
 
 
 def history_values(history: ChunkHistory) -> dict[str, object]:

@@ -118,7 +118,8 @@ _LATER_CHECKSUMS = {
         reasoning.usage_count, reasoning.created_at)""",
     "accesses": "access_checksum(accesses.chunk, accesses.at)",
 }
-CHECKSUMS = {**_FIRST_CHECKSUMS, **_LATER_CHECKSUMS}
+_FILE_CHECKSUM = _LATER_CHECKSUMS["files"].removesuffix(")") + ", CAST(files.identity AS BLOB))"
+CHECKSUMS = {**_FIRST_CHECKSUMS, **_LATER_CHECKSUMS, "files": _FILE_CHECKSUM}
 HANGING = tuple(CHECKSUMS.keys() - {"chunks", "facts", "files"})  # on chunks, by their rows
 _NONSENSE = f"""
     OR chunks.kind NOT IN ({", ".join(f"'{kind}'" for kind in Kind)})
@@ -269,6 +270,14 @@ MIGRATIONS: Sequence[Migration] = (
             *(f"UPDATE {table} SET checksum = {sum_}" for table, sum_ in _FIRST_CHECKSUMS.items()),
             "DROP INDEX accesses_chunk",
             "CREATE INDEX accesses_chunk ON accesses(chunk, at, checksum)",  # all of a row
+        ),
+    ),
+    Migration(
+        # Change time and inode: size and modification time alone do not tell an edited file.
+        "m008_identify_files",
+        (
+            "ALTER TABLE files ADD COLUMN identity TEXT NOT NULL DEFAULT ''",
+            f"UPDATE files SET checksum = {_FILE_CHECKSUM}",
         ),
     ),
 )

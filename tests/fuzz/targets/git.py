@@ -11,8 +11,7 @@ import os
 import zlib
 from collections.abc import Iterator
 
-from aurora.errors import GitError
-from aurora.sources.git import _require_success
+from aurora.sources.git import _failure
 from aurora.sources.past.book import Book, load_book, save_book
 from aurora.sources.past.commits import Change, Commit, _commit, _sort_by_trees
 from aurora.sources.past.hunks import _MARK, _hunk
@@ -105,7 +104,4 @@ def _check_commit(data: bytes) -> None:
 
 
 def _check_failure(data: bytes) -> None:
-    try:
-        _require_success(128, data)
-    except GitError as exc:
-        require_told(exc)
+    require_told(_failure(128, os.fsdecode(data)))

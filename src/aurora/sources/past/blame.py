@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
-from aurora.sources.git import ask
+from aurora.sources.git import Git
 
 _ENTRY = re.compile(rb"^([0-9a-f]{40,64}) \d+ (\d+) (\d+)$")
 
 
-def blame(folder: Path, path: str, *, commit: str) -> tuple[list[bytes], dict[bytes, int]]:
+def blame(git: Git, path: str, *, commit: str) -> tuple[list[bytes], dict[bytes, int]]:
     """The commit of each line, and every commit's time."""
-    answer = ask(
-        folder, "blame", "--incremental", "--no-textconv", "--ignore-revs-file=",
+    answer = git.ask(
+        "blame", "--incremental", "--no-textconv", "--ignore-revs-file=",
         commit, "--", path,
     )  # fmt: skip
     owners: dict[int, bytes] = {}

@@ -16,10 +16,11 @@ from operator import lt
 from pathlib import Path
 from typing import NamedTuple
 
-from aurora.private import make_folder, replacing
+from aurora.private import make_folder, read_file, replacing
 from aurora.sources.past.lines import Annotation, LineHistory
 
 _MAGIC = b"aurora-history 1 "
+_MOST_BYTES = 32 << 20  # of a book; that of Django's Python files has 2.7 million
 _MOST_LINES = 10_000_000  # of a file; each takes memory as soon as the file is edited
 
 
@@ -79,7 +80,7 @@ def load_book(path: Path | None) -> Book:
     if path is None:
         return Book()
     try:
-        first, _, rest = path.read_bytes().partition(b"\n")
+        first, _, rest = read_file(path, most=_MOST_BYTES).partition(b"\n")
         if first != _MAGIC + b"%08x" % zlib.crc32(rest):
             return Book()
         return _book_of(json.loads(rest))
@@ -138,6 +139,8 @@ def save_book(path: Path, book: Book) -> None:
             "files": files,
         }
     ).encode()
+    if len(content) > _MOST_BYTES - 100:  # with the first line it could not be read again
+        return
     make_folder(path.parent)
     with replacing(path) as out:
         out.write(_MAGIC + b"%08x\n" % zlib.crc32(content) + content)

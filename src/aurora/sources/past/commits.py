@@ -9,14 +9,15 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import NamedTuple
 
-from aurora.sources.git import ask, own_filters
+from aurora.errors import GitLimitError
+from aurora.sources.git import Git, own_filters
 
 WORKERS = 2  # processes of git at a time
-# As `git blame` follows them: half alike is the same file, and however many there are.
-RENAMES = ("-M", "-l0")
+# As `git blame` follows them: half alike is the same file. The number of files compared is the
+# default of git; the cost grows with its square.
+RENAMES = ("-M", "-l1000")
 
 
 class Commit(NamedTuple):
@@ -44,10 +45,10 @@ TreePair = tuple[bytes, bytes]
 Changes = Mapping[TreePair, list[Change]]
 
 
-def read_commits(folder: Path, *revisions: str) -> list[Commit]:
+def read_commits(git: Git, *revisions: str) -> list[Commit]:
     """Commits with their parents, parents first."""
-    answer = ask(
-        folder, "rev-list", "--topo-order", "--reverse", "--format=%at %T %P", *revisions, "--"
+    answer = git.ask(
+        "rev-list", "--topo-order", "--reverse", "--format=%at %T %P", *revisions, "--"
     )
     lines = answer.split(b"\n")
     return [_commit(*pair) for pair in zip(lines[0:-1:2], lines[1::2], strict=True)]
@@ -58,13 +59,13 @@ def _commit(name: bytes, facts: bytes) -> Commit:
     return Commit(name.removeprefix(b"commit "), int(time or 0), tree, tuple(parents))
 
 
-def empty_tree(folder: Path) -> bytes:
+def empty_tree(git: Git) -> bytes:
     """The id of the tree without files, which every repository knows."""
-    return ask(folder, "hash-object", "-t", "tree", "--stdin").strip()
+    return git.ask("hash-object", "-t", "tree", "--stdin").strip()
 
 
 def read_changes(
-    folder: Path, pairs: Iterable[TreePair], *, options: Sequence[str] = RENAMES
+    git: Git, pairs: Iterable[TreePair], *, options: Sequence[str] = RENAMES
 ) -> Changes:
     """What differs between trees."""
     wanted = [pair for pair in dict.fromkeys(pairs) if pair[0] != pair[1]]
@@ -73,7 +74,7 @@ def read_changes(
 
     def compare(part: list[TreePair]) -> bytes:
         given = b"".join(b"%s %s\n" % pair for pair in part)
-        return ask(folder, "diff-tree", "--stdin", "-r", "-z", *options, given=given)
+        return git.ask("diff-tree", "--stdin", "-r", "-z", *options, given=given)
 
     found: dict[TreePair, list[Change]] = {}
     with ThreadPoolExecutor(WORKERS) as workers:
@@ -82,14 +83,18 @@ def read_changes(
     return found
 
 
-def read_work_tree(folder: Path, commit: str) -> list[Change]:
+def read_work_tree(git: Git, commit: str) -> list[Change]:
     """What differs on disk from a commit; the blobs are not known yet.
 
     A file that is only missing on disk counts as there: for `git blame`, too, it is no rename's
     source until its removal is staged.
     """
-    words = ("-z", "-m", *RENAMES, "--ignore-submodules")
-    answer = ask(folder, "diff-index", *words, commit, "--", unused=own_filters(folder))
+    words, filters = ("diff-index", "-z", "-m", "--ignore-submodules"), own_filters(git)
+    try:
+        answer = git.ask(*words, *RENAMES, commit, "--", unused=filters)
+    except GitLimitError as exc:
+        git.notes[f"renames that are not committed are not followed: {exc.message}"] = None
+        answer = git.ask(*words, "--no-renames", commit, "--", unused=filters)
     fields = iter(answer.split(b"\0"))
     return [change for field in fields if field for change in _changes(field, fields)]
 

@@ -8,6 +8,8 @@ All three agree with `git blame`, so they may be mixed. (In one known case a rep
 files that both continue one that a commit deleted, git's renames give the past to one, blame to
 both.) For Django's 2,929 Python files, blaming one by one takes 21 minutes of CPU and the replay
 18 s; one file after a commit takes 0.3 s.
+
+Where git reaches a limit, each line of a file gets the last commit of the file instead.
 """
 
 from __future__ import annotations
@@ -17,13 +19,13 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from aurora.errors import GitError
+from aurora.errors import GitError, GitLimitError
 from aurora.sources.past.blame import blame
 from aurora.sources.past.book import Book, load_book, save_book
-from aurora.sources.past.commits import WORKERS, Commit, read_commits
+from aurora.sources.past.commits import WORKERS, Commit, empty_tree, read_changes, read_commits
 from aurora.sources.past.lines import Annotation
 from aurora.sources.past.replay import Start, replay
-from aurora.sources.past.since import Since, compare
+from aurora.sources.past.since import Since, compare, steps
 from aurora.sources.past.snapshot import Snapshot
 from aurora.types import Listener, ignore_events
 
@@ -37,22 +39,57 @@ def read_committed(
     paths: Collection[str],
     *,
     cache: Path | None,
+    anew: bool = False,
     blame_at_most: int,
     listen: Listener = ignore_events,
-) -> tuple[Book, dict[str, str]]:
-    """A book with the paths' lines at the last commit, and what went wrong for which path."""
-    book = load_book(cache)
+) -> tuple[Book, dict[str, GitError]]:
+    """A book with the paths' lines at the last commit, and what went wrong for which path.
+
+    With `anew`, what an earlier run found is not used.
+    """
+    book = load_book(None if anew else cache)
     before = (book.head, len(book.files))
-    _bring_up_to_date(book, now, paths)
-    missing = sorted(path for path in paths if path not in book.files)
-    failed = {}
-    if 0 < len(missing) <= blame_at_most:
-        failed = _blame(book, now, missing)
-    elif missing:
-        _replay(book, now, read_commits(now.top, now.head), missing, listen=listen)
+    try:
+        _bring_up_to_date(book, now, paths)
+        missing = sorted(path for path in paths if path not in book.files)
+        failed: dict[str, GitError] = {}
+        if 0 < len(missing) <= blame_at_most:
+            failed = _blame(book, now, missing)
+        elif missing:
+            _replay(book, now, read_commits(now.git, now.head), missing, listen=listen)
+    except GitLimitError as exc:
+        book.files.clear()
+        book.head, book.shallow = now.head, now.shallow
+        missing = sorted(paths)
+        failed = dict.fromkeys(missing, exc)
+    _put_last_commits(book, now, failed)
     if cache is not None and (missing or before != (book.head, len(book.files))):
         _save(cache, book)
     return book, failed
+
+
+def _put_last_commits(book: Book, now: Snapshot, failed: dict[str, GitError]) -> None:
+    """Where a limit was reached, give all lines of a file to the last commit that changed it.
+
+    Only trees along the first parents are compared. What is found leaves `failed`.
+    """
+    limited = {path: exc for path, exc in failed.items() if isinstance(exc, GitLimitError)}
+    if not limited:
+        return
+    try:
+        line = read_commits(now.git, "--first-parent", now.head)
+        pairs = steps(line, empty_tree(now.git))
+        changes = read_changes(now.git, pairs, options=("--no-renames",))
+    except GitLimitError as exc:
+        failed |= dict.fromkeys(limited, exc)
+        return
+    last = {row.path: at for at, pair in enumerate(pairs) for row in changes.get(pair, ())}
+    for path in sorted(limited.keys() & last.keys()):
+        commit = line[last[path]]
+        number = book.number(commit.id.decode(), commit.time)
+        book.put(path, now.blobs[path], Annotation([], number))
+        reason = failed.pop(path).message
+        now.git.notes[f"some files have one commit for all their lines: {reason}"] = None
 
 
 def _bring_up_to_date(book: Book, now: Snapshot, paths: Collection[str]) -> None:
@@ -61,7 +98,7 @@ def _bring_up_to_date(book: Book, now: Snapshot, paths: Collection[str]) -> None
         return
     since = None
     if book.head and book.shallow == now.shallow:
-        since = compare(now.top, book.head, now.head)
+        since = compare(now.git, book.head, now.head)
     if since is None:
         book.files.clear()
     elif since.commits:
@@ -93,7 +130,7 @@ def _replay(
 ) -> set[str]:
     """Put the lines of the paths into the book; those that could be told."""
     first = len(book.ids)
-    found = replay(now.top, commits, paths, first=first, start=start, listen=listen)
+    found = replay(now.git, commits, paths, first=first, start=start, listen=listen)
 
     def number(owner: int) -> int:
         if owner < first:  # known before
@@ -111,10 +148,10 @@ def _renamed(lines: Annotation, number: Callable[[int], int]) -> Annotation:
     return Annotation([numbers[owner] for owner in lines.owners], numbers[lines.tail])
 
 
-def _blame(book: Book, now: Snapshot, paths: Sequence[str]) -> dict[str, str]:
+def _blame(book: Book, now: Snapshot, paths: Sequence[str]) -> dict[str, GitError]:
     def ask(path: str) -> tuple[list[bytes], Mapping[bytes, int]] | GitError:
         try:
-            return blame(now.top, path, commit=now.head)
+            return blame(now.git, path, commit=now.head)
         except GitError as exc:
             return exc
 
@@ -122,7 +159,7 @@ def _blame(book: Book, now: Snapshot, paths: Sequence[str]) -> dict[str, str]:
     with ThreadPoolExecutor(WORKERS) as workers:
         for path, answer in zip(paths, workers.map(ask, paths), strict=True):
             if isinstance(answer, GitError):
-                failed[path] = answer.message
+                failed[path] = answer
                 continue
             owners, times = answer
             numbers = {owner: book.number(owner.decode(), times[owner]) for owner in times}

@@ -1,20 +1,24 @@
-"""Lines changed on disk since the last commit, for the files that git says differ."""
+"""Lines changed on disk since the last commit, for the files that git says differ.
+
+Contents on disk may hold secrets, so no copy of them is written anywhere, not even for a moment.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from concurrent.futures import ThreadPoolExecutor
 
 from aurora.errors import GitError
-from aurora.sources.git import Scratch, ask, open_scratch, own_filters
-from aurora.sources.past.hunks import read_hunks
+from aurora.sources.git import Git, own_filters
+from aurora.sources.past.commits import WORKERS
+from aurora.sources.past.hunks import PATCH, parse_hunks
 
 _AT_ONCE = 200  # names on one command line
 
 
 def read_edits(
-    folder: Path, committed: Mapping[str, str]
-) -> tuple[dict[str, Sequence[int]], dict[str, str]]:
+    git: Git, committed: Mapping[str, str]
+) -> tuple[dict[str, Sequence[int]], dict[str, GitError]]:
     """Hunks from the committed blob to each path's content on disk, and what went wrong for whom.
 
     Contents pass through the filters of `git add`, so other line ends are no change; but not
@@ -22,33 +26,45 @@ def read_edits(
     """
     if not committed:
         return {}, {}
-    with open_scratch(folder) as scratch:
-        blobs, failed = _hash_files(folder, scratch, list(committed))
-        pairs = {path: (committed[path].encode(), blob) for path, blob in blobs.items()}
-        distinct = list(dict.fromkeys(pair for pair in pairs.values() if pair[0] != pair[1]))
-        hunks = read_hunks(folder, scratch, distinct)
-    return {path: hunks.get(pair, ()) for path, pair in pairs.items()}, failed
+    filters = own_filters(git)
+    blobs, failed = _hash_files(git, filters, list(committed))
+    edited = [path for path, blob in blobs.items() if blob != committed[path].encode()]
+
+    def compare(path: str) -> Sequence[int] | GitError:
+        words = ("--literal-pathspecs", "diff", *PATCH, committed[path], "--", path)
+        try:
+            return parse_hunks(git.ask(*words, unused=filters))
+        except GitError as exc:
+            return exc
+
+    hunks: dict[str, Sequence[int]] = dict.fromkeys(blobs, ())
+    with ThreadPoolExecutor(WORKERS) as workers:
+        for path, answer in zip(edited, workers.map(compare, edited), strict=True):
+            if isinstance(answer, GitError):
+                failed[path] = answer
+            else:
+                hunks[path] = answer
+    return hunks, failed
 
 
 def _hash_files(
-    folder: Path, scratch: Scratch, paths: Sequence[str]
-) -> tuple[dict[str, bytes], dict[str, str]]:
-    """The blob of every file as it is on disk, written to the scratch objects."""
+    git: Git, filters: Sequence[str], paths: Sequence[str]
+) -> tuple[dict[str, bytes], dict[str, GitError]]:
+    """The id that the blob of every file on disk would have."""
     found: dict[str, bytes] = {}
-    failed: dict[str, str] = {}
+    failed: dict[str, GitError] = {}
     for low in range(0, len(paths), _AT_ONCE):
         part = paths[low : low + _AT_ONCE]
         try:
-            found.update(zip(part, _hash(folder, scratch, part), strict=True))
+            found.update(zip(part, _hash(git, filters, part), strict=True))
         except GitError:  # one that cannot be read spoils the others
             for path in part:
                 try:
-                    found[path] = _hash(folder, scratch, [path])[0]
+                    found[path] = _hash(git, filters, [path])[0]
                 except GitError as exc:
-                    failed[path] = exc.message
+                    failed[path] = exc
     return found, failed
 
 
-def _hash(folder: Path, scratch: Scratch, paths: Sequence[str]) -> list[bytes]:
-    words = ("hash-object", "-w", "--", *paths)
-    return ask(folder, *words, scratch=scratch.sealed(), unused=own_filters(folder)).split()
+def _hash(git: Git, filters: Sequence[str], paths: Sequence[str]) -> list[bytes]:
+    return git.ask("hash-object", "--", *paths, unused=filters).split()

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence, Set
 from pathlib import Path, PurePosixPath
 from typing import TypeAlias
 
-from aurora.errors import GitError, NoRepositoryError
-from aurora.sources.git import work_tree
+from aurora.errors import GitError, GitLimitError, NoRepositoryError
+from aurora.sources.git import HISTORY, Git, Limits, work_tree
 from aurora.sources.past.book import Book
 from aurora.sources.past.committed import BLAME_AT_MOST, read_committed
 from aurora.sources.past.edits import read_edits
@@ -31,6 +31,8 @@ FileHistory: TypeAlias = LineHistory | Untracked | Unavailable
 class NoHistory:
     """What is known of files outside any repository."""
 
+    notes: Sequence[str] = ()
+
     def stamp(self) -> str:
         return _NO_REPOSITORY
 
@@ -44,7 +46,8 @@ class NoHistory:
 class History:
     """The histories of files below a folder. What was found out is kept in the file `cache`.
 
-    Up to `blame_at_most` files are asked of `git blame`; for more, the history is replayed.
+    Up to `blame_at_most` files are asked of `git blame`; for more, the history is replayed. With
+    `anew`, what is in the file is not used. Each call of git keeps within `limits`.
     """
 
     def __init__(
@@ -52,11 +55,18 @@ class History:
         root: Path,
         *,
         cache: Path | None,
+        anew: bool = False,
         blame_at_most: int = BLAME_AT_MOST,
+        limits: Limits = HISTORY,
         listen: Listener = ignore_events,
     ) -> None:
-        self._root, self._cache, self._blame_at_most = root, cache, blame_at_most
-        self._listen = listen
+        self._git, self._cache, self._anew = Git(root, limits), cache, anew
+        self._blame_at_most, self._listen = blame_at_most, listen
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """In what the answers are coarser than those of `git blame`, and why."""
+        return tuple(self._git.notes)
 
     def stamp(self) -> str:
         """While this word is the same, so are the histories of files that are; cheap to ask for.
@@ -64,7 +74,7 @@ class History:
         It is empty when git cannot tell.
         """
         try:
-            return read_stamp(self._root) or "no commit"
+            return read_stamp(self._git) or "no commit"
         except NoRepositoryError:
             return _NO_REPOSITORY
         except GitError:
@@ -76,7 +86,8 @@ class History:
         if ended != ends or " " in old + new or not (old and new):
             return None  # shallow in another way, other renames staged, or without a commit
         try:
-            since, prefix = compare(work_tree(self._root), old, new), find_prefix(self._root)
+            top, prefix = self._git.at(work_tree(self._git)), find_prefix(self._git)
+            since = compare(top, old, new)
         except GitError:
             return None
         if since is None:
@@ -89,12 +100,12 @@ class History:
         Asking for many at once is far cheaper than asking for each.
         """
         try:
-            now = take_snapshot(self._root)
+            now = take_snapshot(self._git)
             return dict.fromkeys(paths, Untracked()) if now is None else self._read(now, paths)
         except NoRepositoryError:
             return dict.fromkeys(paths, Untracked())
         except GitError as exc:
-            return dict.fromkeys(paths, _unavailable(str(self._root), exc.message))
+            return dict.fromkeys(paths, _unavailable(str(self._git.folder), exc))
 
     def _read(self, now: Snapshot, paths: Sequence[str]) -> dict[str, FileHistory]:
         sources = {path: _committed_as(now, now.prefix + path) for path in paths}
@@ -103,6 +114,7 @@ class History:
             now,
             wanted,
             cache=self._cache,
+            anew=self._anew,
             blame_at_most=self._blame_at_most,
             listen=self._listen,
         )
@@ -111,13 +123,13 @@ class History:
             for path, source in sources.items()
             if isinstance(source, str) and now.prefix + path in now.edited
         }
-        hunks, unread = read_edits(now.top, edited)
+        hunks, unread = read_edits(now.git, edited)
 
         def answer(path: str, source: str) -> FileHistory:
             full = now.prefix + path
             reason = failed.get(source) or unread.get(full)
             if reason is None and source not in book.files:
-                reason = "git did not tell"
+                reason = GitError("git did not tell")
             if reason is not None:
                 return _unavailable(path, reason)
             return _edited(book, source, hunks.get(full, ()))
@@ -145,6 +157,6 @@ def _edited(book: Book, path: str, hunks: Sequence[int]) -> LineHistory:
     return LineHistory(book.lines(path).edited(hunks, UNCOMMITTED).runs(), book.times)
 
 
-def _unavailable(path: str, reason: str) -> Unavailable:
-    logger.warning("Git blame failed for %s: %s", path, reason)  # seed 000, FR-10.3
-    return Unavailable(reason)
+def _unavailable(path: str, exc: GitError) -> Unavailable:
+    logger.warning("Git blame failed for %s: %s", path, exc.message)  # seed 000, FR-10.3
+    return Unavailable(exc.message, lasting=isinstance(exc, GitLimitError))

@@ -15,9 +15,9 @@ from array import array
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
-from pathlib import Path
 
-from aurora.sources.git import Scratch, ask, stream
+from aurora.errors import GitLimitError
+from aurora.sources.git import Git, Scratch
 from aurora.sources.past.commits import WORKERS
 from aurora.types import Listener, Progress, ignore_events
 
@@ -25,17 +25,17 @@ BlobPair = tuple[bytes, bytes]
 Hunks = Mapping[BlobPair, Sequence[int]]
 
 _PAIRS_A_TREE = 500  # small enough to share the work evenly, large enough to cost nothing
-_OPTIONS = (
-    "diff-tree", "--stdin", "-p", "-U0", "--text", "--no-renames", "--diff-algorithm=myers",
-    "--indent-heuristic", "--inter-hunk-context=0", "--no-color", "--no-ext-diff", "--no-textconv",
-    "--src-prefix=a/", "--dst-prefix=b/",
+PATCH = (
+    "-p", "-U0", "--text", "--no-renames", "--diff-algorithm=myers", "--indent-heuristic",
+    "--inter-hunk-context=0", "--no-color", "--no-ext-diff", "--no-textconv", "--src-prefix=a/",
+    "--dst-prefix=b/",
 )  # fmt: skip
 # Every line of a content comes with a sign before it, so these can only be git's own.
 _MARK = re.compile(rb"\n(?:diff --git a/(\d+)|@@ -(\d+)(?:,(\d+))? \+\d+(?:,(\d+))? @@)")
 
 
 def read_hunks(
-    folder: Path,
+    git: Git,
     scratch: Scratch,
     pairs: Sequence[BlobPair],
     *,
@@ -45,30 +45,43 @@ def read_hunks(
 
     Lines are counted from 0; `place` is where both happen.
     """
-    trees = _make_trees(folder, scratch, pairs)
+    trees = _make_trees(git, scratch, pairs)
     found: dict[BlobPair, array[int]] = {pair: array("i") for pair in pairs}
-    done, telling = 0, threading.Lock()
+    done, numbers, telling = 0, 0, threading.Lock()
 
-    def tell(more: int) -> None:
-        nonlocal done
+    def tell(more: int, hunks: int) -> None:
+        nonlocal done, numbers
         with telling:
             done += more
+            numbers += 3 * hunks
+            if numbers > git.limits.numbers:  # Django has 770,000
+                raise GitLimitError("the versions of the files differ in too many places")
             listen(Progress("Reading git history", done, len(pairs)))
 
     def compare(part: Sequence[tuple[bytes, bytes]]) -> None:
         given = b"".join(b"%s %s\n" % pair for pair in part)
         row = array("i")
-        for block in stream(folder, *_OPTIONS, given=given, scratch=scratch):
-            for number, *places in _MARK.findall(b"\n" + block):
+        for block in git.stream("diff-tree", "--stdin", *PATCH, given=given, scratch=scratch):
+            marks = _MARK.findall(b"\n" + block)
+            for number, *places in marks:
                 if number:
                     row = found[pairs[int(number)]]
                 else:
                     row.extend(_hunk(*places))
-            tell(block.count(b"\ndiff --git "))
+            tell(block.count(b"\ndiff --git "), len(marks))
 
     with ThreadPoolExecutor(WORKERS) as workers:
         list(workers.map(compare, [trees[worker::WORKERS] for worker in range(WORKERS)]))
     return found
+
+
+def parse_hunks(patch: bytes) -> Sequence[int]:
+    """The row of a patch for one pair."""
+    row = array("i")
+    for _, *places in _MARK.findall(patch):
+        if places[0]:
+            row.extend(_hunk(*places))
+    return row
 
 
 def _hunk(start: bytes, removed: bytes, added: bytes) -> tuple[int, int, int]:
@@ -77,9 +90,7 @@ def _hunk(start: bytes, removed: bytes, added: bytes) -> tuple[int, int, int]:
     return (int(start) - (count > 0), count, int(added) if added else 1)
 
 
-def _make_trees(
-    folder: Path, scratch: Scratch, pairs: Sequence[BlobPair]
-) -> list[tuple[bytes, bytes]]:
+def _make_trees(git: Git, scratch: Scratch, pairs: Sequence[BlobPair]) -> list[tuple[bytes, bytes]]:
     """Trees of old and new contents, some hundred pairs each."""
     named = enumerate(pairs)
     rows: list[bytes] = []
@@ -87,7 +98,7 @@ def _make_trees(
         for side in (0, 1):
             rows.extend(b"100644 blob %s\t%08d\n" % (pair[side], at) for at, pair in part)
             rows.append(b"\n")
-    answer = ask(
-        folder, "mktree", "--batch", "--missing", given=b"".join(rows), scratch=scratch.sealed()
+    answer = git.ask(
+        "mktree", "--batch", "--missing", given=b"".join(rows), scratch=scratch.sealed()
     ).split()
     return list(zip(answer[0::2], answer[1::2], strict=True))

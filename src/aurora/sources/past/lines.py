@@ -23,9 +23,13 @@ class Untracked:
 
 @dataclass(frozen=True, slots=True)
 class Unavailable:
-    """Git should know, but cannot tell; the reason in its words."""
+    """Git should know, but cannot tell; the reason in its words.
+
+    `lasting` is true for a limit: the same question would reach it again.
+    """
 
     reason: str
+    lasting: bool = False
 
 
 @dataclass(frozen=True, slots=True)

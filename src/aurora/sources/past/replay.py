@@ -10,14 +10,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-from aurora.sources.git import open_scratch
+from aurora.errors import GitLimitError
+from aurora.sources.git import Git, open_scratch
 from aurora.sources.past.commits import RENAMES, Changes, Commit, empty_tree, read_changes
-from aurora.sources.past.hunks import Hunks, read_hunks
+from aurora.sources.past.hunks import BlobPair, Hunks, read_hunks
 from aurora.sources.past.lines import Annotation
 from aurora.sources.past.versions import UNKNOWN, Past, Version, VersionWalk
+from aurora.sources.unwanted import MAX_BYTES
 from aurora.types import Listener, ignore_events
+
+_COPIES = 80  # of the lines that may be held: a replay that copies more takes over ten seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +34,7 @@ class Start:
 
 
 def replay(
-    folder: Path,
+    git: Git,
     commits: Sequence[Commit],
     paths: Collection[str],
     *,
@@ -43,34 +46,36 @@ def replay(
 
     A path is left out when it is not there, or is older than what `start` knows.
     """
-    walk = VersionWalk(_read_past(folder, commits, start), paths, first=first)
+    past = _read_past(git, commits, start)
+    walk = VersionWalk(past, paths, first=first, most=git.limits.numbers)
     begun = walk.begin_at(start.commit, start.tree, start.blobs) if start is not None else {}
     state = walk.run()
     tips = {path: state[path] for path in sorted(paths) if path in state}
     needed = list(walk.needed_for(tips.values()))
-    with open_scratch(folder) as scratch:
-        hunks = read_hunks(folder, scratch, _pairs(walk.versions, needed), listen=listen)
+    hunks = _read_hunks(git, _pairs(walk.versions, needed), listen)
     known: dict[int, Annotation] = {}
     if start is not None:
         older = set(needed).intersection(begun.values())
         known = {n: start.lines(path) for path, n in begun.items() if n in older}
-    lines = _annotate(walk.versions, sorted(needed), set(tips.values()), hunks, known)
+    lines = _annotate(
+        walk.versions, sorted(needed), set(tips.values()), hunks, known, most=git.limits.numbers
+    )
     found = {path: lines[tip] for path, tip in tips.items()}
     return {path: each for path, each in found.items() if not _is_unknown(each)}
 
 
-def _read_past(folder: Path, commits: Sequence[Commit], start: Start | None) -> Past:
-    empty = empty_tree(folder)
+def _read_past(git: Git, commits: Sequence[Commit], start: Start | None) -> Past:
+    empty = empty_tree(git)
     trees = {commit.id: commit.tree for commit in commits}
     if start is not None:
         trees[start.commit] = start.tree
     steps = ((trees[c.parents[0]] if c.parents else empty, c.tree) for c in commits)
-    changes = read_changes(folder, steps)
-    return Past(commits, changes, _read_side_renames(folder, commits, trees, changes), empty)
+    changes = read_changes(git, steps)
+    return Past(commits, changes, _read_side_renames(git, commits, trees, changes), empty)
 
 
 def _read_side_renames(
-    folder: Path, commits: Sequence[Commit], trees: Mapping[bytes, bytes], changes: Changes
+    git: Git, commits: Sequence[Commit], trees: Mapping[bytes, bytes], changes: Changes
 ) -> Changes:
     """Renames against a merge's other parents, where it has a file that one of those has not.
 
@@ -81,13 +86,13 @@ def _read_side_renames(
         for c in commits
         for other in c.parents[1:]
     ]
-    added = read_changes(folder, (pair for _, pair in merges), options=("--diff-filter=A",))
+    added = read_changes(git, (pair for _, pair in merges), options=("--diff-filter=A",))
     doubtful = [
         side
         for first, side in merges
         if {row.path for row in added.get(side, ())} & {row.path for row in changes.get(first, ())}
     ]
-    return read_changes(folder, doubtful, options=(*RENAMES, "--diff-filter=R"))
+    return read_changes(git, doubtful, options=(*RENAMES, "--diff-filter=R"))
 
 
 def _pairs(versions: Sequence[Version], needed: Iterable[int]) -> list[tuple[bytes, bytes]]:
@@ -102,23 +107,56 @@ def _pairs(versions: Sequence[Version], needed: Iterable[int]) -> list[tuple[byt
     )
 
 
+def _read_hunks(git: Git, pairs: Sequence[BlobPair], listen: Listener) -> Hunks:
+    """The hunks of all pairs or, where git reaches a limit, of all but the large ones."""
+    with open_scratch(git) as scratch:
+        try:
+            return read_hunks(git, scratch, pairs, listen=listen)
+        except GitLimitError:
+            small = _small(git, pairs)
+            if len(small) == len(pairs):
+                raise
+            git.notes[f"versions over {MAX_BYTES // 1024} KiB count as written anew"] = None
+            return read_hunks(git, scratch, small, listen=listen)
+
+
+def _small(git: Git, pairs: Sequence[BlobPair]) -> list[BlobPair]:
+    """The pairs without those of a content that is too large for an index, too."""
+    blobs = dict.fromkeys(blob for pair in pairs for blob in pair)
+    form = "--batch-check=%(objectsize) %(objectname)"
+    answer = git.ask("cat-file", "--buffer", form, given=b"".join(b"%s\n" % blob for blob in blobs))
+    rows = (line.split(b" ") for line in answer.splitlines())  # a missing one has no size
+    large = {name for size, name in rows if size.isdigit() and int(size) > MAX_BYTES}
+    return [pair for pair in pairs if large.isdisjoint(pair)]
+
+
 def _annotate(
     versions: Sequence[Version],
     needed: Sequence[int],
     tips: Collection[int],
     hunks: Hunks,
     known: Mapping[int, Annotation],
+    *,
+    most: int,
 ) -> dict[int, Annotation]:
-    """The lines of the tips. A version's lines are let go when nothing more grows out of it."""
+    """The lines of the tips. A version's lines are let go when nothing more grows out of it.
+
+    `most` is how many lines may be held at once.
+    """
     waiting = Counter(parent for number in needed for parent in versions[number].parents)
     lines: dict[int, Annotation] = {}
+    held = copied = 0
     for number in needed:
         version = versions[number]
         lines[number] = known.get(number) or _lines_of(version, versions, lines, hunks)
+        held += len(lines[number].owners)
+        copied += len(lines[number].owners)
+        if held > most or copied > most * _COPIES:
+            raise GitLimitError("the versions of the files have too many lines")
         for parent in version.parents:
             waiting[parent] -= 1
             if not waiting[parent] and parent not in tips:
-                del lines[parent]
+                held -= len(lines.pop(parent).owners)
     return lines
 
 
@@ -131,8 +169,8 @@ def _lines_of(
     found = Annotation([], version.owner)
     for at, parent in enumerate(version.parents):
         edits = hunks.get((versions[parent].blob, version.blob))
-        if edits is None:  # a version before the commits at hand
-            return Annotation([], UNKNOWN)
+        if edits is None:  # a version before the commits at hand, or one that is too large
+            return Annotation([], version.owner if versions[parent].blob else UNKNOWN)
         taken = lines[parent].edited(edits, version.owner)
         found = found.completed(taken, version.owner) if at else taken
     return found

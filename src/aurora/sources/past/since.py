@@ -11,10 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 
 from aurora.errors import GitError
-from aurora.sources.git import ask
+from aurora.sources.git import Git
 from aurora.sources.past.commits import Commit, read_changes, read_commits
 
 
@@ -30,35 +29,36 @@ class Since:
     tree: bytes  # of the old commit, if there are such commits
 
 
-def compare(folder: Path, old: str, new: str) -> Since | None:
+def compare(git: Git, old: str, new: str) -> Since | None:
     """What lies between two commits, or nothing where they have no line in common."""
     try:
-        ahead, fork = _line(folder, old, new)
-        behind, meeting = _line(folder, fork, old) if fork else ([], "")
+        ahead, fork = _line(git, old, new)
+        behind, meeting = _line(git, fork, old) if fork else ([], "")
     except GitError:  # the old commit was thrown away since
         return None
     if not fork or meeting != fork:
         return None
-    tree = ask(folder, "rev-parse", f"{fork}^{{tree}}").strip()
+    tree = git.ask("rev-parse", f"{fork}^{{tree}}").strip()
     touched = frozenset(
         row.path
         for line in (ahead, behind)
-        for rows in read_changes(folder, _steps(line, tree)).values()
+        for rows in read_changes(git, steps(line, tree)).values()
         for row in rows
     )
     straight = not behind and all(len(commit.parents) == 1 for commit in ahead)
     return Since(touched, ahead if straight else (), tree)
 
 
-def _line(folder: Path, bottom: str, top: str) -> tuple[list[Commit], str]:
+def _line(git: Git, bottom: str, top: str) -> tuple[list[Commit], str]:
     """First parents from the top that the bottom does not know, and the first it does."""
-    line = read_commits(folder, "--first-parent", f"{bottom}..{top}")
+    line = read_commits(git, "--first-parent", f"{bottom}..{top}")
     if not line:
         return line, top
     parents = line[0].parents
     return line, parents[0].decode() if parents else ""
 
 
-def _steps(line: Sequence[Commit], tree: bytes) -> list[tuple[bytes, bytes]]:
+def steps(line: Sequence[Commit], tree: bytes) -> list[tuple[bytes, bytes]]:
+    """The trees before and after each commit; `tree` is the one before the first."""
     trees = [tree, *(commit.tree for commit in line)]
     return list(pairwise(trees))

@@ -10,15 +10,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from aurora.errors import GitError
-from aurora.sources.git import ask, work_tree
+from aurora.sources.git import Git, work_tree
 from aurora.sources.past.commits import read_work_tree
+from aurora.sources.reading import open_file
+
+_SHALLOW_BYTES = 1 << 20  # 25,000 commits; the file may be a link to anything
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """Paths are those of the whole repository; `prefix` leads to the folder that was asked for."""
 
-    top: Path
+    git: Git  # at the top of the work tree
     prefix: str
     head: str
     shallow: str
@@ -27,37 +30,37 @@ class Snapshot:
     edited: Mapping[str, str]  # path on disk -> path in the last commit
 
 
-def read_stamp(folder: Path) -> str:
+def read_stamp(git: Git) -> str:
     """A word that changes whenever the histories of unchanged files may; empty without a commit."""
-    top = work_tree(folder)
+    top = git.at(work_tree(git))
     _refuse_partial_clone(top)
     head = _head(top)
     beside = _shallow(top) + (_renames(top, head) if head else "")
     return head + (f"-{zlib.crc32(os.fsencode(beside)):08x}" if beside else "")
 
 
-def take_snapshot(folder: Path) -> Snapshot | None:
+def take_snapshot(git: Git) -> Snapshot | None:
     """What is there, or nothing while there is no commit."""
-    top = work_tree(folder)
+    top = git.at(work_tree(git))
     _refuse_partial_clone(top)
-    prefix, head = find_prefix(folder), _head(top)
+    prefix, head = find_prefix(git), _head(top)
     if not head:
         return None
     blobs, others = _read_tree(top, head)
     changes = read_work_tree(top, head)
     edited = {row.path: row.source for row in changes if row.blob and row.source in blobs}
     for row in changes:
-        if not row.blob and row.path in blobs and _is_on_disk(top / row.path):
+        if not row.blob and row.path in blobs and _is_on_disk(top.folder / row.path):
             edited.setdefault(row.path, row.path)  # taken out of the index, and still there
     return Snapshot(top, prefix, head, _shallow(top), blobs, others, edited)
 
 
-def find_prefix(folder: Path) -> str:
+def find_prefix(git: Git) -> str:
     """What leads from the top of the repository to a folder: empty, or ending with a slash."""
-    return os.fsdecode(ask(folder, "rev-parse", "--show-prefix").removesuffix(b"\n"))
+    return os.fsdecode(git.ask("rev-parse", "--show-prefix").removesuffix(b"\n"))
 
 
-def _renames(top: Path, head: str) -> str:
+def _renames(top: Git, head: str) -> str:
     """Renames that are not committed: whoever stages one gives an unchanged file another past."""
     rows = read_work_tree(top, head)
     return "".join(
@@ -72,16 +75,16 @@ def _is_on_disk(path: Path) -> bool:
         return False
 
 
-def _head(top: Path) -> str:
+def _head(top: Git) -> str:
     try:
-        return ask(top, "rev-parse", "--verify", "--quiet", "HEAD^{commit}").decode().strip()
+        return top.ask("rev-parse", "--verify", "--quiet", "HEAD^{commit}").decode().strip()
     except GitError:
         return ""
 
 
-def _read_tree(top: Path, commit: str) -> tuple[dict[str, str], frozenset[str]]:
+def _read_tree(top: Git, commit: str) -> tuple[dict[str, str], frozenset[str]]:
     blobs, others = {}, set()
-    for row in ask(top, "ls-tree", "-r", "-z", "--full-tree", commit).split(b"\0")[:-1]:
+    for row in top.ask("ls-tree", "-r", "-z", "--full-tree", commit).split(b"\0")[:-1]:
         facts, _, name = row.partition(b"\t")
         mode, _, blob = facts.decode().split(" ")
         if mode.startswith("10"):
@@ -91,17 +94,18 @@ def _read_tree(top: Path, commit: str) -> tuple[dict[str, str], frozenset[str]]:
     return blobs, frozenset(others)
 
 
-def _refuse_partial_clone(top: Path) -> None:
+def _refuse_partial_clone(top: Git) -> None:
     """Old contents may be missing there, and git would fetch them one by one."""
-    words = ask(top, "config", "--list", "--name-only", "-z").lower().split(b"\0")
+    words = top.ask("config", "--list", "--name-only", "-z").lower().split(b"\0")
     if b"extensions.partialclone" in words or any(w.endswith(b".promisor") for w in words):
         raise GitError("a partial clone does not hold its whole history")
 
 
-def _shallow(top: Path) -> str:
+def _shallow(top: Git) -> str:
     """Where a shallow history ends; fetching more changes answers while HEAD stays the same."""
-    name = os.fsdecode(ask(top, "rev-parse", "--git-path", "shallow").removesuffix(b"\n"))
+    name = os.fsdecode(top.ask("rev-parse", "--git-path", "shallow").removesuffix(b"\n"))
     try:
-        return (top / name).read_text(encoding="ascii")
+        with open_file(top.folder / name) as file:
+            return file.read(_SHALLOW_BYTES).decode("ascii", "replace")
     except OSError:
         return ""

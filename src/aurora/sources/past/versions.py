@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from aurora.errors import GitLimitError
 from aurora.sources.past.commits import Change, Changes, Commit
 
 UNKNOWN = -1  # owner of lines that are older than the commits at hand
@@ -43,15 +44,19 @@ class Past:
 
 
 class VersionWalk:
-    """One walk over the commits that keeps the state of every open branch."""
+    """One walk over the commits that keeps the state of every open branch.
 
-    def __init__(self, past: Past, paths: Iterable[str], *, first: int) -> None:
+    `most` is how many paths all these states may have.
+    """
+
+    def __init__(self, past: Past, paths: Iterable[str], *, first: int, most: int) -> None:
         self.versions: list[Version] = []
         self._past, self._first = past, first
         self._live = _with_sources(paths, past)
         self._trees = {commit.id: commit.tree for commit in past.commits}
         self._children = Counter(parent for commit in past.commits for parent in commit.parents)
         self._states: dict[bytes, State] = {}
+        self._held, self._most = 0, most  # paths in these states
 
     def begin_at(self, commit: bytes, tree: bytes, blobs: Mapping[str, bytes]) -> State:
         """Go on from a commit whose files are known already; the numbers of their versions."""
@@ -69,6 +74,9 @@ class VersionWalk:
             state = before[0][1]
             if self._children[commit.id]:
                 self._states[commit.id] = state
+                self._held += len(state)
+                if self._held > self._most:
+                    raise GitLimitError("too many branches of the history are open at once")
         return state
 
     def needed_for(self, tips: Iterable[int]) -> Iterator[int]:
@@ -86,7 +94,11 @@ class VersionWalk:
     def _take(self, commit: bytes) -> State:
         """A parent's state; its last child may have it for its own."""
         self._children[commit] -= 1
-        return self._states[commit].copy() if self._children[commit] else self._states.pop(commit)
+        if self._children[commit]:
+            return self._states[commit].copy()
+        state = self._states.pop(commit)
+        self._held -= len(state)
+        return state
 
     def _apply(self, tree: bytes, owner: int, before: Sequence[Branch]) -> None:
         """Turn the first parent's state into the commit's."""

@@ -31,7 +31,7 @@ WRITTEN = {
 }  # fmt: skip
 _EXPONENT = 1e16  # floats from here on are written with one
 _FLOAT = re.compile(f'"{MARK}f([^"]*)"')
-FILE_COLUMNS = "path, size, modified_ns, digest, left_out, history_stamp, history_read_at"
+FILE_COLUMNS = "path, size, modified_ns, digest, left_out, history_stamp, history_read_at, identity"
 
 
 def chunk_values(chunk: Chunk) -> dict[str, object]:
@@ -123,14 +123,21 @@ def file_values(state: FileState) -> tuple[object, ...]:
     """The values of FILE_COLUMNS."""
     return (
         state.path, state.size, state.modified_ns, state.digest, state.left_out,
-        state.history_stamp, state.history_read_at,
+        state.history_stamp, state.history_read_at, state.identity,
     )  # fmt: skip
 
 
 def file_state_from(row: Row) -> FileState:
-    path, size, modified_ns, digest, left_out, stamp, read_at = row
+    path, size, modified_ns, digest, left_out, stamp, read_at, identity = row
     return FileState(
-        show(path), size, modified_ns, show(digest), show(left_out), show(stamp), _if_any(read_at)
+        show(path),
+        size,
+        modified_ns,
+        show(digest),
+        show(left_out),
+        show(stamp),
+        _if_any(read_at),
+        show(identity),
     )
 
 

@@ -174,6 +174,11 @@ MIGRATIONS: Sequence[Migration] = (
                )""",
         ),
     ),
+    Migration(
+        # Change time and inode: size and modification time alone do not tell an edited file.
+        "m002_identify_files",
+        ("ALTER TABLE files ADD COLUMN identity text NOT NULL DEFAULT ''",),
+    ),
 )
 
 
