@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -40,6 +41,10 @@ class Whereabouts(Protocol):
 
     def make(self) -> None:
         """Make the database, if it is not there."""
+        ...
+
+    def scrub(self) -> None:
+        """Overwrite what was removed in all of its files, however long that takes."""
         ...
 
 
@@ -80,6 +85,10 @@ class InFile:
     def make(self) -> None:
         if not self.path.exists():
             self.open().close()
+
+    def scrub(self) -> None:
+        with closing(self.open()) as store:
+            store.scrub()
 
     def _was_emptied(self) -> bool:
         """By a disk that lost it. One that another process is making is soon filled."""
@@ -144,6 +153,10 @@ class OnServer:
         from aurora.stores.postgres.store import PostgresStore  # noqa: PLC0415
 
         return PostgresStore.migrate(self.url, self.schema, listen=listen)
+
+    def scrub(self) -> None:
+        with closing(self.open()) as store:
+            store.rewrite()
 
     def status(self) -> ServerStatus:
         require_driver()

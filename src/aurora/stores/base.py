@@ -389,8 +389,8 @@ class Store(Protocol):
     def scrub(self) -> None:
         """Overwrite what was removed, in the file's text indexes and log, too.
 
-        Raises `StoreBusyError` while another keeps it from that. What a server's disk holds of
-        removed rows is the server's matter.
+        Raises `StoreBusyError` while another keeps it from that, or where it would take long on a
+        server. A server's log and its backups are the server's matter.
         """
         ...
 
