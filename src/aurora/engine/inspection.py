@@ -10,7 +10,7 @@ from pathlib import Path
 from aurora.engine.opened import OpenedMemory
 from aurora.engine.whereabouts import InFile
 from aurora.errors import IndexFileError
-from aurora.stores.base import SEARCHABLE_SUCCESS, Embedder
+from aurora.stores.base import SEARCHABLE_SUCCESS, Embedder, Reclaimed
 from aurora.stores.ranking import RankingStore
 from aurora.types import Chunk, IndexCheck, IndexState, Kind
 
@@ -112,6 +112,11 @@ class InspectableMemory(OpenedMemory):
     def check(self) -> list[str]:
         """Look for damage in the database and its text indexes; nothing in the list is good."""
         return self._store.check()
+
+    def reclaim(self) -> Reclaimed | None:
+        """Make a file that cannot even be opened usable again, with all that can be read of it.
+        Nothing is done to one that opens."""
+        return self.whereabouts.reclaim()
 
     def repair(self) -> list[str]:
         """Take out what is damaged, and make every index anew; ids of the chunks that left.

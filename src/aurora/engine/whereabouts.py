@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from aurora.config.places import shown
 from aurora.errors import StoreError, StoreFormatError
-from aurora.stores.base import Store
+from aurora.stores.base import Reclaimed, Store
 from aurora.types import Listener, Note, ignore_events
 
 if TYPE_CHECKING:
@@ -41,6 +41,10 @@ class Whereabouts(Protocol):
 
     def make(self) -> None:
         """Make the database, if it is not there."""
+        ...
+
+    def reclaim(self) -> Reclaimed | None:
+        """Make a file that cannot be opened usable again, with all that can be read of it."""
         ...
 
     def scrub(self) -> None:
@@ -85,6 +89,11 @@ class InFile:
     def make(self) -> None:
         if not self.path.exists():
             self.open().close()
+
+    def reclaim(self) -> Reclaimed | None:
+        from aurora.stores.sqlite import SQLiteStore  # noqa: PLC0415 - or that of a server
+
+        return None if self.stamp() is None else SQLiteStore.reclaim(self.path)
 
     def scrub(self) -> None:
         with closing(self.open()) as store:
@@ -153,6 +162,9 @@ class OnServer:
         from aurora.stores.postgres.store import PostgresStore  # noqa: PLC0415
 
         return PostgresStore.migrate(self.url, self.schema, listen=listen)
+
+    def reclaim(self) -> Reclaimed | None:
+        return None
 
     def scrub(self) -> None:
         with closing(self.open()) as store:

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from aurora.errors import EmbedderMismatchError
@@ -100,6 +101,13 @@ class RecordCounts(NamedTuple):
     accesses: int
     reasoning: int
     vectors: int
+
+
+class Reclaimed(NamedTuple):
+    """What became of a database file that could not be opened, and was made anew."""
+
+    kept: Path  # the file as it was
+    lost: list[str]  # ids of chunks that could not be read, as far as they are known
 
 
 class Definition(NamedTuple):

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import time
 import zlib
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from pathlib import Path
 from typing import Self
 
 from aurora.errors import StoreBusyError, StoreFormatError
+from aurora.stores.base import Reclaimed
 from aurora.stores.file_lock import hold
-from aurora.stores.sqlite_connection import BUSY_MS, connect_temporary, translated
+from aurora.stores.sqlite_connection import BUSY_MS, connect, connect_temporary, translated
 from aurora.stores.sqlite_criteria import SQLiteCriteria
 from aurora.stores.sqlite_files import SQLiteFiles
 from aurora.stores.sqlite_problems import find_torn
@@ -119,20 +122,55 @@ class SQLiteStore(SQLiteFiles, SQLiteTransfer, SQLiteCriteria, SQLiteSignals):
     def _salvage(self) -> list[str]:
         """Put a file of all that can be read in the place of this one, in one transaction; the ids
         of chunks that are lost."""
-        from aurora.stores.sqlite_salvage import salvage, scratch  # noqa: PLC0415 - few need it
+        from aurora.stores.sqlite_salvage import scratch  # noqa: PLC0415 - few need it
 
         with (
             scratch(self.path) as folder,
             translated(self.path),
             closing(type(self)(folder / self.path.name)) as new,
         ):
-            new._connection.execute("PRAGMA foreign_keys = OFF")
-            with new._writing(), self._apart() as torn:
-                lost = salvage(torn, new._connection)
-                new._connection.execute("DELETE FROM files")  # so that all are read again
-                new._start_anew()
+            with self._apart() as torn:
+                lost = new._take_in(torn)
             new._connection.backup(self._connection)
+        return lost
+
+    def _take_in(self, torn: sqlite3.Connection) -> list[str]:
+        """All that can be read of another file; the ids of chunks that are lost."""
+        from aurora.stores.sqlite_salvage import salvage  # noqa: PLC0415 - few need it
+
+        self._connection.execute("PRAGMA foreign_keys = OFF")
+        with self._writing():
+            lost = salvage(torn, self._connection)
+            self._connection.execute("DELETE FROM files")  # so that all are read again
+            self._start_anew()
         return lost.ids
+
+    @classmethod
+    def reclaim(cls, path: Path) -> Reclaimed | None:
+        """Put a file of all that can be read in the place of one that SQLite cannot even open.
+        Nothing is done to one that opens."""
+        from aurora.stores.sqlite_salvage import forced_open, scratch  # noqa: PLC0415
+
+        try:
+            connect(path).close()
+        except StoreFormatError as exc:
+            if not isinstance(exc.__cause__, sqlite3.DatabaseError):
+                raise  # a newer program's, or another's
+        else:
+            return None
+        with hold(path.with_name(f"{path.name}-indexing")), scratch(path) as folder:
+            with (
+                translated(path),
+                forced_open(path, folder) as torn,
+                closing(cls(folder / path.name)) as new,
+            ):
+                lost = new._take_in(torn)
+            kept = _free_name(path)
+            for end in ("-wal", ""):
+                with suppress(FileNotFoundError):
+                    path.with_name(f"{path.name}{end}").rename(f"{kept}{end}")
+            (folder / path.name).rename(path)
+        return Reclaimed(kept, lost)
 
     def _rescue(self) -> tuple[Self, str]:
         from aurora.stores.sqlite_salvage import salvage  # noqa: PLC0415 - few need it
@@ -170,3 +208,12 @@ class SQLiteStore(SQLiteFiles, SQLiteTransfer, SQLiteCriteria, SQLiteSignals):
             self._connection.execute("DELETE FROM embeddings")
         if self.next_embedder() is None:
             self._empty_next()
+
+
+def _free_name(path: Path) -> Path:
+    """Where a damaged file is kept: no other is overwritten."""
+    kept, count = path.with_name(f"{path.name}.damaged"), 1
+    while kept.exists():
+        count += 1
+        kept = path.with_name(f"{path.name}.damaged-{count}")
+    return kept

@@ -92,6 +92,11 @@ def connect_temporary() -> Connection:
     return connection
 
 
+def open_bare(path: Path) -> Connection:
+    """A file that is not asked whose it is."""
+    return _open(path)
+
+
 def schema_of(path: Path) -> int:
     """The schema version of a file of ours, which stays as it is, however old."""
     where = _read_only(path) if _cannot_change(path) else f"{path.absolute().as_uri()}?mode=ro"
