@@ -4,20 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 
+import psycopg
 import pytest
 
+from aurora.errors import StoreBusyError
+from aurora.indexing.forgetting import forget
 from aurora.sources.past.book import load_book
+from aurora.stores.base import FileState, Reasoning
 from aurora.stores.postgres.store import PostgresStore
 from aurora.stores.sqlite import SQLiteStore
 from aurora.stores.sqlite_connection import connect
+from tests.backends import keep_on_server
 from tests.builders import make_chunk, write_tree
 from tests.cli.conftest import Shell
+from tests.postgres.server import PostgresServer
 from tests.sources.repository import git
 
 # Words that nothing else in a memory has, in the code, the note, the document and the lesson.
 SECRETS = ("zanzibarquux", "xylophonicine", "奇异鸟类学", "quetzalworthy", "umbrageousness")
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 @pytest.fixture
@@ -135,6 +143,107 @@ def test_while_another_reads_the_old_state_it_is_told(shell: Shell) -> None:
     assert "is being read by another process: what was removed is still in it" in done.stderr
     shell.ok("mem", "forget", "--yes", "m1.py")
     assert ("memory.db", "zanzibarquux") not in list(found_in(shell.cwd / ".aurora"))
+
+
+def files_of(server: PostgresServer, url: str) -> list[str]:
+    """Tables and indexes that have one of the words in their files."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("CHECKPOINT")
+        tables = connection.execute(
+            "SELECT relname, pg_relation_filepath(oid) FROM pg_class "
+            "WHERE pg_relation_filepath(oid) LIKE 'base/%'"
+        ).fetchall()
+    words = [word.encode() for word in SECRETS]
+    return [
+        name
+        for name, path in tables
+        for file in (server.folder / path).parent.glob(f"{Path(path).name}*")
+        if any(word in file.read_bytes().lower() for word in words)
+    ]
+
+
+def fill_server(url: str) -> list[str]:
+    """Chunks whose words the server has in all kinds of places; ids of what is to be forgotten."""
+    secret = [
+        make_chunk("zanzibarquux " * 900, "zanzibarquux.py", "zanzibarquux", metadata={"by": "me"}),
+        make_chunk("quetzalworthy", "s.py", "x", namespace="umbrageousness"),
+    ]
+    others = [make_chunk(f"other {n} " * 30, f"o{n}.py", f"f{n}") for n in range(300)]
+    with closing(PostgresStore.open(url)) as store:
+        store.put_chunks([*others[:150], *secret, *others[150:]])
+        store.replace_file(FileState("zanzibarquux.py", 1, 1, "d"), secret[:1])
+        store.put_reasoning(secret[1].id, Reasoning("xylophonicine", 0.9, 3, NOW))
+        store.renew_statistics()  # as autovacuum does by itself
+    return [chunk.id for chunk in secret]
+
+
+def test_forgotten_words_are_in_no_file_of_a_server(
+    postgres: PostgresServer, memory_url: str
+) -> None:
+    gone = fill_server(memory_url)
+    assert {"chunks", "words", "terms", "files", "words_tsv_idx", "reasoning", "pg_statistic"} < {
+        *files_of(postgres, memory_url)
+    }
+    with closing(PostgresStore.open(memory_url)) as store:
+        forget(store, gone)
+        store.scrub()
+        assert files_of(postgres, memory_url) == []
+        assert (store.check(), len(list(store.iter_chunks()))) == ([], 300)
+
+
+def test_of_a_large_one_they_are_gone_after_a_scrub(
+    postgres: PostgresServer, memory_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = fill_server(memory_url)
+    shell = Shell(tmp_path / "project", tmp_path / "home")
+    keep_on_server(shell.cwd, shell.home, memory_url)
+    monkeypatch.setattr("aurora.stores.postgres.store._QUICK", 0)
+    with closing(PostgresStore.open(memory_url)) as store:
+        forget(store, gone)
+        with pytest.raises(StoreBusyError, match="is still in the files of") as raised:
+            store.scrub()
+    assert raised.value.hint == "`aur db scrub` writes them anew, while nobody can search"
+    assert files_of(postgres, memory_url) != []
+
+    assert "Nothing that was removed is left in " in shell.ok("db", "scrub")
+    assert files_of(postgres, memory_url) == []
+
+
+def test_while_another_sees_the_old_rows_it_is_told(
+    postgres: PostgresServer, memory_url: str
+) -> None:
+    gone = fill_server(memory_url)
+    with closing(PostgresStore.open(memory_url)) as store:
+        with store.snapshot():
+            forget(store, gone)
+            with pytest.raises(StoreBusyError, match="is being read by another process: what was"):
+                store.scrub()
+        store.scrub()
+        assert files_of(postgres, memory_url) == []
+
+
+def test_who_does_not_own_the_tables_is_told_that_words_stay(
+    postgres: PostgresServer, memory_url: str
+) -> None:
+    gone = fill_server(memory_url)
+    with psycopg.connect(memory_url, autocommit=True) as owner:
+        owner.execute("CREATE ROLE guest LOGIN PASSWORD 'guest'")
+        owner.execute("GRANT USAGE ON SCHEMA aurora TO guest")
+        owner.execute("GRANT ALL ON ALL TABLES IN SCHEMA aurora TO guest")
+    try:
+        guest = memory_url.replace(f"postgres:{postgres.password}@", "guest:guest@")
+        with closing(PostgresStore.open(guest)) as store:
+            forget(store, gone)
+            with pytest.raises(StoreBusyError) as raised:
+                store.scrub()
+        assert raised.value.hint == "have the owner run `aur db scrub`"
+        with closing(PostgresStore.open(memory_url)) as store:
+            store.scrub()
+        assert files_of(postgres, memory_url) == []
+    finally:
+        with psycopg.connect(memory_url, autocommit=True) as owner:
+            owner.execute("DROP OWNED BY guest")
+            owner.execute("DROP ROLE guest")
 
 
 def test_a_server_forgets_the_words_too(memory_url: str) -> None:

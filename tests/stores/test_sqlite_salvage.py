@@ -7,7 +7,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -364,3 +364,67 @@ def test_before_that_all_of_it_is_read_and_nothing_is_written(
             store.put_chunks(CHUNKS)
         assert "aur mem repair" in str(raised.value.hint)
     assert leaking.read_bytes() == data
+
+
+def cut(path: Path) -> None:
+    """What a full disk or a copy that was stopped leaves: the end is missing."""
+    data = path.read_bytes()
+    path.write_bytes(data[: len(data) // 10 * 7])
+
+
+def spoil_header(path: Path) -> None:
+    path.write_bytes(bytes(100) + path.read_bytes()[100:])
+
+
+@pytest.mark.parametrize("spoil", [cut, spoil_header])
+def test_a_file_that_cannot_be_opened_is_put_back_with_all_that_can_be_read(
+    path: Path, spoil: Callable[[Path], None]
+) -> None:
+    spoil(path)
+    data = path.read_bytes()
+    with pytest.raises(StoreFormatError, match="is not a usable database"):
+        SQLiteStore(path)
+    reclaimed = SQLiteStore.reclaim(path)
+    assert reclaimed is not None
+    kept, lost = reclaimed
+    assert (kept.name, kept.read_bytes()) == ("memory.db.damaged", data)
+    with closing(SQLiteStore(path)) as store:
+        assert (store.repair(), store.check()) == ([], [])
+        left = list(store.iter_chunks())
+        assert [chunk for chunk in left if chunk not in CHUNKS] == []
+        assert len(left) == len(CHUNKS) if spoil is spoil_header else len(left) > 200  # of 1500
+        assert {*lost}.isdisjoint(chunk.id for chunk in left)
+        assert (lost == []) == (spoil is spoil_header)
+        assert store.get_reasoning(CHUNKS[0].id) == Reasoning("fix", 0.9, 3, NOW)
+    assert SQLiteStore.reclaim(path) is None
+    assert sorted(file.suffix for file in path.parent.iterdir() if file.is_dir()) == []
+
+
+def test_a_file_of_which_nothing_can_be_read_is_left_as_it_is(path: Path) -> None:
+    path.write_bytes(b"Dear diary,\n" * 5000)
+    with pytest.raises(StoreFormatError, match="is not a usable database") as raised:
+        SQLiteStore.reclaim(path)
+    assert "put a backup in its place" in str(raised.value.hint)
+    assert path.read_bytes() == b"Dear diary,\n" * 5000
+    assert [file.name for file in path.parent.iterdir() if "damaged" in file.name] == []
+
+
+def test_what_is_kept_of_a_damaged_file_is_never_overwritten(path: Path, whole: bytes) -> None:
+    for name in ("memory.db.damaged", "memory.db.damaged-2"):
+        spoil_header(path)
+        reclaimed = SQLiteStore.reclaim(path)
+        assert reclaimed is not None
+        assert reclaimed.kept.name == name
+        assert reclaimed.kept.read_bytes()[100:] == whole[100:]
+        path.write_bytes(whole)
+
+
+def test_a_person_gets_back_a_file_that_was_cut_off(filled: Shell) -> None:
+    memory = filled.cwd / ".aurora" / "memory.db"
+    memory.write_bytes(memory.read_bytes()[:-PAGE])
+    assert "aur mem repair" in filled.fails("mem", "search", "lesson")
+    done = filled.run("mem", "repair")
+    assert (done.returncode, done.stdout) == (0, "Was damaged: it could not be opened\n")
+    assert "memory.db.damaged: `aur mem forget` does not reach it" in done.stderr
+    filled.ok("mem", "index", ".")
+    assert "a lesson that stays" in filled.ok("mem", "search", "lesson that stays")

@@ -85,6 +85,22 @@ def migrate() -> None:
 @click.command(
     epilog="""\b
 Examples:
+  aur db scrub
+\b
+On a server the tables are written anew, by their owner, while nobody can search: its files keep
+words of removed rows until then. `aur mem forget` does the same where that takes a moment.
+The server's log (WAL) and its backups are not touched."""
+)
+def scrub() -> None:
+    """Overwrite what was removed from the memory, in all files of the database."""
+    with open_memory() as memory:
+        memory.scrub_all()
+        click.echo(f"Nothing that was removed is left in {shown_name(memory.name)}")
+
+
+@click.command(
+    epilog="""\b
+Examples:
   aur db status
   aur db status --json | jq .hosts
 \b

@@ -119,14 +119,18 @@ def _record(found: Stats) -> dict[str, Json]:
 
 @click.command()
 def repair() -> None:
-    """Take out what is damaged in the memory's file, and make its indexes anew.
+    """Make a damaged memory whole again: all that can be read is kept, and indexes are made anew.
 
-    A chunk of a file comes back with the next `aur mem index`. Documents and lessons do not: they
-    are named, if they can still be read, to be added again.
+    A chunk of a file comes back with the next `aur mem index`. Documents and lessons that cannot
+    be read do not: they are named, if their names are known, to be added again.
     """
     with open_memory() as memory:
-        problems = memory.check()
-        gone = memory.repair()
+        reclaimed = memory.reclaim()
+        problems = ["it could not be opened"] if reclaimed else memory.check()
+        gone = [*(reclaimed.lost if reclaimed else ()), *memory.repair()]
+    if reclaimed:
+        kept = f"The file as it was is {shown_name(reclaimed.kept)}"
+        tell(Note(f"{kept}: `aur mem forget` does not reach it", warning=True))
     for problem in problems:
         click.echo(f"Was damaged: {problem}")
     for id_ in gone:

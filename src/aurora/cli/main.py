@@ -131,6 +131,7 @@ db = LazyGroup(
     lazy={
         "init": ("aurora.cli.db:init", "Make a memory on a PostgreSQL server."),
         "migrate": ("aurora.cli.db:migrate", "Bring its tables up to date."),
+        "scrub": ("aurora.cli.db:scrub", "Overwrite what was removed."),
         "status": ("aurora.cli.db:status", "Tell how the database is."),
         "import-aurorakb": ("aurora.cli.aurorakb:import_aurorakb", "Take in AuroraKB's documents."),
     },

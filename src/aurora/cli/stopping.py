@@ -46,12 +46,10 @@ def run_until_signal(main: Coroutine[None, None, None]) -> None:
     """
     import asyncio  # which takes longer than all that other commands do here
 
-    if sys.platform == "win32":  # its loop takes no signals; SIGTERM ends a program there
-        asyncio.run(main)
-        return
     runner = asyncio.Runner()
-    for number in _heeded():
-        runner.get_loop().add_signal_handler(number, _interrupt)
+    if sys.platform != "win32":  # its loop takes no signals; SIGTERM ends a program there
+        for number in _heeded():
+            runner.get_loop().add_signal_handler(number, _interrupt)
     try:
         runner.run(main)
     except KeyboardInterrupt:

@@ -106,6 +106,14 @@ def note_identity(home: Path, store: SQLiteStore) -> None:
             remember_memory(home, store.path, KnownMemory(identity_of(store.path), store.waiting))
 
 
+def note_reclaimed(home: Path, database: Path) -> None:
+    """A file that was made anew is the user's if the one in its place was."""
+    with memories_locked(home):
+        known = known_memory(home, database)
+        if known is not None:
+            remember_memory(home, database, known._replace(identity=identity_of(database)))
+
+
 @dataclass(frozen=True, slots=True)
 class Offer:
     """What the user is asked to adopt."""

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from aurora.engine.adoption import note_identity
+from aurora.engine.adoption import note_identity, note_reclaimed
 from aurora.engine.opened import OpenedMemory
 from aurora.engine.whereabouts import InFile
 from aurora.errors import IndexFileError
-from aurora.stores.base import SEARCHABLE_SUCCESS, Embedder
+from aurora.private import require_own
+from aurora.stores.base import SEARCHABLE_SUCCESS, Embedder, Reclaimed
 from aurora.stores.ranking import RankingStore
 from aurora.stores.sqlite import SQLiteStore
 from aurora.types import Chunk, IndexCheck, IndexState, Kind
@@ -114,6 +115,17 @@ class InspectableMemory(OpenedMemory):
     def check(self) -> list[str]:
         """Look for damage in the database and its text indexes; nothing in the list is good."""
         return self._store.check()
+
+    def reclaim(self) -> Reclaimed | None:
+        """Make a file that cannot even be opened usable again, with all that can be read of it.
+        Nothing is done to one that opens."""
+        at = self.whereabouts
+        if self.places.project is not None:
+            require_own(self.places.memory_folder)
+        reclaimed = at.reclaim()
+        if reclaimed and isinstance(at, InFile) and self._is_of_project(at.path):
+            note_reclaimed(self.places.home, at.path)
+        return reclaimed
 
     def repair(self) -> list[str]:
         """Take out what is damaged, and make every index anew; ids of the chunks that left.

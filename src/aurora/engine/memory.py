@@ -286,11 +286,19 @@ class Memory(TransferableMemory, InspectableMemory, EmbeddingMemory):
         """Overwrite what was removed, in every file. Threads that ask at once share the work."""
         self._scrubbing.do(self._scrub)
 
-    def _scrub(self) -> None:
+    def scrub_all(self) -> None:
+        """The same however long it takes, and an error where something keeps it from that."""
+        self._scrub_derived()
+        self.whereabouts.scrub()
+
+    def _scrub_derived(self) -> None:
         from aurora.llm.cache import AnswerCache  # noqa: PLC0415 - as in `index`
 
         self._make_searchable()
         AnswerCache(self.index_folder / "llm").clear()
+
+    def _scrub(self) -> None:
+        self._scrub_derived()
         try:
             self._store.scrub()
         except StoreBusyError as exc:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import time
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from aurora.config.places import shown
 from aurora.errors import ConfigError, StoreError, StoreFormatError
-from aurora.stores.base import Store
+from aurora.stores.base import Reclaimed, Store
 from aurora.types import Listener, Note, ignore_events
 
 if TYPE_CHECKING:
@@ -46,6 +47,14 @@ class Whereabouts(Protocol):
 
     def make(self) -> None:
         """Make the database, if it is not there."""
+        ...
+
+    def reclaim(self) -> Reclaimed | None:
+        """Make a file that cannot be opened usable again, with all that can be read of it."""
+        ...
+
+    def scrub(self) -> None:
+        """Overwrite what was removed in all of its files, however long that takes."""
         ...
 
 
@@ -87,6 +96,15 @@ class InFile:
     def make(self) -> None:
         if not self.path.exists():
             self.open().close()
+
+    def reclaim(self) -> Reclaimed | None:
+        from aurora.stores.sqlite import SQLiteStore  # noqa: PLC0415 - or that of a server
+
+        return None if self.stamp() is None else SQLiteStore.reclaim(self.path)
+
+    def scrub(self) -> None:
+        with closing(self.open()) as store:
+            store.scrub()
 
     def _was_emptied(self) -> bool:
         """By a disk that lost it. One that another process is making is soon filled."""
@@ -151,6 +169,13 @@ class OnServer:
         from aurora.stores.postgres.store import PostgresStore  # noqa: PLC0415
 
         return PostgresStore.migrate(self.url, self.schema, listen=listen)
+
+    def reclaim(self) -> Reclaimed | None:
+        return None
+
+    def scrub(self) -> None:
+        with closing(self.open()) as store:
+            store.rewrite()
 
     def status(self) -> ServerStatus:
         require_driver()

@@ -43,16 +43,15 @@ class Bounds:
 
 def connections_allowed() -> int:
     """Raise the limit of open files as far as it goes, and leave some for the memory."""
-    if sys.platform == "win32":
-        return _MOST
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    try:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    except (OSError, ValueError):  # macOS has a lower one of its own
-        hard = soft
-    if hard == resource.RLIM_INFINITY:
-        return _MOST
-    return min(_MOST, max(hard - _SPARE, hard // 2))
+    if sys.platform != "win32":
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        except (OSError, ValueError):  # macOS has a lower one of its own
+            hard = soft
+        if hard != resource.RLIM_INFINITY:
+            return min(_MOST, max(hard - _SPARE, hard // 2))
+    return _MOST
 
 
 def let_in(scope: Scope) -> None:

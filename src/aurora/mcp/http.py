@@ -179,7 +179,7 @@ def _read_own(file: Path) -> str:
         status = os.fstat(opened.fileno())
         if not stat.S_ISREG(status.st_mode):
             raise ValueError("it is no file")
-        if os.name == "posix" and (status.st_uid != os.geteuid() or status.st_mode & 0o077):
+        if sys.platform != "win32" and (status.st_uid != os.geteuid() or status.st_mode & 0o077):
             raise ValueError("other users may read or write it")
         return opened.read(_LONGEST).decode().strip()
 

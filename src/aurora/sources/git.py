@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, TypeVar
+from typing import IO, TypeVar
 
 from aurora.errors import (
     GitError,
@@ -334,7 +334,7 @@ class Git:
         stack.callback(timer.cancel)
 
     def _look_into(
-        self, complaints: BinaryIO, arguments: Sequence[str], *, failed: bool, status: int
+        self, complaints: IO[bytes], arguments: Sequence[str], *, failed: bool, status: int
     ) -> None:
         complaints.seek(max(complaints.seek(0, os.SEEK_END) - _COMPLAINT, 0))
         words = os.fsdecode(complaints.read()).strip()

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from aurora.errors import EmbedderMismatchError
@@ -102,6 +103,13 @@ class RecordCounts(NamedTuple):
     accesses: int
     reasoning: int
     vectors: int
+
+
+class Reclaimed(NamedTuple):
+    """What became of a database file that could not be opened, and was made anew."""
+
+    kept: Path  # the file as it was
+    lost: list[str]  # ids of chunks that could not be read, as far as they are known
 
 
 class Definition(NamedTuple):
@@ -391,8 +399,8 @@ class Store(Protocol):
     def scrub(self) -> None:
         """Overwrite what was removed, in the file's text indexes and log, too.
 
-        Raises `StoreBusyError` while another keeps it from that. What a server's disk holds of
-        removed rows is the server's matter.
+        Raises `StoreBusyError` while another keeps it from that, or where it would take long on a
+        server. A server's log and its backups are the server's matter.
         """
         ...
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import time
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple, Self
 
 from aurora.errors import StoreBusyError, StoreFormatError
+from aurora.stores.base import Reclaimed
 from aurora.stores.file_lock import hold
 from aurora.stores.sqlite_connection import (
     BUSY_MS,
+    connect,
     connect_temporary,
     open_foreign,
     translated,
@@ -153,20 +156,55 @@ class SQLiteStore(SQLiteFiles, SQLiteTransfer, SQLiteCriteria, SQLiteSignals):
     def _salvage(self) -> list[str]:
         """Put a file of all that can be read in the place of this one, in one transaction; the ids
         of chunks that are lost."""
-        from aurora.stores.sqlite_salvage import salvage, scratch  # noqa: PLC0415 - few need it
+        from aurora.stores.sqlite_salvage import scratch  # noqa: PLC0415 - few need it
 
         with (
             scratch(self.path) as folder,
             translated(self.path),
             closing(type(self)(folder / self.path.name)) as new,
         ):
-            new._connection.execute("PRAGMA foreign_keys = OFF")
-            with new._writing(), self._apart() as torn:
-                lost = salvage(torn, new._connection)
-                new._connection.execute("DELETE FROM files")  # so that all are read again
-                new._start_anew()
+            with self._apart() as torn:
+                lost = new._take_in(torn)
             new._connection.backup(self._connection)
+        return lost
+
+    def _take_in(self, torn: sqlite3.Connection) -> list[str]:
+        """All that can be read of another file; the ids of chunks that are lost."""
+        from aurora.stores.sqlite_salvage import salvage  # noqa: PLC0415 - few need it
+
+        self._connection.execute("PRAGMA foreign_keys = OFF")
+        with self._writing():
+            lost = salvage(torn, self._connection)
+            self._connection.execute("DELETE FROM files")  # so that all are read again
+            self._start_anew()
         return lost.ids
+
+    @classmethod
+    def reclaim(cls, path: Path) -> Reclaimed | None:
+        """Put a file of all that can be read in the place of one that SQLite cannot even open.
+        Nothing is done to one that opens."""
+        from aurora.stores.sqlite_salvage import forced_open, scratch  # noqa: PLC0415
+
+        try:
+            connect(path).close()
+        except StoreFormatError as exc:
+            if not isinstance(exc.__cause__, sqlite3.DatabaseError):
+                raise  # a newer program's, or another's
+        else:
+            return None
+        with hold(path.with_name(f"{path.name}-indexing")), scratch(path) as folder:
+            with (
+                translated(path),
+                forced_open(path, folder) as torn,
+                closing(cls(folder / path.name)) as new,
+            ):
+                lost = new._take_in(torn)
+            kept = _free_name(path)
+            for end in ("-wal", ""):
+                with suppress(FileNotFoundError):
+                    path.with_name(f"{path.name}{end}").rename(f"{kept}{end}")
+            (folder / path.name).rename(path)
+        return Reclaimed(kept, lost)
 
     def _rescue(self) -> tuple[Self, str]:
         from aurora.stores.sqlite_salvage import salvage  # noqa: PLC0415 - few need it
@@ -200,10 +238,10 @@ class SQLiteStore(SQLiteFiles, SQLiteTransfer, SQLiteCriteria, SQLiteSignals):
         from aurora.stores.sqlite_salvage import salvage  # noqa: PLC0415 - few need it
 
         with open_foreign(path) as (torn, foreign), closing(connect_temporary()) as connection:
-            odd = [name for name in foreign if name.split()[1] in CHECKSUMS]
-            if odd or torn.execute("PRAGMA user_version").fetchone() != (len(MIGRATIONS),):
+            if torn.execute("PRAGMA user_version").fetchone() != (len(MIGRATIONS),):
                 raise StoreFormatError(
-                    f"{path} cannot be adopted: its tables are not Aurora's",
+                    f"{path} cannot be adopted: it is of another version, and has what Aurora "
+                    "never makes",
                     hint=f"keep it elsewhere (`mv {path} {path}.foreign`) and index again",
                 )
             copy = cls(path, waiting=0, only=connection)
@@ -239,3 +277,12 @@ class SQLiteStore(SQLiteFiles, SQLiteTransfer, SQLiteCriteria, SQLiteSignals):
             self._connection.execute("DELETE FROM embeddings")
         if self.next_embedder() is None:
             self._empty_next()
+
+
+def _free_name(path: Path) -> Path:
+    """Where a damaged file is kept: no other is overwritten."""
+    kept, count = path.with_name(f"{path.name}.damaged"), 1
+    while kept.exists():
+        count += 1
+        kept = path.with_name(f"{path.name}.damaged-{count}")
+    return kept

@@ -17,7 +17,7 @@ from aurora.errors import ForeignSchemaError, StoreBusyError, StoreError, StoreF
 from aurora.private import make_file, open_file, require_plain
 from aurora.stores.sqlite_checksums import access_checksum, checksum, damaged
 from aurora.stores.sqlite_log import LONG, has_log
-from aurora.stores.sqlite_schema import APPLICATION_ID, MIGRATIONS, find_foreign
+from aurora.stores.sqlite_schema import APPLICATION_ID, CHECKSUMS, MIGRATIONS, find_foreign
 from aurora.stores.sqlite_seal import Stamp
 
 BUSY_MS = 10_000  # how long a writer waits for another one before it gives up
@@ -96,6 +96,11 @@ def connect_temporary() -> Connection:
     return connection
 
 
+def open_bare(path: Path) -> Connection:
+    """A file that is not asked whose it is."""
+    return _open(path)
+
+
 def schema_of(path: Path) -> int:
     """The schema version of a file of ours, which stays as it is, however old."""
     with translated(path), closing(_open(path, _unwritten(path))) as connection:
@@ -107,8 +112,20 @@ def open_foreign(path: Path, *, writing: bool = False) -> Iterator[tuple[Connect
     """Open a file whatever its schema, with what Aurora never makes in it. Opening runs nothing."""
     options = "mode=rw" if writing else _unwritten(path)
     with translated(path), closing(_open(path, options)) as connection:
-        objects = connection.execute("SELECT type, name, sql FROM sqlite_schema").fetchall()
-        yield connection, list(find_foreign(objects))
+        yield connection, require_tables(connection, path)
+
+
+def require_tables(connection: sqlite3.Connection, path: Path) -> list[str]:
+    """What Aurora never makes in a file, such as a trigger. Raises where its tables are no tables:
+    reading them could run anything."""
+    objects = connection.execute("SELECT type, name, sql FROM sqlite_schema").fetchall()
+    foreign = list(find_foreign(objects))
+    if any(name.split()[1] in CHECKSUMS for name in foreign):
+        raise StoreFormatError(
+            f"{path} cannot be read: its tables are not Aurora's",
+            hint=f"keep it elsewhere (`mv {path} {path}.foreign`) and index again",
+        )
+    return foreign
 
 
 def identity_of(path: Path) -> str:

@@ -5,17 +5,21 @@ from __future__ import annotations
 import shutil
 import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from aurora.private import OWNERS_FOLDER
 from aurora.stores.replacing import PAGE
+from aurora.stores.sqlite_connection import connect_temporary, open_bare, require_tables
 from aurora.stores.sqlite_rows import Row
 from aurora.stores.sqlite_schema import HANGING, is_damaged
 from aurora.text import many
 
 _LAST = 1 << 40  # more rows than any file has
 _PROBES = 20_000  # of a table: where nothing can be read, nobody asks for every row
+_HEADER, _PAGE_SIZE = 100, 4096  # bytes
+_MOST_MISSING = 100  # times what is left
 _IDS = """
     SELECT rowid, CAST(id AS BLOB) FROM main.chunks INDEXED BY sqlite_autoindex_chunks_1"""
 
@@ -29,6 +33,38 @@ def scratch(path: Path) -> Iterator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def forced_open(path: Path, folder: Path) -> Iterator[sqlite3.Connection]:
+    """A copy of a file that SQLite refuses, with a header that it accepts. What is missing at its
+    end is zeros, and no page is free."""
+    folder.mkdir(mode=OWNERS_FOLDER)
+    copy = folder / "torn.db"
+    for end in ("", "-wal"):
+        with suppress(FileNotFoundError):
+            shutil.copyfile(path.with_name(f"{path.name}{end}"), copy.with_name(f"torn.db{end}"))
+    with closing(connect_temporary()) as new:
+        header = bytearray(new.serialize()[:_HEADER])
+    with copy.open("r+b") as file:
+        pages = _count_pages(file.read(_HEADER), path.stat().st_size)
+        header[28:32] = pages.to_bytes(4)
+        header[32:40] = bytes(8)  # free pages
+        header[92:96] = header[24:28]  # the length is meant
+        file.seek(0)
+        file.write(header)
+        file.truncate(pages * _PAGE_SIZE)
+    with closing(open_bare(copy)) as torn:
+        require_tables(torn, path)
+        torn.execute("SELECT rowid FROM chunks LIMIT 0")  # an error where no table is known
+        yield torn
+
+
+def _count_pages(header: bytes, size: int) -> int:
+    """As many as the file had, if it tells, and that is no nonsense."""
+    there = -(-size // _PAGE_SIZE)
+    told = int.from_bytes(header[28:32]) if header.startswith(b"SQLite format 3\0") else 0
+    return told if there < told <= there * _MOST_MISSING else there
 
 
 @dataclass(slots=True)

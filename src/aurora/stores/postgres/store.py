@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Self
@@ -9,7 +10,7 @@ from typing import Self
 from aurora.errors import NoMemoryError, StoreBusyError
 from aurora.stores.base import Revision
 from aurora.stores.postgres.address import DEFAULT_SCHEMA, parse_address
-from aurora.stores.postgres.connections import Connections
+from aurora.stores.postgres.connections import Connection, Connections
 from aurora.stores.postgres.criteria import PostgresCriteria
 from aurora.stores.postgres.files import PostgresFiles
 from aurora.stores.postgres.migrating import (
@@ -22,6 +23,7 @@ from aurora.stores.postgres.migrating import (
 from aurora.stores.postgres.ranking import PostgresRanking
 from aurora.stores.postgres.signals import PostgresSignals
 from aurora.stores.postgres.transfer import PostgresTransfer
+from aurora.stores.postgres.trouble import BUSY_SECONDS
 from aurora.stores.replacing import PAGE
 from aurora.text import many
 from aurora.types import Chunk, Listener, Progress, ignore_events
@@ -108,11 +110,53 @@ class PostgresStore(
         return page
 
     def scrub(self) -> None:
-        """Words that no chunk has any more. What the server's disk keeps of removed rows goes with
-        its own VACUUM."""
+        """VACUUM leaves words in the pages that it frees, so that tables are written anew. Nobody
+        reads them meanwhile: those of a large memory wait for `rewrite`."""
         with self.transaction():
             for table in ("terms", "totals"):
                 self._execute(f"DELETE FROM {table} WHERE chunks = 0")
+        if self._bytes(*_WORDY) > _QUICK:
+            raise StoreBusyError(
+                f"What was removed is still in the files of {self.address.shown}: it is large",
+                hint="`aur db scrub` writes them anew, while nobody can search",
+            )
+        self.rewrite(patience=1)
+
+    def rewrite(self, *, patience: int = BUSY_SECONDS) -> None:
+        """Write all tables that hold words anew, and what the server noted of their values. What
+        was removed is in none of its files then, except in its log and its backups."""
+        self._require_owner()
+        with self._connections.translated(), self._connections.writing() as connection:
+            self._await_readers(connection, patience)
+            connection.execute(f"SET lock_timeout = '{patience}s'")
+            try:
+                connection.execute(f"VACUUM (FULL, ANALYZE) {', '.join(_WORDY)}")
+                connection.execute("VACUUM (FULL) pg_catalog.pg_statistic")
+            finally:
+                connection.execute("RESET lock_timeout")
+
+    def _await_readers(self, connection: Connection, patience: int) -> None:
+        """Rows that an open transaction may still see are copied, too."""
+        until = time.monotonic() + patience
+        now = connection.execute("SELECT pg_current_xact_id()::text").fetchone()
+        while (readers := connection.execute(_READERS, now).fetchone()) and readers[0]:
+            if time.monotonic() > until:
+                raise StoreBusyError(
+                    f"{self.address.shown} is being read by another process: what was removed is "
+                    "still in its files",
+                    hint="`aur db scrub` removes it, once that has ended its transaction",
+                )
+            time.sleep(_PAUSE)
+
+    def _require_owner(self) -> None:
+        """To others a server refuses it by a warning alone."""
+        [(owns,)] = self._rows(_OWNS, (list(_WORDY),))
+        if not owns:
+            raise StoreBusyError(
+                f"What was removed is still in the files of {self.address.shown}: only the owner "
+                "of the tables and of the database may write them anew",
+                hint="have the owner run `aur db scrub`",
+            )
 
     def repair(self) -> list[str]:
         """Only words can be wrong: pages have checksums of the server's own."""
@@ -128,6 +172,17 @@ class PostgresStore(
         return [problem.format(count=count) for count, problem in counts if count]
 
 
+# What has words of chunks, or names of theirs. Vectors have none.
+_WORDY = ("chunks", "words", "terms", "totals", "reasoning", "files")
+_PAUSE = 0.02  # seconds
+_READERS = """
+    SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
+        AND pid <> pg_backend_pid() AND age(backend_xmin) >= age(%s::xid)"""
+_QUICK = 16 << 20  # bytes that are written anew in about a second
+_OWNS = """
+    SELECT bool_and(pg_has_role(relowner, 'USAGE')) AND (
+        SELECT pg_has_role(datdba, 'USAGE') FROM pg_database WHERE datname = current_database())
+    FROM pg_class WHERE oid = ANY(%s::regclass[])"""
 _COUNT_ANEW = (
     "DELETE FROM terms",
     "INSERT INTO terms SELECT lexeme, namespace, count(*) FROM words, unnest(tsv) "
