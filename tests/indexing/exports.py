@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -74,10 +75,13 @@ def lines_of(
 
 
 def everything(store: Store) -> tuple[object, ...]:
-    """All that a memory holds, to be compared with another one's."""
+    """All that a memory holds, to be compared with another one's.
+
+    The identities of files belong to a file system, and are not exported.
+    """
     return (
         list(store.iter_records()),
-        store.file_states(),
+        {path: replace(state, identity="") for path, state in store.file_states().items()},
         store.embedder(),
         store.indexed_at(),
         store.check(),

@@ -63,3 +63,21 @@ def test_a_book_that_lies_is_as_good_as_none(tmp_path: Path, lie: dict[str, obje
 def test_what_is_no_book_is_as_good_as_none(tmp_path: Path) -> None:
     assert load(tmp_path, [WHOLE]).head == ""
     assert load(tmp_path, {"head": "abc"}).head == ""
+
+
+def test_a_book_is_read_up_to_a_bound(tmp_path: Path) -> None:
+    """One that a clone brings may be a link to a device, or larger than memory."""
+    (tmp_path / "device").symlink_to("/dev/zero")
+    whole = load(tmp_path, WHOLE | {"shallow": "x" * (31 << 20)})
+
+    assert whole.head == "abc"
+    assert load(tmp_path, WHOLE | {"shallow": "x" * (32 << 20)}).head == ""
+    assert load_book(tmp_path / "device").head == ""
+
+
+def test_a_book_that_could_not_be_read_again_is_not_written(tmp_path: Path) -> None:
+    book = Book("abc", shallow="x" * (32 << 20))
+
+    save_book(tmp_path / "saved", book)
+
+    assert not (tmp_path / "saved").exists()

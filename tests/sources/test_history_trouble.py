@@ -285,3 +285,11 @@ def test_no_program_that_a_repository_names_is_run(tmp_path: Path, kind: str) ->
 
     assert touching(root, "a.py") == Told(1, day(1), uncommitted=True)
     assert not trace.exists()
+
+
+def test_a_shallow_file_that_never_ends_is_read_up_to_a_bound(tmp_path: Path) -> None:
+    root = start(tmp_path, {"a.py": TEN})
+    (root / ".git" / "shallow").symlink_to("/dev/zero")
+
+    assert isinstance(ask(root, "a.py"), Unavailable | Untracked)
+    assert History(root, cache=None).stamp() in ("", "no commit")

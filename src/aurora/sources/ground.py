@@ -19,11 +19,12 @@ from aurora.sources.git import find_ignored, find_root, list_ignored_folders
 from aurora.sources.ignore import AURORA_IGNORE, GIT_IGNORE, IgnoreFiles
 from aurora.sources.reading import walk_folders
 from aurora.sources.unwanted import VENDORED
-from aurora.sources.walk import folder_reason, is_utf8
+from aurora.sources.walk import folder_reason, is_utf8, open_file
 
 IGNORE_FILES = (GIT_IGNORE, AURORA_IGNORE)  # in the order of a walk: the later one wins
 _NEVER = VENDORED | {".aurora", ".hg", ".svn", "__pycache__"}
 _HEADS = frozenset({"HEAD", "packed-refs", "tables.list"})  # the last one in git's newer format
+_POINTER_BYTES = 8192  # of a file of git that names a folder; it may be a link to anything
 # What editors, file managers and Python leave beside a file, for a moment or for good.
 _NOISE = (
     "*~", ".*.sw?", "4913", "#*#", ".#*", "*.kate-swp", ".~lock.*#", "*___jb_???___", "*.crswap",
@@ -181,6 +182,7 @@ def _git_folder(repository: Path) -> Path:
 
 def _read(file: Path) -> str:
     try:
-        return file.read_text(encoding="utf-8").strip()
+        with open_file(file) as content:
+            return content.read(_POINTER_BYTES).decode().strip()
     except (OSError, UnicodeDecodeError):
         return ""
