@@ -98,6 +98,13 @@ def test_a_place_that_cannot_be_written_is_an_error(world: World) -> None:
         set_value(world.user_file, K1, "1.2")
 
 
+@pytest.mark.timeout(30)
+def test_a_line_of_blanks_is_read_once(world: World) -> None:
+    world.write(user=f"search:\n  bm25:\n    k1: 1.5{' ' * 200_000}b#\n")
+    set_value(world.user_file, K1, "1.2")
+    assert world.load().settings.search.bm25.k1 == 1.2
+
+
 # From here on: files of random known settings, in random style.
 
 words = st.from_regex(r"[a-z]{2,5}(/[a-z]{2,5})?\.db", fullmatch=True)

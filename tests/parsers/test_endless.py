@@ -192,3 +192,10 @@ def test_names_of_namespaces_without_end_stay_short() -> None:
     assert len(chunks) == depth
     assert max(chunk.qualified_name.count(".") for chunk in chunks) == 64
     assert chunks[3].qualified_name == "n0.n1.n2.n3.f3"
+
+
+@pytest.mark.timeout(60)
+def test_a_type_of_nested_arguments_takes_no_longer_than_its_length() -> None:
+    """They are taken off its name, and not from the inside out, one pair after the other."""
+    text = "impl " + "A<\n" * 100_000 + "B" + ">\n" * 100_000 + " { fn f() {} }\n"
+    assert max(len(chunk.name) for chunk in parse(text, "a.rs")) <= 1000

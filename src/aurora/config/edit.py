@@ -24,7 +24,10 @@ from aurora.errors import ConfigError
 from aurora.private import make_folder, replacing
 
 _MOST_NODES = 100_000  # more than any file of settings holds
-_VALUE = re.compile(r"""("(?:\\.|[^"\\])*"|'(?:''|[^'])*'|[^\s#][^#]*?|)(?=\s+#|\s*$)""")
+# Plain words are taken once and for all: a long gap between two takes no longer than it is.
+_VALUE = re.compile(
+    r"""("(?:\\.|[^"\\])*"|'(?:''|[^'])*'|(?>[^\s#]++(?:\s++[^\s#]++)*)|)(?=\s+#|\s*$)"""
+)
 _KEY = re.compile(
     r"""^(?P<indent> *)(?P<quote>["']?)(?P<name>[^\s"'#:]+)(?P=quote)\s*:(?P<rest>\s.*|)$"""
 )
@@ -146,7 +149,8 @@ def _block(path: list[str], scalar: str, indent: int, step: int) -> list[str]:
 def _replace(line: str, scalar: str) -> str:
     head, colon, tail = line.partition(":")
     space = tail[: len(tail) - len(tail.lstrip())] or " "
-    return f"{head}{colon}{space}{_VALUE.sub(lambda _: scalar, tail.lstrip(), count=1)}"
+    old = _VALUE.match(tail.lstrip())
+    return f"{head}{colon}{space}{scalar}{tail.lstrip()[old.end() :]}" if old else line
 
 
 def _indent(line: str) -> int:

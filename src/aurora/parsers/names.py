@@ -11,6 +11,7 @@ from aurora.parsers.source import Source
 
 _ARGUMENTS = re.compile(r"<[^<>]*>|\[[^\[\]]*\]")  # of a generic type: not part of its name
 _RECEIVER = re.compile(r"(\w+)\W*$")
+_LONGEST = 1000  # characters of a name; a type of nested arguments may go on for pages
 _PLUMBING = {"module", "exports", "prototype", "this", "self", "window"}  # JavaScript's, not ours
 _NAMELESS = {
     "conversion_operator_declaration": "operator",
@@ -49,7 +50,7 @@ def _declared(node: Node, source: Source) -> str:
         if below is None and inner.type.endswith("declarator"):
             below = inner.named_child(0)
         if below is None:
-            return source.text(inner.start_byte, inner.end_byte)
+            return _text(inner, source)
         inner = below
     return ""
 
@@ -64,4 +65,9 @@ def _plain(name: str) -> str:
 
 def _field(node: Node, name: str, source: Source) -> str:
     found = node.child_by_field_name(name)
-    return source.text(found.start_byte, found.end_byte).strip() if found is not None else ""
+    return _text(found, source) if found is not None else ""
+
+
+def _text(node: Node, source: Source) -> str:
+    """What follows looks at each character several times, so the text has an end."""
+    return source.text(node.start_byte, node.end_byte).strip()[:_LONGEST]
