@@ -232,7 +232,7 @@ ROWS: dict[str, Row] = {
         for syntax in ("SQL", "tsquery", "FTS syntax")
     },
     "path that leaves the project": Row(
-        """config/test_trust.py::test_a_project_may_not_lead_out_of_itself
+        """config/test_trust.py::test_a_project_may_not_lead_out_of_its_memory_folder
         sources/test_walk.py::test_links_are_never_followed
         sources/test_read.py::test_a_link_that_took_a_files_place_is_not_followed""",
         Why("who types a path means it; what a clone brings along is the library's"),

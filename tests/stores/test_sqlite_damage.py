@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from aurora.errors import StoreFormatError
+from aurora.errors import ForeignSchemaError, StoreFormatError
 from aurora.packing import pack_vector as pack
 from aurora.stores.base import Embedder, FileState, Reasoning
 from aurora.stores.sqlite import SQLiteStore
@@ -317,19 +317,15 @@ def test_what_hangs_on_nothing_is_taken_out(store: SQLiteStore) -> None:
     assert (list(store.iter_chunks()), store.count_vectors()) == ([FULL], 1)
 
 
-def test_a_table_that_is_none_of_ours_is_not_in_a_repaired_file(store: SQLiteStore) -> None:
+def test_a_table_that_is_none_of_ours_is_refused_and_left_behind(store: SQLiteStore) -> None:
     with closing(sqlite3.connect(store.path)) as file, file:
         file.execute("CREATE TABLE another (value)")
-        file.execute("INSERT INTO another VALUES (NULL)")
-        file.execute("PRAGMA writable_schema = ON")
-        file.execute(
-            "UPDATE sqlite_schema SET sql = 'CREATE TABLE another (value NOT NULL)' "
-            "WHERE name = 'another'"
-        )
-    assert store.check() == ["NULL value in another.value"]
-    assert store.repair() == []
-    assert store.check() == []
-    assert list(store.iter_chunks()) == [FULL, OTHER]
+    with pytest.raises(ForeignSchemaError, match="table another"):
+        store.check()
+    with SQLiteStore.copy_foreign(store.path) as copy:
+        copy.put_in_place()
+    with closing(SQLiteStore(store.path)) as again:
+        assert (again.check(), list(again.iter_chunks())) == ([], [FULL, OTHER])
 
 
 def test_a_file_that_is_no_database_any_more_cannot_be_repaired(store: SQLiteStore) -> None:

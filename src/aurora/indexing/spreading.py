@@ -99,16 +99,17 @@ class _Pool(Generic[B, R]):
     def _start(self) -> None:
         # Never a fork: a thread of ours may hold a lock at that moment, for good in the child.
         context = multiprocessing.get_context("spawn")
-        with _safe_path():  # it starts a process that tracks semaphores
-            self._executor = ProcessPoolExecutor(
-                self._workers, context, initializer=_begin, initargs=(self._fn,)
-            )
+        # New processes import `multiprocessing`: never a file of that name in a stranger's clone.
+        os.putenv("PYTHONSAFEPATH", "1")
+        self._executor = ProcessPoolExecutor(
+            self._workers, context, initializer=_begin, initargs=(self._fn,)
+        )
 
     def submit(self, batch: B) -> None:
         self.under_way.append(_Sent(batch, self._send(batch)))
 
     def _send(self, batch: B) -> Future[R]:
-        with _main_hidden(), _safe_path():  # it may start a process
+        with _main_hidden():  # it may start a process
             try:
                 return self._executor.submit(_work, batch)
             except BrokenProcessPool as exc:  # told in its turn, like any other that was lost
@@ -152,17 +153,6 @@ def _main_hidden() -> Iterator[None]:
         yield
     finally:
         sys.modules["__main__"] = main
-
-
-@contextmanager
-def _safe_path() -> Iterator[None]:
-    """A new process imports `multiprocessing`, and must not find a file of that name in the working
-    directory: that may be a stranger's clone."""
-    os.putenv("PYTHONSAFEPATH", "1")
-    try:
-        yield
-    finally:
-        os.putenv("PYTHONSAFEPATH", os.environ.get("PYTHONSAFEPATH", ""))
 
 
 _fn: Callable[[Any], Any]  # in a worker: what it was started for
