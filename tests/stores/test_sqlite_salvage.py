@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -428,3 +430,28 @@ def test_a_person_gets_back_a_file_that_was_cut_off(filled: Shell) -> None:
     assert "memory.db.damaged: `aur mem forget` does not reach it" in done.stderr
     filled.ok("mem", "index", ".")
     assert "a lesson that stays" in filled.ok("mem", "search", "lesson that stays")
+
+
+def test_many_threads_read_a_damaged_file_at_once(path: Path) -> None:
+    overwrite(path, "chunks_path", "leaf", ZEROS)
+    with closing(SQLiteStore(path)) as store, ThreadPoolExecutor(8) as threads:
+        read = [threads.submit(lambda: list(store.iter_chunks())) for _ in range(16)]
+        assert all(one.result() == CHUNKS for one in read)
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="asks Linux which files are open")
+def test_the_copy_that_answers_come_from_has_no_name(tmp_path: Path) -> None:
+    """A killed process must not leave the texts of a memory in a folder for temporary files."""
+    program = """
+import os
+from aurora.stores.sqlite_connection import connect_temporary
+copy = connect_temporary()
+copy.execute("CREATE TABLE large AS SELECT zeroblob(20000000)")
+open_files = [os.path.realpath(f"/proc/self/fd/{number}") for number in os.listdir("/proc/self/fd")]
+print(*open_files, "and named:", os.listdir(os.environ["SQLITE_TMPDIR"]))"""
+    environ = {**os.environ, "SQLITE_TMPDIR": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environ, capture_output=True, text=True, check=True
+    )
+    assert f"{tmp_path}/" in done.stdout  # it is on the disk
+    assert done.stdout.endswith("and named: []\n")

@@ -10,7 +10,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import NamedTuple, Self
 from weakref import WeakSet, finalize
@@ -74,6 +74,8 @@ class SQLiteFile:
         self._damage: _Damage | None = None
         self._copy: tuple[_Damage, Self, str] | None = None  # with what to tell of it
         self._only = only
+        # Our functions need Python's lock inside SQLite's: two threads would wait for each other.
+        self._sole = nullcontext() if only is None else threading.Lock()
         if only is not None:
             self._hide(only)
             return
@@ -122,7 +124,7 @@ class SQLiteFile:
         connection = self._connection
         if not connection.in_transaction and self._find_damage():
             return self._rescued()[0]._rows(sql, values)
-        with translated(self.path):
+        with self._sole, translated(self.path):
             try:
                 cursor = connection.execute(sql, values)
             except UnicodeEncodeError:
