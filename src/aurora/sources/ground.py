@@ -17,9 +17,9 @@ from pathlib import Path
 from aurora.errors import SourceError
 from aurora.sources.git import find_ignored, find_root, list_ignored_folders
 from aurora.sources.ignore import AURORA_IGNORE, GIT_IGNORE, IgnoreFiles
-from aurora.sources.reading import walk_folders
+from aurora.sources.reading import open_file, walk_folders
 from aurora.sources.unwanted import VENDORED
-from aurora.sources.walk import folder_reason, is_utf8, open_file
+from aurora.sources.walk import folder_reason, is_utf8
 
 IGNORE_FILES = (GIT_IGNORE, AURORA_IGNORE)  # in the order of a walk: the later one wins
 _NEVER = VENDORED | {".aurora", ".hg", ".svn", "__pycache__"}
