@@ -155,12 +155,6 @@ class Server(uvicorn.Server):
         await super().startup(sockets=[])  # all but the listening
         self._accepting += [asyncio.create_task(self._accept(each)) for each in sockets or ()]
 
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        for task in self._accepting:
-            task.cancel()
-        await asyncio.gather(*self._accepting, return_exceptions=True)
-        await super().shutdown(sockets=sockets)
-
     async def on_tick(self, counter: int) -> bool:
         if counter % _SWEEP == 0:
             now = asyncio.get_running_loop().time()
@@ -170,13 +164,16 @@ class Server(uvicorn.Server):
         return await super().on_tick(counter)
 
     async def _accept(self, listening: socket.socket) -> None:
+        """Until uvicorn closes the socket. Cancelling an accept that has just come would fail."""
         listening.setblocking(False)
-        while True:
+        while not self.should_exit:
             try:
                 await self._accept_some(listening)
             except OSError:  # no file is free, or the peer has gone already
                 self._make_room()
                 await asyncio.sleep(_PAUSE)
+        while self._make_room():  # uvicorn does not know of those that have just come
+            pass
 
     async def _accept_some(self, listening: socket.socket) -> None:
         """Wait for a connection, and take those that wait behind it."""
