@@ -181,4 +181,5 @@ def _trouble(top: Path | None, found: Mapping[str, FileHistory], notes: Sequence
         return ""  # that there is no git was told by the scan
     missing = f"git cannot tell the history of {len(reasons)} files in {top}: " if reasons else ""
     coarse = f"The git history of {top} is coarser: {'; '.join(notes)}" if notes else ""
+    coarse += " (`aur mem index --force` tries again)" if notes else ""
     return ". ".join(filter(None, (missing + "".join(reasons[:1]), coarse)))

@@ -76,7 +76,7 @@ class Limits:
 
 _DEFAULT = Limits()
 # A history is worth less than the list of files: it becomes coarser instead.
-HISTORY = Limits(seconds=60.0, answer=1 << 28)
+HISTORY = Limits(seconds=120.0, answer=1 << 28)  # Django's longest call takes 14 seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,9 +290,7 @@ class Git:
             late = threading.Event()
             try:
                 complaints = stack.enter_context(tempfile.TemporaryFile())
-                words = stack.enter_context(tempfile.TemporaryFile())
-                words.write(given)  # from a file: git may answer before it has read everything
-                words.seek(0)
+                words = stack.enter_context(_as_file(given)) if given else subprocess.DEVNULL
                 process = stack.enter_context(
                     subprocess.Popen(  # noqa: S603 - fixed words and a path, no shell
                         ["git", *_QUIET, *arguments],  # noqa: S607 - the git the user has
@@ -313,7 +311,7 @@ class Git:
             status = process.wait()
             if late.is_set():
                 raise GitLimitError(
-                    f"git {arguments[0]} took longer than {self.limits.seconds:g} seconds"
+                    f"git {_name(arguments)} took longer than {self.limits.seconds:g} seconds"
                 )
             self._look_into(complaints, arguments, failed=status not in fine, status=status)
 
@@ -340,7 +338,7 @@ class Git:
         words = os.fsdecode(complaints.read()).strip()
         if failed and any(word in words.lower() for word in _NO_MEMORY):
             most = self.limits.memory >> 20
-            raise GitLimitError(f"git {arguments[0]} needs more than {most} MiB of memory")
+            raise GitLimitError(f"git {_name(arguments)} needs more than {most} MiB of memory")
         if failed:
             raise _failure(status, words)
         if "rename detection was skipped" in words:
@@ -349,7 +347,20 @@ class Git:
     def _require_size(self, arguments: Sequence[str], size: int) -> None:
         if size > self.limits.answer:
             most = self.limits.answer >> 20
-            raise GitLimitError(f"git {arguments[0]} answers with more than {most} MiB")
+            raise GitLimitError(f"git {_name(arguments)} answers with more than {most} MiB")
+
+
+def _name(arguments: Sequence[str]) -> str:
+    """The command among the words that git is given; options may come before it."""
+    return next((word for word in arguments if not word.startswith("-")), arguments[0])
+
+
+def _as_file(given: bytes) -> BinaryIO:
+    """What git reads. From a file: git may answer before it has read everything."""
+    file = tempfile.TemporaryFile()  # noqa: SIM115 - closed by the caller
+    file.write(given)
+    file.seek(0)
+    return file
 
 
 def _environment(scratch: Scratch | None) -> dict[str, str]:
