@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, BinaryIO, TypeVar
+from typing import IO, TypeVar
 
 from aurora.errors import (
     GitError,
@@ -355,7 +355,7 @@ def _name(arguments: Sequence[str]) -> str:
     return next((word for word in arguments if not word.startswith("-")), arguments[0])
 
 
-def _as_file(given: bytes) -> BinaryIO:
+def _as_file(given: bytes) -> IO[bytes]:
     """What git reads. From a file: git may answer before it has read everything."""
     file = tempfile.TemporaryFile()  # noqa: SIM115 - closed by the caller
     file.write(given)
