@@ -1,10 +1,10 @@
 """Whether a project's database is the user's own: one that came with a clone or an archive is not.
 
-known       its identity is in the user's list: all of it is used
-in place    its seal holds, which no copy keeps: Aurora wrote it here, in an earlier version or
-            with another home, and all of it is used
-tracked     git would publish what is written to it: an error
-unknown     from an archive, perhaps: its files' chunks are used, lessons and documents wait
+* known: its identity is in the user's list. All of it is used.
+* in place: its seal holds, or its index file is as old as it says; no copy keeps that. Aurora wrote
+  it here, in an earlier version or with another home. All of it is used.
+* tracked: git would publish what is written to it. That is an error.
+* unknown: from an archive, perhaps. Its files' chunks are used; lessons and documents wait.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def rows_to_hide(home: Path, database: Path) -> int:
 
 def _judge(home: Path, database: Path) -> int:
     known, identity = known_memory(home, database), identity_of(database)
-    if known is not None and known.identity != identity:
+    if known is not None and identity not in (known.identity, None):
         known = None
     # A log can be put beside a known database by a pull: git replaces ignored files.
     if known is None or has_log(database):
@@ -63,7 +63,7 @@ def _judge(home: Path, database: Path) -> int:
     return 0 if is_own and not has_log(database) else EVERY_ROW
 
 
-def _is_of_an_earlier_version(home: Path, database: Path, identity: str) -> bool:
+def _is_of_an_earlier_version(home: Path, database: Path, identity: str | None) -> bool:
     """Versions without a seal wrote index files that tell when they were made. In place, that is
     when the file changed last; in a copy it is not. It counts only before the user's list began."""
     index = database.with_name(INDEXES) / "bm25.idx"
@@ -95,15 +95,21 @@ def make_own(home: Path, at: InFile) -> bool:
             make_private(at.path.parent)
             with closing(replace(at, waiting=waiting).open()) as store:
                 waiting = store.take_over()
-        remember_memory(home, at.path, KnownMemory(identity_of(at.path), waiting))
+        _remember(home, at.path, waiting)
     return is_foreign
+
+
+def _remember(home: Path, database: Path, waiting: int = 0) -> None:
+    identity = identity_of(database)
+    if identity is not None:
+        remember_memory(home, database, KnownMemory(identity, waiting))
 
 
 def note_identity(home: Path, store: SQLiteStore) -> None:
     """After a repair, which may have given the file another identity."""
     if store.waiting != EVERY_ROW:
         with memories_locked(home):
-            remember_memory(home, store.path, KnownMemory(identity_of(store.path), store.waiting))
+            _remember(home, store.path, store.waiting)
 
 
 def note_reclaimed(home: Path, database: Path) -> None:
@@ -111,7 +117,7 @@ def note_reclaimed(home: Path, database: Path) -> None:
     with memories_locked(home):
         known = known_memory(home, database)
         if known is not None:
-            remember_memory(home, database, known._replace(identity=identity_of(database)))
+            _remember(home, database, known.waiting)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +155,7 @@ def _adopt(home: Path, at: InFile, put_in_place: Callable[[], None] = lambda: No
         make_private(at.path.parent)
         with closing(at.open()) as store:
             store.take_over()
-        remember_memory(home, at.path, KnownMemory(identity_of(at.path)))
+        _remember(home, at.path)
 
 
 def require_untracked(folder: Path) -> None:

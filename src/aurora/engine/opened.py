@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Self, TypeVar
 from aurora.config import Places, SettingsFiles
 from aurora.config.places import make_project, shown
 from aurora.config.schema import EmbeddingSettings, LlmSettings, Settings
+from aurora.config.trust import KnownMemory, known_memory
 from aurora.engine.adoption import Offer, make_own, offer, rows_to_hide
 from aurora.engine.embedders import Embedders
 from aurora.engine.together import Together
@@ -59,6 +60,8 @@ class OpenedMemory:
         self._listen, self._now = listen, now
         self._opened: Store | None = None
         self._stamp: object = None  # which database that is, whatever its name
+        self._trust: KnownMemory | None = None
+        self._is_noted = False  # as the user's
         self._retrievers = RetrieverCache(clock=time.monotonic)
         self._known_embedders: tuple[EmbeddingSettings, Embedders] | None = None
         self._known_llm: tuple[tuple[LlmSettings, Path], LlmHelp] | None = None
@@ -113,11 +116,17 @@ class OpenedMemory:
                 raise NoMemoryError(
                     f"There is no memory yet at {at.name}", hint="make one with `aur mem index .`"
                 )
-            if self._opened is None or self._stamp != stamp:
+            if self._opened is None or self._stamp != stamp or self._trust != self._read_trust(at):
                 # Not closed: another thread may still be reading the one that was.
                 self._opened, self._stamp = self._open(at), stamp
+                self._trust, self._is_noted = self._read_trust(at), False
                 self._retrievers.clear()
             return self._opened
+
+    def _read_trust(self, at: Whereabouts) -> KnownMemory | None:
+        """What the user's list tells of a store that hides rows: they may be adopted meanwhile."""
+        hides = getattr(self._opened, "waiting", 0) > 0
+        return known_memory(self.places.home, at.path) if hides and isinstance(at, InFile) else None
 
     def _open(self, at: Whereabouts) -> Store:
         if self.places.project is not None:
@@ -163,10 +172,13 @@ class OpenedMemory:
         if self.places.project is not None:
             make_project(self.places.project)
         at = self.whereabouts
+        is_open = self._opened is not None and self._stamp == at.stamp()
         if isinstance(at, InFile) and self._is_of_project(at.path):
-            if make_own(self.places.home, at):
+            if not (is_open and self._is_noted) and make_own(self.places.home, at):
                 self.close()
-        elif self._opened is None or self._stamp != at.stamp():
+            _ = self._store
+            self._is_noted = True
+        elif not is_open:
             at.make()
 
     @contextmanager

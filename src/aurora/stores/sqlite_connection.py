@@ -128,13 +128,17 @@ def require_tables(connection: sqlite3.Connection, path: Path) -> list[str]:
     return foreign
 
 
-def identity_of(path: Path) -> str:
-    """The identity of a file of ours, or nothing; the file stays as it is."""
-    with translated(path), closing(_open(path, _unwritten(path))) as connection:
-        if not _recognise(connection, path):
-            return ""
-        row = connection.execute("SELECT value FROM facts WHERE name = 'identity'").fetchone()
-    return row[0] if row else ""
+def identity_of(path: Path) -> str | None:
+    """The identity of a file of ours, which stays as it is; None where damage hides it."""
+    try:
+        with translated(path), closing(_open(path, _unwritten(path))) as connection:
+            _recognise(connection, path)
+            row = connection.execute("SELECT value FROM facts WHERE name = 'identity'").fetchone()
+    except StoreFormatError as exc:
+        if isinstance(exc.__cause__, sqlite3.DatabaseError):
+            return None
+        raise
+    return str(row[0]) if row else None
 
 
 def _unwritten(path: Path) -> str:
