@@ -13,6 +13,7 @@ from typing import TypeAlias
 import pytest
 
 from aurora import Memory, Places
+from aurora.config.trust import approve
 from aurora.sources.watching import FileWatcher
 from tests.builders import write_tree
 from tests.sources.repository import git, make_repository
@@ -104,6 +105,7 @@ def test_the_memorys_own_writes_wake_nobody(watch: Watch, project: Path) -> None
     (project / ".aurora").mkdir()
     (project / ".aurora" / "config.yml").write_text("store:\n  path: ../data/memory.db\n")
     home = project / "home"
+    approve(home, project / ".aurora" / "config.yml")
     with Memory(Places(home, project)) as memory:
         memory.index(project)
         assert (project / "data" / "memory.db").exists()

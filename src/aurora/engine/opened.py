@@ -136,7 +136,9 @@ class OpenedMemory:
         waiting = rows_to_hide(self.places.home, at.path)
         store = replace(at, waiting=waiting).open(self._listen)
         count = store.count_waiting() if waiting else 0
-        if count:
+        if not count:
+            store.waiting = 0  # it hides nothing, and its indexes are those of all rows
+        else:
             hidden = f"{count:,} of its rows (lessons, documents, logs) are hidden"
             text = f"{shown(at.path)} was not made by you: {hidden} until you run `aur adopt`"
             self._listen(Note(text, warning=True))

@@ -60,6 +60,11 @@ _UNFILTERED = {"clean": "", "process": "", "required": "false"}
 _BLOCK = 1 << 20
 _COMPLAINT = 1 << 16  # bytes at the end of git's complaints that are read
 _NO_MEMORY = ("out of memory", "cannot allocate memory", "unable to generate diff")
+_NO_REPOSITORY = (  # how git says so
+    "not a git repository (or any",
+    "this operation must be run in a work",
+    "cannot use bare repository",
+)
 _SCRATCH = "aurora-git-"  # how the names of scratch folders begin
 _LOCK = "lock"  # in a scratch folder: the run that uses the folder holds it
 
@@ -403,6 +408,6 @@ def _failure(status: int, words: str) -> GitError:
     lines = words.splitlines() or [f"git ended with status {status}"]
     fatal = (line for line in lines if line.startswith(("fatal: ", "error: ")))
     text = next(fatal, lines[-1]).removeprefix("fatal: ").removeprefix("error: ")
-    if text.startswith(("not a git repository (or any", "this operation must be run in a work")):
+    if text.startswith(_NO_REPOSITORY):
         return NoRepositoryError(text)
     return GitError(text)
