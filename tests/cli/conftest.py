@@ -19,7 +19,7 @@ from aurora import Memory, Places
 from aurora.engine.whereabouts import OnServer
 from aurora.stores.base import Store
 from tests.backends import keep_on_server
-from tests.builders import write_tree
+from tests.builders import note_as_own, write_tree
 from tests.cli.forking import AUR, KEPT, Forked, can_fork, run_forked
 from tests.cli.screen import Terminal
 from tests.rewriting import rewrite
@@ -226,4 +226,5 @@ def indexed(
             yield shell
     else:
         shutil.copytree(request.getfixturevalue("once_indexed"), tmp_path, dirs_exist_ok=True)
+        note_as_own(shell.home, shell.cwd / ".aurora" / "memory.db")
         yield shell

@@ -167,10 +167,13 @@ def test_file_and_name_of_a_row_are_the_id_to_get(indexed: Shell, query: str) ->
     assert indexed.ok("mem", "get", f"{file.strip()}:{name.strip()}")
 
 
-def test_a_use_that_cannot_be_remembered_does_not_hide_the_chunk(indexed: Shell) -> None:
+def test_a_use_that_cannot_be_remembered_does_not_hide_the_chunk(
+    indexed: Shell, backend: str
+) -> None:
+    if backend == "sqlite":
+        pytest.skip("tests/concurrency/test_held_locks.py has it: a file with a trigger is refused")
     indexed.alter(
-        "CREATE TRIGGER full BEFORE INSERT ON accesses "
-        "BEGIN SELECT RAISE(ABORT, 'disk is full'); END",
+        "",
         "ALTER TABLE accesses ADD CONSTRAINT full_disk CHECK (false) NOT VALID",
     )
     done = indexed.run("mem", "get", "auth_manager.py:authenticate_user")

@@ -63,7 +63,7 @@ def test_a_memory_from_nothing(project: Shell, postgres_url: str) -> None:
     project.environ["PGPASSWORD"] = password_of(postgres_url)
     done = project.run("db", "init", postgres_url)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("Made schema aurora, m001_create_memory\nThe memory is ")
+    assert done.stdout.startswith("Made schema aurora, m001_create_memory, m002_")
     bare = postgres_url.replace(f":{password_of(postgres_url)}", "")
     assert config_of(project).read_text() == f'store:\n  url: "{bare}"\n'
     host = urlsplit(postgres_url)
@@ -149,7 +149,7 @@ def test_status_of_a_server(project: Shell, memory_url: str) -> None:
     project.environ["AURORA_STORE_URL"] = memory_url
     project.ok("mem", "index", ".")
     text = project.ok("db", "status")
-    for line in ("primary", "PostgreSQL 1", "with checksums", "1, the newest", "exactly", "gin"):
+    for line in ("primary", "PostgreSQL 1", "with checksums", "2, the newest", "exactly", "gin"):
         assert line in text
     told = json.loads(project.ok("db", "status", "--json"))
     assert (told["usable"], told["error"], told["untold"]) == (True, None, {})

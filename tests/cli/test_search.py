@@ -11,6 +11,7 @@ import pytest
 
 from aurora.retrieval.asking import FALLBACK, NO_KEYWORD
 from tests.backends import keep_on_server
+from tests.builders import note_as_own
 from tests.cli.conftest import Copied, Shell
 
 TYPES = "function, method, class, code, reasoning, knowledge"
@@ -69,6 +70,7 @@ def searched(
             yield shell
     else:
         shutil.copytree(request.getfixturevalue("once_filled"), tmp_path, dirs_exist_ok=True)
+        note_as_own(shell.home, shell.cwd / ".aurora" / "memory.db")
         yield shell
 
 

@@ -117,7 +117,10 @@ def _read(store: Store) -> State:
             assert cosine(unpack_vector(record.vector), true) > 0.9999, record.chunk.id
     return State(
         {id_: replace(record, vector=None) for id_, record in records.items()},
-        dict(store.file_states()),
+        {
+            path: replace(state, identity="")  # inodes of a copy are others
+            for path, state in store.file_states().items()
+        },
         frozenset(id_ for id_, record in records.items() if record.vector is not None),
         embedder,
         store.indexed_at(),

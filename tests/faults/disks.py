@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.builders import note_as_own
 from tests.cli.conftest import Shell
 from tests.small_disk import mounted, remount
 
@@ -33,6 +34,7 @@ class Disk:
         for path in self.folder.iterdir():
             shutil.rmtree(path)
         shutil.copytree(folder, self.folder, dirs_exist_ok=True, symlinks=True)
+        note_as_own(self.shell.home, self.database)
 
     def edit(self) -> None:
         """Let the project have something to index."""

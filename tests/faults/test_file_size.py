@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.builders import note_as_own
 from tests.cli.conftest import Shell, make_repository, once_indexed
 from tests.faults.conftest import some
 from tests.indexing.remembered import remembered
@@ -24,6 +25,7 @@ def shell(tmp_path: Path, once_indexed: Path) -> Shell:
     shell = make_repository(tmp_path)
     shell.environ["PYTHONDONTWRITEBYTECODE"] = "1"  # Python would keep what it could write of it
     shutil.copytree(once_indexed, tmp_path, dirs_exist_ok=True)
+    note_as_own(shell.home, shell.cwd / ".aurora" / "memory.db")
     return shell
 
 

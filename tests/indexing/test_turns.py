@@ -139,7 +139,7 @@ def test_turns_of_processes_never_overlap(tmp_path: Path) -> None:
         assert (begin.split()[1], end) == ("begins", begin.replace("begins", "ends"))
 
 
-@pytest.mark.parametrize("stage", ["ls-files", "ls-tree"], ids=["scan", "histories"])
+@pytest.mark.parametrize("stage", ["--others", "ls-tree"], ids=["scan", "histories"])
 def test_when_the_one_who_indexes_is_killed_the_next_goes_on(
     shell: Shell, alone: Remembered, tmp_path: Path, stage: str
 ) -> None:

@@ -19,7 +19,7 @@ from mcp.types import CallToolResult, TextContent
 from aurora.mcp.desk import Desk, name_folders
 from aurora.mcp.server import create_server
 from tests.backends import keep_on_server
-from tests.builders import write_tree
+from tests.builders import note_as_own, write_tree
 from tests.cli.conftest import Copied, Shell
 from tests.cli.forking import relaying
 from tests.mcp.inspector import FOLDER, inspect
@@ -151,6 +151,7 @@ def project(backend: str, tmp_path: Path, request: pytest.FixtureRequest) -> Ite
             yield Project(shell)
     else:
         shutil.copytree(request.getfixturevalue("indexed"), shell.cwd)
+        note_as_own(shell.home, shell.cwd / ".aurora" / "memory.db")
         yield Project(shell)
 
 

@@ -6,9 +6,6 @@ import gzip
 import re
 from pathlib import Path
 
-from aurora.config.trust import KnownMemory, memories_locked, remember_memory
-from aurora.stores.sqlite_connection import identity_of
-
 FOLDER = Path(__file__).parent / "memories"
 
 
@@ -27,12 +24,6 @@ def number(name: str) -> int:
 
 def content(name: str) -> bytes:
     return gzip.decompress((FOLDER / name).read_bytes())
-
-
-def note_as_own(home: Path, path: Path) -> None:
-    """As if the user had made the memory here: one that was unpacked is nobody's."""
-    with memories_locked(home):
-        remember_memory(home, path, KnownMemory(identity_of(path)))
 
 
 def unpack(name: str, to: Path) -> Path:

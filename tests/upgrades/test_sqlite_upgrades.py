@@ -12,9 +12,10 @@ import pytest
 from aurora import Memory, Places
 from aurora.stores.sqlite import SQLiteStore
 from aurora.stores.sqlite_schema import MIGRATIONS
+from tests.builders import note_as_own
 from tests.cli.conftest import Shell
 from tests.indexing.remembered import Remembered, remembered
-from tests.upgrades.memories import kept, note_as_own, number, unpack
+from tests.upgrades.memories import kept, number, unpack
 from tests.upgrades.plainly import columns, contents, query, schema
 from tests.upgrades.project import build
 

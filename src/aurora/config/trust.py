@@ -76,12 +76,17 @@ def list_began_at(home: Path) -> float:
 
 
 @contextmanager
-def memories_locked(home: Path) -> Iterator[None]:
-    """One process at a time makes, notes or judges a database: a new one is never seen unnoted."""
+def memories_locked(home: Path, *, reading: bool = False) -> Iterator[None]:
+    """One process at a time makes, notes or judges a database: a new one is never seen unnoted.
+
+    Reading writes nothing to the home: without a lock file, no process is just making one.
+    """
     with ExitStack() as held:
         with suppress(OSError):
-            make_folder(home)
-            lock(held.enter_context(open_file(home / _LOCK, "ab")), wait=True)
+            if not reading:
+                make_folder(home)
+            file = open_file(home / _LOCK, "r+b" if reading else "ab")
+            lock(held.enter_context(file), wait=True)
         yield
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from aurora.config.places import shown
 from aurora.config.trust import (
@@ -41,26 +42,33 @@ _PRIVATE = ("memory.db", "memory.db-wal", "indexes/bm25.idx")  # some that it mu
 _SHARED = ("config.yml", ".gitignore")  # files of a memory's folder that a project may publish
 
 
-def rows_to_hide(home: Path, database: Path) -> int:
-    """Of rows up to this number only those of files are shown; 0 shows all."""
-    waiting = _judge(home, database)
-    if waiting != EVERY_ROW:
-        return waiting
-    with memories_locked(home):  # another process may just have made it
-        return _judge(home, database)
+class Trust(NamedTuple):
+    """Of rows up to `waiting` only those of files are shown; 0 shows all."""
+
+    waiting: int
+    is_known: bool = False  # by the user's list
 
 
-def _judge(home: Path, database: Path) -> int:
+def judge(home: Path, database: Path) -> Trust:
+    """How far a project's database is the user's own."""
+    trust = _judge(home, database)
+    if trust.waiting != EVERY_ROW:
+        return trust
+    with memories_locked(home, reading=True):  # another process may just have made it
+        return _judge(home, database, ask_git=False)
+
+
+def _judge(home: Path, database: Path, *, ask_git: bool = True) -> Trust:
     known, identity = known_memory(home, database), identity_of(database)
     if known is not None and identity not in (known.identity, None):
         known = None
     # A log can be put beside a known database by a pull: git replaces ignored files.
-    if known is None or has_log(database):
+    if ask_git and (known is None or has_log(database)):
         require_untracked(database.parent)
     if known is not None:
-        return known.waiting
+        return Trust(known.waiting, is_known=True)
     is_own = Seal(database).proves_own() or _is_of_an_earlier_version(home, database, identity)
-    return 0 if is_own and not has_log(database) else EVERY_ROW
+    return Trust(0 if is_own and not has_log(database) else EVERY_ROW)
 
 
 def _is_of_an_earlier_version(home: Path, database: Path, identity: str | None) -> bool:
@@ -82,14 +90,17 @@ def make_own(home: Path, at: InFile) -> bool:
 
     True when it was taken over: it has another identity now, and shows what is added from here on.
     """
+    if at.stamp() is None:  # git is asked before the lock is taken: it may be slow
+        require_untracked(at.path.parent)
+    else:
+        _judge(home, at.path)
     with memories_locked(home):
         if at.stamp() is None:
-            require_untracked(at.path.parent)
             with closing(at.open()) as store:
                 store.generation()  # which seals it
             waiting = 0
         else:
-            waiting = _judge(home, at.path)
+            waiting = _judge(home, at.path, ask_git=False).waiting
         is_foreign = waiting == EVERY_ROW
         if is_foreign:
             make_private(at.path.parent)
@@ -135,7 +146,7 @@ def offer(home: Path, at: InFile) -> Iterator[Offer | None]:
     """What a database holds that is not the user's; None when all of it is theirs."""
     require_untracked(at.path.parent)
     try:
-        waiting = rows_to_hide(home, at.path)
+        waiting = judge(home, at.path).waiting
     except ForeignSchemaError:
         with SQLiteStore.copy_foreign(at.path) as copy:
             adopt = partial(_adopt, home, at, copy.put_in_place)

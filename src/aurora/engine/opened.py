@@ -19,7 +19,7 @@ from aurora.config import Places, SettingsFiles
 from aurora.config.places import make_project, shown
 from aurora.config.schema import EmbeddingSettings, LlmSettings, Settings
 from aurora.config.trust import KnownMemory, known_memory
-from aurora.engine.adoption import Offer, make_own, offer, rows_to_hide
+from aurora.engine.adoption import Offer, judge, make_own, offer
 from aurora.engine.embedders import Embedders
 from aurora.engine.together import Together
 from aurora.engine.whereabouts import INDEXES, InFile, OnServer, Whereabouts
@@ -119,7 +119,7 @@ class OpenedMemory:
             if self._opened is None or self._stamp != stamp or self._trust != self._read_trust(at):
                 # Not closed: another thread may still be reading the one that was.
                 self._opened, self._stamp = self._open(at), stamp
-                self._trust, self._is_noted = self._read_trust(at), False
+                self._trust = self._read_trust(at)
                 self._retrievers.clear()
             return self._opened
 
@@ -133,9 +133,10 @@ class OpenedMemory:
             require_own(self.places.memory_folder)
         if not (isinstance(at, InFile) and self._is_of_project(at.path)):
             return at.open(self._listen)
-        waiting = rows_to_hide(self.places.home, at.path)
-        store = replace(at, waiting=waiting).open(self._listen)
-        count = store.count_waiting() if waiting else 0
+        trust = judge(self.places.home, at.path)
+        store = replace(at, waiting=trust.waiting).open(self._listen)
+        self._is_noted = trust.is_known
+        count = store.count_waiting() if trust.waiting else 0
         if not count:
             store.waiting = 0  # it hides nothing, and its indexes are those of all rows
         else:

@@ -129,10 +129,12 @@ def require_tables(connection: sqlite3.Connection, path: Path) -> list[str]:
 
 
 def identity_of(path: Path) -> str | None:
-    """The identity of a file of ours, which stays as it is; None where damage hides it."""
+    """The identity of a file of ours, which stays as it is; None where it has none yet, or damage
+    hides it."""
     try:
         with translated(path), closing(_open(path, _unwritten(path))) as connection:
-            _recognise(connection, path)
+            if not _recognise(connection, path):
+                return None
             row = connection.execute("SELECT value FROM facts WHERE name = 'identity'").fetchone()
     except StoreFormatError as exc:
         if isinstance(exc.__cause__, sqlite3.DatabaseError):

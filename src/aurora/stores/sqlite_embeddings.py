@@ -17,9 +17,12 @@ class SQLiteEmbeddings(SQLiteDatabase, Owning):
         self._connection.execute(f"DELETE FROM {NEXT}")
 
     def _promote_next(self) -> None:
+        if self.waiting:  # to rename a table, SQLite reads all triggers, and would find the view
+            self._connection.execute("DROP VIEW temp.chunks")
         self._connection.execute(f"DROP TABLE {USED}")
         self._connection.execute(f"ALTER TABLE {NEXT} RENAME TO {USED}")
         self._connection.execute(CHECKED_EMBEDDINGS)
+        self._hide(self._connection)
 
     def _put_vectors(self, table: str, vectors: Iterable[tuple[str, bytes]]) -> None:
         sql = (

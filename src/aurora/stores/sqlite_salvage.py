@@ -90,7 +90,8 @@ class Lost:
 def salvage(torn: sqlite3.Connection, new: sqlite3.Connection) -> Lost:
     """Copy every whole row that can be read, inside a transaction of `new`.
 
-    What is remembered of files is copied only if no chunk is lost: they are read again otherwise.
+    Files of lost chunks must be read again: where the copy takes the file's place, what is
+    remembered of files is left to the caller to drop.
     """
     lost = Lost(facts=not _copy_whole(torn, new, "facts"))
     for table in ("chunks", *HANGING):
@@ -101,8 +102,7 @@ def salvage(torn: sqlite3.Connection, new: sqlite3.Connection) -> Lost:
             lost.more = reader.is_torn or not is_known
     for table in HANGING:
         new.execute(f"DELETE FROM {table} WHERE chunk NOT IN (SELECT rowid FROM chunks)")
-    if lost.is_nothing:
-        _copy_whole(torn, new, "files")
+    _copy_whole(torn, new, "files")
     return lost
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from aurora.config import LoadedSettings, Settings, SettingsFiles
 from aurora.config.places import shown
 from aurora.config.schema import CATALOGUE
-from aurora.config.values import as_typed, value_of, without_secrets
+from aurora.config.values import as_typed, value_of, without_password, without_secrets
 from aurora.engine.health.checking import Check, carry_out
 from aurora.errors import ConfigError
 from aurora.types import Finding, Level
@@ -56,7 +56,7 @@ def _values(files: SettingsFiles) -> Iterator[Finding]:
     for warning in loaded.warnings:
         yield Finding(Level.WARN, AREA, warning)
     for key in CATALOGUE:
-        value = without_secrets(as_typed(value_of(loaded.settings, key)))
+        value = without_secrets(without_password(as_typed(value_of(loaded.settings, key))))
         origin = loaded.origins.get(key, "default")
         yield Finding(Level.OK, AREA, f"{key} = {value}  ({origin})")
 
