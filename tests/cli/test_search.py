@@ -29,7 +29,9 @@ def once_filled(once_indexed: Path, tmp_path_factory: pytest.TempPathFactory) ->
     """Code and notes of the project, a document with labels, and a lesson."""
     folder = tmp_path_factory.mktemp("filled")
     shutil.copytree(once_indexed, folder, dirs_exist_ok=True)
-    fill(Shell(folder / "project", folder / "user" / "home"))
+    shell = Shell(folder / "project", folder / "user" / "home")
+    note_as_own(shell.home, shell.cwd / ".aurora" / "memory.db")
+    fill(shell)
     return folder
 
 

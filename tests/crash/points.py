@@ -25,7 +25,7 @@ from aurora.stores import sqlite_connection
 _WRITES = re.compile(
     r"\b(INSERT(?: OR \w+)? INTO|UPDATE(?: OR IGNORE)?|DELETE FROM|CREATE (?:UNIQUE |VIRTUAL )?\w+|"
     r"ALTER TABLE|DROP \w+(?: IF EXISTS)?|ANALYZE|PRAGMA(?= (?:journal_mode|user_version) = )|"
-    r"pg_\w*advisory\w*lock)\s*(\w*)"
+    r"pg_\w*advisory\w*lock)\s*(?:main\.)?(\w*)"
 )
 _RANDOM = re.compile(
     r"(?<=aurora-git-)\w{8}|(?<=\.)\w{8}(?=\.tmp$)|^(?:tmp)?\w{8}$|[0-9a-f]{12,}|(?<=\.)\d+(?=\.)"

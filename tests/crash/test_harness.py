@@ -63,7 +63,7 @@ def test_a_call_that_was_not_made_is_not_taken_for_one_that_was(learning: Trial)
 
 
 def test_every_call_passes_its_points(learning: Trial) -> None:
-    for name in ("BEGIN of learn: after", "COMMIT of learn: before", "INSERT INTO main.chunks"):
+    for name in ("BEGIN of learn: after", "COMMIT of learn: before", "INSERT INTO chunks"):
         assert learning.points.count(f"sqlite {name}") >= len(LESSONS) - 3  # three come again
 
 

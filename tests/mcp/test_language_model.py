@@ -133,7 +133,7 @@ async def test_the_local_reranker_sends_nothing(
         without = await ask(client, "aurora_search", query="who may come in", rerank="local")
         assert "Not reranked" in without["notes"][0]
 
-        helped.shell.home.mkdir()
+        helped.shell.home.mkdir(exist_ok=True)
         (helped.shell.home / "models").symlink_to(models)
         looked = await ask(client, "aurora_search", query="who may come in", rerank="local")
 
