@@ -119,7 +119,7 @@ def require_tables(connection: sqlite3.Connection, path: Path) -> list[str]:
     """What Aurora never makes in a file, such as a trigger. Raises where its tables are no tables:
     reading them could run anything."""
     objects = connection.execute("SELECT type, name, sql FROM sqlite_schema").fetchall()
-    foreign = list(find_foreign(objects))
+    foreign = list(find_foreign(tuple(objects)))
     if any(name.split()[1] in CHECKSUMS for name in foreign):
         raise StoreFormatError(
             f"{path} cannot be read: its tables are not Aurora's",
@@ -226,7 +226,7 @@ def _recognise(connection: sqlite3.Connection, path: Path) -> int:
             hint=f"it was not touched; keep it elsewhere (`mv {path} {path}.old`) and index again",
         )
     require_known(version, path)
-    foreign = list(find_foreign(objects))
+    foreign = list(find_foreign(tuple(objects)))
     if foreign:
         raise ForeignSchemaError(
             f"{path} has what Aurora never makes: {', '.join(foreign[:_SHOWN])}",

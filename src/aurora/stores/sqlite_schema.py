@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from aurora.types import Kind
@@ -293,8 +294,13 @@ _OBJECTS = frozenset(
 _TABLES = frozenset({*CHECKSUMS, *(f"{table}_{part}" for table in TEXT_INDEXES for part in _PARTS)})
 
 
-def find_foreign(objects: Iterable[tuple[str, str, str | None]]) -> Iterator[str]:
+@lru_cache(maxsize=8)  # every connection of a process asks about the same rows
+def find_foreign(objects: tuple[tuple[str, str, str | None], ...]) -> tuple[str, ...]:
     """Names of what no migration makes, among rows of `sqlite_schema` (type, name, statement)."""
+    return tuple(_foreign(objects))
+
+
+def _foreign(objects: Iterable[tuple[str, str, str | None]]) -> Iterator[str]:
     for kind, name, statement in objects:
         if name.startswith("sqlite_"):  # SQLite's own: nobody else can make one
             continue
