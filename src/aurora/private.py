@@ -30,6 +30,7 @@ _NO_LINK = sum(
     getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY")
 )
 _NO_LINKED_FOLDER = os.O_RDONLY | _NO_LINK | getattr(os, "O_DIRECTORY", 0)
+_SECOND_NAME, _ANOTHERS = "has a second name (a hard link)", "belongs to another user"
 _SUBFOLDERS = ("indexes",)  # of a memory's folder, whose files are checked as well
 _SCRATCH = re.compile(r"(?:\.[0-9]+)?\.(?P<process>[0-9]+)\.tmp")  # behind a file's name
 _making = threading.Lock()
@@ -67,7 +68,7 @@ def require_own(folder: Path) -> None:
 def _check_folder(handle: int, folder: Path) -> None:
     status = os.fstat(handle)
     if _is_foreign(status):
-        raise _unsafe(folder, f"belongs to another user (uid {status.st_uid})")
+        raise _unsafe(folder, f"{_ANOTHERS} (uid {status.st_uid})")
     if status.st_mode & _OTHERS_WRITE and sys.platform != "win32":
         with suppress(OSError):  # on a disk that is read-only nobody writes
             os.fchmod(handle, OWNERS_FOLDER)
@@ -106,7 +107,7 @@ def require_plain(path: Path) -> None:
 def _fault(status: os.stat_result) -> str:
     """Why an entry of a memory's folder may not be used, or nothing."""
     if _is_foreign(status):
-        return f"belongs to another user (uid {status.st_uid})"
+        return f"{_ANOTHERS} (uid {status.st_uid})"
     return "" if stat.S_ISDIR(status.st_mode) else _kind_fault(status)
 
 
@@ -115,7 +116,7 @@ def _kind_fault(status: os.stat_result) -> str:
         return "is a link"
     if not stat.S_ISREG(status.st_mode):
         return "is not a plain file"
-    return "has a second name (a hard link)" if status.st_nlink > 1 else ""
+    return _SECOND_NAME if status.st_nlink > 1 else ""
 
 
 def _is_foreign(status: os.stat_result) -> bool:
@@ -123,10 +124,12 @@ def _is_foreign(status: os.stat_result) -> bool:
 
 
 def _unsafe(path: Path, reason: str) -> UnsafeFolderError:
-    return UnsafeFolderError(
-        f"{path} {reason}: Aurora does not use it",
-        hint="it may have come with a clone or an archive: look at it, then delete it",
-    )
+    hint = "it may have come with a clone or an archive: look at it, then delete it"
+    if reason == _SECOND_NAME:
+        hint = f"give it a content of its own: `cp {path} {path}.copy && mv {path}.copy {path}`"
+    elif reason.startswith(_ANOTHERS):
+        hint = f"if it is yours, take it over with `chown`; `ls -l {path.parent}` shows who owns it"
+    return UnsafeFolderError(f"{path} {reason}: Aurora does not use it", hint=hint)
 
 
 # Opening files
