@@ -203,7 +203,8 @@ def test_names_of_a_project_are_asked_of_its_own_memory(shell: Shell) -> None:
     assert found["forms"]["name"]["p_at_1"] == 1.0
     now = {path: path.read_bytes() for path in shell.cwd.rglob("*") if path.is_file()}
     changed = {path.name for path in now if now[path] != files.get(path)}
-    assert changed <= {"memory.db-shm", "memory.db-wal"}  # SQLite's own notes of who reads
+    own = {"memory.db-shm", "memory.db-wal", "memory.db-seal"}  # notes of readers and of times
+    assert changed <= own
     with shell.store() as store:
         ids = [chunk.id for chunk in store.iter_chunks()]
         assert not any(store.get_accesses(ids).values())

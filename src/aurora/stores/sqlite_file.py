@@ -157,10 +157,15 @@ class SQLiteFile:
 
         `look`: check all of the file, even if it is as Aurora left it.
         """
-        if look and not self._find_damage():
+        if look and not self._find_damage() and self._has_problems():
             with self._seal.turn(_PATIENCE):
                 self._examine()
         return self._rescued()[1] if self._find_damage() else ""
+
+    def _has_problems(self) -> bool:
+        """Whether rows or trees are damaged. The seal stays meanwhile: others go on reading."""
+        with self._apart() as connection:
+            return any(find_problems(connection))
 
     def _require_whole(self) -> None:
         """Before anything is written."""

@@ -124,7 +124,7 @@ CHECKSUMS = {**_FIRST_CHECKSUMS, **_LATER_CHECKSUMS, "files": _FILE_CHECKSUM}
 HANGING = tuple(CHECKSUMS.keys() - {"chunks", "facts", "files"})  # on chunks, by their rows
 _NONSENSE = f"""
     OR chunks.kind NOT IN ({", ".join(f"'{kind}'" for kind in Kind)})
-    OR coalesce(abs(chunks.created_at), 0) > 2e11 OR typeof(chunks.created_at) = 'text'
+    OR coalesce(abs(chunks.created_at), 0) > 2.6e11 OR typeof(chunks.created_at) = 'text'
     OR NOT (json_valid(chunks.metadata)  -- Python writes what JSON does not have, too
         OR chunks.metadata GLOB '*NaN*' OR chunks.metadata GLOB '*Infinity*')"""
 SUM_UP = f"UPDATE main.chunks SET checksum = {CHECKSUMS['chunks']}"
