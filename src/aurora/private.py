@@ -70,7 +70,7 @@ def _check_folder(handle: int, folder: Path) -> None:
     if _is_foreign(status):
         raise _unsafe(folder, f"{_ANOTHERS} (uid {status.st_uid})")
     if status.st_mode & _OTHERS_WRITE and sys.platform != "win32":
-        with suppress(OSError):  # on a disk that is read-only nobody writes
+        with suppress(OSError):  # a read-only disk cannot be changed by others, either
             os.fchmod(handle, OWNERS_FOLDER)
     with os.scandir(handle) as entries:
         for entry in entries:

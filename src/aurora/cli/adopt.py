@@ -49,12 +49,12 @@ def _agreed(offer: Offer) -> bool:
         names = printable(", ".join(offer.foreign))
         tell(Note(f"Left behind, as Aurora never makes it: {names}", warning=True))
     counts = Counter(map(_what, offer.chunks))
-    told = ", ".join(many(count, what) for what, count in sorted(counts.items()))
+    counted = ", ".join(many(count, what) for what, count in sorted(counts.items()))
     if not is_terminal(sys.stdin):
         raise ConfigError(
-            f"Only a person can adopt {told or 'a memory'}", hint="run `aur adopt` in a terminal"
+            f"Only a person can adopt {counted or 'a memory'}", hint="run `aur adopt` in a terminal"
         )
-    return click.confirm(f"Adopt {told or 'no rows'} of {shown(offer.path)} as yours?", err=True)
+    return click.confirm(f"Adopt {counted or 'no rows'} of {shown(offer.path)} as yours?", err=True)
 
 
 def _what(chunk: Chunk) -> str:

@@ -124,7 +124,7 @@ def note_identity(home: Path, store: SQLiteStore) -> None:
 
 
 def note_reclaimed(home: Path, database: Path) -> None:
-    """A file that was made anew is the user's if the one in its place was."""
+    """Note a rebuilt database as the user's, if the file that it replaces was."""
     with memories_locked(home):
         known = known_memory(home, database)
         if known is not None:
