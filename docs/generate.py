@@ -21,7 +21,7 @@ import click
 
 from aurora.cli.main import cli
 from aurora.config.schema import CATALOGUE, Guard, Setting
-from aurora.mcp.desk import Desk
+from aurora.mcp.pool import Desk
 from aurora.mcp.server import create_server
 
 ROOT = Path(__file__).parents[1]

@@ -6,9 +6,8 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from aurora.stores.sqlite_checksums import checksum
-from aurora.stores.sqlite_schema import CHECKSUMS
-from aurora.stores.sqlite_seal import Seal
+from aurora.stores.sqlite.integrity import Seal, checksum
+from aurora.stores.sqlite.schema import CHECKSUMS
 
 
 def seal(path: Path) -> None:

@@ -12,11 +12,11 @@ import pytest
 from aurora import Memory, Places
 from aurora.config import SettingsFiles
 from aurora.config.schema import EmbeddingSettings
+from aurora.embeddings.aurora.provider import WEIGHTS, OwnProvider
 from aurora.embeddings.openai import OpenAIProvider
-from aurora.embeddings.own.provider import WEIGHTS, OwnProvider
 from aurora.embeddings.registry import share_of
 from aurora.embeddings.static import StaticProvider
-from aurora.endpoints.purpose import EMBEDDING, OPENAI_KEY
+from aurora.endpoints import EMBEDDING, OPENAI_KEY
 from aurora.engine.embedders import Embedders
 from aurora.errors import ConfigError, EmbedderMismatchError, EmbeddingError
 from aurora.indexing import embedding

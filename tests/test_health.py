@@ -8,15 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from aurora.config.values import without_secrets
-from aurora.engine.health.checking import carry_out
-from aurora.engine.health.memory import judge_problems
-from aurora.engine.health.parts import CHECKS, Part, examine_parts
-from aurora.engine.health.program import judge_library
-from aurora.engine.health.surroundings import judge_space
+from aurora.config.load import without_secrets
+from aurora.engine.health import (
+    PART_CHECKS,
+    Part,
+    carry_out,
+    examine_parts,
+    judge_library,
+    judge_problems,
+    judge_space,
+)
 from aurora.errors import WatchError
 from aurora.parsers import languages
-from aurora.stores.sqlite_library import SQLiteLibrary, describe_library
+from aurora.stores.sqlite.connection import SQLiteLibrary, describe_library
 from aurora.types import Finding, Level
 
 FINE = Finding(Level.OK, "memory", "fine")
@@ -77,7 +81,7 @@ def test_a_part_is_there_with_its_version_or_missing_with_the_way_to_get_it() ->
         Part("wings", "flying", _missing, "pip install wings", Level.WARN),
         Part("legs", "walking", _found, "pip install legs"),
     )
-    assert list(CHECKS[0](parts)) == [
+    assert list(PART_CHECKS[0](parts)) == [
         Finding(
             Level.WARN,
             "parts",

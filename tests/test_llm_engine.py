@@ -11,7 +11,7 @@ import pytest
 
 from aurora import Memory, Places
 from aurora.config import SettingsFiles
-from aurora.engine.health.llm import examine_llm
+from aurora.engine.health import examine_llm
 from aurora.types import Event, Finding, Level, Note
 from tests.builders import NOW, write_tree
 from tests.endpoint_server import fails, is_fine

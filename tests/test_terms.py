@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aurora.signals.bm25 import BM25Scorer
-from aurora.terms import (
+from aurora.text import (
     AS_WRITTEN,
     EXACT,
     JOINING,
@@ -18,9 +18,9 @@ from aurora.terms import (
     query_words,
     question_terms,
     stem,
+    tokenize,
     words_found,
 )
-from aurora.text import tokenize
 from tests.threads import together
 
 texts = st.text() | st.lists(

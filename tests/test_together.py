@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from aurora.engine.together import Together
+from aurora.concurrency import Together
 
 
 def test_who_asks_while_it_is_done_shares_the_next_time() -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from aurora.engine import whereabouts
-from aurora.engine.whereabouts import InFile
+from aurora.engine import location as whereabouts
+from aurora.engine.location import InFile
 from aurora.types import Event, Note
 
 

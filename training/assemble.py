@@ -19,7 +19,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from aurora.evaluation.records import Record, read_records
+from aurora.evaluation.datasets import Record, read_records
 from training.corpus import Pair, read_pairs, write_pairs
 
 WORDS_IN_A_ROW = 9

@@ -20,16 +20,14 @@ from statistics import fmean
 from typing import Any
 from unittest.mock import patch
 
-from aurora import terms
+from aurora import text as terms
 from aurora.config import Places, SettingsFiles
 from aurora.engine import Memory
-from aurora.engine.throw_away import ThrowAway
-from aurora.evaluation import asking
-from aurora.evaluation.asking import Answer, System
-from aurora.evaluation.measuring import evaluate
-from aurora.evaluation.metrics import ndcg
-from aurora.evaluation.resampling import randomisation_test
-from aurora.evaluation.sets import LabelledSet, read_set
+from aurora.engine.temporary_memory import ThrowAway
+from aurora.evaluation import runner as asking
+from aurora.evaluation.datasets import LabelledSet, read_set
+from aurora.evaluation.metrics import ndcg, randomisation_test
+from aurora.evaluation.runner import Answer, System, evaluate
 from aurora.fusion.auto import Auto, Trust
 from aurora.retrieval.config import FUSIONS, HybridConfig
 from aurora.types import Mode, SearchResults
@@ -73,20 +71,20 @@ SEARCHED = (
     Variant(Mode.SEMANTIC, name="meaning alone"),
     *(Variant(Mode.HYBRID, name, name=f"fusion {name}") for name in FUSIONS if name != "auto"),
     Variant(Mode.HYBRID, name="shares 0.5, code or prose", trust=Trust(0.5, 0.5)),
-    Variant(Mode.HYBRID, name="joining words in full", patches=(("aurora.terms.JOINING", 1.0),)),
+    Variant(Mode.HYBRID, name="joining words in full", patches=(("aurora.text.JOINING", 1.0),)),
     Variant(Mode.HYBRID, name="definitions do not lead",
-            patches=(("aurora.retrieval.choosing.lead", _unled),)),
+            patches=(("aurora.retrieval.candidates.lead", _unled),)),
     Variant(Mode.HYBRID, name="tests are not aside", rules={"aside": 0.0}),
     Variant(Mode.HYBRID, name="no file coherence", rules={"file": 0.0}),
     Variant(Mode.HYBRID, name="no turns beside", rules={"context": 0.0}),
     Variant(Mode.HYBRID, name="no variety", rules={"variety": 1.0}),
 )  # fmt: skip
 INDEXED: Mapping[str, Patches] = {
-    "no stems": {"aurora.terms.stem": lambda word: word},
-    "short texts win": {"aurora.signals.bm25_signal.WORDS": terms.WORDS._replace(shortest=0)},
-    "docstrings count once": {"aurora.chunk_words.SUMMARY_TIMES": 0},
-    "beginnings count once": {"aurora.chunk_words._LONG": sys.maxsize},
-    "vectors without labels": {"aurora.indexing.elsewhere.LABEL_SHARE": 0.0},
+    "no stems": {"aurora.text.stem": lambda word: word},
+    "short texts win": {"aurora.signals.bm25.WORDS": terms.WORDS._replace(shortest=0)},
+    "docstrings count once": {"aurora.text.SUMMARY_TIMES": 0},
+    "beginnings count once": {"aurora.text._LONG": sys.maxsize},
+    "vectors without labels": {"aurora.indexing.embedding.LABEL_SHARE": 0.0},
 }
 
 
@@ -95,8 +93,8 @@ def patched(patches: Patches) -> Iterator[None]:
     with ExitStack() as stack:
         for name, value in patches.items():
             stack.enter_context(patch(name, value))
-        if "aurora.terms.stem" in patches:
-            stack.enter_context(patch("aurora.terms._terms", type(terms._terms)()))
+        if "aurora.text.stem" in patches:
+            stack.enter_context(patch("aurora.text._terms", type(terms._terms)()))
         yield
 
 

@@ -5,7 +5,7 @@
 A SET is a folder as sets.py describes it. Searches are as by default, with the static model. P@1 is
 told for the quarters of the questions by each measure, from the least sure to the surest; AUC is
 the chance that a right first result has more of it than a wrong one. The last row is what the rule
-of `aurora.retrieval.confidence` makes of each set.
+of `aurora.retrieval.rerank` makes of each set.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from typing import NamedTuple
 from aurora.embeddings.base import ProviderOptions
 from aurora.embeddings.registry import make_provider, share_of
 from aurora.indexing.embedding import embed_missing
-from aurora.retrieval.confidence import is_sure
+from aurora.retrieval.rerank import is_sure
 from aurora.retrieval.retriever import HybridConfig, HybridRetriever
-from aurora.stores.sqlite import SQLiteStore
+from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import Query, SearchResult
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))

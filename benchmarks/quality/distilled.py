@@ -29,7 +29,7 @@ from aurora.embeddings.base import ProviderOptions
 from aurora.embeddings.onnx.encoder import Encoder, Window
 from aurora.embeddings.onnx.installed import TOKENIZER, model_folder
 from aurora.embeddings.onnx.provider import DEFAULT_MODEL, OnnxProvider
-from aurora.embeddings.unit import unit_rows
+from aurora.embeddings.pooling import unit_rows
 
 CACHE = Path(__file__).resolve().parents[1] / ".cache" / "distilled"
 DIMENSION = 256

@@ -22,7 +22,7 @@ from aurora.embeddings.base import ProviderOptions
 from aurora.embeddings.static import StaticProvider
 from aurora.indexing.embedding import embed_missing
 from aurora.retrieval.retriever import HybridConfig, HybridRetriever
-from aurora.stores.sqlite import SQLiteStore
+from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import Mode, Query
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))

@@ -37,8 +37,15 @@ from pathlib import Path
 
 from aurora.config import Places
 from aurora.engine import Memory
-from aurora.evaluation.identifiers import FORMS, NAME, Definition, find_names, sample
-from aurora.evaluation.own_code import Placed, ask_names
+from aurora.evaluation.self_check import (
+    FORMS,
+    NAME,
+    Definition,
+    Placed,
+    ask_names,
+    find_names,
+    sample,
+)
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 import record

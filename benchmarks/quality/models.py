@@ -31,10 +31,9 @@ from statistics import fmean
 
 from aurora.embeddings.base import EmbeddingProvider
 from aurora.errors import AuroraError
-from aurora.evaluation import asking
-from aurora.evaluation.asking import System
-from aurora.evaluation.measuring import evaluate, summarise
-from aurora.evaluation.sets import LabelledSet, read_set
+from aurora.evaluation import runner as asking
+from aurora.evaluation.datasets import LabelledSet, read_set
+from aurora.evaluation.runner import System, evaluate, summarise
 from aurora.types import Estimate, Mode
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))

@@ -29,12 +29,11 @@ from pathlib import Path
 import aurora
 from aurora.config import Places, SettingsFiles
 from aurora.display.plot import render_svg
-from aurora.engine.throw_away import ThrowAway
-from aurora.evaluation import asking
-from aurora.evaluation.asking import Answer, System
-from aurora.evaluation.comparing import compare
-from aurora.evaluation.measuring import evaluate, summarise
-from aurora.evaluation.sets import Item, LabelledSet, read_set
+from aurora.engine.temporary_memory import ThrowAway
+from aurora.evaluation import runner as asking
+from aurora.evaluation.compare import compare
+from aurora.evaluation.datasets import Item, LabelledSet, read_set
+from aurora.evaluation.runner import Answer, System, evaluate, summarise
 from aurora.types import MeasuredSet, Mode
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))

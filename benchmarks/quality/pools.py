@@ -9,9 +9,9 @@ from pathlib import Path
 
 from aurora.config import Places, SettingsFiles
 from aurora.embeddings.base import EmbeddingProvider
-from aurora.engine.throw_away import ThrowAway
-from aurora.evaluation.measuring import Open
-from aurora.evaluation.sets import Group, Item, LabelledSet
+from aurora.engine.temporary_memory import ThrowAway
+from aurora.evaluation.datasets import Group, Item, LabelledSet
+from aurora.evaluation.runner import Open
 
 _SEED = 0
 

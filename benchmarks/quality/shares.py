@@ -22,13 +22,12 @@ from typing import Any
 from unittest.mock import patch
 
 from aurora.engine import Memory
-from aurora.evaluation import asking
-from aurora.evaluation.asking import System
-from aurora.evaluation.measuring import evaluate, summarise
-from aurora.evaluation.sets import read_set
+from aurora.evaluation import runner as asking
+from aurora.evaluation.datasets import read_set
+from aurora.evaluation.runner import System, evaluate, summarise
 from aurora.fusion.auto import Trust
 from aurora.fusion.base import Fusion
-from aurora.retrieval.asking import Asked, Signals
+from aurora.retrieval.candidates import Asked, Signals
 from aurora.retrieval.config import FUSIONS, HybridConfig
 from aurora.signals.base import Question
 from aurora.types import Mode, SearchResults

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from aurora.config import Places, SettingsFiles
 from aurora.engine import Memory
-from aurora.stores.sqlite import SQLiteStore
+from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import Kind
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))

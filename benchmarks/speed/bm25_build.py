@@ -20,10 +20,9 @@ from pathlib import Path
 
 import bm25s
 
-from aurora.chunk_words import chunk_text
 from aurora.parsers.registry import parser_for
 from aurora.signals.bm25 import BM25Scorer
-from aurora.text import tokenize
+from aurora.text import chunk_text, tokenize
 from aurora.types import Document
 
 SEED_LIMIT = 30.0  # seconds for 10,000 chunks

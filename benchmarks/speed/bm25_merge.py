@@ -24,9 +24,9 @@ from itertools import islice
 from pathlib import Path
 
 from aurora.parsers.registry import parser_for
-from aurora.signals import bm25_signal
-from aurora.signals.bm25_signal import BM25Signal
-from aurora.stores.sqlite import SQLiteStore
+from aurora.signals import bm25 as bm25_signal
+from aurora.signals.bm25 import BM25Signal
+from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import Chunk, Document
 
 SHARES = (0.01, 0.1, 0.25, 0.5, 0.75, 1.0)

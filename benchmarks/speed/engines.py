@@ -173,7 +173,7 @@ def create(folder: Path) -> None:
     """Making a retriever, apart from importing what it is made of."""
     start = time.perf_counter()
     import aurora.retrieval.retriever  # noqa: PLC0415
-    import aurora.stores.sqlite  # noqa: F401, PLC0415
+    import aurora.stores.sqlite.store  # noqa: F401, PLC0415
 
     imported = time.perf_counter()
     store = ours.open_store(folder)

@@ -20,10 +20,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from aurora.parsers.registry import parser_for
+from aurora.sources.blame.history import FileHistory, History, blame
+from aurora.sources.blame.replay import LineHistory
 from aurora.sources.git import Git, list_files
-from aurora.sources.past.blame import blame
-from aurora.sources.past.history import FileHistory, History
-from aurora.sources.past.lines import LineHistory
 from aurora.types import ChunkHistory, Document, Lines
 
 

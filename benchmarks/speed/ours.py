@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from aurora.embeddings.base import EmbeddingProvider
     from aurora.retrieval.retriever import HybridRetriever
-    from aurora.stores.sqlite import SQLiteStore
+    from aurora.stores.sqlite.store import SQLiteStore
     from aurora.types import Chunk
 
 LIMIT = 10
@@ -24,7 +24,7 @@ Ask = Callable[[str], Sequence[str | int]]  # the best ids, or places among the 
 
 
 def open_store(folder: Path) -> SQLiteStore:
-    from aurora.stores.sqlite import SQLiteStore  # noqa: PLC0415
+    from aurora.stores.sqlite.store import SQLiteStore  # noqa: PLC0415
 
     return SQLiteStore(folder / "memory.db")
 
@@ -121,7 +121,7 @@ def chunk_ids(folder: Path) -> list[str]:
 
 def indexed_texts(folder: Path) -> Iterable[str]:
     """What is indexed of every chunk."""
-    from aurora.chunk_words import chunk_text  # noqa: PLC0415
+    from aurora.text import chunk_text  # noqa: PLC0415
 
     store = open_store(folder)
     yield from map(chunk_text, store.iter_chunks())
@@ -136,7 +136,7 @@ def tokenize(text: str) -> list[str]:
 
 def recipe() -> str:
     """Changes whenever the peers would be given other tokens."""
-    from aurora.chunk_words import chunk_text  # noqa: PLC0415
+    from aurora.text import chunk_text  # noqa: PLC0415
     from aurora.types import Chunk, Kind  # noqa: PLC0415
 
     body = "def getUserData(self):\n    return self.cache_2.load(HTTPServer) # 検索 ok"

@@ -43,19 +43,17 @@ from speed import corpus, ours
 
 from aurora.embeddings.base import EmbeddingProvider, ProviderOptions
 from aurora.embeddings.static import StaticProvider
-from aurora.indexing.elsewhere import vectors_of
-from aurora.indexing.embedding import embedder_of, embedding_text
+from aurora.indexing.embedding import embedder_of, embedding_text, vectors_of
 from aurora.packing import pack_vector, unit_vector, unpack_vector
 from aurora.retrieval.retriever import HybridConfig, HybridRetriever
 from aurora.signals.base import Question
-from aurora.signals.formula import BM25Parameters
+from aurora.signals.bm25_formula import BM25Parameters
 from aurora.signals.stored import Searches, StoredWords
 from aurora.stores.base import Store
-from aurora.stores.postgres.ranking import ranked
-from aurora.stores.postgres.ranking_sql import proposals, rank_statement
+from aurora.stores.postgres.ranking_sql import proposals, rank_statement, ranked
+from aurora.stores.postgres.rows import any_of
 from aurora.stores.postgres.store import PostgresStore
-from aurora.stores.postgres.words import any_of
-from aurora.stores.sqlite import SQLiteStore
+from aurora.stores.sqlite.store import SQLiteStore
 from aurora.text import tokenize
 from aurora.types import Chunk, Mode, Query
 from tests.postgres.server import PostgresServer

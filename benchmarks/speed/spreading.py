@@ -44,10 +44,13 @@ from embedding import cut  # noqa: E402
 
 from aurora.embeddings.base import ProviderOptions  # noqa: E402
 from aurora.embeddings.registry import make_provider  # noqa: E402
-from aurora.indexing.elsewhere import Elsewhere  # noqa: E402
-from aurora.indexing.embedding import embedder_of  # noqa: E402
-from aurora.indexing.ray_cluster import RayCluster  # noqa: E402
-from aurora.indexing.spreading import InProcess, LocalProcesses, Spreader  # noqa: E402
+from aurora.indexing.embedding import Elsewhere, embedder_of  # noqa: E402
+from aurora.indexing.ray import (  # noqa: E402
+    InProcess,
+    LocalProcesses,
+    RayCluster,
+    Spreader,
+)
 from tests.indexing.ray_nodes import Node, head_node  # noqa: E402
 
 WHOLE_RUN = 3

@@ -1,19 +1,342 @@
 """Secrets in a text: found by how they look, and replaced before anything is stored or logged.
 
 What looks like one by `secret_rules` is replaced by its kind. Lines keep their number.
+
+What secrets look like: the forms that issuers document, and the places that hold only secrets.
+
+A rule must be precise, because a redacted text cannot be found any more. Every pattern runs in
+linear time: repetitions are bounded and never nested. Patterns are texts: most are never needed,
+and to compile them all takes longer than a search.
+
+Whether a value may be a secret: it looks like chance, and is no word, name or placeholder.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
+from typing import NamedTuple
 
-from aurora.secret_rules import ANY_KEY, KEY, KEY_KINDS, MAYBE_KEY, NAME, PLACES, Kind
-from aurora.secret_values import MARK, looks_random, may_be_secret
 from aurora.text import many
 from aurora.types import Json
+
+
+class Kind(NamedTuple):
+    """A kind of secret."""
+
+    name: str
+    is_random: bool = False  # the secret must look like chance, not like words
+
+
+class Place(NamedTuple):
+    """Where a secret stands. Only lines with one of the `hints`, in lower case, are looked at."""
+
+    kind: Kind
+    hints: tuple[str, ...]
+    pattern: str  # the secret is the group that matches
+
+
+# A key begins a word. In a string it may stand behind an escape, in an address behind `%3D`.
+_BEFORE, _AFTER = r"(?:(?<![\w-])|(?<=\\[nrt])|(?<=%[0-9A-F]{2}))", r"(?![\w-])"
+_UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
+
+# A quick look for lines that may have a key: every form has 20 or more of these signs in a row,
+# and a digit or capital among them.
+MAYBE_KEY = r"[A-Z0-9][A-Za-z0-9_-]{7}(?<=[A-Za-z0-9_-]{18})"
+_FORMS = (
+    # Clouds
+    ("AWS key id", r"A(?:KIA|SIA|BIA|CCA|3T[A-Z0-9])[A-Z2-7]{16}"),
+    ("Amazon Bedrock key", r"ABSK[A-Za-z0-9+/]{100,280}={0,2}"),
+    ("Google key", r"AIza[\w-]{35}"),
+    ("Google OAuth secret", r"GOCSPX-[\w-]{28}"),
+    ("Google OAuth token", r"ya29\.[\w-]{30,500}|1//0[\w-]{40,200}"),
+    ("Firebase key", r"AAAA[\w-]{7}:APA91b[\w-]{80,200}"),
+    ("Alibaba key id", r"LTAI[A-Za-z0-9]{16,24}"),
+    ("Tencent key id", r"AKID[A-Za-z0-9]{32}"),
+    ("Yandex key", r"AQVN[\w-]{35,38}|t1\.[\w-]{8,200}={0,2}\.[\w-]{86}"),
+    ("DigitalOcean token", r"do[opr]_v1_[a-f0-9]{64}"),
+    ("Cloudflare key", r"v1\.0-[a-f0-9]{24}-[a-f0-9]{146}"),
+    ("Heroku key", r"HRKU-[\w-]{36,64}"),
+    ("Fly.io token", r"fo1_[\w-]{43}|fm[12][ar]?_[A-Za-z0-9+/]{100,1000}={0,3}"),
+    ("Render key", r"rnd_[A-Za-z0-9]{28,40}"),
+    ("Netlify token", r"nfp_[A-Za-z0-9]{36,40}"),
+    ("Supabase key", r"sbp_[a-f0-9]{40}|sb_secret_[\w-]{22,48}"),
+    ("PlanetScale token", r"pscale_(?:tkn|pw|oauth)_[\w.=-]{32,64}"),
+    ("Neon key", r"napi_[a-z0-9]{48,80}"),
+    ("Tailscale key", r"tskey-[a-z]{3,8}-[\w-]{16,64}"),
+    ("OpenShift token", r"sha256~[\w-]{43}"),
+    ("Databricks token", r"dapi[a-f0-9]{32}(?:-[0-9])?"),
+    # Code, packages and delivery
+    ("GitHub token", r"gh[pousr]_[A-Za-z0-9]{36,251}|github_pat_\w{36,251}"),
+    ("GitLab token", r"gl(?:pat|ptt|dt|rt|rtr|cbt|ffct|ft|imt|agent|oas|soat)-[\w-]{20,300}"
+                     r"(?:\.[0-9a-z]{2}\.?[0-9a-z]{7,9})?|GR1348941[\w-]{20}"),
+    ("Atlassian token", r"AT(?:ATT|CTT)3[\w=-]{20,250}|ATBB[A-Za-z0-9]{32}"),
+    ("npm token", r"npm_[A-Za-z0-9]{36}"),
+    ("PyPI token", r"pypi-AgE[\w-]{50,1000}"),
+    ("RubyGems key", r"rubygems_[a-f0-9]{48}"),
+    ("NuGet key", r"oy2[a-z0-9]{43}"),
+    ("Clojars token", r"CLOJARS_[a-z0-9]{60}"),
+    ("Artifactory token", r"AKCp[A-Za-z0-9]{69}|cmVmd[A-Za-z0-9]{59}"),
+    ("Docker token", r"dckr_[op]at_[\w-]{24,64}"),
+    ("Terraform token", r"[A-Za-z0-9]{14}\.atlasv1\.[\w-]{60,70}"),
+    ("Pulumi token", r"pul-[a-f0-9]{40}"),
+    ("Infracost key", r"ico-[A-Za-z0-9]{32}"),
+    ("Vault token", r"hv[sbr]\.[\w-]{24,300}"),
+    ("Doppler token", r"dp\.[a-z]{2,5}\.(?:[\w-]{2,35}\.)?[A-Za-z0-9]{40,44}"),
+    ("1Password key", r"A3-[A-Z0-9]{6}-[A-Z0-9]{6}-?[A-Z0-9]{5}-[A-Z0-9]{5}-[A-Z0-9]{5}-[A-Z0-9]{5}"
+                      r"|ops_eyJ[\w+/=-]{100,2000}"),
+    ("age key", r"AGE-SECRET-KEY-1[0-9A-Z]{58}"),
+    ("CircleCI token", r"CCI(?:PAT|PRJ)_[A-Za-z0-9]{22}_[a-f0-9]{40}"),
+    ("Buildkite token", r"bk(?:ua|ct)_[a-f0-9]{40}"),
+    ("SonarQube token", r"sq[upa]_[a-zA-Z0-9]{40}"),
+    ("Sourcegraph token", r"sgp_(?:[a-fA-F0-9]{16}_|local_)?[a-fA-F0-9]{40}"),
+    ("Harness key", r"[ps]at\.[\w-]{22}\.[A-Za-z0-9]{24}\.[A-Za-z0-9]{20}"),
+    ("Prefect key", r"pn[ub]_[A-Za-z0-9]{36}"),
+    ("Postman key", r"PMAK-[a-f0-9]{24}-[a-f0-9]{34}"),
+    ("LaunchDarkly key", rf"(?:api|sdk|mob)-{_UUID}"),
+    # Models
+    ("Anthropic key", r"sk-ant-[\w-]{32,200}"),
+    ("ElevenLabs key", r"sk_[a-f0-9]{48}"),
+    ("Hugging Face token", r"(?:hf|api_org)_[A-Za-z0-9]{34,40}"),
+    ("Groq key", r"gsk_[A-Za-z0-9]{40,64}"),
+    ("xAI key", r"xai-[A-Za-z0-9]{40,120}"),
+    ("Perplexity key", r"pplx-[A-Za-z0-9]{40,64}"),
+    ("Replicate token", r"r8_[A-Za-z0-9]{37,40}"),
+    ("Cerebras key", r"csk-[a-z0-9]{40,64}"),
+    ("NVIDIA key", r"nvapi-[\w-]{50,80}"),
+    ("Tavily key", r"tvly-(?:dev-|prod-)?[A-Za-z0-9]{20,64}"),
+    ("LangSmith key", r"lsv2_(?:pt|sk)_[a-f0-9]{32}_[a-f0-9]{10}"),
+    ("Pinecone key", r"pcsk_[A-Za-z0-9_]{50,90}"),
+    ("Together key", r"tgp_v1_[\w-]{40,64}"),
+    ("Jina key", r"jina_[a-f0-9]{32}[\w-]{20,40}"),
+    # Messages
+    ("Slack token", r"xox[abeoprs]-[A-Za-z0-9-]{15,250}|xoxe\.xox[bp]-[0-9]-[A-Za-z0-9]{40,250}"
+                    r"|xapp-[0-9]-[A-Z0-9]{6,20}-[0-9]{8,20}-[a-z0-9]{32,128}"),
+    ("Discord token", r"[MNO][A-Za-z0-9_-]{23,27}\.[\w-]{6}\.[\w-]{27,40}"),
+    ("Telegram token", r"[0-9]{8,10}:AA[\w-]{33}"),
+    ("Twitch token", r"oauth:[a-z0-9]{30}"),
+    ("Twilio key", r"SK[0-9a-f]{32}"),
+    ("SendGrid key", r"SG\.[\w-]{22}\.[\w-]{43}"),
+    ("Mailgun key", r"key-[a-f0-9]{32}"),
+    ("Mailchimp key", r"[a-f0-9]{32}-us[0-9]{1,2}"),
+    ("Brevo key", r"xkeysib-[a-f0-9]{64}-[A-Za-z0-9]{16}"),
+    ("Facebook token", r"EAA[A-Za-z0-9]{90,400}"),
+    # Payments and shops
+    ("Stripe key", r"[srp]k_(?:live|test|prod)_[A-Za-z0-9]{16,250}"
+                   r"|whsec_[A-Za-z0-9+/]{24,80}={0,2}"),
+    ("Square token", r"sq0(?:atp|csp)-[\w-]{22,60}"),
+    ("Braintree token", r"access_token\$production\$[a-z0-9]{16}\$[a-f0-9]{32}"),
+    ("Plaid token", rf"access-(?:sandbox|development|production)-{_UUID}"),
+    ("Razorpay key", r"rzp_(?:live|test)_[A-Za-z0-9]{14}"),
+    ("Flutterwave key", r"FLWSECK(?:_TEST)?-[a-zA-Z0-9]{12,40}(?:-X)?"),
+    ("EasyPost key", r"EZ[AT]K[A-Za-z0-9]{54}"),
+    ("Shippo token", r"shippo_(?:live|test)_[a-fA-F0-9]{40}"),
+    ("Duffel token", r"duffel_(?:live|test)_[\w-]{43}"),
+    ("Lob key", r"(?:live|test)_[a-f0-9]{35}"),
+    ("Shopify token", r"shp(?:at|ca|pa|ss|tka)_[a-fA-F0-9]{32}"),
+    # Work and watching
+    ("Notion token", r"ntn_[A-Za-z0-9]{40,50}|secret_[A-Za-z0-9]{43}"),
+    ("Linear key", r"lin_(?:api|oauth)_[A-Za-z0-9]{40,64}"),
+    ("Airtable token", r"pat[A-Za-z0-9]{14}\.[a-f0-9]{64}"),
+    ("Asana token", r"[12]/[0-9]{16}(?:/[0-9]{16})?:[a-f0-9]{32}"),
+    ("Figma token", r"fig[dour]_[\w-]{40,64}"),
+    ("Contentful token", r"CFPAT-[\w-]{43}"),
+    ("HubSpot token", rf"pat-(?:na|eu|ap)[0-9]-{_UUID}"),
+    ("Typeform token", r"tfp_[\w.-]{44,64}"),
+    ("ReadMe key", r"rdme_[a-z0-9]{70}"),
+    ("Dropbox token", r"sl\.(?:u\.)?[\w-]{60,1400}"),
+    ("Mapbox token", r"[st]k\.eyJ[\w-]{20,200}\.[\w-]{20,40}"),
+    ("MaxMind key", r"[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk"),
+    ("Adobe secret", r"p8e-[A-Za-z0-9_-]{32}"),
+    ("Grafana token", r"glsa_[A-Za-z0-9]{32}_[a-fA-F0-9]{8}|glc_[A-Za-z0-9+/]{32,400}={0,3}"
+                      r"|eyJrIjoi[A-Za-z0-9]{60,400}={0,2}"),
+    ("New Relic key", r"NRAK-[A-Z0-9]{27}|NR(?:II|IQ|RA)-[\w-]{32}|NRJS-[a-f0-9]{19}"),
+    ("Sentry token", r"sntry[su]_[\w+/=-]{40,400}"),
+    ("Dynatrace token", r"dt0[a-z][0-9]{2}\.[A-Z0-9]{24}\.[A-Z0-9]{64}"),
+    ("JSON web token", r"eyJ[\w-]{17,4000}\.(?:eyJ[\w-]{10,8000}\.[\w-]{16,2000}"
+                       r"|[\w-]{0,2000}\.[\w-]{10,100}\.[\w-]{10,8000}\.[\w-]{16,100})"),
+)  # fmt: skip
+# These begin as other words do: the rest must look like chance.
+_RANDOM_FORMS = (
+    ("OpenAI key", r"sk-(?:proj-|svcacct-|admin-)?[\w-]{32,200}"),
+    ("Fireworks key", r"fw_[A-Za-z0-9]{22,40}"),
+    ("Resend key", r"re_[A-Za-z0-9]{8}_[A-Za-z0-9]{20,28}"),
+    ("crates.io token", r"cio[A-Za-z0-9]{32}"),
+    ("Vault token", r"[sb]\.[A-Za-z0-9]{24}"),
+    ("Octopus key", r"API-[A-Z0-9]{25,32}"),
+    ("Square token", r"EAAA[\w-]{60}"),
+)
+
+
+KEY_KINDS = (
+    *(Kind(name) for name, _ in _FORMS),
+    *(Kind(name, is_random=True) for name, _ in _RANDOM_FORMS),
+)
+_ALL_FORMS = [form for _, form in (*_FORMS, *_RANDOM_FORMS)]
+ANY_KEY = f"{_BEFORE}(?:{'|'.join(_ALL_FORMS)}){_AFTER}"  # eight times as fast as `KEY`
+# The number of the group that matches is the kind's place in `KEY_KINDS`.
+KEY = f"{_BEFORE}(?:({')|('.join(_ALL_FORMS)})){_AFTER}"
+
+
+def _place(name: str, hints: str, pattern: str, *, is_random: bool = False) -> Place:
+    return Place(Kind(name, is_random), tuple(hints.split("|")), pattern)
+
+
+def _behind(words: str, end: str) -> str:
+    """Looks back from the end of a name. What it looks for has a fixed width."""
+    by_length: dict[int, list[str]] = {}
+    for word in words.split():
+        by_length.setdefault(len(word), []).append(word)
+    return "|".join(f"(?<=(?:{'|'.join(same)}){end})" for same in by_length.values())
+
+
+# A name that only secrets have. `pass` and `pwd` are words of their own: not `bypass`, `passed`.
+# It begins with a class, and then looks back at it: so a search is ten times as fast.
+_OWNERS = (
+    "api app access account admin auth client consumer cookie deploy encryption hmac host jwt"
+    " license licence master private root server service shared signing ssh storage subscription"
+    " webhook"
+)
+_KEY_NAME = rf"(?<=k)ey(?:{_behind(_OWNERS, 'key')}|{_behind(_OWNERS, '[_-]key')})"
+_USERS = "db ftp mail my root smtp sql ssh user"
+_NAME = (
+    r"[PpSsTtCcKk](?:(?i:(?<=p)ass(?:w(?:or)?d|wort|phrase)|(?<=s)ecret|(?<=t)oken"
+    rf"|(?<=c)red(?:ential|s))|(?i:{_KEY_NAME})(?![a-rt-z])|EY(?<=[A-Z0-9]_KEY)"
+    r"|(?i:(?<=p)ass(?![a-z]))"
+    rf"(?:(?<![A-Za-z]....)|(?<=[a-z]P...)|(?i:{_behind(_USERS, 'pass')}))"
+    r"|(?i:(?<=p)(?:wd|sk)(?![a-z]))"
+    rf"(?:(?<![A-Za-z]...)|(?<=[a-z]P..)|(?i:{_behind(_USERS, 'pwd')})))"
+    r"[\w-]{0,40}+(?i:(?<!name)(?<!_id))(?<![a-z]Id)"
+)
+_NAMES = "pass|pwd|secret|token|key|cred|psk"
+NAME = _NAME + "$"  # of a setting: the whole of it, or its end
+_QUOTED = r"(?:[bruf@]?\\?(?:\"([^\"\s\\]{6,500})\\?\"|'([^'\s\\]{6,500})\\?'|`([^`\s\\]{6,500})`))"
+_BARE = r"([^\s\"'`<>(){};,\\]{6,500}+)(?!\()"
+_TYPE = r"(?:\s?:?\s?[&A-Za-z][\w.&<>\[\]|?']{1,24}+(?=\s{0,4}=))?"  # as in `token: str = "…"`
+_VALUE = r"[\"']?[\s,;]{1,4}[\"']?(?i:value)[\"']?\s{0,4}[:=]\s{0,4}[\"']?([^\s\"'<>]{6,500})"
+_LIBPQ = r"(?:host|hostaddr|port|user|dbname|sslmode)\s?=\s?"
+_GIVEN = r"\s?(?:'([^']{1,200})'|([^\s\"',()]{3,200}))"
+
+PLACES = (
+    _place("Slack webhook", "hook",
+           r"hooks\.slack\.com/(?:services|workflows|triggers)/([A-Za-z0-9+/]{40,60})"),
+    _place("Discord webhook", "hook", r"/api/webhooks/[0-9]{15,22}/([\w-]{50,90})"),
+    _place("Teams webhook", "hook",
+           r"webhook\.office\.com/webhookb2/([\w@/-]{60,250})"),
+    _place("Zapier webhook", "hook",
+           r"hooks\.zapier\.com/hooks/catch/([0-9]{4,12}/\w{5,20})"),
+    _place("Azure key", "key=",
+           r"(?:AccountKey|SharedAccessKey)=([A-Za-z0-9+/]{43,88}={0,2})"),
+    _place("Azure client secret", "q~",
+           r"(?<![\w~.-])([\w~.]{3}[0-9]Q~[\w~.-]{31,34})(?![\w~.-])"),
+    _place("password in an address", "://",
+           r"[a-zA-Z][\w+.-]{1,30}://[^\s/:@'\"<>{}\[]{0,100}:"
+           r"([^\s/@'\"<>{}\[][^\s/'\"<>{}]{2,200})@"),
+    _place("password in an address", "://", r"://([\w-]{20,200})@", is_random=True),
+    _place("secret in an address", "?|&",
+           r"[?&](?i:[\w-]{0,20}(?:token|key|secret|password|signature)|sig|code|pwd)="
+           r"([\w%.~+/=-]{16,1000})", is_random=True),
+    _place("authorization header", "authorization",
+           r"(?i:authorization)\\?[\"']?\s{0,4}[:=]\s{0,4}\\?[\"'`]?(?:[A-Za-z-]{3,20}\s{1,4})?"
+           r"(?:(?i:token)=\"?)?([\w.~+/=:-]{12,2000})", is_random=True),
+    _place("authorization header", "bearer ", r"(?i:bearer)\s{1,4}([\w.~+/=-]{20,2000})",
+           is_random=True),
+    _place("registry login", "\"auth\"|_auth",
+           r"(?:\"auth\"\s{0,4}:\s{0,4}\"|\b_auth\s{0,4}=\s{0,4}\"?)([A-Za-z0-9+/]{11,500}={0,2})",
+           is_random=True),
+    _place("password hash", ":$",
+           r"^[\w.@-]{1,64}:(\$(?:apr1|[1256y]|2[aby])\$[\w./$=,-]{20,200})"),
+    _place("connection password", ";",
+           r";\s{0,4}(?i:password|pwd)\s{0,4}=\s{0,4}([^;\"'\s<>{}]{3,200})"
+           r"|(?i:password|pwd)\s{0,4}=\s{0,4}([^;\"'\s<>{}]{3,200});\s{0,4}[A-Za-z][\w ]{1,30}="),
+    _place("connection password", "password=",
+           rf"{_LIBPQ}[^\s=,()]{{1,100}}\s{{1,4}}password={_GIVEN}"
+           rf"|(?<!\w)password={_GIVEN}\s{{1,4}}{_LIBPQ}"),
+    _place("netrc password", "login ",
+           r"(?:^|\s)(?:machine\s{1,8}\S{1,200}|default)\s{1,8}login\s{1,8}\S{1,100}"
+           r"\s{1,8}password\s{1,8}(\S{3,200})"),
+    _place("command password", "sshpass|curl",
+           r"sshpass\s{1,4}-p\s{0,4}['\"]?([^\s'\"$]{3,200})"
+           r"|(?:curl(?=\s).{0,200}?\s-u|--user)[ =]{1,4}['\"]?[\w.@+-]{1,100}['\"]?:['\"]?"
+           r"([^\s'\"$]{3,200})"),
+    _place("command password", "mysql", r"mysql\w{0,8}(?=\s).{0,200}?\s-p['\"]?([^\s'\"$]{6,200})",
+           is_random=True),
+    # What is given to a name that only secrets have: in code, in settings, and in XML.
+    _place("secret", _NAMES,
+           rf"{_NAME}(?:\\?[\"'\]]{{0,2}}{_TYPE}\s{{0,20}}+(?::{{1,3}}=|\?=|=>|==|[:=])\s{{0,20}}+"
+           rf"(?:{_QUOTED}|{_BARE})|[\"'],\s?{_QUOTED}|>([^\s<>]{{6,500}})</|{_VALUE})",
+           is_random=True),
+    _place("secret", _NAMES, rf"--(?<![\w-]--)[\w-]{{0,30}}{_NAME}\s{{1,4}}[\"']?{_BARE}",
+           is_random=True),
+    _place("secret", _NAMES,
+           rf"^\s{{0,20}}(?:(?:ENV|ARG|setx|setenv)\s{{1,4}}\w{{0,40}}{_NAME}|password)"
+           r"\s{1,8}[\"']?([^\s'\"]{6,200})[\"']?\s*$", is_random=True),
+    _place("secret", "identified by |password '",
+           r"(?i:identified\s{1,4}by|password)\s{1,4}'([^'\s]{6,200})'", is_random=True),
+)  # fmt: skip
+
+
+MARK = "[redacted:"
+_LEAST_BITS = 2.75  # of chance in each sign: English words have fewer
+_SHORT = 12  # characters: below, chance cannot be measured
+_LETTERS = re.compile(r"[A-Za-z]{16,}={0,2}")  # as many need no digit
+_LEAST_SIGNS = 6  # that differ, in a short one
+_PLACEHOLDER = re.compile(
+    "password|passwd|pass|pwd|secret|token|credential|default|example|sample|changeme|change|dummy"
+    "|value|admin|login|guest|hello|world|user|test|fake|demo|your|here|name|root|none|null|true"
+    "|false|text|data|auth|hmac|sha|aes|rsa|api|key|new|old|the|foo|bar|baz|abc|my|id|x|s(?![a-z])"
+)
+# Names of something else, which a program puts in their place.
+_REFERENCE = re.compile(
+    r"\$[{(]|\{[{%]|%[(s]|://|^\$(?:[A-Za-z_]+|[A-Z0-9_]+)$|^[A-Z]+(?:_[A-Z]+)+$"
+    r"|^[\w.$]+\[[\d:-]+\]$|^[.~]?/[\w.-]+/[\w./-]{0,20}$|^arn:|^ENC\["
+)
+# The hundred commonest pairs of letters in English words: random letters have few of them.
+_WORD = re.compile(r"[A-Z]?[a-z]{2,}|[A-Z]{3,}")
+_COMMON = (
+    "ab ac ad ai al am an ar as at ba ca ce ch co ct da de di ea ec ed el em en er es et ex fi"
+    " fo ge ha he ia ic id ie ig il im in io is it la ld le li ll lo ma me mi mo mp na nc nd ne"
+    " ng ni no ns nt od ol om on or os ou pa pe pl po pr ra re ri ro rs rt se si ss st su ta te"
+    " th ti to tr ts un ur us ut ve"
+)
+_PAIRS = frozenset(_COMMON.split(" "))
+
+
+def looks_random(text: str) -> bool:
+    """Has digits and letters, repeats little, and is no name, path or placeholder."""
+    if not any(map(str.isalpha, text)):
+        return False
+    has_digit = any(map(str.isdigit, text))
+    if len(text) < _SHORT:
+        return has_digit and len(set(text)) >= _LEAST_SIGNS
+    if not has_digit and not _LETTERS.fullmatch(text):
+        return False
+    counts = Counter(text).values()
+    bits = -sum(count / len(text) * math.log2(count / len(text)) for count in counts)
+    return bits >= _LEAST_BITS and not _is_worded(text)
+
+
+def may_be_secret(text: str) -> bool:
+    """False for what was redacted already, and for `$TOKEN`, `your-api-key`, `password1`, `xx`."""
+    if MARK in text or _REFERENCE.search(text):
+        return False
+    rest = _PLACEHOLDER.sub("", text.lower())
+    return any(map(str.isalnum if len(rest) == len(text) else str.isalpha, rest))
+
+
+def _is_worded(text: str) -> bool:
+    """Mostly made of words, as `test-token-number-1` and a path of modules are."""
+    words = (word for word in _WORD.findall(text) if _is_readable(word.lower()))
+    return sum(map(len, words)) > len(text) / 2
+
+
+def _is_readable(word: str) -> bool:
+    pairs = [word[at : at + 2] in _PAIRS for at in range(len(word) - 1)]
+    return sum(pairs) >= len(pairs) / 3
+
 
 _KEY_BEGINS = re.compile(r"-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----")
 _KEY_ENDS = re.compile(r"-----END (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----")

@@ -16,7 +16,7 @@ import psycopg
 import pytest
 
 from aurora import Memory, Places
-from aurora.engine.whereabouts import OnServer
+from aurora.engine.location import OnServer
 from aurora.stores.base import Store
 from tests.backends import keep_on_server
 from tests.builders import note_as_own, write_tree

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from aurora.sources.unwanted import MAX_BYTES
+from aurora.sources.reading import MAX_BYTES
 from aurora.types import Query
 from tests.backends import in_a_file, with_index_files, without_home, without_memory
 from tests.builders import write_tree
@@ -104,7 +104,7 @@ def test_it_rebuild_03_it_error_04_a_broken_index_is_rebuilt(
     assert (done.returncode, done.stdout) == (0, before)
     assert done.stderr == "Warning: BM25 index corrupted, rebuilding...\n"
     log = (indexed.home / "logs" / "aurora.log").read_text()
-    assert "ERROR aurora.signals.kept: BM25 index " in log
+    assert "ERROR aurora.signals.derived_index: BM25 index " in log
     assert indexed.run("mem", "search", "password").stderr == ""
 
 

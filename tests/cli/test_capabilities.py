@@ -11,9 +11,9 @@ from typing import TextIO
 
 import pytest
 
-from aurora.cli.links import make_link
+from aurora.cli.search import make_link
 from aurora.cli.terminal import has_colour, has_links, width_of
-from aurora.config.rules import link_pattern
+from aurora.config.schema import link_pattern
 from tests.builders import make_chunk
 
 pytestmark = pytest.mark.one_store("about terminals and what they can show")

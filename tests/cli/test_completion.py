@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from aurora.cli.shells import SHELLS, Typed, read_line
+from aurora.cli.completion import SHELLS, Typed, read_line
 from aurora.config.schema import CATALOGUE
 from tests.builders import write_tree
 from tests.cli.conftest import AUR, Shell

@@ -15,7 +15,7 @@ import pytest
 from aurora.packing import pack_vector
 from aurora.stores.base import Embedder, FileState, Reasoning, Record, Store
 from aurora.stores.postgres.store import PostgresStore
-from aurora.stores.sqlite import SQLiteStore
+from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import Kind
 from tests.builders import NOW, make_chunk
 from tests.cli.conftest import Shell

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from aurora.cli.shells import Bash, read_line
+from aurora.cli.completion import Bash, read_line
 from tests.builders import write_tree
 from tests.cli.conftest import AUR, Shell
 from tests.cli.screen import Terminal

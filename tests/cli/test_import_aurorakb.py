@@ -13,7 +13,7 @@ import pytest
 
 from aurora.stores.base import Store
 from aurora.stores.postgres.store import PostgresStore
-from aurora.stores.sqlite import SQLiteStore
+from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import Chunk
 from tests.cli.conftest import Shell
 from tests.cli.test_bad_input import error_and_hint

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from aurora.sources.unwanted import MAX_BYTES
+from aurora.sources.reading import MAX_BYTES
 from tests.backends import in_a_file
 from tests.builders import write_tree
 from tests.cli.conftest import Shell, settle, words_of

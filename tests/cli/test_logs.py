@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from aurora.cli import logs
+from aurora.cli import session as logs
 
 pytestmark = pytest.mark.one_store("about the log")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from aurora.retrieval.asking import FALLBACK, NO_KEYWORD
+from aurora.retrieval.candidates import FALLBACK, NO_KEYWORD
 from tests.backends import keep_on_server
 from tests.builders import note_as_own
 from tests.cli.conftest import Copied, Shell

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import pytest
 
-from aurora.retrieval.asking import NO_KEYWORD
+from aurora.retrieval.candidates import NO_KEYWORD
 from tests.backends import with_index_files
 from tests.builders import write_tree
 from tests.cli.conftest import Shell

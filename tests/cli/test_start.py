@@ -166,7 +166,7 @@ def test_an_interrupt_while_it_begins_is_no_traceback(shell: Shell) -> None:
 
 HEAVY = {
     "numpy", "tree_sitter", "ruamel.yaml", "subprocess", "rich.console", "watchfiles",
-    "aurora.sources.git", "aurora.parsers.registry", "aurora.indexing.run",
+    "aurora.sources.git", "aurora.parsers.registry", "aurora.indexing.indexer",
 }  # fmt: skip
 SEARCHING = {"aurora.retrieval.retriever", "aurora.signals.bm25", "rich", "aurora.display.table"}
 

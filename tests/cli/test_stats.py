@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from aurora.config import Places
-from aurora.embeddings.own.provider import WEIGHTS
+from aurora.embeddings.aurora.provider import WEIGHTS
 from aurora.engine import Memory
 from tests.backends import about_streams, with_index_files
 from tests.cli.conftest import AUR, Shell

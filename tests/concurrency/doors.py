@@ -19,8 +19,8 @@ from mcp import Client
 from mcp.types import CallToolResult
 
 from aurora import Memory
-from aurora.engine.copying import copy_between
-from aurora.engine.whereabouts import InFile
+from aurora.engine.location import InFile
+from aurora.engine.transfer import copy_between
 from aurora.errors import AuroraError, ChunkNotFoundError
 from tests.cli.conftest import Shell
 from tests.concurrency.files import edit_files

@@ -9,11 +9,10 @@ from contextlib import closing
 from itertools import islice
 
 from aurora import Memory
+from aurora.embeddings.aurora.provider import OwnProvider
 from aurora.embeddings.base import ProviderOptions
-from aurora.embeddings.own.provider import OwnProvider
-from aurora.engine.whereabouts import InFile
-from aurora.indexing.elsewhere import vectors_of
-from aurora.indexing.embedding import embedding_text
+from aurora.engine.location import InFile
+from aurora.indexing.embedding import embedding_text, vectors_of
 from aurora.packing import unpack_vector
 from aurora.signals.semantic import cosine
 from aurora.stores.base import Store

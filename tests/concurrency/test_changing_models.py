@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from aurora.embeddings.aurora.provider import SHALLOW, OwnProvider
 from aurora.embeddings.base import ProviderOptions
-from aurora.embeddings.own.provider import SHALLOW, OwnProvider
 from aurora.indexing.embedding import embed, embedder_of
 from aurora.stores.base import Store
 from tests.builders import write_tree

@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from aurora.stores.sqlite import SQLiteStore
+from aurora.stores.sqlite.store import SQLiteStore
 from tests.builders import make_chunk
 from tests.threads import together
 

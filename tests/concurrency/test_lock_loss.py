@@ -12,14 +12,14 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
-from aurora.stores.sqlite import SQLiteStore
+from aurora.stores.sqlite.store import SQLiteStore
 from tests.builders import make_chunk
 from tests.threads import together
 
 COME_AND_GO = """
 import sys
 from pathlib import Path
-from aurora.stores.sqlite import SQLiteStore
+from aurora.stores.sqlite.store import SQLiteStore
 
 SQLiteStore(Path(sys.argv[1])).close()
 """

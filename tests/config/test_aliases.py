@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from aurora.config.aliases import ALIASES
+from aurora.config.load import ALIASES
 from aurora.config.schema import CATALOGUE
 from aurora.errors import ConfigError
 from tests.config.test_schema import leaf

@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
-from aurora.config.plain_yaml import NotPlainError, parse_plain
-from aurora.config.yaml import parse_yaml
+from aurora.config.yaml import NotPlainError, parse_plain, parse_yaml
 from tests.properties import examples
 
 INDENTS = ("", "", " ", "  ", "  ", "    ", "      ")

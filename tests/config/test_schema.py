@@ -7,7 +7,6 @@ import math
 import pytest
 
 from aurora.config import Settings
-from aurora.config.rules import integer, number
 from aurora.config.schema import (
     CATALOGUE,
     BM25Settings,
@@ -16,7 +15,9 @@ from aurora.config.schema import (
     Setting,
     UiSettings,
     build_settings,
+    integer,
     known_setting,
+    number,
 )
 from aurora.errors import ConfigError
 

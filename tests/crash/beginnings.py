@@ -10,14 +10,13 @@ from pathlib import Path
 
 import psycopg
 
-from aurora.engine.whereabouts import OnServer
-from aurora.indexing.documents import cut_document
+from aurora.engine.location import OnServer
+from aurora.indexing.documents import Labels, cut_document
 from aurora.indexing.embedding import embed_missing
-from aurora.indexing.labels import Labels
 from aurora.stores.base import FileState, Reasoning, Store
 from aurora.stores.postgres.store import PostgresStore
-from aurora.stores.sqlite import SQLiteStore
-from aurora.stores.sqlite_schema import APPLICATION_ID, MIGRATIONS
+from aurora.stores.sqlite.schema import APPLICATION_ID, MIGRATIONS
+from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import Kind
 from tests.builders import NOW, make_chunk, parse
 from tests.crash.projects import LONG, QUERIES, change, module, plant

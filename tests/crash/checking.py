@@ -14,10 +14,9 @@ from functools import cache
 
 import psycopg
 
-from aurora.engine.whereabouts import InFile, OnServer, Whereabouts
+from aurora.engine.location import InFile, OnServer, Whereabouts
 from aurora.errors import NoMemoryError, StoreFormatError
-from aurora.indexing.elsewhere import ChunkText, vectors_of
-from aurora.indexing.embedding import embedding_text
+from aurora.indexing.embedding import ChunkText, embedding_text, vectors_of
 from aurora.packing import unpack_vector
 from aurora.signals.semantic import cosine
 from aurora.stores.base import Embedder, FileState, Record, Store

@@ -8,11 +8,12 @@ from functools import partial
 from types import ModuleType
 from typing import TypeAlias
 
-from aurora.cli.transfer import _new_file
-from aurora.engine.copying import copy_between
-from aurora.engine.whereabouts import InFile, OnServer, parse_place
-from aurora.indexing import copying, embedding, histories, reader, transfer
-from aurora.stores.postgres import migrating
+from aurora.cli.export import _new_file
+from aurora.engine.location import InFile, OnServer, parse_place
+from aurora.engine.transfer import copy_between
+from aurora.indexing import embedding, histories, reader, transfer
+from aurora.indexing import transfer as copying
+from aurora.stores.postgres import migrate as migrating
 from aurora.stores.postgres import store as postgres_store
 from aurora.stores.postgres.schema import MIGRATIONS, Migration
 from tests.crash import beginnings

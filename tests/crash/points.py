@@ -20,7 +20,7 @@ from typing import IO, Any, NamedTuple
 
 import psycopg
 
-from aurora.stores import sqlite_connection
+from aurora.stores.sqlite import connection as sqlite_connection
 
 _WRITES = re.compile(
     r"\b(INSERT(?: OR \w+)? INTO|UPDATE(?: OR IGNORE)?|DELETE FROM|CREATE (?:UNIQUE |VIRTUAL )?\w+|"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from aurora.embeddings.aurora.provider import OwnProvider
 from aurora.embeddings.base import ProviderOptions
-from aurora.embeddings.own.provider import OwnProvider
 
 
 class FewAtOnce(OwnProvider):

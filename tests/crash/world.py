@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from aurora import Memory, Places
-from aurora.engine.whereabouts import Whereabouts
+from aurora.engine.location import Whereabouts
 from tests.backends import keep_on_server
 from tests.builders import NOW
 from tests.crash.providers import PROVIDERS, SHALLOW

@@ -8,7 +8,7 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from aurora.display.bar import Bar
+from aurora.display.progress_bar import Bar
 from aurora.types import Progress
 
 HALFWAY = Progress("Indexing", 2500, 5000)

@@ -6,7 +6,7 @@ import pytest
 from rich.cells import cell_len
 
 from aurora.display.boxes import render_boxes, render_legacy_scores
-from aurora.display.paint import Paint
+from aurora.display.table import Paint
 from aurora.types import ChunkHistory, Kind, Lines, Tracking
 from tests.builders import NOW, make_chunk
 from tests.display.answers import LESSON, LOG, SEED, make_answer, make_result, parts, touched

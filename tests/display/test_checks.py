@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from aurora.display.checks import findings_record, render_findings
-from aurora.display.paint import Paint
+from aurora.display.reports import findings_record, render_findings
+from aurora.display.table import Paint
 from aurora.types import Finding, Level
 
 TITLES = {"program": "Program", "memory": "Memory"}

@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 
-from aurora.display.blocks import render_blocks
-from aurora.display.boxes import render_boxes, render_legacy_scores
+from aurora.display.boxes import render_blocks, render_boxes, render_legacy_scores
 from aurora.display.table import render_table
 from aurora.types import ChunkHistory, Kind, Lines, SearchResults, Tracking
 from tests.builders import NOW, make_chunk

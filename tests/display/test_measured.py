@@ -7,10 +7,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from aurora.display.measured import render_measured
-from aurora.display.names import render_names
-from aurora.display.plot import make_panel, render_svg
-from aurora.display.plot_png import render_png
+from aurora.display.measurements import render_measured, render_names
+from aurora.display.plot import make_panel, render_png, render_svg
 from aurora.errors import ConfigError
 from aurora.types import (
     METRICS,

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from aurora.display.past import commits_cell, is_stale, modified_cell, relative_time
+from aurora.display.table import commits_cell, is_stale, modified_cell, relative_time
 from aurora.types import ChunkHistory, Kind, SearchResult, Tracking
 from tests.builders import NOW, make_chunk
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from aurora.display.reasons import Reason, reasons, sum_of
+from aurora.display.boxes import Reason, reasons, sum_of
 from aurora.types import Contribution, SearchResults
 from tests.builders import NOW, make_chunk
 from tests.display.answers import make_answer, make_result, parts, touched

@@ -8,8 +8,7 @@ import pytest
 from rich.cells import cell_len
 
 from aurora.display.boxes import render_boxes
-from aurora.display.nothing import render_nothing
-from aurora.display.table import render_table
+from aurora.display.table import render_nothing, render_table
 from aurora.types import ChunkHistory, SearchResult, SearchResults, Tracking
 from tests.builders import NOW
 from tests.display.answers import LESSON, LOG, SEED, make_answer, make_result

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aurora.display.blocks import render_blocks
-from aurora.display.paint import PLAIN, Paint
+from aurora.display.boxes import render_blocks
 from aurora.display.snippet import Line, render_snippet, snippet
+from aurora.display.table import PLAIN, Paint
 from aurora.text import tokenize
 from aurora.types import Chunk, Kind, Lines
 from tests.builders import NOW, make_chunk

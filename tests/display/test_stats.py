@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from rich.cells import cell_len
 
-from aurora.display.stats import HASHES, embedder_words, moment_words, render_stats
+from aurora.display.reports import HASHES, embedder_words, moment_words, render_stats
 from aurora.types import Kind
 from tests.builders import NOW
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from aurora.display.summary import human_size, render_index_summary
+from aurora.display.reports import human_size, render_index_summary
 from aurora.types import Kind
 
 FR_11_1 = """\

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from aurora.endpoints.patience import Timing
+from aurora.endpoints import Timing
 
 
 @dataclass

@@ -43,8 +43,8 @@ def convert_minilm(models: Path) -> Path:
 
 
 def _convert(source: Path, folder: Path) -> None:
+    from aurora.embeddings.aurora.weights import read_safetensors
     from aurora.embeddings.onnx.graph import EncoderShape, write_encoder
-    from aurora.embeddings.safetensors import read_safetensors
 
     shape = EncoderShape(layers=6, width=384, heads=12, inner=1536, positions=512)
     write_encoder(read_safetensors(source / "model.safetensors"), shape, folder / GRAPH)

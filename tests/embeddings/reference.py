@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from aurora.embeddings.safetensors import read_safetensors
+from aurora.embeddings.aurora.weights import read_safetensors
 
 Array = NDArray[np.float32]
 _erf = np.vectorize(math.erf, otypes=[np.float32])

@@ -13,9 +13,7 @@ import pytest
 
 from aurora.embeddings.base import ProviderOptions
 from aurora.embeddings.openai import OpenAIProvider
-from aurora.endpoints.address import parse_address
-from aurora.endpoints.purpose import EMBEDDING
-from aurora.endpoints.secrets import ApiKey, find_key
+from aurora.endpoints import EMBEDDING, ApiKey, find_key, parse_address
 from aurora.errors import EmbeddingError
 from tests.builders import write_tree
 from tests.embeddings.clock import Clock

@@ -10,7 +10,7 @@ import pytest
 
 from aurora.embeddings.base import ProviderOptions
 from aurora.embeddings.openai import OpenAIProvider
-from aurora.endpoints.patience import ASKING, INDEXING, wait_before_next
+from aurora.endpoints import ASKING, INDEXING, wait_before_next
 from aurora.errors import EmbeddingError
 from tests.embeddings.clock import Clock
 from tests.embeddings.openai_server import (

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from aurora.embeddings.safetensors import read_safetensors
+from aurora.embeddings.aurora.weights import read_safetensors
 from aurora.errors import EmbeddingError
 
 

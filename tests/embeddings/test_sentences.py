@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from aurora.embeddings.base import ProviderOptions
-from aurora.embeddings.sentences import SentenceTransformersProvider, cut_windows
+from aurora.embeddings.sentence_transformers import SentenceTransformersProvider, cut_windows
 from aurora.errors import EmbeddingError
 from tests.builders import write_tree
 from tests.threads import together
@@ -219,7 +219,7 @@ def test_the_hub_is_asked_for_names_alone(
     model = str(tmp_path / "nothing") if is_place else "nobody/nothing"
     script = f"""
 from aurora.embeddings.base import ProviderOptions
-from aurora.embeddings.sentences import SentenceTransformersProvider
+from aurora.embeddings.sentence_transformers import SentenceTransformersProvider
 from aurora.errors import EmbeddingError
 try:
     SentenceTransformersProvider(ProviderOptions(model={model!r})).embed_query("text")

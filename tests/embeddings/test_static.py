@@ -10,8 +10,8 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from aurora.embeddings.aurora.weights import read_safetensors
 from aurora.embeddings.base import ProviderOptions
-from aurora.embeddings.safetensors import read_safetensors
 from aurora.embeddings.static import MODEL, StaticProvider
 from aurora.errors import EmbeddingError
 from tests.embeddings.test_pieces import FILE, Tokenizer

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from aurora.config import Places, SettingsFiles
-from aurora.engine.throw_away import ThrowAway
+from aurora.engine.temporary_memory import ThrowAway
 
 ITEMS = [
     {"id": "d1", "text": "The heron waits in the shallow water."},

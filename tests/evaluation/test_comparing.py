@@ -7,12 +7,9 @@ from pathlib import Path
 import pytest
 
 from aurora.errors import SourceError
-from aurora.evaluation.asking import Answer
-from aurora.evaluation.comparing import compare, read_baseline
-from aurora.evaluation.filling import Troubles
-from aurora.evaluation.measuring import Evaluated
-from aurora.evaluation.runs import write_run
-from aurora.evaluation.sets import Asked, Item, LabelledSet
+from aurora.evaluation.compare import compare, read_baseline, write_run
+from aurora.evaluation.datasets import Asked, Item, LabelledSet
+from aurora.evaluation.runner import Answer, Evaluated, Troubles
 from aurora.types import Event, Note, ignore_events
 
 QUESTIONS = tuple(Asked(f"q {n}", "?", {f"d {n}": 1.0}) for n in range(20))

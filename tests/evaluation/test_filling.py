@@ -10,8 +10,8 @@ import pytest
 
 from aurora import Memory
 from aurora.errors import SourceError
-from aurora.evaluation.filling import fill
-from aurora.evaluation.sets import Item
+from aurora.evaluation.datasets import Item
+from aurora.evaluation.runner import fill
 from aurora.types import Chunk, Kind
 from tests.evaluation.small_sets import throw_away
 

@@ -11,10 +11,17 @@ from pathlib import Path
 import pytest
 
 from aurora import Memory
-from aurora.evaluation.asking import DEPTH, System, ask, make_systems, percentile
-from aurora.evaluation.filling import fill
-from aurora.evaluation.measuring import evaluate, summarise
-from aurora.evaluation.sets import Item, read_set
+from aurora.evaluation.datasets import Item, read_set
+from aurora.evaluation.runner import (
+    DEPTH,
+    System,
+    ask,
+    evaluate,
+    fill,
+    make_systems,
+    percentile,
+    summarise,
+)
 from aurora.types import Event, Listener, Mode, Note, Progress, ignore_events
 from tests.evaluation.small_sets import throw_away, write_set
 

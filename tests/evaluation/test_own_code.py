@@ -8,14 +8,17 @@ from pathlib import Path
 import pytest
 
 from aurora.errors import SourceError
-from aurora.evaluation.filling import fill
-from aurora.evaluation.identifiers import Definition, find_names, forms, sample
-from aurora.evaluation.own_code import (
+from aurora.evaluation.runner import fill
+from aurora.evaluation.self_check import (
+    Definition,
     Placed,
     ask_names,
+    find_names,
+    forms,
     measure_forms,
     misses,
     read_repository,
+    sample,
 )
 from aurora.types import Chunk, Kind, Missed
 from tests.builders import make_chunk, write_tree

@@ -8,7 +8,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from aurora.evaluation.resampling import FLIPS, estimate, randomisation_test
+from aurora.evaluation.metrics import FLIPS, estimate, randomisation_test
 
 SCORES = np.random.default_rng(5).random((200, 2)) ** 2
 

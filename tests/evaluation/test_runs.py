@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from ir_measures import nDCG
 
 from aurora.errors import SourceError
-from aurora.evaluation.asking import Answer
+from aurora.evaluation.compare import read_run, write_run
 from aurora.evaluation.metrics import ndcg
-from aurora.evaluation.runs import read_run, write_run
+from aurora.evaluation.runner import Answer
 
 GRADES = {f"d{n}": n % 3 for n in range(0, 40, 2)}
 

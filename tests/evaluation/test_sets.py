@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from aurora.errors import SourceError
-from aurora.evaluation.sets import Asked, Item, read_set
+from aurora.evaluation.datasets import Asked, Item, read_set
 from tests.evaluation.small_sets import GRADES, ITEMS, QUESTIONS, write_set
 
 

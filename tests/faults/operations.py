@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from aurora import Memory
-from aurora.engine.copying import copy_between
-from aurora.engine.whereabouts import InFile
+from aurora.engine.location import InFile
+from aurora.engine.transfer import copy_between
 from aurora.errors import AuroraError
 from aurora.indexing.transfer import export_memory
-from aurora.stores.sqlite import SQLiteStore
-from aurora.stores.sqlite_schema import APPLICATION_ID, MIGRATIONS
+from aurora.stores.sqlite.schema import APPLICATION_ID, MIGRATIONS
+from aurora.stores.sqlite.store import SQLiteStore
 from tests.builders import write_tree
 from tests.faults.faulty_disk import Fault, FaultyDisk
 from tests.faults.world import DIMENSION, World

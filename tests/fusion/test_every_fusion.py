@@ -9,11 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aurora.fusion.auto import Auto
-from aurora.fusion.base import Fusion, PlacedFusion
+from aurora.fusion.base import NOWHERE, Fusion, PlacedFusion
 from aurora.fusion.cascade import Cascade
 from aurora.fusion.rrf import ReciprocalRank
 from aurora.fusion.staged import Staged
-from aurora.fusion.surroundings import NOWHERE
 from aurora.fusion.weighted import Weighted
 from aurora.types import Fused, Hit, Ranking
 from tests.fusion.rankings import CEILINGS, Memory, checked, levels, memories, rank, rankings_of

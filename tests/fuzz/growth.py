@@ -18,20 +18,16 @@ from typing import NamedTuple
 
 from tree_sitter import Node
 
-from aurora.chunk_words import chunk_text
-from aurora.embeddings.own.words import words_in
+from aurora.embeddings.aurora.tokens import words_in
 from aurora.errors import AuroraError
 from aurora.llm.expander import read_terms
 from aurora.llm.reranker import read_ranks
-from aurora.mcp.clients.entries import with_entry
-from aurora.mcp.clients.known import CLIENTS, Local
+from aurora.mcp.clients import CLIENTS, Local, with_entry
 from aurora.parsers.code import CodeParser
-from aurora.parsers.languages import GRAMMARS, Grammar
+from aurora.parsers.languages import GRAMMARS, Grammar, TreeMaker
 from aurora.parsers.registry import parser_for
-from aurora.parsers.trees import TreeMaker
-from aurora.retrieval.query_text import parse_query
-from aurora.terms import document_terms, question_terms
-from aurora.text import printable, tokenize
+from aurora.retrieval.query import parse_query
+from aurora.text import chunk_text, document_terms, printable, question_terms, tokenize
 from aurora.types import Chunk, Document, Kind
 
 _SHORTEST, _LONGEST = 0.02, 2.0  # seconds that a measurement takes

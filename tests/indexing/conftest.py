@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from aurora.stores.sqlite import SQLiteStore
+from aurora.stores.sqlite.store import SQLiteStore
 from tests.sources.repository import own_git
 
 __all__ = ["own_git"]

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
-from aurora.indexing.export_lines import Counts, Header, encode, encode_header
+from aurora.indexing.export_format import Counts, Header, encode, encode_header
 from aurora.indexing.transfer import Export, Imported, export_memory, import_memory
 from aurora.packing import pack_vector
 from aurora.stores.base import Embedder, FileState, Reasoning, Record, Store

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from aurora.errors import EmbeddingError
-from aurora.indexing.spreading import Spreader
+from aurora.indexing.ray import Spreader
 from tests.indexing.work import double, refuse_seven
 
 

@@ -13,12 +13,11 @@ from typing import NamedTuple
 import numpy as np
 
 from aurora import Memory, Places
+from aurora.embeddings.aurora.provider import OwnProvider
 from aurora.embeddings.base import ProviderOptions
-from aurora.embeddings.own.provider import OwnProvider
-from aurora.indexing.elsewhere import ChunkText, vectors_of
-from aurora.indexing.embedding import embedding_text
+from aurora.indexing.embedding import ChunkText, embedding_text, vectors_of
 from aurora.stores.base import FileState
-from aurora.stores.sqlite import SQLiteStore
+from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import Chunk, ChunkHistory
 
 

@@ -12,11 +12,11 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from aurora.errors import EmbedderMismatchError, StoreAwayError, TransferError
-from aurora.indexing.copying import copy_memory
+from aurora.indexing.transfer import copy_memory
 from aurora.packing import pack_vector
 from aurora.stores.base import Embedder, FileState, Reasoning, Record, RecordCounts, Store
 from aurora.stores.postgres.store import PostgresStore
-from aurora.stores.sqlite import SQLiteStore
+from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import ChunkHistory, Event, Kind, Note, Progress, Tracking
 from tests.builders import NOW, make_chunk
 from tests.indexing.exports import FILES, LATER, MODEL, RECORDS, VECTOR, everything, fill

@@ -10,9 +10,16 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from aurora.errors import LabelError, SourceError, StoreError
-from aurora.indexing.documents import Added, Outcome, cut_document, piece_ids, put_document
-from aurora.indexing.labels import RESERVED, Labels
-from aurora.stores.sqlite import SQLiteStore
+from aurora.indexing.documents import (
+    RESERVED,
+    Added,
+    Labels,
+    Outcome,
+    cut_document,
+    piece_ids,
+    put_document,
+)
+from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import Chunk, Kind, Lines
 from tests.builders import NOW
 from tests.properties import examples

@@ -16,11 +16,11 @@ from aurora import Memory, Places
 from aurora.embeddings.base import EmbeddingProvider
 from aurora.errors import EmbeddingError
 from aurora.indexing.embedding import Embedded, embed, embed_missing, embedding_text
-from aurora.indexing.packing import packed, unit_rows
-from aurora.indexing.report import IndexReport
+from aurora.indexing.indexer import IndexReport
+from aurora.indexing.ray import packed, unit_rows
 from aurora.packing import VECTOR_WIDTH, pack_vector, unit_vector, unpack_vector
 from aurora.stores.base import Embedder, Store
-from aurora.stores.sqlite import SQLiteStore
+from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import Lines
 from tests.builders import NOW, make_chunk, write_tree
 from tests.indexing.providers import VowelProvider, answering, count_vowels, failing_for

@@ -16,11 +16,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aurora.indexing.export_lines import decode, encode
-from aurora.indexing.fields import Unfit
+from aurora.indexing.export_format import Unfit, decode, encode
 from aurora.packing import pack_vector, unit_vector
 from aurora.stores.base import Embedder, FileState, Reasoning, Record
-from aurora.stores.sqlite import SQLiteStore
+from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import Chunk, ChunkHistory, Kind, Lines, Tracking
 from tests.indexing.exports import MODEL, RECORDS, ROOT, VECTOR, exported, imported
 from tests.properties import examples

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from aurora import Memory, Places
-from aurora.indexing.report import IndexReport
-from aurora.stores.sqlite import SQLiteStore
+from aurora.indexing.indexer import IndexReport
+from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import Chunk, ChunkHistory, Lines, Tracking
 from tests.builders import NOW, write_tree
 from tests.sources.blamed import blame_lines

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from aurora import Memory, Places
-from aurora.indexing.report import IndexReport
+from aurora.indexing.indexer import IndexReport
 from tests.cli.conftest import Shell
 from tests.sources.repository import git, make_repository, own_git
 

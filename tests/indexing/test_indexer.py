@@ -8,12 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from aurora.indexing.indexer import Indexer
-from aurora.indexing.report import IndexReport
+from aurora.indexing.indexer import Indexer, IndexReport
 from aurora.indexing.scan import scan
 from aurora.packing import pack_vector
 from aurora.stores.base import Embedder, FileState
-from aurora.stores.sqlite import SQLiteStore
+from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import Event, Kind, Progress
 from tests.builders import NOW, write_tree
 

@@ -16,8 +16,8 @@ import pytest
 
 from aurora import Memory, Places
 from aurora.parsers.conversation import KnowledgeParser
-from aurora.sources.unwanted import MAX_BYTES
-from aurora.stores.sqlite import SQLiteStore
+from aurora.sources.reading import MAX_BYTES
+from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import Chunk, Document, Kind
 from tests.builders import NOW, write_tree
 from tests.indexing.providers import VowelProvider
@@ -31,7 +31,7 @@ import sys
 from pathlib import Path
 from aurora.indexing.indexer import Indexer
 from aurora.indexing.scan import scan
-from aurora.stores.sqlite import SQLiteStore
+from aurora.stores.sqlite.store import SQLiteStore
 
 database, logs = map(Path, sys.argv[1:])
 report = Indexer(SQLiteStore(database), None).index(scan(database.parent, logs=logs))

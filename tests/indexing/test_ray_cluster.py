@@ -12,11 +12,16 @@ from aurora.embeddings.base import EmbeddingProvider, ProviderOptions
 from aurora.embeddings.onnx.provider import OnnxProvider
 from aurora.embeddings.registry import make_provider
 from aurora.errors import SpreadingError
-from aurora.indexing.elsewhere import ChunkText, Elsewhere, vectors_of
-from aurora.indexing.embedding import Embedded, embed_missing, embedder_of
-from aurora.indexing.ray_cluster import RayCluster
-from aurora.indexing.spreading import AHEAD
-from aurora.stores.sqlite import SQLiteStore
+from aurora.indexing.embedding import (
+    ChunkText,
+    Elsewhere,
+    Embedded,
+    embed_missing,
+    embedder_of,
+    vectors_of,
+)
+from aurora.indexing.ray import AHEAD, RayCluster
+from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import Event, Progress
 from tests.builders import make_chunk
 from tests.indexing import promises, work

@@ -7,10 +7,9 @@ from contextlib import closing
 
 import pytest
 
-from aurora.indexing.embedding import Embedded, embed_missing, embedder_of
-from aurora.indexing.reembedding import Reembedded, reembed
+from aurora.indexing.embedding import Embedded, Reembedded, embed_missing, embedder_of, reembed
 from aurora.stores.base import Embedder
-from aurora.stores.sqlite import SQLiteStore
+from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import Event, Note, Progress
 from tests.builders import make_chunk
 from tests.indexing.providers import VowelProvider, count_vowels, failing_for

@@ -18,13 +18,11 @@ import pytest
 
 from aurora.config.schema import IndexingSettings
 from aurora.embeddings.base import EmbeddingProvider
-from aurora.engine.spreading import find_elsewhere
+from aurora.engine.opening import find_elsewhere
 from aurora.errors import SpreadingError
-from aurora.indexing.elsewhere import Elsewhere
-from aurora.indexing.embedding import Embedded, embed_missing
-from aurora.indexing.ray_cluster import RayCluster
-from aurora.indexing.spreading import AHEAD, InProcess, LocalProcesses, Spreader
-from aurora.stores.sqlite import SQLiteStore
+from aurora.indexing.embedding import Elsewhere, Embedded, embed_missing
+from aurora.indexing.ray import AHEAD, InProcess, LocalProcesses, RayCluster, Spreader
+from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import Event, Progress
 from tests.builders import make_chunk, write_tree
 from tests.cli.conftest import Shell
@@ -91,7 +89,7 @@ def test_work_that_kills_whoever_does_it_ends_with_an_error(tmp_path: Path) -> N
 SCRIPT = """
 import sys
 print("begin", flush=True)
-from aurora.indexing.spreading import LocalProcesses
+from aurora.indexing.ray import LocalProcesses
 from tests.indexing.work import tell_process
 for pid in LocalProcesses(2).map_batches(tell_process, iter(lambda: [0], None)):
     print(pid, flush=True)

@@ -12,8 +12,8 @@ import pytest
 from aurora.errors import SourceError
 from aurora.indexing.indexer import Indexer
 from aurora.indexing.scan import scan
-from aurora.sources.unwanted import MAX_BYTES
-from aurora.stores.sqlite import SQLiteStore
+from aurora.sources.reading import MAX_BYTES
+from aurora.stores.sqlite.store import SQLiteStore
 from tests.builders import NOW, write_tree
 from tests.sources.repository import make_repository
 

@@ -21,7 +21,7 @@ from aurora.errors import AuroraError, EmbedderMismatchError, NoMemoryError, Tra
 from aurora.indexing.transfer import export_memory
 from aurora.packing import pack_vector
 from aurora.stores.base import Embedder, FileState, Record, Store
-from aurora.stores.sqlite import SQLiteStore
+from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import Event, Note, Progress, SearchResult
 from tests.builders import NOW, make_chunk, write_tree
 from tests.embedders import WordsProvider

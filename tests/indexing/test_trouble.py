@@ -20,7 +20,7 @@ from aurora.indexing.scan import scan
 from aurora.parsers import registry
 from aurora.parsers.base import Parsed, Parser
 from aurora.stores.base import FileState, Store
-from aurora.stores.sqlite import SQLiteStore
+from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import Document, Event, Progress
 from tests.builders import make_chunk, write_tree
 from tests.sources.repository import as_ordinary_user, git, make_repository
@@ -34,7 +34,7 @@ import os, signal, sys
 from pathlib import Path
 from aurora.indexing.indexer import Indexer
 from aurora.indexing.scan import scan
-from aurora.stores.sqlite import SQLiteStore
+from aurora.stores.sqlite.store import SQLiteStore
 
 def listen(event):
     if event.done == int(sys.argv[3]):

@@ -18,7 +18,7 @@ import pytest
 from aurora import Memory, Places
 from aurora.errors import StoreBusyError
 from aurora.indexing.turns import take_turn
-from aurora.stores.sqlite import SQLiteStore
+from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import Event, Kind, Note
 from tests.builders import write_tree
 from tests.cli.conftest import Shell
@@ -35,7 +35,7 @@ TAKE_TURNS = """
 import os, sys
 from pathlib import Path
 from aurora.indexing.turns import take_turn
-from aurora.stores.sqlite import SQLiteStore
+from aurora.stores.sqlite.store import SQLiteStore
 
 store = SQLiteStore(Path(sys.argv[1]))
 journal = os.open(sys.argv[2], os.O_WRONLY | os.O_APPEND | os.O_CREAT)

@@ -9,10 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aurora.errors import LlmError
-from aurora.llm.cache import AnswerCache
+from aurora.llm.cache import AnswerCache, LanguageModel, mark_of
 from aurora.llm.chat import Chat, ChatOptions
 from aurora.llm.expander import LONGEST, MOST, QueryExpander, read_terms
-from aurora.llm.model import LanguageModel, mark_of
 from aurora.text import tokenize
 from tests.llm.chat_server import MODEL, ChatServer, tells
 

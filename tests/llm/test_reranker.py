@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aurora.errors import LlmError
-from aurora.llm.cache import AnswerCache
+from aurora.llm.cache import AnswerCache, LanguageModel, mark_of
 from aurora.llm.chat import Chat, ChatOptions
-from aurora.llm.model import LanguageModel, mark_of
 from aurora.llm.reranker import MOST, Reranker, read_ranks
 from tests.llm.chat_server import MODEL, ChatServer, tells
 

@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 
 from aurora.errors import ConfigError
-from aurora.mcp.clients.address import is_loopback, remote_at
-from aurora.mcp.clients.known import CLIENTS, Local, Remote
+from aurora.mcp.clients import CLIENTS, Local, Remote, is_loopback, remote_at
 from tests.builders import write_tree
 from tests.cli.conftest import AUR, Shell
 from tests.mcp.inspector import inspect_file

@@ -13,9 +13,9 @@ from mcp.server import MCPServer
 from mcp.shared.exceptions import MCPError
 from mcp.types import CallToolResult, TextResourceContents
 
+from aurora.mcp.answers import Marks
 from aurora.mcp.parameters import LONGEST_QUERY, LONGEST_TEXT
 from aurora.mcp.server import INSTRUCTIONS, create_server
-from aurora.mcp.wording import Marks
 from tests.builders import write_tree
 from tests.mcp.conftest import Project, ask, ids, refusal, text_of
 from tests.properties import examples

@@ -10,7 +10,7 @@ import httpx2
 import pytest
 
 from aurora.errors import ConfigError
-from aurora.mcp.clients.address import is_loopback
+from aurora.mcp.clients import is_loopback
 from aurora.mcp.http import LARGEST, Door
 from tests.cli.conftest import AUR
 from tests.mcp.conftest import Project, ask, ids, over_http

@@ -12,7 +12,7 @@ import pytest
 from mcp import Client
 from mcp.types import CallToolResult
 
-from aurora.mcp.desk import Desk, name_folders
+from aurora.mcp.pool import Desk, name_folders
 from aurora.mcp.server import create_server
 from tests.builders import write_tree
 from tests.cli.conftest import AUR, Shell

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aurora.errors import ConfigError
-from aurora.mcp.http import Door, own_token
-from aurora.mcp.rate import Rate
+from aurora.mcp.http import Door, Rate, own_token
 from tests.mcp.conftest import Project, ask, over_http
 from tests.mcp.test_http import CALL, HEADERS, TOKEN
 
@@ -59,7 +58,7 @@ def test_nobody_makes_more_calls_than_the_rate_and_a_burst(calls: list[tuple[flo
 
 
 def test_no_more_clients_are_remembered_than_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("aurora.mcp.rate._MOST", 3)
+    monkeypatch.setattr("aurora.mcp.http._MOST", 3)
     rate = Rate(10, Clock())
     for client in "abcdef":
         rate.take(client)

@@ -13,7 +13,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from mcp import Client
 
-from aurora.mcp.desk import Desk
+from aurora.mcp.pool import Desk
 from aurora.mcp.server import create_server
 from tests.mcp.conftest import Project, ask
 

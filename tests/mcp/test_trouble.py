@@ -10,8 +10,8 @@ import anyio
 import pytest
 
 from aurora.indexing.turns import take_turn
-from aurora.sources.unwanted import MAX_BYTES
-from aurora.stores.sqlite import SQLiteStore
+from aurora.sources.reading import MAX_BYTES
+from aurora.stores.sqlite.store import SQLiteStore
 from tests.backends import in_a_file, with_index_files, without_memory
 from tests.builders import write_tree
 from tests.full_disk import files_no_longer_than

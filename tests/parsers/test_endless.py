@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aurora.parsers.code import CodeParser
-from aurora.parsers.languages import GRAMMARS, PROSE
+from aurora.parsers.languages import GRAMMARS, PROSE, TreeMaker
 from aurora.parsers.registry import parser_for
-from aurora.parsers.trees import TreeMaker
 from aurora.types import Chunk, Document
 from tests.builders import parse
 from tests.parsers.samples import SAMPLES

@@ -14,7 +14,7 @@ from aurora.indexing.embedding import embed_missing
 from aurora.retrieval.retriever import HybridConfig, HybridRetriever
 from aurora.stores.base import Store
 from aurora.stores.postgres.store import PostgresStore
-from aurora.stores.sqlite import SQLiteStore
+from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import Chunk, Mode, Query, SearchResults
 from tests.backends import keep_on_server
 from tests.builders import NOW

@@ -10,7 +10,7 @@ from aurora.embeddings.base import EmbeddingProvider
 from aurora.indexing.embedding import embed_missing
 from aurora.retrieval.retriever import HybridConfig, HybridRetriever
 from aurora.stores.base import Store
-from aurora.stores.sqlite import SQLiteStore
+from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import Chunk, Listener, ignore_events
 from tests.builders import NOW
 from tests.embedders import WordsProvider

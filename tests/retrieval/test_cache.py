@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from aurora.retrieval.cache import LIFETIME, RetrieverCache
-from aurora.retrieval.retriever import HybridRetriever
+from aurora.retrieval.retriever import LIFETIME, HybridRetriever, RetrieverCache
 from aurora.stores.base import Store
 from tests.retrieval.meaning import retriever_on
 from tests.threads import together

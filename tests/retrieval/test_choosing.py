@@ -8,18 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aurora.fusion.adjust import DEFINITION_SHARE, NAMED_SHARE
 from aurora.fusion.auto import Auto
-from aurora.fusion.base import WORDS_AND_MEANING, Fusion, PlacedFusion
+from aurora.fusion.base import NOWHERE, WORDS_AND_MEANING, Fusion, PlacedFusion
 from aurora.fusion.cascade import Cascade
 from aurora.fusion.rrf import ReciprocalRank
+from aurora.fusion.rules import DEFINITION_SHARE, NAMED_SHARE
 from aurora.fusion.staged import Staged
-from aurora.fusion.surroundings import NOWHERE
 from aurora.fusion.weighted import Weighted
-from aurora.retrieval.choosing import Choice
+from aurora.retrieval.candidates import Choice
 from aurora.signals.base import Answer
 from aurora.signals.exact import ASSUMED, FOLDED, NAMED, SPELT
-from aurora.signals.sparse import SparseAnswer
+from aurora.signals.matches import SparseAnswer
 from aurora.types import Hit
 from tests.fusion.rankings import CEILINGS, checked, levels, rows_of, scores
 

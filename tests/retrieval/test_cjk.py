@@ -7,10 +7,10 @@ from contextlib import ExitStack
 
 import pytest
 
-from aurora.retrieval.asking import NO_KEYWORD
+from aurora.retrieval.candidates import NO_KEYWORD
 from aurora.stores.base import Store
 from aurora.stores.postgres.store import PostgresStore
-from aurora.stores.sqlite import SQLiteStore
+from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import Chunk, Kind
 from tests.backends import BACKENDS
 from tests.builders import make_chunk

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aurora.retrieval.confidence import PLACES, SURE, is_sure
+from aurora.retrieval.rerank import PLACES, SURE, is_sure
 from aurora.signals.exact import ASSUMED, NAMED
 from aurora.types import Contribution, SearchResult
 from tests.builders import make_chunk

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from aurora.errors import LlmError
 from aurora.retrieval.config import FUSIONS
-from aurora.retrieval.expansion import DEPTH, SHARE, Expand, merge
+from aurora.retrieval.expand import DEPTH, SHARE, Expand, merge
 from aurora.retrieval.retriever import HybridConfig, HybridRetriever
 from aurora.stores.base import Store
 from aurora.types import Contribution, Event, Fused, Kind, Mode, Note, Query, SearchResults

@@ -11,7 +11,7 @@ from aurora import Memory, Places
 from aurora.config import SettingsFiles
 from aurora.embeddings.base import EmbeddingProvider
 from aurora.indexing.embedding import embed_missing
-from aurora.retrieval.asking import FALLBACK, NO_KEYWORD
+from aurora.retrieval.candidates import FALLBACK, NO_KEYWORD
 from aurora.retrieval.config import FUSIONS
 from aurora.stores.base import Store
 from aurora.types import Event, Mode, Note, Query

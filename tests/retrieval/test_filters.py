@@ -14,7 +14,7 @@ from aurora import Memory, Places
 from aurora.errors import QueryError
 from aurora.indexing.embedding import embed_missing
 from aurora.retrieval.config import FUSIONS
-from aurora.retrieval.criteria import read_criteria, read_kinds
+from aurora.retrieval.query import read_criteria, read_kinds
 from aurora.types import Chunk, ChunkHistory, Criteria, Kind, SearchResults
 from tests.builders import NOW, make_chunk, write_tree
 from tests.retrieval.meaning import WordProvider

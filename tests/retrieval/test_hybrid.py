@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import pytest
 
-from aurora.chunk_words import chunk_text
 from aurora.errors import QueryError
 from aurora.retrieval.config import FUSIONS
 from aurora.retrieval.retriever import HybridConfig
 from aurora.signals.base import Entry
 from aurora.signals.bm25 import BM25Scorer
 from aurora.stores.base import Store
-from aurora.terms import WORDS
+from aurora.text import WORDS, chunk_text
 from aurora.types import Chunk, Mode, Query, SearchResult
 from tests.builders import NOW, make_chunk
 from tests.retrieval.meaning import WordProvider, remember, retriever_on

@@ -9,9 +9,9 @@ from typing import Protocol
 import pytest
 
 from aurora.retrieval.retriever import HybridRetriever
-from aurora.signals.kept import KeptIndex
+from aurora.signals.derived_index import KeptIndex
 from aurora.stores.base import Store
-from aurora.stores.sqlite import SQLiteStore
+from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import Mode, Query, SearchResults
 from tests.builders import make_chunk
 from tests.retrieval.meaning import WordProvider, remember, retriever_on

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aurora.errors import LlmError
-from aurora.retrieval.listwise import Listwise, fill_slots
-from aurora.retrieval.reranking import FIRST, Reranker
+from aurora.retrieval.rerank import FIRST, Listwise, Reranker, fill_slots
 from aurora.retrieval.retriever import HybridConfig, HybridRetriever
 from aurora.stores.base import Store
 from aurora.types import (

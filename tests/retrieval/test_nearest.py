@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aurora.retrieval.nearest import edits, nearest_names
+from aurora.retrieval.lookup import edits, nearest_names
 
 NAMES = (
     "Avg", "Count", "ForeignKey", "HttpResponse", "ModelAdmin", "Paginator", "QuerySet",

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from aurora.errors import QueryError
 from aurora.parsers.languages import GRAMMARS, LANGUAGES, PROSE
-from aurora.retrieval.criteria import read_criteria
-from aurora.retrieval.query_text import ParsedQuery, language_named, parse_query
+from aurora.retrieval.query import ParsedQuery, language_named, parse_query, read_criteria
 from aurora.types import Criteria, Kind
 
 NOW = datetime(2026, 3, 31, 12, tzinfo=UTC)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from aurora.embeddings.base import ProviderOptions
 from aurora.embeddings.onnx.provider import OnnxProvider
 from aurora.errors import EmbeddingError
-from aurora.retrieval.reranking import FIRST, LateInteraction
+from aurora.retrieval.rerank import FIRST, LateInteraction
 from aurora.retrieval.retriever import HybridConfig, HybridRetriever
 from aurora.stores.base import Store
 from aurora.types import Event, Kind, Note, Query, Rerank, SearchResult

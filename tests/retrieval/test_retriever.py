@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from aurora.errors import QueryError
-from aurora.retrieval.asking import FALLBACK
+from aurora.retrieval.candidates import FALLBACK
 from aurora.retrieval.retriever import HybridRetriever
 from aurora.stores.base import Reasoning, Store, Uses
-from aurora.stores.sqlite import SQLiteStore
+from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import Criteria, Kind, Note, Query
 from tests.builders import NOW, make_chunk
 from tests.retrieval.meaning import WordProvider, index_folder, remember, retriever_on

@@ -11,12 +11,12 @@ import pytest
 from numpy.typing import NDArray
 
 from aurora import Memory, Places
-from aurora.retrieval.asking import FALLBACK
+from aurora.retrieval.candidates import FALLBACK
 from aurora.retrieval.config import HybridConfig
 from aurora.signals.cosines import Matrix
-from aurora.signals.vectors import VectorIndex
+from aurora.signals.vector_index import VectorIndex
 from aurora.stores.base import Store
-from aurora.stores.sqlite import SQLiteStore
+from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import Chunk, Contribution, Kind, SearchResult
 from tests.builders import NOW, make_chunk, write_tree
 from tests.embedders import TableProvider, WordsProvider

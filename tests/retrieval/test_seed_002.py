@@ -10,7 +10,7 @@ from aurora.errors import QueryError
 from aurora.fusion.cascade import Cascade
 from aurora.fusion.rrf import ReciprocalRank
 from aurora.fusion.weighted import Weighted
-from aurora.retrieval.asking import FALLBACK, NO_KEYWORD
+from aurora.retrieval.candidates import FALLBACK, NO_KEYWORD
 from aurora.retrieval.config import HybridConfig
 from aurora.types import Chunk, Criteria, Fused, Hit, Kind, Mode, Query, Ranking
 from tests.builders import make_chunk

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aurora.retrieval.since import parse_since
+from aurora.retrieval.query import parse_since
 
 NOW = datetime(2026, 3, 31, 12, 30, 15, tzinfo=UTC)
 

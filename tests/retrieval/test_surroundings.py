@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from aurora.retrieval.surroundings import look_around
+from aurora.retrieval.candidates import look_around
 from aurora.stores.base import Store
 from aurora.types import Chunk, Kind
 from tests.builders import make_chunk

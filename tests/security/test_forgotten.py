@@ -11,12 +11,12 @@ import psycopg
 import pytest
 
 from aurora.errors import StoreBusyError
-from aurora.indexing.forgetting import forget
-from aurora.sources.past.book import load_book
+from aurora.indexing.documents import forget
+from aurora.sources.blame.cache import load_book
 from aurora.stores.base import FileState, Reasoning
 from aurora.stores.postgres.store import PostgresStore
-from aurora.stores.sqlite import SQLiteStore
-from aurora.stores.sqlite_connection import connect
+from aurora.stores.sqlite.connection import connect
+from aurora.stores.sqlite.store import SQLiteStore
 from tests.backends import keep_on_server
 from tests.builders import make_chunk, write_tree
 from tests.cli.conftest import Shell

@@ -565,7 +565,7 @@ def test_two_first_lessons_at_once_are_both_the_users(world: World) -> None:
 def test_every_file_of_a_memory_is_opened_by_one_module(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`aurora.private` opens without following links. SQLite opens names that were checked."""
+    """`aurora.files` opens without following links. SQLite opens names that were checked."""
     opened: set[tuple[str, str]] = set()
     _listen_for_opens(lambda path, place: opened.add((path, place)))
     shell = world.clone()

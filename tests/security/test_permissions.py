@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from aurora.private import replacing
+from aurora.files import replacing
 from tests.builders import write_tree
 from tests.cli.conftest import Shell
 from tests.cli.forking import AUR

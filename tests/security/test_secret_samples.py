@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from aurora.redaction import Redactor
-from aurora.secret_rules import KEY_KINDS, PLACES
+from aurora.redaction import KEY_KINDS, PLACES, Redactor
 from tests.security.secret_samples import HONEST, KEYS, Sample, samples
 
 SAMPLES = list(samples())

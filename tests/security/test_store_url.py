@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from aurora.config.schema import StoreSettings
-from aurora.engine.whereabouts import OnServer, parse_place
+from aurora.engine.location import OnServer, parse_place
 from aurora.errors import ConfigError
 from tests.cli.conftest import Shell
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from aurora.signals.bm25_signal import BM25Signal
-from aurora.signals.formula import BM25Parameters
+from aurora.signals.bm25 import BM25Signal
+from aurora.signals.bm25_formula import BM25Parameters
 from aurora.stores.base import Reasoning, Revision
-from aurora.stores.sqlite import SQLiteStore
+from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import Chunk, Event
 from tests.builders import NOW, make_chunk
 

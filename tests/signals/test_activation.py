@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from aurora.signals.activation import ActivationSignal
-from aurora.signals.actr import ActivationEngine
+from aurora.signals.activation import ActivationEngine, ActivationSignal
 from aurora.signals.base import Question
-from aurora.stores.sqlite import SQLiteStore
+from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import ChunkHistory, Hit, Tracking
 from tests.builders import NOW, make_chunk
 

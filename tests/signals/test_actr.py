@@ -13,7 +13,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from aurora.signals.actr import (
+from aurora.signals.activation import (
     NEVER_USED,
     ActivationEngine,
     approximate_strength,
@@ -238,7 +238,7 @@ def test_a_decay_of_one_lies_between_its_neighbours(age: float, factor: float) -
 def test_numpy_is_imported_only_for_very_many_uses() -> None:
     program = (
         "import sys\n"
-        "from aurora.signals.actr import ActivationEngine\n"
+        "from aurora.signals.activation import ActivationEngine\n"
         "found = ActivationEngine().activations({1: [5.0] * 150}, 5.0)\n"
         "print('numpy' in sys.modules)\n"
         "same = ActivationEngine().activations({n: [5.0] * 150 for n in range(2000)}, 5.0)\n"

@@ -12,15 +12,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from aurora.chunk_words import chunk_text
 from aurora.errors import IndexFileError, IndexVersionError
 from aurora.signals.bm25 import BM25Scorer
-from aurora.signals.dense import answer_densely, best_places
-from aurora.signals.formula import BM25Parameters
-from aurora.signals.matches import Match, answer_sparsely
-from aurora.signals.postings import build_postings, weigh_postings
-from aurora.terms import EXACT, WORDS, Analysis
-from aurora.text import tokenize
+from aurora.signals.bm25_formula import BM25Parameters
+from aurora.signals.bm25_index import build_postings, weigh_postings
+from aurora.signals.matches import Match, answer_densely, answer_sparsely, best_places
+from aurora.text import EXACT, WORDS, Analysis, chunk_text, tokenize
 from tests.signals.corpus import standard_library_chunks
 
 DOCUMENTS = [("d1", "auth user"), ("d2", "auth token"), ("d3", "config")]
@@ -271,7 +268,7 @@ def test_a_weight_is_held_in_32_bits() -> None:
 def test_many_blocks_count_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
     documents = [(f"d{n}", f"common word{n % 7} " * (n % 5 + 1)) for n in range(100)]
     whole = scorer_of(documents)
-    monkeypatch.setattr("aurora.signals.postings._BLOCK_TOKENS", 37)
+    monkeypatch.setattr("aurora.signals.bm25_index._BLOCK_TOKENS", 37)
     assert scorer_of(documents).rank("common word3", pool=99) == whole.rank("common word3", pool=99)
 
 

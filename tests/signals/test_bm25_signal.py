@@ -8,13 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from aurora.chunk_words import chunk_summary, chunk_text
 from aurora.signals.base import Question
-from aurora.signals.bm25 import BM25Scorer
-from aurora.signals.bm25_signal import BM25Signal
-from aurora.signals.formula import BM25Parameters
-from aurora.stores.sqlite import SQLiteStore
-from aurora.terms import WORDS
+from aurora.signals.bm25 import BM25Scorer, BM25Signal
+from aurora.signals.bm25_formula import BM25Parameters
+from aurora.stores.sqlite.store import SQLiteStore
+from aurora.text import WORDS, chunk_summary, chunk_text
 from aurora.types import Event, Kind, Note, Progress
 from tests.builders import NOW, make_chunk
 from tests.threads import together
@@ -236,7 +234,7 @@ def test_an_index_of_another_recipe_is_rebuilt(
 ) -> None:
     """A newer Aurora that indexes other words of a chunk does not use the old index."""
     bench.find("password")
-    monkeypatch.setattr("aurora.signals.bm25_signal.RECIPE", 99)
+    monkeypatch.setattr("aurora.signals.bm25.RECIPE", 99)
     assert bench.find("password") == [AUTH.id]
     assert bench.events == [Note("Rebuilding BM25 index (chunks changed)...")]
 
@@ -245,7 +243,7 @@ def test_an_index_of_another_version_is_rebuilt_without_alarm(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bench.find("password")
-    monkeypatch.setattr("aurora.signals.bm25_signal.WORDS", WORDS._replace(name="words-99"))
+    monkeypatch.setattr("aurora.signals.bm25.WORDS", WORDS._replace(name="words-99"))
     assert bench.find("password") == [AUTH.id]
     assert bench.events == [Note("Rebuilding BM25 index (made by another version)...")]
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from aurora.signals.bm25_signal import BM25Signal
-from aurora.signals.formula import BM25Parameters
-from aurora.stores.sqlite import SQLiteStore
+from aurora.signals.bm25 import BM25Signal
+from aurora.signals.bm25_formula import BM25Parameters
+from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import IndexState
 from tests.builders import NOW, make_chunk
 from tests.signals.vectored import VectorBench
@@ -122,8 +122,8 @@ def test_a_check_needs_no_numpy(signal: BM25Signal, tmp_path: Path) -> None:
     signal.refresh()
     program = (
         "import sys; from pathlib import Path\n"
-        "from aurora.signals.bm25_signal import BM25Signal\n"
-        "from aurora.stores.sqlite import SQLiteStore\n"
+        "from aurora.signals.bm25 import BM25Signal\n"
+        "from aurora.stores.sqlite.store import SQLiteStore\n"
         "folder = Path(sys.argv[1]); store = SQLiteStore(folder / 'memory.db')\n"
         "print(BM25Signal(store, folder / 'bm25.idx', now=None).check(whole=True).state)\n"
         "print('numpy' in sys.modules)"

@@ -14,7 +14,7 @@ from aurora.retrieval.config import HybridConfig
 from aurora.retrieval.retriever import HybridRetriever
 from aurora.signals.base import Question
 from aurora.signals.exact import ASSUMED, FOLDED, NAMED, SPELT, ExactSignal
-from aurora.stores.sqlite import SQLiteStore
+from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import Chunk, Kind, Mode, Query
 from tests.builders import NOW, make_chunk
 from tests.embedders import WordsProvider

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from aurora.signals.bm25 import BM25Scorer
-from aurora.signals.bm25_signal import BM25Signal
-from aurora.stores.sqlite import SQLiteStore
+from aurora.signals.bm25 import BM25Scorer, BM25Signal
+from aurora.stores.sqlite.store import SQLiteStore
 from tests.builders import NOW, make_chunk
 
 

@@ -11,7 +11,7 @@ import pytest
 from aurora.signals import bm25
 from aurora.signals.base import Question
 from aurora.stores.base import FileState
-from aurora.stores.sqlite import SQLiteStore
+from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import Kind, Note, Progress
 from tests.builders import NOW, make_chunk
 from tests.signals.merging import FOUR, Bench, reasoning
@@ -59,7 +59,7 @@ def test_a_change_is_merged_in_silence_and_only_what_changed_is_read(
 def test_a_log_tells_how_much_was_merged(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
     bench.signal().refresh()
     bench.store.put_chunks([make_chunk("number five", name="five")])
-    with caplog.at_level(logging.DEBUG, logger="aurora.signals.bm25_signal"):
+    with caplog.at_level(logging.DEBUG, logger="aurora.signals.bm25"):
         bench.signal().refresh()
     assert caplog.messages == ["merging 1 of 5 chunks into the BM25 index"]
 

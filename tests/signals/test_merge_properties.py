@@ -12,14 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aurora.chunk_words import chunk_text
-from aurora.signals import bm25_signal
+from aurora.signals import bm25 as bm25_signal
 from aurora.signals.base import Entry, Question
+from aurora.signals.bm25_index import build_postings, compare, merge_postings
 from aurora.signals.index_file import Array
-from aurora.signals.merge import compare, merge_postings
-from aurora.signals.postings import build_postings
 from aurora.stores.base import Revision
-from aurora.stores.sqlite import SQLiteStore
+from aurora.stores.sqlite.store import SQLiteStore
+from aurora.text import chunk_text
 from tests.builders import NOW, make_chunk, parse
 from tests.properties import examples
 from tests.signals.merging import FOUR, Bench, reasoning

@@ -9,8 +9,8 @@ from collections.abc import Callable
 import pytest
 
 from aurora.signals.base import Question
-from aurora.signals.bm25_signal import BM25Signal
-from aurora.stores.sqlite import SQLiteStore
+from aurora.signals.bm25 import BM25Signal
+from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import Chunk, Note
 from tests.builders import NOW, make_chunk
 from tests.signals.merging import Bench, Raced, reasoning

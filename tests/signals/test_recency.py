@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from aurora.signals.base import Question
 from aurora.signals.recency import HALF_LIFE, RecencySignal, recency
-from aurora.stores.sqlite import SQLiteStore
+from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import Kind
 from tests.builders import make_chunk
 from tests.signals.merging import reasoning

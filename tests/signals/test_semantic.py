@@ -210,7 +210,7 @@ def test_without_numpy_the_signal_answers_alike(
 SEARCH = """
 from pathlib import Path
 from aurora.retrieval.retriever import HybridRetriever
-from aurora.stores.sqlite import SQLiteStore
+from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import Mode, Query
 from tests.builders import NOW
 from tests.indexing.providers import VowelProvider

@@ -8,8 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from aurora.signals.base import ranking_of
-from aurora.signals.dense import DenseAnswer
-from aurora.signals.sparse import SparseAnswer, place_of
+from aurora.signals.matches import DenseAnswer, SparseAnswer, place_of
 from aurora.types import Hit
 
 # Few different values, so that there are many ties; 0 is no score.

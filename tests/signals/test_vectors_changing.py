@@ -14,15 +14,20 @@ from pathlib import Path
 import pytest
 
 from aurora.errors import EmbedderMismatchError
-from aurora.indexing.elsewhere import vectors_of
-from aurora.indexing.embedding import embed, embed_missing, embedder_of, embedding_text
-from aurora.indexing.reembedding import reembed
+from aurora.indexing.embedding import (
+    embed,
+    embed_missing,
+    embedder_of,
+    embedding_text,
+    reembed,
+    vectors_of,
+)
 from aurora.packing import unpack_vector
 from aurora.signals.base import Question
 from aurora.signals.semantic import SemanticSignal
-from aurora.signals.vectors import VectorIndex, Vectors
+from aurora.signals.vector_index import VectorIndex, Vectors
 from aurora.stores.base import Embedder, Revision
-from aurora.stores.sqlite import SQLiteStore
+from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import Event, Note
 from tests.builders import NOW, make_chunk
 from tests.indexing.providers import VowelProvider, count_vowels
@@ -140,7 +145,7 @@ def test_no_index_ever_holds_vectors_of_both(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, prepare: Callable[[SQLiteStore], None]
 ) -> None:
     """Neither the one in use, nor the file, nor what the next process makes of it."""
-    monkeypatch.setattr("aurora.stores.sqlite_signals.PAGE", 1)  # a page may be of either
+    monkeypatch.setattr("aurora.stores.sqlite.search.PAGE", 1)  # a page may be of either
 
     def work(store: Watched) -> None:
         index = index_of(store)
@@ -157,7 +162,7 @@ def test_no_index_ever_holds_vectors_of_both(
 def test_a_question_is_asked_of_the_model_whose_vectors_it_meets(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("aurora.stores.sqlite_signals.PAGE", 1)
+    monkeypatch.setattr("aurora.stores.sqlite.search.PAGE", 1)
 
     def work(store: Watched) -> None:
         signal = SemanticSignal(index_of(store), MODELS.__getitem__)

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import pytest
 
-from aurora.sources.past.history import FileHistory, History
-from aurora.sources.past.lines import LineHistory
+from aurora.sources.blame.history import FileHistory, History
+from aurora.sources.blame.replay import LineHistory
 from aurora.types import ChunkHistory, Lines
 from tests.builders import write_tree
 from tests.sources.repository import git, make_repository

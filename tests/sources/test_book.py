@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from aurora.sources.past.book import Book, Entry, load_book, save_book
-from aurora.sources.past.lines import Annotation
+from aurora.sources.blame.cache import Book, Entry, load_book, save_book
+from aurora.sources.blame.replay import Annotation
 
 WHOLE = {
     "head": "abc",

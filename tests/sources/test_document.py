@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from aurora.errors import SourceError
-from aurora.sources.document import MAX_BYTES, read_document, read_stream
+from aurora.sources.reading import MAX_BYTES, read_document, read_stream
 from tests.builders import write_tree
 
 ALWAYS_UNREADABLE = Path("/proc/self/mem")  # even for root, who may read a file of mode 000

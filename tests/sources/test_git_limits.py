@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from aurora.errors import GitLimitError
+from aurora.sources.blame.history import History
+from aurora.sources.blame.replay import LineHistory, Unavailable
 from aurora.sources.git import HISTORY, Git, Limits
-from aurora.sources.past.history import History
-from aurora.sources.past.lines import LineHistory, Unavailable
 from tests.sources.dated import ALL
 from tests.sources.hostile import (
     import_commits,

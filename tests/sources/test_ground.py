@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from aurora.sources.ground import Ground, Rules, drop_ignored, survey
+from aurora.sources.watch import Ground, Rules, drop_ignored, survey
 from tests.builders import write_tree
 from tests.sources.repository import as_ordinary_user, git, make_repository
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from aurora.sources.past.history import History
-from aurora.sources.past.lines import LineHistory
+from aurora.sources.blame.history import History
+from aurora.sources.blame.replay import LineHistory
 from aurora.types import Lines
 from tests.sources.blamed import blame_lines, line_count
 from tests.sources.random_repository import RandomRepository

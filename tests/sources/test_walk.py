@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from aurora.errors import SourceError
-from aurora.sources.ground import survey
-from aurora.sources.unwanted import MAX_BYTES
+from aurora.sources.reading import MAX_BYTES
 from aurora.sources.walk import Skipped, SourceFile, walk_files
+from aurora.sources.watch import survey
 from tests.builders import write_tree
 from tests.sources.repository import as_ordinary_user, git, make_repository
 

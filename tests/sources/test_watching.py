@@ -14,7 +14,7 @@ import pytest
 
 from aurora import Memory, Places
 from aurora.config.trust import approve
-from aurora.sources.watching import FileWatcher
+from aurora.sources.watch import FileWatcher
 from tests.builders import write_tree
 from tests.sources.repository import git, make_repository
 

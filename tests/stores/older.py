@@ -7,8 +7,8 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
-from aurora.stores.sqlite import SQLiteStore
-from aurora.stores.sqlite_schema import APPLICATION_ID, MIGRATIONS
+from aurora.stores.sqlite.schema import APPLICATION_ID, MIGRATIONS
+from aurora.stores.sqlite.store import SQLiteStore
 
 _TABLES = ("chunks", "facts", "files", "reasoning", "accesses", "histories", "embeddings")
 

@@ -12,10 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from aurora.errors import NoMemoryError, StoreBusyError, StoreError
-from aurora.stores.postgres import trouble
-from aurora.stores.postgres.nul import MARK, hide, show
+from aurora.stores.postgres import connection as trouble
+from aurora.stores.postgres.rows import MARK, hide, show, words_of
 from aurora.stores.postgres.store import PostgresStore
-from aurora.stores.postgres.words import words_of
 from aurora.types import Criteria
 from tests.builders import NOW, make_chunk
 from tests.postgres.databases import Databases

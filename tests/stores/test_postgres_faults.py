@@ -19,7 +19,7 @@ from aurora.errors import AuroraError, StoreAwayError, StoreError
 from aurora.packing import pack_vector
 from aurora.stores.base import Embedder, Store
 from aurora.stores.postgres.address import parse_address
-from aurora.stores.postgres.connections import Connections
+from aurora.stores.postgres.connection import Connections
 from aurora.stores.postgres.store import PostgresStore
 from aurora.types import Chunk
 from tests.builders import NOW, make_chunk
@@ -138,8 +138,8 @@ def test_a_search_waits_for_a_server_that_comes_back(own_postgres: PostgresServe
 def test_a_server_that_stays_away_is_told_with_its_address_and_without_its_password(
     own_postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("aurora.stores.postgres.connections.PAUSES", (0.01, 0.02))
-    monkeypatch.setattr("aurora.stores.postgres.connections.CONNECT_SECONDS", 1)
+    monkeypatch.setattr("aurora.stores.postgres.connection.PAUSES", (0.01, 0.02))
+    monkeypatch.setattr("aurora.stores.postgres.connection.CONNECT_SECONDS", 1)
     with opened(own_postgres.url()) as store:
         store.put_chunks(batch(1))
         own_postgres.kill()

@@ -10,10 +10,11 @@ import psycopg
 import pytest
 
 from aurora.errors import NoMemoryError, StoreError, StoreFormatError
-from aurora.stores.postgres import migrating, schema
+from aurora.stores.postgres import migrate as migrating
+from aurora.stores.postgres import schema
 from aurora.stores.postgres.address import parse_address
-from aurora.stores.postgres.connections import Connections
-from aurora.stores.postgres.migrating import WORDS, migrate, read_version
+from aurora.stores.postgres.connection import Connections
+from aurora.stores.postgres.migrate import WORDS, migrate, read_version
 from aurora.stores.postgres.schema import MIGRATIONS, Migration
 from aurora.stores.postgres.store import PostgresStore
 from aurora.types import Event, Progress, ignore_events

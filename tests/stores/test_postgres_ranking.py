@@ -12,18 +12,18 @@ from pathlib import Path
 import pytest
 
 import aurora
-from aurora.chunk_words import chunk_text
 from aurora.packing import pack_vector, unit_vector, unpack_vector
 from aurora.parsers.registry import parser_for
 from aurora.signals.base import Question
 from aurora.signals.bm25 import BM25Scorer
-from aurora.signals.formula import BM25Parameters
+from aurora.signals.bm25_formula import BM25Parameters
 from aurora.signals.stored import Searches, StoredWords, StoredWordsAnswer
 from aurora.stores.base import Embedder, Reasoning
-from aurora.stores.postgres import ranking, ranking_sql
-from aurora.stores.postgres.ranking import ranked
+from aurora.stores.postgres import ranking_sql
+from aurora.stores.postgres import ranking_sql as ranking
+from aurora.stores.postgres.ranking_sql import ranked
 from aurora.stores.postgres.store import PostgresStore
-from aurora.terms import WORDS, query_words
+from aurora.text import WORDS, chunk_text, query_words
 from aurora.types import Chunk, Document
 from tests.builders import NOW, make_chunk
 

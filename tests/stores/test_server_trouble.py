@@ -14,7 +14,7 @@ from aurora.errors import (
     StoreError,
     StoreFormatError,
 )
-from aurora.stores.postgres.trouble import explained, is_away, plain, translated
+from aurora.stores.postgres.connection import explained, is_away, plain, translated
 
 SHOWN = "postgresql://ada@db/mem"
 REFUSED = 'connection to server at "db" (10.0.0.1), port 5432 failed: FATAL:  '

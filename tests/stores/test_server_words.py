@@ -6,9 +6,8 @@ import re
 
 import pytest
 
-from aurora.chunk_words import chunk_text
-from aurora.stores.postgres.words import any_of, in_a_row, quote, words_of
-from aurora.terms import SHORTEST, document_terms
+from aurora.stores.postgres.rows import any_of, in_a_row, quote, words_of
+from aurora.text import SHORTEST, chunk_text, document_terms
 from aurora.types import Chunk, Kind
 from tests.builders import make_chunk
 

@@ -20,10 +20,10 @@ from pathlib import Path
 import pytest
 
 from aurora.errors import StoreBusyError, StoreError, StoreFormatError, UnsafeFolderError
-from aurora.stores import sqlite_connection
-from aurora.stores.sqlite import SQLiteStore
-from aurora.stores.sqlite_rows import batches, count_levels
-from aurora.stores.sqlite_schema import MIGRATIONS
+from aurora.stores.sqlite import connection as sqlite_connection
+from aurora.stores.sqlite.rows import batches, count_levels
+from aurora.stores.sqlite.schema import MIGRATIONS
+from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import Kind
 from tests.builders import make_chunk
 from tests.small_disk import mounted, remount
@@ -257,7 +257,7 @@ def test_a_new_memory_has_no_generation(store: SQLiteStore) -> None:
 def test_a_generation_grows_also_where_chance_gives_the_smallest_step(
     store: SQLiteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("aurora.stores.sqlite_database.os.urandom", bytes)  # that many zeros
+    monkeypatch.setattr("aurora.stores.sqlite.database.os.urandom", bytes)  # that many zeros
     seen = [store.generation()]
     for content in ("one", "two", "three"):
         store.put_chunks([make_chunk(content)])
@@ -397,7 +397,7 @@ def test_who_makes_a_memory_waits_for_another_who_does(
             assert 0 < seconds < 1
             other.execute("ROLLBACK")
 
-        monkeypatch.setattr("aurora.stores.sqlite_connection.time.sleep", pause)
+        monkeypatch.setattr("aurora.stores.sqlite.connection.time.sleep", pause)
         SQLiteStore(tmp_path / "memory.db").close()
         monkeypatch.undo()
     assert sql(tmp_path / "memory.db", "PRAGMA journal_mode") == [("wal",)]
@@ -581,7 +581,7 @@ def test_what_was_removed_is_in_no_file_once_it_is_scrubbed(store: SQLiteStore) 
 def test_who_scrubs_while_another_reads_is_told_and_waits_for_writers_as_before(
     store: SQLiteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("aurora.stores.sqlite._READERS_MS", 50)
+    monkeypatch.setattr("aurora.stores.sqlite.store._READERS_MS", 50)
     store.put_chunks([make_chunk()])
     with store.snapshot():
         store.delete_chunks(["a.py:f"])

@@ -10,7 +10,7 @@ from threading import Event, Thread
 
 import pytest
 
-from aurora.stores.sqlite_seal import Seal, Stamp
+from aurora.stores.sqlite.integrity import Seal, Stamp
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ def test_who_changes_it_while_it_is_examined_does_not_seal_it(path: Path) -> Non
 
 
 def test_who_examines_it_is_waited_for(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("aurora.stores.sqlite_seal._PATIENCE", 60)
+    monkeypatch.setattr("aurora.stores.sqlite.integrity._PATIENCE", 60)
     begun = Event()
 
     def examine() -> None:
@@ -129,7 +129,7 @@ def test_where_there_are_no_locks_nobody_has_one(
     def refuse(*_: object, **__: object) -> None:
         raise OSError(errno.ENOLCK, "No locks available")
 
-    monkeypatch.setattr("aurora.stores.sqlite_seal.lock", refuse)
+    monkeypatch.setattr("aurora.stores.sqlite.integrity.lock", refuse)
     with Seal(path).changing():
         change(path)
     assert is_sealed(path)

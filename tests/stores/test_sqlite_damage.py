@@ -14,7 +14,7 @@ import pytest
 from aurora.errors import ForeignSchemaError, StoreFormatError
 from aurora.packing import pack_vector as pack
 from aurora.stores.base import Embedder, FileState, Reasoning
-from aurora.stores.sqlite import SQLiteStore
+from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import ChunkHistory, Tracking
 from tests.builders import make_chunk
 from tests.cli.conftest import Shell

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from aurora.stores.sqlite import SQLiteStore
-from aurora.stores.sqlite_log import LONG, shorten_log
-from aurora.stores.sqlite_seal import Stamp
+from aurora.stores.sqlite.integrity import LONG, Stamp, shorten_log
+from aurora.stores.sqlite.store import SQLiteStore
 from tests.builders import make_chunk
 
 

@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from aurora.stores.base import FileState, Reasoning, Record
-from aurora.stores.sqlite import SQLiteStore
-from aurora.stores.sqlite_schema import MIGRATIONS
+from aurora.stores.sqlite.schema import MIGRATIONS
+from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import ChunkHistory, Kind, Tracking
 from tests.builders import NOW, make_chunk
 from tests.stores.older import make_older

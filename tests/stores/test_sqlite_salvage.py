@@ -19,8 +19,8 @@ import pytest
 from aurora.errors import StoreError, StoreFormatError
 from aurora.packing import pack_vector as pack
 from aurora.stores.base import Embedder, FileState, Reasoning
-from aurora.stores.sqlite import SQLiteStore
-from aurora.stores.sqlite_seal import Seal
+from aurora.stores.sqlite.integrity import Seal
+from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import Chunk, ChunkHistory, Tracking
 from tests.builders import make_chunk
 from tests.cli.conftest import Shell
@@ -181,7 +181,7 @@ def test_killed_while_it_saves_it_can_be_repaired_again(path: Path) -> None:
     program = f"""
 import random, signal
 from pathlib import Path
-from aurora.stores.sqlite import SQLiteStore
+from aurora.stores.sqlite.store import SQLiteStore
 store = SQLiteStore(Path({str(path)!r}))
 end = random.choice([0.01, 0.05, 0.2, 0.6]) * random.uniform(0.1, 1)
 signal.setitimer(signal.ITIMER_REAL, end)  # of the process
@@ -444,7 +444,7 @@ def test_the_copy_that_answers_come_from_has_no_name(tmp_path: Path) -> None:
     """A killed process must not leave the texts of a memory in a folder for temporary files."""
     program = """
 import os
-from aurora.stores.sqlite_connection import connect_temporary
+from aurora.stores.sqlite.connection import connect_temporary
 copy = connect_temporary()
 copy.execute("CREATE TABLE large AS SELECT zeroblob(20000000)")
 open_files = [os.path.realpath(f"/proc/self/fd/{number}") for number in os.listdir("/proc/self/fd")]

@@ -18,10 +18,11 @@ from threading import Thread
 import pytest
 
 from aurora.errors import StoreBusyError, StoreFormatError
-from aurora.stores import sqlite_file, sqlite_seal
 from aurora.stores.base import FileState, Reasoning
-from aurora.stores.sqlite import SQLiteStore
-from aurora.stores.sqlite_seal import Seal
+from aurora.stores.sqlite import database as sqlite_file
+from aurora.stores.sqlite import integrity as sqlite_seal
+from aurora.stores.sqlite.integrity import Seal
+from aurora.stores.sqlite.store import SQLiteStore
 from tests.builders import make_chunk
 from tests.cli.conftest import Shell
 from tests.rewriting import seal
@@ -306,7 +307,7 @@ def test_what_a_killed_process_wrote_is_there_and_looked_at(path: Path) -> None:
 
 
 DELETING = f"""
-from aurora.stores.sqlite import SQLiteStore
+from aurora.stores.sqlite.store import SQLiteStore
 store = SQLiteStore(file)
 store.delete_chunks([{CHUNKS[0].id!r}])
 """  # and it is not closed
@@ -493,7 +494,7 @@ def test_a_look_in_the_future_counts_as_none(path: Path, looks: list[Path]) -> N
 def test_indexing_does_not_wait_for_ever_to_look_at_it(
     path: Path, looks: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("aurora.stores.sqlite.BUSY_MS", 50)
+    monkeypatch.setattr("aurora.stores.sqlite.store.BUSY_MS", 50)
     *stamp, _ = seal_of(path).read_text().split()
     seal_of(path).write_text(" ".join([*stamp, "1700000000"]))
     with closing(SQLiteStore(path)) as store, Seal(path).turn(), store.alone():

@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from aurora.errors import StoreError
-from aurora.stores.sqlite import SQLiteStore
-from aurora.stores.sqlite_schema import FOLDED_NAME
-from aurora.stores.words import MAX_TERMS, find_terms, phrase_pattern, phrase_words
+from aurora.stores.shared import MAX_TERMS, find_terms, phrase_pattern, phrase_words
+from aurora.stores.sqlite.schema import FOLDED_NAME
+from aurora.stores.sqlite.store import SQLiteStore
 from aurora.text import fold_name
 from aurora.types import Criteria, Kind
 from tests.builders import make_chunk

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
 
-from aurora.embeddings.onnx.session import open_session
-from aurora.embeddings.own.weights import (
+from aurora.embeddings.aurora.tokens import PIECES
+from aurora.embeddings.aurora.weights import (
     GRAPH,
     INNER,
     LAYERS,
@@ -22,7 +22,7 @@ from aurora.embeddings.own.weights import (
     read_tensors,
     weights_digest,
 )
-from aurora.embeddings.own.words import PIECES
+from aurora.embeddings.onnx.session import open_session
 from training.model.export import MATRICES, export
 
 HEADS = 4

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aurora.embeddings.own.words import UNKNOWN, Words
+from aurora.embeddings.aurora.tokens import UNKNOWN, Words
 from training.model.vocabulary import KANA, cjk_pieces, latin_pieces
 from training.model.vocabulary import UNKNOWN as FIRST
 

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from aurora.stores.base import Embedder
-from aurora.stores.sqlite import SQLiteStore
+from aurora.stores.sqlite.store import SQLiteStore
 
 AUR = (sys.executable, "-c", "from aurora.cli.main import main; main()")
 VECTORS = {"auth.py:AuthManager.logout": (0.6, 0.8, 0.0), "auth.py:authenticate_user": (0, 0, 1.0)}

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from aurora.indexing.export_lines import VERSION
+from aurora.indexing.export_format import VERSION
 from aurora.stores.postgres.store import PostgresStore
-from aurora.stores.sqlite import SQLiteStore
+from aurora.stores.sqlite.store import SQLiteStore
 from tests.indexing.exports import exported, imported
 from tests.upgrades.memories import content, kept, number
 

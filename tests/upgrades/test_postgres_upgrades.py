@@ -13,8 +13,8 @@ import pytest
 from aurora import Memory, Places
 from aurora.errors import StoreFormatError
 from aurora.stores.postgres.address import parse_address
-from aurora.stores.postgres.connections import Connections
-from aurora.stores.postgres.migrating import current_version
+from aurora.stores.postgres.connection import Connections
+from aurora.stores.postgres.migrate import current_version
 from aurora.stores.postgres.schema import MIGRATIONS
 from aurora.stores.postgres.store import PostgresStore
 from aurora.types import ignore_events

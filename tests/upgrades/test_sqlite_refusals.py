@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from aurora.errors import StoreError, StoreFormatError
-from aurora.stores import sqlite_connection
-from aurora.stores.sqlite import SQLiteStore
-from aurora.stores.sqlite_schema import MIGRATIONS, Migration
+from aurora.stores.sqlite import connection as sqlite_connection
+from aurora.stores.sqlite.schema import MIGRATIONS, Migration
+from aurora.stores.sqlite.store import SQLiteStore
 from tests.builders import make_chunk
 from tests.full_disk import files_no_longer_than
 from tests.upgrades.memories import kept, unpack
@@ -132,7 +132,7 @@ def refused_untouched(path: Path, said: str, hint: str) -> None:
 
 # It says that it is there, waits for the others, and tells how many chunks it found.
 OPENS = """
-import sys; from pathlib import Path; from aurora.stores.sqlite import SQLiteStore
+import sys; from pathlib import Path; from aurora.stores.sqlite.store import SQLiteStore
 print("there", flush=True); sys.stdin.readline()
 store = SQLiteStore(Path(sys.argv[1])); print(sum(store.count_namespaces().values())); store.close()
 """

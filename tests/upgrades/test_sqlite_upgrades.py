@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from aurora import Memory, Places
-from aurora.stores.sqlite import SQLiteStore
-from aurora.stores.sqlite_schema import MIGRATIONS
+from aurora.stores.sqlite.schema import MIGRATIONS
+from aurora.stores.sqlite.store import SQLiteStore
 from tests.builders import note_as_own
 from tests.cli.conftest import Shell
 from tests.indexing.remembered import Remembered, remembered

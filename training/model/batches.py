@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from aurora.embeddings.own.weights import WINDOW
+from aurora.embeddings.aurora.weights import WINDOW
 from training.corpus import KINDS
 from training.model.losses import Taught, Teachers
 from training.model.ragged import load_ragged

@@ -4,8 +4,8 @@
 
 MODEL is a trained npz, which torch runs and which needs `--pieces`, or a folder of exported files,
 run as the package would; or a packed teacher, for comparison. A SET is a folder as
-`aurora.evaluation.sets` reads it, and is asked as the benchmarks do: inside its groups, with files
-cut into pieces of whole lines and found where their best piece is.
+`aurora.evaluation.datasets` reads it, and is asked as the benchmarks do: inside its groups, with
+files cut into pieces of whole lines and found where their best piece is.
 """
 
 from __future__ import annotations
@@ -23,18 +23,15 @@ import torch
 from numpy.typing import NDArray
 from torch.nn.functional import normalize
 
+from aurora.embeddings.aurora.model import Layers, Run, deep_sums, shallow_sums
+from aurora.embeddings.aurora.onnx_graph import Graph
+from aurora.embeddings.aurora.provider import OwnProvider
+from aurora.embeddings.aurora.tokens import PIECES, Words, read_words
+from aurora.embeddings.aurora.weights import GRAPH, WINDOW, read_tensors, weights_digest
 from aurora.embeddings.base import ProviderOptions
-from aurora.embeddings.own.deep import deep_sums
-from aurora.embeddings.own.graph import Graph
-from aurora.embeddings.own.layers import Layers
-from aurora.embeddings.own.provider import OwnProvider
-from aurora.embeddings.own.runtime import Run
-from aurora.embeddings.own.shallow import shallow_sums
-from aurora.embeddings.own.weights import GRAPH, WINDOW, read_tensors, weights_digest
-from aurora.embeddings.own.words import PIECES, Words, read_words
-from aurora.embeddings.unit import unit_rows
+from aurora.embeddings.pooling import unit_rows
+from aurora.evaluation.datasets import Group, Item, LabelledSet, read_set
 from aurora.evaluation.metrics import ndcg
-from aurora.evaluation.sets import Group, Item, LabelledSet, read_set
 from training.model.ragged import make_ragged
 from training.model.student import Student, Vectors, load_student
 from training.model.teachers import Teacher, load_teacher

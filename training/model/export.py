@@ -18,9 +18,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from aurora.embeddings.aurora.tokens import PIECES, read_words
+from aurora.embeddings.aurora.weights import GRAPH, LAYERS, TENSORS, read_tensors, weights_digest
 from aurora.embeddings.onnx.quantise import quantise_rows
-from aurora.embeddings.own.weights import GRAPH, LAYERS, TENSORS, read_tensors, weights_digest
-from aurora.embeddings.own.words import PIECES, read_words
 from training.model.graph import write_layers
 
 MATRICES = ("qkv", "out", "up", "down")

@@ -17,7 +17,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
-from aurora.embeddings.own.weights import LAYERS, WIDTH
+from aurora.embeddings.aurora.weights import LAYERS, WIDTH
 
 HEADS = 4
 EPSILON = 1e-6

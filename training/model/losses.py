@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cosine_similarity, log_softmax, normalize, softmax
 
-from aurora.embeddings.own.weights import WIDTH
+from aurora.embeddings.aurora.weights import WIDTH
 from training.model.student import Vectors
 
 SIZES = {256: 1.0, 128: 0.3, 64: 0.2}  # of vectors, by what each counts

@@ -24,8 +24,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from aurora.embeddings.own.weights import WINDOW
-from aurora.embeddings.own.words import Words, read_words
+from aurora.embeddings.aurora.tokens import Words, read_words
+from aurora.embeddings.aurora.weights import WINDOW
 from training.corpus import KINDS, Pair, pair_files, read_pairs
 from training.model.ragged import Ragged, make_ragged
 from training.model.start import start_table

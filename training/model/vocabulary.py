@@ -19,7 +19,7 @@ from multiprocessing import Pool
 from pathlib import Path
 from string import ascii_lowercase, digits
 
-from aurora.embeddings.own.words import words_in
+from aurora.embeddings.aurora.tokens import words_in
 from aurora.text import has_cjk
 from training.corpus import pair_files, read_pairs
 

@@ -1,15 +1,136 @@
-"""`aur db`: the database behind a memory, where that is a PostgreSQL server."""
+"""`aur db`: the database behind a memory, where that is a PostgreSQL server.
+
+`aur adopt`: take over the memory of a project that came from somebody else.
+
+Where a server is written down: in settings, without its password.
+"""
 
 from __future__ import annotations
 
+import sys
+from collections import Counter
+from pathlib import Path
+
 import click
 
-from aurora.cli.printing import print_json, print_text
-from aurora.cli.session import find_places, open_memory, tell
-from aurora.cli.store_url import remember_server
-from aurora.engine.database import file_status
-from aurora.engine.whereabouts import InFile, OnServer, Whereabouts, shown_name
+from aurora.cli.session import end_in_part, find_places, open_memory, settings_files, tell
+from aurora.cli.terminal import is_terminal, print_json, print_text
+from aurora.config import Places
+from aurora.config.load import LARGEST
+from aurora.config.places import shown
+from aurora.config.trust import approve, is_approved
+from aurora.engine.adoption import Offer
+from aurora.engine.inspection import file_status
+from aurora.engine.location import InFile, OnServer, Whereabouts, shown_name
 from aurora.errors import ConfigError
+from aurora.files import read_file, require_own
+from aurora.text import many, printable
+from aurora.types import Chunk, Kind, Note
+
+_WIDTH = 100  # letters of a row that are shown
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  aur adopt         shows every lesson and document, then asks
+\b
+A memory from an archive or another computer shows only the chunks of its files. Its lessons and
+documents are given to agents as yours once you adopt them: read them first."""
+)
+def adopt() -> None:
+    """Look at what a memory holds that you did not make, and take it over.
+
+    Without a terminal it only shows: no agent and no script can adopt for you.
+    """
+    with open_memory() as memory, memory.adoption() as offer:
+        if offer is None:
+            click.echo("All of this memory is yours: there is nothing to adopt", err=True)
+        elif _agreed(offer):
+            offer.adopt()
+            click.echo(f"Adopted {many(len(offer.chunks), 'chunk')}", err=True)
+        else:
+            tell(Note("Nothing was adopted."))
+            end_in_part()
+
+
+def _agreed(offer: Offer) -> bool:
+    for chunk in offer.chunks:
+        click.echo(f"  {_what(chunk):8}  {printable(_line(chunk))[:_WIDTH]}")
+    if offer.foreign:
+        names = printable(", ".join(offer.foreign))
+        tell(Note(f"Left behind, as Aurora never makes it: {names}", warning=True))
+    counts = Counter(map(_what, offer.chunks))
+    counted = ", ".join(many(count, what) for what, count in sorted(counts.items()))
+    if not is_terminal(sys.stdin):
+        raise ConfigError(
+            f"Only a person can adopt {counted or 'a memory'}", hint="run `aur adopt` in a terminal"
+        )
+    return click.confirm(f"Adopt {counted or 'no rows'} of {shown(offer.path)} as yours?", err=True)
+
+
+def _what(chunk: Chunk) -> str:
+    if chunk.kind is Kind.REASONING:
+        return "lesson"
+    return "log" if chunk.metadata.get("source") == "conversation" else "document"
+
+
+def _line(chunk: Chunk) -> str:
+    text = " ".join(chunk.content.split())
+    return text if chunk.kind is Kind.REASONING else f"{chunk.name or chunk.id}: {text}"
+
+
+def remember_server(places: Places, server: OnServer, *, schema: str | None) -> None:
+    """Write the address into the project's settings, or the user's outside a project."""
+    from aurora.config.edit import set_value  # it needs the YAML library
+
+    file = places.project_config or places.user_config
+    if places.project is not None:
+        require_own(places.memory_folder)
+    may_approve = _may_approve(places, file)
+    address = server.openly()
+    set_value(file, "store.url", address.url)
+    if schema is not None:
+        set_value(file, "store.schema", schema)
+    if file == places.project_config:
+        _approve(places, file, may_approve=may_approve)
+    click.echo(f"Set store.url in {shown(file)}", err=True)
+    if address.pgpass:
+        tell(
+            Note(
+                "The password was not written there. Put it into ~/.pgpass (chmod 600) as "
+                f"{address.pgpass}, or into the environment variable PGPASSWORD",
+                warning=True,
+            )
+        )
+    loaded = settings_files(places).current()
+    if loaded.settings.store.url != address.url and "store.url" in loaded.origins:
+        origin = loaded.origins["store.url"]
+        tell(Note(f"store.url of {origin} is stronger, and names another place", warning=True))
+
+
+def _may_approve(places: Places, file: Path) -> bool:
+    """A file that came with a clone may hold more than the person who types here has read."""
+    try:
+        content = read_file(file, most=LARGEST, follow=file == places.user_config)
+    except OSError:
+        return True  # there is none: all that it will hold is ours
+    ignored = [text for text in settings_files(places).current().warnings if shown(file) in text]
+    return not ignored or is_approved(places.home, file, content)
+
+
+def _approve(places: Places, file: Path, *, may_approve: bool) -> None:
+    if may_approve:
+        approve(places.home, file)
+        return
+    tell(
+        Note(
+            f"{shown(file)} chooses more than that, and nobody has approved it: read it, then run "
+            "`aur config approve`",
+            warning=True,
+        )
+    )
+
 
 _AS_JSON = "Print one JSON object, for programs: docs/reference/json.md."
 
@@ -109,7 +230,7 @@ Exits with 2 when the memory cannot be used, and says why."""
 @click.option("--json", "as_json", is_flag=True, help=_AS_JSON)
 def status(*, as_json: bool) -> None:
     """Tell how the database is: its servers, versions, sizes and connections."""
-    from aurora.display.database import render_database
+    from aurora.display.reports import render_database
 
     with open_memory() as memory:
         at = memory.whereabouts

@@ -8,12 +8,11 @@ from collections.abc import Iterator
 
 import click
 
-from aurora.cli.printing import print_json, print_text
 from aurora.cli.session import end_in_part, find_places, settings_files, tell
-from aurora.cli.terminal import has_colour, is_terminal
+from aurora.cli.terminal import has_colour, is_terminal, print_json, print_text
 from aurora.config import Places, SettingsFiles
-from aurora.display.checks import findings_record, render_findings
-from aurora.display.paint import Paint
+from aurora.display.reports import findings_record, render_findings
+from aurora.display.table import Paint
 from aurora.engine import Memory
 from aurora.engine.health import (
     OnlyDefaults,

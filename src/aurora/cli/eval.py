@@ -1,8 +1,17 @@
-"""`aur eval`: how good searches are, on labelled questions or on the user's own names."""
+"""`aur eval`: how good searches are, on labelled questions or on the user's own names.
+
+Where the numbers of `aur eval` go: the terminal, runs, a picture.
+
+`aur eval --self`: are the definitions of the user's own code found by their names?
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,14 +19,32 @@ from typing import TYPE_CHECKING
 import click
 
 from aurora.cli.session import find_places, settings_files, tell
-from aurora.config import SettingsFiles
+from aurora.cli.terminal import has_colour, print_json, print_text, width_of
+from aurora.config import Places, SettingsFiles
+from aurora.config.places import shown
+from aurora.display.measurements import measured_record, names_record, render_measured, render_names
+from aurora.display.table import Paint
+from aurora.engine import Memory
+from aurora.engine.location import shown_name
+from aurora.engine.temporary_memory import ThrowAway
+from aurora.errors import SourceError
+from aurora.evaluation.runner import fill
+from aurora.evaluation.self_check import (
+    ask_names,
+    find_names,
+    measure_forms,
+    misses,
+    read_repository,
+    sample,
+)
 from aurora.retrieval.config import FUSIONS
-from aurora.types import Mode
+from aurora.sources.git import find_root
+from aurora.types import Event, MeasuredNames, MeasuredSet, Mode, Note
 
 if TYPE_CHECKING:
-    from aurora.evaluation.asking import System
-    from aurora.evaluation.measuring import Evaluated
+    from aurora.evaluation.runner import Evaluated, System
     from aurora.types import Compared, MeasuredSet
+
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
@@ -105,8 +132,6 @@ def eval_(
     click.get_current_context().call_on_close(tell.finish)
     files, asked = _files(provider, model), _Wanted(**wanted)  # type: ignore[arg-type]
     if own:
-        from aurora.cli.eval_self import eval_self
-
         if len(folders) > 1 or modes or fusions or every or asked != _only_json(asked):
             raise click.UsageError("--self takes one DIR, --most, --provider, --model and --json.")
         eval_self(folders[0] if folders else None, files, most=most or 500, as_json=asked.as_json)
@@ -138,8 +163,8 @@ def _files(provider: str | None, model: str | None) -> SettingsFiles:
 def _systems(
     files: SettingsFiles, modes: Sequence[str], fusions: Sequence[str], *, every: bool
 ) -> list[System]:
-    from aurora.engine.throw_away import ThrowAway
-    from aurora.evaluation.asking import make_systems
+    from aurora.engine.temporary_memory import ThrowAway
+    from aurora.evaluation.runner import make_systems
 
     usual = ThrowAway(files).settings.search
     if every:
@@ -160,8 +185,6 @@ def _check(asked: _Wanted, *, sets: int, systems: int) -> None:
         if file is not None and not file.absolute().parent.is_dir():
             raise click.BadParameter(f"There is no folder {file.parent}", param_hint=option)
     if asked.plot is not None:
-        from aurora.cli.eval_outputs import require_plot
-
         require_plot(asked.plot)
 
 
@@ -172,10 +195,9 @@ def _eval_sets(
     most: int | None,
     asked: _Wanted,
 ) -> None:
-    from aurora.cli.eval_outputs import print_all, print_set, tell_warnings, write_plot, write_runs
-    from aurora.engine.throw_away import ThrowAway
-    from aurora.evaluation.measuring import evaluate, summarise
-    from aurora.evaluation.sets import read_set
+    from aurora.engine.temporary_memory import ThrowAway
+    from aurora.evaluation.datasets import read_set
+    from aurora.evaluation.runner import evaluate, summarise
 
     throw_away = ThrowAway(files)
     read = [read_set(folder) for folder in folders]  # what is wrong is told before work begins
@@ -198,7 +220,7 @@ def _eval_sets(
 
 def _compare(evaluated: Evaluated, usual: str, asked: _Wanted) -> tuple[Compared, ...]:
     """Against an earlier run; or against the default, if it was asked, or whatever was first."""
-    from aurora.evaluation.comparing import compare, read_baseline
+    from aurora.evaluation.compare import compare, read_baseline
 
     if asked.baseline is not None:
         run = read_baseline(asked.baseline, evaluated.labelled, tell)
@@ -207,3 +229,118 @@ def _compare(evaluated: Evaluated, usual: str, asked: _Wanted) -> tuple[Compared
         return ()
     default, first = f"{Mode.HYBRID}/{usual}", next(iter(evaluated.answers))
     return compare(evaluated, default if default in evaluated.answers else first)
+
+
+_PICTURES = (".svg", ".png")
+
+
+def tell_warnings(found: MeasuredSet) -> None:
+    for warning in found.warnings:
+        tell(Note(f"{found.name}: {warning}", warning=True))
+
+
+def print_set(found: MeasuredSet, *, categories: bool, is_first: bool) -> None:
+    width = width_of(sys.stdout, os.environ)
+    paint = Paint(has_colour(sys.stdout, os.environ))
+    text = render_measured(found, width=width, categories=categories, paint=paint)
+    print_text(text if is_first else f"\n{text}")
+
+
+def print_all(found: Sequence[MeasuredSet]) -> None:
+    print_json({"version": 1, "sets": [measured_record(one) for one in found]})
+
+
+def write_runs(file: Path, evaluated: Evaluated, *, several: bool) -> None:
+    """One file; where there are several sets or systems one for each, and their names are told."""
+    from aurora.evaluation.compare import write_run
+
+    for system, answers in evaluated.answers.items():
+        label = re.sub(r"[^\w.]+", "-", f"{evaluated.labelled.name}-{system}")
+        named = file.with_name(f"{file.stem}-{label}{file.suffix}") if several else file
+        if write_run(named, system, answers):
+            tell(Note(f"{named}: spaces in ids are written as %20", warning=True))
+        if several:
+            tell(Note(f"Wrote {named}"))
+
+
+def require_plot(file: Path) -> None:
+    """Refuse a picture that nobody could draw."""
+    if file.suffix.lower() not in _PICTURES:
+        raise click.BadParameter(f"{file} ends in neither .svg nor .png", param_hint="--plot")
+    if file.suffix.lower() == ".png":
+        from aurora.display.plot import require_matplotlib
+
+        require_matplotlib()
+
+
+def write_plot(file: Path, found: Sequence[MeasuredSet]) -> None:
+    if file.suffix.lower() == ".png":
+        from aurora.display.plot import render_png
+
+        picture = render_png(found)
+    else:
+        from aurora.display.plot import render_svg
+
+        picture = render_svg(found).encode()
+    try:
+        file.write_bytes(picture)
+    except OSError as exc:
+        raise SourceError(
+            f"{file} cannot be written: {exc.strerror}", hint="name a file in a folder of yours"
+        ) from exc
+
+
+_IN_ALL_FORMS = 200  # names; the others are asked as they are written, to be done in a minute
+
+
+def eval_self(folder: Path | None, files: SettingsFiles, *, most: int, as_json: bool) -> None:
+    """Ask for names of the project's memory, or of a repository that has none."""
+    here = (folder or Path()).absolute()
+    if not here.is_dir():
+        raise SourceError(f"There is no folder {here}", hint="name a repository, or go to one")
+    with _memory(here, files) as (memory, where):
+        chunks = list(memory.chunks())
+        names = find_names(chunks)
+        wanted = sample(names.definitions, most)
+        if not wanted:
+            raise SourceError(
+                f"{where} holds no function, method or class with a name of its own",
+                hint="name a repository of code: aur eval --self DIR",
+            )
+        asked = ask_names(memory, names, wanted, in_all_forms=_IN_ALL_FORMS, listen=tell)
+        placed = list(asked)
+    tell.finish()
+    found = MeasuredNames(
+        where,
+        len(chunks),
+        len(names.definitions),
+        len(wanted),
+        measure_forms(placed),
+        misses(placed),
+    )
+    if as_json:
+        print_json(names_record(found))
+    else:
+        print_text(render_names(found, paint=Paint(has_colour(sys.stdout, os.environ))))
+
+
+@contextmanager
+def _memory(here: Path, files: SettingsFiles) -> Iterator[tuple[Memory, str]]:
+    """The project's own, which is only asked; or one to throw away, of the repository around."""
+    places = Places.find(here, {"AURORA_HOME": str(files.places.home)})
+    own = SettingsFiles(places, files.environ, files.flags)
+    with Memory(places, own, listen=_warnings) as memory:
+        if places.project is not None and memory.exists:
+            yield memory, shown_name(memory.name)
+            return
+    top = find_root(here) or here
+    tell(Note(f"There is no memory of {shown(top)}: reading it into one to throw away"))
+    with ThrowAway(files).memory(_warnings) as memory:
+        fill(memory, read_repository(top))
+        yield memory, shown(top)
+
+
+def _warnings(event: Event) -> None:
+    """What a search says of its words is for whoever typed them."""
+    if not isinstance(event, Note) or event.warning:
+        tell(event)

@@ -8,14 +8,13 @@ from datetime import UTC, datetime
 
 import click
 
-from aurora.cli.completing import complete_ids
-from aurora.cli.printing import can_show, print_json, print_stored, print_text
+from aurora.cli.completion import complete_ids
 from aurora.cli.session import open_memory, tell
-from aurora.cli.terminal import width_of
+from aurora.cli.terminal import can_show, print_json, print_stored, print_text, width_of
 from aurora.display.records import chunk_record
-from aurora.display.summary import human_size, render_index_line
+from aurora.display.reports import human_size, render_index_line
 from aurora.engine import Stats
-from aurora.engine.whereabouts import shown_name
+from aurora.engine.location import shown_name
 from aurora.text import printable
 from aurora.types import IndexState, Json, Kind, Note
 
@@ -59,7 +58,7 @@ def stats(*, as_json: bool) -> None:
     if as_json:
         print_json(_record(found))
         return
-    from aurora.display.stats import BLOCKS, HASHES, render_stats
+    from aurora.display.reports import BLOCKS, HASHES, render_stats
 
     blocks = BLOCKS if can_show(BLOCKS) else HASHES
     width = width_of(sys.stdout, os.environ)
@@ -69,7 +68,7 @@ def stats(*, as_json: bool) -> None:
 
 
 def _facts(found: Stats) -> dict[str, str]:
-    from aurora.display.stats import embedder_words, moment_words
+    from aurora.display.reports import embedder_words, moment_words
 
     now, at, made_by = datetime.now(UTC), found.indexed_at, found.embedder
     size = f" ({human_size(found.index_bytes)})" if found.index_bytes else ""

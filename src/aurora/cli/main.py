@@ -1,24 +1,84 @@
-"""The `aur` command: its groups, its way of failing, and nothing that takes time to import."""
+"""The `aur` command: its groups, its way of failing, and nothing that takes time to import.
+
+The standard streams as they should be: talk may be lost, and no letter is a failure.
+"""
 
 from __future__ import annotations
 
 import importlib
+import io
 import logging
 import os
 import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, BinaryIO, NoReturn, cast
 
 import click
 
-from aurora.cli.streams import close_stdout, prepare_streams, trouble_of_stdout
-from aurora.errors import AuroraError, ChunkNotFoundError, QueryError
+from aurora.errors import AuroraError, ChunkNotFoundError, QueryError, SourceError
 from aurora.text import printable
 
 if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
     from click.shell_completion import CompletionItem
 
 logger = logging.getLogger(__name__)
+
+
+def prepare_streams() -> None:
+    """Before anything is said. A stream that was closed (`2>&-`) is None, and stays so."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # such as CJK in Latin-1
+    if isinstance(sys.stderr, io.TextIOWrapper):
+        binary = sys.stderr.buffer
+        sys.stderr = io.TextIOWrapper(
+            cast("io.BufferedIOBase", _Unheard(getattr(binary, "raw", None) or binary)),
+            encoding=sys.stderr.encoding,
+            errors=sys.stderr.errors,
+            line_buffering=True,
+            write_through=True,
+        )
+
+
+def close_stdout() -> None:
+    """Python would complain once more when it writes what is left at the end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def trouble_of_stdout() -> SourceError | None:
+    """What to say when standard output takes no more: it still holds what it could not write."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError as exc:
+        close_stdout()
+        return SourceError(
+            f"Standard output cannot be written: {exc.strerror}", hint="check the space left for it"
+        )
+    return None
+
+
+class _Unheard(io.RawIOBase):
+    """Standard error, whose reader may be gone (`2>&1 | head`): the work goes on without."""
+
+    def __init__(self, stream: io.RawIOBase | BinaryIO) -> None:
+        self._stream = stream
+
+    def writable(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        return self._stream.fileno()
+
+    def isatty(self) -> bool:
+        return self._stream.isatty()
+
+    def write(self, data: ReadableBuffer, /) -> int:
+        try:
+            return self._stream.write(data) or 0
+        except OSError:
+            return memoryview(data).nbytes
+
 
 _COMPLETE = "_AUR_COMPLETE"  # set by the scripts of `aur completion`
 _INTERRUPTED = 130  # what shells expect of a program stopped by Ctrl-C
@@ -95,7 +155,7 @@ class LazyGroup(click.Group):
 def _complete_flags(
     ctx: click.Context, param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    from aurora.cli.completing import complete_flags
+    from aurora.cli.completion import complete_flags
 
     return complete_flags(ctx, param, incomplete)
 
@@ -108,16 +168,16 @@ mem = LazyGroup(
     context_settings=_HELP,
     lazy={
         "index": ("aurora.cli.index:index", "Read files into the memory."),
-        "watch": ("aurora.cli.watch:watch", "Keep the memory fresh while files change."),
+        "watch": ("aurora.cli.index:watch", "Keep the memory fresh while files change."),
         "search": ("aurora.cli.search:search", "Find chunks by words."),
         "get": ("aurora.cli.inspect:get", "Print one chunk."),
-        "add": ("aurora.cli.add:add", "Remember documents."),
+        "add": ("aurora.cli.remember:add", "Remember documents."),
         "learn": ("aurora.cli.remember:learn", "Remember a pattern that worked."),
         "forget": ("aurora.cli.remember:forget", "Remove chunks for good."),
-        "export": ("aurora.cli.transfer:export", "Write the whole memory to a file or a pipe."),
-        "import": ("aurora.cli.transfer:import_", "Take in what another memory exported."),
-        "copy": ("aurora.cli.copy:copy", "Copy a memory to or from a server or a file."),
-        "reembed": ("aurora.cli.reembed:reembed", "Make the vectors anew, by another model."),
+        "export": ("aurora.cli.export:export", "Write the whole memory to a file or a pipe."),
+        "import": ("aurora.cli.export:import_", "Take in what another memory exported."),
+        "copy": ("aurora.cli.export:copy", "Copy a memory to or from a server or a file."),
+        "reembed": ("aurora.cli.index:reembed", "Make the vectors anew, by another model."),
         "stats": ("aurora.cli.inspect:stats", "Tell what the memory holds."),
         "repair": ("aurora.cli.inspect:repair", "Take out what is damaged."),
         "rebuild-bm25": ("aurora.cli.inspect:rebuild_bm25", "Build the keyword index anew."),
@@ -133,7 +193,7 @@ db = LazyGroup(
         "migrate": ("aurora.cli.db:migrate", "Bring its tables up to date."),
         "scrub": ("aurora.cli.db:scrub", "Overwrite what was removed."),
         "status": ("aurora.cli.db:status", "Tell how the database is."),
-        "import-aurorakb": ("aurora.cli.aurorakb:import_aurorakb", "Take in AuroraKB's documents."),
+        "import-aurorakb": ("aurora.cli.index:import_aurorakb", "Take in AuroraKB's documents."),
     },
 )
 
@@ -160,14 +220,14 @@ Examples:
   aur config set search.bm25.k1 1.2     change a setting""",
     context_settings=_HELP,
     lazy={
-        "init": ("aurora.cli.init:init", "Start a memory for this project."),
+        "init": ("aurora.cli.index:init", "Start a memory for this project."),
         "mem": ("aurora.cli.main:mem", "Index, search and look into the memory."),
         "db": ("aurora.cli.main:db", "Set up and look after a memory on a server."),
         "models": ("aurora.cli.main:models", "Get, list and remove embedding models."),
         "mcp": ("aurora.cli.mcp:mcp", "Serve the memory to agents."),
         "eval": ("aurora.cli.eval:eval_", "Tell how good searches are."),
         "config": ("aurora.cli.settings:config", "Read and change settings."),
-        "adopt": ("aurora.cli.adopt:adopt", "Take over a memory that somebody else made."),
+        "adopt": ("aurora.cli.db:adopt", "Take over a memory that somebody else made."),
         "doctor": ("aurora.cli.doctor:doctor", "Tell whether everything is well."),
         "completion": ("aurora.cli.completion:completion", "Print a shell's completion script."),
     },
@@ -215,7 +275,7 @@ def main() -> NoReturn:
 def _answer_shell() -> NoReturn:
     """Tell a shell what could come next. Its prompt is no place for an error."""
     try:
-        import aurora.cli.shells  # noqa: F401 - click asks the classes that it registers
+        import aurora.cli.completion  # noqa: F401 - click asks the classes that it registers
 
         cli.main(prog_name="aur", standalone_mode=False)  # ends the program
     except Exception as exc:

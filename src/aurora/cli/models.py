@@ -8,10 +8,9 @@ from pathlib import Path
 
 import click
 
-from aurora.cli.completing import complete_files, complete_installed_models, complete_models
-from aurora.cli.printing import print_json, print_text
+from aurora.cli.completion import complete_files, complete_installed_models, complete_models
 from aurora.cli.session import end_in_part, find_places, tell
-from aurora.cli.terminal import is_terminal
+from aurora.cli.terminal import is_terminal, print_json, print_text
 from aurora.config.places import shown
 from aurora.errors import QueryError
 from aurora.types import Note
@@ -36,7 +35,7 @@ takes it from there), or only known. As JSON: {"folder": …, "models": [{"name"
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, for programs.")
 def list_(*, as_json: bool) -> None:
     """Tell which models are known and which are installed. Asks no network."""
-    from aurora.display.models import models_record, render_models
+    from aurora.display.reports import models_record, render_models
     from aurora.embeddings.onnx.shelf import list_models
 
     folder = models_folder()
@@ -68,7 +67,7 @@ Needs the extra onnx: pip install 'aurora-memory[onnx]'"""
 )  # fmt: skip
 def pull(name: str, source: str) -> None:
     """Get a model, convert it without torch, and try it. Again: replace it."""
-    from aurora.display.models import megabytes
+    from aurora.display.reports import megabytes
     from aurora.embeddings.onnx.from_hub import HUB
     from aurora.embeddings.onnx.pulling import pull_model
     from aurora.embeddings.onnx.shelf import list_models

@@ -1,21 +1,164 @@
-"""`aur mem search`: find chunks by words, and narrow down where they may be."""
+"""`aur mem search`: find chunks by words, and narrow down where they may be.
+
+How an answer is printed: as a table, with its scores, with its lines, as JSON, as file names.
+
+What only a first search meets: no memory yet, and a table that may be new.
+
+Addresses that a terminal opens when a path is clicked.
+"""
 
 from __future__ import annotations
 
+import logging
 import math
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 
 import click
 
-from aurora.cli.answer import Shape, print_answer
-from aurora.cli.completing import complete_kinds, complete_languages, complete_namespaces
-from aurora.cli.first_time import open_searchable, tell_of_the_format
-from aurora.cli.session import end_in_part, tell
-from aurora.display.past import is_stale
+from aurora.cli.completion import complete_kinds, complete_languages, complete_namespaces
+from aurora.cli.session import end_in_part, open_memory, tell
+from aurora.cli.terminal import has_colour, has_links, is_terminal, print_json, print_text, width_of
+from aurora.config.places import Places, shown
 from aurora.display.records import Source
+from aurora.display.table import Paint, is_stale
+from aurora.engine import Memory
+from aurora.engine.location import shown_name
+from aurora.errors import AuroraError
 from aurora.retrieval.config import FUSIONS
-from aurora.retrieval.criteria import read_criteria
-from aurora.types import DEFAULT_LIMIT, Criteria, Mode, Note, Rerank
+from aurora.retrieval.query import read_criteria
+from aurora.text import printable
+from aurora.types import DEFAULT_LIMIT, Chunk, Criteria, Mode, Note, Rerank, SearchResults
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What was asked for. Without anything it is the table of FR-5.1."""
+
+    legacy: bool = False
+    show_scores: bool = False
+    git: bool = True
+    as_json: bool = False
+    files: bool = False
+    context: int | None = None
+
+    @property
+    def is_table(self) -> bool:
+        return not (self.as_json or self.files)
+
+    @property
+    def past(self) -> bool:
+        return self.git and not self.legacy
+
+
+def print_answer(
+    answer: SearchResults, source: Source, shape: Shape, *, now: datetime, links: str
+) -> None:
+    """The answer on stdout, and where it is data only what is data."""
+    if shape.as_json:
+        from aurora.display.records import search_record
+
+        print_json(search_record(answer, source, now=now, context=shape.context, past=shape.git))
+    elif not answer.results:
+        from aurora.display.table import render_nothing
+
+        click.echo(render_nothing(answer), err=shape.files)
+    elif shape.files:
+        for path in _files(answer, source):
+            # Bytes, or click would take away from a name what looks like a colour.
+            click.echo(printable(path) if is_terminal(sys.stdout) else path.encode())
+    else:
+        paint = _paint(source, links)
+        print_text(_rendered(answer, shape, now=now, paint=paint))
+
+
+def _rendered(answer: SearchResults, shape: Shape, *, now: datetime, paint: Paint) -> str:
+    # Each look is imported when it is asked for: most searches print a table.
+    width = width_of(sys.stdout, os.environ)
+    if shape.show_scores and shape.legacy:
+        from aurora.display.boxes import render_legacy_scores
+
+        return render_legacy_scores(
+            answer, now=now, width=width, context=shape.context, paint=paint
+        )
+    if shape.show_scores:
+        from aurora.display.boxes import render_boxes
+
+        return render_boxes(
+            answer, now=now, width=width, past=shape.past, context=shape.context, paint=paint
+        )
+    if shape.context is not None:
+        from aurora.display.boxes import render_blocks
+
+        return render_blocks(answer, now=now, context=shape.context, past=shape.past, paint=paint)
+    from aurora.display.table import render_table
+
+    return render_table(answer.results, now=now, width=width, past=shape.past, paint=paint)
+
+
+def _paint(source: Source, links: str) -> Paint:
+    """Colour and links as far as stdout has them and the settings want them."""
+    colour = has_colour(sys.stdout, os.environ)
+    chosen = links != "never" and is_terminal(sys.stdout)
+    if not (has_links(sys.stdout, os.environ) if links == "auto" else chosen):
+        return Paint(colour)
+
+    return Paint(colour, make_link("" if links == "auto" else links, source.root))
+
+
+def _files(answer: SearchResults, source: Source) -> list[str]:
+    """The files of the results, each once, the best first, as they are named from here."""
+    paths = dict.fromkeys(result.chunk.path for result in answer.results if result.chunk.path)
+    return [_from_here(path, source.root) for path in paths]
+
+
+def _from_here(path: str, root: Path | None) -> str:
+    """Stored paths start at the project's root, wherever in it one is."""
+    if root is None or root == Path.cwd() or Path(path).is_absolute():
+        return path
+    return os.path.relpath(root / path)
+
+
+# Seed 000, 7.5, to the letter.
+_NOTICE = (
+    "Note: Search output format has changed. Use --legacy for old format.\n"
+    "See CHANGELOG.md for details. (This message won't show again)"
+)
+
+
+def open_searchable() -> Memory:
+    """The memory of the working directory; where there is none, a person is asked to make one."""
+    memory = open_memory()
+    if memory.exists or not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):
+        return memory  # a script is told how, by the search itself
+    from aurora.cli.index import index_into, places_for_index
+
+    click.echo(f"There is no memory yet at {shown_name(memory.name)}", err=True)
+    if not click.confirm(f"Index {shown(Path.cwd())} now?", default=True, err=True):
+        return memory
+    memory.close()
+    memory = open_memory(places_for_index())
+    index_into(memory, [Path()], talk=True)
+    return memory
+
+
+def tell_of_the_format(places: Places) -> None:
+    """The notice of seed 000, 7.5, once: what cannot be remembered as told is not told."""
+    from aurora.config.edit import set_value
+
+    try:
+        set_value(places.user_config, "ui.shown_search_format_notice", "true")
+    except AuroraError as exc:
+        logger.info("the notice about the format cannot be kept: %s", exc.message)
+    else:
+        for line in _NOTICE.splitlines():
+            tell(Note(line))
 
 
 def _pairs(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
@@ -187,3 +330,23 @@ def search(
         tell(Note("(metadata may be stale) read git again with `aur mem index`", warning=True))
     if exit_code and not answer.results:
         end_in_part()
+
+
+_FILE = "file://{host}{path}#{line}"  # kitty goes to the line, others at least to the file
+
+
+def make_link(pattern: str, root: Path | None) -> Callable[[Chunk, int], str]:
+    """Chunk and line → address, by a pattern such as `vscode://file{path}:{line}`."""
+    from platform import node
+    from urllib.parse import quote
+
+    host = "" if sys.platform == "win32" else quote(node())  # Windows takes it for a share
+    base = root or Path.cwd()
+
+    def link(chunk: Chunk, line: int) -> str:
+        path = quote((base / chunk.path).as_posix())
+        absolute = path if path.startswith("/") else f"/{path}"  # C:/x on Windows
+        address = (pattern or _FILE).replace("{host}", host).replace("{line}", str(line))
+        return address.replace("{path}", absolute)
+
+    return link

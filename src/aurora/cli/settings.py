@@ -8,17 +8,16 @@ from pathlib import Path
 
 import click
 
-from aurora.cli.completing import complete_keys
+from aurora.cli.completion import complete_keys
 from aurora.cli.session import end_in_part, find_places, settings_files, tell
 from aurora.cli.terminal import is_terminal
-from aurora.config.layers import LARGEST, needing_approval
+from aurora.config.load import LARGEST, as_typed, needing_approval, value_of, without_password
 from aurora.config.places import shown
 from aurora.config.schema import CATALOGUE, known_setting
 from aurora.config.trust import approve as approve_file
 from aurora.config.trust import is_approved
-from aurora.config.values import as_typed, value_of, without_password
 from aurora.errors import ConfigError
-from aurora.private import read_file, require_own
+from aurora.files import read_file, require_own
 from aurora.text import printable
 from aurora.types import Note
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _WRITTEN = os.path.join(os.path.dirname(__file__), "help.txt")  # noqa: PTH118, PTH120 - 8 ms, too
 _COLUMNS = 80  # click writes no wider, however wide the terminal
 _INTERRUPTED = 130  # as in `aurora.cli.main`
-_BESIDE = "aurora"  # the name of such a thread, in `aurora.beside`
+_BESIDE = "aurora"  # the name of such a thread, in `aurora.concurrency`
 _OBJECTS = 50_000  # until Python looks for garbage: a start makes fewer, and they are here to stay
 
 

@@ -16,12 +16,12 @@ from pathlib import Path
 
 from ruamel.yaml import YAML
 
+from aurora.config.load import NOT_SHOWN, without_secrets
 from aurora.config.places import shown
 from aurora.config.schema import known_setting
-from aurora.config.values import NOT_SHOWN, without_secrets
 from aurora.config.yaml import YamlError, parse_yaml
 from aurora.errors import ConfigError
-from aurora.private import make_folder, replacing
+from aurora.files import make_folder, replacing
 
 _MOST_NODES = 100_000  # more than any file of settings holds
 # Plain words are taken once and for all: a long gap between two takes no longer than it is.

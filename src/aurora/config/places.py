@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from aurora.errors import ConfigError, SourceError
-from aurora.private import OWNERS_FOLDER, is_foreign, replacing, require_own
+from aurora.files import OWNERS_FOLDER, is_foreign, replacing, require_own
 
 FOLDER = ".aurora"
 

@@ -18,8 +18,7 @@ from typing import NamedTuple
 
 from aurora.config.schema import Guard, Setting
 from aurora.errors import ConfigError
-from aurora.locks import lock
-from aurora.private import make_folder, open_file, read_file, replacing
+from aurora.files import lock, make_folder, open_file, read_file, replacing
 
 _APPROVED, _MEMORIES, _LOCK = "approved.json", "memories.json", "memories.json.lock"
 _LARGEST = 16 << 20  # bytes of either file

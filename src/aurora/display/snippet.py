@@ -10,9 +10,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from aurora.display.paint import Paint
-from aurora.terms import document_terms, stem, words_found
-from aurora.text import has_cjk, printable, tokenize
+from aurora.display.table import Paint
+from aurora.text import document_terms, has_cjk, printable, stem, tokenize, words_found
 from aurora.types import Chunk
 
 _WORD = re.compile(r"\w+")

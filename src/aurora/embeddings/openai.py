@@ -1,26 +1,173 @@
-"""Vectors from any OpenAI-compatible endpoint: OpenAI, Ollama, vLLM, LM Studio (extra `openai`)."""
+"""Vectors from any OpenAI-compatible endpoint: OpenAI, Ollama, vLLM, LM Studio (extra `openai`).
+
+What an endpoint answered, into vectors. Nothing of it is believed before it was looked at.
+
+Requests that are small enough: groups of texts, and parts of a text that is too long.
+"""
 
 from __future__ import annotations
 
+import base64
+import binascii
 import hashlib
 import json
 import threading
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
-from aurora.embeddings.answers import read_vectors
 from aurora.embeddings.base import ProviderOptions
-from aurora.embeddings.halving import MOST_TEXTS, embed_whatever_fits, group_texts
-from aurora.endpoints.address import parse_address
-from aurora.endpoints.patience import ASKING, INDEXING, Patience, Timing
-from aurora.endpoints.purpose import EMBEDDING, OPENAI
-from aurora.endpoints.secrets import find_key
-from aurora.endpoints.wire import BadAnswerError, write_body
-from aurora.errors import EmbeddingError
+from aurora.endpoints import (
+    ASKING,
+    EMBEDDING,
+    INDEXING,
+    OPENAI,
+    BadAnswerError,
+    Patience,
+    Timing,
+    find_key,
+    parse_address,
+    read_code,
+    write_body,
+)
+from aurora.errors import EmbeddingError, RefusedError
 
 if TYPE_CHECKING:
-    from aurora.embeddings.answers import Vector
-    from aurora.endpoints.endpoint import Endpoint
+    import numpy as np
+
+    Vector: TypeAlias = "np.ndarray[tuple[int], np.dtype[np.float64]]"
+    from aurora.endpoints import Endpoint
+
+
+def read_vectors(answer: bytes, count: int) -> list[Vector]:
+    """So many vectors of one dimension, in the order of the texts.
+
+    An `index` says which text a vector belongs to; where none has one, they come in order.
+    """
+    vectors = [_vector(item) for item in _in_order(_items(answer), count)]
+    sizes = {len(vector) for vector in vectors}
+    if len(sizes) > 1:
+        raise BadAnswerError(f"gave vectors of {min(sizes)} and of {max(sizes)} numbers at once")
+    return vectors
+
+
+def _items(answer: bytes) -> list[dict[str, object]]:
+    try:
+        found = json.loads(answer, parse_constant=_no_number)
+    except (ValueError, RecursionError) as exc:
+        raise BadAnswerError("answered with something that is no JSON") from exc
+    if not isinstance(found, dict) or not isinstance(found.get("data"), list):
+        if isinstance(found, dict) and found.get("error"):
+            code = read_code(answer)
+            raise BadAnswerError(f"answered with an error{f' ({code})' if code else ''}")
+        raise BadAnswerError("answered without a list of vectors")
+    items: list[dict[str, object]] = found["data"]
+    if not all(isinstance(item, dict) for item in items):
+        raise BadAnswerError("answered with a list of something else than vectors")
+    return items
+
+
+def _no_number(_: str) -> NoReturn:
+    raise BadAnswerError("gave a vector with something that is no finite number")
+
+
+def _in_order(items: list[dict[str, object]], count: int) -> list[dict[str, object]]:
+    if len(items) != count:
+        raise BadAnswerError(f"gave {len(items)} vectors for {count} texts")
+    places = [item.get("index") for item in items]
+    if all(place is None for place in places):
+        return items
+    by_place = {place: item for place, item in zip(places, items, strict=True) if _is_int(place)}
+    if by_place.keys() != set(range(count)):
+        raise BadAnswerError("gave vectors that are not numbered from 0, each number once")
+    return [by_place[place] for place in range(count)]
+
+
+def _is_int(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _vector(item: dict[str, object]) -> Vector:
+    import numpy as np  # noqa: PLC0415 - not before there is something to do
+
+    values = item.get("embedding")
+    if isinstance(values, str):  # some servers always answer so
+        values = np.frombuffer(_decoded(values), "<f4")
+    elif not isinstance(values, list):
+        raise BadAnswerError("gave something that has no vector")
+    elif not all(_is_int(value) or isinstance(value, float) for value in values):
+        _no_number("")
+    try:
+        vector = np.asarray(values, np.float64)
+    except OverflowError:  # an integer of 400 digits
+        _no_number("")
+    if not len(vector):
+        raise BadAnswerError("gave a vector without numbers")
+    if not np.isfinite(vector).all():
+        _no_number("")
+    return vector
+
+
+def _decoded(text: str) -> bytes:
+    try:
+        raw = base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError) as exc:
+        raise BadAnswerError("gave a text instead of a vector") from exc
+    if len(raw) % 4:
+        raise BadAnswerError("gave a vector that is cut off")
+    return raw
+
+
+MOST_TEXTS = 64  # in one request
+MOST_CHARACTERS = 200_000  # as well; OpenAI takes 300,000 tokens
+SHORTEST = 200  # characters; a text no longer than that is refused for another reason
+
+Embed = Callable[[Sequence[str]], "list[Vector]"]  # gives vectors of length 1, or RefusedError
+
+
+def group_texts(texts: Sequence[str]) -> Iterator[Sequence[str]]:
+    """The texts in order, as many in a group as one request may have; a giant is alone."""
+    start = characters = 0
+    for place, text in enumerate(texts):
+        is_full = place - start == MOST_TEXTS or characters + len(text) > MOST_CHARACTERS
+        if place > start and is_full:
+            yield texts[start:place]
+            start, characters = place, 0
+        characters += len(text)
+    if start < len(texts):
+        yield texts[start:]
+
+
+def embed_whatever_fits(texts: Sequence[str], embed: Embed) -> list[Vector]:
+    """A vector for each text. A group that is refused is halved, then a text.
+
+    The vector of a text in parts is the sum of theirs, each times its number of characters: their
+    weighted mean, but for its length.
+    """
+    try:
+        return embed(texts)
+    except RefusedError:
+        if len(texts) == 1:
+            if len(texts[0]) <= SHORTEST:
+                raise
+            return [_halved(texts[0], embed)]
+    middle = len(texts) // 2
+    first, second = texts[:middle], texts[middle:]
+    return [*embed_whatever_fits(first, embed), *embed_whatever_fits(second, embed)]
+
+
+def _halved(text: str, embed: Embed) -> Vector:
+    middle = len(text) // 2
+    return _weighted(text[:middle], embed) + _weighted(text[middle:], embed)
+
+
+def _weighted(text: str, embed: Embed) -> Vector:
+    try:
+        return embed([text])[0] * len(text)
+    except RefusedError:
+        if len(text) <= SHORTEST:
+            raise
+        return _halved(text, embed)
+
 
 DEFAULT_MODEL = "text-embedding-3-small"
 RECIPE = 1  # of the vectors; raise it when the same text would give another one
@@ -123,7 +270,7 @@ class OpenAIProvider:
 
     def _make_endpoint(self) -> Endpoint:
         try:
-            from aurora.endpoints.endpoint import Endpoint  # noqa: PLC0415 - it needs httpx2
+            from aurora.endpoints import Endpoint  # noqa: PLC0415 - it needs httpx2
         except ImportError as exc:
             raise EmbeddingError(
                 "The embedding provider openai needs the package httpx2",

@@ -32,11 +32,11 @@ class ProviderKind(NamedTuple):
 
 
 OURS = {
-    "aurora": ProviderKind("aurora.embeddings.own.provider:OwnProvider", quick="shallow"),
+    "aurora": ProviderKind("aurora.embeddings.aurora.provider:OwnProvider", quick="shallow"),
     "static": ProviderKind("aurora.embeddings.static:StaticProvider"),
     "onnx": ProviderKind("aurora.embeddings.onnx.provider:OnnxProvider"),
     "sentence-transformers": ProviderKind(
-        "aurora.embeddings.sentences:SentenceTransformersProvider", is_local=False
+        "aurora.embeddings.sentence_transformers:SentenceTransformersProvider", is_local=False
     ),
     "openai": ProviderKind(
         "aurora.embeddings.openai:OpenAIProvider", is_local=False, computes=False

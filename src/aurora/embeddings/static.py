@@ -57,7 +57,7 @@ class StaticProvider:
 
     @cached_property
     def _table(self) -> NDArray[np.generic]:
-        from aurora.embeddings.safetensors import read_safetensors  # noqa: PLC0415 - numpy
+        from aurora.embeddings.aurora.weights import read_safetensors  # noqa: PLC0415 - numpy
 
         (table,) = read_safetensors(_folder() / _TABLE).values()
         return table
@@ -65,7 +65,7 @@ class StaticProvider:
     def embed_batch(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
         import numpy as np  # noqa: PLC0415 - not before the first text
 
-        from aurora.embeddings.unit import unit_rows  # noqa: PLC0415
+        from aurora.embeddings.pooling import unit_rows  # noqa: PLC0415
 
         at, pieces, weights = self._weigh(texts)
         touched, which = np.unique(np.asarray(pieces, np.int64), return_inverse=True)

@@ -25,15 +25,14 @@ from aurora.config.trust import (
     memories_locked,
     remember_memory,
 )
-from aurora.engine.whereabouts import INDEXES, InFile
+from aurora.engine.location import INDEXES, InFile
 from aurora.errors import ForeignSchemaError, IndexFileError, StoreError
-from aurora.private import make_private, read_file, replacing
+from aurora.files import make_private, read_file, replacing
 from aurora.signals.index_file import IndexFile
-from aurora.stores.sqlite import SQLiteStore
-from aurora.stores.sqlite_connection import identity_of
-from aurora.stores.sqlite_log import has_log
-from aurora.stores.sqlite_schema import EVERY_ROW
-from aurora.stores.sqlite_seal import Seal
+from aurora.stores.sqlite.connection import identity_of
+from aurora.stores.sqlite.integrity import Seal, has_log
+from aurora.stores.sqlite.schema import EVERY_ROW
+from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import Chunk
 
 _LONGEST_WRITE = 2  # seconds from the moment that an index file tells to its last change

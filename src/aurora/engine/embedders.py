@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from aurora.config.schema import EmbeddingSettings
-from aurora.endpoints.purpose import EMBEDDING
+from aurora.endpoints import EMBEDDING
 from aurora.errors import EmbedderMismatchError, EmbeddingError
 from aurora.stores.base import Embedder
 
 if TYPE_CHECKING:
     from aurora.embeddings.base import EmbeddingProvider, ProviderOptions, TokenEmbedder
+
 
 _NONE = "none"
 

@@ -1,4 +1,7 @@
-"""A memory that can be looked into: what it holds, how fresh it is, whether it is whole."""
+"""A memory that can be looked into: what it holds, how fresh it is, whether it is whole.
+
+What there is to tell of a memory in a file, where others would ask their server.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +11,15 @@ from datetime import datetime
 from pathlib import Path
 
 from aurora.engine.adoption import note_identity, note_reclaimed
-from aurora.engine.opened import OpenedMemory
-from aurora.engine.whereabouts import InFile
-from aurora.errors import IndexFileError
-from aurora.private import require_own
-from aurora.stores.base import SEARCHABLE_SUCCESS, Embedder, Reclaimed
-from aurora.stores.ranking import RankingStore
-from aurora.stores.sqlite import SQLiteStore
-from aurora.types import Chunk, IndexCheck, IndexState, Kind
+from aurora.engine.location import InFile, shown_name
+from aurora.engine.opening import OpenedMemory
+from aurora.errors import IndexFileError, NoMemoryError
+from aurora.files import require_own
+from aurora.stores.base import SEARCHABLE_SUCCESS, Embedder, RankingStore, Reclaimed
+from aurora.stores.sqlite.connection import schema_of
+from aurora.stores.sqlite.schema import MIGRATIONS
+from aurora.stores.sqlite.store import SQLiteStore
+from aurora.types import Chunk, IndexCheck, IndexState, Json, Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +83,8 @@ class InspectableMemory(OpenedMemory):
 
     def _check_index(self) -> IndexCheck:
         # Not by the retriever: its imports take as long as all the rest of this.
-        from aurora.signals.bm25_signal import BM25Signal  # noqa: PLC0415
-        from aurora.signals.formula import BM25Parameters  # noqa: PLC0415
+        from aurora.signals.bm25 import BM25Signal  # noqa: PLC0415
+        from aurora.signals.bm25_formula import BM25Parameters  # noqa: PLC0415
 
         bm25 = self.settings.search.bm25
         parameters = BM25Parameters(bm25.k1, bm25.b, bm25.idf)
@@ -178,3 +182,13 @@ def _size(path: Path) -> int:
         return path.stat().st_size
     except OSError:
         return 0
+
+
+def file_status(at: InFile) -> dict[str, Json]:
+    """How far its tables are; any command that opens it brings them up to date."""
+    if at.stamp() is None:
+        raise NoMemoryError(
+            f"There is no memory yet at {shown_name(at.name)}",
+            hint="make one with `aur mem index .`, or on a server with `aur db init URL`",
+        )
+    return {"schema_version": schema_of(at.path), "newest_schema": len(MIGRATIONS)}

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 from aurora.config.places import shown
 from aurora.engine.adoption import keep_out_of_git
-from aurora.engine.embedding import EmbeddingMemory
+from aurora.engine.embedding_state import EmbeddingMemory
 from aurora.engine.inspection import InspectableMemory
+from aurora.engine.location import InFile
 from aurora.engine.transfer import TransferableMemory
-from aurora.engine.whereabouts import InFile
 from aurora.errors import QueryError, StoreBusyError, StoreError
-from aurora.private import scrub_log
+from aurora.files import scrub_log
 from aurora.retrieval.lookup import find_chunk
 from aurora.types import (
     DEFAULT_LIMIT,
@@ -34,9 +34,9 @@ from aurora.types import (
 if TYPE_CHECKING:
     from aurora.indexing.documents import Added
     from aurora.indexing.freshness import Refresh
-    from aurora.indexing.report import IndexReport
+    from aurora.indexing.indexer import IndexReport
     from aurora.redaction import Redactor
-    from aurora.sources.watching import Stop
+    from aurora.sources.watch import Stop
 
 # A program that uses us decides what it shows of our log; without a word, nothing.
 logging.getLogger("aurora").addHandler(logging.NullHandler())
@@ -55,8 +55,8 @@ class Memory(TransferableMemory, InspectableMemory, EmbeddingMemory):
         look as they did.
         """
         # Parsers and git are the larger half of the program; a search is done before they load.
-        from aurora.indexing.insisting import insist  # noqa: PLC0415
-        from aurora.indexing.run import run_index  # noqa: PLC0415
+        from aurora.indexing.indexer import run_index  # noqa: PLC0415
+        from aurora.indexing.turns import insist  # noqa: PLC0415
         from aurora.sources.walk import require_path  # noqa: PLC0415
 
         for target in targets:
@@ -101,7 +101,7 @@ class Memory(TransferableMemory, InspectableMemory, EmbeddingMemory):
         """
         from aurora.indexing.freshness import keep_fresh  # noqa: PLC0415 - as in `index`
         from aurora.sources.walk import require_path  # noqa: PLC0415
-        from aurora.sources.watching import FileWatcher  # noqa: PLC0415
+        from aurora.sources.watch import FileWatcher  # noqa: PLC0415
 
         for target in targets:
             require_path(target)
@@ -155,7 +155,7 @@ class Memory(TransferableMemory, InspectableMemory, EmbeddingMemory):
         expand: bool | None = None,
     ) -> SearchResults:
         """The best chunks for a query of plain words. Being listed is not an access."""
-        from aurora.retrieval.criteria import read_mode, read_rerank  # noqa: PLC0415 - `retriever`
+        from aurora.retrieval.query import read_mode, read_rerank  # noqa: PLC0415 - `retriever`
 
         wanted = None if mode is None else read_mode(mode)
         again = None if rerank is None else read_rerank(rerank)
@@ -186,7 +186,7 @@ class Memory(TransferableMemory, InspectableMemory, EmbeddingMemory):
         self, text: str, *, pattern_type: str = "pattern", score: float = 1.0, context: str = ""
     ) -> Chunk:
         """Remember a pattern that worked (or, below 0.5, did not); again, and it is used more."""
-        from aurora.indexing.lessons import learn  # noqa: PLC0415 - as in `index`
+        from aurora.indexing.documents import learn  # noqa: PLC0415 - as in `index`
 
         if not text.strip():
             raise QueryError("There is nothing to learn", hint='say what: aur mem learn "…"')
@@ -244,9 +244,8 @@ class Memory(TransferableMemory, InspectableMemory, EmbeddingMemory):
         return added
 
     def _cut(self, document: NewDocument, redactor: Redactor) -> list[Chunk]:
-        from aurora.indexing.documents import cut_document  # noqa: PLC0415 - as in `index`
-        from aurora.indexing.labels import Labels  # noqa: PLC0415
-        from aurora.indexing.names import Names  # noqa: PLC0415
+        from aurora.indexing.documents import Labels, cut_document  # noqa: PLC0415
+        from aurora.indexing.reader import Names  # noqa: PLC0415
 
         path, source = document.path, redactor.text(document.source)
         metadata = redactor.mapping(document.metadata)
@@ -261,8 +260,8 @@ class Memory(TransferableMemory, InspectableMemory, EmbeddingMemory):
 
     def find_to_forget(self, what: str) -> list[str]:
         """Ids that a word stands for: a chunk's id, a file or folder, or `namespace:NAME`."""
-        from aurora.indexing.forgetting import find_to_forget  # noqa: PLC0415 - as in `index`
-        from aurora.indexing.names import Names  # noqa: PLC0415
+        from aurora.indexing.documents import find_to_forget  # noqa: PLC0415 - as in `index`
+        from aurora.indexing.reader import Names  # noqa: PLC0415
 
         return find_to_forget(self._store, Names(self.root), what)
 
@@ -272,8 +271,8 @@ class Memory(TransferableMemory, InspectableMemory, EmbeddingMemory):
         No file of the memory has their words afterwards, neither the database nor an index; or,
         if it is put off, after the next `scrub`. The log does not name them.
         """
-        from aurora.indexing.forgetting import forget  # noqa: PLC0415 - as in `index`
-        from aurora.sources.past.book import forget_paths  # noqa: PLC0415
+        from aurora.indexing.documents import forget  # noqa: PLC0415 - as in `index`
+        from aurora.sources.blame.cache import forget_paths  # noqa: PLC0415
 
         gone = forget(self._store, chunk_ids)
         forget_paths(self.index_folder, gone.paths)

@@ -1,17 +1,24 @@
-"""A memory that can be written out whole, and take another one in."""
+"""A memory that can be written out whole, and take another one in.
+
+One memory into another, each wherever it is kept.
+"""
 
 from __future__ import annotations
 
+from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING, BinaryIO
 
-from aurora.engine.embedding import EmbeddingMemory
-from aurora.engine.whereabouts import require_driver
-from aurora.types import Note
+from aurora.engine.embedding_state import EmbeddingMemory
+from aurora.engine.location import InFile, OnServer, Whereabouts, require_driver, shown_name
+from aurora.errors import NoMemoryError, TransferError
+from aurora.indexing.transfer import Copied, copy_memory
+from aurora.stores.base import RankingStore, Store
+from aurora.types import Listener, Note, ignore_events
 
 if TYPE_CHECKING:
-    from aurora.indexing.export_lines import Counts
-    from aurora.indexing.foreign import TakenIn
-    from aurora.indexing.transfer import Imported, Writer
+    from aurora.indexing.export_format import Counts
+    from aurora.indexing.transfer import Imported, TakenIn, Writer
+
 
 _OTHER_VECTORS = (
     "Its vectors ({}) are not taken: nobody knows which model made them, and long documents are "
@@ -54,7 +61,7 @@ class TransferableMemory(EmbeddingMemory):
         Nothing is written there. What was taken in before is compared, not written again.
         """
         require_driver()
-        from aurora.indexing.foreign import take_in  # noqa: PLC0415 - rarely needed
+        from aurora.indexing.transfer import take_in  # noqa: PLC0415 - rarely needed
         from aurora.indexing.turns import take_turn  # noqa: PLC0415
         from aurora.stores.postgres.aurorakb import open_aurorakb  # noqa: PLC0415 - an extra
 
@@ -78,3 +85,52 @@ class TransferableMemory(EmbeddingMemory):
         if missed := total - taken.documents - taken.left_out:
             self._tell(f"{missed} rows have no id, or one that another has, and were left out")
         return taken
+
+
+def copy_between(
+    source: Whereabouts,
+    target: Whereabouts,
+    *,
+    vectors: bool = True,
+    listen: Listener = ignore_events,
+) -> Copied:
+    """Copy all that one place holds into the other; a memory is made there if there is none."""
+    _require_two(source, target)
+    if source.stamp() is None:
+        raise NoMemoryError(
+            f"There is no memory at {shown_name(source.name)}",
+            hint="name the database file, such as .aurora/memory.db",
+        )
+    with ExitStack() as opened:
+        giving = opened.enter_context(closing(source.open(listen)))
+        if damage := giving.damage(look=True):
+            listen(Note(damage, warning=True))
+        target.make()
+        taking = opened.enter_context(closing(target.open()))
+        if isinstance(source, OnServer) and giving.identity == taking.identity:
+            raise _same(shown_name(source.name))
+        copied = copy_memory(giving, taking, vectors=vectors, listen=listen)
+        _prepare(taking)
+    return copied
+
+
+def _prepare(store: Store) -> None:
+    """What a file's searches go by is made by the next one of them."""
+    if isinstance(store, RankingStore):
+        store.prepare_search()
+
+
+def _require_two(source: Whereabouts, target: Whereabouts) -> None:
+    if source == target:
+        raise _same(shown_name(source.name))
+    if isinstance(source, InFile) and isinstance(target, InFile):
+        stamp = source.stamp()
+        if stamp is not None and stamp == target.stamp():
+            raise _same(shown_name(source.name))
+
+
+def _same(name: str) -> TransferError:
+    return TransferError(
+        f"Both places are the same memory: {name}",
+        hint="name another one by --from or --to: a file, or postgresql://…#SCHEMA",
+    )

@@ -14,9 +14,16 @@ from dataclasses import dataclass, field, replace
 from math import fsum, sqrt
 from typing import ClassVar, NamedTuple
 
-from aurora.fusion.base import KEYWORD, WORDS_AND_MEANING, fuse, shares, within
+from aurora.fusion.base import (
+    KEYWORD,
+    NOWHERE,
+    WORDS_AND_MEANING,
+    Surroundings,
+    fuse,
+    shares,
+    within,
+)
 from aurora.fusion.rules import RULES, Rules
-from aurora.fusion.surroundings import NOWHERE, Surroundings
 from aurora.fusion.weighted import Weighted
 from aurora.types import Contribution, Fused, Hit, Ranking
 

@@ -1,13 +1,29 @@
-"""What a fusion is: rankings in, one order out, with the part each signal had in it."""
+"""What a fusion is: rankings in, one order out, with the part each signal had in it.
+
+What a fusion may know of the candidates beside their scores: where they stand.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from math import fsum
-from typing import Final, Protocol, runtime_checkable
+from typing import Final, NamedTuple, Protocol, runtime_checkable
 
-from aurora.fusion.surroundings import NOWHERE, Surroundings
 from aurora.types import Contribution, Fused, Ranking
+
+
+class Surroundings(NamedTuple):
+    """Of rows. What is not known of one has no effect on it."""
+
+    best: Set[int]  # the first of words and of meaning in the whole memory: others are measured by
+    homes: Mapping[int, str]  # the file or the document that a chunk is a part of
+    code: Set[int] = frozenset()
+    aside: Set[int] = frozenset()  # tests, examples and what others wrote, unless asked for
+    beside: Mapping[int, Sequence[int]] = {}  # the turns of a conversation before and after
+
+
+NOWHERE = Surroundings(frozenset(), {})
+
 
 KEYWORD: Final = ("bm25", "fulltext")  # signals that find by words; a search uses one of them
 WORDS_AND_MEANING: Final = frozenset((*KEYWORD, "semantic"))

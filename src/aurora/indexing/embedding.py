@@ -2,32 +2,144 @@
 
 What cannot be embedded is told (seed 000, FR-10.2) and stays findable by keyword (Q5); the next run
 tries it again.
+
+Vectors of chunks, made here or by other processes with the same model.
+
+Texts go there and vectors come back; what a vector belongs to, nobody there knows.
+
+From one model to another: vectors are made beside those in use, and take their place at the end.
+
+Until then every search goes by the old ones. What was made is kept batch by batch, so a run that
+was killed is taken up where it was.
 """
 
 from __future__ import annotations
 
 import logging
+import platform
 import re
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from aurora.embeddings.base import EmbeddingProvider
 from aurora.errors import AuroraError, EmbeddingError, SpreadingError
-from aurora.indexing.elsewhere import (
-    ChunkText,
-    Elsewhere,
-    LabelRows,
-    Made,
-    Vectors,
-    try_vectors,
-    vectors_of,
-)
+from aurora.indexing.ray import packed, unit_rows
+from aurora.indexing.turns import take_turn
 from aurora.stores.base import Embedder, Store
-from aurora.types import Chunk, Listener, Progress, ignore_events
+from aurora.types import Chunk, Listener, Note, Progress, ignore_events
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from aurora.indexing.ray import Spreader
 
 logger = logging.getLogger(__name__)
+
+
+LABEL_SHARE = 0.5  # of a label in the vector of its text: docs/concepts/embeddings.md
+
+Vectors: TypeAlias = list[bytes]
+LabelRows: TypeAlias = "dict[str, NDArray[np.float64]]"  # of the batch before
+Made: TypeAlias = Generator[Vectors | None, None, None]  # none: each text must be tried alone
+
+
+class ChunkText(NamedTuple):
+    """What a vector is made of. A label weighs the same, however long the text is."""
+
+    text: str
+    label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """Who works, and how each of them makes its provider: by a function that its name finds."""
+
+    spreader: Spreader
+    make: Callable[[], EmbeddingProvider]
+
+    def embed(self, embedder: Embedder, batches: Iterable[Sequence[ChunkText]]) -> Made:
+        """The vectors of each batch, by no other embedder than this."""
+        return self.spreader.map_batches(EmbedTexts(self.make, embedder), batches)
+
+
+class EmbedTexts:
+    """What is sent. The model is loaded with the first batch, and stays with the worker."""
+
+    def __init__(self, make: Callable[[], EmbeddingProvider], embedder: Embedder) -> None:
+        self._make, self._embedder = make, embedder
+        self._provider: EmbeddingProvider | None = None
+        self._labels: LabelRows = {}
+
+    def __call__(self, texts: Sequence[ChunkText]) -> Vectors | None:
+        if self._provider is None:
+            self._provider = self._checked()
+        return try_vectors(self._provider, texts, self._labels)
+
+    def _checked(self) -> EmbeddingProvider:
+        try:
+            provider = self._make()
+            found = Embedder(provider.name, provider.dimension, provider.fingerprint)
+        except Exception as exc:  # no such model there, or no package for it
+            said = exc.in_one_line if isinstance(exc, AuroraError) else repr(exc)
+            raise SpreadingError(f"On {platform.node()} nothing can be embedded: {said}") from exc
+        if found != self._embedder:
+            raise SpreadingError(
+                f"On {platform.node()} the model is {found.name} ({found.fingerprint}), "
+                f"not {self._embedder.name} ({self._embedder.fingerprint})",
+                hint="give all machines the same model and the same version of Aurora",
+            )
+        return provider
+
+
+def vectors_of(
+    provider: EmbeddingProvider, texts: Sequence[ChunkText], labels: LabelRows | None = None
+) -> Vectors:
+    """As a store keeps them. Raises whatever the provider does; it may be anybody's code.
+
+    `labels`: what is known of the batch before. The chunks of a file come one after the other, and
+    its path is asked for once.
+    """
+    made = _unit_rows(provider, [text.text for text in texts])
+    labels = {} if labels is None else labels
+    if told := list(dict.fromkeys(text.label for text in texts if text.label)):
+        _learn(provider, told, labels)
+        for at, text in enumerate(texts):
+            if text.label:
+                made[at] += LABEL_SHARE * labels[text.label]
+        made = unit_rows(made, count=len(texts), dimension=provider.dimension)
+    return list(packed(made))
+
+
+def _learn(provider: EmbeddingProvider, told: Sequence[str], labels: LabelRows) -> None:
+    """From now on, these are known and no others."""
+    new = [label for label in told if label not in labels]
+    rows = dict(zip(new, _unit_rows(provider, new), strict=True)) if new else {}
+    known = {label: labels[label] for label in told if label in labels}
+    labels.clear()
+    labels.update(known | rows)
+
+
+def _unit_rows(provider: EmbeddingProvider, texts: Sequence[str]) -> NDArray[np.float64]:
+    made = provider.embed_batch(texts)
+    return unit_rows(made, count=len(texts), dimension=provider.dimension)
+
+
+def try_vectors(
+    provider: EmbeddingProvider, texts: Sequence[ChunkText], labels: LabelRows
+) -> Vectors | None:
+    """None where they cannot be made together: one text may be the reason."""
+    if not texts:
+        return []
+    try:
+        return vectors_of(provider, texts, labels)
+    except Exception as exc:  # in any way
+        logger.info("a batch of %d could not be embedded: %r", len(texts), exc)
+        return None
+
 
 # Letters; of getUserData, each word: a number in a path says nothing.
 _PATH_WORD = re.compile(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+(?![a-z])")
@@ -229,3 +341,57 @@ class _Run:
                 f"{wanted - self.done - self.failed} more chunks were not tried"
             )
         return Embedded(wanted, wanted - self.done, tuple(self.warnings), gave_up)
+
+
+@dataclass(frozen=True, slots=True)
+class Reembedded:
+    """Whose vectors the memory had, whose it was to have, and how far that came."""
+
+    before: Embedder | None
+    wanted: Embedder
+    embedded: Embedded
+    is_done: bool = True
+
+
+def reembed(
+    store: Store,
+    provider: EmbeddingProvider,
+    *,
+    elsewhere: Elsewhere | None = None,
+    listen: Listener = ignore_events,
+) -> Reembedded:
+    """Make the provider's vectors those of the memory. One who indexes at a time."""
+    with take_turn(store, listen=listen):
+        before, wanted = store.embedder(), embedder_of(provider)
+        if before is None or before == wanted:
+            store.stop_reembedding()  # whoever else was to take over no longer is
+            made = embed_missing(store, provider, elsewhere=elsewhere, listen=listen)
+            return Reembedded(before, wanted, made)
+        store.start_reembedding(wanted)
+        embedded = _embed_all(store, provider, elsewhere, listen)
+        # A model that embeds nothing takes nothing over; what it made before counts, too.
+        there, missing = _count(store)
+        is_done = not embedded.gave_up and (there > 0 or not missing)
+        if is_done:
+            store.finish_reembedding()
+        return Reembedded(before, wanted, embedded, is_done)
+
+
+def _embed_all(
+    store: Store, provider: EmbeddingProvider, elsewhere: Elsewhere | None, listen: Listener
+) -> Embedded:
+    there, missing = _count(store)
+    if there:
+        listen(Note(f"{there:,} chunks have a vector of {provider.name} already"))
+    first = embed(store, provider, missing, elsewhere=elsewhere, listen=listen)
+    # What came or changed meanwhile. Where some failed, what changed cannot be told from them: it
+    # waits for the next run of indexing.
+    tried = set(missing) if first.failed else set()
+    late = [id_ for id_ in store.find_unembedded(by_next=True) if id_ not in tried]
+    return first if first.gave_up or not late else first + embed(store, provider, late)
+
+
+def _count(store: Store) -> tuple[int, list[str]]:
+    """How many chunks have a vector of the next embedder, and which have none."""
+    missing = store.find_unembedded(by_next=True)
+    return sum(store.count_chunks().values()) - len(missing), missing

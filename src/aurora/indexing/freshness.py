@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 
 from aurora.errors import AuroraError, SourceError
-from aurora.indexing.report import IndexReport
+from aurora.indexing.indexer import IndexReport
 from aurora.types import Listener, Note
 
 

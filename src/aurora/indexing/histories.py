@@ -16,12 +16,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from aurora.indexing.names import Names
-from aurora.indexing.reader import is_as_remembered
+from aurora.indexing.reader import Names, is_as_remembered
 from aurora.indexing.scan import Scan
+from aurora.sources.blame.history import FileHistory, History, NoHistory
+from aurora.sources.blame.replay import LineHistory, Unavailable
 from aurora.sources.git import find_unasked_root
-from aurora.sources.past.history import FileHistory, History, NoHistory
-from aurora.sources.past.lines import LineHistory, Unavailable
 from aurora.sources.walk import SourceFile, is_binary
 from aurora.stores.base import FileState, Store
 from aurora.types import ChunkHistory, Lines, Listener, Tracking, ignore_events

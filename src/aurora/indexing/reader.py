@@ -4,6 +4,8 @@ A file whose size, time and identity are as remembered is not opened; one whose 
 remembered is not parsed. One that is left out for its content is remembered, too. A new file with
 the content of one that is gone is that file under another name: what hangs on its chunks goes with
 it.
+
+What the memory calls a file.
 """
 
 from __future__ import annotations
@@ -17,17 +19,32 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from aurora.errors import AuroraError
-from aurora.indexing.names import Names
 from aurora.parsers.conversation import iter_chunks
 from aurora.parsers.registry import parser_for
 from aurora.redaction import Redactor, tell
 from aurora.sources.conversations import hash_log, read_lines
-from aurora.sources.unwanted import MAX_BYTES
+from aurora.sources.reading import MAX_BYTES
 from aurora.sources.walk import Skipped, SourceFile, look_at, read_text
 from aurora.stores.base import FileState, Store
 from aurora.types import Chunk, Document
 
 logger = logging.getLogger(__name__)
+
+
+class Names:
+    """Paths below the root are relative to it, so that a project can move; others are absolute."""
+
+    def __init__(self, root: Path | None) -> None:
+        self._root = root.resolve() if root is not None else None
+        # Of text, because pathlib takes ten times as long and there is a name for every file.
+        self._prefix = f"{self._root.as_posix().rstrip('/')}/" if self._root is not None else ""
+
+    def of(self, path: Path) -> str:
+        return path.as_posix().removeprefix(self._prefix)
+
+    def path(self, name: str) -> Path:
+        return self._root / name if self._root is not None else Path(name)
+
 
 PARSER_VERSION = 6  # grows when the same file would give other chunks: all are then parsed again
 _BATCH_ROWS = 2000  # files and chunks written in one transaction

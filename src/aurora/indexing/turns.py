@@ -1,12 +1,16 @@
-"""One who indexes at a time: a second one waits, and says so."""
+"""One who indexes at a time: a second one waits, and says so.
+
+A run that outlives its database server: what was kept stays, and the rest is done again.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from typing import TypeVar
 
-from aurora.errors import StoreBusyError
+from aurora.errors import StoreAwayError, StoreBusyError
 from aurora.stores.base import Store
 from aurora.types import Listener, Note, ignore_events
 
@@ -33,3 +37,19 @@ def take_turn(
                 time.sleep(_PAUSE)
                 waited += _PAUSE
         yield
+
+
+T = TypeVar("T")
+
+PAUSES = (1.0, 2.0, 4.0, 8.0, 16.0)  # seconds before each further try: a restart, or a new primary
+
+
+def insist(run: Callable[[], T], *, listen: Listener) -> T:
+    """What the run gives; begun again where the server went away. It goes on from what is kept."""
+    for pause in PAUSES:
+        try:
+            return run()
+        except StoreAwayError as exc:
+            listen(Note(f"{exc.message}. Going on in {pause:g} s...", warning=True))
+        time.sleep(pause)
+    return run()

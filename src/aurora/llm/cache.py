@@ -2,6 +2,8 @@
 
 Names are digests of the questions, so that nobody reads those here. Whatever is wrong with a file
 or the folder, the worst that comes of it is that the model is asked again.
+
+A language model that remembers what it answered.
 """
 
 from __future__ import annotations
@@ -11,13 +13,17 @@ import json
 import logging
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import TypeVar
 
-from aurora.private import make_folder, open_file, replacing
+from aurora.errors import LlmError
+from aurora.files import make_folder, open_file, replacing
+from aurora.llm.chat import Chat
 
 logger = logging.getLogger(__name__)
+
 
 MOST = 1_000  # answers
 _LONGEST = 65_536  # bytes
@@ -66,3 +72,38 @@ class AnswerCache:
             for entry in ours[: -self._most]:
                 with suppress(FileNotFoundError):  # another process was faster
                     Path(entry.path).unlink()
+
+
+T = TypeVar("T")
+
+RECIPE = 1  # of the questions; raise it when kept answers are no longer answers to them
+
+
+class LanguageModel:
+    """Asks the model of a chat, unless the cache knows what it would say."""
+
+    def __init__(self, chat: Chat, cache: AnswerCache) -> None:
+        self._chat, self._cache = chat, cache
+
+    def answer(self, prompt: str, read: Callable[[str], T], *, most_tokens: int) -> T:
+        """What `read` makes of the answer. Only what it can read is kept; else `LlmError`."""
+        question = (RECIPE, self._chat.model, self._chat.address.url, prompt)
+        kept = self._cache.get(question)
+        if kept is not None:
+            with suppress(LlmError):  # damaged
+                return read(kept)
+        said = self._chat.ask(prompt, most_tokens=most_tokens)
+        found = read(said)
+        self._cache.put(question, said)
+        return found
+
+
+def mark_of(*texts: str) -> str:
+    """A word to set texts off with that none of them can have in it: it is made of all of them.
+
+    So no text can end itself and go on as a word of ours. The same texts give the same mark.
+    """
+    digest = hashlib.sha256()
+    for text in texts:
+        digest.update(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest())
+    return f"data-{digest.hexdigest()[:16]}"

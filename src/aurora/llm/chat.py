@@ -1,24 +1,54 @@
-"""One message to a language model, and its answer, within a time that is never exceeded."""
+"""One message to a language model, and its answer, within a time that is never exceeded.
+
+What an endpoint answered to a message, into the text of the model.
+"""
 
 from __future__ import annotations
 
+import json
 import math
 import threading
 from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, NamedTuple
 
-from aurora.beside import Beside
-from aurora.endpoints.address import parse_address
-from aurora.endpoints.patience import Patience, Timing
-from aurora.endpoints.purpose import LLM, OPENAI
-from aurora.endpoints.secrets import find_key
-from aurora.endpoints.wire import BadAnswerError, write_body
+from aurora.concurrency import Beside
+from aurora.endpoints import (
+    LLM,
+    OPENAI,
+    BadAnswerError,
+    Patience,
+    Timing,
+    find_key,
+    parse_address,
+    read_code,
+    write_body,
+)
 from aurora.errors import LlmError
-from aurora.llm.answers import read_message
 
 if TYPE_CHECKING:
-    from aurora.endpoints.endpoint import Endpoint
+    from aurora.endpoints import Endpoint
+
+
+def read_message(answer: bytes) -> str:
+    """The text of the first choice. Raises `BadAnswerError`."""
+    try:
+        found = json.loads(answer)
+    except (ValueError, RecursionError) as exc:
+        raise BadAnswerError("answered with something that is no JSON") from exc
+    if isinstance(found, dict) and found.get("error"):
+        code = read_code(answer)
+        raise BadAnswerError(f"answered with an error{f' ({code})' if code else ''}")
+    try:
+        said = found["choices"][0]["message"]["content"]
+    except (TypeError, KeyError, IndexError) as exc:
+        raise BadAnswerError("answered without a message of the model") from exc
+    if said is None or (isinstance(said, str) and not said.strip()):
+        raise BadAnswerError("answered with an empty message")
+    if not isinstance(said, str):
+        raise BadAnswerError("answered with a message that is no text")
+    return said
+
 
 DEFAULT_MODEL = "gpt-4o-mini"  # small and cheap: it names a few words or numbers
 REST = 30.0  # seconds in which a model that let us wait is not asked again
@@ -126,10 +156,10 @@ class Chat:
     def _import(self) -> None:
         """Here and not in the thread: a program that ends while one imports may crash."""
         self.require_package()
-        import aurora.endpoints.endpoint  # noqa: F401, PLC0415 - it needs httpx2
+        import aurora.endpoints  # noqa: F401, PLC0415 - it needs httpx2
 
     def _make_endpoint(self) -> Endpoint:
-        from aurora.endpoints.endpoint import Endpoint  # noqa: PLC0415
+        from aurora.endpoints import Endpoint  # noqa: PLC0415
 
         key = self._key or find_key("", self.address)
         return Endpoint(self.address, key, self.model, self._timing)

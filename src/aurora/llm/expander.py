@@ -6,7 +6,7 @@ import re
 from functools import partial
 
 from aurora.errors import LlmError
-from aurora.llm.model import LanguageModel, mark_of
+from aurora.llm.cache import LanguageModel, mark_of
 from aurora.text import tokenize
 
 LONGEST = 500  # characters; a longer query has words enough

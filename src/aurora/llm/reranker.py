@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from aurora.errors import LlmError
-from aurora.llm.model import LanguageModel, mark_of
+from aurora.llm.cache import LanguageModel, mark_of
 from aurora.text import many
 
 MOST = 20  # texts in one question

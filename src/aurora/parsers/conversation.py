@@ -19,10 +19,15 @@ from datetime import datetime
 from pathlib import PurePosixPath
 
 from aurora.parsers.base import Ids, Parsed
-from aurora.parsers.dates import find_date, without_date
-from aurora.parsers.front_matter import read_front_matter
-from aurora.parsers.markdown import Fence, find_headings, read_heading
-from aurora.parsers.windows import Cutter, Window
+from aurora.parsers.markdown import (
+    Fence,
+    find_date,
+    find_headings,
+    read_front_matter,
+    read_heading,
+    without_date,
+)
+from aurora.parsers.plain import Cutter, Window
 from aurora.types import Chunk, Document, Kind
 
 _LONGEST = 16_000  # characters of a chunk; a whole log has about 10,000 (seed 000, 7.2)

@@ -3,12 +3,28 @@
 A catalogue: a language more is an entry more. The grammars are wheels of their own that carry the
 compiled parser, so nothing is fetched at run time; `tests/parsers/test_languages.py` shows what
 each gives.
+
+What a definition is called, and by whom it is held: every language writes it elsewhere.
+
+Syntax trees in bounded time: for what is no code, some grammars would take hours.
+
+Their scanners look ahead from every place of an endless line, or mend an error over and over: a
+hundred thousand quotes in a row take JavaScript's grammar minutes. So a grammar is not shown what
+no code has, and is stopped when it takes too long.
 """
 
 from __future__ import annotations
 
+import importlib
+import re
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+
+import tree_sitter
+from tree_sitter import Node
+
+from aurora.parsers.base import Source
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,3 +274,102 @@ LANGUAGES: Mapping[str, str] = {
     ".cfg": "ini", ".css": "css", ".html": "html", ".ini": "ini", ".json": "json", ".sql": "sql",
     ".toml": "toml", ".xml": "xml", ".yaml": "yaml", ".yml": "yaml",
 }  # fmt: skip
+
+
+_ARGUMENTS = re.compile(r"<[^<>]*>|\[[^\[\]]*\]")  # of a generic type: not part of its name
+_RECEIVER = re.compile(r"(\w+)\W*$")
+_LONGEST = 1000  # characters of a name; a type of nested arguments may go on for pages
+_PLUMBING = {"module", "exports", "prototype", "this", "self", "window"}  # JavaScript's, not ours
+_NAMELESS = {
+    "conversion_operator_declaration": "operator",
+    "deinit_declaration": "deinit",
+    "init_declaration": "init",
+    "operator_declaration": "operator",
+    "secondary_constructor": "constructor",
+    "subscript_declaration": "subscript",
+}
+
+
+def names_of(node: Node, grammar: Grammar, source: Source) -> tuple[str, ...]:
+    """The holders a definition names itself (`Server.Run`, `Foo::bar`), then its own name."""
+    if node.type in grammar.holders:
+        left = _field(node, grammar.holders[node.type][0], source)
+        words = [word for word in left.lstrip("$#").split(".") if word not in _PLUMBING]
+        return tuple(words) or ("anonymous",)
+    receiver = _RECEIVER.search(_plain(_field(node, "receiver", source)).rstrip(") "))
+    own = _field(node, "name", source) or _declared(node, source)
+    if not own and node.type in grammar.scopes:
+        own = _field(node, "type", source)  # Rust's impl is called after its type
+    words = [word.strip() for word in _plain(own).split("::") if word.strip()]
+    words = words or [_NAMELESS.get(node.type, "anonymous")]
+    return (receiver[1], *words) if receiver else tuple(words)
+
+
+def _declared(node: Node, source: Source) -> str:
+    """The name inside C's declarators: `int (*f(void))[3]` declares f; a typedef names a struct."""
+    inner = node.child_by_field_name("declarator")
+    # To find a parent, tree-sitter walks down from the root: not where it cannot matter.
+    parent = node.parent if inner is None and node.type.endswith("_specifier") else None
+    if parent is not None and parent.type == "type_definition":
+        inner = parent.child_by_field_name("declarator")
+    while inner is not None:
+        below = inner.child_by_field_name("declarator")
+        if below is None and inner.type.endswith("declarator"):
+            below = inner.named_child(0)
+        if below is None:
+            return _text(inner, source)
+        inner = below
+    return ""
+
+
+def _plain(name: str) -> str:
+    """A type's name without its arguments: `Map<K, List<V>>` is Map."""
+    before = ""
+    while before != name:
+        before, name = name, _ARGUMENTS.sub("", name)
+    return name.strip()
+
+
+def _field(node: Node, name: str, source: Source) -> str:
+    found = node.child_by_field_name(name)
+    return _text(found, source) if found is not None else ""
+
+
+def _text(node: Node, source: Source) -> str:
+    """What follows looks at each character several times, so the text has an end."""
+    return source.text(node.start_byte, node.end_byte).strip()[:_LONGEST]
+
+
+_PATIENCE = 10.0  # seconds; the largest file that is read, 2 MiB, takes one when it is code
+_LONGEST_LINE = 20_000  # bytes; a scanner of Scala's takes 4 s for one of backticks
+
+
+class TreeMaker:
+    """Makes the trees of one language. The grammar is loaded with it."""
+
+    def __init__(self, grammar: Grammar, *, patience: float = _PATIENCE) -> None:
+        module = importlib.import_module(grammar.module)
+        language = tree_sitter.Language(getattr(module, grammar.entry)())
+        with warnings.catch_warnings():
+            # What should take its place, a callback, crashes the interpreter in 0.25.2.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            limit = int(patience * 1_000_000)
+            self._parser = tree_sitter.Parser(language, timeout_micros=limit)
+
+    def make(self, content: bytes) -> Node | None:
+        """The root of the tree, or nothing when it takes too long. Positions are the content's."""
+        try:
+            return self._parser.parse(_as_code(content)).root_node
+        except ValueError:
+            self._parser.reset()  # or the next file would go on with this one
+            return None
+
+
+def _as_code(content: bytes) -> bytes:
+    """The content with blanks for zero bytes and for lines that nobody wrote."""
+    if b"\0" in content:
+        content = content.replace(b"\0", b" ")
+    lines = content.split(b"\n")
+    if max(map(len, lines)) <= _LONGEST_LINE:
+        return content
+    return b"\n".join(line if len(line) <= _LONGEST_LINE else b" " * len(line) for line in lines)

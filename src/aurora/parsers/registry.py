@@ -9,8 +9,8 @@ from pathlib import PurePosixPath
 from aurora.parsers.base import Parsed, Parser
 from aurora.parsers.conversation import KnowledgeParser, is_conversation
 from aurora.parsers.languages import GRAMMARS, LANGUAGES, PROSE, Grammar
-from aurora.parsers.notes import NotesParser
 from aurora.parsers.plain import PlainParser
+from aurora.parsers.prose import NotesParser
 from aurora.types import Document, Kind
 
 logger = logging.getLogger(__name__)

@@ -2,45 +2,182 @@
 
 Creating a retriever opens nothing: each signal opens its index with the first question, once for
 all threads (seed 003).
+
+What is shown of the chosen chunks: fetched from the store, with what matched in each.
+
+Retrievers that are kept for a while: what one has loaded, the next search finds loaded.
+
+A retriever by itself notices a new generation of its store. It is made anew when it is asked for
+with other settings or another store, and let go with the memory it holds when it was not used for
+as long as it lives (seed 003).
+
+Which chunks may be results: rows that fit all criteria, remembered while the memory stays.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import threading
+from array import array
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
 from aurora.errors import QueryError
 from aurora.fusion.base import Fusion, PlacedFusion
-from aurora.retrieval.asking import NO_KEYWORD, Asked, Signals
-from aurora.retrieval.choosing import Choice
+from aurora.retrieval.candidates import NO_KEYWORD, Asked, Choice, Signals, look_around
 from aurora.retrieval.config import HybridConfig
-from aurora.retrieval.eligible import Eligible
-from aurora.retrieval.expansion import Expand, Expansion, nobody_expands
-from aurora.retrieval.nearest import nearest_names
-from aurora.retrieval.query_text import LONGEST_QUERY, parse_query, shortened
-from aurora.retrieval.results import fetch_results, newest
-from aurora.retrieval.second_look import Rerankers, SecondLook, nobody
-from aurora.retrieval.surroundings import look_around
-from aurora.signals.base import Question
-from aurora.signals.bm25_signal import BM25Signal
-from aurora.signals.questions import Embedders
-from aurora.signals.vectors import VectorIndex
+from aurora.retrieval.expand import Expand, Expansion, nobody_expands
+from aurora.retrieval.lookup import nearest_names
+from aurora.retrieval.query import LONGEST_QUERY, parse_query, shortened
+from aurora.retrieval.rerank import Rerankers, SecondLook, nobody
+from aurora.signals.base import Answer, Question, WordedAnswer
+from aurora.signals.bm25 import BM25Signal
+from aurora.signals.semantic import Embedders
+from aurora.signals.vector_index import VectorIndex
 from aurora.stores.base import Store
-from aurora.text import tokenize
+from aurora.text import document_terms, query_words, tokenize, words_found
 from aurora.types import (
+    Chunk,
     Criteria,
+    Fused,
     Listener,
     Note,
     Query,
+    SearchResult,
     SearchResults,
     ignore_events,
 )
 
 __all__ = ["HybridConfig", "HybridRetriever"]
+
+
+Terms = Callable[[int, Chunk], frozenset[str]]
+
+
+def fetch_results(
+    store: Store, outcomes: Sequence[Fused], text: str, answers: Mapping[str, Answer]
+) -> tuple[SearchResult, ...]:
+    """Results in the same order; chunks that were forgotten a moment ago are left out."""
+    chunks = store.get_rows([outcome.row for outcome in outcomes])
+    ids = [chunk.id for chunk in chunks.values()]
+    histories, accesses = store.get_histories(ids), store.get_accesses(ids)
+    words, matched = dict.fromkeys(tokenize(text)), _matched(text, answers)
+    return tuple(
+        SearchResult(
+            chunk,
+            outcome.score,
+            outcome.contributions,
+            histories.get(chunk.id),
+            tuple(filter(matched(outcome.row, chunk).__contains__, words)),
+            len(opened := accesses.get(chunk.id, ())),
+            opened[-1] if opened else None,
+        )
+        for outcome in outcomes
+        if (chunk := chunks.get(outcome.row)) is not None
+    )
+
+
+def _matched(text: str, answers: Mapping[str, Answer]) -> Terms:
+    """Which words of the text a chunk has: the keyword index knows, if it was asked."""
+    keyword = next((a for a in answers.values() if isinstance(a, WordedAnswer)), None)
+    if keyword is not None:
+        return lambda row, _: keyword.terms(row)
+    words = query_words(text)
+    return lambda _, chunk: words_found(
+        words, set(document_terms(f"{chunk.name}\n{chunk.content}"))
+    )
+
+
+def newest(store: Store, rows: Sequence[int], *, limit: int) -> tuple[SearchResult, ...]:
+    """What a filter alone asks for: the chunks that came last, in that order."""
+    last = [Fused(row, 0.0, ()) for row in reversed(rows[-limit:])]
+    return fetch_results(store, last, "", {})
+
+
+LIFETIME = 1800.0  # seconds since it was last asked for
+_KEPT = 4  # retrievers; one for each memory and setting in use
+
+
+class CacheCounts(NamedTuple):
+    hits: int
+    misses: int
+
+
+class RetrieverCache:
+    """Hands out one retriever a key to all threads. `clock` tells seconds."""
+
+    def __init__(self, *, clock: Callable[[], float], lifetime: float = LIFETIME) -> None:
+        self._clock, self._lifetime = clock, lifetime
+        self._kept: OrderedDict[Hashable, tuple[float, HybridRetriever]] = OrderedDict()
+        self._lock = threading.Lock()
+        self._hits = self._misses = 0
+
+    def get(self, key: Hashable, make: Callable[[], HybridRetriever]) -> HybridRetriever:
+        """The retriever of that key; `make` opens nothing, so it may run under the lock."""
+        with self._lock:
+            now = self._clock()
+            self._let_go(now)
+            known = self._kept.pop(key, None)
+            self._hits, self._misses = self._hits + (known is not None), self._misses + (not known)
+            retriever = known[1] if known is not None else make()
+            self._kept[key] = (now, retriever)
+            while len(self._kept) > _KEPT:
+                self._kept.popitem(last=False)
+            return retriever
+
+    def _let_go(self, now: float) -> None:
+        old = [key for key, (used, _) in self._kept.items() if now - used > self._lifetime]
+        for key in old:
+            del self._kept[key]
+
+    def clear(self) -> None:
+        with self._lock:
+            self._kept.clear()
+
+    @property
+    def counts(self) -> CacheCounts:
+        return CacheCounts(self._hits, self._misses)
+
+
+_REMEMBERED = 8  # filters; an agent tends to ask with the same few
+
+
+class Eligible:
+    """Asks the store once for each filter and generation."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._known: OrderedDict[tuple[int, Criteria], array[int]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def rows(self, *wanted: Criteria) -> array[int] | None:
+        """Ascending rows that fit everything wanted; none at all means: every chunk may."""
+        found = [self._find(criteria) for criteria in wanted if criteria]
+        if not found:
+            return None
+        if len(found) == 1:
+            return found[0]
+        return array("q", sorted(set(found[0]).intersection(*found[1:])))
+
+    def _find(self, criteria: Criteria) -> array[int]:
+        if criteria.since is not None:  # commits and files' times change within a generation
+            return self._store.find_rows(criteria)
+        key = (self._store.generation(), criteria)
+        with self._lock:
+            if key in self._known:
+                self._known.move_to_end(key)
+                return self._known[key]
+        rows = self._store.find_rows(criteria)
+        with self._lock:
+            self._known[key] = rows
+            while len(self._known) > _REMEMBERED:
+                self._known.popitem(last=False)
+        return rows
 
 
 _TOO_LONG = (

@@ -8,9 +8,9 @@ from collections.abc import Collection, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from aurora.signals.dense import DenseAnswer, nth_best
+from aurora.signals.matches import DenseAnswer, nth_best
 from aurora.signals.semantic import DIGITS, FAINTEST
-from aurora.signals.vectors import Vectors
+from aurora.signals.vector_index import Vectors
 from aurora.types import Hit
 
 # What float32 may lose in a product of some hundred numbers is below 1e-6: who is within so much of

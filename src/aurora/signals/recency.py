@@ -11,9 +11,9 @@ import sys
 from collections.abc import Mapping
 from datetime import datetime
 
-from aurora.parsers.dates import find_date
+from aurora.parsers.markdown import find_date
 from aurora.signals.base import Question
-from aurora.signals.sparse import SparseAnswer
+from aurora.signals.matches import SparseAnswer
 from aurora.stores.base import Store
 
 HALF_LIFE = 30.0  # days; seed 001

@@ -12,12 +12,10 @@ from operator import attrgetter
 
 from aurora.errors import EmbeddingError
 from aurora.signals.base import Question
-from aurora.signals.formula import BM25Parameters, discount, rarity, saturate
-from aurora.signals.questions import Embedders, QuestionEmbedder
-from aurora.signals.semantic import FAINTEST
-from aurora.stores.base import Embedder
-from aurora.stores.ranking import Ranked, RankingStore, Scored, WeighedTerm, WordsAsked
-from aurora.terms import query_words, question_terms, words_found
+from aurora.signals.bm25_formula import BM25Parameters, discount, rarity, saturate
+from aurora.signals.semantic import FAINTEST, Embedders, QuestionEmbedder
+from aurora.stores.base import Embedder, Ranked, RankingStore, Scored, WeighedTerm, WordsAsked
+from aurora.text import query_words, question_terms, words_found
 from aurora.types import Hit
 
 _DIGITS = 7  # of a cosine, as the database tells it

@@ -25,8 +25,7 @@ from aurora.errors import (
     NoRepositoryError,
     SourceError,
 )
-from aurora.locks import lock
-from aurora.private import open_file
+from aurora.files import lock, open_file
 
 if sys.platform == "linux":
     import resource

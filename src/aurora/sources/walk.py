@@ -18,13 +18,15 @@ from pathlib import Path
 from aurora.errors import GitStartError, SourceError
 from aurora.sources.git import find_root, find_unasked_root, list_files
 from aurora.sources.ignore import AURORA_IGNORE, GIT_IGNORE, IgnoreFiles, unknown_steps
-from aurora.sources.reading import is_link, open_file, walk_folders
-from aurora.sources.unwanted import (
+from aurora.sources.reading import (
     BUILT,
     VENDORED,
+    is_link,
     looks_secret,
+    open_file,
     unwanted_by_name,
     unwanted_by_text,
+    walk_folders,
 )
 
 _SNIFF = 8192  # bytes in which a binary file shows itself

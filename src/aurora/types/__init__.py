@@ -8,36 +8,48 @@ from aurora.types.chunk import (
     Chunk,
     ChunkHistory,
     Document,
+    ForeignDocument,
     Json,
     Kind,
     Lines,
+    NewDocument,
     Place,
     Tracking,
     moment,
 )
-from aurora.types.documents import NewDocument
-from aurora.types.events import Event, Listener, Note, Progress, ignore_events
-from aurora.types.foreign import ForeignDocument
-from aurora.types.health import Finding, IndexCheck, IndexState, Level
-from aurora.types.measured import (
+from aurora.types.reports import (
     METRICS,
     Compared,
     Estimate,
+    Finding,
+    IndexCheck,
+    IndexState,
+    Level,
     Measured,
     MeasuredForm,
     MeasuredNames,
     MeasuredSet,
     Missed,
+    ModelEntry,
+    ModelState,
 )
-from aurora.types.models import ModelEntry, ModelState
-from aurora.types.query import DEFAULT_LIMIT, Criteria, Mode, Query, Rerank
-from aurora.types.ranking import (
+from aurora.types.search import (
+    DEFAULT_LIMIT,
     Contribution,
+    Criteria,
+    Event,
     Fused,
     Hit,
+    Listener,
+    Mode,
+    Note,
+    Progress,
+    Query,
     Ranking,
+    Rerank,
     SearchResult,
     SearchResults,
+    ignore_events,
 )
 
 __all__ = [

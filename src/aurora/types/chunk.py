@@ -1,4 +1,9 @@
-"""What is stored and found: chunks, the documents they are cut from, and what git tells of them."""
+"""What is stored and found: chunks, the documents they are cut from, and what git tells of them.
+
+A document that is handed over, before it is cut.
+
+A document of another program's memory, on its way into ours.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
+from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
@@ -115,3 +121,34 @@ def moment(seconds: int) -> datetime:
         if seconds < 0:
             return datetime.min.replace(tzinfo=UTC)
         return datetime.max.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class NewDocument:
+    """A text and what is said of it.
+
+    It is known by its `key`, if it has one: two of the same text are two then. Else by its file,
+    or by its text. Without a `title` one is found in the text; without a date it is of today.
+    """
+
+    text: str
+    title: str = ""
+    path: Path | None = None
+    key: str = ""
+    namespace: str = ""
+    document_type: str = "document"
+    source: str = ""
+    metadata: Mapping[str, Json] = field(default_factory=dict)
+    created_at: datetime | None = None
+
+
+class ForeignDocument(NamedTuple):
+    """As it was found: whatever was not there is empty."""
+
+    id: str
+    content: str
+    namespace: str = ""
+    document_type: str = ""
+    source: str = ""
+    created_at: datetime | None = None
+    metadata: Json = None

@@ -9,12 +9,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from aurora.embeddings.own import deep
-from aurora.embeddings.own.deep import deep_sums
-from aurora.embeddings.own.layers import Layers
-from aurora.embeddings.own.shallow import shallow_sums
-from aurora.embeddings.own.weights import Floats
-from aurora.embeddings.unit import unit_rows
+from aurora.embeddings.aurora import model as deep
+from aurora.embeddings.aurora.model import Layers, deep_sums, shallow_sums
+from aurora.embeddings.aurora.weights import Floats
+from aurora.embeddings.pooling import unit_rows
 from tests.embeddings.own.making import Tensors, make_tensors
 
 TEXTS = [[0], [5, 6, 7], [5] * 9 + [6], list(range(70)) * 4, [3] * 300, [9, 8] * 64]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from aurora.embeddings.own.layers import Layers
+from aurora.embeddings.aurora.model import Layers
 from tests.embeddings.own.making import Tensors, make_tensors
 
 Rows = NDArray[np.float64]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from aurora.embeddings.aurora.model import Layers
+from aurora.embeddings.aurora.onnx_graph import Graph
+from aurora.embeddings.aurora.provider import FOLDER, WEIGHTS, OwnProvider
+from aurora.embeddings.aurora.tokens import PIECES, read_words
+from aurora.embeddings.aurora.weights import GRAPH, read_tensors, rows_of, weights_digest
 from aurora.embeddings.base import ProviderOptions
-from aurora.embeddings.own.graph import Graph
-from aurora.embeddings.own.layers import Layers
-from aurora.embeddings.own.provider import FOLDER, WEIGHTS, OwnProvider
-from aurora.embeddings.own.weights import GRAPH, read_tensors, rows_of, weights_digest
-from aurora.embeddings.own.words import PIECES, read_words
-from aurora.embeddings.unit import unit_rows
+from aurora.embeddings.pooling import unit_rows
 
 # Each asks for the passage beside it, mostly without a word of it.
 PAIRS = [

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from aurora.embeddings.aurora.provider import OwnProvider
+from aurora.embeddings.aurora.weights import weights_digest
 from aurora.embeddings.base import ProviderOptions
-from aurora.embeddings.own.provider import OwnProvider
-from aurora.embeddings.own.weights import weights_digest
-from aurora.embeddings.unit import unit_rows
+from aurora.embeddings.pooling import unit_rows
 from aurora.errors import EmbeddingError
 from tests.embeddings.own.making import make_model, make_tensors, write_tensors
 from tests.threads import together
@@ -160,7 +160,7 @@ def test_a_question_imports_nothing_heavier_than_numpy(folder: Path, model: str)
 import sys
 from pathlib import Path
 from aurora.embeddings.base import ProviderOptions
-from aurora.embeddings.own.provider import OwnProvider
+from aurora.embeddings.aurora.provider import OwnProvider
 provider = OwnProvider(ProviderOptions({model!r}), folder=Path({str(folder)!r}))
 assert "numpy" not in sys.modules  # making it costs nothing
 provider.embed_query("where is the config")

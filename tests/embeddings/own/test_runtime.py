@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper, save_model
 
-from aurora.embeddings.own.graph import Graph
-from aurora.embeddings.own.layers import Layers
-from aurora.embeddings.own.runtime import Runtime
-from aurora.embeddings.own.weights import GRAPH, Floats, rows_of
+from aurora.embeddings.aurora.model import Layers, Runtime
+from aurora.embeddings.aurora.onnx_graph import Graph
+from aurora.embeddings.aurora.weights import GRAPH, Floats, rows_of
 from tests.embeddings.own.making import Tensors, make_model, make_tensors
 from training.model.graph import write_layers
 

@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from aurora.embeddings.own import threads
-from aurora.embeddings.own.threads import find_switch, one_thread_each, side_by_side
+from aurora.embeddings.aurora import model as threads
+from aurora.embeddings.aurora.model import find_switch, one_thread_each, side_by_side
 from tests.threads import together
 
 

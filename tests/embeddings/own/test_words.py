@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aurora.embeddings.own import words as module
-from aurora.embeddings.own.words import UNKNOWN, Words, read_words, words_in
+from aurora.embeddings.aurora import tokens as module
+from aurora.embeddings.aurora.tokens import UNKNOWN, Words, read_words, words_in
 from aurora.errors import EmbeddingError
 from tests.embeddings.own.making import NUMBERS, PIECES
 
@@ -130,5 +130,5 @@ def test_a_file_that_holds_no_pieces_is_named(
 
 
 def test_cutting_needs_no_numpy() -> None:
-    code = "import sys, aurora.embeddings.own.words; assert 'numpy' not in sys.modules"
+    code = "import sys, aurora.embeddings.aurora.tokens; assert 'numpy' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)

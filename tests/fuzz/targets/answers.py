@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from aurora.embeddings.answers import read_vectors
-from aurora.endpoints.wire import BadAnswerError, read_code, write_body
+from aurora.embeddings.openai import read_vectors
+from aurora.endpoints import BadAnswerError, read_code, write_body
 from aurora.errors import LlmError
-from aurora.llm.answers import read_message
+from aurora.llm.chat import read_message
 from aurora.llm.expander import LONGEST, MOST, read_terms
 from aurora.llm.reranker import read_ranks
 from aurora.text import tokenize

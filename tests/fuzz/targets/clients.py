@@ -4,10 +4,17 @@ in it afterwards and every other byte where it was, or it is told why that canno
 from __future__ import annotations
 
 from aurora.errors import ConfigError
-from aurora.mcp.clients.entries import tells_otherwise, with_entry
-from aurora.mcp.clients.json_edit import parse_json
-from aurora.mcp.clients.known import CLIENTS, NAME, Client, Local, Remote, Server
-from aurora.mcp.clients.toml_edit import parse_toml
+from aurora.mcp.client_files import parse_json, parse_toml
+from aurora.mcp.clients import (
+    CLIENTS,
+    NAME,
+    Client,
+    Local,
+    Remote,
+    Server,
+    tells_otherwise,
+    with_entry,
+)
 from tests.fuzz.inputs import head_and_rest, require_told
 
 _SERVERS: tuple[Server, ...] = (

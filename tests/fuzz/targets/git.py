@@ -11,11 +11,10 @@ import os
 import zlib
 from collections.abc import Iterator
 
+from aurora.sources.blame.cache import Book, load_book, save_book
+from aurora.sources.blame.commits import _MARK, Change, Commit, _commit, _hunk, _sort_by_trees
+from aurora.sources.blame.replay import UNCOMMITTED, Annotation, LineHistory
 from aurora.sources.git import _failure
-from aurora.sources.past.book import Book, load_book, save_book
-from aurora.sources.past.commits import Change, Commit, _commit, _sort_by_trees
-from aurora.sources.past.hunks import _MARK, _hunk
-from aurora.sources.past.lines import UNCOMMITTED, Annotation, LineHistory
 from aurora.types import Lines, moment
 from tests.fuzz.inputs import require_told, scratch, scratch_file
 

@@ -11,12 +11,10 @@ from itertools import count
 from pathlib import Path
 
 from aurora.errors import AuroraError, TransferError
-from aurora.indexing.export_lines import decode, decode_header, encode, encode_header
-from aurora.indexing.fields import Unfit
-from aurora.indexing.foreign import take_in
-from aurora.indexing.transfer import Export, export_memory, import_memory
+from aurora.indexing.export_format import Unfit, decode, decode_header, encode, encode_header
+from aurora.indexing.transfer import Export, export_memory, import_memory, take_in
 from aurora.stores.base import Embedder
-from aurora.stores.sqlite import SQLiteStore
+from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import ForeignDocument
 from tests.builders import NOW
 from tests.fuzz.inputs import json_of, require_told, scratch

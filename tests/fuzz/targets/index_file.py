@@ -17,8 +17,8 @@ from aurora.errors import IndexFileError
 from aurora.signals.bm25 import BM25Scorer
 from aurora.signals.cosines import Matrix
 from aurora.signals.index_file import FORMAT, IndexFile
-from aurora.signals.vectors import open_vectors_file, vectors_in
-from aurora.terms import WORDS
+from aurora.signals.vector_index import open_vectors_file, vectors_in
+from aurora.text import WORDS
 from tests.fuzz.inputs import require_told, scratch_file
 
 PAGE = 8192

@@ -7,9 +7,8 @@ import json
 import re
 
 from aurora.parsers.conversation import iter_chunks
-from aurora.parsers.dates import find_date, without_date
-from aurora.parsers.front_matter import read_front_matter
-from aurora.parsers.notes import find_title
+from aurora.parsers.markdown import find_date, read_front_matter, without_date
+from aurora.parsers.prose import find_title
 from aurora.parsers.registry import parser_for
 from aurora.types import Chunk, Document
 from tests.fuzz.inputs import head_and_rest, text_of

@@ -6,9 +6,14 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from aurora.errors import QueryError
-from aurora.retrieval.criteria import read_criteria, read_kinds, read_mode, read_rerank
-from aurora.retrieval.query_text import parse_query
-from aurora.retrieval.since import parse_since
+from aurora.retrieval.query import (
+    parse_query,
+    parse_since,
+    read_criteria,
+    read_kinds,
+    read_mode,
+    read_rerank,
+)
 from aurora.text import tokenize
 from aurora.types import Criteria, Query
 from tests.fuzz.inputs import require_told

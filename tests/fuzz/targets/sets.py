@@ -7,7 +7,7 @@ import gzip
 from pathlib import Path
 
 from aurora.errors import SourceError
-from aurora.evaluation.sets import LabelledSet, read_set
+from aurora.evaluation.datasets import LabelledSet, read_set
 from tests.fuzz.inputs import require_told, scratch, scratch_file
 
 BETWEEN = b"\n====\n"

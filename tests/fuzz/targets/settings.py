@@ -5,10 +5,15 @@ from __future__ import annotations
 
 from aurora.config import Places, SettingsFiles
 from aurora.config.edit import set_value
-from aurora.config.plain_yaml import NotPlainError, parse_plain
+from aurora.config.load import value_of, without_password, without_secrets
 from aurora.config.schema import CATALOGUE, Settings
-from aurora.config.values import value_of, without_password, without_secrets
-from aurora.config.yaml import YamlError, _parse_with_library, parse_yaml
+from aurora.config.yaml import (
+    NotPlainError,
+    YamlError,
+    _parse_with_library,
+    parse_plain,
+    parse_yaml,
+)
 from aurora.errors import ConfigError
 from tests.fuzz.inputs import head_and_rest, require_told, scratch, scratch_file
 

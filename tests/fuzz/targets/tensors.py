@@ -7,9 +7,8 @@ import re
 
 import numpy as np
 
-from aurora.embeddings.own.weights import TENSORS, read_tensors
-from aurora.embeddings.own.words import PIECES, UNKNOWN, read_words
-from aurora.embeddings.safetensors import read_safetensors
+from aurora.embeddings.aurora.tokens import PIECES, UNKNOWN, read_words
+from aurora.embeddings.aurora.weights import TENSORS, read_safetensors, read_tensors
 from aurora.errors import EmbeddingError
 from tests.fuzz.inputs import require_told, scratch_file, text_of
 

@@ -16,8 +16,8 @@ from mcp.types import CallToolResult, TextContent
 from aurora.config import Places, SettingsFiles
 from aurora.engine import Memory
 from aurora.errors import QueryError
-from aurora.mcp.cursor import read_cursor
-from aurora.mcp.desk import Desk, name_folders
+from aurora.mcp.answers import read_cursor
+from aurora.mcp.pool import Desk, name_folders
 from aurora.mcp.server import create_server
 from tests.builders import write_tree
 from tests.fuzz.inputs import head_and_rest, json_of, require_told, scratch, text_of

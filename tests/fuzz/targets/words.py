@@ -3,9 +3,22 @@ behind a space."""
 
 from __future__ import annotations
 
-from aurora.chunk_words import chunk_labels, chunk_summary, chunk_text, name_times
-from aurora.terms import document_terms, query_words, question_terms, stem, words_found
-from aurora.text import MAX_TOKEN, fold_name, fold_names, printable, tokenize
+from aurora.text import (
+    MAX_TOKEN,
+    chunk_labels,
+    chunk_summary,
+    chunk_text,
+    document_terms,
+    fold_name,
+    fold_names,
+    name_times,
+    printable,
+    query_words,
+    question_terms,
+    stem,
+    tokenize,
+    words_found,
+)
 from aurora.types import Chunk, Kind
 from tests.fuzz.inputs import text_of
 

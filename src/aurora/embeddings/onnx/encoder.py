@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from aurora.embeddings.long_texts import split_windows
 from aurora.embeddings.onnx.installed import GRAPH, TOKENIZER, read_manifest
 from aurora.embeddings.onnx.packages import load_package
 from aurora.embeddings.onnx.processors import usable_processors
 from aurora.embeddings.onnx.session import Session, open_session
+from aurora.embeddings.pooling import split_windows
 from aurora.errors import EmbeddingError
 
 if TYPE_CHECKING:

@@ -16,8 +16,7 @@ from aurora.embeddings.onnx.catalogue import KNOWN, KnownModel
 from aurora.embeddings.onnx.from_package import package_folder
 from aurora.embeddings.onnx.installed import MANIFEST, Manifest, model_folder, read_manifest
 from aurora.errors import EmbeddingError
-from aurora.locks import lock
-from aurora.private import make_folder
+from aurora.files import lock, make_folder
 from aurora.types import ModelEntry, ModelState
 
 _LOCK, _WORK, _OLD = ".lock", ".pull-", ".old-"

@@ -8,9 +8,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from aurora.embeddings.long_texts import join_windows
 from aurora.embeddings.onnx.encoder import Encoder, Window
-from aurora.embeddings.unit import unit_rows
+from aurora.embeddings.pooling import join_windows, unit_rows
 
 Vectors = NDArray[np.float32]
 

@@ -17,8 +17,7 @@ from psycopg.conninfo import make_conninfo
 
 from aurora.errors import SourceError
 from aurora.stores.postgres.address import parse_address
-from aurora.stores.postgres.connections import CONNECT_SECONDS
-from aurora.stores.postgres.trouble import translated
+from aurora.stores.postgres.connection import CONNECT_SECONDS, translated
 from aurora.types import ForeignDocument, Json
 
 _PAGE = 500

@@ -16,9 +16,8 @@ from psycopg import IsolationLevel
 
 from aurora.errors import NoMemoryError
 from aurora.stores.postgres.address import Address
-from aurora.stores.postgres.connections import Connection, Connections
-from aurora.stores.postgres.migrating import LOCK, require_newest, require_same
-from aurora.stores.postgres.trouble import BUSY_SECONDS
+from aurora.stores.postgres.connection import BUSY_SECONDS, Connection, Connections
+from aurora.stores.postgres.migrate import LOCK, require_newest, require_same
 
 Row: TypeAlias = tuple[Any, ...]  # what the server returns has no static type
 Parameters: TypeAlias = Sequence[object] | Mapping[str, object]

@@ -1,20 +1,82 @@
-"""Rows of the PostgreSQL tables into values and back, and nothing else."""
+"""Rows of the PostgreSQL tables into values and back, and nothing else.
+
+Texts that PostgreSQL does not hold: it has no NUL. Written, a NUL is two letters that mean it.
+
+The first of them is no character of any script. A text that has it anyway gets it back, too.
+
+The words of a chunk as a tsvector: our own tokens, none of which the server takes apart.
+
+Name, labels, content and summary have weights A to D. `ts_rank_cd` of a single word is the sum of
+the weights of its places, so that it tells how often a word is there: the name's places count as
+often as `chunk_words.name_times` says.
+"""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
-from typing import Any, TypeAlias
+from functools import cache
+from itertools import repeat
+from typing import Any, NamedTuple, TypeAlias
 
+import psycopg
+from psycopg.adapt import AdaptersMap
 from psycopg.types.json import Json as Json_
+from psycopg.types.string import StrDumper
 
 from aurora.errors import StoreFormatError
 from aurora.stores.base import FileState, Reasoning
-from aurora.stores.postgres.nul import MARK, hide, in_all_texts, show
-from aurora.text import fold_name, has_cjk
+from aurora.text import (
+    SHORTEST,
+    SUMMARY_TIMES,
+    chunk_labels,
+    chunk_summary,
+    document_terms,
+    fold_name,
+    has_cjk,
+    name_times,
+)
 from aurora.types import Chunk, ChunkHistory, Json, Kind, Lines, Tracking
+
+MARK = "\ufdd0"
+_NUL, _ITSELF = f"{MARK}0", f"{MARK}1"
+
+
+def hide(text: str) -> str:
+    """As it is written."""
+    if "\0" not in text and MARK not in text:
+        return text
+    return text.replace(MARK, _ITSELF).replace("\0", _NUL)
+
+
+def show(text: str) -> str:
+    """As it was before."""
+    if MARK not in text:
+        return text
+    return text.replace(_NUL, "\0").replace(_ITSELF, MARK)
+
+
+def in_all_texts(value: Json, change: Callable[[str], str]) -> Json:
+    """The same value with every text in it changed, keys too."""
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, list):
+        return [in_all_texts(item, change) for item in value]
+    if isinstance(value, dict):
+        return {change(key): in_all_texts(item, change) for key, item in value.items()}
+    return value
+
+
+class _Hiding(StrDumper):
+    def dump(self, obj: str) -> Any:
+        return super().dump(hide(obj))
+
+
+ADAPTERS = AdaptersMap(psycopg.adapters)
+ADAPTERS.register_dumper(str, _Hiding)
+
 
 Row: TypeAlias = tuple[Any, ...]
 
@@ -154,3 +216,68 @@ def like(*parts: str) -> str:
     """A pattern for `LIKE … ESCAPE '!'`: these texts, in this order, with anything around them."""
     plain = (part.replace("!", "!!").replace("%", "!%").replace("_", "!_") for part in parts[:32])
     return f"%{'%'.join(part[:128] for part in plain)}%"
+
+
+_LAST_PLACE = 16_383  # places of a tsvector; what comes later is there once
+_MOST_PLACES = 255  # of one word; BM25 has long had enough by then
+_MOST_BYTES = 1_000_000  # of all words; the server takes no more than 1,048,575
+_QUOTED = str.maketrans({"'": "''", "\\": "\\\\"})
+
+
+class Words(NamedTuple):
+    """What is stored of a chunk for its words to be found."""
+
+    length: int  # terms, those of the name as often as they count
+    weights: list[float]  # of D, C, B and A, none above 1
+    tsv: str
+
+
+def words_of(chunk: Chunk) -> Words:
+    times = name_times(chunk)
+    name = document_terms(chunk.name) if times else []
+    labels, content = document_terms(chunk_labels(chunk)), document_terms(chunk.content)
+    summary = document_terms(chunk_summary(chunk))
+    places: dict[str, list[str]] = {}
+    at = size = 1
+    for weight, tokens in (("A", name), ("B", labels), ("C", content), ("D", summary)):
+        for place, token in zip(_places(weight, at, len(tokens)), tokens, strict=True):
+            known = places.get(token)
+            if known is None:
+                size += 4 * len(token) + 2
+                if size < _MOST_BYTES:  # a text this long is data; its start says enough
+                    places[token] = [place]
+            elif len(known) < _MOST_PLACES and known[-1] is not place:
+                known.append(place)
+                size += 2
+        at += len(tokens) + 1  # no phrase goes on from one field into the next
+    length = len(name) * times + len(labels) + len(content) + len(summary) * SUMMARY_TIMES
+    share = 1.0 / max(times, SUMMARY_TIMES)
+    tsv = " ".join(f"{quote(token)}:{','.join(found)}" for token, found in places.items())
+    weights = [SUMMARY_TIMES * share, share, share, times * share]
+    return Words(max(length, SHORTEST), weights, tsv)
+
+
+def _places(weight: str, first: int, count: int) -> Iterator[str]:
+    """Places from the first on, as they are written; all behind the last there is are that one."""
+    written = _written(weight)
+    yield from written[first : first + count]
+    yield from repeat(written[-1], count - max(0, min(count, len(written) - first)))
+
+
+@cache
+def _written(weight: str) -> list[str]:
+    return [f"{place}{weight}" for place in range(_LAST_PLACE + 1)]
+
+
+def quote(token: str) -> str:
+    """A word as both tsvector and tsquery read it, whatever it is made of."""
+    return f"'{hide(token).translate(_QUOTED)}'" if not token.isalnum() else f"'{token}'"
+
+
+def any_of(tokens: Iterable[str]) -> str:
+    return " | ".join(map(quote, tokens))
+
+
+def in_a_row(tokens: Iterable[str]) -> str:
+    """Next to each other: how pairs of characters make a longer run."""
+    return "(" + " <-> ".join(map(quote, tokens)) + ")"

@@ -10,15 +10,20 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from aurora.errors import AuroraError, NoMemoryError, StoreError
 from aurora.stores.postgres.address import Address
-from aurora.stores.postgres.connections import CONNECT_SECONDS, Connection, Connections
-from aurora.stores.postgres.migrating import (
+from aurora.stores.postgres.connection import (
+    CONNECT_SECONDS,
+    Connection,
+    Connections,
+    explained,
+    plain,
+)
+from aurora.stores.postgres.migrate import (
     WORDS,
     read_version,
     require_newest,
     vector_version,
 )
 from aurora.stores.postgres.schema import MIGRATIONS
-from aurora.stores.postgres.trouble import explained, plain
 from aurora.types import Json
 
 _REPLAY = """

@@ -10,21 +10,19 @@ from typing import Self
 from aurora.errors import NoMemoryError, StoreBusyError
 from aurora.stores.base import Revision
 from aurora.stores.postgres.address import DEFAULT_SCHEMA, parse_address
-from aurora.stores.postgres.connections import Connection, Connections
-from aurora.stores.postgres.criteria import PostgresCriteria
-from aurora.stores.postgres.files import PostgresFiles
-from aurora.stores.postgres.migrating import (
+from aurora.stores.postgres.chunks import PostgresFiles
+from aurora.stores.postgres.connection import BUSY_SECONDS, Connection, Connections
+from aurora.stores.postgres.migrate import (
     LOCK,
     WORDS,
     current_version,
     migrate,
     require_known,
 )
-from aurora.stores.postgres.ranking import PostgresRanking
-from aurora.stores.postgres.signals import PostgresSignals
+from aurora.stores.postgres.ranking_sql import PostgresRanking
+from aurora.stores.postgres.search import PostgresCriteria, PostgresSignals
 from aurora.stores.postgres.transfer import PostgresTransfer
-from aurora.stores.postgres.trouble import BUSY_SECONDS
-from aurora.stores.replacing import PAGE
+from aurora.stores.shared import PAGE
 from aurora.text import many
 from aurora.types import Chunk, Listener, Progress, ignore_events
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from aurora.stores.base import Record, RecordCounts
-from aurora.stores.postgres.embeddings import PostgresEmbeddings, from_text
-from aurora.stores.postgres.records import PostgresRecords
+from aurora.stores.postgres.chunks import PostgresRecords
 from aurora.stores.postgres.rows import (
     COLUMNS,
     Row,
@@ -15,7 +14,8 @@ from aurora.stores.postgres.rows import (
     moment,
     reasoning_from,
 )
-from aurora.stores.uniting import PAGE, Uniting
+from aurora.stores.postgres.vectors import PostgresEmbeddings, from_text
+from aurora.stores.shared import PAGE, Uniting
 
 _RECORDS = f"""
     SELECT {", ".join(f"chunks.{name}" for name in COLUMNS.split(", "))},

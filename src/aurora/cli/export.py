@@ -1,0 +1,236 @@
+"""`aur mem export` and `import`: a whole memory to a file or a pipe, and back.
+
+`aur mem copy`: a whole memory from one place to another.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import sys
+import tempfile
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO, cast
+
+import click
+
+from aurora.cli.index import places_for_index
+from aurora.cli.session import find_places, open_memory, tell
+from aurora.cli.terminal import is_terminal
+from aurora.errors import ConfigError, SourceError
+from aurora.files import replacing
+from aurora.indexing.transfer import Export, Imported, Writer
+from aurora.text import many
+from aurora.types import Note
+
+_PIPE = "-"
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  aur mem export backup.jsonl
+  aur mem export | gzip > backup.jsonl.gz
+  aur mem export | ssh other 'cd project && aur mem import -'
+\b
+A line of JSON for every file and every chunk: docs/reference/export.md has the format."""
+)
+@click.argument("file", default=_PIPE)
+@click.option("--force", is_flag=True, help="Replace the file if there is one.")
+def export(file: str, *, force: bool) -> None:
+    """Write the whole memory to FILE, or to standard output: all that `aur mem import` needs.
+
+    It is the memory of one moment; others may go on using it. The file is yours alone to read,
+    for it holds the text of everything that was indexed.
+    """
+    with open_memory() as memory:
+        with _standard_output() if file == _PIPE else _new_file(Path(file), force=force) as stream:
+            counts = memory.export(stream)
+        tell.finish()
+        tell(Note(f"Exported {many(counts.chunks, 'chunk')}, {many(counts.files, 'file')}"))
+
+
+@click.command(
+    "import",
+    epilog="""\b
+Examples:
+  aur mem import backup.jsonl
+  zcat backup.jsonl.gz | aur mem import -
+\b
+Chunks that are there already are replaced, and none are taken away. Importing the same
+again changes nothing.""",
+)
+@click.argument("file")
+@click.option("--no-vectors", is_flag=True, help="Leave out what an embedding model made.")
+def import_(file: str, *, no_vectors: bool) -> None:
+    """Take in what `aur mem export` wrote to FILE, or - for standard input: all of it or nothing.
+
+    Inside a git repository without a memory one is started, as by `aur mem index`.
+    """
+    try:
+        imported = _take_in(file, vectors=not no_vectors)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("Nothing was imported.") from None
+    chunks, files = many(imported.chunks, "chunk"), many(imported.files, "file")
+    tell(Note(f"Imported {chunks} ({imported.new} new), {files}"))
+
+
+def _take_in(file: str, *, vectors: bool) -> Imported:
+    with _readable(file) as stream:
+        start = stream.tell()
+        _require_whole(stream)
+        stream.seek(start)
+        with open_memory(places_for_index()) as memory:
+            try:
+                return memory.import_(stream, vectors=vectors)
+            finally:
+                tell.finish()
+
+
+def _require_whole(stream: BinaryIO) -> None:
+    """What is no export starts no memory: an empty one would stand before the user's own."""
+    export, places = Export(stream), find_places()
+    if not (places.memory_folder / "memory.db").exists():
+        deque(export, maxlen=0)  # to its last line
+
+
+@contextmanager
+def _standard_output() -> Iterator[Writer]:
+    if sys.stdout is None:
+        raise SourceError("Standard output is closed", hint="name a file")
+    # A buffer of our own: what could not be written is not tried again when the program ends.
+    with _writing("Standard output"), open(sys.stdout.fileno(), "wb", closefd=False) as stream:
+        yield _Lines(stream) if is_terminal(sys.stdout) else stream
+
+
+class _Lines:
+    """A terminal's standard output, where no line of progress may stand in between."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+
+    def write(self, line: bytes) -> int:
+        tell.finish()
+        return self._stream.write(line)
+
+
+@contextmanager
+def _new_file(path: Path, *, force: bool) -> Iterator[Writer]:
+    """A file that is there when it is complete; until then it has another name beside it."""
+    target = path.resolve()
+    with _writing(str(path)):
+        _require_free(path, target, force=force)
+        with replacing(target, durable=True) as stream:
+            yield stream
+
+
+def _require_free(path: Path, target: Path, *, force: bool) -> None:
+    if target.exists() and not target.is_file():
+        raise SourceError(f"{path} is no regular file", hint="leave it out, and use a pipe")
+    if target.exists() and not force:
+        raise SourceError(f"{path} is there already", hint="replace it with --force")
+
+
+@contextmanager
+def _writing(name: str) -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        raise  # a reader that has seen enough
+    except OSError as exc:
+        raise SourceError(
+            f"{name} cannot be written: {exc.strerror}",
+            hint="check the folder and the space left on it",
+        ) from exc
+
+
+@contextmanager
+def _readable(file: str) -> Iterator[BinaryIO]:
+    """A stream that can go back to where it began.
+
+    What comes by a pipe is collected first: one that is slow must not keep others from writing
+    to the memory, for an import is one transaction.
+    """
+    try:
+        with _opened(file) as stream:
+            if stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+                yield stream
+                return
+            with tempfile.TemporaryFile() as collected:
+                shutil.copyfileobj(stream, collected)
+                collected.seek(0)
+                yield cast("BinaryIO", collected)
+    except FileNotFoundError as exc:
+        hint = "name a file that `aur mem export` wrote, or - for standard input"
+        raise SourceError(f"There is no file {file}", hint=hint) from exc
+    except OSError as exc:
+        hint = "name a file" if isinstance(exc, IsADirectoryError) else "check who owns it"
+        raise SourceError(f"{file} cannot be read: {exc.strerror}", hint=hint) from exc
+
+
+@contextmanager
+def _opened(file: str) -> Iterator[BinaryIO]:
+    if file != _PIPE:
+        with Path(file).open("rb") as stream:
+            yield stream
+    elif sys.stdin is None:
+        raise SourceError("Standard input is closed", hint="name a file, or pipe an export")
+    else:
+        if is_terminal(sys.stdin):
+            tell(Note("Reading an export from the terminal: it ends with Ctrl-D"))
+        yield sys.stdin.buffer
+
+
+_HERE = "."
+_KEPT = "What was copied so far is kept; the same command goes on from there."
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  aur mem copy --to postgresql://ada@db.example.org/team     this memory, to a server
+  aur mem copy --from postgresql://ada@db.example.org/team   and back into this one
+  aur mem copy --from old.db --to postgresql://db/team#api   a file into the schema api
+\b
+A place is a database file, an address with the schema behind a #, or . for the memory of the
+working directory, which is also meant where one of the two is left out. What is there already
+is merged: chunks of the same id are replaced, accesses united, and nothing is taken away. A
+copy that was stopped, or killed, goes on where it was. Keep passwords in PGPASSWORD or
+~/.pgpass: what is typed here can be seen by others on this machine."""
+)
+@click.option("--from", "source", metavar="PLACE", default=_HERE, help="What to copy.")
+@click.option("--to", "target", metavar="PLACE", default=_HERE, help="Where to.")
+@click.option("--no-vectors", is_flag=True, help="Leave out what an embedding model made.")
+def copy(source: str, target: str, *, no_vectors: bool) -> None:
+    """Copy a memory into another: chunks, uses, reasoning, metadata, vectors, states of files.
+
+    It is the memory of one moment; others may go on using it.
+    """
+    from aurora.engine.location import parse_place, shown_name
+    from aurora.engine.transfer import copy_between
+
+    if source == target == _HERE:
+        raise ConfigError("A copy needs another place", hint="name one by --from or --to")
+    with open_memory(find_places()) as memory:
+        places = [
+            memory.whereabouts if word == _HERE else parse_place(word) for word in (source, target)
+        ]
+        try:
+            copied = copy_between(*places, vectors=not no_vectors, listen=tell)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(_KEPT) from None
+        finally:
+            tell.finish()
+    sent, there = copied.source, copied.target
+    click.echo(
+        f"Copied {many(sent.chunks, 'chunk')} ({copied.new:,} new), {many(copied.files, 'file')} "
+        f"to {shown_name(places[1].name)}"
+    )
+    for name, before, after in zip(sent._fields, sent, there, strict=True):
+        click.echo(f"  {name:9} {before:>9,} sent, {after:>9,} there now")
+    if copied.is_merged and not (no_vectors and there == sent._replace(vectors=there.vectors)):
+        tell(Note("It holds more than was copied: the two were merged"))

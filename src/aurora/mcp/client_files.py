@@ -1,0 +1,228 @@
+"""One value put into a JSON text; every other byte of it stays.
+
+One table put into a TOML text; every other byte of it stays.
+
+The table is found by asking the parser: a line begins a table if it is a table's header by itself
+and what is before it is a whole document, so that it stands in no string and no list.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, NoReturn
+
+from aurora.errors import ConfigError
+from aurora.types import Json
+
+_SPACE = re.compile(r"[ \t\n\r]*")
+_DECODER = json.JSONDecoder()
+
+
+class _Child(NamedTuple):
+    """A member of an object or an element of an array, and where it is in the text."""
+
+    key: str  # empty in an array
+    start: int  # of the key, or of the element
+    value: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """How a text is laid out: one step to the right (nothing where all is in one line)."""
+
+    unit: str | None
+    newline: str
+
+    @classmethod
+    def of(cls, source: str) -> _Layout:
+        children = _children(source, _skip(source, 0))
+        unit = _margin(source, children[0].start) if children else "  "
+        return cls(unit, "\r\n" if "\r\n" in source else "\n")
+
+    def show(self, value: Json, margin: str | None) -> str:
+        """A value as its neighbours are: in lines from a margin on, or in one."""
+        if self.unit is None or margin is None:
+            return json.dumps(value, ensure_ascii=False)
+        text = json.dumps(value, ensure_ascii=False, indent=self.unit)
+        return text.replace("\n", f"{self.newline}{margin}")
+
+
+def parse_json(source: str) -> dict[str, Json]:
+    """What a strict reader makes of a text; no text at all is an empty object."""
+    try:
+        tree = json.loads(
+            source if source.strip() else "{}", object_pairs_hook=_once, parse_constant=_refuse
+        )
+    except json.JSONDecodeError as exc:
+        raise ConfigError(f"line {exc.lineno} is not plain JSON: {exc.msg}") from exc
+    except (ValueError, RecursionError) as exc:  # a number of 5000 digits, a thousand brackets
+        raise ConfigError(f"it is no JSON for a settings file: {exc}") from exc
+    if not isinstance(tree, dict):
+        raise ConfigError("it holds something else than an object")
+    return tree
+
+
+def put_member(source: str, path: tuple[str, ...], value: Json) -> str:
+    """The text with a value at a path of keys; objects on the way are made where there are none.
+
+    The text is one that `parse_json` has read.
+    """
+    if not source.strip():
+        return json.dumps(_nested(path, value), indent=2, ensure_ascii=False) + "\n"
+    at = _skip(source, 0)
+    for depth, key in enumerate(path):
+        if source[at] != "{":
+            raise ConfigError(f"{'.'.join(path[:depth])!r} in it is no object")
+        child = next((one for one in _children(source, at) if one.key == key), None)
+        if child is None:
+            name = f"{json.dumps(key, ensure_ascii=False)}: "
+            return _insert(source, at, name, _nested(path[depth + 1 :], value))
+        at, end, margin = child.value, child.end, _margin(source, child.start)
+    return source[:at] + _Layout.of(source).show(value, margin) + source[end:]
+
+
+def append_element(source: str, key: str, value: Json) -> str:
+    """The text with one more element in the array at a key of the outermost object."""
+    if not source.strip():
+        return put_member(source, (key,), [value])
+    child = next((one for one in _children(source, _skip(source, 0)) if one.key == key), None)
+    if child is None:
+        return put_member(source, (key,), [value])
+    if source[child.value] != "[":
+        raise ConfigError(f"{key!r} in it is no list")
+    return _insert(source, child.value, "", value)
+
+
+def _children(source: str, start: int) -> list[_Child]:
+    """What is in the object or array that begins at a place."""
+    children, at = [], _skip(source, start + 1)
+    while source[at] not in "}]":
+        begin, key = at, ""
+        if source[start] == "{":
+            key, at = _DECODER.raw_decode(source, at)
+            at = _skip(source, _skip(source, at) + 1)  # past the colon
+        _, end = _DECODER.raw_decode(source, at)
+        children.append(_Child(key, begin, at, end))
+        at = _skip(source, end)
+        at = _skip(source, at + 1) if source[at] == "," else at
+    return children
+
+
+def _insert(source: str, start: int, name: str, value: Json) -> str:
+    """One more child at the end of what begins at a place, laid out as the last one is."""
+    layout, children = _Layout.of(source), _children(source, start)
+    if children:
+        last = children[-1]
+        margin = _margin(source, last.start)
+        space = " " if margin is None else f"{layout.newline}{margin}"
+        return f"{source[: last.end]},{space}{name}{layout.show(value, margin)}{source[last.end :]}"
+    before, after = source[: start + 1], source[_skip(source, start + 1) :]
+    if layout.unit is None:
+        return f"{before}{name}{layout.show(value, None)}{after}"
+    line = source[source.rfind("\n", 0, start) + 1 : start]
+    outer = line[: len(line) - len(line.lstrip(" \t"))]
+    margin = outer + layout.unit
+    inner = f"{layout.newline}{margin}{name}{layout.show(value, margin)}{layout.newline}{outer}"
+    return f"{before}{inner}{after}"
+
+
+def _margin(source: str, at: int) -> str | None:
+    """The space before a place, when a line begins with it."""
+    newline = source.rfind("\n", 0, at)
+    space = source[newline + 1 : at]
+    return None if newline < 0 or space.strip(" \t") else space
+
+
+def _nested(path: tuple[str, ...], value: Json) -> Json:
+    for key in reversed(path):
+        value = {key: value}
+    return value
+
+
+def _skip(source: str, at: int) -> int:
+    match = _SPACE.match(source, at)
+    return match.end() if match else at
+
+
+def _once(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+    tree = dict(pairs)
+    if len(tree) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ConfigError(f"{twice!r} stands twice in one object")
+    return tree
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ConfigError(f"{constant} is no JSON")
+
+
+Tree = dict[str, object]
+
+
+def parse_toml(source: str) -> Tree:
+    try:
+        return tomllib.loads(source)
+    except tomllib.TOMLDecodeError as exc:
+        raise ConfigError(f"it is not TOML: {exc}") from exc
+    except RecursionError as exc:
+        raise ConfigError("it is nested too deeply") from exc
+    except ValueError as exc:  # a number of 5000 digits
+        raise ConfigError(f"it is no TOML for a settings file: {exc}") from exc
+
+
+def put_table(source: str, path: Sequence[str], table: str) -> str:
+    """The text with a table, its header included, in place of the one at its path with all that
+    is below it; or at the end. Whether it holds what it should is for the caller to see."""
+    newline = "\r\n" if "\r\n" in source else "\n"
+    lines, wanted = source.splitlines(keepends=True), newline.join(table.split("\n")) + newline
+    blocks = list(_blocks(lines, path))
+    if not blocks:
+        end = "" if not source or source.endswith("\n") else newline
+        return f"{source}{end}{newline if source.strip() else ''}{wanted}"
+    place = blocks[0].start
+    for block in reversed(blocks):
+        del lines[block.start : block.stop]
+    return "".join([*lines[:place], wanted, *lines[place:]])
+
+
+def _blocks(lines: list[str], path: Sequence[str]) -> Iterator[range]:
+    """The lines of the tables at a path and below it. What follows a table's last value (comments
+    and empty lines) is not of the table."""
+    at = 0
+    while at < len(lines):
+        if _is_at(_header(lines, at), path):
+            end = next((n for n in range(at + 1, len(lines)) if _header(lines, n)), len(lines))
+            last = next(n for n in range(end - 1, at - 1, -1) if not _is_remark(lines[n]))
+            yield range(at, last + 1)
+            at = end
+        else:
+            at += 1
+
+
+def _header(lines: list[str], at: int) -> Tree | None:
+    """The tree that a line makes as a header; nothing if it is none."""
+    if not lines[at].lstrip().startswith("["):
+        return None
+    try:
+        tomllib.loads("".join(lines[:at]))
+        return tomllib.loads(lines[at])
+    except (ValueError, RecursionError):
+        return None
+
+
+def _is_at(tree: object, path: Sequence[str]) -> bool:
+    for key in path:
+        if not isinstance(tree, dict) or key not in tree:
+            return False
+        tree = tree[key]
+    return True
+
+
+def _is_remark(line: str) -> bool:
+    return line.strip() == "" or line.lstrip().startswith("#")

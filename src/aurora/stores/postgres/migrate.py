@@ -1,0 +1,226 @@
+"""Making the tables of a memory, and bringing them up to date: each step whole or not at all."""
+
+from __future__ import annotations
+
+import secrets
+from typing import NamedTuple
+
+import psycopg
+from psycopg import sql
+
+from aurora.errors import StoreError, StoreFormatError
+from aurora.stores.postgres.connection import Connection, Connections
+from aurora.stores.postgres.schema import (
+    LEAST_SERVER,
+    LEAST_VECTORS,
+    MIGRATIONS,
+    VECTORS,
+    statements_of,
+)
+from aurora.text import RECIPE, TERMS_VERSION, TOKENIZER_VERSION
+
+# How the words of every chunk were made.
+WORDS = f"{TOKENIZER_VERSION}.{RECIPE}.{TERMS_VERSION}"
+LOCK = 0x41555241  # "AURA": locks of ours have it in front
+
+# From the tables themselves: `to_regclass` remembers that there was none while it waits for a lock.
+_HAS_FACTS = """
+    SELECT nspname FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
+    WHERE relname = 'facts' AND nspname = current_setting('aurora.schema')"""
+
+
+class Version(NamedTuple):
+    """How far the tables are; 0 where there are none."""
+
+    schema: int
+    words: str = WORDS
+
+    @property
+    def is_older(self) -> bool:
+        """Than what this program writes; one that is not there is not old."""
+        return 0 < self.schema < len(MIGRATIONS) or (self.schema > 0 and self.words != WORDS)
+
+
+def read_version(connection: Connection) -> Version:
+    """Of the schema that the connection looks at first, which may not be there."""
+    there = connection.execute(_HAS_FACTS).fetchone()
+    if there is None:
+        return Version(0)
+    # By its full name: a schema that one may not use is else passed over, as if it were not there.
+    return _version(connection, sql.Identifier(there[0], "facts"))
+
+
+def _version(connection: Connection, facts: sql.Composable) -> Version:
+    asked = sql.SQL("SELECT name, value FROM {}").format(facts)
+    told: dict[str, str] = dict(connection.execute(asked).fetchall())
+    return Version(int(told.get("schema", 0)), told.get("words", ""))
+
+
+def require_newest(connections: Connections) -> None:
+    """Raise what a person has to do before the tables can be used."""
+    version, shown = current_version(connections), connections.address.shown
+    require_known(version, shown)
+    if version.is_older:
+        raise StoreFormatError(
+            f"{shown} was written by an older Aurora",
+            hint="`aur db migrate` brings it up to date, for everybody who uses it",
+        )
+
+
+def require_same(connection: Connection, shown: str) -> None:
+    """Raise where a newer program has been at work since this one opened the memory."""
+    require_known(_version(connection, sql.Identifier("facts")), shown)
+
+
+def current_version(connections: Connections) -> Version:
+    # Outside the pool, which would wait for a server that is not there.
+    with connections.translated(), connections.connect() as connection:
+        return read_version(connection)
+
+
+def require_known(version: Version, shown: str) -> None:
+    """Raise where a newer program has been at work."""
+    if version.schema > len(MIGRATIONS):
+        raise StoreFormatError(
+            f"{shown} was written by a newer Aurora "
+            f"(schema {version.schema}, this one knows {len(MIGRATIONS)})",
+            hint="upgrade with `pip install --upgrade aurora-memory`, or start a server again "
+            "that ran meanwhile; nothing was touched",
+        )
+    if version.schema and _numbers(version.words) > _numbers(WORDS):
+        raise StoreFormatError(
+            f"The words of {shown} were made by a newer Aurora ({version.words}, not {WORDS})",
+            hint="upgrade with `pip install --upgrade aurora-memory`; nothing was touched",
+        )
+
+
+def _numbers(words: str) -> list[int]:
+    return [int(part) for part in words.split(".") if part.isdecimal()]
+
+
+def migrate(connections: Connections, *, partitions: int = 0) -> list[str]:
+    """Make the tables, or bring them to the newest schema; the names of the steps that were taken.
+
+    `partitions` by namespace can only be had from the beginning.
+    """
+    shown = connections.address.shown
+    with connections.translated(), connections.connect(to_write=True) as connection:
+        _require_server(connection, shown)
+        with connection.transaction():
+            _lock(connection)
+            done = [*_make_extension(connection, shown), *_make_schema(connection, connections)]
+            known = read_version(connection)
+            require_known(known, shown)
+            if known.schema and partitions and partitions != _partitions(connection):
+                raise StoreError(
+                    f"{shown} has {_partitions(connection)} partitions, which cannot be changed",
+                    hint="make another memory with `aur db init --schema NAME --partitions N`, "
+                    "then `aur mem copy` this one into it",
+                )
+        for number, migration in enumerate(MIGRATIONS, start=1):
+            with connection.transaction():
+                _lock(connection)
+                # Asked inside the lock: another process may have migrated while we waited.
+                version = read_version(connection).schema
+                if version > len(MIGRATIONS):
+                    break
+                if version >= number:
+                    continue
+                split = _partitions(connection) if version else partitions
+                for statement in statements_of(migration, split):
+                    connection.execute(statement)
+                _remember(connection, number, split)
+                done.append(migration.name)
+    return done
+
+
+def _make_schema(connection: Connection, connections: Connections) -> list[str]:
+    name = connections.address.schema
+    there = connection.execute("SELECT 1 FROM pg_namespace WHERE nspname = %s", (name,)).fetchone()
+    if there is not None:
+        return []
+    try:
+        with connection.transaction():
+            connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(name)))
+    except psycopg.errors.InsufficientPrivilege as exc:
+        info = connection.info
+        raise StoreError(
+            f"{connections.address.shown}: {info.user} may not make the schema {name}",
+            hint=f'have its owner run `GRANT CREATE ON DATABASE "{info.dbname}" TO "{info.user}"`, '
+            f'or `CREATE SCHEMA {name} AUTHORIZATION "{info.user}"`',
+        ) from exc
+    return [f"schema {name}"]
+
+
+def _remember(connection: Connection, number: int, partitions: int) -> None:
+    new = {"identity": secrets.token_hex(16), "words": WORDS, "partitions": str(partitions)}
+    connection.cursor().executemany(
+        "INSERT INTO facts VALUES (%s, %s) ON CONFLICT DO NOTHING", list(new.items())
+    )
+    connection.execute(
+        "INSERT INTO facts VALUES ('schema', %s) "
+        "ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+        (str(number),),
+    )
+
+
+def _partitions(connection: Connection) -> int:
+    row = connection.execute("SELECT value FROM facts WHERE name = 'partitions'").fetchone()
+    return int(row[0]) if row else 0
+
+
+def _lock(connection: Connection) -> None:
+    connection.execute(
+        "SELECT pg_advisory_xact_lock(%s, hashtext(current_setting('aurora.schema')))", (LOCK,)
+    )
+
+
+def _require_server(connection: Connection, shown: str) -> None:
+    version = connection.info.server_version // 10_000
+    if version < LEAST_SERVER:
+        raise StoreError(
+            f"{shown} is PostgreSQL {version}", hint=f"a memory needs {LEAST_SERVER} or newer"
+        )
+    row = connection.execute("SHOW server_encoding").fetchone()
+    if row is None or row[0] != "UTF8":
+        raise StoreError(
+            f"{shown} is a database in {row[0] if row else 'no known encoding'}",
+            hint="make one with `createdb --encoding UTF8 --template template0 NAME`",
+        )
+
+
+def _make_extension(connection: Connection, shown: str) -> list[str]:
+    """pgvector, if it is not there yet; what is missing is said as a person can help it."""
+    made, found = False, vector_version(connection)
+    if found is None:
+        try:
+            with connection.transaction():
+                connection.execute(f"CREATE EXTENSION IF NOT EXISTS {VECTORS} SCHEMA public")
+        except (psycopg.errors.FeatureNotSupported, psycopg.errors.UndefinedFile) as exc:
+            raise StoreError(
+                f"{shown} has no pgvector",
+                hint="install it on the server's machine (Debian: `apt install "
+                f"postgresql-{connection.info.server_version // 10_000}-pgvector`), "
+                "then run `aur db init` again",
+            ) from exc
+        except psycopg.errors.InsufficientPrivilege as exc:
+            raise StoreError(
+                f"{shown} has no pgvector yet, and this user may not add it",
+                hint="have an administrator run `CREATE EXTENSION vector` in the database "
+                f"{connection.info.dbname}, then run `aur db init` again",
+            ) from exc
+        made, found = True, vector_version(connection)
+    if found is None or tuple(map(int, found.split(".")[:2])) < LEAST_VECTORS:
+        least = ".".join(map(str, LEAST_VECTORS))
+        raise StoreError(
+            f"{shown} has pgvector {found}",
+            hint=f"a memory needs {least}: install it, then `ALTER EXTENSION vector UPDATE`",
+        )
+    return [f"pgvector {found}"] if made else []
+
+
+def vector_version(connection: Connection) -> str | None:
+    row = connection.execute(
+        "SELECT extversion FROM pg_extension WHERE extname = %s", (VECTORS,)
+    ).fetchone()
+    return str(row[0]) if row else None

@@ -1,0 +1,197 @@
+"""Rows of the SQLite tables into values and back, and nothing else."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from typing import Any, TypeAlias, TypeVar
+
+from aurora.stores.base import FileState, Reasoning, Revision
+from aurora.stores.shared import portions
+from aurora.stores.sqlite.integrity import access_checksum, checksum, damaged
+from aurora.text import has_cjk, is_text
+from aurora.types import Chunk, ChunkHistory, Kind, Lines, Tracking
+
+T = TypeVar("T")
+Row: TypeAlias = tuple[Any, ...]  # what SQLite returns has no static type
+
+COLUMNS = (
+    "id, kind, name, qualified_name, path, start_line, end_line, language, content, namespace, "
+    "document_type, created_at, metadata, checksum"
+)
+_VALUES = 13  # columns before the checksum
+_MOST_PARTS, _LONGEST_PART = 32, 128  # of a LIKE pattern, which may have 50,000 bytes
+_BATCH = 500  # bound values in one statement; SQLite allows 999 in its oldest builds
+
+
+def chunk_values(chunk: Chunk) -> tuple[object, ...]:
+    """The values of COLUMNS, then `has_cjk`."""
+    start, end = chunk.lines or (None, None)
+    values = (
+        chunk.id, str(chunk.kind), chunk.name, chunk.qualified_name, chunk.path, start, end,
+        chunk.language, chunk.content, chunk.namespace, chunk.document_type,
+        chunk.created_at.timestamp() if chunk.created_at else None,
+        json.dumps(dict(chunk.metadata), ensure_ascii=False, sort_keys=True),
+    )  # fmt: skip
+    return (*values, checksum(*values), has_cjk(chunk.name) or has_cjk(chunk.content))
+
+
+def chunk_from(row: Row) -> Chunk:
+    """A chunk from a row that starts with COLUMNS."""
+    (
+        id_, kind, name, qualified_name, path, start, end, language, content, namespace,
+        document_type, created_at, metadata,
+    ) = row[:_VALUES]  # fmt: skip
+    if checksum(*row[:_VALUES]) != row[_VALUES]:
+        raise damaged(f"The chunk {id_!r}")
+    try:
+        return Chunk(
+            id=id_,
+            kind=Kind(kind),
+            name=name,
+            content=content,
+            qualified_name=qualified_name,
+            path=path,
+            lines=None if start is None else Lines(start, end),
+            language=language,
+            namespace=namespace,
+            document_type=document_type,
+            created_at=None if created_at is None else moment(created_at),
+            metadata=json.loads(metadata) if metadata != "{}" else {},
+        )
+    except (ValueError, TypeError, OverflowError) as exc:  # nobody writes such a row
+        raise damaged(f"The chunk {id_!r}", exc) from exc
+
+
+def fact_from(row: Row) -> tuple[str, str]:
+    name, value, written = row
+    if checksum(name, value) != written:
+        raise damaged(f"The fact {name!r}")
+    return name, value
+
+
+def reasoning_values(row: int, reasoning: Reasoning) -> tuple[object, ...]:
+    """All columns of `reasoning`."""
+    values = (
+        row, reasoning.pattern_type, reasoning.success_score, reasoning.usage_count,
+        reasoning.created_at.timestamp(),
+    )  # fmt: skip
+    return (*values, checksum(*values))
+
+
+def reasoning_from(values: Row) -> Reasoning:
+    row, pattern_type, success_score, usage_count, created_at, written = values
+    if checksum(*values[:-1]) != written:
+        raise damaged(f"The pattern of row {row}")
+    return Reasoning(pattern_type, success_score, usage_count, moment(created_at))
+
+
+def access_from(row: int, at: float, written: int) -> tuple[int, float]:
+    if access_checksum(row, at) != written:
+        raise damaged(f"An access of row {row}")
+    return row, at
+
+
+FILE_COLUMNS = (
+    "path, size, modified_ns, digest, left_out, history_stamp, history_read_at, identity, checksum"
+)
+
+
+def file_values(state: FileState) -> tuple[object, ...]:
+    """The values of FILE_COLUMNS."""
+    read_at = state.history_read_at
+    values = (
+        state.path, state.size, state.modified_ns, state.digest, state.left_out,
+        state.history_stamp, read_at.timestamp() if read_at else None, state.identity,
+    )  # fmt: skip
+    return (*values, checksum(*values))
+
+
+def file_state_from(row: Row) -> FileState | None:
+    """None of one that is damaged."""
+    *values, written = row
+    if checksum(*values) != written:
+        return None
+    path, size, modified_ns, digest, left_out, stamp, read_at, identity = values
+    read_at = None if read_at is None else moment(read_at)
+    return FileState(path, size, modified_ns, digest, left_out, stamp, read_at, identity)
+
+
+def history_values(history: ChunkHistory) -> dict[str, object]:
+    """The columns of a history; commits are little-endian 64-bit seconds."""
+    commits = struct.pack(f"<{len(history.commits)}q", *map(_within_64_bits, history.commits))
+    tracking, uncommitted = str(history.tracking), int(history.uncommitted)
+    return {"tracking": tracking, "commits": commits, "uncommitted": uncommitted}
+
+
+def revision_from(row: int, generation: object) -> Revision:
+    if not isinstance(generation, int):  # which no checksum is made of
+        raise damaged(f"The chunk of row {row}")
+    return Revision(row, generation)
+
+
+def vector_from(row: int, vector: bytes, written: int) -> bytes:
+    if checksum(row, vector) != written:
+        raise damaged(f"The vector of row {row}")
+    return vector
+
+
+def commits_from(row: int, tracking: str, commits: bytes, uncommitted: int, written: int) -> bytes:
+    if checksum(row, tracking, commits, uncommitted) != written:
+        raise damaged(f"The history of row {row}")
+    return commits
+
+
+def history_from(values: Row) -> ChunkHistory:
+    """From the columns of `histories`, and when it was read."""
+    row, tracking, commits, uncommitted, written, read_at = values
+    commits_from(row, tracking, commits, uncommitted, written)
+    return ChunkHistory(
+        Tracking(tracking),
+        struct.unpack(f"<{len(commits) // 8}q", commits),
+        bool(uncommitted),
+        None if read_at is None else moment(read_at),
+    )
+
+
+def _within_64_bits(seconds: int) -> int:
+    return max(-(1 << 63), min(seconds, (1 << 63) - 1))
+
+
+def moment(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+def as_no_text(value: object) -> object:
+    """Such halves as bytes: SQLite takes them for no text, and no text is equal to bytes."""
+    is_none = isinstance(value, str) and not is_text(value)
+    return str(value).encode(errors="surrogatepass") if is_none else value
+
+
+def like(*parts: str) -> str:
+    """A pattern for `LIKE … ESCAPE '!'`: these texts, in this order, with anything around them.
+
+    LIKE sees no text behind a NUL, so neither does the pattern; and what is longer than LIKE
+    takes is cut, which finds no less.
+    """
+    some = (part[:_LONGEST_PART] for part in parts[:_MOST_PARTS])
+    plain = (part.replace("!", "!!").replace("%", "!%").replace("_", "!_") for part in some)
+    return f"%{'%'.join(plain).partition(chr(0))[0]}%"
+
+
+def count_levels(structure: bytes) -> int:
+    """Of the record that an FTS5 index begins with: a number of SQLite's, behind four bytes."""
+    levels = 0
+    for byte in structure[4:]:
+        levels = levels << 7 | byte & 0x7F
+        if byte < 0x80:
+            break
+    return levels
+
+
+def batches(values: Iterable[T]) -> Iterator[tuple[list[T], str]]:
+    """Values in portions, each with its `?, ?, …`."""
+    for batch in portions(values, _BATCH):
+        yield batch, ", ".join("?" * len(batch))
