@@ -21,7 +21,7 @@ import click
 
 from aurora.cli.main import cli
 from aurora.config.schema import CATALOGUE, Guard, Setting
-from aurora.mcp.pool import Desk
+from aurora.mcp.pool import MemoryPool
 from aurora.mcp.server import create_server
 
 ROOT = Path(__file__).parents[1]
@@ -79,7 +79,7 @@ def commands_page() -> str:
 
 def tools_page() -> str:
     """The tools as clients are told of them."""
-    tools = anyio.run(create_server(Desk({"project": Path()}, {})).list_tools)
+    tools = anyio.run(create_server(MemoryPool({"project": Path()}, {})).list_tools)
     parts = [
         "# Tools of `aur mcp`",
         "",

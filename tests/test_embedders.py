@@ -12,7 +12,7 @@ import pytest
 from aurora import Memory, Places
 from aurora.config import SettingsFiles
 from aurora.config.schema import EmbeddingSettings
-from aurora.embeddings.aurora.provider import WEIGHTS, OwnProvider
+from aurora.embeddings.aurora.provider import WEIGHTS, AuroraProvider
 from aurora.embeddings.openai import OpenAIProvider
 from aurora.embeddings.registry import share_of
 from aurora.embeddings.static import StaticProvider
@@ -36,7 +36,7 @@ def embedders(environ: Mapping[str, str] | None = None, **settings: str) -> Embe
 
 def test_the_default_is_our_own_model() -> None:
     chosen = embedders().chosen()
-    assert isinstance(chosen, OwnProvider)
+    assert isinstance(chosen, AuroraProvider)
     assert embedders().of(OWN).name == chosen.name == "aurora/deep"
 
 

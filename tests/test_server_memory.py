@@ -10,7 +10,7 @@ import pytest
 
 from aurora import Memory, Places
 from aurora.config import SettingsFiles
-from aurora.errors import StoreAwayError
+from aurora.errors import StoreUnreachableError
 from aurora.types import Event, Note, ignore_events
 from tests.builders import write_tree
 from tests.postgres.server import PostgresServer
@@ -79,6 +79,8 @@ def test_a_search_without_its_server_is_told_at_once(
     open_memory: Callable[[Callable[[Event], None]], Memory], own_postgres: PostgresServer
 ) -> None:
     own_postgres.stop()
-    with pytest.raises(StoreAwayError, match="Cannot reach postgresql://postgres@127") as caught:
+    with pytest.raises(
+        StoreUnreachableError, match="Cannot reach postgresql://postgres@127"
+    ) as caught:
         open_memory(ignore_events).search("anything")
     assert own_postgres.password not in str(caught.value)

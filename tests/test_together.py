@@ -7,11 +7,11 @@ import time
 
 import pytest
 
-from aurora.concurrency import Together
+from aurora.concurrency import CoalescedCall
 
 
 def test_who_asks_while_it_is_done_shares_the_next_time() -> None:
-    together, runs = Together(), list[int]()
+    together, runs = CoalescedCall(), list[int]()
     begun, go_on = threading.Event(), threading.Event()
 
     def slow() -> None:
@@ -34,14 +34,14 @@ def test_who_asks_while_it_is_done_shares_the_next_time() -> None:
 
 
 def test_one_after_the_other_each_has_it_done() -> None:
-    together, runs = Together(), list[str]()
+    together, runs = CoalescedCall(), list[str]()
     for word in ("first", "second"):
         together.do(lambda word=word: runs.append(word))  # type: ignore[misc]
     assert runs == ["first", "second"]
 
 
 def test_what_failed_is_not_done() -> None:
-    together, runs = Together(), list[str]()
+    together, runs = CoalescedCall(), list[str]()
     with pytest.raises(ZeroDivisionError):
         together.do(lambda: 1 / 0)  # type: ignore[arg-type, return-value]
     together.do(lambda: runs.append("again"))

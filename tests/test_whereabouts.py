@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from aurora.engine import location as whereabouts
-from aurora.engine.location import InFile
+from aurora.engine.location import SqliteLocation
 from aurora.types import Event, Note
 
 
 def told(path: Path) -> list[Event]:
     events: list[Event] = []
-    with closing(InFile(path).open(events.append)) as store:
+    with closing(SqliteLocation(path).open(events.append)) as store:
         store.generation()
     return events
 

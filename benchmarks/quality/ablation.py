@@ -23,13 +23,13 @@ from unittest.mock import patch
 from aurora import text as terms
 from aurora.config import Places, SettingsFiles
 from aurora.engine import Memory
-from aurora.engine.temporary_memory import ThrowAway
+from aurora.engine.temporary_memory import TemporaryMemory
 from aurora.evaluation import runner as asking
 from aurora.evaluation.datasets import LabelledSet, read_set
 from aurora.evaluation.metrics import ndcg, randomisation_test
 from aurora.evaluation.runner import Answer, System, evaluate
 from aurora.fusion.auto import Auto, Trust
-from aurora.retrieval.config import FUSIONS, HybridConfig
+from aurora.retrieval.config import FUSIONS, SearchConfig
 from aurora.types import Mode, SearchResults
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
@@ -56,7 +56,7 @@ class Variant(System):
         with patched(dict(self.patches)), patch.dict(FUSIONS, {"auto": self._auto}):
             return System.search(self, memory, text, limit=limit)
 
-    def _auto(self, config: HybridConfig) -> Auto:
+    def _auto(self, config: SearchConfig) -> Auto:
         fusion = make_auto(config)
         assert isinstance(fusion, Auto)
         rules = replace(fusion.rules, **(self.rules or {}))
@@ -98,7 +98,7 @@ def patched(patches: Patches) -> Iterator[None]:
         yield
 
 
-def measure(labelled: LabelledSet, made: ThrowAway) -> dict[str, dict[str, float]]:
+def measure(labelled: LabelledSet, made: TemporaryMemory) -> dict[str, dict[str, float]]:
     """Variant → question → nDCG@10."""
     answers = dict(evaluate(labelled, SEARCHED, made.memory).answers)
     for name, patches in INDEXED.items():
@@ -132,7 +132,7 @@ def main() -> None:
     options.add_argument("--save", action="store_true")
     given = options.parse_args()
     asking.DEPTH = 10  # type: ignore[misc]  # nothing here is told of later places
-    made = ThrowAway(SettingsFiles(Places(Path("/nonexistent")), {}, {}))
+    made = TemporaryMemory(SettingsFiles(Places(Path("/nonexistent")), {}, {}))
     measured = {}
     for folder in given.sets:
         measured[folder.name] = measure(read_set(folder).draw(given.most), made)

@@ -24,7 +24,7 @@ from aurora.embeddings.base import ProviderOptions
 from aurora.embeddings.registry import make_provider, share_of
 from aurora.indexing.embedding import embed_missing
 from aurora.retrieval.rerank import is_sure
-from aurora.retrieval.retriever import HybridConfig, HybridRetriever
+from aurora.retrieval.retriever import HybridConfig, Retriever
 from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import Query, SearchResult
 
@@ -67,7 +67,7 @@ def searches(folder: Path, most: int) -> Iterator[Search]:
             store = SQLiteStore(Path(scratch) / "memory.db")
             store.put_chunks(chain.from_iterable(map(chunks, texts)))
             embed_missing(store, provider)
-            retriever = HybridRetriever(
+            retriever = Retriever(
                 store,
                 config,
                 index_folder=Path(scratch),
@@ -79,7 +79,7 @@ def searches(folder: Path, most: int) -> Iterator[Search]:
             store.close()
 
 
-def _search(retriever: HybridRetriever, query: Record, grades: Mapping[str, float]) -> Search:
+def _search(retriever: Retriever, query: Record, grades: Mapping[str, float]) -> Search:
     results = retriever.retrieve(Query(query["text"], limit=20)).results
     found = documents([one.chunk_id for one in results[:1]])
     return Search(results, bool(found) and grades.get(found[0], 0.0) > 0.0)

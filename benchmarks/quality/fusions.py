@@ -21,7 +21,7 @@ from pathlib import Path
 from aurora.embeddings.base import ProviderOptions
 from aurora.embeddings.static import StaticProvider
 from aurora.indexing.embedding import embed_missing
-from aurora.retrieval.retriever import HybridConfig, HybridRetriever
+from aurora.retrieval.retriever import HybridConfig, Retriever
 from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import Mode, Query
 
@@ -47,7 +47,7 @@ def ask(
     if (made := embed_missing(store, embedder)).failed:
         raise SystemExit("\n".join(made.warnings))  # or words would be measured in their place
     retrievers = {
-        name: HybridRetriever(
+        name: Retriever(
             store, config, index_folder=folder, now=lambda: NOW, embedders=lambda _: embedder
         )
         for name, config in WAYS.items()

@@ -29,7 +29,7 @@ from pathlib import Path
 import aurora
 from aurora.config import Places, SettingsFiles
 from aurora.display.plot import render_svg
-from aurora.engine.temporary_memory import ThrowAway
+from aurora.engine.temporary_memory import TemporaryMemory
 from aurora.evaluation import runner as asking
 from aurora.evaluation.compare import compare
 from aurora.evaluation.datasets import Item, LabelledSet, read_set
@@ -162,7 +162,7 @@ def answers_by(peers: Sequence[Peer], labelled: LabelledSet) -> dict[str, dict[s
     return answers
 
 
-def measure(labelled: LabelledSet, peers: Sequence[Peer], made: ThrowAway) -> MeasuredSet:
+def measure(labelled: LabelledSet, peers: Sequence[Peer], made: TemporaryMemory) -> MeasuredSet:
     ours = evaluate(labelled, OURS, made.memory)
     every = replace(ours, answers={**ours.answers, **answers_by(peers, labelled)})
     measured = replace(summarise(every), compared=compare(every, DEFAULT.label), categories={})
@@ -239,7 +239,7 @@ def main() -> None:
         except (PeerError, OSError) as exc:
             print(f"{name}: not installable here: {exc}")
     asking.DEPTH = 10  # type: ignore[misc]  # nothing here is told of later places
-    made = ThrowAway(SettingsFiles(Places(Path("/nonexistent")), {}, {}))
+    made = TemporaryMemory(SettingsFiles(Places(Path("/nonexistent")), {}, {}))
     sets = [measure(read_set(folder).draw(given.most), peers, made) for folder in given.sets]
     report(sets)
     if given.save:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from aurora.config import Places, SettingsFiles
 from aurora.embeddings.base import EmbeddingProvider
-from aurora.engine.temporary_memory import ThrowAway
+from aurora.engine.temporary_memory import TemporaryMemory
 from aurora.evaluation.datasets import Group, Item, LabelledSet
 from aurora.evaluation.runner import Open
 
@@ -35,6 +35,6 @@ def _among(group: Group, judged: set[str], others: int) -> list[Item]:
 
 def memories_with(embedder: EmbeddingProvider, settings: Mapping[str, object]) -> Open:
     """Empty memories whose texts it embeds, with settings as by default but for these."""
-    made = ThrowAway(SettingsFiles(Places(Path("/nonexistent")), {}, settings))
+    made = TemporaryMemory(SettingsFiles(Places(Path("/nonexistent")), {}, settings))
     made.embedder = embedder
     return made.memory

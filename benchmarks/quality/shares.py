@@ -28,7 +28,7 @@ from aurora.evaluation.runner import System, evaluate, summarise
 from aurora.fusion.auto import Trust
 from aurora.fusion.base import Fusion
 from aurora.retrieval.candidates import Asked, Signals
-from aurora.retrieval.config import FUSIONS, HybridConfig
+from aurora.retrieval.config import FUSIONS, SearchConfig
 from aurora.signals.base import Question
 from aurora.types import Mode, SearchResults
 
@@ -60,14 +60,14 @@ class Shared(System):
         with patch.dict(FUSIONS, {self.fusion: self._fuse}):
             return System.search(self, memory, text, limit=limit)
 
-    def _fuse(self, config: HybridConfig) -> Fusion:
+    def _fuse(self, config: SearchConfig) -> Fusion:
         """Made as ever, of other settings."""
         if isinstance(self.share, Trust):
             return MAKE[self.fusion](replace(config, trust=self.share))
         return MAKE[self.fusion](replace(config, hybrid_search_alpha=self.share))
 
 
-MAKE: Mapping[str, Callable[[HybridConfig], Fusion]] = dict(FUSIONS)
+MAKE: Mapping[str, Callable[[SearchConfig], Fusion]] = dict(FUSIONS)
 
 
 def read_share(text: str) -> Shared:

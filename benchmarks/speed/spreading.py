@@ -44,7 +44,7 @@ from embedding import cut  # noqa: E402
 
 from aurora.embeddings.base import ProviderOptions  # noqa: E402
 from aurora.embeddings.registry import make_provider  # noqa: E402
-from aurora.indexing.embedding import Elsewhere, embedder_of  # noqa: E402
+from aurora.indexing.embedding import RemoteEmbedder, embedder_of  # noqa: E402
 from aurora.indexing.ray import (  # noqa: E402
     InProcess,
     LocalProcesses,
@@ -121,7 +121,7 @@ def measure(
     embedder, size = embedder_of(make()), make().batch_size
     batches = [some[at : at + size] for at in range(0, len(some), size)]
     begin = time.perf_counter()
-    made = Elsewhere(spreader, make).embed(embedder, batches)
+    made = RemoteEmbedder(spreader, make).embed(embedder, batches)
     first = len(next(made) or ())
     start = time.perf_counter() - begin
     done = sum(len(vectors or ()) for vectors in made)

@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class Beside(Generic[T]):
+class BackgroundTask(Generic[T]):
     """One piece of work, begun at once. Who is tired of waiting goes on, and it ends when it ends.
 
     An executor's threads would not do: the interpreter waits for them when it exits.
@@ -38,7 +38,7 @@ class Beside(Generic[T]):
         return self._outcome.done()
 
 
-class Together:
+class CoalescedCall:
     """Does it once for all who asked before it began. If it fails, who waited does it again."""
 
     def __init__(self) -> None:

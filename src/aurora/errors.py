@@ -104,7 +104,7 @@ class RefusedError(EmbeddingError):
     """These texts are not wanted; fewer or shorter ones, perhaps."""
 
 
-class SpreadingError(AuroraError):
+class ClusterError(AuroraError):
     """Other processes or machines cannot do a part of the work; it is left to this one."""
 
 
@@ -144,7 +144,7 @@ class StoreBusyError(StoreError):
     """Another process held the write lock for too long."""
 
 
-class StoreAwayError(StoreError):
+class StoreUnreachableError(StoreError):
     """The database server cannot be reached, or went away. What was under way was not kept."""
 
 

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from typing import NamedTuple
 
-from aurora.text import many
+from aurora.text import pluralize
 from aurora.types import Json
 
 
@@ -489,7 +489,9 @@ class Redactor:
 def tell(kinds: Counter[str]) -> str:
     """Secrets by their kinds, for people; nothing if there are none."""
     named = ", ".join(sorted(kinds))
-    return f"{many(kinds.total(), 'secret')} redacted before storing ({named})" if kinds else ""
+    return (
+        f"{pluralize(kinds.total(), 'secret')} redacted before storing ({named})" if kinds else ""
+    )
 
 
 def _mark(kind: str) -> str:

@@ -106,7 +106,7 @@ def is_text(value: str) -> bool:
     return not any("\ud800" <= letter <= "\udfff" for letter in value)
 
 
-def many(count: int, what: str) -> str:
+def pluralize(count: int, what: str) -> str:
     """`1 chunk`, `2 chunks`."""
     return f"{count} {what}{'' if count == 1 else 's'}"
 

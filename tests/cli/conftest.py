@@ -16,7 +16,7 @@ import psycopg
 import pytest
 
 from aurora import Memory, Places
-from aurora.engine.location import OnServer
+from aurora.engine.location import PostgresLocation
 from aurora.stores.base import Store
 from tests.backends import keep_on_server
 from tests.builders import note_as_own, write_tree
@@ -114,7 +114,7 @@ class Shell:
     def alter(self, in_file: str, on_server: str) -> None:
         """Do to the project's memory what Aurora would not."""
         at = Memory(Places(self.home, self.cwd)).whereabouts
-        if isinstance(at, OnServer):
+        if isinstance(at, PostgresLocation):
             with psycopg.connect(at.url, options=f"-c search_path={at.schema}") as server:
                 server.execute(on_server)
         else:
@@ -124,7 +124,7 @@ class Shell:
     def ask_git_long_ago(self) -> None:
         """As if all that git told had been told eight days ago."""
         past = "history_read_at = history_read_at -"
-        if isinstance(Memory(Places(self.home, self.cwd)).whereabouts, OnServer):
+        if isinstance(Memory(Places(self.home, self.cwd)).whereabouts, PostgresLocation):
             self.alter("", f"UPDATE files SET {past} interval '8 days'")
         else:
             rewrite(self.cwd / ".aurora" / "memory.db", "files", f"{past} 8 * 86400")

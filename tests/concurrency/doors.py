@@ -19,7 +19,7 @@ from mcp import Client
 from mcp.types import CallToolResult
 
 from aurora import Memory
-from aurora.engine.location import InFile
+from aurora.engine.location import SqliteLocation
 from aurora.engine.transfer import copy_between
 from aurora.errors import AuroraError, ChunkNotFoundError
 from tests.cli.conftest import Shell
@@ -106,7 +106,9 @@ class Engine:
 
     def _copy(self) -> None:
         with tempfile.TemporaryDirectory(dir=self._scratch) as folder:
-            copied = copy_between(self._memory.whereabouts, InFile(Path(folder) / "memory.db"))
+            copied = copy_between(
+                self._memory.whereabouts, SqliteLocation(Path(folder) / "memory.db")
+            )
         assert copied.source.chunks == copied.target.chunks
 
     def _audit(self) -> None:

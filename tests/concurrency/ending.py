@@ -9,9 +9,9 @@ from contextlib import closing
 from itertools import islice
 
 from aurora import Memory
-from aurora.embeddings.aurora.provider import OwnProvider
+from aurora.embeddings.aurora.provider import AuroraProvider
 from aurora.embeddings.base import ProviderOptions
-from aurora.engine.location import InFile
+from aurora.engine.location import SqliteLocation
 from aurora.indexing.embedding import embedding_text, vectors_of
 from aurora.packing import unpack_vector
 from aurora.signals.semantic import cosine
@@ -27,7 +27,7 @@ def require_whole(memory: Memory) -> None:
     """No damage; every chunk has a vector, made of its own text by the memory's own model."""
     assert memory.check() == []
     at = memory.whereabouts
-    if isinstance(at, InFile):
+    if isinstance(at, SqliteLocation):
         with closing(sqlite3.connect(at.path)) as file:
             assert file.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
     assert memory._store.find_unembedded() == []
@@ -74,7 +74,7 @@ def _untrue_vectors(store: Store) -> Iterable[str]:
     assert owner is not None
     vectors = {row: unpack_vector(vector) for (row, _), vector in store.iter_vectors()}
     chunks = store.get_rows(list(vectors))
-    provider = OwnProvider(ProviderOptions(owner.name.partition("/")[2]))
+    provider = AuroraProvider(ProviderOptions(owner.name.partition("/")[2]))
     made = map(
         unpack_vector, vectors_of(provider, [embedding_text(chunks[row]) for row in vectors])
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aurora.embeddings.aurora.provider import SHALLOW, OwnProvider
+from aurora.embeddings.aurora.provider import SHALLOW, AuroraProvider
 from aurora.embeddings.base import ProviderOptions
 from aurora.indexing.embedding import embed, embedder_of
 from aurora.stores.base import Store
@@ -11,7 +11,7 @@ from tests.cli.conftest import Shell
 from tests.indexing.test_turns import await_line
 
 
-def take_over(store: Store, provider: OwnProvider) -> None:
+def take_over(store: Store, provider: AuroraProvider) -> None:
     """What `reembed` does once it has its turn."""
     store.start_reembedding(embedder_of(provider))
     embed(store, provider, store.find_unembedded(by_next=True))
@@ -24,6 +24,6 @@ def test_an_index_that_waited_embeds_by_whoever_took_over(indexed: Shell) -> Non
         with store.alone():
             waiting = indexed.start("mem", "index", ".", "--no-git")
             await_line(waiting.stderr, "Waiting for it to finish")
-            take_over(store, OwnProvider(ProviderOptions(SHALLOW)))
+            take_over(store, AuroraProvider(ProviderOptions(SHALLOW)))
         _, talk = waiting.communicate()
         assert (waiting.returncode, store.find_unembedded()) == (0, []), talk

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psycopg
 
-from aurora.engine.location import OnServer
+from aurora.engine.location import PostgresLocation
 from aurora.indexing.documents import Labels, cut_document
 from aurora.indexing.embedding import embed_missing
 from aurora.stores.base import FileState, Reasoning, Store
@@ -95,13 +95,13 @@ def fill(store: Store) -> None:
 def old(world: World) -> None:
     plant(world.folder)
     at = world.whereabouts
-    if isinstance(at, OnServer):
+    if isinstance(at, PostgresLocation):
         _old_on_server(world, at)
     else:
         _old_in_file(world.memory_folder / "memory.db")
 
 
-def _old_on_server(world: World, at: OnServer) -> None:
+def _old_on_server(world: World, at: PostgresLocation) -> None:
     """Words were made otherwise; tables have yet to change, too (`Operation.more_migrations`)."""
     world.memory.index(world.project)
     with psycopg.connect(at.url, options=f"-c search_path={at.schema}") as server:

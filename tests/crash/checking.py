@@ -14,7 +14,7 @@ from functools import cache
 
 import psycopg
 
-from aurora.engine.location import InFile, OnServer, Whereabouts
+from aurora.engine.location import PostgresLocation, SqliteLocation, StoreLocation
 from aurora.errors import NoMemoryError, StoreFormatError
 from aurora.indexing.embedding import ChunkText, embedding_text, vectors_of
 from aurora.packing import unpack_vector
@@ -70,9 +70,9 @@ NOTHING = State({}, {}, frozenset(), None, None)
 def look(world: World) -> State | None:
     """What a memory holds that must be whole; none of one that has to be migrated first."""
     at = world.whereabouts
-    if isinstance(at, OnServer):
+    if isinstance(at, PostgresLocation):
         _wait_until_alone(at.url)
-    elif isinstance(at, InFile):
+    elif isinstance(at, SqliteLocation):
         if at.stamp() is None:
             return NOTHING
         with closing(sqlite3.connect(at.path)) as file:
@@ -83,7 +83,7 @@ def look(world: World) -> State | None:
     return found
 
 
-def _look_into(at: Whereabouts) -> State | None:
+def _look_into(at: StoreLocation) -> State | None:
     try:
         with closing(at.open()) as store:
             assert store.check() == []
@@ -161,7 +161,7 @@ def require_true_answers(world: World, *, model: str = SHALLOW.name) -> None:
     for index in world.memory_folder.glob("indexes/*.idx"):
         index.unlink()
     with world.opened() as own:
-        if isinstance(own.whereabouts, OnServer):
+        if isinstance(own.whereabouts, PostgresLocation):
             own.memory.rebuild_bm25()
     assert _answers(world, model) == found
     assert any(found) or look(world) in (None, NOTHING)

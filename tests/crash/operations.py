@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import TypeAlias
 
 from aurora.cli.export import _new_file
-from aurora.engine.location import InFile, OnServer, parse_place
+from aurora.engine.location import PostgresLocation, SqliteLocation, parse_place
 from aurora.engine.transfer import copy_between
 from aurora.indexing import embedding, histories, reader, transfer
 from aurora.indexing import transfer as copying
@@ -96,7 +96,9 @@ def search(world: World) -> None:
 
 
 def copy(world: World) -> None:
-    source = parse_place(world.source) if world.source else InFile(world.folder / "source.db")
+    source = (
+        parse_place(world.source) if world.source else SqliteLocation(world.folder / "source.db")
+    )
     copy_between(source, world.whereabouts)
 
 
@@ -112,7 +114,7 @@ def import_(world: World) -> None:
 
 def migrate(world: World) -> None:
     at = world.whereabouts
-    if isinstance(at, OnServer):
+    if isinstance(at, PostgresLocation):
         at.migrate()
     else:
         at.open().close()

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from aurora.embeddings.aurora.provider import OwnProvider
+from aurora.embeddings.aurora.provider import AuroraProvider
 from aurora.embeddings.base import ProviderOptions
 
 
-class FewAtOnce(OwnProvider):
+class FewAtOnce(AuroraProvider):
     """Aurora's own model, so that even a small memory takes several batches."""
 
     batch_size = 8  # type: ignore[assignment]
@@ -25,7 +25,7 @@ class Mirror(FewAtOnce):
 
 
 SHALLOW, MIRROR = FewAtOnce(ProviderOptions("shallow")), Mirror(ProviderOptions("shallow"))
-DEEP = OwnProvider(ProviderOptions("deep"))
+DEEP = AuroraProvider(ProviderOptions("deep"))
 PROVIDERS = {provider.name: provider for provider in (SHALLOW, MIRROR, DEEP)}
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from aurora import Memory, Places
-from aurora.engine.location import Whereabouts
+from aurora.engine.location import StoreLocation
 from tests.backends import keep_on_server
 from tests.builders import NOW
 from tests.crash.providers import PROVIDERS, SHALLOW
@@ -65,7 +65,7 @@ class World:
         return Memory(self.places, now=lambda: NOW)
 
     @property
-    def whereabouts(self) -> Whereabouts:
+    def whereabouts(self) -> StoreLocation:
         return self.make_memory(SHALLOW.name).whereabouts
 
     def make_memory(self, model: str) -> Memory:

@@ -8,7 +8,7 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from aurora.display.progress_bar import Bar
+from aurora.display.progress_bar import ProgressBar
 from aurora.types import Progress
 
 HALFWAY = Progress("Indexing", 2500, 5000)
@@ -18,7 +18,7 @@ def drawn(progress: Progress, rate: float = 0.0, *, columns: int = 80) -> str:
     """The line without colours; the part of the bar that is to come is then empty."""
     console = Console(file=io.StringIO(), width=columns, color_system=None)
     with console.capture() as captured:
-        console.print(Bar(progress, rate), end="")
+        console.print(ProgressBar(progress, rate), end="")
     return captured.get()
 
 

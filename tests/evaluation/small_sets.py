@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from aurora.config import Places, SettingsFiles
-from aurora.engine.temporary_memory import ThrowAway
+from aurora.engine.temporary_memory import TemporaryMemory
 
 ITEMS = [
     {"id": "d1", "text": "The heron waits in the shallow water."},
@@ -44,7 +44,7 @@ def write_set(
     return folder
 
 
-def throw_away(home: Path, **flags: object) -> ThrowAway:
+def throw_away(home: Path, **flags: object) -> TemporaryMemory:
     """As a user has it who set nothing; `embedding_provider` is `embedding.provider`."""
     settings = {key.replace("_", ".", 1): value for key, value in flags.items()}
-    return ThrowAway(SettingsFiles(Places(home), {}, settings))
+    return TemporaryMemory(SettingsFiles(Places(home), {}, settings))

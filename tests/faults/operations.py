@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from aurora import Memory
-from aurora.engine.location import InFile
+from aurora.engine.location import SqliteLocation
 from aurora.engine.transfer import copy_between
 from aurora.errors import AuroraError
 from aurora.indexing.transfer import export_memory
@@ -62,7 +62,9 @@ def _import(_: World, memory: Memory) -> object:
 
 
 def _copy(world: World, memory: Memory) -> object:
-    return copy_between(InFile(memory.path), InFile(world.memory_folder / "copy.db"))
+    return copy_between(
+        SqliteLocation(memory.path), SqliteLocation(world.memory_folder / "copy.db")
+    )
 
 
 OPERATIONS = {

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aurora.fusion.auto import OWN, Auto, Trust
-from aurora.fusion.base import Surroundings
+from aurora.fusion.base import CandidateContext
 from aurora.fusion.rules import Rules
 from aurora.types import Fused, Hit, Ranking
 from tests.fusion.rankings import Memory, checked, memories, rank, rankings_of, rows_of, scores
@@ -25,7 +25,7 @@ CODE = frozenset((1, 2, 3))
 files = st.dictionaries(any_row, st.sampled_from(["", "a.py", "b.py", "c.md"]))
 subsets = st.frozensets(any_row)
 surroundings = st.builds(
-    Surroundings,
+    CandidateContext,
     best=subsets,
     homes=files,
     code=subsets,
@@ -55,7 +55,7 @@ def told(ranking: Ranking, factor: float) -> Ranking:
 def test_each_signal_counts_by_how_far_a_chunk_stands_out(
     code: frozenset[int], meaning: float
 ) -> None:
-    fused = PLAIN([BM25, MEANING], Surroundings(CODE, {}, code))
+    fused = PLAIN([BM25, MEANING], CandidateContext(CODE, {}, code))
     words = in_deviations([6.0, 4.0, 2.0])
     close = in_deviations([0.3, 0.6, 0.9])
     for row in (1, 2, 3):
@@ -72,7 +72,7 @@ def test_shares_follow_how_much_of_what_was_found_is_code(share: float) -> None:
     four = Ranking("bm25", tuple(Hit(row, 8.0 / row, row) for row in range(1, 5)), ceiling=8.0)
     same = Ranking("semantic", four.hits, ceiling=8.0)
     auto = Auto(Trust(0.2, 0.8), rules=NO_RULES)
-    fused = auto([four, same], Surroundings(frozenset(range(1, 5)), {}, code))
+    fused = auto([four, same], CandidateContext(frozenset(range(1, 5)), {}, code))
     meaning = value(fused, 1, "semantic") / fused[0].score
     assert meaning == pytest.approx(0.2 + 0.6 * share)
 
@@ -123,7 +123,7 @@ def test_a_score_is_no_less_for_a_signal_that_has_nothing_on_it() -> None:
 @checked
 @given(any_memory, surroundings)
 def test_wherever_they_stand_scores_are_in_range_and_sums_of_their_parts(
-    memory: Memory, around: Surroundings
+    memory: Memory, around: CandidateContext
 ) -> None:
     outcomes = Auto()(rankings_of(memory), around)
     assert set(rows_of(outcomes)) == {row for found in memory.values() for row in found}
@@ -136,7 +136,7 @@ def test_wherever_they_stand_scores_are_in_range_and_sums_of_their_parts(
 @checked
 @given(any_memory, surroundings, subsets, st.sampled_from([Auto(), PLAIN]))
 def test_chunks_that_are_not_measured_by_change_no_score_of_others(
-    memory: Memory, around: Surroundings, told: frozenset[int], auto: Auto
+    memory: Memory, around: CandidateContext, told: frozenset[int], auto: Auto
 ) -> None:
     """What only a filter brings: with it and without, all others are the same."""
     known = {row for found in memory.values() for row in found}
@@ -155,7 +155,7 @@ def test_chunks_that_are_not_measured_by_change_no_score_of_others(
     st.integers(-6, 6).map(lambda exponent: 2.0**exponent),
 )
 def test_the_scale_of_a_signal_does_not_matter(
-    memory: Memory, around: Surroundings, signal: str, factor: float
+    memory: Memory, around: CandidateContext, signal: str, factor: float
 ) -> None:
     """Twice as high for all is no other opinion; a power of two has no rounding."""
     rankings = rankings_of(memory)
@@ -166,7 +166,7 @@ def test_the_scale_of_a_signal_does_not_matter(
 
 def test_the_scale_of_use_does_not_matter_where_none_of_the_best_was_used() -> None:
     used = Ranking("activation", (Hit(2, 0.0625, 1),), ceiling=0.5)
-    around = Surroundings(frozenset({1}), {})
+    around = CandidateContext(frozenset({1}), {})
     once, twice = Auto()([used], around), Auto()([told(used, 2.0)], around)
     assert scores(once) == pytest.approx(scores(twice))
     assert scores(once)[2] > 0.0
@@ -184,14 +184,14 @@ def test_words_alone_keep_their_order_in_front_and_behind(
         (score for row, score in found.items() if row not in measured), default=0.0
     ):
         return  # those that are measured by are the best
-    outcomes = PLAIN(rankings_of(memory), Surroundings(measured, {}))
+    outcomes = PLAIN(rankings_of(memory), CandidateContext(measured, {}))
     assert rows_of(outcomes) == sorted(found, key=lambda row: (-found[row], row))
 
 
 def test_behind_those_that_are_measured_by_is_next_to_nothing_but_in_order() -> None:
     """Chunks 1 and 2 have 1 ± ½, and the least of them the hundredth that comes before the rest."""
     hits = (Hit(1, 1.5, 1), Hit(2, 0.5, 2), Hit(3, 0.25, 3), Hit(4, -1.0, 4))
-    fused = PLAIN([Ranking("bm25", hits, ceiling=8.0)], Surroundings(frozenset((1, 2)), {}))
+    fused = PLAIN([Ranking("bm25", hits, ceiling=8.0)], CandidateContext(frozenset((1, 2)), {}))
     expected = {1: 2.0 / 10 + 0.01, 2: 0.01, 3: 0.01 * 0.5, 4: 0.0}
     assert scores(fused) == pytest.approx(expected)
 
@@ -199,7 +199,7 @@ def test_behind_those_that_are_measured_by_is_next_to_nothing_but_in_order() -> 
 def test_where_the_least_has_nothing_those_behind_it_have_nothing_too() -> None:
     """By `idf: robertson` a match may count less than none."""
     hits = (Hit(1, 2.0, 1), Hit(4, -1.0, 2))
-    fused = PLAIN([Ranking("bm25", hits, ceiling=8.0)], Surroundings(frozenset((1, 2)), {}))
+    fused = PLAIN([Ranking("bm25", hits, ceiling=8.0)], CandidateContext(frozenset((1, 2)), {}))
     assert scores(fused) == pytest.approx({1: 2.0 / 10, 4: 0.0})
 
 
@@ -232,7 +232,7 @@ def test_use_is_added_beside_words_and_meaning() -> None:
 
 def test_who_works_on_a_file_is_interested_in_all_of_it() -> None:
     used = Ranking("activation", (Hit(2, 0.5, 1),), ceiling=1.0)
-    around = Surroundings(CODE, {1: "a.py", 2: "b.py", 3: "b.py"})
+    around = CandidateContext(CODE, {1: "a.py", 2: "b.py", 3: "b.py"})
     fused = PLAIN([BM25, MEANING, used], around)
     assert value(fused, 3, "activation") == value(fused, 2, "activation") > 0.0
     assert value(fused, 1, "activation") == 0.0
@@ -244,14 +244,14 @@ def test_who_works_on_a_file_is_interested_in_all_of_it() -> None:
 def test_a_file_that_nothing_was_found_of_has_no_use_to_share() -> None:
     """Chunk 3 is brought by a filter alone, and so is its file."""
     used = Ranking("activation", (Hit(2, 0.5, 1),), ceiling=1.0)
-    around = Surroundings(frozenset((1, 2)), {1: "a.py", 2: "b.py", 3: "c.py"})
+    around = CandidateContext(frozenset((1, 2)), {1: "a.py", 2: "b.py", 3: "c.py"})
     assert value(PLAIN([BM25, MEANING, used], around), 3, "activation") == 0.0
 
 
 def test_a_chunk_that_was_used_more_than_its_file_keeps_its_own() -> None:
     """The file's share is what the best of it have; chunk 3 is not among them."""
     used = Ranking("activation", (Hit(3, 0.6, 1), Hit(2, 0.5, 2)), ceiling=1.0)
-    around = Surroundings(frozenset((1, 2)), {1: "a.py", 2: "b.py", 3: "b.py"})
+    around = CandidateContext(frozenset((1, 2)), {1: "a.py", 2: "b.py", 3: "b.py"})
     fused = PLAIN([BM25, MEANING, used], around)
     assert value(fused, 2, "activation") == pytest.approx(0.3 * 0.2)  # two deviations of 0.25
     assert value(fused, 3, "activation") == pytest.approx(0.3 * 0.24)
@@ -271,7 +271,7 @@ def test_a_single_use_among_many_counts_no_more_than_three_deviations(strength: 
 
 def test_variety_is_that_of_its_rules() -> None:
     found = PLAIN([BM25])
-    around = Surroundings(CODE, dict.fromkeys((1, 2, 3), "a.py"))
+    around = CandidateContext(CODE, dict.fromkeys((1, 2, 3), "a.py"))
     assert Auto().vary(found, around) == Rules().vary(found, around) != found
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aurora.fusion.base import Surroundings
+from aurora.fusion.base import CandidateContext
 from aurora.fusion.rules import Rules
 from aurora.types import Contribution, Fused
 from tests.fusion.rankings import checked, rows_of, scores
@@ -29,8 +29,8 @@ def found(**by_row: float) -> list[Fused]:
     return sorted(outcomes, key=lambda one: (-one.score, one.row))
 
 
-def around(**known: object) -> Surroundings:
-    return Surroundings(**{"best": EVERYBODY, "homes": {}, "code": EVERYBODY, **known})  # type: ignore[arg-type]
+def around(**known: object) -> CandidateContext:
+    return CandidateContext(**{"best": EVERYBODY, "homes": {}, "code": EVERYBODY, **known})  # type: ignore[arg-type]
 
 
 def parts(outcomes: list[Fused], signal: str) -> dict[int, float]:
@@ -69,7 +69,9 @@ def test_each_rule_has_an_effect_and_can_be_turned_off(rule: str) -> None:
 
 @checked
 @given(some, surroundings)
-def test_what_a_rule_did_is_a_part_of_the_score(outcomes: list[Fused], there: Surroundings) -> None:
+def test_what_a_rule_did_is_a_part_of_the_score(
+    outcomes: list[Fused], there: CandidateContext
+) -> None:
     ruled = Rules().over(outcomes, there)
     assert sorted(rows_of(ruled)) == sorted(rows_of(outcomes))
     for one in ruled:
@@ -80,7 +82,7 @@ def test_what_a_rule_did_is_a_part_of_the_score(outcomes: list[Fused], there: Su
 @checked
 @given(some, surroundings, st.frozensets(any_row))
 def test_rules_are_measured_by_the_best_alone(
-    outcomes: list[Fused], there: Surroundings, brought: frozenset[int]
+    outcomes: list[Fused], there: CandidateContext, brought: frozenset[int]
 ) -> None:
     """Whatever a filter brings changes nothing for the others."""
     whole = Rules().over(outcomes, there)

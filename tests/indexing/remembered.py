@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from aurora import Memory, Places
-from aurora.embeddings.aurora.provider import OwnProvider
+from aurora.embeddings.aurora.provider import AuroraProvider
 from aurora.embeddings.base import ProviderOptions
 from aurora.indexing.embedding import ChunkText, embedding_text, vectors_of
 from aurora.stores.base import FileState
@@ -81,13 +81,13 @@ def _rows(vectors: Iterable[bytes]) -> np.ndarray[tuple[int, int], np.dtype[np.f
 class _Made(NamedTuple):
     """A model, and what it has made of texts: most of them are asked for again and again."""
 
-    provider: OwnProvider
+    provider: AuroraProvider
     by_text: dict[ChunkText, bytes]
 
 
 @cache
 def _made(model: str) -> _Made:
-    return _Made(OwnProvider(ProviderOptions(model)), {})
+    return _Made(AuroraProvider(ProviderOptions(model)), {})
 
 
 _LIMIT = 50

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from aurora.errors import EmbedderMismatchError, StoreAwayError, TransferError
+from aurora.errors import EmbedderMismatchError, StoreUnreachableError, TransferError
 from aurora.indexing.transfer import copy_memory
 from aurora.packing import pack_vector
 from aurora.stores.base import Embedder, FileState, Reasoning, Record, RecordCounts, Store
@@ -152,7 +152,7 @@ def test_a_page_that_does_not_arrive_is_sent_again(in_file: Store, tmp_path: Pat
         def transaction(self):  # type: ignore[no-untyped-def]
             if self.times == 2:
                 self.times += 1
-                raise StoreAwayError("gone for a moment")
+                raise StoreUnreachableError("gone for a moment")
             return super().transaction()
 
     in_file.put_chunks([make_chunk(name=f"f{n}") for n in range(1200)])

@@ -11,11 +11,11 @@ import pytest
 from aurora.embeddings.base import EmbeddingProvider, ProviderOptions
 from aurora.embeddings.onnx.provider import OnnxProvider
 from aurora.embeddings.registry import make_provider
-from aurora.errors import SpreadingError
+from aurora.errors import ClusterError
 from aurora.indexing.embedding import (
     ChunkText,
-    Elsewhere,
     Embedded,
+    RemoteEmbedder,
     embed_missing,
     embedder_of,
     vectors_of,
@@ -78,7 +78,7 @@ def require_same_bits(address: str, name: str, here: EmbeddingProvider, models: 
     texts = [ChunkText(text, f"path {at % 2}") for at, text in enumerate(TEXTS)]
     batches = [texts[at : at + 3] for at in range(0, len(texts), 3)]
     make = partial(make_provider, name, ProviderOptions(models=models, threads=1))
-    there = Elsewhere(RayCluster(address), make).embed(embedder_of(here), batches)
+    there = RemoteEmbedder(RayCluster(address), make).embed(embedder_of(here), batches)
     assert list(there) == [vectors_of(here, batch) for batch in batches]
 
 
@@ -91,7 +91,7 @@ def require_nothing_lost(address: str, doomed: Node, store: SQLiteStore, traces:
             doomed.kill()
 
     here = VowelProvider()
-    elsewhere = Elsewhere(RayCluster(address), partial(work.NodeProvider, folder=traces))
+    elsewhere = RemoteEmbedder(RayCluster(address), partial(work.NodeProvider, folder=traces))
     embedded = embed_missing(store, here, elsewhere=elsewhere, listen=kill)
 
     assert embedded == Embedded(MANY)
@@ -101,7 +101,7 @@ def require_nothing_lost(address: str, doomed: Node, store: SQLiteStore, traces:
 
 
 def test_a_cluster_that_is_away_is_told_and_all_is_made_here(many: SQLiteStore) -> None:
-    elsewhere = Elsewhere(RayCluster("127.0.0.1:1"), VowelProvider)
+    elsewhere = RemoteEmbedder(RayCluster("127.0.0.1:1"), VowelProvider)
     embedded = embed_missing(many, VowelProvider(), elsewhere=elsewhere)
     (warning,) = embedded.warnings
     assert warning.startswith("There is no Ray cluster at 127.0.0.1:1: ")
@@ -112,6 +112,6 @@ def test_a_cluster_that_is_away_is_told_and_all_is_made_here(many: SQLiteStore) 
 
 def test_without_the_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)  # as Python does for what cannot be imported
-    with pytest.raises(SpreadingError) as raised:
+    with pytest.raises(ClusterError) as raised:
         next(RayCluster("127.0.0.1:1").map_batches(work.double, [[1]]))
     assert "aurora-memory[ray]" in raised.value.hint

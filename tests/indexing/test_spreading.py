@@ -19,8 +19,8 @@ import pytest
 from aurora.config.schema import IndexingSettings
 from aurora.embeddings.base import EmbeddingProvider
 from aurora.engine.opening import find_elsewhere
-from aurora.errors import SpreadingError
-from aurora.indexing.embedding import Elsewhere, Embedded, embed_missing
+from aurora.errors import ClusterError
+from aurora.indexing.embedding import Embedded, RemoteEmbedder, embed_missing
 from aurora.indexing.ray import AHEAD, InProcess, LocalProcesses, RayCluster, Spreader
 from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import Event, Progress
@@ -81,7 +81,7 @@ def test_work_that_kills_whoever_does_it_ends_with_an_error(tmp_path: Path) -> N
     for number in range(50):
         (tmp_path / str(number)).touch()
     made = TWO.map_batches(work.DieOnce(tmp_path), [[number] for number in range(20)])
-    with pytest.raises(SpreadingError, match="died 3 times in a row"):
+    with pytest.raises(ClusterError, match="died 3 times in a row"):
         list(made)
     assert multiprocessing.active_children() == []
 
@@ -137,7 +137,7 @@ def test_many_vectors_are_made_elsewhere_and_are_the_same(
     traces.mkdir()
     here = VowelProvider()
     told: list[Event] = []
-    elsewhere = Elsewhere(TWO, partial(work.ProcessProvider, folder=traces))
+    elsewhere = RemoteEmbedder(TWO, partial(work.ProcessProvider, folder=traces))
 
     assert embed_missing(many, here, elsewhere=elsewhere, listen=told.append) == Embedded(MANY)
 
@@ -150,13 +150,13 @@ def test_many_vectors_are_made_elsewhere_and_are_the_same(
 def test_few_vectors_are_made_here(store: SQLiteStore) -> None:
     """Before another process had started they are done."""
     store.put_chunks([make_chunk(name=f"f{number}", path="1.py") for number in range(4 * 39)])
-    elsewhere = Elsewhere(TWO, work.no_model)
+    elsewhere = RemoteEmbedder(TWO, work.no_model)
     assert embed_missing(store, VowelProvider(), elsewhere=elsewhere) == Embedded(4 * 39)
 
 
 def test_one_text_that_fails_there_is_tried_here_and_named(many: SQLiteStore) -> None:
     here = failing_for("f7\n")
-    elsewhere = Elsewhere(TWO, partial(work.failing, "f7\n"))
+    elsewhere = RemoteEmbedder(TWO, partial(work.failing, "f7\n"))
 
     embedded = embed_missing(many, here, elsewhere=elsewhere)
 
@@ -168,7 +168,9 @@ def test_one_text_that_fails_there_is_tried_here_and_named(many: SQLiteStore) ->
 
 def test_ten_failures_in_a_row_end_it(many: SQLiteStore) -> None:
     here = failing_for("pie")
-    embedded = embed_missing(many, here, elsewhere=Elsewhere(TWO, partial(work.failing, "pie")))
+    embedded = embed_missing(
+        many, here, elsewhere=RemoteEmbedder(TWO, partial(work.failing, "pie"))
+    )
     assert (embedded.failed, embedded.gave_up, len(here.asked)) == (MANY, True, 10)
     assert len(embedded.warnings) == 11
     assert multiprocessing.active_children() == []
@@ -185,7 +187,7 @@ def test_ten_failures_in_a_row_end_it(many: SQLiteStore) -> None:
 def test_a_model_that_is_not_the_same_there_is_told_and_all_is_made_here(
     many: SQLiteStore, make: Callable[[], EmbeddingProvider], reason: str
 ) -> None:
-    embedded = embed_missing(many, VowelProvider(), elsewhere=Elsewhere(TWO, make))
+    embedded = embed_missing(many, VowelProvider(), elsewhere=RemoteEmbedder(TWO, make))
     (warning,) = embedded.warnings
     assert reason in warning
     assert warning.endswith("What was left was embedded here")
@@ -203,7 +205,7 @@ def test_a_chunk_that_changes_while_it_is_away_gets_no_old_vector(many: SQLiteSt
             many.put_chunks([changed])
             many.delete_chunks(["1.py:f6"])
 
-    elsewhere = Elsewhere(TWO, VowelProvider)
+    elsewhere = RemoteEmbedder(TWO, VowelProvider)
     embedded = embed_missing(many, VowelProvider(), elsewhere=elsewhere, listen=change)
 
     assert embedded == Embedded(MANY - 2)
@@ -217,7 +219,7 @@ def test_what_was_made_before_an_interruption_is_kept(many: SQLiteStore) -> None
         if event == Progress("Embedding", 80, MANY):
             raise KeyboardInterrupt
 
-    elsewhere = Elsewhere(TWO, VowelProvider)
+    elsewhere = RemoteEmbedder(TWO, VowelProvider)
     with pytest.raises(KeyboardInterrupt):
         embed_missing(many, VowelProvider(), elsewhere=elsewhere, listen=interrupt)
 
@@ -229,11 +231,13 @@ def test_what_was_made_before_an_interruption_is_kept(many: SQLiteStore) -> None
 
 def test_the_settings_choose_who_helps() -> None:
     assert find_elsewhere(IndexingSettings(), VowelProvider) is None
-    assert find_elsewhere(IndexingSettings(workers=3), VowelProvider) == Elsewhere(
+    assert find_elsewhere(IndexingSettings(workers=3), VowelProvider) == RemoteEmbedder(
         LocalProcesses(3), VowelProvider
     )
     both = IndexingSettings(workers=3, ray="x:6379")
-    assert find_elsewhere(both, VowelProvider) == Elsewhere(RayCluster("x:6379"), VowelProvider)
+    assert find_elsewhere(both, VowelProvider) == RemoteEmbedder(
+        RayCluster("x:6379"), VowelProvider
+    )
 
 
 @pytest.mark.long

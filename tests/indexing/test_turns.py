@@ -17,7 +17,7 @@ import pytest
 
 from aurora import Memory, Places
 from aurora.errors import StoreBusyError
-from aurora.indexing.turns import take_turn
+from aurora.indexing.turns import write_turn
 from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import Event, Kind, Note
 from tests.builders import write_tree
@@ -177,7 +177,7 @@ def test_patience_has_an_end(tmp_path: Path) -> None:
         closing(SQLiteStore(tmp_path / "memory.db")) as store,
         store.alone(),
         pytest.raises(StoreBusyError, match=f"another process \\({os.getpid()}\\)"),
-        take_turn(store, listen=heard.append, patience=0.25),
+        write_turn(store, listen=heard.append, patience=0.25),
     ):
         pass
     told = f"{tmp_path} {WAITING.format(os.getpid())}".removesuffix("\n")

@@ -16,7 +16,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.types import CallToolResult, TextContent
 
-from aurora.mcp.pool import Desk, name_folders
+from aurora.mcp.pool import MemoryPool, name_folders
 from aurora.mcp.server import create_server
 from tests.backends import keep_on_server
 from tests.builders import note_as_own, write_tree
@@ -77,8 +77,8 @@ class Project:
     def root(self) -> Path:
         return self.shell.cwd
 
-    def desk(self) -> Desk:
-        return Desk(name_folders([self.root]), self.shell.environment)
+    def desk(self) -> MemoryPool:
+        return MemoryPool(name_folders([self.root]), self.shell.environment)
 
     def here(self, *, read_only: bool = False) -> Client:
         """A client of a server in this process."""

@@ -12,7 +12,7 @@ import pytest
 from mcp import Client
 from mcp.types import CallToolResult
 
-from aurora.mcp.pool import Desk, name_folders
+from aurora.mcp.pool import MemoryPool, name_folders
 from aurora.mcp.server import create_server
 from tests.builders import write_tree
 from tests.cli.conftest import AUR, Shell
@@ -65,7 +65,7 @@ async def test_a_first_index_makes_a_memory_at_the_top_of_the_repository(tmp_pat
     root = write_tree(tmp_path / "repo", FILES)
     subprocess.run(["git", "init", "-q", root], check=True)
     environ = Shell(root, tmp_path / "home").environment
-    desk = Desk(name_folders([root / "src"]), environ)
+    desk = MemoryPool(name_folders([root / "src"]), environ)
     async with Client(create_server(desk)) as client:
         await ask(client, "aurora_index")
 

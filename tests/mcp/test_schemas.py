@@ -13,7 +13,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from mcp import Client
 
-from aurora.mcp.pool import Desk
+from aurora.mcp.pool import MemoryPool
 from aurora.mcp.server import create_server
 from tests.mcp.conftest import Project, ask
 
@@ -25,7 +25,7 @@ PICTURE = Path(__file__).with_name("schemas.json")
 
 async def picture() -> str:
     """Everything that does not depend on a memory."""
-    async with Client(create_server(Desk({"shop": Path()}, {}))) as client:
+    async with Client(create_server(MemoryPool({"shop": Path()}, {}))) as client:
         tools = (await client.list_tools()).tools
         templates = (await client.list_resource_templates()).resource_templates
         prompts = (await client.list_prompts()).prompts

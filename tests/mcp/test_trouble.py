@@ -9,7 +9,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from aurora.indexing.turns import take_turn
+from aurora.indexing.turns import write_turn
 from aurora.sources.reading import MAX_BYTES
 from aurora.stores.sqlite.store import SQLiteStore
 from tests.backends import in_a_file, with_index_files, without_memory
@@ -120,7 +120,7 @@ async def test_who_indexes_while_another_does_waits_and_says_so(project: Project
     write_tree(project.root, {"new.py": "def brand_new(): ...\n"})
     with closing(SQLiteStore(folder_of(project) / "memory.db")) as store:
         async with project.here() as client:
-            with take_turn(store):
+            with write_turn(store):
                 run = await ask(client, "aurora_index", wait_seconds=0)
                 while "being indexed by another process" not in run["progress"]:
                     await anyio.sleep(0.01)

@@ -11,7 +11,7 @@ import pytest
 from aurora import Places
 from aurora.embeddings.base import EmbeddingProvider
 from aurora.indexing.embedding import embed_missing
-from aurora.retrieval.retriever import HybridConfig, HybridRetriever
+from aurora.retrieval.retriever import HybridConfig, Retriever
 from aurora.stores.base import Store
 from aurora.stores.postgres.store import PostgresStore
 from aurora.stores.sqlite.store import SQLiteStore
@@ -34,8 +34,8 @@ class Searched:
             self.provider = provider
             assert embed_missing(self.store, provider).failed == 0
 
-    def retriever(self, now: datetime = NOW, **config: object) -> HybridRetriever:
-        return HybridRetriever(
+    def retriever(self, now: datetime = NOW, **config: object) -> Retriever:
+        return Retriever(
             self.store,
             HybridConfig(**self._config | config),  # type: ignore[arg-type]
             index_folder=index_folder(self.store),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from aurora.embeddings.base import EmbeddingProvider
 from aurora.indexing.embedding import embed_missing
-from aurora.retrieval.retriever import HybridConfig, HybridRetriever
+from aurora.retrieval.retriever import HybridConfig, Retriever
 from aurora.stores.base import Store
 from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import Chunk, Listener, ignore_events
@@ -51,8 +51,8 @@ def retriever_on(
     *,
     listen: Listener = ignore_events,
     **config: object,
-) -> HybridRetriever:
-    return HybridRetriever(
+) -> Retriever:
+    return Retriever(
         store,
         HybridConfig(**config),  # type: ignore[arg-type]
         index_folder=index_folder(store),

@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aurora.fusion.auto import Auto
-from aurora.fusion.base import NOWHERE, WORDS_AND_MEANING, Fusion, PlacedFusion
+from aurora.fusion.base import NOWHERE, WORDS_AND_MEANING, ContextFusion, Fusion
 from aurora.fusion.cascade import Cascade
 from aurora.fusion.rrf import ReciprocalRank
 from aurora.fusion.rules import DEFINITION_SHARE, NAMED_SHARE
 from aurora.fusion.staged import Staged
 from aurora.fusion.weighted import Weighted
-from aurora.retrieval.candidates import Choice
+from aurora.retrieval.candidates import CandidateSelection
 from aurora.signals.base import Answer
 from aurora.signals.exact import ASSUMED, FOLDED, NAMED, SPELT
 from aurora.signals.matches import SparseAnswer
@@ -52,12 +52,12 @@ def choose(
     pool: int = POOL,
     min_score: float = 0.0,
     eligible: Sequence[int] | None = None,
-) -> Choice:
+) -> CandidateSelection:
     """With no more answers than a search would ask for this fusion."""
     asked = {name: one for name, one in answers.items() if name in {*fusion.signals, "exact"}}
     proposing = [one for name, one in asked.items() if name in WORDS_AND_MEANING]
     best = frozenset(row for one in proposing for row in one.best(POOL))
-    return Choice(
+    return CandidateSelection(
         asked,
         fusion,
         pool=pool,
@@ -226,7 +226,7 @@ def _left_by(levels: Sequence[float]) -> float:
 
 
 @checked
-@given(some, st.sampled_from([one for one in FUSIONS if not isinstance(one, PlacedFusion)]), cuts)
+@given(some, st.sampled_from([one for one in FUSIONS if not isinstance(one, ContextFusion)]), cuts)
 def test_everything_else_is_worth_the_least_score_before_it_fades(
     found: Answers, fusion: Fusion, cut: float
 ) -> None:

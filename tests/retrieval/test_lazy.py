@@ -8,8 +8,8 @@ from typing import Protocol
 
 import pytest
 
-from aurora.retrieval.retriever import HybridRetriever
-from aurora.signals.derived_index import KeptIndex
+from aurora.retrieval.retriever import Retriever
+from aurora.signals.derived_index import DerivedIndex
 from aurora.stores.base import Store
 from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import Mode, Query, SearchResults
@@ -29,13 +29,13 @@ class CountOpens(Protocol):
 def opens(monkeypatch: pytest.MonkeyPatch) -> CountOpens:
     """The names of the index files that were looked for, in the order they were."""
     seen: list[str] = []
-    real = KeptIndex._open
+    real = DerivedIndex._open
 
-    def count(index: KeptIndex[object]) -> object:
+    def count(index: DerivedIndex[object]) -> object:
         seen.append(index._path.name)
         return real(index)
 
-    monkeypatch.setattr(KeptIndex, "_open", count)
+    monkeypatch.setattr(DerivedIndex, "_open", count)
     return lambda: seen
 
 
@@ -61,7 +61,7 @@ def test_lazy_loading_not_triggered_on_init(store: SQLiteStore, opens: CountOpen
 def test_a_retriever_on_a_store_that_cannot_be_read_is_made_all_the_same(tmp_path: Path) -> None:
     closed = SQLiteStore(tmp_path / "memory.db")
     closed.close()
-    assert isinstance(retriever_on(closed, WordProvider()), HybridRetriever)
+    assert isinstance(retriever_on(closed, WordProvider()), Retriever)
 
 
 @index_files

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from aurora.errors import LlmError
 from aurora.retrieval.rerank import FIRST, Listwise, Reranker, fill_slots
-from aurora.retrieval.retriever import HybridConfig, HybridRetriever
+from aurora.retrieval.retriever import HybridConfig, Retriever
 from aurora.stores.base import Store
 from aurora.types import (
     Contribution,
@@ -118,7 +118,7 @@ def look(
         assert reranker is not None
         return reranker
 
-    retriever = HybridRetriever(
+    retriever = Retriever(
         store,
         HybridConfig(rerank=Rerank.LLM if reranker else Rerank.NONE, rerank_if_unsure=if_unsure),
         index_folder=index_folder(store),

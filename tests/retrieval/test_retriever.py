@@ -9,7 +9,7 @@ import pytest
 
 from aurora.errors import QueryError
 from aurora.retrieval.candidates import FALLBACK
-from aurora.retrieval.retriever import HybridRetriever
+from aurora.retrieval.retriever import Retriever
 from aurora.stores.base import Reasoning, Store, Uses
 from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import Criteria, Kind, Note, Query
@@ -143,7 +143,7 @@ def test_a_phrase_that_no_chunk_has_is_searched_by_its_words(store: Store) -> No
     """People put titles in quotes, too; the answer says what it did."""
     store.put_chunks([make_chunk("start up lean and early", name="notes"), make_chunk("lean")])
     events: list[object] = []
-    retriever = HybridRetriever(
+    retriever = Retriever(
         store, index_folder=index_folder(store), now=lambda: NOW, listen=events.append
     )
     answer = retriever.retrieve(Query('who reads "the lean startup early"'))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from aurora.retrieval.candidates import look_around
+from aurora.retrieval.candidates import load_context
 from aurora.stores.base import Store
 from aurora.types import Chunk, Kind
 from tests.builders import make_chunk
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.one_store("asks a store for places alone, as its confor
 def aside(store: Store, path: str, words: str = "how is it parsed", **fields: object) -> bool:
     store.put_chunks([make_chunk("parse", path, **fields)])
     (row,) = store.revisions()
-    return row in look_around(store, [row], words, best=frozenset()).aside
+    return row in load_context(store, [row], words, best=frozenset()).aside
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_homes_code_and_the_best_are_told(store: Store) -> None:
         ]
     )
     one, two, three, four = rows = list(store.revisions())
-    around = look_around(store, rows, "anything", best=frozenset({two}))
+    around = load_context(store, rows, "anything", best=frozenset({two}))
     assert around.homes == {one: "a.py", two: "a.py", three: "a.md", four: "doc-guide"}
     assert (around.code, around.best) == ({one, two}, {two})
     assert (around.aside, around.beside) == (frozenset(), {})
@@ -102,7 +102,7 @@ def beside(store: Store, *chunks: Chunk) -> dict[str, set[str]]:
     store.put_chunks(chunks)
     rows = list(store.revisions())
     names = {row: chunk.name for row, chunk in store.get_rows(rows).items()}
-    around = look_around(store, rows, "anything", best=frozenset(rows))
+    around = load_context(store, rows, "anything", best=frozenset(rows))
     return {names[row]: {names[one] for one in others} for row, others in around.beside.items()}
 
 
@@ -145,4 +145,4 @@ def test_the_phases_of_a_conversation_log_are_neighbours(store: Store) -> None:
 def test_a_turn_that_is_no_candidate_is_nobodys_neighbour(store: Store) -> None:
     store.put_chunks([turn("a", session="s", seq=1), turn("b", session="s", seq=2)])
     first, _ = store.revisions()
-    assert look_around(store, [first], "anything", best=frozenset()).beside == {first: []}
+    assert load_context(store, [first], "anything", best=frozenset()).beside == {first: []}

@@ -12,7 +12,7 @@ import pytest
 
 from aurora.errors import StoreBusyError
 from aurora.indexing.documents import forget
-from aurora.sources.blame.cache import load_book
+from aurora.sources.blame.cache import load_cache
 from aurora.stores.base import FileState, Reasoning
 from aurora.stores.postgres.store import PostgresStore
 from aurora.stores.sqlite.connection import connect
@@ -94,7 +94,7 @@ def test_titles_and_file_names_are_in_no_log_and_no_cache(tmp_path: Path) -> Non
     assert "kept.py" in (logs / "aurora.log").read_text()  # of what is remembered
     assert (logs / "aurora.log.1").read_text().endswith("\nINFO other\n")
     [book] = (shell.cwd / ".aurora" / "indexes").glob("*.book")
-    assert {"kept.py", "m1.py"} <= load_book(book).files.keys()
+    assert {"kept.py", "m1.py"} <= load_cache(book).files.keys()
 
     write_tree(shell.cwd, {".auroraignore": "zanz*\n", "zanzibarquux.py": "more = 1\n"})
     git(shell.cwd, "commit", "-qam", "more")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from aurora.config.schema import StoreSettings
-from aurora.engine.location import OnServer, parse_place
+from aurora.engine.location import PostgresLocation, parse_place
 from aurora.errors import ConfigError
 from tests.cli.conftest import Shell
 
@@ -72,7 +72,7 @@ def test_an_address_is_shown_without_its_password(shell: Shell, url: str) -> Non
 
 def test_no_repr_shows_an_address() -> None:
     for url in RIGHT:
-        assert SECRET not in repr(StoreSettings(url=url)) + repr(OnServer(url, "aurora"))
+        assert SECRET not in repr(StoreSettings(url=url)) + repr(PostgresLocation(url, "aurora"))
 
 
 def test_a_place_is_a_file_or_an_address() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from aurora.sources.blame.cache import Book, Entry, load_book, save_book
+from aurora.sources.blame.cache import BlameCache, Entry, load_cache, save_cache
 from aurora.sources.blame.replay import Annotation
 
 WHOLE = {
@@ -20,19 +20,19 @@ WHOLE = {
 }
 
 
-def load(folder: Path, told: object) -> Book:
+def load(folder: Path, told: object) -> BlameCache:
     """Of a file whose checksum is right, whatever it says."""
     content = json.dumps(told).encode()
     path = folder / "history"
     path.write_bytes(b"aurora-history 1 %08x\n" % zlib.crc32(content) + content)
-    return load_book(path)
+    return load_cache(path)
 
 
 def test_a_book_comes_back(tmp_path: Path) -> None:
-    book = Book("abc")
+    book = BlameCache("abc")
     book.put("a.py", "blob", Annotation([book.number("abc", 1700000000)] * 4, 0))
-    save_book(tmp_path / "saved", book)
-    for again in (load_book(tmp_path / "saved"), load(tmp_path, WHOLE)):
+    save_cache(tmp_path / "saved", book)
+    for again in (load_cache(tmp_path / "saved"), load(tmp_path, WHOLE)):
         assert (again.head, again.ids, again.times) == ("abc", ["", "abc"], [0, 1700000000])
         assert again.files == {"a.py": Entry("blob", "1 1 5 0")}
 
@@ -72,12 +72,12 @@ def test_a_book_is_read_up_to_a_bound(tmp_path: Path) -> None:
 
     assert whole.head == "abc"
     assert load(tmp_path, WHOLE | {"shallow": "x" * (32 << 20)}).head == ""
-    assert load_book(tmp_path / "device").head == ""
+    assert load_cache(tmp_path / "device").head == ""
 
 
 def test_a_book_that_could_not_be_read_again_is_not_written(tmp_path: Path) -> None:
-    book = Book("abc", shallow="x" * (32 << 20))
+    book = BlameCache("abc", shallow="x" * (32 << 20))
 
-    save_book(tmp_path / "saved", book)
+    save_cache(tmp_path / "saved", book)
 
     assert not (tmp_path / "saved").exists()

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from aurora.sources.watch import Ground, Rules, drop_ignored, survey
+from aurora.sources.watch import Rules, WatchScope, drop_ignored, survey
 from tests.builders import write_tree
 from tests.sources.repository import as_ordinary_user, git, make_repository
 
 TOP = Path("/p")
-GROUND = Ground(
+GROUND = WatchScope(
     folders=dict.fromkeys([TOP, TOP / "src", TOP / "data"], Rules(TOP, by_git=True)),
     heads=frozenset(
         TOP / ".git" / name

@@ -15,7 +15,7 @@ from typing import TypeVar
 import psycopg
 import pytest
 
-from aurora.errors import AuroraError, StoreAwayError, StoreError
+from aurora.errors import AuroraError, StoreError, StoreUnreachableError
 from aurora.packing import pack_vector
 from aurora.stores.base import Embedder, Store
 from aurora.stores.postgres.address import parse_address
@@ -108,7 +108,7 @@ def test_a_server_killed_while_it_is_written_loses_nothing_that_was_acknowledged
         wait_until(lambda: len(writer.kept) > 15)
         writer.finish()
         require_kept(store, writer)
-        assert all(isinstance(exc, StoreAwayError) for exc in writer.told)
+        assert all(isinstance(exc, StoreUnreachableError) for exc in writer.told)
         assert store.find_text("batch0", limit=100)
 
 
@@ -148,7 +148,7 @@ def test_a_server_that_stays_away_is_told_with_its_address_and_without_its_passw
             lambda: store.put_chunks(batch(2)),
             lambda: PostgresStore.open(own_postgres.url()),
         ):
-            with pytest.raises(StoreAwayError) as caught:
+            with pytest.raises(StoreUnreachableError) as caught:
                 ask()
             assert f"127.0.0.1:{own_postgres.port}" in caught.value.message
             assert own_postgres.password not in str(caught.value)
@@ -164,7 +164,7 @@ def once_back(ask: Callable[[], T], seconds: float = 60.0) -> T:
     while True:
         try:
             return ask()
-        except StoreAwayError:
+        except StoreUnreachableError:
             if time.monotonic() > end:
                 raise
 
@@ -177,7 +177,9 @@ def test_a_connection_that_is_cut_is_made_again(own_postgres: PostgresServer) ->
         assert len(store.find_text("batch1", limit=100)) == 50
         proxy.cut()
         proxy.mend()
-        with pytest.raises(StoreAwayError):  # a change is not sent twice behind its writer's back
+        with pytest.raises(
+            StoreUnreachableError
+        ):  # a change is not sent twice behind its writer's back
             store.put_chunks(batch(2))
         assert store.put_chunks(batch(2)) == 50
         assert store.check() == []
@@ -197,7 +199,7 @@ def test_a_cut_in_the_middle_of_a_transaction_keeps_nothing_of_it(
                 proxy.mend()
                 store.put_chunks(batch(3))
 
-        with pytest.raises(StoreAwayError):
+        with pytest.raises(StoreUnreachableError):
             write_and_lose()
         assert sum(store.count_chunks().values()) == 50
         assert store.generation() == before
@@ -339,7 +341,7 @@ def test_the_replica_takes_over_when_the_primary_dies(
             try:
                 store.put_chunks(batch(2))
                 break
-            except StoreAwayError:
+            except StoreUnreachableError:
                 continue
         assert len(store.find_text("batch2", limit=100)) == 50
         assert store.check() == []

@@ -17,7 +17,7 @@ from aurora.parsers.registry import parser_for
 from aurora.signals.base import Question
 from aurora.signals.bm25 import BM25Scorer
 from aurora.signals.bm25_formula import BM25Parameters
-from aurora.signals.stored import Searches, StoredWords, StoredWordsAnswer
+from aurora.signals.stored import Searches, ServerKeywordAnswer, ServerKeywords
 from aurora.stores.base import Embedder, Reasoning
 from aurora.stores.postgres import ranking_sql
 from aurora.stores.postgres import ranking_sql as ranking
@@ -54,8 +54,8 @@ def store(memory_url: str) -> Iterator[PostgresStore]:
         yield store
 
 
-def ask(store: PostgresStore, text: str, **parameters: float) -> StoredWordsAnswer:
-    signal = StoredWords(Searches(store), BM25Parameters(**parameters))  # type: ignore[arg-type]
+def ask(store: PostgresStore, text: str, **parameters: float) -> ServerKeywordAnswer:
+    signal = ServerKeywords(Searches(store), BM25Parameters(**parameters))  # type: ignore[arg-type]
     return signal.ask(Question(text, datetime(2026, 1, 1, tzinfo=UTC)))
 
 
@@ -168,7 +168,7 @@ def test_both_indexes_answer_one_statement(many: tuple[PostgresStore, list[list[
     store, vectors = many
     search = Searches(store)
     asked = Question("word7 text", datetime(2026, 1, 1, tzinfo=UTC))
-    StoredWords(search, BM25Parameters()).ask(asked)
+    ServerKeywords(search, BM25Parameters()).ask(asked)
     words = search.of(asked).words
     statement = ranking_sql.rank_statement(
         words, ranking_sql.proposals(words)[0].query, vectors[0],

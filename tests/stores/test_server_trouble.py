@@ -9,10 +9,10 @@ from psycopg_pool import PoolTimeout
 
 from aurora.errors import (
     NoMemoryError,
-    StoreAwayError,
     StoreBusyError,
     StoreError,
     StoreFormatError,
+    StoreUnreachableError,
 )
 from aurora.stores.postgres.connection import explained, is_away, plain, translated
 
@@ -90,7 +90,7 @@ def test_what_a_server_says_no_to_has_a_next_step(
 def test_a_server_that_cannot_be_reached_may_be_reached_later(exc: psycopg.Error) -> None:
     assert is_away(exc)
     told = explained(exc, SHOWN)
-    assert (type(told), told.message) == (StoreAwayError, f"Cannot reach {SHOWN}: x")
+    assert (type(told), told.message) == (StoreUnreachableError, f"Cannot reach {SHOWN}: x")
     assert told.hint == (
         "check that the server runs and that host and port are right, then try again; "
         "what was not kept is done again"

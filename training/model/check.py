@@ -25,7 +25,7 @@ from torch.nn.functional import normalize
 
 from aurora.embeddings.aurora.model import Layers, Run, deep_sums, shallow_sums
 from aurora.embeddings.aurora.onnx_graph import Graph
-from aurora.embeddings.aurora.provider import OwnProvider
+from aurora.embeddings.aurora.provider import AuroraProvider
 from aurora.embeddings.aurora.tokens import PIECES, Words, read_words
 from aurora.embeddings.aurora.weights import GRAPH, WINDOW, read_tensors, weights_digest
 from aurora.embeddings.base import ProviderOptions
@@ -80,7 +80,7 @@ def ways_of(model: Path, pieces: Path | None) -> Mapping[str, Embed]:
     if model.is_dir():
         digest = weights_digest(model)
         return {
-            depth: _provided(OwnProvider(ProviderOptions(depth), folder=model, weights=digest))
+            depth: _provided(AuroraProvider(ProviderOptions(depth), folder=model, weights=digest))
             for depth in Vectors._fields
         }
     if "tokenizer" in np.load(model):
@@ -92,7 +92,7 @@ def ways_of(model: Path, pieces: Path | None) -> Mapping[str, Embed]:
     return {depth: _trained(both, depth) for depth in Vectors._fields}
 
 
-def _provided(provider: OwnProvider) -> Embed:
+def _provided(provider: AuroraProvider) -> Embed:
     def embed(texts: Sequence[str], _: int) -> Floats:
         size = provider.batch_size
         parts = [provider.embed_batch(texts[at : at + size]) for at in range(0, len(texts), size)]

@@ -21,10 +21,10 @@ from aurora.config.places import shown
 from aurora.config.trust import approve, is_approved
 from aurora.engine.adoption import Offer
 from aurora.engine.inspection import file_status
-from aurora.engine.location import InFile, OnServer, Whereabouts, shown_name
+from aurora.engine.location import PostgresLocation, SqliteLocation, StoreLocation, shown_name
 from aurora.errors import ConfigError
 from aurora.files import read_file, require_own
-from aurora.text import many, printable
+from aurora.text import pluralize, printable
 from aurora.types import Chunk, Kind, Note
 
 _WIDTH = 100  # letters of a row that are shown
@@ -48,7 +48,7 @@ def adopt() -> None:
             click.echo("All of this memory is yours: there is nothing to adopt", err=True)
         elif _agreed(offer):
             offer.adopt()
-            click.echo(f"Adopted {many(len(offer.chunks), 'chunk')}", err=True)
+            click.echo(f"Adopted {pluralize(len(offer.chunks), 'chunk')}", err=True)
         else:
             tell(Note("Nothing was adopted."))
             end_in_part()
@@ -61,7 +61,7 @@ def _agreed(offer: Offer) -> bool:
         names = printable(", ".join(offer.foreign))
         tell(Note(f"Left behind, as Aurora never makes it: {names}", warning=True))
     counts = Counter(map(_what, offer.chunks))
-    counted = ", ".join(many(count, what) for what, count in sorted(counts.items()))
+    counted = ", ".join(pluralize(count, what) for what, count in sorted(counts.items()))
     if not is_terminal(sys.stdin):
         raise ConfigError(
             f"Only a person can adopt {counted or 'a memory'}", hint="run `aur adopt` in a terminal"
@@ -80,7 +80,7 @@ def _line(chunk: Chunk) -> str:
     return text if chunk.kind is Kind.REASONING else f"{chunk.name or chunk.id}: {text}"
 
 
-def remember_server(places: Places, server: OnServer, *, schema: str | None) -> None:
+def remember_server(places: Places, server: PostgresLocation, *, schema: str | None) -> None:
     """Write the address into the project's settings, or the user's outside a project."""
     from aurora.config.edit import set_value  # it needs the YAML library
 
@@ -159,9 +159,9 @@ def init(url: str | None, *, schema: str | None, partitions: int, no_config: boo
     if url is None:
         with open_memory(places) as memory:
             server = _server(memory.whereabouts)
-            server = OnServer(server.url, schema or server.schema)
+            server = PostgresLocation(server.url, schema or server.schema)
     else:
-        server = OnServer(url, schema or "aurora")
+        server = PostgresLocation(url, schema or "aurora")
         server.openly()  # what is no address is refused before anybody is asked
     made = server.set_up(partitions=partitions)
     click.echo(f"Made {', '.join(made)}" if made else "All of it was there already")
@@ -170,8 +170,8 @@ def init(url: str | None, *, schema: str | None, partitions: int, no_config: boo
         remember_server(places, server, schema=schema)
 
 
-def _server(at: Whereabouts) -> OnServer:
-    if isinstance(at, OnServer):
+def _server(at: StoreLocation) -> PostgresLocation:
+    if isinstance(at, PostgresLocation):
         return at
     raise ConfigError(
         f"No server is named: the memory is the file {shown_name(at.name)}",
@@ -191,14 +191,14 @@ def migrate() -> None:
     """Bring the memory's tables, and the words that searches go by, up to date."""
     with open_memory() as memory:
         at = memory.whereabouts
-        if isinstance(at, OnServer):
+        if isinstance(at, PostgresLocation):
             try:
                 done = at.migrate(tell)
             finally:
                 tell.finish()
             click.echo(f"Done: {', '.join(done)}" if done else f"{at.name} is up to date")
             return
-        status = file_status(at) if isinstance(at, InFile) else {}
+        status = file_status(at) if isinstance(at, SqliteLocation) else {}
     click.echo(f"{shown_name(at.name)} is a file: every command brings it up to date by itself")
     click.echo(f"Schema {status['schema_version']} of {status['newest_schema']}")
 
@@ -234,7 +234,7 @@ def status(*, as_json: bool) -> None:
 
     with open_memory() as memory:
         at = memory.whereabouts
-        if not isinstance(at, OnServer):
+        if not isinstance(at, PostgresLocation):
             _tell_file(at, as_json=as_json)
             return
         found = at.status()
@@ -251,8 +251,8 @@ def status(*, as_json: bool) -> None:
         raise found.trouble
 
 
-def _tell_file(at: Whereabouts, *, as_json: bool) -> None:
-    status = file_status(at) if isinstance(at, InFile) else {}
+def _tell_file(at: StoreLocation, *, as_json: bool) -> None:
+    status = file_status(at) if isinstance(at, SqliteLocation) else {}
     if as_json:
         print_json({"address": str(at.name), "kind": "sqlite", **status})
         return

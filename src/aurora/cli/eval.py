@@ -26,7 +26,7 @@ from aurora.display.measurements import measured_record, names_record, render_me
 from aurora.display.table import Paint
 from aurora.engine import Memory
 from aurora.engine.location import shown_name
-from aurora.engine.temporary_memory import ThrowAway
+from aurora.engine.temporary_memory import TemporaryMemory
 from aurora.errors import SourceError
 from aurora.evaluation.runner import fill
 from aurora.evaluation.self_check import (
@@ -163,10 +163,10 @@ def _files(provider: str | None, model: str | None) -> SettingsFiles:
 def _systems(
     files: SettingsFiles, modes: Sequence[str], fusions: Sequence[str], *, every: bool
 ) -> list[System]:
-    from aurora.engine.temporary_memory import ThrowAway
+    from aurora.engine.temporary_memory import TemporaryMemory
     from aurora.evaluation.runner import make_systems
 
-    usual = ThrowAway(files).settings.search
+    usual = TemporaryMemory(files).settings.search
     if every:
         return make_systems([Mode.KEYWORD, Mode.SEMANTIC, Mode.HYBRID], list(FUSIONS))
     wanted = [Mode(mode) for mode in modes] or [Mode.HYBRID if fusions else Mode(usual.mode)]
@@ -195,11 +195,11 @@ def _eval_sets(
     most: int | None,
     asked: _Wanted,
 ) -> None:
-    from aurora.engine.temporary_memory import ThrowAway
+    from aurora.engine.temporary_memory import TemporaryMemory
     from aurora.evaluation.datasets import read_set
     from aurora.evaluation.runner import evaluate, summarise
 
-    throw_away = ThrowAway(files)
+    throw_away = TemporaryMemory(files)
     read = [read_set(folder) for folder in folders]  # what is wrong is told before work begins
     found: list[MeasuredSet] = []
     for labelled in (one.draw(most) if most else one for one in read):
@@ -335,7 +335,7 @@ def _memory(here: Path, files: SettingsFiles) -> Iterator[tuple[Memory, str]]:
             return
     top = find_root(here) or here
     tell(Note(f"There is no memory of {shown(top)}: reading it into one to throw away"))
-    with ThrowAway(files).memory(_warnings) as memory:
+    with TemporaryMemory(files).memory(_warnings) as memory:
         fill(memory, read_repository(top))
         yield memory, shown(top)
 

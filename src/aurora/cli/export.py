@@ -24,7 +24,7 @@ from aurora.cli.terminal import is_terminal
 from aurora.errors import ConfigError, SourceError
 from aurora.files import replacing
 from aurora.indexing.transfer import Export, Imported, Writer
-from aurora.text import many
+from aurora.text import pluralize
 from aurora.types import Note
 
 _PIPE = "-"
@@ -51,7 +51,9 @@ def export(file: str, *, force: bool) -> None:
         with _standard_output() if file == _PIPE else _new_file(Path(file), force=force) as stream:
             counts = memory.export(stream)
         tell.finish()
-        tell(Note(f"Exported {many(counts.chunks, 'chunk')}, {many(counts.files, 'file')}"))
+        tell(
+            Note(f"Exported {pluralize(counts.chunks, 'chunk')}, {pluralize(counts.files, 'file')}")
+        )
 
 
 @click.command(
@@ -75,7 +77,7 @@ def import_(file: str, *, no_vectors: bool) -> None:
         imported = _take_in(file, vectors=not no_vectors)
     except KeyboardInterrupt:
         raise KeyboardInterrupt("Nothing was imported.") from None
-    chunks, files = many(imported.chunks, "chunk"), many(imported.files, "file")
+    chunks, files = pluralize(imported.chunks, "chunk"), pluralize(imported.files, "file")
     tell(Note(f"Imported {chunks} ({imported.new} new), {files}"))
 
 
@@ -227,8 +229,8 @@ def copy(source: str, target: str, *, no_vectors: bool) -> None:
             tell.finish()
     sent, there = copied.source, copied.target
     click.echo(
-        f"Copied {many(sent.chunks, 'chunk')} ({copied.new:,} new), {many(copied.files, 'file')} "
-        f"to {shown_name(places[1].name)}"
+        f"Copied {pluralize(sent.chunks, 'chunk')} ({copied.new:,} new), "
+        f"{pluralize(copied.files, 'file')} to {shown_name(places[1].name)}"
     )
     for name, before, after in zip(sent._fields, sent, there, strict=True):
         click.echo(f"  {name:9} {before:>9,} sent, {after:>9,} there now")

@@ -29,7 +29,7 @@ from aurora.indexing.indexer import IndexReport
 from aurora.sources.git import find_root
 from aurora.sources.walk import require_path
 from aurora.sources.watch import require_watchfiles
-from aurora.text import many, printable
+from aurora.text import pluralize, printable
 from aurora.types import Kind, Note
 
 logger = logging.getLogger(__name__)
@@ -246,13 +246,13 @@ def reembed() -> None:
     if not made.is_done:
         tell(
             Note(
-                f"{counted.failed:,} of {many(counted.wanted, 'chunk')} are still to do. "
+                f"{counted.failed:,} of {pluralize(counted.wanted, 'chunk')} are still to do. "
                 f"{_REEMBED_KEPT}"
             )
         )
         end_in_part()
     old = f", not {printable(made.before.name)}'s" if made.before not in (None, made.wanted) else ""
-    click.echo(f"The vectors are {name}'s{old}: {many(counted.made, 'chunk')} embedded")
+    click.echo(f"The vectors are {name}'s{old}: {pluralize(counted.made, 'chunk')} embedded")
     if counted.failed:
         end_in_part()
 
@@ -288,9 +288,9 @@ def import_aurorakb(url: str, *, table: str, prefix: str) -> None:
         finally:
             tell.finish()
     click.echo(
-        f"Took in {many(taken.documents, 'document')} "
+        f"Took in {pluralize(taken.documents, 'document')} "
         f"({taken.added} new, {taken.replaced} changed, {taken.unchanged} as they were)"
     )
     if taken.left_out:
-        click.echo(f"Left out {many(taken.left_out, 'document')}", err=True)
+        click.echo(f"Left out {pluralize(taken.left_out, 'document')}", err=True)
         end_in_part()

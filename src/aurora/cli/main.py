@@ -32,7 +32,7 @@ def prepare_streams() -> None:
     if isinstance(sys.stderr, io.TextIOWrapper):
         binary = sys.stderr.buffer
         sys.stderr = io.TextIOWrapper(
-            cast("io.BufferedIOBase", _Unheard(getattr(binary, "raw", None) or binary)),
+            cast("io.BufferedIOBase", IgnoreWriteErrors(getattr(binary, "raw", None) or binary)),
             encoding=sys.stderr.encoding,
             errors=sys.stderr.errors,
             line_buffering=True,
@@ -58,7 +58,7 @@ def trouble_of_stdout() -> SourceError | None:
     return None
 
 
-class _Unheard(io.RawIOBase):
+class IgnoreWriteErrors(io.RawIOBase):
     """Standard error, whose reader may be gone (`2>&1 | head`): the work goes on without."""
 
     def __init__(self, stream: io.RawIOBase | BinaryIO) -> None:

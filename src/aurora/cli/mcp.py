@@ -25,7 +25,7 @@ from aurora.sources.git import find_root
 from aurora.types import Note
 
 if TYPE_CHECKING:
-    from aurora.mcp.pool import Desk
+    from aurora.mcp.pool import MemoryPool
 
 
 _PORT = 8765
@@ -77,8 +77,8 @@ def _serve(
         serve(server, door, listening)
 
 
-def _open_desk(memories: tuple[Path, ...]) -> Desk:
-    from aurora.mcp.pool import Desk, name_folders
+def _open_desk(memories: tuple[Path, ...]) -> MemoryPool:
+    from aurora.mcp.pool import MemoryPool, name_folders
 
     places = find_places()  # from here on, what goes wrong is logged
     for folder in memories:
@@ -89,7 +89,7 @@ def _open_desk(memories: tuple[Path, ...]) -> Desk:
     files = settings_files(places)
     for warning in files.current().warnings:
         tell(Note(warning, warning=True))
-    return Desk(name_folders(memories or (Path.cwd(),)), os.environ, files.flags)
+    return MemoryPool(name_folders(memories or (Path.cwd(),)), os.environ, files.flags)
 
 
 def _token(file: Path | None) -> str:

@@ -17,7 +17,7 @@ from aurora.engine import Memory
 from aurora.errors import ChunkNotFoundError, LabelError, QueryError, SourceError
 from aurora.indexing.documents import DOCUMENT, Added, Labels
 from aurora.sources.reading import read_document, read_stream
-from aurora.text import many, printable
+from aurora.text import pluralize, printable
 from aurora.types import Note
 
 _STDIN = "-"
@@ -84,7 +84,7 @@ def _add(memory: Memory, file: str, labels: Labels) -> Added:
         source=labels.source,
         metadata=labels.metadata,
     )
-    tell(Note(f"{added.outcome.capitalize()}: {added.title} ({many(added.pieces, 'piece')})"))
+    tell(Note(f"{added.outcome.capitalize()}: {added.title} ({pluralize(added.pieces, 'piece')})"))
     return added
 
 
@@ -161,7 +161,7 @@ def forget(what: tuple[str, ...], *, yes: bool) -> None:
             tell(Note("Nothing was forgotten."))
             end_in_part()
         gone = memory.forget(found)
-        click.echo(f"Forgot {many(gone, 'chunk')}")
+        click.echo(f"Forgot {pluralize(gone, 'chunk')}")
 
 
 def _agreed(found: list[str]) -> bool:
@@ -169,7 +169,7 @@ def _agreed(found: list[str]) -> bool:
         click.echo(f"  {printable(id_)}", err=True)
     if len(found) > _SHOWN:
         click.echo(f"  … and {len(found) - _SHOWN} more", err=True)
-    chunks = many(len(found), "chunk")
+    chunks = pluralize(len(found), "chunk")
     if not is_terminal(sys.stdin):
         raise QueryError(f"This would forget {chunks}", hint="say so with --yes")
     return click.confirm(f"Forget {chunks} for good?", err=True)

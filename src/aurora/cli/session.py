@@ -43,7 +43,7 @@ from aurora.text import printable
 from aurora.types import Event, Note, Progress
 
 if TYPE_CHECKING:
-    from aurora.display.progress_bar import Bar
+    from aurora.display.progress_bar import ProgressBar
     from aurora.engine import Memory
 
 logger = logging.getLogger(__name__)
@@ -153,19 +153,19 @@ class ProgressLine:
 
     def _draw(self, progress: Progress, now: float) -> None:
         # Rich takes some 30 ms to import: only who sees a bar pays.
-        from aurora.display.progress_bar import Bar
+        from aurora.display.progress_bar import ProgressBar
 
         self._due = now + _PAUSE
         self._samples.append((now, progress.done))
         self._drawn = True  # said before: an interrupt may come in the middle
-        self._write(Bar(progress, self._rate()))
+        self._write(ProgressBar(progress, self._rate()))
 
     def _rate(self) -> float:
         """Items a second, lately; 0 while unknown."""
         (start, first), (end, last) = self._samples[0], self._samples[-1]
         return max(last - first, 0) / (end - start) if end > start else 0.0
 
-    def _write(self, line: Bar | str) -> None:
+    def _write(self, line: ProgressBar | str) -> None:
         """Put this in the line's place, with one write."""
         from rich.console import Console
         from rich.control import Control

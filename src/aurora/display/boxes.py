@@ -30,7 +30,7 @@ from aurora.display.table import (
     table_lines,
     wrap,
 )
-from aurora.text import has_cjk, many, printable, tokenize
+from aurora.text import has_cjk, pluralize, printable, tokenize
 from aurora.types import Contribution, SearchResult, SearchResults, Tracking
 
 NO_PART = "took no part"
@@ -157,7 +157,7 @@ def _activation(answer: SearchResults, result: SearchResult, now: datetime) -> s
 def commits_of(result: SearchResult) -> str:
     """`23 commits`; nothing where git knows none."""
     count = len(result.history.commits) if result.history else 0
-    return many(count, "commit") if count else ""
+    return pluralize(count, "commit") if count else ""
 
 
 _USUAL, _WIDEST, _NARROWEST = 80, 120, 36  # cells of a box

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from aurora.display.table import PLAIN, Paint, cell_len, pad
-from aurora.text import many, printable
+from aurora.text import pluralize, printable
 from aurora.types import METRICS, Compared, Estimate, Json, Measured, MeasuredNames, MeasuredSet
 
 _GAP = "  "
@@ -27,7 +27,7 @@ def render_measured(
     """A heading, a table of all questions, and one for each category if wanted."""
     lines = [paint.head(_heading(found)), *_table(found.systems, width, paint)]
     for name, systems in found.categories.items() if categories else ():
-        asked = many(systems[0].questions, "question")
+        asked = pluralize(systems[0].questions, "question")
         lines += ["", paint.head(f"{printable(name)}: {asked}"), *_table(systems, width, paint)]
     if found.compared:
         lines += ["", *_comparison(found.compared, paint)]
@@ -35,7 +35,7 @@ def render_measured(
 
 
 def _heading(found: MeasuredSet) -> str:
-    groups = f" in {many(found.groups, 'group')}" if found.groups > 1 else ""
+    groups = f" in {pluralize(found.groups, 'group')}" if found.groups > 1 else ""
     by = f", vectors of {found.embedder}" if found.embedder else ", no vectors"
     return (
         f"{printable(found.name)}: {found.questions:,} questions, "

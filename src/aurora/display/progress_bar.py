@@ -11,7 +11,7 @@ from itertools import chain
 
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console, ConsoleOptions, RenderResult
-from rich.progress_bar import ProgressBar
+from rich.progress_bar import ProgressBar as RichBar
 from rich.segment import Segment
 
 from aurora.types import Progress
@@ -22,7 +22,7 @@ _SHORTEST, _LONGEST = 8, 40  # cells: a shorter bar says nothing, a longer one n
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
+class ProgressBar:
     """A line without its end, for Rich. `rate` is in items a second, 0 while unknown."""
 
     progress: Progress
@@ -41,7 +41,7 @@ class Bar:
 
     def _bar(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
         done, total = self.progress.done, self.progress.total or None  # None pulses
-        bar = ProgressBar(total, done, complete_style="cyan", pulse_style="cyan")
+        bar = RichBar(total, done, complete_style="cyan", pulse_style="cyan")
         return chain.from_iterable(console.render_lines(bar, options))
 
     def _words(self) -> list[str]:

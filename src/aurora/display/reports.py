@@ -17,7 +17,7 @@ from datetime import datetime
 from typing import Any
 
 from aurora.display.table import PLAIN, Paint, cell_len, pad, relative_time
-from aurora.text import many, printable
+from aurora.text import pluralize, printable
 from aurora.types import Finding, Json, Kind, Level, ModelEntry
 
 BLOCKS = "▏▎▍▌▋▊▉█"  # an eighth of a cell, two eighths, … a whole one
@@ -135,7 +135,7 @@ def render_index_summary(
 def render_index_line(chunks: int, saved_to: str) -> str:
     """The line of FR-11.5; `saved_to` is empty when the index could not be written."""
     where = f"saved to {saved_to}" if saved_to else "not saved"
-    return f"BM25 index: Built ({many(chunks, 'chunk')} indexed, {where})"
+    return f"BM25 index: Built ({pluralize(chunks, 'chunk')} indexed, {where})"
 
 
 def render_refresh(
@@ -201,9 +201,9 @@ def _lines(finding: Finding, paint: Paint) -> str:
 def _outcome(findings: Sequence[Finding]) -> str:
     counts = Counter(finding.level for finding in findings)
     failed, warnings = counts[Level.FAIL], counts[Level.WARN]
-    also = f", {many(warnings, 'warning')}" if warnings else ""
+    also = f", {pluralize(warnings, 'warning')}" if warnings else ""
     if failed:
-        return f"{many(failed, 'check')} failed{also}."
+        return f"{pluralize(failed, 'check')} failed{also}."
     return f"Nothing failed{also}." if also else "All is well."
 
 

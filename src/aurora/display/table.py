@@ -23,7 +23,7 @@ from datetime import datetime, timedelta
 
 from rich.cells import cell_len, set_cell_size
 
-from aurora.text import many, printable
+from aurora.text import pluralize, printable
 from aurora.types import Chunk, ChunkHistory, Kind, SearchResult, SearchResults, Tracking
 
 __all__ = ["cell_len", "keep_end", "keep_start", "pad", "wrap"]
@@ -146,7 +146,7 @@ def relative_time(age: timedelta) -> str:
     for unit, length in _UNITS:
         count = int(seconds // length)
         if count >= 1:
-            return f"{many(count, unit)} ago"
+            return f"{pluralize(count, unit)} ago"
     return "just now"
 
 

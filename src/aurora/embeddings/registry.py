@@ -32,7 +32,7 @@ class ProviderKind(NamedTuple):
 
 
 OURS = {
-    "aurora": ProviderKind("aurora.embeddings.aurora.provider:OwnProvider", quick="shallow"),
+    "aurora": ProviderKind("aurora.embeddings.aurora.provider:AuroraProvider", quick="shallow"),
     "static": ProviderKind("aurora.embeddings.static:StaticProvider"),
     "onnx": ProviderKind("aurora.embeddings.onnx.provider:OnnxProvider"),
     "sentence-transformers": ProviderKind(

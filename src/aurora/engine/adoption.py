@@ -25,7 +25,7 @@ from aurora.config.trust import (
     memories_locked,
     remember_memory,
 )
-from aurora.engine.location import INDEXES, InFile
+from aurora.engine.location import INDEXES, SqliteLocation
 from aurora.errors import ForeignSchemaError, IndexFileError, StoreError
 from aurora.files import make_private, read_file, replacing
 from aurora.signals.index_file import IndexFile
@@ -84,7 +84,7 @@ def _is_of_an_earlier_version(home: Path, database: Path, identity: str | None) 
     return is_in_place and not Seal(database).exists and made_at < list_began_at(home)
 
 
-def make_own(home: Path, at: InFile) -> bool:
+def make_own(home: Path, at: SqliteLocation) -> bool:
     """Make a project's database, or take one over that is not the user's; note it as theirs.
 
     True when it was taken over: it has another identity now, and shows what is added from here on.
@@ -141,7 +141,7 @@ class Offer:
 
 
 @contextmanager
-def offer(home: Path, at: InFile) -> Iterator[Offer | None]:
+def offer(home: Path, at: SqliteLocation) -> Iterator[Offer | None]:
     """What a database holds that is not the user's; None when all of it is theirs."""
     require_untracked(at.path.parent)
     try:
@@ -159,7 +159,7 @@ def offer(home: Path, at: InFile) -> Iterator[Offer | None]:
     yield Offer(at.path, rows, [], partial(_adopt, home, at))
 
 
-def _adopt(home: Path, at: InFile, put_in_place: Callable[[], None] = lambda: None) -> None:
+def _adopt(home: Path, at: SqliteLocation, put_in_place: Callable[[], None] = lambda: None) -> None:
     with memories_locked(home):
         put_in_place()
         make_private(at.path.parent)

@@ -14,7 +14,7 @@ from aurora.types import Note
 
 if TYPE_CHECKING:
     from aurora.embeddings.base import EmbeddingProvider
-    from aurora.indexing.embedding import Elsewhere, Reembedded
+    from aurora.indexing.embedding import Reembedded, RemoteEmbedder
     from aurora.redaction import Redactor
 
 
@@ -27,12 +27,12 @@ class EmbeddingMemory(OpenedMemory):
         Searches go by the old ones until all are made. Killed, it goes on where it was.
         """
         from aurora.indexing.embedding import reembed  # noqa: PLC0415
-        from aurora.indexing.turns import insist  # noqa: PLC0415 - as in `index`
+        from aurora.indexing.turns import retry_on_disconnect  # noqa: PLC0415 - as in `index`
 
         chosen = self._embedders.chosen()
         elsewhere = self._elsewhere(chosen)
         run = partial(reembed, self._store, chosen, elsewhere=elsewhere, listen=self._listen)
-        made = insist(run, listen=self._listen)
+        made = retry_on_disconnect(run, listen=self._listen)
         self._make_searchable()
         return made
 
@@ -98,7 +98,7 @@ class EmbeddingMemory(OpenedMemory):
         self._listen(Note(f"Everything can be found now; the better vectors of {better} follow"))
         return self.reembed().embedded.warnings
 
-    def _elsewhere(self, provider: EmbeddingProvider | None) -> Elsewhere | None:
+    def _elsewhere(self, provider: EmbeddingProvider | None) -> RemoteEmbedder | None:
         """The processes or machines that the settings name for the work of a provider."""
         from aurora.engine.opening import find_elsewhere  # noqa: PLC0415 - as in `index`
 

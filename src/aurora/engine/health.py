@@ -43,7 +43,7 @@ from aurora.config import LoadedSettings, Settings, SettingsFiles
 from aurora.config.load import as_typed, value_of, without_password, without_secrets
 from aurora.config.places import shown
 from aurora.config.schema import CATALOGUE
-from aurora.engine.location import InFile, shown_name
+from aurora.engine.location import SqliteLocation, shown_name
 from aurora.engine.memory import Memory
 from aurora.errors import (
     AuroraError,
@@ -473,7 +473,7 @@ def examine_memory(
 ) -> Iterator[Finding]:
     """`quick` reads no more than the beginnings of the files."""
     subject = _Subject(memory, quick, listen)
-    stages = STAGES if isinstance(memory.whereabouts, InFile) else SERVER_STAGES
+    stages = STAGES if isinstance(memory.whereabouts, SqliteLocation) else SERVER_STAGES
     for checks in stages:
         found = list(carry_out(checks, subject, area=MEMORY_AREA))
         yield from found
@@ -565,7 +565,7 @@ def judge_problems(problems: Sequence[str], name: Path | str) -> Finding:
 
 def _say_if_long(subject: _Subject) -> None:
     memory = subject.memory
-    is_file = isinstance(memory.whereabouts, InFile)  # which may be damaged
+    is_file = isinstance(memory.whereabouts, SqliteLocation)  # which may be damaged
     size = memory.path.stat().st_size if is_file else memory.stats().bytes
     if size >= _MANY_BYTES:
         note = f"Checking {size / 2**20:,.0f} MiB takes a while; --quick leaves it out..."

@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 
 from aurora.engine.adoption import note_identity, note_reclaimed
-from aurora.engine.location import InFile, shown_name
+from aurora.engine.location import SqliteLocation, shown_name
 from aurora.engine.opening import OpenedMemory
 from aurora.errors import IndexFileError, NoMemoryError
 from aurora.files import require_own
@@ -65,14 +65,14 @@ class InspectableMemory(OpenedMemory):
 
     def _bytes(self) -> int:
         at = self.whereabouts
-        if not isinstance(at, InFile):
+        if not isinstance(at, SqliteLocation):
             return self._ranking_store().total_bytes()
         return _size(at.path) + _size(at.path.with_name(f"{at.path.name}-wal"))
 
     @property
     def index_path(self) -> Path | None:
         """Where the keyword index is; nowhere, where the database ranks by itself."""
-        is_file = isinstance(self.whereabouts, InFile)
+        is_file = isinstance(self.whereabouts, SqliteLocation)
         return self.index_folder / "bm25.idx" if is_file else None
 
     def _ranking_store(self) -> RankingStore:
@@ -127,7 +127,7 @@ class InspectableMemory(OpenedMemory):
         if self.places.project is not None:
             require_own(self.places.memory_folder)
         reclaimed = at.reclaim()
-        if reclaimed and isinstance(at, InFile) and self._is_of_project(at.path):
+        if reclaimed and isinstance(at, SqliteLocation) and self._is_of_project(at.path):
             note_reclaimed(self.places.home, at.path)
         return reclaimed
 
@@ -184,7 +184,7 @@ def _size(path: Path) -> int:
         return 0
 
 
-def file_status(at: InFile) -> dict[str, Json]:
+def file_status(at: SqliteLocation) -> dict[str, Json]:
     """How far its tables are; any command that opens it brings them up to date."""
     if at.stamp() is None:
         raise NoMemoryError(

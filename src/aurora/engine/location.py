@@ -34,7 +34,7 @@ _HAS_PASSWORD = re.compile(
 _LARGE = 100 << 20  # bytes of a file: to check so many takes a second or more
 
 
-class Whereabouts(Protocol):
+class StoreLocation(Protocol):
     """Two that are equal are the same place; what is there may change all the same."""
 
     @property
@@ -64,7 +64,7 @@ class Whereabouts(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class InFile:
+class SqliteLocation:
     """SQLite. Rows up to `waiting` are hidden but for those of files."""
 
     path: Path
@@ -131,7 +131,7 @@ class InFile:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class OnServer:
+class PostgresLocation:
     """PostgreSQL. Opening asks the server: whether a memory is there is known only then."""
 
     url: str
@@ -217,7 +217,7 @@ def shown_name(name: Path | str | None) -> str:
     return shown(name) if isinstance(name, Path) else name or "the database"
 
 
-def parse_place(word: str) -> Whereabouts:
+def parse_place(word: str) -> StoreLocation:
     """A place that was typed: a file, or an address with the schema behind a `#`."""
     if _HAS_PASSWORD.search(word):
         raise ConfigError(
@@ -226,9 +226,9 @@ def parse_place(word: str) -> Whereabouts:
             "or ~/.pgpass",
         )
     if "://" not in word:
-        return InFile(Path(word).expanduser())
+        return SqliteLocation(Path(word).expanduser())
     url, _, schema = word.partition("#")
-    return OnServer(url, schema or "aurora")
+    return PostgresLocation(url, schema or "aurora")
 
 
 def start_project(places: Places, root: Path) -> Places:

@@ -14,7 +14,7 @@ from aurora.config.places import shown
 from aurora.engine.adoption import keep_out_of_git
 from aurora.engine.embedding_state import EmbeddingMemory
 from aurora.engine.inspection import InspectableMemory
-from aurora.engine.location import InFile
+from aurora.engine.location import SqliteLocation
 from aurora.engine.transfer import TransferableMemory
 from aurora.errors import QueryError, StoreBusyError, StoreError
 from aurora.files import scrub_log
@@ -56,7 +56,7 @@ class Memory(TransferableMemory, InspectableMemory, EmbeddingMemory):
         """
         # Parsers and git are the larger half of the program; a search is done before they load.
         from aurora.indexing.indexer import run_index  # noqa: PLC0415
-        from aurora.indexing.turns import insist  # noqa: PLC0415
+        from aurora.indexing.turns import retry_on_disconnect  # noqa: PLC0415
         from aurora.sources.walk import require_path  # noqa: PLC0415
 
         for target in targets:
@@ -80,7 +80,7 @@ class Memory(TransferableMemory, InspectableMemory, EmbeddingMemory):
             now=self._now,
             listen=self._listen,
         )
-        report = insist(run, listen=self._listen)
+        report = retry_on_disconnect(run, listen=self._listen)
         report = replace(report, warnings=(*report.warnings, *self._improve_vectors()))
         if report.logs:
             return report
@@ -128,7 +128,7 @@ class Memory(TransferableMemory, InspectableMemory, EmbeddingMemory):
     @property
     def _own_files(self) -> tuple[Path, ...]:
         at = self.whereabouts
-        return (*((at.path,) if isinstance(at, InFile) else ()), self.index_folder)
+        return (*((at.path,) if isinstance(at, SqliteLocation) else ()), self.index_folder)
 
     @property
     def root(self) -> Path | None:
@@ -137,7 +137,7 @@ class Memory(TransferableMemory, InspectableMemory, EmbeddingMemory):
         project, at = self.places.project, self.whereabouts
         if project is None:
             return None
-        if isinstance(at, InFile):
+        if isinstance(at, SqliteLocation):
             return project if at.path.resolve().is_relative_to(project.resolve()) else None
         config, origins = self.places.project_config, self._files.current().origins
         return project if config and origins.get("store.url") == shown(config) else None

@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, TypeVar
 
-from aurora.concurrency import Together
+from aurora.concurrency import CoalescedCall
 from aurora.config import Places, SettingsFiles
 from aurora.config.load import LoadedSettings
 from aurora.config.places import make_project, shown
@@ -29,12 +29,12 @@ from aurora.embeddings.base import EmbeddingProvider
 from aurora.embeddings.registry import share_of, trust_of
 from aurora.engine.adoption import Offer, judge, make_own, offer
 from aurora.engine.embedders import Embedders
-from aurora.engine.location import INDEXES, InFile, OnServer, Whereabouts
+from aurora.engine.location import INDEXES, PostgresLocation, SqliteLocation, StoreLocation
 from aurora.errors import ChunkNotFoundError, NoMemoryError, StoreFormatError
 from aurora.files import require_own
 from aurora.fusion.auto import Trust
-from aurora.indexing.embedding import Elsewhere
-from aurora.retrieval.config import HybridConfig
+from aurora.indexing.embedding import RemoteEmbedder
+from aurora.retrieval.config import SearchConfig
 from aurora.retrieval.retriever import RetrieverCache
 from aurora.stores.base import Store
 from aurora.types import Listener, Mode, Note, Rerank, ignore_events
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from aurora.embeddings.base import EmbeddingProvider
     from aurora.engine.language_model import LlmHelp
     from aurora.retrieval.rerank import Reranker
-    from aurora.retrieval.retriever import HybridRetriever
+    from aurora.retrieval.retriever import Retriever
 
 
 T = TypeVar("T")
@@ -76,7 +76,7 @@ class OpenedMemory:
         self._retrievers = RetrieverCache(clock=time.monotonic)
         self._known_embedders: tuple[EmbeddingSettings, Embedders] | None = None
         self._known_llm: tuple[tuple[LlmSettings, Path], LlmHelp] | None = None
-        self._lock, self._scrubbing = threading.RLock(), Together()
+        self._lock, self._scrubbing = threading.RLock(), CoalescedCall()
 
     @property
     def settings(self) -> Settings:
@@ -84,9 +84,9 @@ class OpenedMemory:
         return self._files.current().settings
 
     @property
-    def whereabouts(self) -> Whereabouts:
+    def whereabouts(self) -> StoreLocation:
         _, url, schema = self.settings.store
-        return OnServer(url, schema) if url else InFile(self.path)
+        return PostgresLocation(url, schema) if url else SqliteLocation(self.path)
 
     @property
     def path(self) -> Path:
@@ -114,7 +114,7 @@ class OpenedMemory:
     def index_folder(self) -> Path:
         """What is derived, and what git told, lies beside the file; for a server, at home."""
         at = self.whereabouts
-        beside = at.path.parent if isinstance(at, InFile) else self.places.memory_folder
+        beside = at.path.parent if isinstance(at, SqliteLocation) else self.places.memory_folder
         return beside / INDEXES
 
     @property
@@ -134,15 +134,19 @@ class OpenedMemory:
                 self._retrievers.clear()
             return self._opened
 
-    def _read_trust(self, at: Whereabouts) -> KnownMemory | None:
+    def _read_trust(self, at: StoreLocation) -> KnownMemory | None:
         """What the user's list tells of a store that hides rows: they may be adopted meanwhile."""
         hides = getattr(self._opened, "waiting", 0) > 0
-        return known_memory(self.places.home, at.path) if hides and isinstance(at, InFile) else None
+        return (
+            known_memory(self.places.home, at.path)
+            if hides and isinstance(at, SqliteLocation)
+            else None
+        )
 
-    def _open(self, at: Whereabouts) -> Store:
+    def _open(self, at: StoreLocation) -> Store:
         if self.places.project is not None:
             require_own(self.places.memory_folder)
-        if not (isinstance(at, InFile) and self._is_of_project(at.path)):
+        if not (isinstance(at, SqliteLocation) and self._is_of_project(at.path)):
             return at.open(self._listen)
         trust = judge(self.places.home, at.path)
         store = replace(at, waiting=trust.waiting).open(self._listen)
@@ -187,7 +191,7 @@ class OpenedMemory:
             make_project(self.places.project)
         at = self.whereabouts
         is_open = self._opened is not None and self._stamp == at.stamp()
-        if isinstance(at, InFile) and self._is_of_project(at.path):
+        if isinstance(at, SqliteLocation) and self._is_of_project(at.path):
             if not (is_open and self._is_noted) and make_own(self.places.home, at):
                 self.close()
             _ = self._store
@@ -199,7 +203,10 @@ class OpenedMemory:
     def adoption(self) -> Iterator[Offer | None]:
         """What the memory holds that is not the user's; None when all of it is theirs."""
         at = self.whereabouts
-        if not (isinstance(at, InFile) and self._is_of_project(at.path)) or at.stamp() is None:
+        if (
+            not (isinstance(at, SqliteLocation) and self._is_of_project(at.path))
+            or at.stamp() is None
+        ):
             yield None
             return
         require_own(self.places.memory_folder)
@@ -207,10 +214,10 @@ class OpenedMemory:
             yield found
 
     @property
-    def retriever(self) -> HybridRetriever:
+    def retriever(self) -> Retriever:
         """Made again when a setting changed; it opens nothing by itself."""
         # Signals and fusions are half of what a search imports; `stats` and `get` need none.
-        from aurora.retrieval.retriever import HybridRetriever  # noqa: PLC0415
+        from aurora.retrieval.retriever import Retriever  # noqa: PLC0415
 
         with self._lock:
             loaded, store, embedders = self._files.current(), self._store, self._embedders
@@ -218,7 +225,7 @@ class OpenedMemory:
             config = make_config(loaded, embedder=owner.name if owner else "")
             return self._retrievers.get(
                 (store.identity, config, loaded.settings.embedding),
-                lambda: HybridRetriever(
+                lambda: Retriever(
                     store,
                     config,
                     index_folder=self.index_folder,
@@ -294,7 +301,7 @@ class OpenedMemory:
 _STAGE2 = "search.hybrid.stage2_weights."
 
 
-def make_config(loaded: LoadedSettings, *, embedder: str) -> HybridConfig:
+def make_config(loaded: LoadedSettings, *, embedder: str) -> SearchConfig:
     """Settings as the retriever takes them. Where they do not say what meaning's share is, it is
     that of vectors by PROVIDER/MODEL."""
     search = loaded.settings.search
@@ -307,7 +314,7 @@ def make_config(loaded: LoadedSettings, *, embedder: str) -> HybridConfig:
     own, wanted = trust_of(embedder), search.auto
     # Who sets the share of seeds 001 and 004 means the fusion that has it.
     by_alpha = is_set("search.weighted.semantic") and not is_set("search.fusion")
-    return HybridConfig(
+    return SearchConfig(
         k1=search.bm25.k1,
         b=search.bm25.b,
         idf=search.bm25.idf,
@@ -338,7 +345,7 @@ def make_config(loaded: LoadedSettings, *, embedder: str) -> HybridConfig:
 
 def find_elsewhere(
     settings: IndexingSettings, make: Callable[[], EmbeddingProvider]
-) -> Elsewhere | None:
+) -> RemoteEmbedder | None:
     """The cluster, if one is named; else processes of this machine; None where one is enough.
 
     Nothing is started or asked before there is work.
@@ -346,9 +353,9 @@ def find_elsewhere(
     if settings.ray:
         from aurora.indexing.ray import RayCluster  # noqa: PLC0415 - few have one
 
-        return Elsewhere(RayCluster(settings.ray), make)
+        return RemoteEmbedder(RayCluster(settings.ray), make)
     if settings.workers > 1:
         from aurora.indexing.ray import LocalProcesses  # noqa: PLC0415 - not for one
 
-        return Elsewhere(LocalProcesses(settings.workers), make)
+        return RemoteEmbedder(LocalProcesses(settings.workers), make)
     return None

@@ -22,7 +22,7 @@ from aurora.types import Listener, ignore_events
 _KEY = "_API_KEY"  # how variables end that are no settings, and needed to ask an endpoint
 
 
-class ThrowAway:
+class TemporaryMemory:
     """Makes them, one like the other. Their embedding model is loaded once."""
 
     def __init__(self, files: SettingsFiles) -> None:

@@ -9,7 +9,13 @@ from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING, BinaryIO
 
 from aurora.engine.embedding_state import EmbeddingMemory
-from aurora.engine.location import InFile, OnServer, Whereabouts, require_driver, shown_name
+from aurora.engine.location import (
+    PostgresLocation,
+    SqliteLocation,
+    StoreLocation,
+    require_driver,
+    shown_name,
+)
 from aurora.errors import NoMemoryError, TransferError
 from aurora.indexing.transfer import Copied, copy_memory
 from aurora.stores.base import RankingStore, Store
@@ -62,13 +68,13 @@ class TransferableMemory(EmbeddingMemory):
         """
         require_driver()
         from aurora.indexing.transfer import take_in  # noqa: PLC0415 - rarely needed
-        from aurora.indexing.turns import take_turn  # noqa: PLC0415
+        from aurora.indexing.turns import write_turn  # noqa: PLC0415
         from aurora.stores.postgres.aurorakb import open_aurorakb  # noqa: PLC0415 - an extra
 
         with open_aurorakb(url, table) as source:
             total = source.count()
             self._make()
-            with take_turn(self._store, listen=self._listen), self._redacting() as redactor:
+            with write_turn(self._store, listen=self._listen), self._redacting() as redactor:
                 taken = take_in(
                     self._store,
                     source.pages(),
@@ -88,8 +94,8 @@ class TransferableMemory(EmbeddingMemory):
 
 
 def copy_between(
-    source: Whereabouts,
-    target: Whereabouts,
+    source: StoreLocation,
+    target: StoreLocation,
     *,
     vectors: bool = True,
     listen: Listener = ignore_events,
@@ -107,7 +113,7 @@ def copy_between(
             listen(Note(damage, warning=True))
         target.make()
         taking = opened.enter_context(closing(target.open()))
-        if isinstance(source, OnServer) and giving.identity == taking.identity:
+        if isinstance(source, PostgresLocation) and giving.identity == taking.identity:
             raise _same(shown_name(source.name))
         copied = copy_memory(giving, taking, vectors=vectors, listen=listen)
         _prepare(taking)
@@ -120,10 +126,10 @@ def _prepare(store: Store) -> None:
         store.prepare_search()
 
 
-def _require_two(source: Whereabouts, target: Whereabouts) -> None:
+def _require_two(source: StoreLocation, target: StoreLocation) -> None:
     if source == target:
         raise _same(shown_name(source.name))
-    if isinstance(source, InFile) and isinstance(target, InFile):
+    if isinstance(source, SqliteLocation) and isinstance(target, SqliteLocation):
         stamp = source.stamp()
         if stamp is not None and stamp == target.stamp():
             raise _same(shown_name(source.name))

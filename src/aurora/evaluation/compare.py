@@ -18,7 +18,7 @@ from aurora.errors import SourceError
 from aurora.evaluation.datasets import Asked, LabelledSet, read_lines
 from aurora.evaluation.metrics import estimate, ndcg, randomisation_test
 from aurora.evaluation.runner import Answer, Evaluated
-from aurora.text import many
+from aurora.text import pluralize
 from aurora.types import Compared, Listener, Note
 
 _STEP = 1e-6  # of a score, that even 32 bits can tell
@@ -113,7 +113,9 @@ def read_baseline(file: Path, labelled: LabelledSet, listen: Listener) -> Found:
             f"{file} is about other questions than {labelled.name}", hint="name a run of that set"
         )
     if missing := len(labelled.questions) - len(found):
-        told = f"{many(missing, 'question')} not in {file}: compared are the other {len(found)}"
+        told = (
+            f"{pluralize(missing, 'question')} not in {file}: compared are the other {len(found)}"
+        )
         listen(Note(told, warning=True))
     return found
 

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from aurora.errors import SourceError
-from aurora.text import many
+from aurora.text import pluralize
 from aurora.types import Json
 
 
@@ -256,11 +256,11 @@ def _oddities(
     gone = sum(document not in items for _, document in judged)
     apart = sum(document in items and items[document].group != q.group for q, document in judged)
     if gone:
-        yield f"{many(gone, 'judgement')} of documents that are not there: nobody can find them"
+        yield f"{pluralize(gone, 'judgement')} of documents that do not exist: no search can find them"
     if apart:
-        yield f"{many(apart, 'judgement')} of documents of another group: nobody can find them"
+        yield f"{pluralize(apart, 'judgement')} of documents of another group: no search can find them"
     if unasked:
-        yield f"{many(len(unasked), 'question')} of qrels.tsv missing in queries.jsonl"
+        yield f"{pluralize(len(unasked), 'question')} of qrels.tsv missing in queries.jsonl"
 
 
 def _read_grades(file: Path) -> dict[str, dict[str, float]]:

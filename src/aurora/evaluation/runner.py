@@ -21,7 +21,7 @@ from aurora.errors import QueryError, SourceError
 from aurora.evaluation.datasets import Asked, Item, LabelledSet
 from aurora.evaluation.metrics import estimate, score
 from aurora.parsers.languages import GRAMMARS, LANGUAGES
-from aurora.text import many
+from aurora.text import pluralize
 from aurora.types import (
     DEFAULT_LIMIT,
     METRICS,
@@ -64,12 +64,12 @@ class Troubles:
 
     def told(self) -> Iterator[str]:
         if self.empty:
-            yield f"{many(len(self.empty), 'document')} without text: {_some(self.empty)}"
+            yield f"{pluralize(len(self.empty), 'document')} without text: {_some(self.empty)}"
         if self.unread:
             why = "empty, generated, minified, very large, or named like a secret"
-            yield f"{many(len(self.unread), 'file')} not indexed ({why}): {_some(self.unread)}"
+            yield f"{pluralize(len(self.unread), 'file')} not indexed ({why}): {_some(self.unread)}"
         if self.unembedded:
-            yield f"{many(self.unembedded, 'chunk')} without a vector, found by words alone"
+            yield f"{pluralize(self.unembedded, 'chunk')} without a vector, found by words alone"
 
 
 @dataclass(frozen=True, slots=True)

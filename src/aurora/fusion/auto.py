@@ -18,7 +18,7 @@ from aurora.fusion.base import (
     KEYWORD,
     NOWHERE,
     WORDS_AND_MEANING,
-    Surroundings,
+    CandidateContext,
     fuse,
     shares,
     within,
@@ -77,7 +77,9 @@ class Auto:
         """Little is enough to put in order what words cannot tell apart, or do not find."""
         return replace(self, trust=Trust(*(_VAGUE * share for share in self.trust)))
 
-    def __call__(self, rankings: Sequence[Ranking], around: Surroundings = NOWHERE) -> list[Fused]:
+    def __call__(
+        self, rankings: Sequence[Ranking], around: CandidateContext = NOWHERE
+    ) -> list[Fused]:
         rows = frozenset(hit.row for ranking in rankings for hit in ranking.hits)
         around = around if around.best else around._replace(best=rows)
         weights = self._weights(rankings, around)
@@ -85,10 +87,10 @@ class Auto:
         outcomes = fuse({row: tuple(_parts(row, scales, weights)) for row in rows})
         return self.rules.over(outcomes, around)
 
-    def vary(self, outcomes: Sequence[Fused], around: Surroundings) -> list[Fused]:
+    def vary(self, outcomes: Sequence[Fused], around: CandidateContext) -> list[Fused]:
         return self.rules.vary(outcomes, around)
 
-    def _weights(self, rankings: Sequence[Ranking], around: Surroundings) -> dict[str, float]:
+    def _weights(self, rankings: Sequence[Ranking], around: CandidateContext) -> dict[str, float]:
         code = len(around.best & around.code) / (len(around.best) or 1)
         prose, all_code = self.trust
         meaning = prose + (all_code - prose) * code
@@ -110,7 +112,7 @@ class _Scale:
     deviation: float
 
     @classmethod
-    def of(cls, ranking: Ranking, around: Surroundings) -> _Scale:
+    def of(cls, ranking: Ranking, around: CandidateContext) -> _Scale:
         signal, ceiling = ranking.signal, ranking.ceiling or 1.0
         hits = {hit.row: hit for hit in ranking.hits}
         values = {row: hit.score for row, hit in hits.items()}
@@ -138,7 +140,7 @@ class _Scale:
         return counted / _DEVIATIONS + (_BEYOND if self.least > 0.0 else 0.0)
 
 
-def _by_file(uses: Mapping[int, float], around: Surroundings) -> dict[int, float]:
+def _by_file(uses: Mapping[int, float], around: CandidateContext) -> dict[int, float]:
     """Who works on a file is interested in all of it: each chunk has the most that any has."""
     most: dict[str, float] = {}
     for row in around.best:

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple, Protocol, runtime_checkable
 from aurora.types import Contribution, Fused, Ranking
 
 
-class Surroundings(NamedTuple):
+class CandidateContext(NamedTuple):
     """Of rows. What is not known of one has no effect on it."""
 
     best: Set[int]  # the first of words and of meaning in the whole memory: others are measured by
@@ -22,7 +22,7 @@ class Surroundings(NamedTuple):
     beside: Mapping[int, Sequence[int]] = {}  # the turns of a conversation before and after
 
 
-NOWHERE = Surroundings(frozenset(), {})
+NOWHERE = CandidateContext(frozenset(), {})
 
 
 KEYWORD: Final = ("bm25", "fulltext")  # signals that find by words; a search uses one of them
@@ -75,7 +75,7 @@ class Fusion(Protocol):
 
 
 @runtime_checkable
-class PlacedFusion(Fusion, Protocol):
+class ContextFusion(Fusion, Protocol):
     """One that also looks at where the candidates stand."""
 
     @property
@@ -88,10 +88,10 @@ class PlacedFusion(Fusion, Protocol):
         ...
 
     def __call__(
-        self, rankings: Sequence[Ranking], around: Surroundings = NOWHERE
+        self, rankings: Sequence[Ranking], around: CandidateContext = NOWHERE
     ) -> list[Fused]: ...
 
-    def vary(self, outcomes: Sequence[Fused], around: Surroundings) -> list[Fused]:
+    def vary(self, outcomes: Sequence[Fused], around: CandidateContext) -> list[Fused]:
         """The last step, when definitions lead: what is shown is not all from one place."""
         ...
 

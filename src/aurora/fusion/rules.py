@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from math import fsum
 
-from aurora.fusion.base import Surroundings, in_order, scaled
+from aurora.fusion.base import CandidateContext, in_order, scaled
 from aurora.signals.exact import ASSUMED, NAMED
 from aurora.types import Contribution, Fused, Ranking
 
@@ -27,7 +27,7 @@ class Rules:
     context: float = 0.35  # of what the turns before and after have
     variety: float = 0.85  # what is left of each further chunk of a file
 
-    def over(self, outcomes: Sequence[Fused], around: Surroundings) -> list[Fused]:
+    def over(self, outcomes: Sequence[Fused], around: CandidateContext) -> list[Fused]:
         middle = fsum(one.score for one in outcomes if one.row in around.best) / (
             len(around.best) or 1
         )
@@ -39,7 +39,7 @@ class Rules:
         outcomes = _add("context", outcomes, self._contexts(found, around))
         return _at_most_1(outcomes, around.best)
 
-    def _aside(self, outcomes: Iterable[Fused], around: Surroundings) -> dict[int, float]:
+    def _aside(self, outcomes: Iterable[Fused], around: CandidateContext) -> dict[int, float]:
         """Of what has little, half is left: among themselves they stay in order."""
         return {
             one.row: -min(self.aside, one.score / 2.0)
@@ -47,7 +47,7 @@ class Rules:
             if one.row in around.aside
         }
 
-    def _files(self, found: Mapping[int, float], around: Surroundings) -> dict[int, float]:
+    def _files(self, found: Mapping[int, float], around: CandidateContext) -> dict[int, float]:
         """A file that much is found of is more likely meant than one with a single good line."""
         totals: defaultdict[str, float] = defaultdict(float)
         chunks: defaultdict[str, int] = defaultdict(int)
@@ -61,14 +61,14 @@ class Rules:
         each = self.file * max(found.values(), default=0.0) / most
         return {row: each * several[home] for row, home in around.homes.items() if home in several}
 
-    def _contexts(self, found: Mapping[int, float], around: Surroundings) -> dict[int, float]:
+    def _contexts(self, found: Mapping[int, float], around: CandidateContext) -> dict[int, float]:
         """An answer often shares its words with what was said right before or after it."""
         return {
             row: self.context * fsum(found.get(one, 0.0) for one in beside)
             for row, beside in around.beside.items()
         }
 
-    def vary(self, outcomes: Sequence[Fused], around: Surroundings) -> list[Fused]:
+    def vary(self, outcomes: Sequence[Fused], around: CandidateContext) -> list[Fused]:
         """Ten results are not one file, if there are others. The best of each stays where it is,
         and so does what was asked for by its name, however often a file has that."""
         seen: defaultdict[str, int] = defaultdict(int)

@@ -25,9 +25,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from aurora.embeddings.base import EmbeddingProvider
-from aurora.errors import AuroraError, EmbeddingError, SpreadingError
+from aurora.errors import AuroraError, ClusterError, EmbeddingError
 from aurora.indexing.ray import packed, unit_rows
-from aurora.indexing.turns import take_turn
+from aurora.indexing.turns import write_turn
 from aurora.stores.base import Embedder, Store
 from aurora.types import Chunk, Listener, Note, Progress, ignore_events
 
@@ -55,7 +55,7 @@ class ChunkText(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Elsewhere:
+class RemoteEmbedder:
     """Who works, and how each of them makes its provider: by a function that its name finds."""
 
     spreader: Spreader
@@ -85,9 +85,9 @@ class EmbedTexts:
             found = Embedder(provider.name, provider.dimension, provider.fingerprint)
         except Exception as exc:  # no such model there, or no package for it
             said = exc.in_one_line if isinstance(exc, AuroraError) else repr(exc)
-            raise SpreadingError(f"On {platform.node()} nothing can be embedded: {said}") from exc
+            raise ClusterError(f"On {platform.node()} nothing can be embedded: {said}") from exc
         if found != self._embedder:
-            raise SpreadingError(
+            raise ClusterError(
                 f"On {platform.node()} the model is {found.name} ({found.fingerprint}), "
                 f"not {self._embedder.name} ({self._embedder.fingerprint})",
                 hint="give all machines the same model and the same version of Aurora",
@@ -197,7 +197,7 @@ def embed_missing(
     provider: EmbeddingProvider,
     *,
     quick: EmbeddingProvider | None = None,
-    elsewhere: Elsewhere | None = None,
+    elsewhere: RemoteEmbedder | None = None,
     listen: Listener = ignore_events,
 ) -> Embedded:
     """Give every chunk that may be found a vector, if it has none: one of `quick`, where there are
@@ -215,7 +215,7 @@ def embed(
     provider: EmbeddingProvider,
     chunk_ids: Sequence[str],
     *,
-    elsewhere: Elsewhere | None = None,
+    elsewhere: RemoteEmbedder | None = None,
     listen: Listener = ignore_events,
 ) -> Embedded:
     """Give these chunks vectors. Each batch is kept as soon as it is made.
@@ -233,7 +233,7 @@ def embed(
     if elsewhere is not None and len(batches) >= _WORTH:
         try:
             run.embed(batches, lambda texts: elsewhere.embed(embedder, texts))
-        except SpreadingError as exc:
+        except ClusterError as exc:
             logger.warning("the rest is embedded here: %r", exc)
             run.warnings.append(f"{exc.in_one_line}. What was left was embedded here")
     if run.in_a_row < _GIVE_UP:
@@ -357,11 +357,11 @@ def reembed(
     store: Store,
     provider: EmbeddingProvider,
     *,
-    elsewhere: Elsewhere | None = None,
+    elsewhere: RemoteEmbedder | None = None,
     listen: Listener = ignore_events,
 ) -> Reembedded:
     """Make the provider's vectors those of the memory. One who indexes at a time."""
-    with take_turn(store, listen=listen):
+    with write_turn(store, listen=listen):
         before, wanted = store.embedder(), embedder_of(provider)
         if before is None or before == wanted:
             store.stop_reembedding()  # whoever else was to take over no longer is
@@ -378,7 +378,7 @@ def reembed(
 
 
 def _embed_all(
-    store: Store, provider: EmbeddingProvider, elsewhere: Elsewhere | None, listen: Listener
+    store: Store, provider: EmbeddingProvider, elsewhere: RemoteEmbedder | None, listen: Listener
 ) -> Embedded:
     there, missing = _count(store)
     if there:

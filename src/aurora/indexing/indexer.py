@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from aurora.embeddings.base import EmbeddingProvider
-from aurora.indexing.embedding import Elsewhere, Embedded, embed_missing
+from aurora.indexing.embedding import Embedded, RemoteEmbedder, embed_missing
 from aurora.indexing.histories import Answers, HistoryReader, Kept
 from aurora.indexing.reader import FileReader, Names, Tally, recognise, version_of
 from aurora.indexing.scan import Scan, scan
-from aurora.indexing.turns import take_turn
+from aurora.indexing.turns import write_turn
 from aurora.redaction import Redactor
 from aurora.sources.walk import SourceFile
 from aurora.stores.base import FileState, Store
@@ -177,7 +177,7 @@ def run_index(
     logs: Path,
     embedder: Callable[[], EmbeddingProvider | None],
     quick: EmbeddingProvider | None,
-    elsewhere: Callable[[EmbeddingProvider | None], Elsewhere | None],
+    elsewhere: Callable[[EmbeddingProvider | None], RemoteEmbedder | None],
     make_searchable: Callable[[], object],
     histories: Path | None,
     redactor: Redactor,
@@ -192,7 +192,7 @@ def run_index(
     the embedder at first, and `elsewhere` tells who may help it. With `force`, every file is read
     and git is asked about each, whatever is remembered.
     """
-    with take_turn(store, listen=listen):
+    with write_turn(store, listen=listen):
         chosen = embedder()  # another model may have taken over while this run waited
         found, version = scan(*targets, logs=logs), version_of(redactor)
         known = _unknown(store) if force else _known(store, found, Names(root), version)

@@ -30,7 +30,7 @@ from itertools import islice
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar, cast
 
-from aurora.errors import SpreadingError
+from aurora.errors import ClusterError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -53,7 +53,7 @@ class Spreader(Protocol):
         """What `fn` makes of each batch, in their order.
 
         Batches are taken as workers become free, in the thread that asks. What `fn` raises is
-        raised here, in its turn. `SpreadingError`: who should have worked is away or dead; what
+        raised here, in its turn. `ClusterError`: who should have worked is away or dead; what
         was not given back until then was not done.
         """
         ...
@@ -87,7 +87,7 @@ class LocalProcesses:
                 except BrokenProcessPool as exc:
                     deaths += 1
                     if deaths == _DEATHS:
-                        raise SpreadingError(
+                        raise ClusterError(
                             f"Processes that worked for this one died {deaths} times in a row",
                             hint="set `indexing.workers` lower: memory may be short",
                         ) from exc
@@ -276,12 +276,12 @@ class _Crew(Generic[B, R]):
         while self._again and self._room:
             self.submit(*self._again.popleft())
         if not self._under_way and not self._starting:
-            raise SpreadingError("All workers of the Ray cluster died", hint="see `ray status`")
+            raise ClusterError("All workers of the Ray cluster died", hint="see `ray status`")
         asked = [*self._under_way, *self._starting]
         limit = None if self._under_way else _START_S
         ready, _ = self._ray.wait(asked, timeout=limit)
         if not ready:
-            raise SpreadingError(
+            raise ClusterError(
                 f"No processor of the Ray cluster was free for {_START_S:.0f} seconds",
                 hint="see `ray status`",
             )
@@ -350,7 +350,7 @@ def _joined(address: str) -> Iterator[Ray]:
         ):  # Ray lets its workers import from here: not from a stranger's clone
             ray.init(address, log_to_driver=False, configure_logging=False)
     except Exception as exc:  # it has many errors for this, without a base of their own
-        raise SpreadingError(
+        raise ClusterError(
             f"This machine cannot work with the Ray cluster at {address}: {exc}",
             hint=f"join it with `ray start --address={address}`, or unset `indexing.ray`",
         ) from exc
@@ -366,7 +366,7 @@ def _load() -> Ray:
     try:
         import ray  # noqa: PLC0415 - an extra, and 0.7 s to import
     except ImportError as exc:
-        raise SpreadingError(
+        raise ClusterError(
             "`indexing.ray` is set, and the package ray is not installed",
             hint="pip install 'aurora-memory[ray]', or unset `indexing.ray`",
         ) from exc
@@ -378,7 +378,7 @@ def _require_there(address: str) -> None:
     try:
         socket.create_connection((host.strip("[]"), int(port)), _PATIENCE_S).close()
     except (OSError, OverflowError) as exc:
-        raise SpreadingError(
+        raise ClusterError(
             f"There is no Ray cluster at {address}: {exc}",
             hint="start it with `ray start --head`, or unset `indexing.ray`",
         ) from exc

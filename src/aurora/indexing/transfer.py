@@ -30,7 +30,7 @@ from aurora.errors import (
     AuroraError,
     EmbedderMismatchError,
     LabelError,
-    StoreAwayError,
+    StoreUnreachableError,
     TransferError,
 )
 from aurora.indexing.documents import (
@@ -50,7 +50,7 @@ from aurora.indexing.export_format import (
     encode,
     encode_header,
 )
-from aurora.indexing.turns import insist, take_turn
+from aurora.indexing.turns import retry_on_disconnect, write_turn
 from aurora.redaction import Redactor
 from aurora.stores.base import Embedder, FileState, RankingStore, Record, RecordCounts, Store
 from aurora.text import printable
@@ -232,7 +232,7 @@ def import_memory(
     redactor = redactor or Redactor()
     embedder = export.header.embedder if vectors else None
     imported = Imported(0, 0, 0)
-    with take_turn(store, listen=listen), store.transaction():
+    with write_turn(store, listen=listen), store.transaction():
         if vectors:
             require_embedder(store, export.header.embedder, doing="imports")
         items = iter(export)
@@ -301,12 +301,12 @@ class _Target(NamedTuple):
     def renew_statistics(self) -> None:
         """Or a database that does not know yet how much it holds would read all of it each time."""
         if isinstance(self.store, RankingStore):
-            with suppress(StoreAwayError):  # the next page says so, and waits
+            with suppress(StoreUnreachableError):  # the next page says so, and waits
                 self.store.renew_statistics()
 
     def again(self, write: Callable[[Sequence[T]], int], page: Sequence[T]) -> int:
         """A page that did not arrive is sent again: one that did is not written twice."""
-        return insist(partial(write, page), listen=self.listen)
+        return retry_on_disconnect(partial(write, page), listen=self.listen)
 
 
 def copy_memory(
@@ -317,7 +317,7 @@ def copy_memory(
     A chunk that both have becomes as it is in the source, accesses are united, and nothing is taken
     away. Raises `EmbedderMismatchError` where vectors of two models would mix.
     """
-    with source.snapshot() as still, take_turn(target, listen=listen):
+    with source.snapshot() as still, write_turn(target, listen=listen):
         if vectors:
             require_embedder(target, still.embedder(), doing="copies")
         into = _Target(target, still.embedder() if vectors else None, listen)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TypeVar
 
-from aurora.errors import StoreAwayError, StoreBusyError
+from aurora.errors import StoreBusyError, StoreUnreachableError
 from aurora.stores.base import Store
 from aurora.types import Listener, Note, ignore_events
 
@@ -19,7 +19,7 @@ _PAUSE = 0.1
 
 
 @contextmanager
-def take_turn(
+def write_turn(
     store: Store, *, listen: Listener = ignore_events, patience: float = _PATIENCE
 ) -> Iterator[None]:
     """Be the one who indexes; wait while another is, up to `patience` seconds."""
@@ -44,12 +44,12 @@ T = TypeVar("T")
 PAUSES = (1.0, 2.0, 4.0, 8.0, 16.0)  # seconds before each further try: a restart, or a new primary
 
 
-def insist(run: Callable[[], T], *, listen: Listener) -> T:
+def retry_on_disconnect(run: Callable[[], T], *, listen: Listener) -> T:
     """What the run gives; begun again where the server went away. It goes on from what is kept."""
     for pause in PAUSES:
         try:
             return run()
-        except StoreAwayError as exc:
+        except StoreUnreachableError as exc:
             listen(Note(f"{exc.message}. Going on in {pause:g} s...", warning=True))
         time.sleep(pause)
     return run()

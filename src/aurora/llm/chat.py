@@ -12,7 +12,7 @@ from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, NamedTuple
 
-from aurora.concurrency import Beside
+from aurora.concurrency import BackgroundTask
 from aurora.endpoints import (
     LLM,
     OPENAI,
@@ -89,14 +89,14 @@ class Chat:
         self._endpoint: Endpoint | None = None
         self._opening, self._lock = threading.Lock(), threading.Lock()
         self._rests_until = -math.inf
-        self._abandoned: list[Beside[str]] = []
+        self._abandoned: list[BackgroundTask[str]] = []
 
     def ask(self, prompt: str, *, most_tokens: int) -> str:
         """What the model says to it. Raises `LlmError`, in time whatever happens."""
         self._require_awake()
         started = self._timing.clock()
         self._import()
-        asking = Beside(partial(self._request, prompt, most_tokens))
+        asking = BackgroundTask(partial(self._request, prompt, most_tokens))
         try:
             return asking.result(self._seconds - (self._timing.clock() - started))
         except TimeoutError:

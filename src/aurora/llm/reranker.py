@@ -8,7 +8,7 @@ from functools import partial
 
 from aurora.errors import LlmError
 from aurora.llm.cache import LanguageModel, mark_of
-from aurora.text import many
+from aurora.text import pluralize
 
 MOST = 20  # texts in one question
 _LONGEST_QUERY = 500  # characters
@@ -44,7 +44,7 @@ class Reranker:
         documents = "\n".join(
             f"{mark} document {number}\n{text}" for number, text in enumerate(texts, start=1)
         )
-        count = many(len(texts), "document")
+        count = pluralize(len(texts), "document")
         prompt = _PROMPT.format(mark=mark, query=query, documents=documents, count=count)
         read = partial(read_ranks, len(texts))
         return self._model.answer(prompt, read, most_tokens=_TOKENS)

@@ -33,7 +33,7 @@ from pydantic import BaseModel, Field, JsonValue
 
 from aurora.errors import QueryError
 from aurora.indexing.documents import RESERVED
-from aurora.text import many
+from aurora.text import pluralize
 from aurora.types import Chunk, Json
 
 
@@ -293,7 +293,7 @@ def _heading(answer: SearchAnswer) -> str:
     age = answer.index.age_seconds
     fresh = "never indexed" if age is None else f"indexed {age} s ago"
     by = ", ".join(answer.signals) or "nothing"
-    what = many(answer.total_found, "result") if answer.documents else "Nothing found"
+    what = pluralize(answer.total_found, "result") if answer.documents else "Nothing found"
     return f"{what} in {answer.memory} ({answer.search_type}; by {by}; {fresh})"
 
 

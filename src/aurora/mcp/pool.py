@@ -30,7 +30,7 @@ _NOT_SOURCES = {".git", ".aurora"}  # what git and Aurora keep for themselves
 
 
 @dataclass(slots=True)
-class Desk:
+class MemoryPool:
     """One memory for each folder that was opened, by name. The first is the usual one."""
 
     folders: Mapping[str, Path]

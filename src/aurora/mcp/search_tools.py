@@ -46,7 +46,7 @@ from aurora.mcp.answers import (
     retrieved_words,
     uri_of,
 )
-from aurora.mcp.pool import Desk, hearing
+from aurora.mcp.pool import MemoryPool, hearing
 from aurora.mcp.tools import COUNTS, READS, answer, in_words, make_tool, telling
 from aurora.retrieval.query import read_criteria
 from aurora.text import printable
@@ -93,11 +93,11 @@ class Page:
     full: bool
 
 
-def finding_tools(desk: Desk) -> list[Tool]:
+def finding_tools(desk: MemoryPool) -> list[Tool]:
     return [_everything(desk), _code(desk)]
 
 
-def _everything(desk: Desk) -> Tool:
+def _everything(desk: MemoryPool) -> Tool:
     @telling
     def aurora_search(
         *,
@@ -138,7 +138,7 @@ def _everything(desk: Desk) -> Tool:
     return make_tool(aurora_search, "Search the memory", READS)
 
 
-def _code(desk: Desk) -> Tool:
+def _code(desk: MemoryPool) -> Tool:
     @telling
     def search_code(
         *,
@@ -166,7 +166,7 @@ def _code(desk: Desk) -> Tool:
     return make_tool(search_code, "Search code", READS)
 
 
-def _search(desk: Desk, name: str, wish: Wish, page: Page) -> CallToolResult:
+def _search(desk: MemoryPool, name: str, wish: Wish, page: Page) -> CallToolResult:
     memory = desk.memory(name)
     refused = [] if memory.has_llm or not wish.asks_llm else [_NO_LLM]
     begin = read_cursor(page.cursor, wish.identity, deepest=_DEEPEST)
@@ -271,7 +271,7 @@ _READING_TOKENS = 8_000  # of an answer, unless asked for more
 _COMPLETIONS = 100  # the protocol's most
 
 
-def reading_tools(desk: Desk) -> list[Tool]:
+def reading_tools(desk: MemoryPool) -> list[Tool]:
     @telling
     def aurora_retrieve(
         *,
@@ -307,7 +307,7 @@ def reading_tools(desk: Desk) -> list[Tool]:
     return [make_tool(aurora_retrieve, "Read one chunk", COUNTS)]
 
 
-def add_resources(server: MCPServer, desk: Desk) -> None:
+def add_resources(server: MCPServer, desk: MemoryPool) -> None:
     """Every chunk has an address; ids can be completed from their beginning."""
 
     @server.resource(

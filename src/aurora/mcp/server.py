@@ -17,7 +17,7 @@ from pydantic import Field
 
 from aurora.errors import NoMemoryError
 from aurora.mcp.answers import MemoryStatus, Status, said
-from aurora.mcp.pool import Desk, hearing
+from aurora.mcp.pool import MemoryPool, hearing
 from aurora.mcp.search_tools import add_resources, finding_tools, index_age, reading_tools
 from aurora.mcp.tools import READS, answer, make_tool, telling
 from aurora.mcp.write_tools import Runs, indexing_tool, writing_tools
@@ -69,7 +69,7 @@ def add_prompts(server: MCPServer, *, read_only: bool) -> None:
 _NAMESPACES = 50  # named, the largest first
 
 
-def status_tool(desk: Desk, runs: Runs, *, read_only: bool) -> Tool:
+def status_tool(desk: MemoryPool, runs: Runs, *, read_only: bool) -> Tool:
     @telling
     def aurora_status() -> Annotated[CallToolResult, Status]:
         """Tell which memories there are, what they hold, how fresh they are and whether an index
@@ -89,7 +89,7 @@ def program_version() -> str:
         return "unknown"
 
 
-def _status(desk: Desk, runs: Runs, name: str) -> MemoryStatus:
+def _status(desk: MemoryPool, runs: Runs, name: str) -> MemoryStatus:
     memory = desk.memory(name)
     made = MemoryStatus(
         name=name,
@@ -139,7 +139,7 @@ INSTRUCTIONS = (
 )
 
 
-def create_server(desk: Desk, *, read_only: bool = False) -> MCPServer:
+def create_server(desk: MemoryPool, *, read_only: bool = False) -> MCPServer:
     """All tools over these memories; with `read_only`, none that changes what they hold."""
     runs = Runs(desk)
     tools = [*finding_tools(desk), *reading_tools(desk)]

@@ -32,9 +32,9 @@ from aurora.indexing.documents import DOCUMENT
 from aurora.indexing.indexer import IndexReport
 from aurora.mcp import parameters as take
 from aurora.mcp.answers import Forgotten, Indexed, Ingested, Learned, said, uri_of
-from aurora.mcp.pool import Desk, hearing
+from aurora.mcp.pool import MemoryPool, hearing
 from aurora.mcp.tools import ADDS, COUNTS, REMOVES, answer, in_words, make_tool, telling
-from aurora.text import many
+from aurora.text import pluralize
 from aurora.types import Event, Note, Progress
 
 logger = logging.getLogger(__name__)
@@ -43,11 +43,11 @@ logger = logging.getLogger(__name__)
 _NAMED = 20  # ids told of what is forgotten
 
 
-def writing_tools(desk: Desk) -> list[Tool]:
+def writing_tools(desk: MemoryPool) -> list[Tool]:
     return [_ingest(desk), _learn(desk), _forget(desk)]
 
 
-def _ingest(desk: Desk) -> Tool:
+def _ingest(desk: MemoryPool) -> Tool:
     @telling
     def aurora_ingest(
         *,
@@ -84,13 +84,13 @@ def _ingest(desk: Desk) -> Tool:
             outcome=str(added.outcome),
             notes=told or None,
         )
-        words = f"{made.outcome.capitalize()} in {many(made.pieces, 'piece')}: {made.title}"
+        words = f"{made.outcome.capitalize()} in {pluralize(made.pieces, 'piece')}: {made.title}"
         return answer(made, said(f"{words}, id {made.id}", told))
 
     return make_tool(aurora_ingest, "Keep a document", ADDS)
 
 
-def _learn(desk: Desk) -> Tool:
+def _learn(desk: MemoryPool) -> Tool:
     @telling
     def aurora_learn(
         *,
@@ -122,7 +122,7 @@ def _learn(desk: Desk) -> Tool:
     return make_tool(aurora_learn, "Remember a lesson", COUNTS)
 
 
-def _forget(desk: Desk) -> Tool:
+def _forget(desk: MemoryPool) -> Tool:
     @telling
     def aurora_forget(
         *, what: take.What, several: take.Several = False, memory: take.MemoryName = ""
@@ -150,9 +150,9 @@ def _forget(desk: Desk) -> Tool:
             ids=found[:_NAMED],
         )
         if agreed:
-            return answer(made, f"Forgot {many(gone, 'chunk')}")
+            return answer(made, f"Forgot {pluralize(gone, 'chunk')}")
         names = ", ".join(made.ids)
-        told = f"{what} stands for {many(len(found), 'chunk')}: {names}"
+        told = f"{what} stands for {pluralize(len(found), 'chunk')}: {names}"
         return answer(made, f"Nothing forgotten yet. {told}. If you mean them all: several=true")
 
     return make_tool(aurora_forget, "Forget", REMOVES)
@@ -207,7 +207,7 @@ class Run:
 class Runs:
     """All runs of one server that are not over."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: MemoryPool) -> None:
         self._desk = desk
         self._going: dict[tuple[str, Path, bool], Run] = {}
         self._lock = threading.Lock()
@@ -235,7 +235,7 @@ class Runs:
         return "; ".join(run.words for run in going if not run.over.is_set()) or None
 
 
-def indexing_tool(desk: Desk, runs: Runs, clock: Callable[[], float] = monotonic) -> Tool:
+def indexing_tool(desk: MemoryPool, runs: Runs, clock: Callable[[], float] = monotonic) -> Tool:
     async def aurora_index(
         *,
         ctx: Context,

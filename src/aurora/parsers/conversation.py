@@ -50,7 +50,7 @@ def is_conversation(document: Document) -> bool:
     return first is not None and first.level == 1 and _TOPIC.match(first.text) is not None
 
 
-class KnowledgeParser:
+class ConversationParser:
     """Cuts conversation logs. `source_file` is the path the memory knows the log by."""
 
     def parse(self, document: Document) -> Parsed:

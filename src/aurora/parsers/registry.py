@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import PurePosixPath
 
 from aurora.parsers.base import Parsed, Parser
-from aurora.parsers.conversation import KnowledgeParser, is_conversation
+from aurora.parsers.conversation import ConversationParser, is_conversation
 from aurora.parsers.languages import GRAMMARS, LANGUAGES, PROSE, Grammar
 from aurora.parsers.plain import PlainParser
 from aurora.parsers.prose import NotesParser
@@ -27,7 +27,7 @@ def _parser_for_suffix(suffix: str) -> Parser:
         return _code_parser(GRAMMARS[suffix])
     if suffix in PROSE:
         notes = NotesParser(PROSE[suffix])
-        return _LogsOr(notes) if PROSE[suffix] == "markdown" else notes
+        return MarkdownParser(notes) if PROSE[suffix] == "markdown" else notes
     return PlainParser(Kind.CODE, LANGUAGES.get(suffix, ""))
 
 
@@ -42,11 +42,11 @@ def _code_parser(grammar: Grammar) -> Parser:
         return PlainParser(Kind.CODE, grammar.language)
 
 
-class _LogsOr:
+class MarkdownParser:
     """Conversation logs and other notes have one suffix; a look at the document tells them."""
 
     def __init__(self, notes: Parser) -> None:
-        self._notes, self._logs = notes, KnowledgeParser()
+        self._notes, self._logs = notes, ConversationParser()
 
     def parse(self, document: Document) -> Parsed:
         return (self._logs if is_conversation(document) else self._notes).parse(document)

@@ -27,13 +27,13 @@ from pathlib import Path
 from aurora.errors import EmbedderMismatchError, EmbeddingError
 from aurora.fusion.base import (
     WORDS_AND_MEANING,
+    CandidateContext,
+    ContextFusion,
     Fusion,
-    PlacedFusion,
-    Surroundings,
     keyword_ranking,
 )
 from aurora.fusion.rules import fade, lead
-from aurora.retrieval.config import HybridConfig
+from aurora.retrieval.config import SearchConfig
 from aurora.signals.activation import ActivationSignal
 from aurora.signals.base import Answer, Question, Signal, WordedAnswer, ranking_of
 from aurora.signals.bm25 import BM25Signal
@@ -42,7 +42,7 @@ from aurora.signals.exact import ExactSignal, FulltextSignal
 from aurora.signals.matches import SparseAnswer
 from aurora.signals.recency import RecencySignal
 from aurora.signals.semantic import Embedders, SemanticSignal
-from aurora.signals.stored import StoredMeaning, StoredWords, stored_signals
+from aurora.signals.stored import ServerKeywords, ServerSemantic, server_signals
 from aurora.signals.vector_index import VectorIndex
 from aurora.stores.base import RankingStore, Store
 from aurora.text import has_cjk, is_joining, tokenize
@@ -78,7 +78,7 @@ class Signals:
     def __init__(
         self,
         store: Store,
-        config: HybridConfig,
+        config: SearchConfig,
         *,
         index_folder: Path,
         now: Callable[[], datetime],
@@ -90,10 +90,10 @@ class Signals:
             store, index_folder / "bm25.idx", now=now, parameters=parameters, listen=listen
         )
         self.vectors = VectorIndex(store, index_folder / "vectors.idx", now=now, listen=listen)
-        self._words: BM25Signal | StoredWords = self.bm25
-        self._semantic: SemanticSignal | StoredMeaning | None
+        self._words: BM25Signal | ServerKeywords = self.bm25
+        self._semantic: SemanticSignal | ServerSemantic | None
         if isinstance(store, RankingStore):
-            self._words, self._semantic = stored_signals(store, parameters, embedders)
+            self._words, self._semantic = server_signals(store, parameters, embedders)
         else:
             self._semantic = None if embedders is None else SemanticSignal(self.vectors, embedders)
         self._fulltext = FulltextSignal(store)
@@ -142,7 +142,7 @@ class Signals:
         try:
             if words_suffice and has_cjk(question.text) and not self._semantic.reads_cjk:
                 asked.meaning_is_vague = True
-                if not isinstance(fusion, PlacedFusion):
+                if not isinstance(fusion, ContextFusion):
                     return
             if beside_words and not words_suffice and not self._semantic.knows(question):
                 return  # the nearest to what nobody has a word for is nearest by chance
@@ -190,10 +190,10 @@ _SEVERAL = 3  # words that say something: of a long question, enough to be an an
 _JUDGED_APART = ("exact", "recency")  # they change what a fusion made of the others
 
 # Where candidates stand, and by which of them all are measured.
-LookAround = Callable[[Collection[int], frozenset[int]], Surroundings]
+LookAround = Callable[[Collection[int], frozenset[int]], CandidateContext]
 
 
-class Choice:
+class CandidateSelection:
     """One question's answers, and how to make one order of them."""
 
     def __init__(
@@ -202,12 +202,12 @@ class Choice:
         fusion: Fusion,
         *,
         pool: int,
-        look_around: LookAround,
+        load_context: LookAround,
         min_score: float | None = None,
         eligible: Sequence[int] | None = None,
     ) -> None:
         self._answers, self._fusion, self._pool = answers, fusion, pool
-        self._look_around = look_around
+        self._look_around = load_context
         self._min_score, self._eligible = min_score, eligible
         self.took_part: tuple[str, ...] = ()
 
@@ -273,7 +273,7 @@ class Choice:
         self._remember(rankings)
         judging = [r for n, r in rankings.items() if n not in _JUDGED_APART]
         fusion = self._fusion
-        if not isinstance(fusion, PlacedFusion):
+        if not isinstance(fusion, ContextFusion):
             return _adjusted(self._worth_showing(fusion(judging), rankings), rankings)
         around = self._look_around(rows, self._measure)
         shown = {one.row for one in self._worth_showing(fusion.evidence(judging), rankings)}
@@ -346,14 +346,14 @@ _ASIDE = {
 }  # fmt: skip
 
 
-def look_around(
+def load_context(
     store: Store, rows: Collection[int], words: str, *, best: frozenset[int]
-) -> Surroundings:
+) -> CandidateContext:
     """`words`: those of the question, which may ask for tests or examples."""
     places, asked = store.get_places(list(rows)), frozenset(tokenize(words))
     code = frozenset(row for row, place in places.items() if not place.kind.is_prose)
     unasked = [pattern for pattern, words_ in _ASIDE.items() if asked.isdisjoint(words_)]
-    return Surroundings(
+    return CandidateContext(
         best,
         {row: place.home for row, place in places.items()},
         code,

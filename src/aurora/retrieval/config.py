@@ -15,7 +15,7 @@ from aurora.types import Mode, Rerank
 
 
 @dataclass(frozen=True, slots=True)
-class HybridConfig:
+class SearchConfig:
     """Names and defaults are those of the seeds; `docs/concepts/ranking.md` has the reasons.
 
     `bm25_weight`, `semantic_weight` and `activation_weight` are those of `staged`. In `weighted`,
@@ -61,12 +61,12 @@ class HybridConfig:
         return FUSIONS[wanted](self)
 
 
-def _auto(config: HybridConfig) -> Fusion:
+def _auto(config: SearchConfig) -> Fusion:
     return Auto(config.trust, config.use, evidence=_weighted(config))
 
 
 # Those that are not usual are imported when they are asked for: a start pays 1 ms for each.
-def _staged(config: HybridConfig) -> Fusion:
+def _staged(config: SearchConfig) -> Fusion:
     from aurora.fusion.staged import Staged  # noqa: PLC0415
 
     weights = {
@@ -77,24 +77,24 @@ def _staged(config: HybridConfig) -> Fusion:
     return Staged(weights, config.stage1_top_k)
 
 
-def _weighted(config: HybridConfig) -> Weighted:
+def _weighted(config: SearchConfig) -> Weighted:
     alpha = config.hybrid_search_alpha
     return Weighted(alpha, 1.0 - alpha, config.nudge, config.min_score)
 
 
-def _reciprocal_rank(config: HybridConfig) -> Fusion:
+def _reciprocal_rank(config: SearchConfig) -> Fusion:
     from aurora.fusion.rrf import ReciprocalRank  # noqa: PLC0415
 
     return ReciprocalRank(config.rrf_k)
 
 
-def _cascade(config: HybridConfig) -> Fusion:  # noqa: ARG001
+def _cascade(config: SearchConfig) -> Fusion:  # noqa: ARG001
     from aurora.fusion.cascade import Cascade  # noqa: PLC0415
 
     return Cascade()
 
 
-FUSIONS: Mapping[str, Callable[[HybridConfig], Fusion]] = {
+FUSIONS: Mapping[str, Callable[[SearchConfig], Fusion]] = {
     "auto": _auto,
     "staged": _staged,
     "weighted": _weighted,

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 from aurora.errors import LlmError
 from aurora.fusion.base import in_order
-from aurora.retrieval.candidates import Choice
+from aurora.retrieval.candidates import CandidateSelection
 from aurora.types import Contribution, Fused, Listener, Note
 
 if TYPE_CHECKING:
-    from aurora.concurrency import Beside
+    from aurora.concurrency import BackgroundTask
 
 
 # Terms to search for beside some words, within a time of its own. Raises `LlmError`.
@@ -26,7 +26,7 @@ SHARE = 0.3  # of the search with more words: what was asked for in so many word
 DEPTH = 100  # results of each search that are put together, however few are wanted
 
 
-def nobody_expands(words: str) -> Sequence[str]:  # noqa: ARG001
+def no_expander(words: str) -> Sequence[str]:  # noqa: ARG001
     raise LlmError("There is nobody here who expands queries")
 
 
@@ -43,7 +43,7 @@ class Expansion:
         """How many results it wants to see, however few are asked for."""
         return DEPTH if self._asked else 0
 
-    def over(self, found: list[Fused], search: Callable[[str], Choice]) -> list[Fused]:
+    def over(self, found: list[Fused], search: Callable[[str], CandidateSelection]) -> list[Fused]:
         """What was found by the words alone, together with what is found by more of them."""
         terms = self._terms()
         if not terms:
@@ -65,10 +65,10 @@ class Expansion:
         self._listen(note)
 
 
-def _begin(expand: Expand, words: str) -> Beside[Sequence[str]]:
-    from aurora.concurrency import Beside  # noqa: PLC0415 - few searches have use for threads
+def _begin(expand: Expand, words: str) -> BackgroundTask[Sequence[str]]:
+    from aurora.concurrency import BackgroundTask  # noqa: PLC0415 - few searches have use for threads
 
-    return Beside(lambda: expand(words))
+    return BackgroundTask(lambda: expand(words))
 
 
 def merge(first: Sequence[Fused], second: Sequence[Fused]) -> list[Fused]:

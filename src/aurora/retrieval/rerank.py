@@ -164,11 +164,11 @@ def _scaled(result: SearchResult, factor: float) -> SearchResult:
 Rerankers = Callable[[Rerank], Reranker]
 
 
-def nobody(wanted: Rerank) -> Reranker:
+def no_reranker(wanted: Rerank) -> Reranker:
     raise EmbeddingError(f"There is no reranker {wanted} here")
 
 
-class SecondLook:
+class RerankStage:
     """One search's. A search is never worse for it: what goes wrong leaves the order as it was."""
 
     def __init__(

@@ -28,13 +28,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from aurora.errors import QueryError
-from aurora.fusion.base import Fusion, PlacedFusion
-from aurora.retrieval.candidates import NO_KEYWORD, Asked, Choice, Signals, look_around
-from aurora.retrieval.config import HybridConfig
-from aurora.retrieval.expand import Expand, Expansion, nobody_expands
+from aurora.fusion.base import ContextFusion, Fusion
+from aurora.retrieval.candidates import NO_KEYWORD, Asked, CandidateSelection, Signals, load_context
+from aurora.retrieval.config import SearchConfig
+from aurora.retrieval.expand import Expand, Expansion, no_expander
 from aurora.retrieval.lookup import nearest_names
 from aurora.retrieval.query import LONGEST_QUERY, parse_query, shortened
-from aurora.retrieval.rerank import Rerankers, SecondLook, nobody
+from aurora.retrieval.rerank import Rerankers, RerankStage, no_reranker
 from aurora.signals.base import Answer, Question, WordedAnswer
 from aurora.signals.bm25 import BM25Signal
 from aurora.signals.semantic import Embedders
@@ -53,7 +53,7 @@ from aurora.types import (
     ignore_events,
 )
 
-__all__ = ["HybridConfig", "HybridRetriever"]
+__all__ = ["Retriever", "SearchConfig"]
 
 
 Terms = Callable[[int, Chunk], frozenset[str]]
@@ -113,11 +113,11 @@ class RetrieverCache:
 
     def __init__(self, *, clock: Callable[[], float], lifetime: float = LIFETIME) -> None:
         self._clock, self._lifetime = clock, lifetime
-        self._kept: OrderedDict[Hashable, tuple[float, HybridRetriever]] = OrderedDict()
+        self._kept: OrderedDict[Hashable, tuple[float, Retriever]] = OrderedDict()
         self._lock = threading.Lock()
         self._hits = self._misses = 0
 
-    def get(self, key: Hashable, make: Callable[[], HybridRetriever]) -> HybridRetriever:
+    def get(self, key: Hashable, make: Callable[[], Retriever]) -> Retriever:
         """The retriever of that key; `make` opens nothing, so it may run under the lock."""
         with self._lock:
             now = self._clock()
@@ -186,23 +186,23 @@ _TOO_LONG = (
 )
 
 
-class HybridRetriever:
+class Retriever:
     """Finds chunks by words, by meaning and by use, and tells why each is where it is."""
 
     def __init__(
         self,
         store: Store,
-        config: HybridConfig | None = None,
+        config: SearchConfig | None = None,
         *,
         index_folder: Path,
         now: Callable[[], datetime],
         embedders: Embedders | None = None,
-        rerankers: Rerankers = nobody,
-        expand: Expand = nobody_expands,
+        rerankers: Rerankers = no_reranker,
+        expand: Expand = no_expander,
         listen: Listener = ignore_events,
     ) -> None:
         """`embedders`: who embeds questions. Without, a search does without meaning, and tells."""
-        self._store, self._config, self._now = store, config or HybridConfig(), now
+        self._store, self._config, self._now = store, config or SearchConfig(), now
         self._eligible, self._listen = Eligible(store), listen
         self._rerankers, self._expand = rerankers, expand
         self._signals = Signals(
@@ -244,16 +244,18 @@ class HybridRetriever:
         )
         asked = ask(Question(parsed.words, now))
         choose = partial(
-            Choice,
+            CandidateSelection,
             fusion=_fitting(fusion, asked),
             pool=self._config.stage1_top_k,
-            look_around=lambda rows, best: look_around(self._store, rows, parsed.words, best=best),
+            load_context=lambda rows, best: load_context(
+                self._store, rows, parsed.words, best=best
+            ),
             min_score=query.min_score,
             eligible=eligible,
         )
         choice = choose(asked.answers)
 
-        def search(words: str) -> Choice:
+        def search(words: str) -> CandidateSelection:
             # Which definition is meant is for the query to say, not for the words added to it.
             names = {name: one for name, one in asked.answers.items() if name == "exact"}
             return choose({**ask(Question(words, now)).answers, **names})
@@ -282,8 +284,8 @@ class HybridRetriever:
         wanted = self._config.expand if query.expand is None else query.expand
         return Expansion(self._expand, words, wanted=wanted, listen=self._listen)
 
-    def _second_look(self, query: Query) -> SecondLook:
-        return SecondLook(
+    def _second_look(self, query: Query) -> RerankStage:
+        return RerankStage(
             self._rerankers,
             query.rerank or self._config.rerank,
             if_unsure=self._config.rerank_if_unsure,
@@ -328,6 +330,6 @@ class HybridRetriever:
 
 
 def _fitting(fusion: Fusion, asked: Asked) -> Fusion:
-    if asked.meaning_is_vague and isinstance(fusion, PlacedFusion):
+    if asked.meaning_is_vague and isinstance(fusion, ContextFusion):
         return fusion.doubting_meaning()
     return fusion

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from aurora.errors import IndexFileError, IndexVersionError
 from aurora.signals.base import Answer, Entry, Question
 from aurora.signals.bm25_formula import BM25Parameters, discount, rarity, saturate
-from aurora.signals.derived_index import KeptIndex
+from aurora.signals.derived_index import DerivedIndex
 from aurora.signals.index_file import (
     Array,
     Arrays,
@@ -277,7 +277,7 @@ _PROGRESS_EVERY = 1000  # chunks; seed 000, FR-8.2
 _MERGE_SHARE = 0.5
 
 
-class BM25Signal(KeptIndex[BM25Scorer]):
+class BM25Signal(DerivedIndex[BM25Scorer]):
     """Ranks by keyword. Opens or builds its index on the first question, once for all threads."""
 
     name = "bm25"

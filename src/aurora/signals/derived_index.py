@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 Index = TypeVar("Index")
 
 
-class KeptIndex(ABC, Generic[Index]):
+class DerivedIndex(ABC, Generic[Index]):
     """Opens, merges or builds its index when it is asked for, whichever is the least work."""
 
     title: str  # as messages call it

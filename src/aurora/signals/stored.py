@@ -23,7 +23,7 @@ _BY_WORDS: Callable[[Scored], int] = attrgetter("word_rank")
 _BY_MEANING: Callable[[Scored], int] = attrgetter("cosine_rank")
 
 
-class StoredSearch:
+class ServerSearch:
     """One question to the store. Asked by the first who wants to know, for both signals."""
 
     def __init__(self, store: RankingStore) -> None:
@@ -78,7 +78,7 @@ class StoredSearch:
         return places
 
 
-class StoredWords:
+class ServerKeywords:
     """Ranks by keyword, as `BM25Signal` does."""
 
     name = "bm25"
@@ -86,7 +86,7 @@ class StoredWords:
     def __init__(self, searches: Searches, parameters: BM25Parameters) -> None:
         self._searches, self._parameters = searches, parameters
 
-    def ask(self, question: Question) -> StoredWordsAnswer:
+    def ask(self, question: Question) -> ServerKeywordAnswer:
         search = self._searches.of(question)
         asked = question_terms(question.text)
         counted = self._searches.store.count_terms(list(asked))
@@ -103,16 +103,16 @@ class StoredWords:
         )
         ceiling = sum(max(weight, 0.0) * (k1 + 1.0) for weight in weights.values())
         words = query_words(question.text)
-        return StoredWordsAnswer(search, self._parameters, ceiling=ceiling, asked=words)
+        return ServerKeywordAnswer(search, self._parameters, ceiling=ceiling, asked=words)
 
     def _rarity(self, chunks: int, containing: int) -> float:
         return float(rarity(chunks, containing, variant=self._parameters.idf))
 
 
-class StoredWordsAnswer:
+class ServerKeywordAnswer:
     def __init__(
         self,
-        search: StoredSearch,
+        search: ServerSearch,
         parameters: BM25Parameters,
         *,
         ceiling: float,
@@ -166,7 +166,7 @@ class StoredWordsAnswer:
         return len(self.terms(row)) / (len(self._asked) or 1)
 
 
-class StoredMeaning:
+class ServerSemantic:
     """Ranks by meaning, as `SemanticSignal` does."""
 
     name = "semantic"
@@ -184,20 +184,20 @@ class StoredMeaning:
         owner = self._searches.store.embedder()
         return owner is None or self._embedder.knows(question.text, owner)
 
-    def ask(self, question: Question) -> StoredMeaningAnswer:
+    def ask(self, question: Question) -> ServerSemanticAnswer:
         """Raises `EmbeddingError` when there is nothing to compare, or nothing to compare with."""
         owner: Embedder | None = self._searches.store.embedder()
         if owner is None:
             raise EmbeddingError("No chunk has a vector yet", hint="make them with `aur mem index`")
         search = self._searches.of(question)
         search.look_for(self._embedder.embed(question.text, owner))
-        return StoredMeaningAnswer(search)
+        return ServerSemanticAnswer(search)
 
 
-class StoredMeaningAnswer:
+class ServerSemanticAnswer:
     ceiling = 1.0
 
-    def __init__(self, search: StoredSearch) -> None:
+    def __init__(self, search: ServerSearch) -> None:
         self._search = search
 
     def best(self, pool: int, *, among: Sequence[int] | None = None) -> list[int]:
@@ -224,16 +224,16 @@ class Searches:
         self.store = store
         self._local = threading.local()
 
-    def of(self, question: Question) -> StoredSearch:
-        known: tuple[Question, StoredSearch] | None = getattr(self._local, "search", None)
+    def of(self, question: Question) -> ServerSearch:
+        known: tuple[Question, ServerSearch] | None = getattr(self._local, "search", None)
         if known is None or known[0] is not question:
-            self._local.search = known = (question, StoredSearch(self.store))
+            self._local.search = known = (question, ServerSearch(self.store))
         return known[1]
 
 
-def stored_signals(
+def server_signals(
     store: RankingStore, parameters: BM25Parameters, embedders: Embedders | None
-) -> tuple[StoredWords, StoredMeaning | None]:
+) -> tuple[ServerKeywords, ServerSemantic | None]:
     searches = Searches(store)
-    meaning = None if embedders is None else StoredMeaning(searches, embedders)
-    return StoredWords(searches, parameters), meaning
+    meaning = None if embedders is None else ServerSemantic(searches, embedders)
+    return ServerKeywords(searches, parameters), meaning

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from aurora.errors import IndexFileError, IndexVersionError
 from aurora.packing import VECTOR_WIDTH, unpack_vector
-from aurora.signals.derived_index import KeptIndex
+from aurora.signals.derived_index import DerivedIndex
 from aurora.signals.index_file import Array, Arrays, IndexFile, MemoryArrays, write_index_file
 from aurora.stores.base import Embedder
 from aurora.types import Json
@@ -93,7 +93,7 @@ def vectors_in(file: IndexFile) -> Vectors:
     return Vectors(file, file.facts, Embedder(name, int(dimension), fingerprint))
 
 
-class VectorIndex(KeptIndex[Vectors]):
+class VectorIndex(DerivedIndex[Vectors]):
     """The vectors one embedder made of a store's chunks."""
 
     title = "vector index"

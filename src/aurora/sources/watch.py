@@ -58,7 +58,7 @@ class Rules:
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class WatchScope:
     """Everything that is watched."""
 
     folders: Mapping[Path, Rules]
@@ -90,7 +90,7 @@ def _is_noise(name: str) -> bool:
     return name in _NEVER or _noise.match(name) is not None
 
 
-def drop_ignored(ground: Ground, paths: Iterable[Path]) -> set[Path]:
+def drop_ignored(ground: WatchScope, paths: Iterable[Path]) -> set[Path]:
     """The paths without those that git or an ignore file keeps out of the memory."""
     kept: set[Path] = set()
     groups: defaultdict[Rules, set[Path]] = defaultdict(set)
@@ -118,7 +118,7 @@ def _ignored(rules: Rules, paths: Iterable[Path]) -> set[Path]:
 
 def survey(
     targets: Iterable[Path], *, logs: Path | None = None, own: Iterable[Path] = ()
-) -> Ground:
+) -> WatchScope:
     """Look at the folders as they are now. Targets that are not there are left out."""
     folders: dict[Path, Rules] = {}
     files: set[Path] = set()
@@ -132,7 +132,7 @@ def survey(
     if logs is not None:
         folders.update(_below(logs, Rules(logs, by_git=False)))
     heads = frozenset(chain.from_iterable(map(_heads, repositories)))
-    return Ground(folders, heads, frozenset(files), tuple(map(str, own)))
+    return WatchScope(folders, heads, frozenset(files), tuple(map(str, own)))
 
 
 def _rules_for(folder: Path) -> Rules:
@@ -301,7 +301,7 @@ class FileWatcher:
         self._watch, self._ground = self._open()
         return frozenset(self._targets)
 
-    def _open(self) -> tuple[RustNotify, Ground]:
+    def _open(self) -> tuple[RustNotify, WatchScope]:
         self._found = _identities(self._roots)
         ground = self._survey()
         for _ in range(_TRIES):
@@ -321,10 +321,10 @@ class FileWatcher:
             hint="name those that do in an .auroraignore, or watch fewer folders",
         )
 
-    def _survey(self) -> Ground:
+    def _survey(self) -> WatchScope:
         return survey(self._targets, logs=self._logs, own=self._own)
 
-    def _start(self, ground: Ground) -> RustNotify:
+    def _start(self, ground: WatchScope) -> RustNotify:
         trees = ground.heads.union(path for path in self._roots if path.exists())
         paths = map(str, trees if self._whole_trees else ground.watched)
         return self._package(list(paths), False, False, 0, self._whole_trees, False)
@@ -351,13 +351,13 @@ def _identities(paths: Sequence[Path]) -> list[tuple[int, int] | None]:
     return found
 
 
-def _changes_ground(path: Path, ground: Ground) -> bool:
+def _changes_ground(path: Path, ground: WatchScope) -> bool:
     """True for what says which folders count, for a new folder, and for a single file: another
     may have taken its place."""
     return path.name in IGNORE_FILES or path in ground.files or path.is_dir()
 
 
-def _cannot_watch(ground: Ground, exc: Exception) -> WatchError:
+def _cannot_watch(ground: WatchScope, exc: Exception) -> WatchError:
     text, count = str(exc), len(ground.watched)
     if "MaxFilesWatch" in text:
         return WatchError(

@@ -7,7 +7,7 @@ import pytest
 
 from aurora.embeddings.aurora.model import Layers
 from aurora.embeddings.aurora.onnx_graph import Graph
-from aurora.embeddings.aurora.provider import FOLDER, WEIGHTS, OwnProvider
+from aurora.embeddings.aurora.provider import FOLDER, WEIGHTS, AuroraProvider
 from aurora.embeddings.aurora.tokens import PIECES, read_words
 from aurora.embeddings.aurora.weights import GRAPH, read_tensors, rows_of, weights_digest
 from aurora.embeddings.base import ProviderOptions
@@ -28,8 +28,8 @@ PAIRS = [
 
 
 @pytest.fixture(scope="module", params=["deep", "shallow"])
-def provider(request: pytest.FixtureRequest) -> OwnProvider:
-    return OwnProvider(ProviderOptions(request.param))
+def provider(request: pytest.FixtureRequest) -> AuroraProvider:
+    return AuroraProvider(ProviderOptions(request.param))
 
 
 def test_its_files_are_those_that_the_fingerprint_names() -> None:
@@ -41,7 +41,7 @@ def test_it_is_small() -> None:
 
 
 @pytest.mark.parametrize("size", [256, 128, 64])
-def test_a_question_is_nearest_to_its_answer(provider: OwnProvider, size: int) -> None:
+def test_a_question_is_nearest_to_its_answer(provider: AuroraProvider, size: int) -> None:
     """And at a half and a quarter of the numbers still to nearly all."""
     asked, found = (
         unit_rows(np.asarray(provider.embed_batch(side))[:, :size])
@@ -69,5 +69,7 @@ def test_both_runtimes_understand_the_same() -> None:
         ("xyzabc123", False), ("asdfgh qwertzu", False), ("12 34", False), ("🙂", False),
     ],
 )  # fmt: skip
-def test_it_says_what_it_has_no_word_for(provider: OwnProvider, text: str, is_known: bool) -> None:
+def test_it_says_what_it_has_no_word_for(
+    provider: AuroraProvider, text: str, is_known: bool
+) -> None:
     assert provider.knows(text) is is_known

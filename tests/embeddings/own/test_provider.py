@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from aurora.embeddings.aurora.provider import OwnProvider
+from aurora.embeddings.aurora.provider import AuroraProvider
 from aurora.embeddings.aurora.weights import weights_digest
 from aurora.embeddings.base import ProviderOptions
 from aurora.embeddings.pooling import unit_rows
@@ -27,8 +27,8 @@ def folder(tmp_path: Path) -> Path:
     return make_model(tmp_path)
 
 
-def provider(folder: Path, model: str = "") -> OwnProvider:
-    return OwnProvider(ProviderOptions(model), folder=folder, weights=weights_digest(folder))
+def provider(folder: Path, model: str = "") -> AuroraProvider:
+    return AuroraProvider(ProviderOptions(model), folder=folder, weights=weights_digest(folder))
 
 
 @pytest.mark.parametrize(("model", "batch"), [("deep", 64), ("shallow", 256)])
@@ -43,12 +43,12 @@ def test_it_is_what_it_says(folder: Path, model: str, batch: int) -> None:
 
 
 def test_deep_is_meant_where_no_model_is_named() -> None:
-    assert OwnProvider(ProviderOptions()).name == "aurora/deep"
+    assert AuroraProvider(ProviderOptions()).name == "aurora/deep"
 
 
 def test_another_model_is_refused() -> None:
     with pytest.raises(EmbeddingError, match="no model 'wide'") as refused:
-        OwnProvider(ProviderOptions("wide"))
+        AuroraProvider(ProviderOptions("wide"))
     assert "deep or shallow" in refused.value.hint
 
 

@@ -11,7 +11,7 @@ import os
 import zlib
 from collections.abc import Iterator
 
-from aurora.sources.blame.cache import Book, load_book, save_book
+from aurora.sources.blame.cache import BlameCache, load_cache, save_cache
 from aurora.sources.blame.commits import _MARK, Change, Commit, _commit, _hunk, _sort_by_trees
 from aurora.sources.blame.replay import UNCOMMITTED, Annotation, LineHistory
 from aurora.sources.git import _failure
@@ -33,12 +33,12 @@ def check(data: bytes) -> None:
 
 def _check_book(content: bytes) -> None:
     """One that is no use is as good as none."""
-    book = load_book(scratch_file("fuzzed.book", content))
+    book = load_cache(scratch_file("fuzzed.book", content))
     for path in book.files:
         book.lines(path)
         book.history(path).touching(Lines(1, 9))
-    save_book(scratch("saved.book"), book)
-    again = load_book(scratch("saved.book"))
+    save_cache(scratch("saved.book"), book)
+    again = load_cache(scratch("saved.book"))
     assert again.files.keys() == book.files.keys()
 
 
@@ -50,7 +50,7 @@ def _check_lines(data: bytes) -> None:
         lines[place : place + removed] = [2] * added
     assert (owners.owners + [owners.tail] * 300)[: len(lines)] == lines
     assert Annotation.from_runs(owners.runs()).runs() == owners.runs()
-    book = Book("head")
+    book = BlameCache("head")
     book.put("a", "blob", owners)
     assert book.lines("a").runs() == owners.runs()
     history = LineHistory(owners.runs(), [0, 10, 20])

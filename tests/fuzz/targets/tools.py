@@ -17,7 +17,7 @@ from aurora.config import Places, SettingsFiles
 from aurora.engine import Memory
 from aurora.errors import QueryError
 from aurora.mcp.answers import read_cursor
-from aurora.mcp.pool import Desk, name_folders
+from aurora.mcp.pool import MemoryPool, name_folders
 from aurora.mcp.server import create_server
 from tests.builders import write_tree
 from tests.fuzz.inputs import head_and_rest, json_of, require_told, scratch, text_of
@@ -104,4 +104,4 @@ def _server() -> MCPServer:
     places = Places.find(root, environment)
     with Memory(places, SettingsFiles(places, environment)) as memory:
         memory.index(root, git=False)
-    return create_server(Desk(name_folders([root]), environment))
+    return create_server(MemoryPool(name_folders([root]), environment))

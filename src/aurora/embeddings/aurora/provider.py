@@ -27,7 +27,7 @@ _RECIPE = 1  # grows when the same files come to give other vectors
 _BATCHES = {DEEP: 64, SHALLOW: 256}
 
 
-class OwnProvider:
+class AuroraProvider:
     """Satisfies `EmbeddingProvider`; loads with the first text."""
 
     dimension = 256

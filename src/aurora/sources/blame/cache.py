@@ -40,7 +40,7 @@ class Entry(NamedTuple):
     runs: str
 
 
-class Book:
+class BlameCache:
     """Lines of files at one commit. Numbers are commits; 0 is nobody's."""
 
     def __init__(self, head: str = "", shallow: str = "") -> None:
@@ -84,20 +84,20 @@ def _runs(words: str) -> tuple[tuple[int, int], ...]:
     return tuple(zip(numbers[0::2], numbers[1::2], strict=True))
 
 
-def load_book(path: Path | None) -> Book:
+def load_cache(path: Path | None) -> BlameCache:
     """The book in a file, or an empty one."""
     if path is None:
-        return Book()
+        return BlameCache()
     try:
         first, _, rest = read_file(path, most=_MOST_BYTES).partition(b"\n")
         if first != _MAGIC + b"%08x" % zlib.crc32(rest):
-            return Book()
+            return BlameCache()
         return _book_of(json.loads(rest))
     except (OSError, ValueError, RecursionError):
-        return Book()
+        return BlameCache()
 
 
-def _book_of(found: object) -> Book:
+def _book_of(found: object) -> BlameCache:
     """`ValueError` for what no book holds, also where its checksum is right."""
     match found:
         case {
@@ -107,7 +107,7 @@ def _book_of(found: object) -> Book:
             "times": [*times],
             "files": dict(files),
         } if _are_commits(ids, times):
-            book = Book(head, shallow)
+            book = BlameCache(head, shallow)
             book.ids, book.times = ids, times
             book.files = dict(_entries(files, owners=len(ids)))
             return book
@@ -136,7 +136,7 @@ def _are_lines(runs: Sequence[tuple[int, int]], owners: int) -> bool:
     return starts[:1] == [1] and starts[-1] <= _MOST_LINES and ascending and known
 
 
-def save_book(path: Path, book: Book) -> None:
+def save_cache(path: Path, book: BlameCache) -> None:
     """Write the book in one step, less the commits that own nothing any more."""
     used, files = _renumbered(book)
     content = json.dumps(
@@ -158,7 +158,7 @@ def save_book(path: Path, book: Book) -> None:
 def forget_paths(folder: Path, names: Collection[str]) -> None:
     """Take files out of all books of a folder. A book may call them by more or fewer folders."""
     for path in folder.glob("history-*.book"):
-        book = load_book(path)
+        book = load_cache(path)
         gone = [
             known
             for known in book.files
@@ -170,10 +170,10 @@ def forget_paths(folder: Path, names: Collection[str]) -> None:
         ]
         if gone:
             book.drop(gone)
-            save_book(path, book)
+            save_cache(path, book)
 
 
-def _renumbered(book: Book) -> tuple[Sequence[int], dict[str, tuple[str, str]]]:
+def _renumbered(book: BlameCache) -> tuple[Sequence[int], dict[str, tuple[str, str]]]:
     owners = {"0"}.union(*(entry.runs.split()[1::2] for entry in book.files.values()))
     used = sorted(map(int, owners))
     names = {str(old): str(new) for new, old in enumerate(used)}

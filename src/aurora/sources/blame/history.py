@@ -43,12 +43,12 @@ from typing import TypeAlias
 
 from aurora.errors import GitError, GitLimitError, NoRepositoryError
 from aurora.sources.blame.cache import (
-    Book,
+    BlameCache,
     Snapshot,
     find_prefix,
-    load_book,
+    load_cache,
     read_stamp,
-    save_book,
+    save_cache,
     take_snapshot,
 )
 from aurora.sources.blame.commits import (
@@ -211,12 +211,12 @@ def read_committed(
     anew: bool = False,
     blame_at_most: int,
     listen: Listener = ignore_events,
-) -> tuple[Book, dict[str, GitError]]:
+) -> tuple[BlameCache, dict[str, GitError]]:
     """A book with the paths' lines at the last commit, and what went wrong for which path.
 
     With `anew`, what an earlier run found is not used.
     """
-    book = load_book(None if anew else cache)
+    book = load_cache(None if anew else cache)
     before = (book.head, len(book.files))
     try:
         _bring_up_to_date(book, now, paths)
@@ -237,7 +237,7 @@ def read_committed(
     return book, failed
 
 
-def _put_last_commits(book: Book, now: Snapshot, failed: dict[str, GitError]) -> None:
+def _put_last_commits(book: BlameCache, now: Snapshot, failed: dict[str, GitError]) -> None:
     """Where a limit was reached, give all lines of a file to the last commit that changed it.
 
     Only trees along the first parents are compared. What is found leaves `failed`.
@@ -261,7 +261,7 @@ def _put_last_commits(book: Book, now: Snapshot, failed: dict[str, GitError]) ->
         now.git.notes[f"some files have one commit for all their lines: {reason}"] = None
 
 
-def _bring_up_to_date(book: Book, now: Snapshot, paths: Collection[str]) -> None:
+def _bring_up_to_date(book: BlameCache, now: Snapshot, paths: Collection[str]) -> None:
     """Turn the book to the last commit; what would not hold any more leaves it."""
     if (book.head, book.shallow) == (now.head, now.shallow):
         return
@@ -278,7 +278,7 @@ def _bring_up_to_date(book: Book, now: Snapshot, paths: Collection[str]) -> None
     book.head, book.shallow = now.head, now.shallow
 
 
-def _follow(book: Book, now: Snapshot, since: Since, paths: Collection[str]) -> None:
+def _follow(book: BlameCache, now: Snapshot, since: Since, paths: Collection[str]) -> None:
     """Carry out the commits that were added since on the lines known before."""
     wanted = book.files.keys() | paths  # no file that was never asked for, or was forgotten
     touched = sorted(since.touched & now.blobs.keys() & wanted)
@@ -289,7 +289,7 @@ def _follow(book: Book, now: Snapshot, since: Since, paths: Collection[str]) -> 
 
 
 def _replay(
-    book: Book,
+    book: BlameCache,
     now: Snapshot,
     commits: Sequence[Commit],
     paths: Sequence[str],
@@ -317,7 +317,7 @@ def _renamed(lines: Annotation, number: Callable[[int], int]) -> Annotation:
     return Annotation([numbers[owner] for owner in lines.owners], numbers[lines.tail])
 
 
-def _blame(book: Book, now: Snapshot, paths: Sequence[str]) -> dict[str, GitError]:
+def _blame(book: BlameCache, now: Snapshot, paths: Sequence[str]) -> dict[str, GitError]:
     def ask(path: str) -> tuple[list[bytes], Mapping[bytes, int]] | GitError:
         try:
             return blame(now.git, path, commit=now.head)
@@ -337,9 +337,9 @@ def _blame(book: Book, now: Snapshot, paths: Sequence[str]) -> dict[str, GitErro
     return failed
 
 
-def _save(cache: Path, book: Book) -> None:
+def _save(cache: Path, book: BlameCache) -> None:
     try:
-        save_book(cache, book)
+        save_cache(cache, book)
     except OSError as exc:  # answers do not depend on it; the next run only takes longer
         logger.warning("cannot keep git history in %s: %s", cache, exc)
 
@@ -472,7 +472,7 @@ def _committed_as(now: Snapshot, path: str) -> str | Untracked | Unavailable:
     return Untracked()
 
 
-def _edited(book: Book, path: str, hunks: Sequence[int]) -> LineHistory:
+def _edited(book: BlameCache, path: str, hunks: Sequence[int]) -> LineHistory:
     if not hunks:
         return book.history(path)
     return LineHistory(book.lines(path).edited(hunks, UNCOMMITTED).runs(), book.times)

@@ -24,10 +24,10 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 
 from aurora.errors import (
     NoMemoryError,
-    StoreAwayError,
     StoreBusyError,
     StoreError,
     StoreFormatError,
+    StoreUnreachableError,
 )
 from aurora.stores.postgres.address import Address
 from aurora.stores.postgres.rows import ADAPTERS
@@ -70,7 +70,7 @@ def explained(exc: psycopg.Error, shown: str) -> StoreError:
         if re.search(words, text):
             return StoreError(message.format(shown=shown, text=text), hint=hint)
     if is_away(exc):
-        return StoreAwayError(
+        return StoreUnreachableError(
             f"Cannot reach {shown}: {text}",
             hint="check that the server runs and that host and port are right, then try again; "
             "what was not kept is done again",

@@ -23,7 +23,7 @@ from aurora.stores.postgres.ranking_sql import PostgresRanking
 from aurora.stores.postgres.search import PostgresCriteria, PostgresSignals
 from aurora.stores.postgres.transfer import PostgresTransfer
 from aurora.stores.shared import PAGE
-from aurora.text import many
+from aurora.text import pluralize
 from aurora.types import Chunk, Listener, Progress, ignore_events
 
 _INDEXING = LOCK + 1  # the lock of who indexes
@@ -62,7 +62,7 @@ class PostgresStore(
         if version.words != WORDS:
             store = cls(address, newest=False)
             try:
-                done.append(f"words of {many(store.renew_words(listen), 'chunk')}")
+                done.append(f"words of {pluralize(store.renew_words(listen), 'chunk')}")
             finally:
                 store.close()
         return done

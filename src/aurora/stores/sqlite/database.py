@@ -38,7 +38,7 @@ from aurora.stores.sqlite.connection import (
 from aurora.stores.sqlite.integrity import Seal, Stamp, checksum, damaged, shorten_log
 from aurora.stores.sqlite.rows import Row, as_no_text, fact_from
 from aurora.stores.sqlite.schema import CHECKSUMS, TEXT_INDEXES, hide_waiting, is_damaged
-from aurora.text import many
+from aurora.text import pluralize
 
 logger = logging.getLogger(__name__)
 
@@ -64,7 +64,7 @@ def _find_wrong_rows(connection: sqlite3.Connection) -> Iterator[str]:
         wrong = f"SELECT count(*) FROM {table} WHERE {is_damaged(table)}"
         [(count,)] = connection.execute(wrong)
         if count:
-            yield f"damage in {many(count, 'row')} of {table}"
+            yield f"damage in {pluralize(count, 'row')} of {table}"
 
 
 def find_torn(connection: sqlite3.Connection) -> Iterator[str]:
@@ -271,7 +271,7 @@ class SQLiteFile:
                     raise
                 put = self._seal.believe  # who writes just now has looked at the words
         if problems:
-            more = f", and {many(len(problems) - 1, 'problem')} more" if problems[1:] else ""
+            more = f", and {pluralize(len(problems) - 1, 'problem')} more" if problems[1:] else ""
             self._damage = _Damage(stamp, f"{problems[0]}{more}")
         else:
             self._damage = None

@@ -14,7 +14,7 @@ from aurora.stores.shared import PAGE
 from aurora.stores.sqlite.connection import connect_temporary, open_bare, require_tables
 from aurora.stores.sqlite.rows import Row
 from aurora.stores.sqlite.schema import HANGING, is_damaged
-from aurora.text import many
+from aurora.text import pluralize
 
 _LAST = 1 << 40  # more rows than any file has
 _PROBES = 20_000  # of a table: where nothing can be read, nobody asks for every row
@@ -83,7 +83,7 @@ class Lost:
         if self.is_nothing:
             return "All of its chunks can be read"
         least = "At least " if self.more else ""
-        count = f"{least}{many(len(self.ids), 'chunk')}" if self.ids else "Some of its pages"
+        count = f"{least}{pluralize(len(self.ids), 'chunk')}" if self.ids else "Some of its pages"
         return f"{count} cannot be read, so that answers may be incomplete"
 
 
