@@ -48,9 +48,9 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=names(PAGES))
 def test_files_named_in_the_text_exist(page: Path) -> None:
-    """`src/…`, `tests/…`, `docs/…` and `benchmarks/…` in backticks are real paths."""
+    """Paths in backticks below the folders of this repository are real ones."""
     text = page.read_text(encoding="utf-8")
-    named = re.findall(r"`((?:src|tests|docs|benchmarks)/[\w./-]+?)(?:::\w+)?`", text)
+    named = re.findall(r"`((?:src|tests|docs|benchmarks|training)/[\w./-]+?)(?:::\w+)?`", text)
     assert [name for name in named if not (ROOT / name).exists()] == []
 
 
