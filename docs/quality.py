@@ -1,10 +1,10 @@
-"""Writes docs/search-quality.md: what `aur` finds for the twenty queries of seed 000.
+"""Writes docs/search-quality.md: the results of `aur` for the twenty queries of seed 000.
 
-`make docs` runs it.
+`make docs` runs this script.
 
-python docs/quality.py                  write
-python docs/quality.py --check WORLD    fail when `aur` finds something else; WORLD is a folder
-                                        that tests/shell/build_project.sh has filled
+python docs/quality.py                  write the page
+python docs/quality.py --check WORLD    fail when `aur` prints other results; WORLD is a folder
+                                        made by tests/shell/build_project.sh
 """
 
 from __future__ import annotations
@@ -23,22 +23,21 @@ from questions import QUESTIONS, Question, Row
 DOCS = Path(__file__).parent
 PAGE = DOCS / "search-quality.md"
 SHELL = DOCS.parent / "tests" / "shell"
-SHOWN = 5  # rows of a table
-COLUMNS = 5  # those that do not change with time: no age, and no commits beside it
-TOLERANCE = 0.01  # of a score: activation fades a little every day
+SHOWN = 5  # rows in each table
+COLUMNS = 5  # without commits and age, which change over time
+TOLERANCE = 0.01  # scores change a little every day with activation
 
 _SEARCH = 'source "$0/world.sh" "$1"; cd "$1/project"; shift; aur mem search "$@"'
 _GOAL = 18  # seed 000, 8.1: at least 90 % of twenty
 _PREFACE = """\
-Written by `docs/quality.py`; a test fails when `aur` finds something else. The queries are those of
-seed 000, appendix D, asked of the project that the shell tests search (`tests/shell`): 48 files
-with 26 commits, seven conversations, seven lessons. The model is the default,
-one of Aurora's own, beside words, names and use.
+`docs/quality.py` writes this page, and a test fails when `aur` prints other results. The queries
+are those of seed 000, appendix D. The project is that of the shell tests (`tests/shell`): 48 files
+with 26 commits, seven conversations, seven lessons. All settings are defaults.
 
-A query passes when what the seed expects is among the first five: the definition first where it
-names one, every kind of memory where it wants several. Its shell tests ask for less, and all twenty
-of them pass. Commits and age are left out of the tables, because an age changes, and the home is
-written as `~`.
+A query passes when the first five results contain what the seed expects: the definition first if
+the query is a name, every kind of memory if the query asks for several. The seed's own shell tests
+check less, and all twenty pass. The tables omit commits and age, which change over time, and show
+the home folder as `~`.
 """
 _SCORE = re.compile(r" \| (\d\.\d{3})$")
 _SECTIONS = {1: "Exact names", 6: "Concepts", 11: "Types", 16: "Edge cases"}
@@ -53,15 +52,15 @@ def page(world: Path) -> str:
 
 
 def _section(script: Path, world: Path) -> str:
-    number, asked = int(script.stem.split("_")[1]), _asked(script)
-    question, answer = QUESTIONS[number], search(shlex.split(asked), world)
+    number, query = int(script.stem.split("_")[1]), _query(script)
+    question, answer = QUESTIONS[number], search(shlex.split(query), world)
     met = question.is_met(answer, read_rows(answer))
     if met != question.passes:
         sys.exit(
-            f"query {number} {'passes' if met else 'fails'} now: judge it in docs/questions.py"
+            f"query {number} {'passes' if met else 'fails'} now: update it in docs/questions.py"
         )
     heading = [f"## {_SECTIONS[number]}", ""] if number in _SECTIONS else []
-    return "\n".join([*heading, *_lines(f"{number}. `{asked}`", question, shown(answer))])
+    return "\n".join([*heading, *_lines(f"{number}. `{query}`", question, shown(answer))])
 
 
 def _lines(title: str, question: Question, answer: str) -> list[str]:
@@ -77,11 +76,11 @@ def _lines(title: str, question: Question, answer: str) -> list[str]:
     ]
 
 
-def _asked(script: Path) -> str:
-    """What a shell test asks for, as it is typed."""
-    asked = re.search(r"aur mem search (.+?)(?: 2>&1)?\)", script.read_text(encoding="utf-8"))
-    assert asked is not None, script
-    return asked[1]
+def _query(script: Path) -> str:
+    """The arguments of `aur mem search` in a shell test."""
+    match = re.search(r"aur mem search (.+?)(?: 2>&1)?\)", script.read_text(encoding="utf-8"))
+    assert match is not None, script
+    return match[1]
 
 
 def _environment(**variables: str) -> dict[str, str]:
@@ -90,7 +89,7 @@ def _environment(**variables: str) -> dict[str, str]:
 
 
 def search(words: list[str], world: Path) -> str:
-    """What `aur` prints, with a home like everybody's; an error where there is no answer."""
+    """The output of `aur`, or its error, with `~` for the home folder."""
     command = ["bash", "-c", _SEARCH, SHELL, world, *words]
     done = subprocess.run(
         command, env=_environment(), capture_output=True, encoding="utf-8", check=False
@@ -99,7 +98,7 @@ def search(words: list[str], world: Path) -> str:
 
 
 def read_rows(answer: str) -> list[Row]:
-    """The first rows below the head of a table."""
+    """The first rows of a table, without its head."""
     return [_cells(line) for line in answer.splitlines()[2 : 2 + SHOWN] if " | " in line]
 
 
@@ -108,7 +107,7 @@ def _cells(line: str) -> Row:
 
 
 def shown(answer: str) -> str:
-    """The table with fewer rows and columns; anything else as it is."""
+    """The table with fewer rows and columns; other output unchanged."""
     if not (rows := read_rows(answer)):
         return answer.strip()
     rows = [_cells(answer.splitlines()[0]), *rows]
@@ -120,12 +119,14 @@ def shown(answer: str) -> str:
     return "\n".join([lines[0], "-+-".join("-" * width for width in widths), *lines[1:]])
 
 
-def differences(written: str, found: str) -> list[str]:
-    """Lines that are not as written, but for scores that have faded."""
-    old, new = written.splitlines(), found.splitlines()
+def differences(written: str, current: str) -> list[str]:
+    """Lines that differ, except for small changes of a score."""
+    old, new = written.splitlines(), current.splitlines()
     if len(old) == len(new):
         return [
-            f"+ {there}" for here, there in zip(old, new, strict=True) if not _alike(here, there)
+            f"+ {after}"
+            for before, after in zip(old, new, strict=True)
+            if not _alike(before, after)
         ]
     bare = [[_SCORE.sub("", line) for line in lines] for lines in (old, new)]
     return [line for line in difflib.ndiff(*bare) if line[0] in "+-"]
@@ -134,17 +135,17 @@ def differences(written: str, found: str) -> list[str]:
 def _alike(left: str, right: str) -> bool:
     if _SCORE.sub("", left) != _SCORE.sub("", right):
         return False
-    one, other = _SCORE.search(left), _SCORE.search(right)
-    return not one or not other or abs(float(one[1]) - float(other[1])) <= TOLERANCE
+    before, after = _SCORE.search(left), _SCORE.search(right)
+    return not before or not after or abs(float(before[1]) - float(after[1])) <= TOLERANCE
 
 
 def main(arguments: list[str]) -> int:
     if arguments[:1] == ["--check"]:
-        told = differences(PAGE.read_text(encoding="utf-8"), page(Path(arguments[1])))
-        if told:
-            print("docs/search-quality.md is out of date: read this, then run make docs")
-            print(*told, sep="\n")
-        return bool(told)
+        changes = differences(PAGE.read_text(encoding="utf-8"), page(Path(arguments[1])))
+        if changes:
+            print("docs/search-quality.md is out of date: check the changes, then run make docs")
+            print(*changes, sep="\n")
+        return bool(changes)
     with tempfile.TemporaryDirectory() as folder:
         world = Path(folder).resolve()
         env = _environment(AURORA_SHELL_PROJECT=str(world))

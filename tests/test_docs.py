@@ -47,10 +47,25 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=names(PAGES))
+def test_links_to_a_section_name_a_heading(page: Path) -> None:
+    links = re.findall(r"\]\(([^)#]*)#([^)]+)\)", page.read_text(encoding="utf-8"))
+    local = [(page.parent / target if target else page, name) for target, name in links
+             if "://" not in target]  # fmt: skip
+    assert [name for target, name in local if name not in anchors(target)] == []
+
+
+def anchors(page: Path) -> set[str]:
+    """The names of a page's headings, as GitHub writes them."""
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=names(PAGES))
 def test_files_named_in_the_text_exist(page: Path) -> None:
-    """`src/…`, `tests/…`, `docs/…` and `benchmarks/…` in backticks are real paths."""
+    """Paths in backticks below the folders of this repository are real ones."""
     text = page.read_text(encoding="utf-8")
-    named = re.findall(r"`((?:src|tests|docs|benchmarks)/[\w./-]+?)(?:::\w+)?`", text)
+    named = re.findall(r"`((?:src|tests|docs|benchmarks|training)/[\w./-]+?)(?:::\w+)?`", text)
     assert [name for name in named if not (ROOT / name).exists()] == []
 
 
