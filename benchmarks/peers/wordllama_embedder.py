@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from zlib import crc32
 
-from aurora.embeddings.base import ProviderOptions
 from aurora.embeddings.static import StaticProvider
+
+from aurora.embeddings.base import ProviderOptions
 
 
 class WordLlamaEmbedder(StaticProvider):

@@ -26,9 +26,8 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from aurora.embeddings.base import ProviderOptions
-from aurora.embeddings.onnx.encoder import Encoder, Window
-from aurora.embeddings.onnx.installed import TOKENIZER, model_folder
-from aurora.embeddings.onnx.provider import DEFAULT_MODEL, OnnxProvider
+from aurora.embeddings.model_folders import TOKENIZER, model_folder
+from aurora.embeddings.onnx import DEFAULT_MODEL, Encoder, OnnxProvider, Window
 from aurora.embeddings.pooling import unit_rows
 
 CACHE = Path(__file__).resolve().parents[1] / ".cache" / "distilled"

@@ -18,8 +18,9 @@ from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
 
-from aurora.embeddings.base import ProviderOptions
 from aurora.embeddings.static import StaticProvider
+
+from aurora.embeddings.base import ProviderOptions
 from aurora.indexing.embedding import embed_missing
 from aurora.retrieval.retriever import HybridConfig, Retriever
 from aurora.stores.sqlite.store import SQLiteStore

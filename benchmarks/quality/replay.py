@@ -29,10 +29,10 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
+from aurora.embeddings.static import StaticProvider
 
 from aurora.config import Places, SettingsFiles
 from aurora.embeddings.base import ProviderOptions
-from aurora.embeddings.static import StaticProvider
 from aurora.engine import Memory
 from aurora.parsers.languages import GRAMMARS
 

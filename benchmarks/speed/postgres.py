@@ -39,10 +39,10 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import record
+from aurora.embeddings.static import StaticProvider
 from speed import corpus, ours
 
 from aurora.embeddings.base import EmbeddingProvider, ProviderOptions
-from aurora.embeddings.static import StaticProvider
 from aurora.indexing.embedding import embedder_of, embedding_text, vectors_of
 from aurora.packing import pack_vector, unit_vector, unpack_vector
 from aurora.retrieval.retriever import HybridConfig, Retriever

@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from aurora.embeddings.base import ProviderOptions
-from aurora.embeddings.onnx.provider import OnnxProvider
+from aurora.embeddings.onnx import OnnxProvider
 from aurora.errors import EmbeddingError
 from aurora.retrieval.rerank import FIRST, LateInteraction
 from aurora.retrieval.retriever import HybridConfig, Retriever

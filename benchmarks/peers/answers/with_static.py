@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 from asking import PLACES, Ask, Text, documents, main, pieces
+from aurora.embeddings.static import StaticProvider
 
 from aurora.embeddings.base import ProviderOptions
-from aurora.embeddings.static import StaticProvider
 
 PROVIDER = StaticProvider(ProviderOptions())
 
