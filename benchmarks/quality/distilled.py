@@ -90,9 +90,9 @@ def make_table(folder: Path, tokenizer: Tokenizer) -> Table:
 def read_alone(folder: Path, numbers: Sequence[int]) -> Table:
     """What the encoder says of each piece where nothing else stands."""
     encoder = Encoder(folder)
-    around = encoder.tokens("")[0].ids
+    around = encoder.split("")[0].ids
     windows = [Window([around[0], number, around[-1]], 1, 2) for number in numbers]
-    return np.stack(encoder.each(lambda one: encoder.hidden(one.ids).mean(axis=0), windows))
+    return np.stack([encoder.run(window.ids).mean(axis=0) for window in windows])
 
 
 def main_directions(rows: Table) -> Table:
