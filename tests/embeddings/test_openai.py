@@ -268,7 +268,7 @@ def test_a_missing_package_is_named_with_how_to_get_it(
     server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "httpx2", None)  # as if it were not installed
-    monkeypatch.delitem(sys.modules, "aurora.endpoints", raising=False)
+    monkeypatch.delitem(sys.modules, "aurora.endpoint_client", raising=False)
     with pytest.raises(EmbeddingError, match="needs the package httpx2") as caught:
         make(server).embed_query("text")
     assert caught.value.hint == "pip install 'aurora-memory[openai]'"
