@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import ssl
 import weakref
 from collections.abc import Callable, Mapping
+from email.utils import parsedate_to_datetime
 from importlib.metadata import PackageNotFoundError, version
 from typing import NamedTuple
 
 import httpx2
 
-from aurora.endpoints import Address, ApiKey, Patience, Timing, read_code, wait_before_next
+from aurora.endpoints import Address, ApiKey, Patience, Timing, read_code
 from aurora.errors import AuroraError
 
 _CONNECT = 5.0  # seconds
 _LONGEST_ERROR = 65_536  # bytes of an error that are read
 _TOO_MUCH = {400, 413, 422}  # answers to a text longer than the model's window
-_LATER = {408, 425, 429}
+_LATER = {408, 425, 429}  # answers that ask for another attempt
+_FIRST_WAIT = 0.5  # seconds; doubles with each attempt
+_LONGEST_WAIT = 30.0
+_LONGEST_RETRY_AFTER = 60.0
+_SECONDS = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
 
 
 class _RetryError(Exception):
@@ -168,6 +174,29 @@ class Endpoint:
             f"The endpoint {self._address.url} ({self._model}) {problem}",
             hint=hint or f"check that {self._purpose.setting} is an OpenAI-compatible address",
         )
+
+
+def wait_before_next(attempt: int, headers: Mapping[str, str], chance: float) -> float:
+    """Seconds to wait after an attempt: the server's `Retry-After`, else longer each time.
+
+    Half of it is random (`chance` is 0 to 1), so that clients that failed together spread out.
+    """
+    retry_after = _retry_after(headers)
+    if retry_after is not None:
+        return min(retry_after, _LONGEST_RETRY_AFTER)
+    return min(_FIRST_WAIT * 2.0 ** (attempt - 1), _LONGEST_WAIT) * (0.5 + 0.5 * chance)
+
+
+def _retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds, or a date, which is compared with the server's own `Date`."""
+    value = headers.get("retry-after", "").strip()
+    if _SECONDS.fullmatch(value):
+        return float(value)
+    try:
+        until, now = (parsedate_to_datetime(date) for date in (value, headers.get("date", "")))
+        return max(0.0, (until - now).total_seconds())
+    except (ValueError, TypeError):  # no date, or only one of the two has a time zone
+        return None
 
 
 def _bearer(key: ApiKey) -> Callable[[httpx2.Request], httpx2.Request]:

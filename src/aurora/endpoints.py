@@ -13,7 +13,6 @@ import random
 import re
 import time
 from collections.abc import Callable, Mapping
-from email.utils import parsedate_to_datetime
 from importlib import import_module
 from typing import NamedTuple
 from urllib.parse import SplitResult, urlsplit
@@ -187,34 +186,6 @@ class Patience(NamedTuple):
 
 INDEXING = Patience(attempts=5, seconds=300.0, silence=120.0)  # 64 chunks are slow without a GPU
 ASKING = Patience(attempts=2, seconds=10.0, silence=6.0)  # a user waits, and keywords still work
-
-_FIRST_WAIT = 0.5  # seconds; doubles with each attempt
-_LONGEST_WAIT = 30.0
-_LONGEST_RETRY_AFTER = 60.0
-_SECONDS = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
-
-
-def wait_before_next(attempt: int, headers: Mapping[str, str], chance: float) -> float:
-    """Seconds to wait after an attempt: the server's `Retry-After`, else longer each time.
-
-    Half of it is random (`chance` is 0 to 1), so that clients that failed together spread out.
-    """
-    retry_after = _retry_after(headers)
-    if retry_after is not None:
-        return min(retry_after, _LONGEST_RETRY_AFTER)
-    return min(_FIRST_WAIT * 2.0 ** (attempt - 1), _LONGEST_WAIT) * (0.5 + 0.5 * chance)
-
-
-def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds, or a date, which is compared with the server's own `Date`."""
-    value = headers.get("retry-after", "").strip()
-    if _SECONDS.fullmatch(value):
-        return float(value)
-    try:
-        until, now = (parsedate_to_datetime(date) for date in (value, headers.get("date", "")))
-        return max(0.0, (until - now).total_seconds())
-    except (ValueError, TypeError):  # no date, or only one of the two has a time zone
-        return None
 
 
 class BadAnswerError(Exception):

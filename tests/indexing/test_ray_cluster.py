@@ -54,7 +54,9 @@ def test_two_nodes_do_what_one_process_does_and_one_of_them_may_die(
         try:
             require_promises(address)
             require_same_bits(address, "onnx", onnx_provider, models)
-            require_same_bits(address, "aurora", make_provider("aurora", ProviderOptions()), models)
+            require_same_bits(
+                address, "aurora", make_provider("aurora", ProviderOptions(threads=1)), models
+            )
             require_nothing_lost(address, doomed, many, tmp_path / "traces")
         finally:
             doomed.kill()
