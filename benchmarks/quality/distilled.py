@@ -26,9 +26,8 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from aurora.embeddings.base import ProviderOptions
-from aurora.embeddings.onnx.encoder import Encoder, Window
-from aurora.embeddings.onnx.installed import TOKENIZER, model_folder
-from aurora.embeddings.onnx.provider import DEFAULT_MODEL, OnnxProvider
+from aurora.embeddings.model_folders import TOKENIZER, model_folder
+from aurora.embeddings.onnx import DEFAULT_MODEL, Encoder, OnnxProvider, Window
 from aurora.embeddings.pooling import unit_rows
 
 CACHE = Path(__file__).resolve().parents[1] / ".cache" / "distilled"
@@ -91,9 +90,9 @@ def make_table(folder: Path, tokenizer: Tokenizer) -> Table:
 def read_alone(folder: Path, numbers: Sequence[int]) -> Table:
     """What the encoder says of each piece where nothing else stands."""
     encoder = Encoder(folder)
-    around = encoder.tokens("")[0].ids
+    around = encoder.split("")[0].ids
     windows = [Window([around[0], number, around[-1]], 1, 2) for number in numbers]
-    return np.stack(encoder.each(lambda one: encoder.hidden(one.ids).mean(axis=0), windows))
+    return np.stack([encoder.run(window.ids).mean(axis=0) for window in windows])
 
 
 def main_directions(rows: Table) -> Table:

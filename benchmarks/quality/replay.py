@@ -31,8 +31,8 @@ from pathlib import Path
 import numpy as np
 
 from aurora.config import Places, SettingsFiles
+from aurora.embeddings.aurora.provider import SHALLOW, AuroraProvider
 from aurora.embeddings.base import ProviderOptions
-from aurora.embeddings.static import StaticProvider
 from aurora.engine import Memory
 from aurora.parsers.languages import GRAMMARS
 
@@ -126,7 +126,7 @@ def replay(clone: Path, home: Path, count: int, each: int) -> Iterator[tuple[Ask
 
 
 def ask(places: Places, now: datetime, asked: Sequence[Asked]) -> Sequence[Found]:
-    embedder = StaticProvider(ProviderOptions())
+    embedder = AuroraProvider(ProviderOptions(SHALLOW))
     assert places.project
     with Memory(places, now=lambda: now, embedder=embedder) as memory:
         memory.index(places.project)

@@ -143,7 +143,7 @@ ENGINES = {
     "aurora, keyword": Engine(ours.refresh_index, ours.open_keyword, "indexes/bm25.idx"),
     RANKING: Engine(ours.refresh_index, ours.open_ranking, "indexes/bm25.idx"),
     "aurora, fallback": Engine(ours.refresh_index, ours.open_fallback, "indexes/bm25.idx"),
-    HYBRID: Engine(ours.refresh_index, ours.open_hybrid, "indexes/", "wordllama"),
+    HYBRID: Engine(ours.refresh_index, ours.open_hybrid, "indexes/"),
     "bm25s": Engine(build_bm25s, open_bm25s, "bm25s", "bm25s"),
     "bm25s, numba": Engine(build_bm25s, open_bm25s_numba, "bm25s", "numba"),
     "SQLite FTS5": Engine(build_fts5, open_fts5, "fts5.db"),

@@ -56,9 +56,9 @@ def open_fallback(folder: Path) -> Ask:
 
 def open_hybrid(folder: Path) -> Ask:
     """The usual search of a memory with vectors."""
-    from peers.wordllama_embedder import WordLlamaEmbedder  # noqa: PLC0415
+    from peers.bundled_embedder import BundledEmbedder  # noqa: PLC0415
 
-    return _asking(open_retriever(open_store(folder), folder, WordLlamaEmbedder()), "hybrid")
+    return _asking(open_retriever(open_store(folder), folder, BundledEmbedder()), "hybrid")
 
 
 def _asking(retriever: Retriever, mode: str) -> Ask:

@@ -41,8 +41,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import record
 from speed import corpus, ours
 
+from aurora.embeddings.aurora.provider import SHALLOW, AuroraProvider
 from aurora.embeddings.base import EmbeddingProvider, ProviderOptions
-from aurora.embeddings.static import StaticProvider
 from aurora.indexing.embedding import embedder_of, embedding_text, vectors_of
 from aurora.packing import pack_vector, unit_vector, unpack_vector
 from aurora.retrieval.retriever import HybridConfig, Retriever
@@ -256,7 +256,7 @@ def sizes(pair: Pair) -> dict[str, Any]:
 
 
 def measure(size: int, questions: Sequence[corpus.Question], say: Callable[[str], None]) -> Any:
-    provider = StaticProvider(ProviderOptions())
+    provider = AuroraProvider(ProviderOptions(SHALLOW))
     with (
         tempfile.TemporaryDirectory() as folder,
         PostgresServer(durable=True, settings=SETTINGS) as server,

@@ -61,14 +61,14 @@ from engines import ENGINES, RANKING
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 import record
-from peers.wordllama_embedder import DrawnVectors, WordLlamaEmbedder
+from peers.bundled_embedder import BundledEmbedder, DrawnVectors
 
 SIZES = (10_000, 100_000, 500_000)
 EMBEDDED = 100_000  # chunks of the largest memory that gets vectors of its own; beyond, drawn ones
 BATCH = 5_000  # chunks written at once
 SLOW = 60.0  # seconds of a round that are enough for one engine
 SLOW_START = 5.0  # seconds of a first answer that are enough
-PACKAGES = ("bm25s", "tantivy", "wordllama", "numba")
+PACKAGES = ("bm25s", "tantivy", "numba")
 SCRIPT = str(Path(engines.__file__).resolve())
 
 
@@ -140,10 +140,9 @@ def prepare(size: int, *, fresh: bool) -> Path:
         if not name.startswith("aurora") and changed(folder, part, ours.recipe()):
             spend(name, sys.executable, SCRIPT, "build", name, str(folder))
             kept(folder, part, ours.recipe())
-    can_embed = util.find_spec("wordllama") is not None
-    if can_embed and changed(folder, "vectors", WordLlamaEmbedder.name):
+    if changed(folder, "vectors", BundledEmbedder().name):
         spend("vectors", sys.executable, __file__, "--embed", str(size))
-        kept(folder, "vectors", WordLlamaEmbedder.name)
+        kept(folder, "vectors", BundledEmbedder().name)
     spend("aurora's indexes", sys.executable, SCRIPT, "build", RANKING, str(folder))
     return folder
 
@@ -400,7 +399,7 @@ def main() -> None:
     if given.make:
         make_memory(given.make)
     elif given.embed:
-        embedder = WordLlamaEmbedder() if given.embed <= EMBEDDED else DrawnVectors()
+        embedder = BundledEmbedder() if given.embed <= EMBEDDED else DrawnVectors()
         ours.add_vectors(CACHE / str(given.embed), embedder)
     else:
         run(given.sizes, rounds=given.rounds, fresh=given.fresh)

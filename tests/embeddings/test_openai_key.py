@@ -154,7 +154,7 @@ NEAR = ["localhost", "LOCALHOST", "127.0.0.1", "127.8.8.8", "[::1]", "10.1.2.3",
 @pytest.mark.parametrize("host", FAR)
 def test_the_key_is_not_sent_where_others_could_read_it(host: str) -> None:
     options = ProviderOptions(endpoint=f"http://{host}:8000/v1", api_key=KEY)
-    with pytest.raises(EmbeddingError, match="everybody on the way could read it") as caught:
+    with pytest.raises(EmbeddingError, match="others could read it on the way") as caught:
         OpenAIProvider(options)
     assert "https://" in caught.value.hint
     assert "hunter2" not in str(caught.value)
@@ -212,7 +212,7 @@ def test_the_key_of_the_environment_comes_before_the_keyrings(
 def test_a_key_of_the_keyring_is_not_sent_where_others_could_read_it(keyring: Path) -> None:
     keyring.write_text("def get_password(service, user):\n    return 'the-other-key'\n")
     provider = OpenAIProvider(ProviderOptions(endpoint="http://example.com/v1"))
-    with pytest.raises(EmbeddingError, match="everybody on the way could read it"):
+    with pytest.raises(EmbeddingError, match="others could read it on the way"):
         provider.embed_query("text")
 
 

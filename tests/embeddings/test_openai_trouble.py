@@ -10,7 +10,8 @@ import pytest
 
 from aurora.embeddings.base import ProviderOptions
 from aurora.embeddings.openai import OpenAIProvider
-from aurora.endpoints import ASKING, INDEXING, wait_before_next
+from aurora.endpoint_client import wait_before_next
+from aurora.endpoints import ASKING, INDEXING
 from aurora.errors import EmbeddingError
 from tests.embeddings.clock import Clock
 from tests.embeddings.openai_server import (

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from aurora.embeddings.onnx import processors
-from aurora.embeddings.onnx.processors import usable_processors
+from aurora.embeddings import threads
+from aurora.embeddings.threads import usable_processors
 
 
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A machine with 8 processors and no control groups."""
-    monkeypatch.setattr(processors, "_allowed", lambda: 8)
+    monkeypatch.setattr(threads, "_allowed", lambda: 8)
     return tmp_path
 
 

@@ -60,12 +60,12 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
 
 def test_our_names_come_first_and_none_last() -> None:
     names = provider_names()
-    assert names[:5] == ["aurora", "static", "onnx", "sentence-transformers", "openai"]
+    assert names[:4] == ["aurora", "onnx", "sentence-transformers", "openai"]
     assert names[-1] == "none"
 
 
 def test_only_what_stays_on_this_machine_counts_as_local() -> None:
-    assert {name for name, kind in OURS.items() if kind.is_local} == {"aurora", "static", "onnx"}
+    assert {name for name, kind in OURS.items() if kind.is_local} == {"aurora", "onnx"}
 
 
 def test_a_name_gives_its_provider_with_the_options() -> None:

@@ -9,13 +9,13 @@ from pathlib import Path
 
 MODULE = """
 import os, time
-from aurora.embeddings.static import StaticProvider
+from aurora.embeddings.aurora.provider import AuroraProvider
 
-class Turtle(StaticProvider):
+class Turtle(AuroraProvider):
     name, fingerprint, batch_size = "turtle/slow", "1", 2
 
     def __init__(self, options):
-        super().__init__(options._replace(model=""))
+        super().__init__(options._replace(model="shallow"))
 
     def embed_batch(self, texts):
         time.sleep(float(os.environ.get("TURTLE_PAUSE", "0")))

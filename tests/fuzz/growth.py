@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from tree_sitter import Node
 
-from aurora.embeddings.aurora.tokens import words_in
+from aurora.embeddings.aurora.tokens import split_words
 from aurora.errors import AuroraError
 from aurora.llm.expander import read_terms
 from aurora.llm.reranker import read_ranks
@@ -87,7 +87,7 @@ def _readers() -> Iterator[tuple[str, Reader]]:
     yield "document_terms", Reader(document_terms)
     yield "question_terms", Reader(question_terms)
     yield "printable", Reader(printable)
-    yield "own model's words", Reader(words_in)
+    yield "own model's words", Reader(split_words)
     yield "parse_query", Reader(partial(parse_query, now=_NOW))
     yield "chunk_text of code", Reader(partial(_chunk, Kind.CODE))
     yield "chunk_text of prose", Reader(partial(_chunk, Kind.KNOWLEDGE))

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from aurora.embeddings.base import EmbeddingProvider, ProviderOptions
-from aurora.embeddings.onnx.provider import OnnxProvider
+from aurora.embeddings.onnx import OnnxProvider
 from aurora.embeddings.registry import make_provider
 from aurora.errors import ClusterError
 from aurora.indexing.embedding import (
@@ -46,15 +46,17 @@ def many(store: SQLiteStore) -> SQLiteStore:
 @pytest.mark.long
 @pytest.mark.timeout(method="thread")  # an exception, as by default, would be lost in `ray.wait`
 def test_two_nodes_do_what_one_process_does_and_one_of_them_may_die(
-    many: SQLiteStore, tmp_path: Path, models: Path, minilm: OnnxProvider
+    many: SQLiteStore, tmp_path: Path, models: Path, onnx_provider: OnnxProvider
 ) -> None:
     """One test, because a cluster takes longer to start than all that is asked of it."""
     with head_node() as address:
         doomed = Node(f"--address={address}", **{work.DOOMED: "1"})
         try:
             require_promises(address)
-            require_same_bits(address, "onnx", minilm, models)
-            require_same_bits(address, "static", make_provider("static", ProviderOptions()), models)
+            require_same_bits(address, "onnx", onnx_provider, models)
+            require_same_bits(
+                address, "aurora", make_provider("aurora", ProviderOptions(threads=1)), models
+            )
             require_nothing_lost(address, doomed, many, tmp_path / "traces")
         finally:
             doomed.kill()

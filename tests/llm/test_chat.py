@@ -151,7 +151,7 @@ def test_a_model_that_let_us_wait_is_not_asked_again_for_a_while(
     server.mood = is_fine
     server.seen.clear()
     clock.now += REST - 10
-    told = "let us wait a moment ago, and is not asked again for 10 s"
+    told = "was too slow a moment ago, and is not asked again for 10 s"
     assert failure(chat).endswith(told)
     assert server.seen == []
     clock.now += 10

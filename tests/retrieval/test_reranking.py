@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from aurora.embeddings.base import ProviderOptions
-from aurora.embeddings.onnx.provider import OnnxProvider
+from aurora.embeddings.onnx import OnnxProvider
 from aurora.errors import EmbeddingError
 from aurora.retrieval.rerank import FIRST, LateInteraction
 from aurora.retrieval.retriever import HybridConfig, Retriever
@@ -145,13 +145,13 @@ def test_a_real_model_finds_the_answer_that_shares_fewer_words(store: Store, mod
     store.put_chunks(
         make_chunk(name=name, path=f"{name}.md", kind=Kind.KNOWLEDGE, content=content)
         for name, content in {
-            "list": "A user of a list is a user of a group.",
-            "answer": "Erase the account for good, so that the user is removed.",
+            "list": "A user of a list of a group.",
+            "answer": "The account is removed, and the user with it.",
             "other": "Letters are sent on Mondays.",
         }.items()
     )
     model = OnnxProvider(ProviderOptions(models=models))
-    question = "delete a user"
+    question = "delete user"
     plain = look(store, LateInteraction(model, seconds=0.0), question)
     again = look(store, LateInteraction(model, seconds=60.0), question)
     assert (plain[0].chunk.name, again[0].chunk.name) == ("list", "answer")

@@ -22,7 +22,7 @@ from aurora.embeddings.aurora.weights import (
     read_tensors,
     weights_digest,
 )
-from aurora.embeddings.onnx.session import open_session
+from aurora.embeddings.onnx import open_session
 from training.model.export import MATRICES, export
 
 HEADS = 4

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aurora.embeddings.aurora.tokens import UNKNOWN, Words
+from aurora.embeddings.aurora.tokens import UNKNOWN, Tokenizer
 from training.model.vocabulary import KANA, cjk_pieces, latin_pieces
 from training.model.vocabulary import UNKNOWN as FIRST
 
@@ -19,7 +19,7 @@ LETTERS = len(latin_pieces({}, 0))
 
 def cut(pieces: list[str], text: str) -> list[str]:
     known = [FIRST, *pieces]
-    return [known[number] for number in Words(known).of(text)]
+    return [known[number] for number in Tokenizer(known).encode(text)]
 
 
 def test_frequent_words_are_whole_and_rare_ones_share_their_ends() -> None:
@@ -30,9 +30,9 @@ def test_frequent_words_are_whole_and_rare_ones_share_their_ends() -> None:
 
 
 def test_no_word_of_a_known_alphabet_is_unknown() -> None:
-    words = Words([FIRST, *latin_pieces(COUNTS, LETTERS + 4)])
+    words = Tokenizer([FIRST, *latin_pieces(COUNTS, LETTERS + 4)])
     for text in ("zyxwv", "0987654321", "ключи", "λόγος"):
-        assert UNKNOWN not in words.of(text)
+        assert UNKNOWN not in words.encode(text)
 
 
 def test_long_numbers_are_no_pieces() -> None:
@@ -44,5 +44,5 @@ def test_cjk_has_single_signs_and_the_strings_that_hold_together() -> None:
     pieces = cjk_pieces(RUNS, 9_500)
     assert cut(pieces, "数据库") == ["数据库"]
     assert set(KANA) <= set(pieces)
-    assert UNKNOWN not in Words([FIRST, *pieces]).of("用户認証ユーザー사용자")
+    assert UNKNOWN not in Tokenizer([FIRST, *pieces]).encode("用户認証ユーザー사용자")
     assert len(pieces) == len(set(pieces)) <= 9_500

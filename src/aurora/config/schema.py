@@ -412,8 +412,8 @@ class EmbeddingSettings(NamedTuple):
     provider: str = _setting(
         "aurora",
         word,
-        "Who makes vectors of texts: aurora, static, onnx, sentence-transformers, openai, none, or "
-        "one that another package brings.",
+        "The embedding provider: aurora, onnx, sentence-transformers, openai, none, or the name of "
+        "one that another package adds.",
         guard=Guard.CHOICE,
     )
     model: str = _setting(

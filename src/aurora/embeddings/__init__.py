@@ -1,1 +1,1 @@
-"""Texts into vectors that lie close together when the texts mean something similar."""
+"""Embedding providers: texts into vectors that are close when the texts mean similar things."""

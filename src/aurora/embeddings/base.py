@@ -1,4 +1,4 @@
-"""What makes vectors of texts. Which one is used is chosen above."""
+"""The protocol of embedding providers, and the options that the settings give them."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ if TYPE_CHECKING:
 class EmbeddingProvider(Protocol):
     """A model that turns texts into vectors of one dimension and of length 1.
 
-    `name` is PROVIDER/MODEL, as in `onnx/all-minilm-l6-v2`. `fingerprint` changes whenever the same
-    text would give another vector: two providers with the same name, dimension and fingerprint may
-    fill one memory. Made at no cost: what is slow waits until the first property or text needs it.
+    `name` is PROVIDER/MODEL, such as `onnx/all-minilm-l6-v2`. `fingerprint` changes whenever the
+    same text gives another vector: providers with the same name, dimension and fingerprint may fill
+    one memory. A provider is cheap to make; slow work waits for the first property or text that
+    needs it.
 
-    One that knows little of Chinese, Japanese and Korean may say `reads_cjk = False`: a question in
-    those goes by words, as long as they find anything. One with a method `knows(text)` may say that
-    it has no word of a question, which then finds nothing where no word of it is found.
+    Two optional members: `reads_cjk = False` for a model that knows little Chinese, Japanese and
+    Korean, so that keywords answer such queries while they find anything; and `knows(text)`, False
+    for a query without a known word, which then finds nothing unless a keyword matches.
     """
 
     @property
@@ -34,38 +35,38 @@ class EmbeddingProvider(Protocol):
 
     @property
     def batch_size(self) -> int:
-        """How many texts are best given at once."""
+        """The best number of texts for one call."""
         ...
 
     def embed_batch(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
-        """One vector a text, in the same order. Any exception means that none could be made."""
+        """One vector per text, in the same order. An exception means that there are none."""
         ...
 
     def embed_query(self, text: str) -> Sequence[float]:
-        """The vector of a question: some models treat it in another way than what is found."""
+        """The vector of a query: some models treat it differently from a document."""
         ...
 
 
 class TokenEmbedder(Protocol):
-    """A model that tells what each token of a text means where it stands."""
+    """A model that gives a vector for each token of a text in its context."""
 
     def token_vectors(self, text: str, *, is_query: bool = False) -> NDArray[np.float32]:
-        """One row of length 1 a token, as many as the model reads at once."""
+        """One row of length 1 per token."""
         ...
 
 
 class ProviderOptions(NamedTuple):
-    """What the settings say of a provider; each takes what it needs."""
+    """The settings of a provider; each takes what it needs."""
 
-    model: str = ""  # empty: the provider's own choice
+    model: str = ""  # empty: the provider's default
     endpoint: str = ""
-    query_prefix: str = ""  # what a model wants before a question, and before what is found
+    query_prefix: str = ""  # for models that expect a text before each query or document
     document_prefix: str = ""
     api_key: str = ""  # from the environment; a settings file never holds one
-    models: Path = Path("models")  # where `aur models pull` puts them
-    threads: int = 0  # that work at texts side by side; 0 is one for each processor
+    models: Path = Path("models")  # the folder of `aur models pull`
+    threads: int = 0  # 0: one for each processor
 
     def __repr__(self) -> str:
-        """Without the key: what is shown ends in logs."""
+        """Without the key: a repr ends in logs."""
         shown = {**self._asdict(), "api_key": "hidden" if self.api_key else ""}
         return f"ProviderOptions({', '.join(f'{name}={value!r}' for name, value in shown.items())})"

@@ -1,8 +1,7 @@
-"""Vectors from any OpenAI-compatible endpoint: OpenAI, Ollama, vLLM, LM Studio (extra `openai`).
+"""Vectors from an OpenAI-compatible endpoint: OpenAI, Ollama, vLLM, LM Studio (extra `openai`).
 
-What an endpoint answered, into vectors. Nothing of it is believed before it was looked at.
-
-Requests that are small enough: groups of texts, and parts of a text that is too long.
+Answers are checked before they are used. Requests stay small: texts go in groups, and a text that
+the server refuses as too long goes in parts.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from aurora.endpoints import (
     Timing,
     find_key,
     parse_address,
-    read_code,
+    read_answer,
     write_body,
 )
 from aurora.errors import EmbeddingError, RefusedError
@@ -34,14 +33,179 @@ from aurora.errors import EmbeddingError, RefusedError
 if TYPE_CHECKING:
     import numpy as np
 
+    from aurora.endpoint_client import Endpoint
+
     Vector: TypeAlias = "np.ndarray[tuple[int], np.dtype[np.float64]]"
-    from aurora.endpoints import Endpoint
+
+DEFAULT_MODEL = "text-embedding-3-small"
+RECIPE = 1  # of the vectors; raise it when the same text would give another one
+MOST_TEXTS = 64  # in one request
+MOST_CHARACTERS = 200_000  # in one request; OpenAI takes 300,000 tokens
+SHORTEST = 200  # characters; a shorter text is refused for another reason than its length
+_MOST_DIMENSIONS = 16_384  # for the size limit of the first answer
+_NUMBER_BYTES = 48  # of one number in an answer, with its comma, line break and indent
+
+Embed = Callable[[Sequence[str]], "list[Vector]"]  # gives vectors of length 1, or RefusedError
+
+
+class OpenAIProvider:
+    """The vectors of a model that a server runs, over `POST {endpoint}/embeddings`.
+
+    A text that the endpoint refuses (400, 413, 422) may be longer than the model's window. It is
+    embedded in halves, down to 200 characters; its vector is the mean of theirs, weighted by
+    length. A server that cuts long texts itself, as Ollama may, does not report it. An empty text
+    is sent as a space, since OpenAI refuses empty ones.
+
+    A request that fails for the moment is repeated for up to five minutes; that of a query once,
+    and for ten seconds in all. Threads may share one object.
+    """
+
+    batch_size = MOST_TEXTS
+
+    def __init__(self, options: ProviderOptions, *, timing: Timing | None = None) -> None:
+        self.name = f"openai/{options.model or DEFAULT_MODEL}"
+        self._model = options.model or DEFAULT_MODEL
+        self._query_prefix, self._document_prefix = options.query_prefix, options.document_prefix
+        self._address = parse_address(options.endpoint or OPENAI, EMBEDDING)
+        # The keyring is read later: it may ask the user for its password.
+        self._key = find_key(options.api_key, self._address) if options.api_key else None
+        self._timing = timing or Timing()
+        self._endpoint: Endpoint | None = None
+        self._dimension = 0
+        self._lock = threading.Lock()
+
+    @property
+    def dimension(self) -> int:
+        """Known from the first answer; without one, embeds one word."""
+        if not self._dimension:
+            self.embed_batch(["dimension"])
+        return self._dimension
+
+    @property
+    def fingerprint(self) -> str:
+        """Of the settings alone: the server does not say when it changes a model."""
+        recipe = [RECIPE, self._model, self._query_prefix, self._document_prefix]
+        return hashlib.sha256(json.dumps(recipe).encode()).hexdigest()[:16]
+
+    def embed_batch(self, texts: Sequence[str]) -> list[list[float]]:
+        def embed(group: Sequence[str]) -> list[Vector]:
+            until = self._timing.clock() + INDEXING.seconds
+            return self._request(self._document_prefix, group, INDEXING, until)
+
+        groups = group_texts(texts)
+        return [_unit(v).tolist() for group in groups for v in embed_in_parts(group, embed)]
+
+    def embed_query(self, text: str) -> list[float]:
+        until = self._timing.clock() + ASKING.seconds
+
+        def embed(group: Sequence[str]) -> list[Vector]:
+            return self._request(self._query_prefix, group, ASKING, until)
+
+        return _unit(embed_in_parts([text], embed)[0]).tolist()
+
+    def close(self) -> None:
+        """Close the connections. They also close at exit, and open again when needed."""
+        with self._lock:
+            if self._endpoint is not None:
+                self._endpoint.close()
+                self._endpoint = None
+
+    def _request(
+        self, prefix: str, texts: Sequence[str], patience: Patience, until: float
+    ) -> list[Vector]:
+        """One vector of length 1 per text, from one request."""
+        limit = 65_536 + len(texts) * (self._dimension or _MOST_DIMENSIONS) * _NUMBER_BYTES
+        inputs = [prefix + text or " " for text in texts]
+        body = write_body({"model": self._model, "input": inputs, "encoding_format": "float"})
+        answer = self._open().post(body, limit=limit, patience=patience, until=until)
+        try:
+            vectors = read_vectors(answer, len(texts))
+            self._check_dimension(len(vectors[0]))
+        except BadAnswerError as exc:
+            raise EmbeddingError(
+                f"The endpoint {self._address.url} ({self._model}) {exc}",
+                hint="check that `embedding.endpoint` is OpenAI-compatible "
+                "and that `embedding.model` makes vectors of texts",
+            ) from exc
+        return [_unit(vector) for vector in vectors]
+
+    def _check_dimension(self, length: int) -> None:
+        with self._lock:
+            self._dimension = self._dimension or length
+        if length != self._dimension:
+            raise BadAnswerError(f"gave a vector of {length} numbers, after {self._dimension}")
+
+    def _open(self) -> Endpoint:
+        with self._lock:
+            if self._endpoint is None:
+                try:
+                    from aurora.endpoint_client import Endpoint  # noqa: PLC0415 - needs httpx2
+                except ImportError as exc:
+                    raise EmbeddingError(
+                        "The embedding provider openai needs the package httpx2",
+                        hint="pip install 'aurora-memory[openai]'",
+                    ) from exc
+                key = self._key or find_key("", self._address)
+                self._endpoint = Endpoint(self._address, key, self._model, self._timing)
+            return self._endpoint
+
+
+def group_texts(texts: Sequence[str]) -> Iterator[Sequence[str]]:
+    """The texts in order, in groups for one request each; a text over the limit is alone."""
+    start = characters = 0
+    for place, text in enumerate(texts):
+        is_full = place - start == MOST_TEXTS or characters + len(text) > MOST_CHARACTERS
+        if place > start and is_full:
+            yield texts[start:place]
+            start, characters = place, 0
+        characters += len(text)
+    if start < len(texts):
+        yield texts[start:]
+
+
+def embed_in_parts(texts: Sequence[str], embed: Embed) -> list[Vector]:
+    """One vector per text. A refused group is halved, and then a refused text.
+
+    The vector of a text in parts is the sum of theirs, each times its number of characters: their
+    weighted mean, but for its length.
+    """
+    try:
+        return embed(texts)
+    except RefusedError:
+        if len(texts) == 1:
+            if len(texts[0]) <= SHORTEST:
+                raise
+            return [_halved(texts[0], embed)]
+    middle = len(texts) // 2
+    return [*embed_in_parts(texts[:middle], embed), *embed_in_parts(texts[middle:], embed)]
+
+
+def _halved(text: str, embed: Embed) -> Vector:
+    middle = len(text) // 2
+    return _weighted(text[:middle], embed) + _weighted(text[middle:], embed)
+
+
+def _weighted(text: str, embed: Embed) -> Vector:
+    try:
+        return embed([text])[0] * len(text)
+    except RefusedError:
+        if len(text) <= SHORTEST:
+            raise
+        return _halved(text, embed)
+
+
+def _unit(vector: Vector) -> Vector:
+    """The vector with length 1; one of zeros stays as it is."""
+    import numpy as np  # noqa: PLC0415 - not before the first vector
+
+    largest = np.abs(vector).max()  # divided first, so that no square is too large or too small
+    return vector if not largest else (vector / largest) / np.linalg.norm(vector / largest)
 
 
 def read_vectors(answer: bytes, count: int) -> list[Vector]:
-    """So many vectors of one dimension, in the order of the texts.
+    """`count` vectors of one dimension, in the order of the texts. Raises `BadAnswerError`.
 
-    An `index` says which text a vector belongs to; where none has one, they come in order.
+    The field `index` of a vector is the number of its text; without it, the order counts.
     """
     vectors = [_vector(item) for item in _in_order(_items(answer), count)]
     sizes = {len(vector) for vector in vectors}
@@ -51,22 +215,16 @@ def read_vectors(answer: bytes, count: int) -> list[Vector]:
 
 
 def _items(answer: bytes) -> list[dict[str, object]]:
-    try:
-        found = json.loads(answer, parse_constant=_no_number)
-    except (ValueError, RecursionError) as exc:
-        raise BadAnswerError("answered with something that is no JSON") from exc
-    if not isinstance(found, dict) or not isinstance(found.get("data"), list):
-        if isinstance(found, dict) and found.get("error"):
-            code = read_code(answer)
-            raise BadAnswerError(f"answered with an error{f' ({code})' if code else ''}")
+    content = read_answer(answer, parse_constant=_not_finite)
+    items = content.get("data") if isinstance(content, dict) else None
+    if not isinstance(items, list):
         raise BadAnswerError("answered without a list of vectors")
-    items: list[dict[str, object]] = found["data"]
     if not all(isinstance(item, dict) for item in items):
         raise BadAnswerError("answered with a list of something else than vectors")
     return items
 
 
-def _no_number(_: str) -> NoReturn:
+def _not_finite(_: str = "") -> NoReturn:
     raise BadAnswerError("gave a vector with something that is no finite number")
 
 
@@ -87,23 +245,23 @@ def _is_int(value: object) -> bool:
 
 
 def _vector(item: dict[str, object]) -> Vector:
-    import numpy as np  # noqa: PLC0415 - not before there is something to do
+    import numpy as np  # noqa: PLC0415 - not before the first vector
 
     values = item.get("embedding")
-    if isinstance(values, str):  # some servers always answer so
+    if isinstance(values, str):  # some servers always answer in base64
         values = np.frombuffer(_decoded(values), "<f4")
     elif not isinstance(values, list):
         raise BadAnswerError("gave something that has no vector")
     elif not all(_is_int(value) or isinstance(value, float) for value in values):
-        _no_number("")
+        _not_finite()
     try:
         vector = np.asarray(values, np.float64)
     except OverflowError:  # an integer of 400 digits
-        _no_number("")
+        _not_finite()
     if not len(vector):
         raise BadAnswerError("gave a vector without numbers")
     if not np.isfinite(vector).all():
-        _no_number("")
+        _not_finite()
     return vector
 
 
@@ -115,174 +273,3 @@ def _decoded(text: str) -> bytes:
     if len(raw) % 4:
         raise BadAnswerError("gave a vector that is cut off")
     return raw
-
-
-MOST_TEXTS = 64  # in one request
-MOST_CHARACTERS = 200_000  # as well; OpenAI takes 300,000 tokens
-SHORTEST = 200  # characters; a text no longer than that is refused for another reason
-
-Embed = Callable[[Sequence[str]], "list[Vector]"]  # gives vectors of length 1, or RefusedError
-
-
-def group_texts(texts: Sequence[str]) -> Iterator[Sequence[str]]:
-    """The texts in order, as many in a group as one request may have; a giant is alone."""
-    start = characters = 0
-    for place, text in enumerate(texts):
-        is_full = place - start == MOST_TEXTS or characters + len(text) > MOST_CHARACTERS
-        if place > start and is_full:
-            yield texts[start:place]
-            start, characters = place, 0
-        characters += len(text)
-    if start < len(texts):
-        yield texts[start:]
-
-
-def embed_whatever_fits(texts: Sequence[str], embed: Embed) -> list[Vector]:
-    """A vector for each text. A group that is refused is halved, then a text.
-
-    The vector of a text in parts is the sum of theirs, each times its number of characters: their
-    weighted mean, but for its length.
-    """
-    try:
-        return embed(texts)
-    except RefusedError:
-        if len(texts) == 1:
-            if len(texts[0]) <= SHORTEST:
-                raise
-            return [_halved(texts[0], embed)]
-    middle = len(texts) // 2
-    first, second = texts[:middle], texts[middle:]
-    return [*embed_whatever_fits(first, embed), *embed_whatever_fits(second, embed)]
-
-
-def _halved(text: str, embed: Embed) -> Vector:
-    middle = len(text) // 2
-    return _weighted(text[:middle], embed) + _weighted(text[middle:], embed)
-
-
-def _weighted(text: str, embed: Embed) -> Vector:
-    try:
-        return embed([text])[0] * len(text)
-    except RefusedError:
-        if len(text) <= SHORTEST:
-            raise
-        return _halved(text, embed)
-
-
-DEFAULT_MODEL = "text-embedding-3-small"
-RECIPE = 1  # of the vectors; raise it when the same text would give another one
-_WIDEST = 16_384  # numbers of a vector, as long as nobody knows how many there are
-_NUMBER_BYTES = 48  # of one number in an answer, with its comma, line break and indent
-
-
-class OpenAIProvider:
-    """The vectors of a model that a server runs, over `POST {endpoint}/embeddings`.
-
-    A text that the endpoint refuses (400, 413, 422) may be longer than the model's window. It is
-    embedded in halves, and these in halves where they are refused too, down to 200 characters; its
-    vector is the mean of theirs, each weighted with its length. A server that cuts long texts off
-    itself, as Ollama may, does so unseen. An empty text is sent as a space: OpenAI takes no other.
-
-    A request that fails for the moment is tried again, for up to five minutes; a question's only
-    once, and for ten seconds in all. Threads may share one object.
-    """
-
-    batch_size = MOST_TEXTS
-
-    def __init__(self, options: ProviderOptions, *, timing: Timing | None = None) -> None:
-        self.name = f"openai/{options.model or DEFAULT_MODEL}"
-        self._model = options.model or DEFAULT_MODEL
-        self._query_prefix, self._document_prefix = options.query_prefix, options.document_prefix
-        self._address = parse_address(options.endpoint or OPENAI, EMBEDDING)
-        # The keyring may want its own password, so it is asked later.
-        self._key = find_key(options.api_key, self._address) if options.api_key else None
-        self._timing = timing or Timing()
-        self._endpoint: Endpoint | None = None
-        self._dimension = 0
-        self._lock = threading.Lock()
-
-    @property
-    def dimension(self) -> int:
-        """Learnt from the first answer; asked before any text was embedded, from one word."""
-        if not self._dimension:
-            self.embed_batch(["dimension"])
-        return self._dimension
-
-    @property
-    def fingerprint(self) -> str:
-        """Of what is known here: the server does not tell when it changes a model."""
-        recipe = [RECIPE, self._model, self._query_prefix, self._document_prefix]
-        return hashlib.sha256(json.dumps(recipe).encode()).hexdigest()[:16]
-
-    def embed_batch(self, texts: Sequence[str]) -> list[list[float]]:
-        def embed(some: Sequence[str]) -> list[Vector]:
-            until = self._timing.clock() + INDEXING.seconds
-            return self._request(self._document_prefix, some, INDEXING, until)
-
-        groups = group_texts(texts)
-        return [_unit(v).tolist() for some in groups for v in embed_whatever_fits(some, embed)]
-
-    def embed_query(self, text: str) -> list[float]:
-        until = self._timing.clock() + ASKING.seconds
-
-        def embed(some: Sequence[str]) -> list[Vector]:
-            return self._request(self._query_prefix, some, ASKING, until)
-
-        return _unit(embed_whatever_fits([text], embed)[0]).tolist()
-
-    def close(self) -> None:
-        """Close the connections. They also close at exit, and open again when needed."""
-        with self._lock:
-            if self._endpoint is not None:
-                self._endpoint.close()
-                self._endpoint = None
-
-    def _request(
-        self, prefix: str, texts: Sequence[str], patience: Patience, until: float
-    ) -> list[Vector]:
-        """One vector a text, of length 1, from one request."""
-        limit = 65_536 + len(texts) * (self._dimension or _WIDEST) * _NUMBER_BYTES
-        sent = [prefix + text or " " for text in texts]  # many servers trip over empty texts
-        body = write_body({"model": self._model, "input": sent, "encoding_format": "float"})
-        answer = self._open().post(body, limit=limit, patience=patience, until=until)
-        try:
-            vectors = read_vectors(answer, len(texts))
-            self._check_dimension(len(vectors[0]))
-        except BadAnswerError as exc:
-            raise EmbeddingError(
-                f"The endpoint {self._address.url} ({self._model}) {exc}",
-                hint="check that `embedding.endpoint` is OpenAI-compatible "
-                "and that `embedding.model` makes vectors of texts",
-            ) from exc
-        return [_unit(vector) for vector in vectors]
-
-    def _check_dimension(self, found: int) -> None:
-        with self._lock:
-            self._dimension = self._dimension or found
-        if found != self._dimension:
-            raise BadAnswerError(f"gave a vector of {found} numbers, after {self._dimension}")
-
-    def _open(self) -> Endpoint:
-        with self._lock:
-            if self._endpoint is None:
-                self._endpoint = self._make_endpoint()
-            return self._endpoint
-
-    def _make_endpoint(self) -> Endpoint:
-        try:
-            from aurora.endpoints import Endpoint  # noqa: PLC0415 - it needs httpx2
-        except ImportError as exc:
-            raise EmbeddingError(
-                "The embedding provider openai needs the package httpx2",
-                hint="pip install 'aurora-memory[openai]'",
-            ) from exc
-        key = self._key or find_key("", self._address)
-        return Endpoint(self._address, key, self._model, self._timing)
-
-
-def _unit(vector: Vector) -> Vector:
-    """Of length 1; nothing but zeros stay as they are."""
-    import numpy as np  # noqa: PLC0415 - not before there is something to do
-
-    largest = np.abs(vector).max()  # first, so that no square is too large or too small
-    return vector if not largest else (vector / largest) / np.linalg.norm(vector / largest)

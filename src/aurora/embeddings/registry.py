@@ -1,7 +1,7 @@
-"""The embedding providers by name: ours, and those that other packages bring.
+"""The embedding providers by name: the built-in ones, and those of other packages.
 
-A package adds one by an entry point of the group `aurora.embedding_providers`: its name is what
-`embedding.provider` says, its object is called with `ProviderOptions` and gives a provider.
+A package adds a provider with an entry point of the group `aurora.embedding_providers`. Its name is
+the value of `embedding.provider`; its object takes `ProviderOptions` and returns a provider.
 """
 
 from __future__ import annotations
@@ -23,18 +23,17 @@ Factory = Callable[[ProviderOptions], EmbeddingProvider]
 
 
 class ProviderKind(NamedTuple):
-    """One of our own."""
+    """A built-in provider."""
 
     factory: str  # module:callable
-    is_local: bool = True  # neither sends a text away nor runs what a stranger's file names
-    computes: bool = True  # by the processors it runs on, so that more of them help
-    quick: str = ""  # the model that makes do at first, where its own choice takes its time
+    is_local: bool = True  # sends no text away, and runs no code that a model's file names
+    computes: bool = True  # on the processors of this machine, so that more of them help
+    quick: str = ""  # the model for a first large index, until the usual one is done
 
 
 OURS = {
     "aurora": ProviderKind("aurora.embeddings.aurora.provider:AuroraProvider", quick="shallow"),
-    "static": ProviderKind("aurora.embeddings.static:StaticProvider"),
-    "onnx": ProviderKind("aurora.embeddings.onnx.provider:OnnxProvider"),
+    "onnx": ProviderKind("aurora.embeddings.onnx:OnnxProvider"),
     "sentence-transformers": ProviderKind(
         "aurora.embeddings.sentence_transformers:SentenceTransformersProvider", is_local=False
     ),
@@ -42,55 +41,53 @@ OURS = {
         "aurora.embeddings.openai:OpenAIProvider", is_local=False, computes=False
     ),
 }
+REMOVED = {"static": "WordLlama"}  # providers of earlier versions, and the model behind each
 
-
-# What meaning has in `weighted`, by provider and model; why is in docs/concepts/embeddings.md.
-_SHARE = 0.7  # seeds 001 and 004
+# The share of the semantic signal by PROVIDER/MODEL; docs/concepts/embeddings.md has the reasons.
+_SHARE = 0.7
 _SHARES = {
     "aurora/deep": 0.24,
     "aurora/shallow": 0.25,
-    "static/wordllama-256": 0.3,
     "onnx/all-minilm-l6-v2": 0.4,
 }
 
 
 def share_of(name: str) -> float:
-    """What vectors of PROVIDER/MODEL may weigh beside words, unless the settings say."""
+    """The share in the fusion `weighted`, unless the settings say."""
     return _SHARES.get(name, _SHARE)
 
 
 class Shares(NamedTuple):
-    """What meaning has in `auto`, among prose and among code."""
+    """The share in the fusion `auto`, in prose and in code."""
 
     prose: float
     code: float
 
 
-_TRUSTED = Shares(0.5, 0.75)
-_TRUST = {
+_AUTO_SHARE = Shares(0.5, 0.75)
+_AUTO_SHARES = {
     "aurora/deep": Shares(0.3, 0.8),
     "aurora/shallow": Shares(0.3, 0.65),
-    "static/wordllama-256": Shares(0.4, 0.55),
 }
 
 
 def trust_of(name: str) -> Shares:
-    """Likewise in `auto`."""
-    return _TRUST.get(name, _TRUSTED)
+    """The shares in the fusion `auto`, unless the settings say."""
+    return _AUTO_SHARES.get(name, _AUTO_SHARE)
 
 
 def provider_names() -> list[str]:
-    """Every name that `embedding.provider` may have."""
-    return [*OURS, *sorted({entry.name for entry in _others()}), NONE]
+    """All values that `embedding.provider` may have."""
+    return [*OURS, *sorted({entry.name for entry in _entry_points()}), NONE]
 
 
 def make_provider(name: str, options: ProviderOptions) -> EmbeddingProvider:
-    """The provider of that name. Raises `EmbeddingError` where something is missing for it."""
+    """The provider of that name. Raises `EmbeddingError` where it cannot be made."""
     try:
         return _factory(name)(options)
     except (ConfigError, EmbeddingError):
         raise
-    except Exception as exc:  # another package's code may fail in any way
+    except Exception as exc:  # another package's code may raise anything
         raise EmbeddingError(f"The embedding provider {name!r} cannot be made: {exc}") from exc
 
 
@@ -98,27 +95,32 @@ def _factory(name: str) -> Factory:
     if name in OURS:
         module, _, attribute = OURS[name].factory.partition(":")
         return cast("Factory", getattr(import_module(module), attribute))
-    for entry in _others():
+    for entry in _entry_points():
         if entry.name == name:
             return _load(entry)
-    names = ", ".join(provider_names())
+    if name in REMOVED:
+        raise ConfigError(
+            f"The embedding provider {name!r} ({REMOVED[name]}) was removed from Aurora",
+            hint="unset `embedding.provider` to use the bundled model; "
+            "`aur mem reembed` makes the vectors of a memory again",
+        )
     raise ConfigError(
         f"There is no embedding provider {name!r}",
-        hint=f"set `embedding.provider` to one of {names}",
+        hint=f"set `embedding.provider` to one of {', '.join(provider_names())}",
     )
 
 
 def _load(entry: EntryPoint) -> Factory:
     try:
         return cast("Factory", entry.load())
-    except Exception as exc:  # as above
+    except Exception as exc:  # another package's code may raise anything
         raise EmbeddingError(
             f"The embedding provider {entry.name!r} of {entry.value} cannot be loaded: {exc}"
         ) from exc
 
 
-def _others() -> Iterator[EntryPoint]:
-    """Nobody takes one of our names."""
+def _entry_points() -> Iterator[EntryPoint]:
+    """Those of other packages; none replaces a built-in provider."""
     from importlib.metadata import entry_points  # noqa: PLC0415 - slow, and ours need none
 
     yield from (entry for entry in entry_points(group=GROUP) if entry.name not in {*OURS, NONE})

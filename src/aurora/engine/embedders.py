@@ -74,9 +74,12 @@ class Embedders:
         provider, _, model = owner.name.partition("/")
         if provider == chosen or _is_local(provider):
             return self._make(provider, model)
+        from aurora.embeddings.registry import REMOVED  # noqa: PLC0415 - as in `_make`
+
+        set_back = "" if provider in REMOVED else ", or set `embedding.provider` back"
         raise EmbedderMismatchError(
             f"This memory holds vectors of {owner.name}, and the embedder chosen is {chosen}",
-            hint="make its vectors anew with `aur mem reembed`, or set `embedding.provider` back",
+            hint=f"make its vectors again with `aur mem reembed`{set_back}",
         )
 
     def recipe_of(self, provider: EmbeddingProvider) -> Callable[[], EmbeddingProvider] | None:
@@ -96,10 +99,8 @@ class Embedders:
 
     def of_tokens(self, owner: Embedder | None) -> TokenEmbedder:
         """The model that reranks: the memory's own, if it can; else the onnx provider's usual."""
-        from aurora.embeddings.onnx.provider import OnnxProvider  # noqa: PLC0415 - as above
-
         provider, _, model = owner.name.partition("/") if owner else ("", "", "")
-        return cast("OnnxProvider", self._make("onnx", model if provider == "onnx" else ""))
+        return cast("TokenEmbedder", self._make("onnx", model if provider == "onnx" else ""))
 
     def _require_on(self) -> None:
         if self.are_off:

@@ -99,7 +99,7 @@ def examine_embedder(memory: Memory) -> Iterator[Finding]:
     if provider == "none":
         text = "Embedder: none, as the settings say; search goes by words and use"
         yield Finding(
-            Level.NOTE, MEMORY_AREA, text, "set `embedding.provider` to static, or unset it"
+            Level.NOTE, MEMORY_AREA, text, "unset `embedding.provider` to use the bundled model"
         )
         return
     try:

@@ -1,1 +1,1 @@
-"""Help of a language model: other words for a question, another order of what was found."""
+"""A language model that expands queries and reranks results."""

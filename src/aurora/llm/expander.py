@@ -1,4 +1,4 @@
-"""Other words for a question: what documents may call what was asked for."""
+"""Query expansion: a language model names related terms to search for."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from aurora.errors import LlmError
 from aurora.llm.cache import LanguageModel, mark_of
 from aurora.text import tokenize
 
-LONGEST = 500  # characters; a longer query has words enough
+LONGEST = 500  # characters; a longer query has enough words
 MOST = 5  # terms
 _WORDS, _CHARACTERS = 5, 60  # of a term
 _TOKENS = 60  # of an answer
@@ -29,7 +29,7 @@ _LABEL = re.compile(r"^[^:\n]{1,80}:(?=\s|$)")  # "Expanded query: …"
 _BETWEEN = re.compile(r"[,;\n，、；]")
 _BULLET = re.compile(r"^\s*(?:[-*•–]+\s|\(?[0-9]{1,2}[.)]\s)?\s*")
 _AROUND = " \t\r\"'`*_“”‘’「」.。"
-# Sentences: an end with something behind it, or a word that no term has.
+# A sentence: an end with text after it, or a word that no term has.
 _SENTENCE = re.compile(
     r"[.!?]\s|[。！？]|\b(?:i(?!/)|i'm|i’m|you|your|please|sorry|cannot|can't|can’t|unable)\b"
     r"|抱歉|对不起|無法|无法|申し訳|죄송",
@@ -38,13 +38,13 @@ _SENTENCE = re.compile(
 
 
 class QueryExpander:
-    """Asks for terms to search for beside the query, which itself stays as it is."""
+    """Asks for terms to search for together with the unchanged query."""
 
     def __init__(self, model: LanguageModel) -> None:
         self._model = model
 
     def expand(self, query: str) -> tuple[str, ...]:
-        """Terms that are not in the query, at most five; none for a long one. Or `LlmError`."""
+        """At most five terms beside those of the query; none for a long one. Raises `LlmError`."""
         query = " ".join(query.split())
         if len(query) > LONGEST:
             return ()
@@ -52,17 +52,17 @@ class QueryExpander:
         return self._model.answer(prompt, partial(read_terms, query), most_tokens=_TOKENS)
 
 
-def read_terms(query: str, said: str) -> tuple[str, ...]:
-    """The terms of an answer, however it lists them. Raises `LlmError` when it is no list.
+def read_terms(query: str, answer: str) -> tuple[str, ...]:
+    """The terms of an answer, in any form of list. Raises `LlmError` for anything else.
 
-    More of it must be terms than not: prose has a short piece between commas here and there.
+    Most parts must be terms: prose also has a short part between commas here and there.
     """
-    lines = _LABEL.sub("", said.strip()).splitlines()
+    lines = _LABEL.sub("", answer.strip()).splitlines()
     pieces = [piece for line in lines for piece in _pieces(query, line)]
     terms = [piece for piece in pieces if _is_term(piece)]
     known = set(tokenize(query))
     new = dict.fromkeys(term for term in terms if not known.issuperset(tokenize(term)))
-    if not new or 2 * len(terms) <= len(pieces) or said.lstrip().startswith(("{", "[", "```")):
+    if not new or 2 * len(terms) <= len(pieces) or answer.lstrip().startswith(("{", "[", "```")):
         raise LlmError(
             "The language model answered with something that is no list of terms",
             hint="set another `llm.model`",
@@ -71,7 +71,7 @@ def read_terms(query: str, said: str) -> tuple[str, ...]:
 
 
 def _pieces(query: str, line: str) -> list[str]:
-    """What stands between commas; behind the query itself, word by word (seed 004)."""
+    """The parts between commas; without commas after a repeated query, each word."""
     line = _BULLET.sub("", line).strip(_AROUND)
     rest = re.sub(rf"^{re.escape(query)}(?!\w)", "", line, flags=re.IGNORECASE) if query else line
     split = _BETWEEN.split(rest) if rest == line or _BETWEEN.search(rest) else rest.split()

@@ -1,4 +1,4 @@
-"""Another order of what was found, as a language model sees it."""
+"""Reranking by a language model."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from aurora.errors import LlmError
 from aurora.llm.cache import LanguageModel, mark_of
 from aurora.text import pluralize
 
-MOST = 20  # texts in one question
+MOST = 20  # texts in one prompt
 _LONGEST_QUERY = 500  # characters
 _TOKENS = 120  # of an answer
 
@@ -32,13 +32,13 @@ _LISTED = re.compile(r"\s*([0-9]{1,3})[.):]\s+(.*)")  # "1. Document 3"
 
 
 class Reranker:
-    """Asks which of some texts answer a question best."""
+    """Asks which texts answer a query best."""
 
     def __init__(self, model: LanguageModel) -> None:
         self._model = model
 
     def rank(self, query: str, texts: Sequence[str]) -> tuple[int, ...]:
-        """Places of texts, from 0, the best first; some may be missing. Or `LlmError`."""
+        """Places of texts from 0, the best first; some may be missing. Raises `LlmError`."""
         query, texts = " ".join(query.split())[:_LONGEST_QUERY], texts[:MOST]
         mark = mark_of(query, *texts)
         documents = "\n".join(
@@ -50,9 +50,9 @@ class Reranker:
         return self._model.answer(prompt, read, most_tokens=_TOKENS)
 
 
-def read_ranks(count: int, said: str) -> tuple[int, ...]:
-    """Places from 0 of an answer's numbers, each once. Raises `LlmError` when there are none."""
-    numbers = _numbers(_LABEL.sub("", said.strip()))
+def read_ranks(count: int, answer: str) -> tuple[int, ...]:
+    """Places from 0 by the numbers of an answer, each once. Raises `LlmError` without any."""
+    numbers = _numbers(_LABEL.sub("", answer.strip()))
     wanted = (int(number) - 1 for number in numbers if len(number) <= 3 and number.isdigit())
     places = tuple(dict.fromkeys(place for place in wanted if 0 <= place < count))
     if not places:
@@ -63,18 +63,18 @@ def read_ranks(count: int, said: str) -> tuple[int, ...]:
     return places
 
 
-def _numbers(said: str) -> list[str]:
-    """All of them; of a list with a number before each line, those that name the documents.
+def _numbers(answer: str) -> list[str]:
+    """The numbers of an answer. In a numbered list, those that name the documents.
 
-    These are the second ones of `1. Document 3`, as long as the first only count the lines.
+    These are the second ones of `1. Document 3`, if the first ones only count the lines.
     """
-    listed = [_LISTED.match(line) for line in said.splitlines() if line.strip()]
-    if not (listed and all(listed)):
-        found = _NUMBER.findall(said)
-        # A word or two may stand by each; where there are more, it is a sentence about something.
-        return found if len(_WORD.findall(said)) <= 2 * len(found) else []
-    before = [one[1] for one in listed if one]
-    behind = [_NUMBER.findall(one[2]) for one in listed if one]
-    if all(behind) and before == [str(number + 1) for number in range(len(before))]:
-        return [numbers[0] for numbers in behind]
-    return before
+    lines = [_LISTED.match(line) for line in answer.splitlines() if line.strip()]
+    if not (lines and all(lines)):
+        numbers = _NUMBER.findall(answer)
+        # More than two words per number are prose, not a list.
+        return numbers if len(_WORD.findall(answer)) <= 2 * len(numbers) else []
+    first = [line[1] for line in lines if line]
+    others = [_NUMBER.findall(line[2]) for line in lines if line]
+    if all(others) and first == [str(number + 1) for number in range(len(first))]:
+        return [numbers[0] for numbers in others]
+    return first

@@ -149,12 +149,11 @@ class MeasuredNames:
 
 
 class ModelState(StrEnum):
-    """How far a model is from being used."""
+    """Whether a model can be used."""
 
     INSTALLED = "installed"
-    DAMAGED = "damaged"  # there is a folder, and no whole model in it
-    AT_HAND = "at hand"  # an installed package carries it
-    KNOWN = "known"
+    DAMAGED = "damaged"  # its folder is incomplete
+    KNOWN = "known"  # by name, and not installed
 
 
 class ModelEntry(NamedTuple):

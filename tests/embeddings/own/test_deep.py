@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from aurora.embeddings.aurora import model as deep
-from aurora.embeddings.aurora.model import Layers, deep_sums, shallow_sums
+from aurora.embeddings.aurora.model import NumpyLayers, deep_sums, shallow_sums
 from aurora.embeddings.aurora.weights import Floats
 from aurora.embeddings.pooling import unit_rows
 from tests.embeddings.own.making import Tensors, make_tensors
@@ -24,8 +24,8 @@ def tensors() -> Tensors:
 
 
 @pytest.fixture(scope="module")
-def layers(tensors: Tensors) -> Layers:
-    return Layers(tensors)
+def layers(tensors: Tensors) -> NumpyLayers:
+    return NumpyLayers(tensors)
 
 
 def pooled(tensors: Tensors, pieces: list[int], rows: NDArray[np.floating]) -> Floats:
@@ -50,7 +50,9 @@ def test_shallow_sums_up_pieces_by_weight_and_root_of_count(tensors: Tensors) ->
     assert near(shallow_sums(tensors, TEXTS), np.array(expected))
 
 
-def test_deep_adds_what_the_layers_make_of_each_window(tensors: Tensors, layers: Layers) -> None:
+def test_deep_adds_what_the_layers_make_of_each_window(
+    tensors: Tensors, layers: NumpyLayers
+) -> None:
     expected = []
     for text in TEXTS:
         rows = vectors_of(tensors, text)
@@ -66,7 +68,7 @@ def test_layers_that_add_nothing_leave_the_shallow_sum(tensors: Tensors) -> None
 
 
 def test_windows_are_run_a_bounded_number_at_a_time(
-    tensors: Tensors, layers: Layers, monkeypatch: pytest.MonkeyPatch
+    tensors: Tensors, layers: NumpyLayers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = deep_sums(tensors, layers, TEXTS)
     seen: list[Sequence[int]] = []
@@ -76,14 +78,14 @@ def test_windows_are_run_a_bounded_number_at_a_time(
         assert len(rows) == sum(lengths)
         return layers(rows, lengths)
 
-    monkeypatch.setattr(deep, "_TOGETHER", 4)
+    monkeypatch.setattr(deep, "_WINDOWS_AT_ONCE", 4)
     assert near(deep_sums(tensors, run, TEXTS), whole)
     assert seen == [[1, 3, 10, 128], [128, 24, 128, 128], [44, 128]]
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_a_text_has_the_same_sum_whatever_is_beside_it(
-    tensors: Tensors, layers: Layers, count: int
+    tensors: Tensors, layers: NumpyLayers, count: int
 ) -> None:
     for at in range(0, len(TEXTS), count):
         some = slice(at, at + count)
@@ -92,6 +94,6 @@ def test_a_text_has_the_same_sum_whatever_is_beside_it(
         )
 
 
-def test_no_texts_have_no_sums(tensors: Tensors, layers: Layers) -> None:
+def test_no_texts_have_no_sums(tensors: Tensors, layers: NumpyLayers) -> None:
     assert shallow_sums(tensors, []).shape == (0, 256)
     assert deep_sums(tensors, layers, []).shape == (0, 256)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from aurora.embeddings.aurora.model import Layers
+from aurora.embeddings.aurora.model import NumpyLayers
 from tests.embeddings.own.making import Tensors, make_tensors
 
 Rows = NDArray[np.float64]
@@ -63,11 +63,11 @@ def test_they_do_what_the_formula_says(tensors: Tensors, length: int) -> None:
     given = rows(length)
     expected = reference(tensors, given.astype(np.float64))
     assert np.abs(expected - given).max() > 0.5  # they do something
-    assert np.abs(Layers(tensors)(given.copy(), [length]) - expected).max() < 1e-4
+    assert np.abs(NumpyLayers(tensors)(given.copy(), [length]) - expected).max() < 1e-4
 
 
 def test_a_window_does_not_see_its_neighbours(tensors: Tensors) -> None:
-    layers, lengths = Layers(tensors), [5, 128, 1, 40, 40]
+    layers, lengths = NumpyLayers(tensors), [5, 128, 1, 40, 40]
     given = rows(*lengths)
     ends = np.cumsum(lengths)
     alone = [layers(part.copy(), [len(part)]) for part in np.split(given, ends[:-1])]
@@ -77,13 +77,16 @@ def test_a_window_does_not_see_its_neighbours(tensors: Tensors) -> None:
 def test_the_number_of_threads_changes_nothing(tensors: Tensors) -> None:
     lengths = [40] * 50 + [128] * 5
     given = rows(*lengths)
-    alone = Layers(tensors)(given.copy(), lengths)
+    alone = NumpyLayers(tensors)(given.copy(), lengths)
     for threads in (2, 7):
-        assert np.abs(Layers(tensors, threads=threads)(given.copy(), lengths) - alone).max() < 1e-5
+        assert (
+            np.abs(NumpyLayers(tensors, threads=threads)(given.copy(), lengths) - alone).max()
+            < 1e-5
+        )
 
 
 def test_a_piece_sees_its_window_and_where_it_stands(tensors: Tensors) -> None:
-    layers, given = Layers(tensors), rows(6)
+    layers, given = NumpyLayers(tensors), rows(6)
     found = layers(given.copy(), [6])
     turned = layers(given[::-1].copy(), [6])[::-1]
     apart = layers(given.copy(), [3, 3])
@@ -95,9 +98,9 @@ def test_large_scores_and_empty_rows_stay_numbers(tensors: Tensors) -> None:
     steep = {**tensors, "0.qkv.scale": np.full(768, 10, np.float16)}
     given = rows(4)
     given[2] = 0
-    assert np.isfinite(Layers(steep)(given, [4])).all()
+    assert np.isfinite(NumpyLayers(steep)(given, [4])).all()
     still = {**tensors, "position": np.zeros_like(tensors["position"])}
-    assert np.isfinite(Layers(still)(np.zeros((3, 256), np.float32), [3])).all()
+    assert np.isfinite(NumpyLayers(still)(np.zeros((3, 256), np.float32), [3])).all()
 
 
 def test_layers_of_zeros_change_nothing(tensors: Tensors) -> None:
@@ -106,4 +109,4 @@ def test_layers_of_zeros_change_nothing(tensors: Tensors) -> None:
         for name, tensor in tensors.items()
     }
     given = rows(10)
-    assert np.array_equal(Layers(zeros)(given.copy(), [10]), given)
+    assert np.array_equal(NumpyLayers(zeros)(given.copy(), [10]), given)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from aurora.embeddings.aurora.model import Layers
-from aurora.embeddings.aurora.onnx_graph import Graph
+from aurora.embeddings.aurora.model import NumpyLayers, OnnxLayers
 from aurora.embeddings.aurora.provider import FOLDER, WEIGHTS, AuroraProvider
-from aurora.embeddings.aurora.tokens import PIECES, read_words
-from aurora.embeddings.aurora.weights import GRAPH, read_tensors, rows_of, weights_digest
+from aurora.embeddings.aurora.tokens import PIECES, read_tokenizer
+from aurora.embeddings.aurora.weights import GRAPH, piece_vectors, read_tensors, weights_digest
 from aurora.embeddings.base import ProviderOptions
 from aurora.embeddings.pooling import unit_rows
 
@@ -52,13 +51,13 @@ def test_a_question_is_nearest_to_its_answer(provider: AuroraProvider, size: int
 
 
 def test_both_runtimes_understand_the_same() -> None:
-    words = read_words(FOLDER / PIECES)
+    words = read_tokenizer(FOLDER / PIECES)
     tensors = read_tensors(FOLDER, words.size)
     for text in (text for pair in PAIRS for text in pair):
-        rows = rows_of(tensors, np.array(words.of(text)))
-        by_graph = Graph(FOLDER / GRAPH, threads=1)(rows, [len(rows)])
+        rows = piece_vectors(tensors, np.array(words.encode(text)))
+        by_graph = OnnxLayers(FOLDER / GRAPH, threads=1)(rows, [len(rows)])
         assert by_graph is not None
-        by_numpy = Layers(tensors)(rows.copy(), [len(rows)])
+        by_numpy = NumpyLayers(tensors)(rows.copy(), [len(rows)])
         assert (unit_rows(by_graph) * unit_rows(by_numpy)).sum(axis=1).min() > 0.99
 
 

@@ -114,7 +114,11 @@ def one_missing(file: Path) -> None:
     [
         ("model.safetensors", Path.unlink, "model.safetensors cannot be read"),
         ("model.safetensors", cut_off, "model.safetensors is cut off"),
-        ("model.safetensors", more_pieces, r"pieces.txt is another.*table is int8 of \(9, 256\)"),
+        (
+            "model.safetensors",
+            more_pieces,
+            r"belongs to another.*table is int8 of \(9, 256\)",
+        ),
         ("model.safetensors", other_numbers, "1.up is float16 of"),
         ("model.safetensors", one_missing, "0.qkv.bias is missing"),
         ("pieces.txt", Path.unlink, "pieces.txt cannot be read"),
@@ -160,8 +164,8 @@ def test_a_question_imports_nothing_heavier_than_numpy(folder: Path, model: str)
 import sys
 from pathlib import Path
 from aurora.embeddings.base import ProviderOptions
-from aurora.embeddings.aurora.provider import OwnProvider
-provider = OwnProvider(ProviderOptions({model!r}), folder=Path({str(folder)!r}))
+from aurora.embeddings.aurora.provider import AuroraProvider
+provider = AuroraProvider(ProviderOptions({model!r}), folder=Path({str(folder)!r}))
 assert "numpy" not in sys.modules  # making it costs nothing
 provider.embed_query("where is the config")
 assert not {{"onnxruntime", "onnx", "tokenizers"}} & set(sys.modules)

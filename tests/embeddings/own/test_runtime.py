@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper, save_model
 
-from aurora.embeddings.aurora.model import Layers, Runtime
-from aurora.embeddings.aurora.onnx_graph import Graph
-from aurora.embeddings.aurora.weights import GRAPH, Floats, rows_of
+from aurora.embeddings.aurora.model import LayerRunner, NumpyLayers, OnnxLayers
+from aurora.embeddings.aurora.weights import GRAPH, Floats, piece_vectors
 from tests.embeddings.own.making import Tensors, make_model, make_tensors
 from training.model.graph import write_layers
 
@@ -34,7 +33,7 @@ def folder(tensors: Tensors, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def rows(tensors: Tensors, lengths: list[int]) -> Floats:
     pieces = np.random.default_rng(3).integers(0, len(tensors["table"]), sum(lengths))
-    return rows_of(tensors, pieces)
+    return piece_vectors(tensors, pieces)
 
 
 def sums(found: Floats, lengths: list[int]) -> Floats:
@@ -44,12 +43,12 @@ def sums(found: Floats, lengths: list[int]) -> Floats:
 
 
 def by_numpy(tensors: Tensors, given: Floats, lengths: list[int] = LENGTHS) -> Floats:
-    return Layers(tensors)(given.copy(), lengths)
+    return NumpyLayers(tensors)(given.copy(), lengths)
 
 
 def test_both_ways_give_the_same_vectors(tensors: Tensors, folder: Path) -> None:
     given = rows(tensors, LENGTHS)
-    found = Graph(folder / GRAPH, threads=2)(given, LENGTHS)
+    found = OnnxLayers(folder / GRAPH, threads=2)(given, LENGTHS)
     assert found is not None
     expected = by_numpy(tensors, given)
     assert (sums(found, LENGTHS) * sums(expected, LENGTHS)).sum(axis=1).min() > 0.999
@@ -57,7 +56,7 @@ def test_both_ways_give_the_same_vectors(tensors: Tensors, folder: Path) -> None
 
 def test_the_number_of_threads_changes_nothing(tensors: Tensors, folder: Path) -> None:
     given = rows(tensors, LENGTHS)
-    one, three = (Graph(folder / GRAPH, threads=threads)(given, LENGTHS) for threads in (1, 3))
+    one, three = (OnnxLayers(folder / GRAPH, threads=threads)(given, LENGTHS) for threads in (1, 3))
     assert one is not None
     assert three is not None
     assert np.array_equal(one, three)
@@ -68,14 +67,14 @@ def test_many_windows_go_to_the_graph_where_that_is_quick(
     tensors: Tensors, folder: Path, is_quick: bool
 ) -> None:
     given = rows(tensors, LENGTHS)
-    found = Runtime(tensors, folder, threads=1, by_graph=is_quick)(given.copy(), LENGTHS)
+    found = LayerRunner(tensors, folder, threads=1, use_onnx=is_quick)(given.copy(), LENGTHS)
     assert np.array_equal(found, by_numpy(tensors, given)) is not is_quick
 
 
 def test_few_windows_do_not_wait_for_the_package(tensors: Tensors, folder: Path) -> None:
     few = LENGTHS[:15]
     given = rows(tensors, few)
-    found = Runtime(tensors, folder, threads=1, by_graph=True)(given.copy(), few)
+    found = LayerRunner(tensors, folder, threads=1, use_onnx=True)(given.copy(), few)
     assert np.array_equal(found, by_numpy(tensors, given, few))
 
 
@@ -87,7 +86,7 @@ def test_without_the_package_there_is_no_graph_and_no_word_about_it(
 ) -> None:
     monkeypatch.setitem(sys.modules, "onnxruntime", None)  # as Python is told that there is none
     given = rows(tensors, LENGTHS)
-    found = Runtime(tensors, folder, threads=1, by_graph=True)(given.copy(), LENGTHS)
+    found = LayerRunner(tensors, folder, threads=1, use_onnx=True)(given.copy(), LENGTHS)
     assert np.array_equal(found, by_numpy(tensors, given))
     assert caplog.records == []
 
@@ -114,7 +113,7 @@ def test_a_graph_that_cannot_be_run_leaves_the_work_to_numpy(
 ) -> None:
     damage(make_model(tmp_path, tensors) / GRAPH)
     given = rows(tensors, LENGTHS)
-    runtime = Runtime(tensors, tmp_path, threads=1, by_graph=True)
+    runtime = LayerRunner(tensors, tmp_path, threads=1, use_onnx=True)
     for _ in range(2):
         assert np.array_equal(runtime(given.copy(), LENGTHS), by_numpy(tensors, given))
     (told,) = caplog.records  # once

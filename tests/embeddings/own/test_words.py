@@ -11,18 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aurora.embeddings.aurora import tokens as module
-from aurora.embeddings.aurora.tokens import UNKNOWN, Words, read_words, words_in
+from aurora.embeddings.aurora.tokens import UNKNOWN, Tokenizer, read_tokenizer, split_words
 from aurora.errors import EmbeddingError
 from tests.embeddings.own.making import NUMBERS, PIECES
 
 
 @pytest.fixture
-def words() -> Words:
-    return Words(PIECES)
+def words() -> Tokenizer:
+    return Tokenizer(PIECES)
 
 
-def cut(words: Words, text: str) -> list[str]:
-    return [PIECES[number] for number in words.of(text)]
+def cut(words: Tokenizer, text: str) -> list[str]:
+    return [PIECES[number] for number in words.encode(text)]
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def cut(words: Words, text: str) -> list[str]:
     ],
 )
 def test_words_are_small_letters_or_digits_or_a_run_of_cjk(text: str, expected: str) -> None:
-    assert words_in(text) == expected.split()
+    assert split_words(text) == expected.split()
 
 
 @pytest.mark.parametrize(
@@ -67,46 +67,48 @@ def test_words_are_small_letters_or_digits_or_a_run_of_cjk(text: str, expected: 
         ("?!", "[unknown]"),
     ],
 )
-def test_words_are_cut_into_the_longest_pieces(words: Words, text: str, expected: str) -> None:
+def test_words_are_cut_into_the_longest_pieces(words: Tokenizer, text: str, expected: str) -> None:
     assert cut(words, text) == expected.split()
 
 
-def test_a_word_is_cut_off_after_a_hundred_signs(words: Words) -> None:
+def test_a_word_is_cut_off_after_a_hundred_signs(words: Tokenizer) -> None:
     assert cut(words, "a" * 5000) == ["a"] + ["##a"] * 99
 
 
 @given(text=st.text(st.characters()) | st.text("aZ0_é用パ\u0301\u3099 ", max_size=20))
 def test_any_text_has_pieces(text: str) -> None:
-    words = Words(PIECES)
-    numbers = words.of(text)
+    words = Tokenizer(PIECES)
+    numbers = words.encode(text)
     assert numbers
     assert all(0 <= number < len(PIECES) for number in numbers)
-    assert words.of(text) == numbers  # remembered or not
+    assert words.encode(text) == numbers  # remembered or not
 
 
 @given(parts=st.lists(st.text(st.characters(), max_size=8), max_size=5))
 def test_lines_are_cut_by_themselves(parts: list[str]) -> None:
-    words = Words(PIECES)
-    apart = [number for part in parts for number in words.of(part) if number != UNKNOWN]
-    assert [number for number in words.of("\n".join(parts)) if number != UNKNOWN] == apart
+    words = Tokenizer(PIECES)
+    apart = [number for part in parts for number in words.encode(part) if number != UNKNOWN]
+    assert [number for number in words.encode("\n".join(parts)) if number != UNKNOWN] == apart
 
 
-def test_only_so_many_runs_are_remembered(monkeypatch: pytest.MonkeyPatch, words: Words) -> None:
-    monkeypatch.setattr(module, "_KEPT", 10)
+def test_only_so_many_runs_are_remembered(
+    monkeypatch: pytest.MonkeyPatch, words: Tokenizer
+) -> None:
+    monkeypatch.setattr(module, "_MOST_CACHED", 10)
     for number in range(100):
-        words.of(f"word{number} the")
+        words.encode(f"word{number} the")
         assert len(words) <= 10
     words.clear()
-    words.of("a" * 101)
+    words.encode("a" * 101)
     assert not words
 
 
 def test_the_number_of_a_piece_is_its_line(tmp_path: Path) -> None:
     path = tmp_path / "pieces.txt"
     path.write_text("\n".join([*PIECES, ""]), encoding="utf-8")
-    words = read_words(path)
+    words = read_tokenizer(path)
     assert words.size == len(PIECES)
-    assert words.of("config") == [NUMBERS["config"]]
+    assert words.encode("config") == [NUMBERS["config"]]
 
 
 @pytest.mark.parametrize(
@@ -125,7 +127,7 @@ def test_a_file_that_holds_no_pieces_is_named(
     if content is not None:
         path.write_bytes(content)
     with pytest.raises(EmbeddingError, match=f"pieces.txt.*{fault}") as refused:
-        read_words(path)
+        read_tokenizer(path)
     assert "install" in refused.value.hint
 
 

@@ -7,7 +7,7 @@ import re
 
 import numpy as np
 
-from aurora.embeddings.aurora.tokens import PIECES, UNKNOWN, read_words
+from aurora.embeddings.aurora.tokens import PIECES, UNKNOWN, read_tokenizer
 from aurora.embeddings.aurora.weights import TENSORS, read_safetensors, read_tensors
 from aurora.errors import EmbeddingError
 from tests.fuzz.inputs import require_told, scratch_file, text_of
@@ -44,15 +44,15 @@ def _check_own(data: bytes) -> None:
     else:
         raise AssertionError("a model out of nothing")
     try:
-        words = read_words(path)
+        words = read_tokenizer(path)
     except EmbeddingError as exc:
         require_told(exc)
         return
     text = text_of(data)
-    pieces = words.of(text)
+    pieces = words.encode(text)
     assert pieces
     assert all(UNKNOWN <= piece < words.size for piece in pieces)
     words.knows(text)
     for piece in filter(_WORD.fullmatch, text.split("\n")[1:20]):
-        assert len(words.of(piece)) == 1  # as it stands there
-        assert words.of(piece) != [UNKNOWN]
+        assert len(words.encode(piece)) == 1  # as it stands there
+        assert words.encode(piece) != [UNKNOWN]

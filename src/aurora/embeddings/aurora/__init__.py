@@ -1,1 +1,1 @@
-"""Aurora's own small model: made by `training/`, and part of the package."""
+"""The embedding model that ships with Aurora; `training/` makes it."""

@@ -1,11 +1,11 @@
-"""Texts into the pieces of words that Aurora's own model has vectors for.
+"""Split texts into the word pieces of the bundled model.
 
-    getHTTPResponse_code  →  get http response code      humps are opened, letters made small
-    Café №12              →  cafe no 12                  accents go, digits stand apart from letters
-    Python用户认证         →  python 用户认证              so do Chinese, Japanese and Korean
+    getHTTPResponse_code  →  get http response code      split at humps, lower case
+    Café №12              →  cafe no 12                  accents removed, digits apart from letters
+    Python用户认证         →  python 用户认证              Chinese, Japanese and Korean apart, too
 
-A word is then cut from its left into the longest pieces there are: `##` begins one that continues
-a word. Training cuts its texts by this file too, so a change here wants another model.
+A word is then cut from the left into the longest known pieces; `##` begins a piece that continues a
+word. Training splits its texts with this file, so a change here needs a new model.
 """
 
 from __future__ import annotations
@@ -22,35 +22,34 @@ from aurora.text import CJK, has_cjk, normalized
 
 PIECES = "pieces.txt"
 REPAIR = "install Aurora again: pip install --force-reinstall aurora-memory"
-UNKNOWN = 0  # the piece of what no other piece is for
-_UNKNOWN = "[unknown]"  # as the file spells it
-_LONGEST = 100  # signs of a word, and of a run that is remembered
-_LONGEST_PIECE = 32  # signs that are tried at once, their mark with them
+UNKNOWN = 0  # the piece for everything that no other piece covers
+_UNKNOWN_NAME = "[unknown]"  # in the file
+_LONGEST_WORD = 100  # characters; of a cached run, too
+_LONGEST_PIECE = 32  # characters, with `##`
 _LONGEST_CJK = 8
-_KEPT = 200_000  # runs; those of a large project, some tens of megabytes
+_MOST_CACHED = 200_000  # runs: those of a large project, some tens of megabytes
 
-# All but the signs of ASCII that are in no word: whatever the rest turns out to be, no word goes
-# across its ends.
+# All but the ASCII characters that no word contains, so no word crosses the ends of a run.
 _RUN = re.compile(r"[^\0-/:-@\[-^`{-\x7f]+")
 _HUMP = re.compile("(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _WORD = re.compile(r"[^\W\d_]+|\d+")
 
 
-class Words(dict[str, tuple[int, ...]]):
-    """Run of letters → its pieces, worked out once: texts repeat their words."""
+class Tokenizer(dict[str, tuple[int, ...]]):
+    """Text → piece numbers. As a dict it caches the pieces of each run of letters."""
 
     def __init__(self, pieces: Sequence[str]) -> None:
         self.size = len(pieces)
         self._numbers = dict(zip(pieces, range(self.size), strict=True))
 
-    def of(self, text: str) -> list[int]:
-        """The pieces of a text in order; of a text that has none, the unknown one."""
+    def encode(self, text: str) -> list[int]:
+        """The pieces of a text in order; the unknown piece for a text without any."""
         runs = _RUN.findall(text)
         return list(chain.from_iterable(map(self.__getitem__, runs))) or [UNKNOWN]
 
     def knows(self, text: str) -> bool:
-        """Whether any word of it is one piece: what is only parts, or a number, means nothing."""
-        words = chain.from_iterable(map(words_in, _RUN.findall(text)))
+        """Whether a word of the text is a single piece; parts of words and numbers do not count."""
+        words = chain.from_iterable(map(split_words, _RUN.findall(text)))
         return any(
             any(self._cut_cjk(word)) if has_cjk(word) else word in self._numbers
             for word in words
@@ -58,18 +57,18 @@ class Words(dict[str, tuple[int, ...]]):
         )
 
     def __missing__(self, run: str) -> tuple[int, ...]:
-        numbers = tuple(chain.from_iterable(map(self._cut, words_in(run))))
-        if len(run) <= _LONGEST:
-            if len(self) >= _KEPT:
+        numbers = tuple(chain.from_iterable(map(self._cut, split_words(run))))
+        if len(run) <= _LONGEST_WORD:
+            if len(self) >= _MOST_CACHED:
                 self.clear()
             self[run] = numbers
         return numbers
 
     def _cut(self, word: str) -> list[int]:
-        return self._cut_cjk(word) if has_cjk(word) else self._cut_word(word[:_LONGEST])
+        return self._cut_cjk(word) if has_cjk(word) else self._cut_word(word[:_LONGEST_WORD])
 
     def _cut_word(self, word: str) -> list[int]:
-        """Unknown as a whole where one of its letters is."""
+        """A word with a letter that is in no piece is unknown as a whole."""
         numbers: list[int] = []
         mark = ""
         while word:
@@ -85,44 +84,47 @@ class Words(dict[str, tuple[int, ...]]):
         return numbers
 
     def _cut_cjk(self, run: str) -> list[int]:
-        """Without marks, for such words have no spaces between them. Unknown signs count once."""
+        """Without `##`: CJK words have no spaces between them. Unknown neighbours count once."""
         numbers: list[int] = []
-        at = 0
-        while at < len(run):
-            for end in range(min(len(run), at + _LONGEST_CJK), at, -1):
-                number = self._numbers.get(run[at:end])
+        start = 0
+        while start < len(run):
+            for end in range(min(len(run), start + _LONGEST_CJK), start, -1):
+                number = self._numbers.get(run[start:end])
                 if number is not None:
                     break
             else:
-                number, end = UNKNOWN, at + 1
+                number, end = UNKNOWN, start + 1
             if number != UNKNOWN or numbers[-1:] != [UNKNOWN]:
                 numbers.append(number)
-            at = end
+            start = end
         return numbers
 
 
-def words_in(text: str) -> list[str]:
-    """The words of a text in small letters, and its runs of CJK signs, in order."""
+def split_words(text: str) -> list[str]:
+    """The words of a text in lower case, and its runs of CJK characters, in order."""
     if text.isascii():
-        return _spaced(text)
+        return _split_latin(text)
     parts = _cjk_runs().split(normalized("NFKC", text))
-    return [word for at, part in enumerate(parts) for word in ([part] if at % 2 else _spaced(part))]
+    return [
+        word for at, part in enumerate(parts) for word in ([part] if at % 2 else _split_latin(part))
+    ]
 
 
-def read_words(path: Path) -> Words:
-    """Those of a file with one piece a line."""
+def read_tokenizer(path: Path) -> Tokenizer:
+    """Read a file with one piece per line."""
     try:
         pieces = path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
     except OSError as exc:
         raise EmbeddingError(f"{path} cannot be read: {exc.strerror or exc}", hint=REPAIR) from exc
     except ValueError as exc:
         raise EmbeddingError(f"{path} is damaged: {exc}", hint=REPAIR) from exc
-    if pieces[UNKNOWN] != _UNKNOWN:
-        raise EmbeddingError(f"{path} is damaged: it does not begin with {_UNKNOWN}", hint=REPAIR)
-    return Words(pieces)
+    if pieces[UNKNOWN] != _UNKNOWN_NAME:
+        message = f"{path} is damaged: it does not begin with {_UNKNOWN_NAME}"
+        raise EmbeddingError(message, hint=REPAIR)
+    return Tokenizer(pieces)
 
 
-def _spaced(text: str) -> list[str]:
+def _split_latin(text: str) -> list[str]:
     bare = text if text.isascii() else _without_accents(text)
     return _WORD.findall(_HUMP.sub(" ", bare).lower())
 
@@ -134,5 +136,5 @@ def _without_accents(text: str) -> str:
 
 @cache
 def _cjk_runs() -> re.Pattern[str]:
-    """Compiled for who needs it: that takes milliseconds. Signs between words are in no run."""
+    """Compiled on first use: that takes milliseconds. Punctuation is in no run."""
     return re.compile(rf"((?:(?!\W)[{CJK}])+)")

@@ -1,4 +1,4 @@
-"""Our default embedder alone: the cosine of its vectors, and nothing else."""
+"""The quick bundled model alone: the cosine of its vectors, and nothing else."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 from asking import PLACES, Ask, Text, documents, main, pieces
 
+from aurora.embeddings.aurora.provider import SHALLOW, AuroraProvider
 from aurora.embeddings.base import ProviderOptions
-from aurora.embeddings.static import StaticProvider
 
-PROVIDER = StaticProvider(ProviderOptions())
+PROVIDER = AuroraProvider(ProviderOptions(SHALLOW))
 
 
 def embed(texts: Sequence[str]) -> np.ndarray:
@@ -31,4 +31,4 @@ def open_texts(texts: Sequence[Text]) -> Ask:
 
 
 if __name__ == "__main__":
-    main({"static model alone": open_texts}, packages=("numpy",))
+    main({"bundled model alone": open_texts}, packages=("numpy",))

@@ -1,23 +1,23 @@
-"""Vectors for benchmarks: the default model under a name of its own, and vectors drawn by lot."""
+"""Vectors for benchmarks: the quick bundled model, and random vectors."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from zlib import crc32
 
+from aurora.embeddings.aurora.provider import SHALLOW, AuroraProvider
 from aurora.embeddings.base import ProviderOptions
-from aurora.embeddings.static import StaticProvider
 
 
-class WordLlamaEmbedder(StaticProvider):
-    """The static provider, which nothing must be told."""
+class BundledEmbedder(AuroraProvider):
+    """The quick bundled model, made without options."""
 
     def __init__(self) -> None:
-        super().__init__(ProviderOptions())
+        super().__init__(ProviderOptions(SHALLOW))
 
 
-class DrawnVectors(WordLlamaEmbedder):
-    """Vectors of the same size drawn by lot: what they cost does not depend on what they say."""
+class DrawnVectors(BundledEmbedder):
+    """Random vectors of the same size: their cost does not depend on what they say."""
 
     batch_size = 1000
 

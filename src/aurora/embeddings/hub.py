@@ -1,7 +1,8 @@
-"""Files of a model from a hub that speaks as huggingface.co does. No credentials are ever sent."""
+"""Download the files of a model from a hub such as huggingface.co. No credentials are sent."""
 
 from __future__ import annotations
 
+import hashlib
 import http.client
 import re
 from dataclasses import dataclass
@@ -11,21 +12,24 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
-from aurora.embeddings.onnx.copying import copy, limit_of, require_digest
 from aurora.errors import EmbeddingError
-from aurora.types import Listener, Note, ignore_events
+from aurora.types import Listener, Note, Progress, ignore_events
 
 HUB = "https://huggingface.co"
 _REPOSITORY = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*", re.ASCII)
 _REVISION = re.compile(r"\w[\w.-]*(/\w[\w.-]*)*", re.ASCII)
 _SHA256 = re.compile(r'(?:W/)?"?([0-9a-f]{64})"?')
-_SILENCE = 30.0  # seconds without a byte until a connection is given up
+_SILENCE = 30.0  # seconds without a byte after which a connection is closed
 _BY_HAND = "download the files by hand, then give their folder with --from"
+_MEGABYTE = 1_000_000
+MOST_WEIGHTS = 4_000 * _MEGABYTE  # the largest encoders
+_MOST_TEXT = 100 * _MEGABYTE  # a tokenizer of 250,000 pieces has 17
+_BLOCK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class HubModel:
-    """A repository of a hub, as it was at one revision."""
+    """A repository of a hub at one revision."""
 
     repository: str
     revision: str = "main"
@@ -41,19 +45,17 @@ class HubModel:
         address = urlsplit(self.endpoint)
         if address.scheme not in ("https", "http") or not address.hostname or address.username:
             raise EmbeddingError(
-                "HF_ENDPOINT is no address of a hub",  # not said: it may hold a password
-                hint=f"set it to an address such as {HUB}, without a user's name",
+                "HF_ENDPOINT is no address of a hub",  # without the value: it may hold a password
+                hint=f"set it to an address such as {HUB}, without a user name",
             )
 
     def __str__(self) -> str:
         return f"{self.repository}@{self.revision}"
 
-    def get(
-        self, file: str, target: Path, *, sha256: str = "", listen: Listener = ignore_events
-    ) -> bool:
+    def get(self, file: str, target: Path, *, listen: Listener = ignore_events) -> bool:
         """Download one file; False when the repository has none of that name.
 
-        It must have the digest that is given, or else the one that the hub tells.
+        The file must have the digest that the hub declares.
         """
         request = Request(  # noqa: S310 - http or https, as checked above
             f"{self.endpoint.rstrip('/')}/{self.repository}/resolve/"
@@ -62,62 +64,55 @@ class HubModel:
         )
         redirects = _Redirects()
         try:
-            opener = build_opener(redirects)
-            with opener.open(request, timeout=self.silence) as response:
-                found = _save(response, target, listen)
-                told = redirects.told or _told(response.headers)
+            with build_opener(redirects).open(request, timeout=self.silence) as response:
+                digest = _save(response, target, listen)
+                declared = redirects.digest or _declared_digest(response.headers)
         except HTTPError as exc:
             exc.close()
             if exc.code == http.client.NOT_FOUND:
                 return False
             raise EmbeddingError(f"The hub answers {file} with {exc.code}", hint=_BY_HAND) from exc
         except (OSError, ValueError, http.client.HTTPException) as exc:
-            raise EmbeddingError(f"{file} did not come: {_reason(exc)}", hint=_BY_HAND) from exc
-        if sha256 or told:
-            require_digest(file, found, sha256 or told)
+            raise EmbeddingError(
+                f"{file} was not downloaded: {_reason(exc)}", hint=_BY_HAND
+            ) from exc
+        if declared:
+            require_digest(file, digest, declared)
         elif not file.endswith(".json"):
-            listen(Note(f"The hub tells no digest of {file}: it is taken as it came", warning=True))
+            text = f"The hub declares no digest of {file}: it is used without a check"
+            listen(Note(text, warning=True))
         return True
 
 
 def _save(response: http.client.HTTPResponse, target: Path, listen: Listener) -> str:
-    """Returns the sha256 of what came."""
+    """Write the body to a file, and return its sha256."""
     name, length = target.name, int(response.headers.get("Content-Length") or 0)
-    if length > limit_of(name):
+    limit = most_bytes(name)
+    if length > limit:
         raise EmbeddingError(f"{name} is too large: {length:,} bytes")
     target.parent.mkdir(exist_ok=True)
+    digest, done = hashlib.sha256(), 0
     with target.open("wb") as out:
-        found = copy(
-            _Arriving(response),
-            out,
-            limit=limit_of(name),
-            task=f"Downloading {name}",
-            total=length,
-            listen=listen,
-        )
-        arrived = out.tell()
-    if length and arrived != length:
+        while block := response.read1(_BLOCK):  # `read` would wait for a whole block
+            done += len(block)
+            if done > limit:
+                raise EmbeddingError(f"Downloading {name}: more than {limit // _MEGABYTE} MB")
+            digest.update(block)
+            out.write(block)
+            progress = done // _MEGABYTE, length // _MEGABYTE
+            listen(Progress(f"Downloading {name} (MB)", *progress))
+    if length and done != length:
         raise EmbeddingError(
-            f"{name} was cut off after {arrived:,} of {length:,} bytes", hint="try again"
+            f"{name} was cut off after {done:,} of {length:,} bytes", hint="try again"
         )
-    return found
-
-
-class _Arriving:
-    """Gives what has come so far, where a response would wait for all that was asked for."""
-
-    def __init__(self, response: http.client.HTTPResponse) -> None:
-        self._response = response
-
-    def read(self, size: int, /) -> bytes:
-        return self._response.read1(size)
+    return digest.hexdigest()
 
 
 class _Redirects(HTTPRedirectHandler):
-    """Follows to where large files lie, never from https to less; keeps the hub's own digest."""
+    """Follows to where large files are, never from https to http; keeps the hub's own digest."""
 
     def __init__(self) -> None:
-        self.told = ""
+        self.digest = ""
 
     def redirect_request(  # noqa: PLR0917 - as it is inherited
         self,
@@ -128,14 +123,13 @@ class _Redirects(HTTPRedirectHandler):
         headers: http.client.HTTPMessage,
         newurl: str,
     ) -> Request | None:
-        scheme = urlsplit(newurl).scheme
-        if scheme not in ("https", req.type):
+        if urlsplit(newurl).scheme not in ("https", req.type):
             raise URLError("it leads to an address that is not encrypted")
-        self.told = self.told or _told(headers)  # the first to tell is the hub itself
+        self.digest = self.digest or _declared_digest(headers)  # the first answer is the hub's own
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
-def _told(headers: http.client.HTTPMessage) -> str:
+def _declared_digest(headers: http.client.HTTPMessage) -> str:
     for header in ("X-Linked-ETag", "ETag"):
         if digest := _SHA256.fullmatch(headers.get(header, "")):
             return digest[1]
@@ -143,9 +137,27 @@ def _told(headers: http.client.HTTPMessage) -> str:
 
 
 def _reason(exc: Exception) -> str:
-    """Without the address: where a large file lies, it may hold a key."""
+    """Without the address: the one of a large file may hold a key."""
     if isinstance(exc, TimeoutError) or isinstance(getattr(exc, "reason", None), TimeoutError):
         return "the hub went silent"
     if isinstance(exc, URLError):
         return str(getattr(exc.reason, "strerror", None) or exc.reason)
     return getattr(exc, "strerror", None) or type(exc).__name__
+
+
+def most_bytes(name: str) -> int:
+    """How large a file of that name may be."""
+    return _MOST_TEXT if name.endswith(".json") else MOST_WEIGHTS
+
+
+def file_digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def require_digest(name: str, digest: str, expected: str) -> None:
+    if digest != expected:
+        raise EmbeddingError(
+            f"{name} has the sha256 {digest}, not {expected}",
+            hint="the file is damaged, or another one: get it again",
+        )

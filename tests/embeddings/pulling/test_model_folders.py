@@ -6,9 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from aurora.embeddings.onnx.catalogue import KNOWN
-from aurora.embeddings.onnx.installed import Manifest
-from aurora.embeddings.onnx.shelf import list_models, put, remove_model, working_folder
+from aurora.embeddings.model_folders import (
+    KNOWN,
+    Manifest,
+    install_folder,
+    list_models,
+    remove_model,
+    working_folder,
+)
 from aurora.errors import EmbeddingError
 from aurora.types import ModelState
 
@@ -27,7 +32,7 @@ def names(models: Path) -> list[str]:
 def test_a_model_gets_its_place_and_replaces_the_one_before(tmp_path: Path) -> None:
     for content in ("first", "second"):
         with working_folder(tmp_path) as work:
-            put(make_model(work / "mine", content), tmp_path, "mine")
+            install_folder(make_model(work / "mine", content), tmp_path, "mine")
         assert (tmp_path / "mine" / "model.onnx").read_text() == content
         assert names(tmp_path) == [".lock", "mine"]
 
@@ -57,7 +62,7 @@ def test_a_model_comes_back_whose_successor_did_not_come(tmp_path: Path) -> None
 def test_the_old_model_stays_when_the_new_one_cannot_be_put(tmp_path: Path) -> None:
     make_model(tmp_path / "mine", "first")
     with working_folder(tmp_path) as work, pytest.raises(FileNotFoundError):
-        put(work / "nothing", tmp_path, "mine")
+        install_folder(work / "nothing", tmp_path, "mine")
     assert (tmp_path / "mine" / "model.onnx").read_text() == "first"
 
 
@@ -123,7 +128,7 @@ def test_the_list_has_the_known_first_and_then_all_others(tmp_path: Path) -> Non
     *known, half, mine = list_models(models)
 
     assert [entry.name for entry in known] == list(KNOWN)
-    assert {entry.state for entry in known} <= {ModelState.AT_HAND, ModelState.KNOWN}
+    assert {entry.state for entry in known} == {ModelState.KNOWN}
     assert (half.name, half.state) == ("half", ModelState.DAMAGED)
     assert mine[:4] == ("mine", ModelState.INSTALLED, 384, 256)
     assert mine.size == sum(file.stat().st_size for file in (models / "mine").iterdir())

@@ -1,4 +1,4 @@
-"""Numbers of 32 bits into numbers of 8, with one scale a row: value ≈ whole * scale."""
+"""Float32 rows as int8 with one scale per row: value ≈ whole × scale."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ROWS_AT_ONCE = 8192  # a vocabulary of a quarter million rows is not copied as 
 
 class Quantised(NamedTuple):
     whole: NDArray[np.int8]
-    scales: NDArray[np.float32]  # one a row
+    scales: NDArray[np.float32]  # one per row
 
 
 def quantise_rows(matrix: NDArray[np.generic]) -> Quantised:
