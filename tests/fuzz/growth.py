@@ -23,8 +23,8 @@ from aurora.errors import AuroraError
 from aurora.llm.expander import read_terms
 from aurora.llm.reranker import read_ranks
 from aurora.mcp.clients import CLIENTS, Local, with_entry
-from aurora.parsers.code import CodeParser
-from aurora.parsers.languages import GRAMMARS, Grammar, TreeMaker
+from aurora.parsers.code import CodeParser, TreeMaker
+from aurora.parsers.languages import GRAMMARS, Grammar
 from aurora.parsers.registry import parser_for
 from aurora.retrieval.query import parse_query
 from aurora.text import chunk_text, document_terms, printable, question_terms, tokenize
