@@ -160,7 +160,7 @@ def version() -> str:
 
 
 def find_root(path: Path) -> Path | None:
-    """Return the top of the work tree that holds a path; None without a work tree or without git."""
+    """Return the top of the work tree that holds a path; None without a work tree or git."""
     folder = path if path.is_dir() else path.parent
     return _if_repository(folder, work_tree)
 
@@ -232,7 +232,7 @@ def _if_repository(folder: Path, call: Callable[[Git], T]) -> T | None:
 
 
 class Git:
-    """Runs git in one folder, within limits. `notes` tell why results are coarser than requested."""
+    """Runs git in one folder, within limits. `notes` tell why results are coarser than usual."""
 
     def __init__(self, folder: Path, limits: Limits = _DEFAULT) -> None:
         self.folder, self.limits = folder, limits
