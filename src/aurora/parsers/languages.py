@@ -57,46 +57,40 @@ PYTHON = Grammar(
     ),
 )
 
-_JS_FUNCTIONS = "function_declaration generator_function_declaration method_definition"
-_JS_WRAPPERS = "export_statement lexical_declaration variable_declaration expression_statement"
-_JS_VALUES = _types("arrow_function function_expression generator_function")
-_JS_BLOCKS = _types("class_body statement_block if_statement ERROR")
-
 JAVASCRIPT = Grammar(
     language="javascript",
     module="tree_sitter_javascript",
-    functions=_types(_JS_FUNCTIONS),
+    functions=_types("function_declaration generator_function_declaration method_definition"),
     classes=_types("class_declaration"),
-    wrappers=_types(_JS_WRAPPERS),
-    blocks=_JS_BLOCKS,
+    wrappers=_types(
+        "export_statement lexical_declaration variable_declaration expression_statement"
+    ),
+    blocks=_types("class_body statement_block if_statement ERROR"),
     comments=_types("comment decorator"),
     holders={
         "variable_declarator": ("name", "value"),
         "assignment_expression": ("left", "right"),
         "field_definition": ("property", "value"),
     },
-    values=_JS_VALUES,
+    values=_types("arrow_function function_expression generator_function"),
 )
 
-TYPESCRIPT = Grammar(
+TYPESCRIPT = replace(
+    JAVASCRIPT,
     language="typescript",
     module="tree_sitter_typescript",
     entry="language_typescript",
-    functions=_types(_JS_FUNCTIONS),
     classes=_types(
         "class_declaration abstract_class_declaration interface_declaration enum_declaration "
         "type_alias_declaration"
     ),
     scopes={"internal_module": False, "module": False},
-    wrappers=_types(f"{_JS_WRAPPERS} ambient_declaration"),
-    blocks=_JS_BLOCKS,
-    comments=_types("comment decorator"),
+    wrappers=JAVASCRIPT.wrappers | {"ambient_declaration"},
     holders={
         "variable_declarator": ("name", "value"),
         "assignment_expression": ("left", "right"),
         "public_field_definition": ("name", "value"),
     },
-    values=_JS_VALUES,
 )
 
 TSX = replace(TYPESCRIPT, language="tsx", entry="language_tsx")
@@ -135,30 +129,26 @@ JAVA = Grammar(
     comments=_types("line_comment block_comment"),
 )
 
-_C_BLOCKS = (
-    "preproc_ifdef preproc_if preproc_else preproc_elif linkage_specification declaration_list "
-    "field_declaration_list ERROR"
-)
-
 C = Grammar(
     language="c",
     module="tree_sitter_c",
     functions=_types("function_definition"),
     classes=_types("struct_specifier union_specifier enum_specifier"),
     wrappers=_types("type_definition"),
-    blocks=_types(_C_BLOCKS),
+    blocks=_types(
+        "preproc_ifdef preproc_if preproc_else preproc_elif linkage_specification declaration_list "
+        "field_declaration_list ERROR"
+    ),
     guards=_types("preproc_ifdef preproc_if linkage_specification"),
 )
 
-CPP = Grammar(
+CPP = replace(
+    C,
     language="cpp",
     module="tree_sitter_cpp",
-    functions=_types("function_definition"),
-    classes=_types("class_specifier struct_specifier union_specifier enum_specifier"),
+    classes=C.classes | {"class_specifier"},
     scopes={"namespace_definition": False},
-    wrappers=_types("template_declaration type_definition"),
-    blocks=_types(_C_BLOCKS),
-    guards=_types("preproc_ifdef preproc_if linkage_specification"),
+    wrappers=C.wrappers | {"template_declaration"},
 )
 
 C_SHARP = Grammar(

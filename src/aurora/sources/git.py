@@ -82,155 +82,6 @@ _DEFAULT = Limits()
 HISTORY = Limits(seconds=120.0, answer=1 << 28)  # Django's longest call takes 14 seconds
 
 
-@dataclass(frozen=True, slots=True)
-class Scratch:
-    """A folder for new objects, and the repository's objects that they build on."""
-
-    objects: Path
-    borrowed: str
-
-    def sealed(self) -> Scratch:
-        """For writing: git would update the date of an object that it can see."""
-        return Scratch(self.objects, "")
-
-
-@contextmanager
-def open_scratch(git: Git) -> Iterator[Scratch]:
-    """Provide a temporary object folder."""
-    output = git.run("rev-parse", "--git-path", "objects").removesuffix(b"\n")
-    path = str(git.folder.absolute() / os.fsdecode(output))
-    quoted = path.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    with tempfile.TemporaryDirectory(prefix=_SCRATCH) as folder:
-        _remove_abandoned(Path(folder))
-        with _locked(Path(folder)):
-            yield Scratch(Path(folder), f'"{quoted}"')
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Lock a scratch folder. The system releases the lock of a killed process."""
-    new = folder / f"{_LOCK}.new"
-    with open_file(new, "xb") as file:
-        lock(file)
-        if os.name != "nt":  # Windows cannot rename an open file; there the age of a folder decides
-            new.rename(
-                folder / _LOCK
-            )  # only now: another run would remove a folder with a free lock
-        yield
-
-
-def _remove_abandoned(own: Path) -> None:
-    """Remove the scratch folders of runs that were killed."""
-    for other in own.parent.glob(f"{_SCRATCH}*"):
-        with suppress(OSError):
-            if other != own and _is_abandoned(other, now=own.lstat().st_mtime):
-                shutil.rmtree(other, ignore_errors=True)
-
-
-def _is_abandoned(folder: Path, *, now: float) -> bool:
-    """True when no run holds the folder's lock. Without a lock file, its age decides."""
-    try:
-        with open_file(folder / _LOCK, "r+b") as file:
-            lock(file)
-    except FileNotFoundError:
-        return folder.lstat().st_mtime < now - 3600
-    except OSError:  # in use, or owned by another user
-        return False
-    return True
-
-
-def own_filters(git: Git) -> list[str]:
-    """List the filters that a repository's own settings define.
-
-    Each runs a program of the repository's choice. Indexing a folder must not run the programs of
-    a repository inside it, which may come from an archive.
-    """
-    output = git.run("config", "--list", "--show-scope", "--name-only", "-z")
-    words = list(map(os.fsdecode, output.split(b"\0")[:-1]))
-    names = {
-        key for scope, key in zip(words[::2], words[1::2], strict=True) if scope in _OWN_SCOPES
-    }
-    return sorted({key.rpartition(".")[0] for key in names if key.startswith("filter.")})
-
-
-def version() -> str:
-    """Return the version of git."""
-    folder = Path(tempfile.gettempdir())  # any folder that exists
-    return os.fsdecode(Git(folder).run("--version")).strip().removeprefix("git version ")
-
-
-def find_root(path: Path) -> Path | None:
-    """Return the top of the work tree that holds a path; None without a work tree or git."""
-    folder = path if path.is_dir() else path.parent
-    return _if_repository(folder, work_tree)
-
-
-def find_unasked_root(path: Path) -> Path | None:
-    """Return the top of a repository when git is not installed; None when it is."""
-    return next(_with_git_folder(path), None) if shutil.which("git") is None else None
-
-
-def work_tree(git: Git) -> Path:
-    """Return the top of the work tree that holds a folder."""
-    return Path(os.fsdecode(git.run("rev-parse", "--show-toplevel").removesuffix(b"\n")))
-
-
-def list_files(folder: Path) -> list[str] | None:
-    """List the paths below a folder that git tracks or would add; None outside a work tree."""
-    words = ("--cached", "--others", "--exclude-standard")
-    return _if_repository(folder, lambda git: sorted(set(_ls_files(git, *words))))
-
-
-def list_tracked(folder: Path, name: str) -> list[str]:
-    """List the paths that git tracks at or below a name; none outside a work tree."""
-    words = ("--cached", "--", f"./{name}")
-    return _if_repository(folder, lambda git: _ls_files(git, *words)) or []
-
-
-def are_ignored(folder: Path, names: Collection[str]) -> bool:
-    """True when git ignores all of these files below a folder; true outside a work tree."""
-    ignored = _if_repository(folder, lambda git: find_ignored(git.folder, names))
-    return ignored is None or ignored.issuperset(names)
-
-
-def list_ignored_folders(folder: Path) -> set[str]:
-    """List the folders below a folder in which git would ignore any file."""
-    names = _ls_files(Git(folder), "--others", "--ignored", "--exclude-standard", "--directory")
-    # The list also has folders that merely hold nothing but ignored files.
-    return find_ignored(folder, (name.removesuffix("/") for name in names if name.endswith("/")))
-
-
-def find_ignored(folder: Path, names: Iterable[str]) -> set[str]:
-    """Return the names below a folder that git ignores, whether they exist or not."""
-    # Without the dot, a name that begins with a colon would be a pattern.
-    given = b"".join(b"./" + os.fsencode(name) + b"\0" for name in names)
-    output = Git(folder).run("check-ignore", "-z", "--stdin", given=given, fine=(0, 1))
-    return {os.fsdecode(name).removeprefix("./") for name in output.split(b"\0") if name}
-
-
-def _ls_files(git: Git, *words: str) -> list[str]:
-    return [os.fsdecode(name) for name in git.run("ls-files", "-z", *words).split(b"\0") if name]
-
-
-def _if_repository(folder: Path, call: Callable[[Git], T]) -> T | None:
-    """Return the result of a call, or None without a repository or without git.
-
-    A damaged or foreign repository is an error: without git, ignored files would be read and
-    hidden ones forgotten.
-    """
-    try:
-        return call(Git(folder))
-    except NoRepositoryError:
-        return None
-    except GitError as exc:
-        if isinstance(exc.__cause__, OSError):
-            return None  # git is not installed
-        raise SourceError(
-            f"git cannot tell which files of {folder} count: {exc.message}",
-            hint="run `git status` there and do what it says",
-        ) from exc
-
-
 class Git:
     """Runs git in one folder, within limits. `notes` tell why results are coarser than usual."""
 
@@ -406,3 +257,155 @@ def _failure(status: int, words: str) -> GitError:
     if text.startswith(_NO_REPOSITORY):
         return NoRepositoryError(text)
     return GitError(text)
+
+
+# Scratch folders for objects
+
+
+@dataclass(frozen=True, slots=True)
+class Scratch:
+    """A folder for new objects, and the repository's objects that they build on."""
+
+    objects: Path
+    borrowed: str
+
+    def sealed(self) -> Scratch:
+        """For writing: git would update the date of an object that it can see."""
+        return Scratch(self.objects, "")
+
+
+@contextmanager
+def open_scratch(git: Git) -> Iterator[Scratch]:
+    """Provide a temporary object folder."""
+    output = git.run("rev-parse", "--git-path", "objects").removesuffix(b"\n")
+    path = str(git.folder.absolute() / os.fsdecode(output))
+    quoted = path.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    with tempfile.TemporaryDirectory(prefix=_SCRATCH) as folder:
+        _remove_abandoned(Path(folder))
+        with _locked(Path(folder)):
+            yield Scratch(Path(folder), f'"{quoted}"')
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Lock a scratch folder. The system releases the lock of a killed process."""
+    new = folder / f"{_LOCK}.new"
+    with open_file(new, "xb") as file:
+        lock(file)
+        if os.name != "nt":  # Windows cannot rename an open file; there a folder's age decides
+            # Only now: another run would remove a folder whose lock is free.
+            new.rename(folder / _LOCK)
+        yield
+
+
+def _remove_abandoned(own: Path) -> None:
+    """Remove the scratch folders of runs that were killed."""
+    for other in own.parent.glob(f"{_SCRATCH}*"):
+        with suppress(OSError):
+            if other != own and _is_abandoned(other, now=own.lstat().st_mtime):
+                shutil.rmtree(other, ignore_errors=True)
+
+
+def _is_abandoned(folder: Path, *, now: float) -> bool:
+    """True when no run holds the folder's lock. Without a lock file, its age decides."""
+    try:
+        with open_file(folder / _LOCK, "r+b") as file:
+            lock(file)
+    except FileNotFoundError:
+        return folder.lstat().st_mtime < now - 3600
+    except OSError:  # in use, or owned by another user
+        return False
+    return True
+
+
+# Queries
+
+
+def own_filters(git: Git) -> list[str]:
+    """List the filters that a repository's own settings define.
+
+    Each runs a program of the repository's choice. Indexing a folder must not run the programs of
+    a repository inside it, which may come from an archive.
+    """
+    output = git.run("config", "--list", "--show-scope", "--name-only", "-z")
+    words = map(os.fsdecode, output.split(b"\0")[:-1])
+    names = {key for scope, key in zip(words, words, strict=True) if scope in _OWN_SCOPES}
+    return sorted({key.rpartition(".")[0] for key in names if key.startswith("filter.")})
+
+
+def version() -> str:
+    """Return the version of git."""
+    folder = Path(tempfile.gettempdir())  # any folder that exists
+    return os.fsdecode(Git(folder).run("--version")).strip().removeprefix("git version ")
+
+
+def find_root(path: Path) -> Path | None:
+    """Return the top of the work tree that holds a path; None without a work tree or git."""
+    folder = path if path.is_dir() else path.parent
+    return _if_repository(folder, work_tree)
+
+
+def find_unasked_root(path: Path) -> Path | None:
+    """Return the top of a repository when git is not installed; None when it is."""
+    return next(_with_git_folder(path), None) if shutil.which("git") is None else None
+
+
+def work_tree(git: Git) -> Path:
+    """Return the top of the work tree that holds a folder."""
+    return Path(os.fsdecode(git.run("rev-parse", "--show-toplevel").removesuffix(b"\n")))
+
+
+def list_files(folder: Path) -> list[str] | None:
+    """List the paths below a folder that git tracks or would add; None outside a work tree."""
+    words = ("--cached", "--others", "--exclude-standard")
+    return _if_repository(folder, lambda git: sorted(set(_ls_files(git, *words))))
+
+
+def list_tracked(folder: Path, name: str) -> list[str]:
+    """List the paths that git tracks at or below a name; none outside a work tree."""
+    words = ("--cached", "--", f"./{name}")
+    return _if_repository(folder, lambda git: _ls_files(git, *words)) or []
+
+
+def are_ignored(folder: Path, names: Collection[str]) -> bool:
+    """True when git ignores all of these files below a folder; true outside a work tree."""
+    ignored = _if_repository(folder, lambda git: find_ignored(git.folder, names))
+    return ignored is None or ignored.issuperset(names)
+
+
+def list_ignored_folders(folder: Path) -> set[str]:
+    """List the folders below a folder in which git would ignore any file."""
+    names = _ls_files(Git(folder), "--others", "--ignored", "--exclude-standard", "--directory")
+    # The list also has folders that merely hold nothing but ignored files.
+    return find_ignored(folder, (name.removesuffix("/") for name in names if name.endswith("/")))
+
+
+def find_ignored(folder: Path, names: Iterable[str]) -> set[str]:
+    """Return the names below a folder that git ignores, whether they exist or not."""
+    # Without the dot, a name that begins with a colon would be a pattern.
+    given = b"".join(b"./" + os.fsencode(name) + b"\0" for name in names)
+    output = Git(folder).run("check-ignore", "-z", "--stdin", given=given, fine=(0, 1))
+    return {os.fsdecode(name).removeprefix("./") for name in output.split(b"\0") if name}
+
+
+def _ls_files(git: Git, *words: str) -> list[str]:
+    return [os.fsdecode(name) for name in git.run("ls-files", "-z", *words).split(b"\0") if name]
+
+
+def _if_repository(folder: Path, call: Callable[[Git], T]) -> T | None:
+    """Return the result of a call, or None without a repository or without git.
+
+    A damaged or foreign repository is an error: without git, ignored files would be read and
+    hidden ones forgotten.
+    """
+    try:
+        return call(Git(folder))
+    except NoRepositoryError:
+        return None
+    except GitError as exc:
+        if isinstance(exc.__cause__, OSError):
+            return None  # git is not installed
+        raise SourceError(
+            f"git cannot tell which files of {folder} count: {exc.message}",
+            hint="run `git status` there and do what it says",
+        ) from exc

@@ -83,17 +83,10 @@ class WatchScope:
         if path in self.files or path in self.folders:
             return True
         if path.parent in self.heads:
-            return _moves_head(path)
-        return path.parent in self.folders and not _is_noise(path.name)
-
-
-def _moves_head(path: Path) -> bool:
-    is_branch = "/refs/heads/" in path.as_posix() and path.suffix != ".lock"
-    return is_branch or path.name in _HEADS
-
-
-def _is_noise(name: str) -> bool:
-    return name in _NEVER or _noise.match(name) is not None
+            is_branch = "/refs/heads/" in path.as_posix() and path.suffix != ".lock"
+            return is_branch or path.name in _HEADS
+        is_noise = path.name in _NEVER or _noise.match(path.name) is not None
+        return path.parent in self.folders and not is_noise
 
 
 def drop_ignored(scope: WatchScope, paths: Iterable[Path]) -> set[Path]:
@@ -156,7 +149,7 @@ def _below(top: Path, rules: Rules) -> Iterator[tuple[Path, Rules]]:
     waiting = [(top, rules)]
     while waiting:  # the top, then every repository inside it
         start, rules = waiting.pop()
-        is_excluded = _git_exclusion(start, rules) if rules.by_git else _name_exclusion(start)
+        is_excluded = _exclusion(start, rules)
         for here, names, files in walk_folders(start):
             if here != start and (".git" in names or ".git" in files):
                 names.clear()
@@ -170,7 +163,11 @@ def _below(top: Path, rules: Rules) -> Iterator[tuple[Path, Rules]]:
             yield here, rules
 
 
-def _git_exclusion(top: Path, rules: Rules) -> Callable[[Path], bool]:
+def _exclusion(top: Path, rules: Rules) -> Callable[[Path], bool]:
+    """A test for folders that are not watched."""
+    if not rules.by_git:
+        ignore = IgnoreFiles(top, IGNORE_FILES)
+        return lambda folder: bool(folder_reason(folder, ignore))
     try:
         ignored = {top / name for name in list_ignored_folders(top)}
     except SourceError:
@@ -179,27 +176,17 @@ def _git_exclusion(top: Path, rules: Rules) -> Callable[[Path], bool]:
     return lambda folder: folder.name == ".git" or folder in ignored or own.ignores_folder(folder)
 
 
-def _name_exclusion(top: Path) -> Callable[[Path], bool]:
-    ignore = IgnoreFiles(top, IGNORE_FILES)
-    return lambda folder: bool(folder_reason(folder, ignore))
-
-
 def _heads(repository: Path) -> Iterator[Path]:
     """Yield the git folders of a repository that change when HEAD moves."""
-    folder = _git_folder(repository)
-    common = (folder / _read(folder / "commondir")).resolve()  # shared by all its work trees
-    for place in (folder, folder / "logs", common, common / "reftable"):
-        if place.is_dir():
-            yield place
-    yield from (branches for branches, _, _ in walk_folders(common / "refs" / "heads"))
-
-
-def _git_folder(repository: Path) -> Path:
-    """Return `.git`, or where it points to: in a linked work tree or submodule it is a file."""
     place = repository / ".git"
-    if place.is_file():
+    if place.is_file():  # in a linked work tree or submodule, it names the folder
         place = repository / _read(place).removeprefix("gitdir:").strip()
-    return place.resolve()
+    folder = place.resolve()
+    common = (folder / _read(folder / "commondir")).resolve()  # shared by all its work trees
+    for inner in (folder, folder / "logs", common, common / "reftable"):
+        if inner.is_dir():
+            yield inner
+    yield from (branches for branches, _, _ in walk_folders(common / "refs" / "heads"))
 
 
 def _read(file: Path) -> str:
