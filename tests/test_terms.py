@@ -14,9 +14,9 @@ from aurora.text import (
     SHORTEST,
     WORDS,
     document_terms,
-    is_joining,
+    is_stop_word,
+    query_terms,
     query_words,
-    question_terms,
     stem,
     tokenize,
     words_found,
@@ -58,7 +58,7 @@ def test_a_text_has_its_words_and_their_stems_once_per_word() -> None:
 @pytest.mark.parametrize("text", ["用户认证流程", "日本語の検索", "사용자", "ผู้ใช้"])
 def test_scripts_without_stems_are_untouched(text: str) -> None:
     assert document_terms(text) == tokenize(text)
-    assert question_terms(text) == dict.fromkeys(tokenize(text), 1.0)
+    assert query_terms(text) == dict.fromkeys(tokenize(text), 1.0)
 
 
 @given(texts)
@@ -77,18 +77,18 @@ def test_terms_beyond_the_tokens_are_stems_of_them(text: str) -> None:
 
 @given(texts)
 def test_a_word_and_its_stem_weigh_together_what_the_word_would(text: str) -> None:
-    expected = sum(JOINING if is_joining(token) else 1.0 for token in tokenize(text))
-    assert sum(question_terms(text).values()) == pytest.approx(expected)
+    expected = sum(JOINING if is_stop_word(token) else 1.0 for token in tokenize(text))
+    assert sum(query_terms(text).values()) == pytest.approx(expected)
 
 
 def test_the_stem_has_what_the_word_as_written_has_not() -> None:
-    assert question_terms("parsing") == {"parsing": AS_WRITTEN, "pars": 1.0 - AS_WRITTEN}
-    assert question_terms("file") == {"file": 1.0}
-    assert question_terms("file file") == {"file": 2.0}
+    assert query_terms("parsing") == {"parsing": AS_WRITTEN, "pars": 1.0 - AS_WRITTEN}
+    assert query_terms("file") == {"file": 1.0}
+    assert query_terms("file file") == {"file": 2.0}
 
 
 def test_a_word_that_is_the_stem_of_another_counts_for_both() -> None:
-    assert question_terms("file files") == {
+    assert query_terms("file files") == {
         "file": pytest.approx(1.0 + 1.0 - AS_WRITTEN),
         "files": AS_WRITTEN,
     }
@@ -96,14 +96,14 @@ def test_a_word_that_is_the_stem_of_another_counts_for_both() -> None:
 
 @pytest.mark.parametrize("word", ["the", "how", "does", "Where", "python", "javascript"])
 def test_what_joins_words_or_names_the_language_weighs_less(word: str) -> None:
-    assert is_joining(word.lower())
-    assert sum(question_terms(word).values()) == pytest.approx(JOINING)
+    assert is_stop_word(word.lower())
+    assert sum(query_terms(word).values()) == pytest.approx(JOINING)
 
 
 @pytest.mark.parametrize("word", ["go", "c", "not_the", "use", "get", "self", "return"])
 def test_words_that_may_be_what_is_meant_weigh_in_full(word: str) -> None:
     """`go` is a verb more often than a language, and code is made of the others."""
-    assert question_terms(word)[word] + question_terms(word).get(stem(word), 0.0) >= 1.0
+    assert query_terms(word)[word] + query_terms(word).get(stem(word), 0.0) >= 1.0
 
 
 def test_in_a_text_no_word_weighs_less() -> None:

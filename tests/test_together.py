@@ -24,7 +24,7 @@ def test_who_asks_while_it_is_done_shares_the_next_time() -> None:
     assert begun.wait(30)
     for thread in threads[1:]:
         thread.start()
-    while together._asked < len(threads):
+    while together._calls < len(threads):
         time.sleep(0.001)
     assert runs == [0]  # what these asked for came after its beginning: it does not count for them
     go_on.set()

@@ -1,7 +1,4 @@
-"""Work in a thread that nobody has to wait for, not even the end of the program.
-
-Work that many ask for at once, and that is the same for all of them.
-"""
+"""Background work in daemon threads, and calls that concurrent callers share."""
 
 from __future__ import annotations
 
@@ -14,9 +11,9 @@ T = TypeVar("T")
 
 
 class BackgroundTask(Generic[T]):
-    """One piece of work, begun at once. Who is tired of waiting goes on, and it ends when it ends.
+    """Runs one function in a daemon thread, started at once.
 
-    An executor's threads would not do: the interpreter waits for them when it exits.
+    Not an executor: the interpreter waits for its threads at exit.
     """
 
     def __init__(self, work: Callable[[], T]) -> None:
@@ -26,11 +23,11 @@ class BackgroundTask(Generic[T]):
     def _run(self, work: Callable[[], T]) -> None:
         try:
             self._outcome.set_result(work())
-        except BaseException as exc:  # whoever waits for the outcome gets this one
+        except BaseException as exc:  # raised again by `result`
             self._outcome.set_exception(exc)
 
     def result(self, seconds: float | None = None) -> T:
-        """What came of it, or the exception in it; `TimeoutError` when that takes longer."""
+        """Return the result or raise the exception of the work; `TimeoutError` after `seconds`."""
         return self._outcome.result(seconds)
 
     @property
@@ -39,19 +36,20 @@ class BackgroundTask(Generic[T]):
 
 
 class CoalescedCall:
-    """Does it once for all who asked before it began. If it fails, who waited does it again."""
+    """Coalesces concurrent calls: one run serves all callers that came before it began. If the run
+    fails, the waiting callers run again."""
 
     def __init__(self) -> None:
-        self._working, self._counting = threading.Lock(), threading.Lock()
-        self._asked = self._done = 0
+        self._running, self._counting = threading.Lock(), threading.Lock()
+        self._calls = self._served = 0
 
     def do(self, work: Callable[[], None]) -> None:
         with self._counting:
-            self._asked += 1
-            mine = self._asked
-        with self._working:
-            if self._done >= mine:
+            self._calls += 1
+            number = self._calls
+        with self._running:
+            if self._served >= number:
                 return
-            begun_with = self._asked
+            calls = self._calls
             work()
-            self._done = begun_with
+            self._served = calls

@@ -1,40 +1,40 @@
-"""Everything that can go wrong in the world, as one tree. Mistakes of a programmer stay ValueError.
+"""All errors for people, as one tree. Mistakes of a programmer stay `ValueError` or `TypeError`.
 
     AuroraError
-    ├── ConfigError             a settings file or variable says something impossible
-    │   └── UnsafeFolderError   a memory's folder or a file in it is a link, or another user's
-    ├── SourceError             a path that cannot be read or is not there
-    │   ├── GitError            git is missing, refuses the repository, or failed midway
-    │   │   ├── NoRepositoryError   there is no git repository at a folder
-    │   │   └── GitLimitError       a question takes git too long, or too much memory
-    │   ├── GitStartError       the git program is there, but the system cannot start it
-    │   └── WatchError          files cannot be watched: no package for it, or too many folders
-    ├── LabelError              a document's namespace, type or metadata cannot be kept
-    ├── TransferError           an export cannot be written, or what is to be imported is none
-    ├── QueryError              a query that asks for nothing
-    ├── EmbeddingError          a question or the memory has no vectors to compare
-    │   └── RefusedError        an endpoint does not want these texts
-    ├── SpreadingError          other processes or machines cannot do a part of the work
-    ├── LlmError                a language model cannot be asked, or answers nonsense
-    ├── ChunkNotFoundError      no chunk, or more than one, answers to an id
+    ├── ConfigError             a settings file or variable has an invalid value
+    │   └── UnsafeFolderError   a memory's folder or file is a link, or belongs to another user
+    ├── SourceError             a path does not exist or cannot be read
+    │   ├── GitError            git is missing, refuses the repository, or fails
+    │   │   ├── NoRepositoryError   a folder is in no git repository
+    │   │   └── GitLimitError       a git call takes too much time, memory or output
+    │   ├── GitStartError       the system cannot start git
+    │   └── WatchError          files cannot be watched: package missing, or too many folders
+    ├── LabelError              a document's namespace, type or metadata is invalid
+    ├── TransferError           an export cannot be written, or an import cannot be read
+    ├── QueryError              a query without words
+    ├── EmbeddingError          no vectors, no model, or a model that fails
+    │   └── RefusedError        an endpoint refuses these texts
+    ├── ClusterError            other processes or machines cannot take part in the work
+    ├── LlmError                a language model cannot be reached, or gives no usable answer
+    ├── ChunkNotFoundError      no chunk, or more than one, has this id
     ├── IndexFileError          a derived index file is damaged or foreign; it is rebuilt
-    │   └── IndexVersionError   it was made by another version; it is rebuilt
+    │   └── IndexVersionError   another version made it; it is rebuilt
     └── StoreError              the database cannot be used
-        ├── NoMemoryError       nothing was indexed here yet
-        ├── StoreFormatError    the file is not ours, damaged, or newer than this program
-        │   └── ForeignSchemaError  it has triggers, views or tables that Aurora never makes
+        ├── NoMemoryError       nothing is indexed here yet
+        ├── StoreFormatError    the file is foreign, damaged, or newer than this program
+        │   └── ForeignSchemaError  it has triggers, views, indexes or tables of other programs
         ├── StoreBusyError      another process holds the write lock for too long
-        ├── StoreAwayError      the database server cannot be reached, or went away midway
+        ├── StoreUnreachableError   the database server cannot be reached, or disconnected
         └── EmbedderMismatchError   vectors of two models would be mixed
 
-A message names the value that is wrong; the hint names the next step.
+A message names the wrong value; the hint names the next step.
 """
 
 from __future__ import annotations
 
 
 class AuroraError(Exception):
-    """Base of all errors meant for people."""
+    """Base of all errors for people."""
 
     def __init__(self, message: str, *, hint: str = "") -> None:
         super().__init__(message)
@@ -50,7 +50,7 @@ class AuroraError(Exception):
 
 
 class ConfigError(AuroraError):
-    """A settings file or variable says something impossible."""
+    """A settings file or variable has an invalid value."""
 
 
 class UnsafeFolderError(ConfigError):
@@ -58,62 +58,62 @@ class UnsafeFolderError(ConfigError):
 
 
 class SourceError(AuroraError):
-    """A path cannot be read or is not there."""
+    """A path does not exist or cannot be read."""
 
 
 class GitError(SourceError):
-    """Git is missing, refuses the repository, or failed midway. The message is git's own."""
+    """Git is missing, refuses the repository, or fails. The message is git's own."""
 
 
 class NoRepositoryError(GitError):
-    """There is no git repository at a folder."""
+    """A folder is in no git repository."""
 
 
 class GitLimitError(GitError):
-    """A question takes git longer, or more memory, than it may have. A coarser one may not."""
+    """A git call exceeds its limits on time, memory or output."""
 
 
 class GitStartError(SourceError):
-    """The git program is there, but the system cannot start it: no files, memory, processes.
+    """The system cannot start git: too few files, memory or processes.
 
-    It is no `GitError`: a missing answer must not pass for "there is no repository".
+    Not a `GitError`, which callers may take for "there is no repository".
     """
 
 
 class WatchError(SourceError):
-    """Files cannot be watched: the package is missing, or the system's limit is reached."""
+    """Files cannot be watched: the package is missing, or a system limit is reached."""
 
 
 class LabelError(AuroraError):
-    """A document's namespace, type or metadata cannot be kept as they are."""
+    """A document's namespace, type or metadata is invalid."""
 
 
 class TransferError(AuroraError):
-    """An export cannot be written; or what is to be imported is none, cut off, or damaged."""
+    """An export cannot be written, or an import is not an export, cut off or damaged."""
 
 
 class QueryError(AuroraError):
-    """The query asks for nothing."""
+    """A query has no words."""
 
 
 class EmbeddingError(AuroraError):
-    """Meaning cannot be compared: no vectors, no model, or a model that failed."""
+    """Meaning cannot be compared: no vectors, no model, or a model that fails."""
 
 
 class RefusedError(EmbeddingError):
-    """These texts are not wanted; fewer or shorter ones, perhaps."""
+    """An endpoint refuses these texts; it may accept fewer or shorter ones."""
 
 
 class ClusterError(AuroraError):
-    """Other processes or machines cannot do a part of the work; it is left to this one."""
+    """Other processes or machines cannot take part; this process does the work."""
 
 
 class LlmError(AuroraError):
-    """A language model cannot be asked, or answers nonsense. A search goes on without it."""
+    """A language model gives no usable answer. A search continues without it."""
 
 
 class ChunkNotFoundError(AuroraError):
-    """No chunk, or more than one, answers to an id."""
+    """No chunk, or more than one, has this id."""
 
 
 class IndexFileError(AuroraError):
@@ -121,7 +121,7 @@ class IndexFileError(AuroraError):
 
 
 class IndexVersionError(IndexFileError):
-    """A derived index file is whole, but another version of the program made it."""
+    """Another version of the program made this derived index file."""
 
 
 class StoreError(AuroraError):
@@ -129,23 +129,23 @@ class StoreError(AuroraError):
 
 
 class NoMemoryError(StoreError):
-    """Nothing was indexed here yet."""
+    """Nothing is indexed here yet."""
 
 
 class StoreFormatError(StoreError):
-    """The file is not ours, damaged, or written by a newer program."""
+    """The file is foreign, damaged, or written by a newer program."""
 
 
 class ForeignSchemaError(StoreFormatError):
-    """The file has triggers, views, indexes or tables that Aurora never makes."""
+    """The file has triggers, views, indexes or tables that Aurora does not create."""
 
 
 class StoreBusyError(StoreError):
-    """Another process held the write lock for too long."""
+    """Another process holds the write lock for too long."""
 
 
 class StoreUnreachableError(StoreError):
-    """The database server cannot be reached, or went away. What was under way was not kept."""
+    """The database server cannot be reached, or disconnected. Open transactions are lost."""
 
 
 class EmbedderMismatchError(StoreError):

@@ -1,10 +1,10 @@
 """Patterns of `.gitignore`, matched in time bounded by the lengths of pattern and path.
 
-`parse_rule` translates a pattern into a regular expression whose atomic groups `(?>…)` never try a
-second way to match a star. That changes no answer: a star, and `**/`, may always take the shortest
-text up to what follows, as the next star takes the rest.
+`parse_rule` translates a pattern into a regular expression whose atomic groups `(?>…)` do not
+backtrack into a star. The result is the same: a star, and `**/`, may always take the shortest text
+up to what follows, as the next star takes the rest.
 
-The meaning is git's. As in its manual, `**` that is not alone between slashes is a plain star.
+The semantics are git's: `**` that is not alone between slashes is a plain star.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from functools import cache
 from itertools import groupby
 from typing import NamedTuple
 
-LONGEST_GLOB = 1024  # characters; matching takes at most this many steps for each one of a path
+LONGEST_GLOB = 1024  # characters; matching takes at most this many steps per character of a path
 
 _MEMBER = r"(?:\\.|[^\\\]])"  # a character of a class
 _ITEM = rf"\[:[^\]]{{0,16}}?:\]|{_MEMBER}(?:-{_MEMBER})?"
@@ -35,19 +35,19 @@ _FOLDERS = "(?:[^/]++/)"
 
 
 class Rule(NamedTuple):
-    """A pattern of an ignore file. A negated one (`!`) takes back what others match."""
+    """A pattern of an ignore file. A negated rule (`!`) reverts earlier rules."""
 
     negated: bool
     regex: re.Pattern[str]
 
     def matches(self, path: str) -> bool:
-        """True if the pattern means the path itself; the path of a folder ends with a slash."""
+        """True if the pattern matches the path itself; the path of a folder ends with a slash."""
         match = self.regex.match(path)
         return match is not None and match.end() == len(path)
 
 
 def parse_rule(line: str) -> Rule | None:
-    """The rule of one line; None for a comment, a blank line and a pattern that matches nothing."""
+    """Parse one line; None for a comment, a blank line and a pattern that matches nothing."""
     if line.startswith("#"):
         return None
     negated = line.startswith("!")
@@ -68,7 +68,7 @@ def parse_rule(line: str) -> Rule | None:
 
 @cache
 def _token() -> re.Pattern[str]:
-    """Compiled for the first glob: that takes 2 ms, and most searches have none."""
+    """Compile on first use: this takes 2 ms, and most searches have no glob."""
     return re.compile(_TOKEN, re.DOTALL | re.VERBOSE)
 
 
@@ -79,9 +79,9 @@ def _without_trailing_spaces(pattern: str) -> str:
 
 
 def _tokens(pattern: str) -> Iterator[str]:
-    """Stars, slashes, and an expression for each other character that is to match.
+    """Yield stars, slashes, and an expression for each other character.
 
-    Raises ValueError for what git never matches: a class without an end, a lone backslash.
+    `ValueError` for patterns that git never matches: an unclosed class, a lone backslash.
     """
     for token in _token().finditer(pattern):
         if token["broken"]:
@@ -112,7 +112,7 @@ def _character_class(items: str, *, negated: bool) -> str:
 
 
 def _translate(segments: Sequence[Sequence[str]]) -> str:
-    """Runs of segments with `**` between them."""
+    """Translate runs of segments with `**` between them."""
     runs: list[list[str]] = [[]]
     for segment in segments:
         if segment == [_STARS]:

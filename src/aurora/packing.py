@@ -1,4 +1,4 @@
-"""Vectors as they are stored everywhere: packed into bytes, and out of them again."""
+"""The stored form of vectors: little-endian float16, two bytes per dimension."""
 
 from __future__ import annotations
 
@@ -6,25 +6,24 @@ import math
 import struct
 from collections.abc import Sequence
 
-VECTOR_WIDTH = 2  # bytes a number
+VECTOR_WIDTH = 2  # bytes per number
 
 
 def pack_vector(values: Sequence[float]) -> bytes:
-    """A vector as it is stored everywhere: little-endian float16, two bytes a dimension.
+    """Pack a vector. `OverflowError` for a number beyond 65,504, which no unit vector has.
 
-    Raises `OverflowError` for a number beyond 65,504; a vector of length 1 has none. What the other
-    sixteen bits would tell changes no ranking: see docs/concepts/embeddings.md.
+    The other sixteen bits of a float32 change no ranking: see docs/concepts/embeddings.md.
     """
     return struct.pack(f"<{len(values)}e", *values)
 
 
 def unpack_vector(packed: bytes) -> Sequence[float]:
-    """The numbers of a stored vector."""
+    """Return the numbers of a packed vector."""
     return struct.unpack(f"<{len(packed) // VECTOR_WIDTH}e", packed)
 
 
 def unit_vector(values: Sequence[float]) -> Sequence[float]:
-    """The vector scaled to length 1; one that is zero, or not finite, stays as it is."""
+    """Scale a vector to length 1; a zero or infinite vector stays as it is."""
     largest = max(map(abs, values), default=0.0)
     if not 0.0 < largest < math.inf:
         return values

@@ -1,14 +1,13 @@
-"""Secrets in a text: found by how they look, and replaced before anything is stored or logged.
+"""Finds secrets in texts by their form, and replaces each by its kind before a text is stored or
+logged. Lines keep their number.
 
-What looks like one by `secret_rules` is replaced by its kind. Lines keep their number.
-
-What secrets look like: the forms that issuers document, and the places that hold only secrets.
+First the rules: forms that issuers document (`_FORMS`), and places that hold only secrets
+(`PLACES`). Then the test of a value: it looks random, and is no word, name or placeholder. Last the
+`Redactor`.
 
 A rule must be precise, because a redacted text cannot be found any more. Every pattern runs in
-linear time: repetitions are bounded and never nested. Patterns are texts: most are never needed,
-and to compile them all takes longer than a search.
-
-Whether a value may be a secret: it looks like chance, and is no word, name or placeholder.
+linear time: repetitions are bounded and never nested. Patterns are compiled on first use: compiling
+all of them takes longer than a search.
 """
 
 from __future__ import annotations
@@ -24,28 +23,31 @@ from aurora.text import pluralize
 from aurora.types import Json
 
 
-class Kind(NamedTuple):
+class SecretKind(NamedTuple):
     """A kind of secret."""
 
     name: str
-    is_random: bool = False  # the secret must look like chance, not like words
+    is_random: bool = False  # the value must look random
 
 
-class Place(NamedTuple):
-    """Where a secret stands. Only lines with one of the `hints`, in lower case, are looked at."""
+class SecretPlace(NamedTuple):
+    """A place that holds secrets. Only lines with one of the lower-case `hints` are searched."""
 
-    kind: Kind
+    kind: SecretKind
     hints: tuple[str, ...]
     pattern: str  # the secret is the group that matches
 
 
-# A key begins a word. In a string it may stand behind an escape, in an address behind `%3D`.
+# Rules: the forms of keys
+
+
+# A key begins a word, or follows an escape in a string, or `%3D` in an address.
 _BEFORE, _AFTER = r"(?:(?<![\w-])|(?<=\\[nrt])|(?<=%[0-9A-F]{2}))", r"(?![\w-])"
 _UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 
-# A quick look for lines that may have a key: every form has 20 or more of these signs in a row,
-# and a digit or capital among them.
-MAYBE_KEY = r"[A-Z0-9][A-Za-z0-9_-]{7}(?<=[A-Za-z0-9_-]{18})"
+# A fast filter for lines: every form has 20 or more of these characters in a row, and a digit or
+# capital among them.
+_MAYBE_KEY = r"[A-Z0-9][A-Za-z0-9_-]{7}(?<=[A-Za-z0-9_-]{18})"
 _FORMS = (
     # Clouds
     ("AWS key id", r"A(?:KIA|SIA|BIA|CCA|3T[A-Z0-9])[A-Z2-7]{16}"),
@@ -159,7 +161,7 @@ _FORMS = (
     ("JSON web token", r"eyJ[\w-]{17,4000}\.(?:eyJ[\w-]{10,8000}\.[\w-]{16,2000}"
                        r"|[\w-]{0,2000}\.[\w-]{10,100}\.[\w-]{10,8000}\.[\w-]{16,100})"),
 )  # fmt: skip
-# These begin as other words do: the rest must look like chance.
+# These begin like other words: the rest must look random.
 _RANDOM_FORMS = (
     ("OpenAI key", r"sk-(?:proj-|svcacct-|admin-)?[\w-]{32,200}"),
     ("Fireworks key", r"fw_[A-Za-z0-9]{22,40}"),
@@ -169,32 +171,33 @@ _RANDOM_FORMS = (
     ("Octopus key", r"API-[A-Z0-9]{25,32}"),
     ("Square token", r"EAAA[\w-]{60}"),
 )
-
-
 KEY_KINDS = (
-    *(Kind(name) for name, _ in _FORMS),
-    *(Kind(name, is_random=True) for name, _ in _RANDOM_FORMS),
+    *(SecretKind(name) for name, _ in _FORMS),
+    *(SecretKind(name, is_random=True) for name, _ in _RANDOM_FORMS),
 )
 _ALL_FORMS = [form for _, form in (*_FORMS, *_RANDOM_FORMS)]
-ANY_KEY = f"{_BEFORE}(?:{'|'.join(_ALL_FORMS)}){_AFTER}"  # eight times as fast as `KEY`
-# The number of the group that matches is the kind's place in `KEY_KINDS`.
-KEY = f"{_BEFORE}(?:({')|('.join(_ALL_FORMS)})){_AFTER}"
+_ANY_KEY = f"{_BEFORE}(?:{'|'.join(_ALL_FORMS)}){_AFTER}"  # eight times as fast as `_KEY`
+# The number of the matching group is the index in `KEY_KINDS`, plus 1.
+_KEY = f"{_BEFORE}(?:({')|('.join(_ALL_FORMS)})){_AFTER}"
 
 
-def _place(name: str, hints: str, pattern: str, *, is_random: bool = False) -> Place:
-    return Place(Kind(name, is_random), tuple(hints.split("|")), pattern)
+# Rules: the places of secrets
+
+
+def _place(name: str, hints: str, pattern: str, *, is_random: bool = False) -> SecretPlace:
+    return SecretPlace(SecretKind(name, is_random), tuple(hints.split("|")), pattern)
 
 
 def _behind(words: str, end: str) -> str:
-    """Looks back from the end of a name. What it looks for has a fixed width."""
+    """A look-behind for one of the words before `end`, one group for each length."""
     by_length: dict[int, list[str]] = {}
     for word in words.split():
         by_length.setdefault(len(word), []).append(word)
     return "|".join(f"(?<=(?:{'|'.join(same)}){end})" for same in by_length.values())
 
 
-# A name that only secrets have. `pass` and `pwd` are words of their own: not `bypass`, `passed`.
-# It begins with a class, and then looks back at it: so a search is ten times as fast.
+# A name that only secrets have. `pass` and `pwd` must be whole words: not `bypass`, `passed`. The
+# pattern begins with a character class and looks back at it, which is ten times as fast.
 _OWNERS = (
     "api app access account admin auth client consumer cookie deploy encryption hmac host jwt"
     " license licence master private root server service shared signing ssh storage subscription"
@@ -212,7 +215,7 @@ _NAME = (
     r"[\w-]{0,40}+(?i:(?<!name)(?<!_id))(?<![a-z]Id)"
 )
 _NAMES = "pass|pwd|secret|token|key|cred|psk"
-NAME = _NAME + "$"  # of a setting: the whole of it, or its end
+_NAME_ENDS = _NAME + "$"  # the end of a setting's name
 _QUOTED = r"(?:[bruf@]?\\?(?:\"([^\"\s\\]{6,500})\\?\"|'([^'\s\\]{6,500})\\?'|`([^`\s\\]{6,500})`))"
 _BARE = r"([^\s\"'`<>(){};,\\]{6,500}+)(?!\()"
 _TYPE = r"(?:\s?:?\s?[&A-Za-z][\w.&<>\[\]|?']{1,24}+(?=\s{0,4}=))?"  # as in `token: str = "…"`
@@ -264,7 +267,7 @@ PLACES = (
            r"([^\s'\"$]{3,200})"),
     _place("command password", "mysql", r"mysql\w{0,8}(?=\s).{0,200}?\s-p['\"]?([^\s'\"$]{6,200})",
            is_random=True),
-    # What is given to a name that only secrets have: in code, in settings, and in XML.
+    # Values of names that only secrets have: in code, in settings, and in XML.
     _place("secret", _NAMES,
            rf"{_NAME}(?:\\?[\"'\]]{{0,2}}{_TYPE}\s{{0,20}}+(?::{{1,3}}=|\?=|=>|==|[:=])\s{{0,20}}+"
            rf"(?:{_QUOTED}|{_BARE})|[\"'],\s?{_QUOTED}|>([^\s<>]{{6,500}})</|{_VALUE})",
@@ -279,22 +282,23 @@ PLACES = (
 )  # fmt: skip
 
 
+# Values
 MARK = "[redacted:"
-_LEAST_BITS = 2.75  # of chance in each sign: English words have fewer
-_SHORT = 12  # characters: below, chance cannot be measured
-_LETTERS = re.compile(r"[A-Za-z]{16,}={0,2}")  # as many need no digit
-_LEAST_SIGNS = 6  # that differ, in a short one
+_MIN_ENTROPY = 2.75  # bits per character: English words have fewer
+_SHORT = 12  # characters: entropy of a shorter value means little
+_LETTERS = re.compile(r"[A-Za-z]{16,}={0,2}")  # values this long need no digit
+_MIN_DIFFERENT = 6  # characters, in a short value
 _PLACEHOLDER = re.compile(
     "password|passwd|pass|pwd|secret|token|credential|default|example|sample|changeme|change|dummy"
     "|value|admin|login|guest|hello|world|user|test|fake|demo|your|here|name|root|none|null|true"
     "|false|text|data|auth|hmac|sha|aes|rsa|api|key|new|old|the|foo|bar|baz|abc|my|id|x|s(?![a-z])"
 )
-# Names of something else, which a program puts in their place.
+# References that a program replaces.
 _REFERENCE = re.compile(
     r"\$[{(]|\{[{%]|%[(s]|://|^\$(?:[A-Za-z_]+|[A-Z0-9_]+)$|^[A-Z]+(?:_[A-Z]+)+$"
     r"|^[\w.$]+\[[\d:-]+\]$|^[.~]?/[\w.-]+/[\w./-]{0,20}$|^arn:|^ENC\["
 )
-# The hundred commonest pairs of letters in English words: random letters have few of them.
+# The hundred most common letter pairs of English: random letters have few of them.
 _WORD = re.compile(r"[A-Z]?[a-z]{2,}|[A-Z]{3,}")
 _COMMON = (
     "ab ac ad ai al am an ar as at ba ca ce ch co ct da de di ea ec ed el em en er es et ex fi"
@@ -306,21 +310,21 @@ _PAIRS = frozenset(_COMMON.split(" "))
 
 
 def looks_random(text: str) -> bool:
-    """Has digits and letters, repeats little, and is no name, path or placeholder."""
+    """True for letters and digits with little repetition that are not mostly words."""
     if not any(map(str.isalpha, text)):
         return False
     has_digit = any(map(str.isdigit, text))
     if len(text) < _SHORT:
-        return has_digit and len(set(text)) >= _LEAST_SIGNS
+        return has_digit and len(set(text)) >= _MIN_DIFFERENT
     if not has_digit and not _LETTERS.fullmatch(text):
         return False
     counts = Counter(text).values()
     bits = -sum(count / len(text) * math.log2(count / len(text)) for count in counts)
-    return bits >= _LEAST_BITS and not _is_worded(text)
+    return bits >= _MIN_ENTROPY and not _is_worded(text)
 
 
 def may_be_secret(text: str) -> bool:
-    """False for what was redacted already, and for `$TOKEN`, `your-api-key`, `password1`, `xx`."""
+    """False for redacted text, and for `$TOKEN`, `your-api-key`, `password1`, `xx`."""
     if MARK in text or _REFERENCE.search(text):
         return False
     rest = _PLACEHOLDER.sub("", text.lower())
@@ -328,7 +332,7 @@ def may_be_secret(text: str) -> bool:
 
 
 def _is_worded(text: str) -> bool:
-    """Mostly made of words, as `test-token-number-1` and a path of modules are."""
+    """True for a text of mostly words, like `test-token-number-1` and paths of modules."""
     words = (word for word in _WORD.findall(text) if _is_readable(word.lower()))
     return sum(map(len, words)) > len(text) / 2
 
@@ -338,20 +342,22 @@ def _is_readable(word: str) -> bool:
     return sum(pairs) >= len(pairs) / 3
 
 
-_KEY_BEGINS = re.compile(r"-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----")
-_KEY_ENDS = re.compile(r"-----END (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----")
-_KEY_LINE = re.compile(r"[\s\"'+]*[\w+/=:,. -]{0,120}[\s\"'\\+,]*")  # base64, or headers
-_KEY_TEXT = re.compile(r"[A-Za-z0-9+/]{16}")  # a beginning in prose has none behind it
-_LONGEST_KEY = 400  # lines: a beginning without an end hides no more
-_KEY, _SECRET = "private key", "secret"
+# The redactor
+
+_PEM_BEGIN = re.compile(r"-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----")
+_PEM_END = re.compile(r"-----END (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----")
+_PEM_LINE = re.compile(r"[\s\"'+]*[\w+/=:,. -]{0,120}[\s\"'\\+,]*")  # base64, or a header
+_PEM_TEXT = re.compile(r"[A-Za-z0-9+/]{16}")  # not in prose that mentions a key
+_MAX_PEM_LINES = 400  # hidden after a beginning without an end
+_PRIVATE_KEY, _SECRET = "private key", "secret"
 
 
 class _Lines:
-    """Lines of a text by where they begin. Only lines that a pattern is worth trying on are cut."""
+    """The lines of a text by their start. Only lines that may match are cut out."""
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._folded = text.replace("\u0130", "i").lower()  # the sign that grows in lower case
+        self._folded = text.replace("\u0130", "i").lower()  # its lower case is two characters
         self._by_hint: dict[str, list[int]] = {}
         self._changed: dict[int, str] = {}
 
@@ -364,14 +370,14 @@ class _Lines:
             self._changed[start] = line
 
     def having(self, pattern: re.Pattern[str]) -> Iterator[int]:
-        """Lines in which the pattern is found."""
+        """Yield the lines that match the pattern."""
         match = pattern.search(self._text)
         while match:
             yield self._start(match.start())
             match = pattern.search(self._text, self._end(match.start()))
 
     def with_hint(self, hints: Iterable[str]) -> set[int]:
-        """Lines with one of the hints, which are in lower case."""
+        """Return the lines with one of the lower-case hints."""
         return {line for hint in hints for line in self._with(hint)}
 
     def joined(self) -> str:
@@ -400,36 +406,36 @@ class _Lines:
 
 
 class Redactor:
-    """Takes secrets out of what is to be stored, and counts them. Switched off, it does nothing."""
+    """Replaces secrets and counts them by kind. Does nothing when off."""
 
     def __init__(self, *, on: bool = True) -> None:
         self.on = on
         self.kinds: Counter[str] = Counter()
 
     def text(self, text: str) -> str:
-        """The text with every secret replaced by its kind."""
+        """Replace every secret in a text by its kind."""
         if not self.on:
             return text
         if "PRIVATE KEY" in text:
-            text = "".join(self._without_keys(text.splitlines(keepends=True)))
+            text = "".join(self._without_private_keys(text.splitlines(keepends=True)))
         lines = _Lines(text)
-        for line in lines.having(_compiled(MAYBE_KEY)):
-            if _compiled(ANY_KEY).search(lines[line]):
-                lines[line] = _compiled(KEY).sub(self._without_key, lines[line])
+        for line in lines.having(_compiled(_MAYBE_KEY)):
+            if _compiled(_ANY_KEY).search(lines[line]):
+                lines[line] = _compiled(_KEY).sub(self._replace_key, lines[line])
         for place in PLACES:
-            replaced = partial(self._replaced, place.kind)
+            replace = partial(self._replace, place.kind)
             for line in lines.with_hint(place.hints):
-                lines[line] = _compiled(place.pattern).sub(replaced, lines[line])
+                lines[line] = _compiled(place.pattern).sub(replace, lines[line])
         return lines.joined()
 
     def lines(self, lines: Iterable[str]) -> Iterator[str]:
-        """The same for a text that is too large to be held, line by line."""
-        return map(self.text, self._without_keys(lines) if self.on else lines)
+        """Redact a text that is too large for memory, line by line."""
+        return map(self.text, self._without_private_keys(lines) if self.on else lines)
 
     def json(self, value: Json, name: str = "") -> Json:
-        """The same for all texts in a value, which may have a name."""
+        """Redact all texts in a value, which may have a name."""
         if isinstance(value, str):
-            return self._named(name, value)
+            return self._named_value(name, value)
         if isinstance(value, Mapping):
             return self.mapping(value)
         if isinstance(value, Sequence):
@@ -437,28 +443,28 @@ class Redactor:
         return value
 
     def mapping(self, values: Mapping[str, Json]) -> dict[str, Json]:
-        """The same for names and their values: `api_key` tells that its value is a secret."""
+        """Redact names and values. A name like `api_key` marks its value as a secret."""
         return {self.text(name): self.json(value, name) for name, value in values.items()}
 
     @property
     def told(self) -> str:
-        """What was taken out so far, for people; nothing if nothing was."""
-        return tell(self.kinds)
+        """A sentence on the secrets redacted so far; empty if there are none."""
+        return describe_secrets(self.kinds)
 
-    def _named(self, name: str, text: str) -> str:
+    def _named_value(self, name: str, text: str) -> str:
         safe = self.text(text)
-        if not self.on or safe != text or not _compiled(NAME).search(name):
+        if not self.on or safe != text or not _compiled(_NAME_ENDS).search(name):
             return safe
         if not may_be_secret(text) or not looks_random(text) or any(map(str.isspace, text)):
             return safe
         self.kinds[_SECRET] += 1
         return _mark(_SECRET)
 
-    def _without_key(self, match: re.Match[str]) -> str:
-        return self._replaced(KEY_KINDS[(match.lastindex or 1) - 1], match)
+    def _replace_key(self, match: re.Match[str]) -> str:
+        return self._replace(KEY_KINDS[(match.lastindex or 1) - 1], match)
 
-    def _replaced(self, kind: Kind, match: re.Match[str]) -> str:
-        group = match.lastindex or 0  # only one of them matches
+    def _replace(self, kind: SecretKind, match: re.Match[str]) -> str:
+        group = match.lastindex or 0  # only one group matches
         secret = match[group]
         if not may_be_secret(secret) or (kind.is_random and not looks_random(secret)):
             return match[0]
@@ -466,32 +472,36 @@ class Redactor:
         start, end = match.start(group) - match.start(), match.end(group) - match.start()
         return match[0][:start] + _mark(kind.name) + match[0][end:]
 
-    def _without_keys(self, lines: Iterable[str]) -> Iterator[str]:
-        """Lines, with those inside a private key replaced one by one: their number stays."""
+    def _without_private_keys(self, lines: Iterable[str]) -> Iterator[str]:
+        """Replace the lines inside a private key one by one, so that line numbers stay."""
         left, counted = 0, False
         for line in lines:
             body = line.rstrip("\r\n")
-            begin, end = _KEY_BEGINS.search(body), _KEY_ENDS.search(body)
+            begin, end = _PEM_BEGIN.search(body), _PEM_END.search(body)
             start, stop = begin.end() if begin else 0, len(body)
             if begin:
                 stop = end.start() if end and end.start() > start else stop
-                left, counted = 0 if end else _LONGEST_KEY, False
-                hides = _KEY_TEXT.search(body, start, stop) is not None
+                left, counted = 0 if end else _MAX_PEM_LINES, False
+                hides = _PEM_TEXT.search(body, start, stop) is not None
             else:
-                left = left - 1 if left and not end and _KEY_LINE.fullmatch(body) else 0
+                left = left - 1 if left and not end and _PEM_LINE.fullmatch(body) else 0
                 hides = left > 0 and bool(body.strip("\"'+,\\ "))
             if hides and not counted:
-                self.kinds[_KEY] += 1
+                self.kinds[_PRIVATE_KEY] += 1
                 counted = True
-            yield body[:start] + _mark(_KEY) + body[stop:] + line[len(body) :] if hides else line
+            yield (
+                body[:start] + _mark(_PRIVATE_KEY) + body[stop:] + line[len(body) :]
+                if hides
+                else line
+            )
 
 
-def tell(kinds: Counter[str]) -> str:
-    """Secrets by their kinds, for people; nothing if there are none."""
-    named = ", ".join(sorted(kinds))
-    return (
-        f"{pluralize(kinds.total(), 'secret')} redacted before storing ({named})" if kinds else ""
-    )
+def describe_secrets(kinds: Counter[str]) -> str:
+    """A sentence on redacted secrets by kind; empty if there are none."""
+    if not kinds:
+        return ""
+    names = ", ".join(sorted(kinds))
+    return f"{pluralize(kinds.total(), 'secret')} redacted before storing ({names})"
 
 
 def _mark(kind: str) -> str:

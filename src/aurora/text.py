@@ -1,21 +1,9 @@
-"""Text into tokens, the same way for chunks and for queries.
+"""Text analysis, the same for chunks and queries: tokens, terms, and the text of a chunk.
 
-Identifiers stay whole and give their parts beside them, because people ask both ways:
-`getUserData` becomes `getuserdata get user data`. Scripts written without spaces give pairs of
-neighbouring characters. No stop words and no stemming: identifiers are exact (seed 000, 6.1). What
-words of a sentence give beside that is in `terms`.
-
-What an index holds of a text, and what a question looks for there.
-
-Seed 000 wants identifiers exact, and exact they stay. But people ask in sentences: so a word gives
-its stem beside itself, and what only joins words counts less in a question. What each of the
-numbers below is worth: docs/concepts/ranking.md.
-
-What is indexed of a chunk, the same in every index: its name, its labels and its content.
-
-A name says more about a chunk than a line of its body, however long the body is: it counts a few
-times, and again for every so many characters. So does what its author says of it, beside how it is
-done. docs/concepts/ranking.md has the measurements.
+`tokenize` keeps identifiers whole and adds their parts, because people search for both:
+`getUserData` gives `getuserdata get user data`. Scripts without spaces give pairs of neighbouring
+characters. Terms add the stem of each word; in queries, stop words count less. `chunk_text` is what
+every index holds of a chunk. docs/concepts/ranking.md has the measurements behind the numbers.
 """
 
 from __future__ import annotations
@@ -33,12 +21,12 @@ import Stemmer  # type: ignore[import-not-found]
 
 from aurora.types import Chunk
 
-TOKENIZER_VERSION = 1  # grows when the same text would give other tokens: indexes are then rebuilt
-MAX_TOKEN = 128  # longer runs are encoded data, not words anybody asks for
-_SLICE = 2000  # characters normalised at once: marks are sorted in the square of their number
-_CACHE_WORDS = 1 << 18  # words remembered before the cache starts anew: about 40 MB at the most
+TOKENIZER_VERSION = 1  # raise it when a text gives other tokens: indexes are then rebuilt
+MAX_TOKEN = 128  # characters: longer runs are encoded data, not words
+_SLICE = 2000  # characters normalised at once: sorting marks takes quadratic time
+_CACHE_WORDS = 1 << 18  # words in the cache before it is cleared: about 40 MB
 
-# Vowel signs and accents that belong to a word although Python's \w leaves them out.
+# Vowel signs and accents inside words, which Python's \w does not match.
 _MARKS = (
     "\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670\u0900-\u0963\u0970-\u0d7f\u0e31-\u0e4e"
     "\u0eb1-\u0ece\u102b-\u103e\u1056-\u109d\u17b4-\u17d3"
@@ -49,7 +37,7 @@ _UNSPACED = (
     "\u3040-\u30ff\u3100-\u318f\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3"
     "\uf900-\ufaff\U00020000-\U000323af"
 )
-# Han, Kana, Bopomofo and Hangul, for a class of a regular expression.
+# Han, Kana, Bopomofo and Hangul, for a character class.
 CJK = (
     "\u1100-\u11ff\u3005\u3007\u3040-\u318f\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
     "\uac00-\ud7a3\uf900-\ufaff\uff66-\uff9d\U00020000-\U000323af"
@@ -58,10 +46,10 @@ _ASCII_COMPOUND = re.compile(r"\w+(?:[.@]\w+)*", re.ASCII)
 _ASCII_SHAPE = str.maketrans(
     ascii_uppercase + ascii_lowercase + digits, "A" * 26 + "a" * 26 + "0" * 10
 )
-# As the store's index of names does it: letters of ASCII alone, so that every database can.
+# ASCII letters only, like the stores' index of names.
 _SPELLING = str.maketrans(ascii_uppercase, ascii_lowercase, "_- ")
 _SPELLING_BYTES = bytes.maketrans(ascii_uppercase.encode(), ascii_lowercase.encode())
-_PART = re.compile("A+(?!a)0*|A?a+0*|0+")  # on a word's shape: HTTPServer2 is AAAAAaaaaa0
+_PART = re.compile("A+(?!a)0*|A?a+0*|0+")  # matches the shape of a word: HTTPServer2 is AAAAAaaaaa0
 
 
 def tokenize(text: str) -> list[str]:
@@ -75,23 +63,23 @@ def has_cjk(text: str) -> bool:
 
 
 def fold_name(name: str) -> str:
-    """A name without its spelling: `getUserData`, `get_user_data` and `Get user-data` are one."""
+    """Fold case and separators: `getUserData`, `get_user_data` and `Get user-data` are equal."""
     return name.translate(_SPELLING)
 
 
 def fold_names(names: Iterable[str]) -> list[str]:
-    """`fold_name` of each, in order: seven times as quick for many. A line break is a space."""
+    """`fold_name` of each name, seven times as fast. A line break counts as a space."""
     lines = [name.replace("\n", " ") for name in names]
     folded = "\n".join(lines).encode("utf-8", "surrogatepass").translate(_SPELLING_BYTES, b"_- ")
     return folded.decode("utf-8", "surrogatepass").split("\n") if lines else []
 
 
 def printable(text: str, *, keep: str = "") -> str:
-    """One line that is safe to show: file names and strangers' files may hold anything.
+    """Replace control characters in untrusted text, so that it is safe to show in one line.
 
-    `keep` are letters to let through, such as those that join others.
+    `keep` are further characters to keep, such as joiners.
     """
-    if text.isprintable():  # most are, and asking letter by letter takes fifty times as long
+    if text.isprintable():  # the loop below takes fifty times as long
         return text
     return "".join(
         letter
@@ -102,8 +90,8 @@ def printable(text: str, *, keep: str = "") -> str:
 
 
 def is_text(value: str) -> bool:
-    """False for what no UTF-8 holds: halves of characters, as a broken terminal hands them on."""
-    return not any("\ud800" <= letter <= "\udfff" for letter in value)
+    """False for text with lone surrogates, which UTF-8 cannot hold: undecodable bytes."""
+    return value.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in value)
 
 
 def pluralize(count: int, what: str) -> str:
@@ -112,17 +100,17 @@ def pluralize(count: int, what: str) -> str:
 
 
 def normalized(form: Literal["NFKC", "NFD"], text: str) -> str:
-    """`unicodedata.normalize`, in time that grows with the text, also where it is all accents.
+    """`unicodedata.normalize` in linear time, also for a text of accents only.
 
-    The same for any text with a letter of ASCII or a Chinese one in every so many characters: no
-    such letter joins what stands before it. A longer run is cut where it is.
+    The result is the same if each slice holds an ASCII or Chinese character, since these do not
+    combine with the text before them. A longer run is cut anyway.
     """
     if len(text) <= _SLICE:
         return unicodedata.normalize(form, text)
     return "".join(unicodedata.normalize(form, part) for part in _slices().findall(text))
 
 
-# Wide character classes take milliseconds to compile: only text that needs them pays.
+# Wide character classes take milliseconds to compile, so only when needed.
 @cache
 def _compound() -> re.Pattern[str]:
     return re.compile(rf"[\w{_MARKS}]+(?:[.@][\w{_MARKS}]+)*")
@@ -140,16 +128,16 @@ def _cjk() -> re.Pattern[str]:
 
 @cache
 def _slices() -> re.Pattern[str]:
-    """Up to a letter that stands apart; what has none is counted from the last one on."""
+    """Slices that end before a character that does not combine, where there is one."""
     apart, most = r"\0-\x7f\u4e00-\u9fff", f"{{1,{_SLICE}}}"
     return re.compile(rf"(?s:.{most}(?=[{apart}]|\Z)|[{apart}]?[^{apart}]{most})")
 
 
 class Words(dict[str, tuple[str, ...]]):
-    """Compound word → its tokens, worked out once: source code repeats its words."""
+    """Cache of compound word → tokens: source code repeats its words."""
 
     def of(self, text: str) -> list[str]:
-        """The tokens of all words of a text, in order."""
+        """Return the tokens of all words of a text, in order."""
         if text.isascii():
             compounds = _ASCII_COMPOUND.findall(text)
         else:
@@ -175,7 +163,7 @@ _tokens = Words()
 
 
 def _compound_tokens(compound: str) -> list[str]:
-    """`auth.oauth_client` → the whole, then each word's own tokens."""
+    """`auth.oauth_client` → the whole, then the tokens of each word."""
     words = re.split("[.@]", compound)
     spaced = compound.isascii() or _unspaced_run().search(compound) is None
     tokens = (
@@ -191,7 +179,7 @@ def _compound_tokens(compound: str) -> list[str]:
 
 
 def _identifier_tokens(word: str) -> list[str]:
-    """`getUserData` → getuserdata, get, user, data. A word of one part gives just itself."""
+    """`getUserData` → getuserdata, get, user, data. A word of one part gives itself."""
     if len(word) > MAX_TOKEN:
         return []
     shape = word.translate(_ASCII_SHAPE) if word.isascii() else "".join(map(_shape, word))
@@ -211,17 +199,19 @@ def _shape(character: str) -> str:
 
 
 def _pairs(run: str) -> list[str]:
-    """Neighbouring characters of a run; a single character stands for itself."""
+    """Pairs of neighbouring characters; a single character gives itself."""
     return [run[i : i + 2] for i in range(len(run) - 1)] or [run]
 
 
-TERMS_VERSION = 1  # grows when the same text gives other terms: indexes are then rebuilt
-AS_WRITTEN = 0.4  # what a word as it is written weighs in a question; its stem has the rest
-JOINING = 0.3  # what a word weighs that joins others, or names the language a program is in
-SHORTEST = 48  # terms: a text with fewer is not better for being shorter
+# Terms
+
+TERMS_VERSION = 1  # raise it when a text gives other terms: indexes are then rebuilt
+AS_WRITTEN = 0.4  # weight of a word as written in a query; its stem has the rest
+JOINING = 0.3  # weight of a stop word, or of a programming language's name
+SHORTEST = 48  # terms: BM25 gives no advantage to shorter texts
 
 _STEMMED = re.compile("[a-z]{3,}")
-# Lucene's stop words, with the pronouns, question words and auxiliary verbs of questions.
+# Lucene's stop words, with pronouns, question words and auxiliary verbs.
 _JOINING = frozenset(
     """a about also am an and any are as at be been being but by can could did do does doing done
     for from had has have having he her here him his how i if in into is it its just may me might
@@ -235,34 +225,34 @@ _LANGUAGES = frozenset(
 
 
 class Analysis(NamedTuple):
-    """How texts become terms. Indexes say by which one they were made."""
+    """How texts become terms. An index stores the name of its analysis."""
 
     name: str
     document: Callable[[str], Sequence[str]]
     question: Callable[[str], Mapping[str, float]]
-    shortest: int = 0  # what a text counts at least, in terms
+    shortest: int = 0  # minimum length of a text, in terms
 
 
 def stem(word: str) -> str:
-    """`parsing`, `parsed` and `parser` have one; what is no English word is its own."""
+    """Return the stem of an English word; `parsing` and `parsed` share one. Others stay."""
     return _stems[word] if _STEMMED.fullmatch(word) else word
 
 
-def is_joining(word: str) -> bool:
-    """Whether it says little by itself."""
+def is_stop_word(word: str) -> bool:
+    """True for a stop word, and for the name of a programming language."""
     return word in _JOINING or word in _LANGUAGES
 
 
 def document_terms(text: str) -> list[str]:
-    """The tokens of a text, and the stem of each that has another."""
+    """Return the tokens of a text, and the stem of each token that differs from it."""
     return _terms.of(text)
 
 
-def question_terms(text: str) -> dict[str, float]:
-    """What to look for, and how much each counts. A word and its stem count once together."""
+def query_terms(text: str) -> dict[str, float]:
+    """Return the terms of a query with their weights. A word and its stem count once together."""
     weights: defaultdict[str, float] = defaultdict(float)
     for token, count in Counter(tokenize(text)).items():
-        weight = count * (JOINING if is_joining(token) else 1.0)
+        weight = count * (JOINING if is_stop_word(token) else 1.0)
         root = stem(token)
         weights[token] += weight if root == token else AS_WRITTEN * weight
         if root != token:
@@ -271,17 +261,17 @@ def question_terms(text: str) -> dict[str, float]:
 
 
 def query_words(text: str) -> dict[str, str]:
-    """The words of a question, each with its stem: a chunk that has either has the word."""
+    """Return the words of a query, each with its stem; a chunk may contain either."""
     return {token: stem(token) for token in tokenize(text)}
 
 
-def words_found(asked: Mapping[str, str], found: Set[str]) -> frozenset[str]:
-    """Those of `query_words` that stand among the terms found, themselves or by their stems."""
-    return frozenset(word for word, root in asked.items() if word in found or root in found)
+def words_found(words: Mapping[str, str], terms: Set[str]) -> frozenset[str]:
+    """Return those of `query_words` that are among the terms, themselves or by their stem."""
+    return frozenset(word for word, root in words.items() if word in terms or root in terms)
 
 
 class _Stems(dict[str, str]):
-    """Word → stem. The library's stemmers are not for several threads at once."""
+    """Word → stem, with a lock: the stemmers of the library are not thread-safe."""
 
     def __init__(self) -> None:
         self._stemmer, self._lock = Stemmer.Stemmer("english", 0), threading.Lock()
@@ -301,17 +291,20 @@ _stems, _terms = _Stems(), _Terms()
 
 EXACT = Analysis(f"tokens-{TOKENIZER_VERSION}", tokenize, lambda text: Counter(tokenize(text)))
 WORDS = Analysis(
-    f"words-{TOKENIZER_VERSION}.{TERMS_VERSION}", document_terms, question_terms, SHORTEST
+    f"words-{TOKENIZER_VERSION}.{TERMS_VERSION}", document_terms, query_terms, SHORTEST
 )
 
 
-RECIPE = 4  # grows when a chunk gives another text: indexes are then rebuilt
-SUMMARY_TIMES = 2  # beside once in the content
+# The text of a chunk: a name and the author's summary say more than a line of the body, so both
+# are repeated.
+
+CHUNK_TEXT_VERSION = 4  # raise it when a chunk gives another text: indexes are then rebuilt
+SUMMARY_TIMES = 2  # in addition to the content
 _NAME_TIMES, _NAME_EVERY = 3, 50
-_BEGINNING, _LONG = 120, 200  # characters: of a shorter text all is the beginning
-_SUMMARY = 600  # characters of a summary; what comes later is detail
-# A docstring in the first lines, or the comment that a definition begins with. What is possessive
-# is never tried anew: a text of stars or spaces alone would take the square of its length.
+_BEGINNING, _LONG = 120, 200  # characters; a text shorter than _LONG needs no beginning
+_SUMMARY = 600  # characters of a summary
+# A docstring in the first lines, or a leading comment. Possessive quantifiers keep a text of stars
+# or spaces linear.
 _DOCSTRING = re.compile(r'[^\n]*(?:\n[^\n]*){0,12}?"""(.*?)"""', re.DOTALL)
 _COMMENT = re.compile(
     r"\s*+(?:/\*++(?:(?<=\*\*)/|(.*?)\*/)|((?:[ \t]*+(?://++!?|#++|--)[^\n]*+\n)+))", re.DOTALL
@@ -319,23 +312,23 @@ _COMMENT = re.compile(
 
 
 def name_times(chunk: Chunk) -> int:
-    """How often the name counts, beside where it stands in the content."""
+    """How often the name is repeated, in addition to the content."""
     return 0 if _is_untitled(chunk) else _NAME_TIMES + len(chunk.content) // _NAME_EVERY
 
 
 def chunk_labels(chunk: Chunk) -> str:
-    """What counts beside the content: the qualified name, the signature, the path.
+    """Return the qualified name, the signature and the path of a chunk.
 
-    A text without a title mostly says at once what it is about: so how it begins stands for one.
+    A text without a title has its first line instead of a name.
     """
     name = _beginning(chunk.content) if _is_untitled(chunk) else chunk.qualified_name
     return f"{name}\n{chunk.metadata.get('signature', '')}\n{chunk.telling_path}"
 
 
 def _is_untitled(chunk: Chunk) -> bool:
-    """Whether its name is only to show it by, and not a title or a file's: it says nothing more."""
-    has_own = bool(chunk.qualified_name or chunk.path)
-    return chunk.kind.is_prose and (not has_own or chunk.content.startswith(chunk.name))
+    """True for prose whose name is neither a title nor a file name, or repeats the content."""
+    is_named = bool(chunk.qualified_name or chunk.path)
+    return chunk.kind.is_prose and (not is_named or chunk.content.startswith(chunk.name))
 
 
 def _beginning(text: str) -> str:
@@ -343,15 +336,15 @@ def _beginning(text: str) -> str:
 
 
 def chunk_summary(chunk: Chunk) -> str:
-    """What the author of code says that it does: its docstring, or the comment above it."""
+    """Return the docstring of code, or the comment above it."""
     if chunk.kind.is_prose:
         return ""
-    found = _DOCSTRING.match(chunk.content) or _COMMENT.match(chunk.content)
-    return next(filter(None, found.groups()), "")[:_SUMMARY] if found else ""
+    match = _DOCSTRING.match(chunk.content) or _COMMENT.match(chunk.content)
+    return next(filter(None, match.groups()), "")[:_SUMMARY] if match else ""
 
 
 def chunk_text(chunk: Chunk) -> str:
-    """All of it as one text."""
+    """Return the text that is indexed for a chunk."""
     names = f"{chunk.name}\n" * name_times(chunk)
     summaries = f"\n{chunk_summary(chunk)}" * SUMMARY_TIMES
     return f"{names}{chunk_labels(chunk)}\n{chunk.content}{summaries}"

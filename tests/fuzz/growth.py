@@ -23,11 +23,11 @@ from aurora.errors import AuroraError
 from aurora.llm.expander import read_terms
 from aurora.llm.reranker import read_ranks
 from aurora.mcp.clients import CLIENTS, Local, with_entry
-from aurora.parsers.code import CodeParser
-from aurora.parsers.languages import GRAMMARS, Grammar, TreeMaker
+from aurora.parsers.code import CodeParser, TreeMaker
+from aurora.parsers.languages import GRAMMARS, Grammar
 from aurora.parsers.registry import parser_for
 from aurora.retrieval.query import parse_query
-from aurora.text import chunk_text, document_terms, printable, question_terms, tokenize
+from aurora.text import chunk_text, document_terms, printable, query_terms, tokenize
 from aurora.types import Chunk, Document, Kind
 
 _SHORTEST, _LONGEST = 0.02, 2.0  # seconds that a measurement takes
@@ -85,7 +85,7 @@ def _client(name: str, text: str) -> object:
 def _readers() -> Iterator[tuple[str, Reader]]:
     yield "tokenize", Reader(tokenize)
     yield "document_terms", Reader(document_terms)
-    yield "question_terms", Reader(question_terms)
+    yield "query_terms", Reader(query_terms)
     yield "printable", Reader(printable)
     yield "own model's words", Reader(split_words)
     yield "parse_query", Reader(partial(parse_query, now=_NOW))

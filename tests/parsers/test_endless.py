@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aurora.parsers.code import CodeParser
-from aurora.parsers.languages import GRAMMARS, PROSE, TreeMaker
+from aurora.parsers.code import CodeParser, TreeMaker
+from aurora.parsers.languages import GRAMMARS, PROSE
 from aurora.parsers.registry import parser_for
 from aurora.types import Chunk, Document
 from tests.builders import parse

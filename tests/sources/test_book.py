@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from aurora.sources.blame.cache import BlameCache, Entry, load_cache, save_cache
-from aurora.sources.blame.replay import Annotation
+from aurora.sources.blame.replay import LineOwners
 
 WHOLE = {
     "head": "abc",
@@ -30,7 +30,7 @@ def load(folder: Path, told: object) -> BlameCache:
 
 def test_a_book_comes_back(tmp_path: Path) -> None:
     book = BlameCache("abc")
-    book.put("a.py", "blob", Annotation([book.number("abc", 1700000000)] * 4, 0))
+    book.put("a.py", "blob", LineOwners([book.number("abc", 1700000000)] * 4, 0))
     save_cache(tmp_path / "saved", book)
     for again in (load_cache(tmp_path / "saved"), load(tmp_path, WHOLE)):
         assert (again.head, again.ids, again.times) == ("abc", ["", "abc"], [0, 1700000000])

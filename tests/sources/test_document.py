@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from aurora.errors import SourceError
-from aurora.sources.reading import MAX_BYTES, read_document, read_stream
+from aurora.sources.reading import MAX_DOCUMENT_BYTES, read_document, read_stream
 from tests.builders import write_tree
 
 ALWAYS_UNREADABLE = Path("/proc/self/mem")  # even for root, who may read a file of mode 000
@@ -97,7 +97,7 @@ def test_a_file_that_cannot_be_read_says_why() -> None:
 
 def test_a_file_that_is_too_large_is_not_even_read(tmp_path: Path) -> None:
     with (tmp_path / "big.txt").open("wb") as file:
-        file.truncate(MAX_BYTES + 1)  # a hole: it takes no room on the disk
+        file.truncate(MAX_DOCUMENT_BYTES + 1)  # a hole: it takes no room on the disk
     assert refusal(tmp_path / "big.txt")[0] == f"{tmp_path}/big.txt is larger than 256 MiB"
 
 

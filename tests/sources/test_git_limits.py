@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from aurora.errors import GitLimitError
-from aurora.sources.blame.history import History
-from aurora.sources.blame.replay import LineHistory, Unavailable
+from aurora.sources.blame.history import History, Unavailable
+from aurora.sources.blame.replay import LineHistory
 from aurora.sources.git import HISTORY, Git, Limits
 from tests.sources.dated import ALL
 from tests.sources.hostile import (
@@ -40,7 +40,7 @@ def test_a_huge_version_is_left_out_of_a_replay(tmp_path: Path) -> None:
 
     assert days_of(found["a0.py"]) == [2]  # the huge version lies between day 0 and its lines
     assert days_of(found["a1.py"]) == [0, 2]  # the others are as they would be
-    assert history.notes == ("versions over 2048 KiB count as written anew",)
+    assert history.notes == ("versions over 2048 KiB count as rewritten",)
 
 
 def test_a_huge_version_ends_a_blame(tmp_path: Path) -> None:
@@ -154,7 +154,7 @@ def test_every_question_has_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     root = make_repository(tmp_path / "r", {"a.py": "x\n"})
 
     with pytest.raises(GitLimitError, match="git ls-files answers with more than 0 MiB"):
-        Git(root, Limits(answer=1)).ask("ls-files")
+        Git(root, Limits(answer=1)).run("ls-files")
     stand_in(tmp_path / "bin", monkeypatch, "exec sleep 600")
     with pytest.raises(GitLimitError, match=r"git ls-files took longer than 0\.5 seconds"):
-        Git(root, Limits(seconds=0.5)).ask("ls-files")
+        Git(root, Limits(seconds=0.5)).run("ls-files")

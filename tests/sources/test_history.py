@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from aurora.sources.blame.history import History
-from aurora.sources.blame.replay import LineHistory, Unavailable, Untracked
+from aurora.sources.blame.history import History, Unavailable, Untracked
+from aurora.sources.blame.replay import LineHistory
 from aurora.types import Lines
 from tests.builders import write_tree
 from tests.sources.blamed import blame_lines

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from aurora.sources.blame.history import History
-from aurora.sources.blame.replay import LineHistory, Unavailable, Untracked
+from aurora.sources.blame.history import History, Unavailable, Untracked
+from aurora.sources.blame.replay import LineHistory
 from tests.builders import write_tree
 from tests.sources.dated import ALL, TEN, Told, ask, commit, day, start, told, touching
 from tests.sources.repository import git, make_repository

@@ -34,7 +34,7 @@ def project(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(params=[False, True], ids=["folders", "trees"])
-def whole_trees(request: pytest.FixtureRequest) -> bool:
+def recursive(request: pytest.FixtureRequest) -> bool:
     """Each folder by itself, as on Linux, or trees, as elsewhere."""
     return bool(request.param)
 
@@ -66,8 +66,8 @@ def wait_for(bursts: Iterator[frozenset[Path]], *paths: Path) -> set[Path]:
     return told
 
 
-def test_what_happens_to_a_file_is_told(watch: Watch, project: Path, whole_trees: bool) -> None:
-    bursts = watch(project, whole_trees=whole_trees)
+def test_what_happens_to_a_file_is_told(watch: Watch, project: Path, recursive: bool) -> None:
+    bursts = watch(project, recursive=recursive)
     app, new = project / "app.py", project / "src" / "new.py"
 
     app.write_text("def other(): pass\n")
@@ -86,8 +86,8 @@ def test_changes_close_together_are_one_burst(watch: Watch, project: Path) -> No
     assert next(bursts) == {project / f"m{number}.py" for number in range(50)}
 
 
-def test_noise_wakes_nobody(watch: Watch, project: Path, whole_trees: bool) -> None:
-    bursts = watch(project, whole_trees=whole_trees)
+def test_noise_wakes_nobody(watch: Watch, project: Path, recursive: bool) -> None:
+    bursts = watch(project, recursive=recursive)
     write_tree(
         project,
         {
@@ -118,8 +118,8 @@ def test_the_memorys_own_writes_wake_nobody(watch: Watch, project: Path) -> None
         assert next(bursts) == {project / "marker.py"}
 
 
-def test_new_folders_are_followed(watch: Watch, project: Path, whole_trees: bool) -> None:
-    bursts = watch(project, whole_trees=whole_trees)
+def test_new_folders_are_followed(watch: Watch, project: Path, recursive: bool) -> None:
+    bursts = watch(project, recursive=recursive)
     write_tree(project, {"new/deep/a.py": ""})
     wait_for(bursts, project / "new")
     write_tree(project, {"new/deep/b.py": ""})
@@ -149,11 +149,9 @@ def test_a_folder_that_is_no_longer_ignored_is_followed(watch: Watch, project: P
     wait_for(bursts, project / "target" / "b.py")
 
 
-def test_a_commit_is_told_and_staging_is_not(
-    watch: Watch, project: Path, whole_trees: bool
-) -> None:
+def test_a_commit_is_told_and_staging_is_not(watch: Watch, project: Path, recursive: bool) -> None:
     write_tree(project, {"app.py": "def other(): pass\n"})
-    bursts = watch(project, whole_trees=whole_trees)
+    bursts = watch(project, recursive=recursive)
     git(project, "add", ".")
     git(project, "commit", "--quiet", "--message", "other")
     told = wait_for(bursts, project / ".git" / "logs" / "HEAD")
@@ -198,10 +196,10 @@ def test_a_folder_that_becomes_a_repository(watch: Watch, tmp_path: Path) -> Non
 
 
 def test_a_single_file_is_followed_when_saving_replaces_it(
-    watch: Watch, project: Path, whole_trees: bool
+    watch: Watch, project: Path, recursive: bool
 ) -> None:
     app = project / "app.py"
-    bursts = watch(app, whole_trees=whole_trees)
+    bursts = watch(app, recursive=recursive)
     for text in ("first", "second"):
         write_tree(project, {"app.py.new": text, "other.py": text})
         (project / "app.py.new").replace(app)
@@ -209,11 +207,11 @@ def test_a_single_file_is_followed_when_saving_replaces_it(
 
 
 def test_a_target_that_is_made_anew_is_followed(
-    watch: Watch, project: Path, whole_trees: bool
+    watch: Watch, project: Path, recursive: bool
 ) -> None:
     """The new folder often has the number of the old one."""
     source = project / "src"
-    bursts = watch(source, whole_trees=whole_trees)
+    bursts = watch(source, recursive=recursive)
     for text in ("first", "second"):
         shutil.rmtree(source)
         write_tree(source, {"auth.py": text})

@@ -1,4 +1,4 @@
-"""Settings: what can be set, where a value came from, and who may set it."""
+"""Settings: their schema, their layers, and what a project may set."""
 
 from aurora.config.load import LoadedSettings, SettingsFiles
 from aurora.config.places import Places

@@ -1,8 +1,8 @@
-"""Writing one setting back into a file that belongs to a person.
+"""Writes one setting into a settings file that a person edits too.
 
-Only the line that has to change is touched, so comments, order, quotes and indentation stay. The
-outcome is parsed again before it replaces the file; where a line edit would not give exactly the
-wanted settings (flow style, anchors), the file is rewritten by a comment-keeping YAML library.
+Only one line changes, so comments, order, quotes and indentation stay. The new text is parsed
+before it replaces the file. Where editing a line does not give exactly the wanted settings (flow
+style, anchors), a YAML library that keeps comments rewrites the file.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from aurora.config.yaml import YamlError, parse_yaml
 from aurora.errors import ConfigError
 from aurora.files import make_folder, replacing
 
-_MOST_NODES = 100_000  # more than any file of settings holds
-# Plain words are taken once and for all: a long gap between two takes no longer than it is.
+_MOST_NODES = 100_000  # more than any settings file holds
+# Possessive quantifiers keep long runs of spaces linear.
 _VALUE = re.compile(
     r"""("(?:\\.|[^"\\])*"|'(?:''|[^'])*'|(?>[^\s#]++(?:\s++[^\s#]++)*)|)(?=\s+#|\s*$)"""
 )
@@ -34,10 +34,10 @@ _KEY = re.compile(
 
 
 def set_value(file: Path, key: str, raw: str) -> object:
-    """Set one setting in a YAML file, making the file if needed; returns the value understood."""
+    """Set one setting in a YAML file, which is created if needed; returns the parsed value."""
     setting = known_setting(key)
     try:
-        raw.encode()  # a file holds text; what was typed may be any bytes
+        raw.encode()  # typed arguments may be any bytes; a file holds text
         value = setting.parse(setting.read(raw))
     except ValueError as exc:
         got = NOT_SHOWN if setting.may_hold_password else without_secrets(raw)
@@ -54,9 +54,9 @@ def _with_value(source: str, key: str, value: object, *, origin: str) -> str:
     except YamlError as exc:
         raise ConfigError(f"Invalid config in {origin}:\n  - {exc}") from exc
     if tree is not None and not isinstance(tree, Mapping):
-        told = f"Must hold settings (got {reprlib.repr(tree)})"
-        raise ConfigError(f"Invalid config in {origin}:\n  - {told}")
-    if _unfolds_too_far(tree):
+        problem = f"Must hold settings (got {reprlib.repr(tree)})"
+        raise ConfigError(f"Invalid config in {origin}:\n  - {problem}")
+    if _expands_too_far(tree):
         raise ConfigError(
             f"Cannot set {key} in {origin}: its aliases unfold to more than {_MOST_NODES:,} values",
             hint="write out what it shares by anchors, or edit it by hand",
@@ -66,7 +66,7 @@ def _with_value(source: str, key: str, value: object, *, origin: str) -> str:
     edited = _edit_lines(source, path, _scalar(value))
     if _holds(edited, wanted):
         return edited
-    rewritten = _rewrite(source, path, value)  # the line edit did not fit this file's style
+    rewritten = _rewrite(source, path, value)
     if _holds(rewritten, wanted):
         return rewritten
     raise ConfigError(
@@ -75,46 +75,45 @@ def _with_value(source: str, key: str, value: object, *, origin: str) -> str:
     )
 
 
-def _unfolds_too_far(tree: object) -> bool:
-    """Whether a few lines stand for so much that comparing it would not end. A value that holds
-    itself has no end at all."""
-    waiting, found = [tree], 1
-    while waiting and found <= _MOST_NODES:
+def _expands_too_far(tree: object) -> bool:
+    """True when aliases expand to more values than can be compared, or contain themselves."""
+    waiting, count = [tree], 1
+    while waiting and count <= _MOST_NODES:
         node = waiting.pop()
         inside = node.values() if isinstance(node, Mapping) else node
         if isinstance(inside, Collection) and not isinstance(inside, str | bytes):
             waiting += inside
-            found += len(inside)
-    return found > _MOST_NODES
+            count += len(inside)
+    return count > _MOST_NODES
 
 
 def _holds(source: str, wanted: Mapping[str, object]) -> bool:
     try:
         return parse_yaml(source.encode()) == wanted
-    except (YamlError, RecursionError):  # an alias may hold itself
+    except (YamlError, RecursionError):  # an alias may contain itself
         return False
 
 
 def _edit_lines(source: str, path: list[str], scalar: str) -> str:
-    """Replace the value where the key stands, or add the missing lines to its section."""
+    """Replace the value of the key, or add the missing lines to its section."""
     lines = source.splitlines()
-    own = next((_indent(line) for line in lines if _KEY.match(line) and _indent(line)), 2)
+    default_step = next((_indent(line) for line in lines if _KEY.match(line) and _indent(line)), 2)
     start, end, indent = 0, len(lines), 0
     for depth, name in enumerate(path):
-        found = _find(lines, start, end, name)
-        if found is None:
-            step = own if depth == 0 else max(indent - _indent(lines[start - 1]), 1)
+        number = _find_key(lines, start, end, name)
+        if number is None:
+            step = default_step if depth == 0 else max(indent - _indent(lines[start - 1]), 1)
             missing = _block(path[depth:], scalar, indent, step)
             return "\n".join([*lines[:end], *missing, *lines[end:]]) + "\n"
         if depth == len(path) - 1:
-            lines[found] = _replace(lines[found], scalar)
+            lines[number] = _replace_value(lines[number], scalar)
             return "\n".join(lines) + "\n"
-        start, end, indent = _section(lines, found, end, step=own)
+        start, end, indent = _section(lines, number, end, step=default_step)
     return source
 
 
-def _find(lines: list[str], start: int, end: int, name: str) -> int | None:
-    """The line of a key among the direct children between two lines."""
+def _find_key(lines: list[str], start: int, end: int, name: str) -> int | None:
+    """Return the line number of a key among the direct children between two lines."""
     level: int | None = None
     for number in range(start, end):
         match = _KEY.match(lines[number])
@@ -127,7 +126,7 @@ def _find(lines: list[str], start: int, end: int, name: str) -> int | None:
 
 
 def _section(lines: list[str], header: int, end: int, *, step: int) -> tuple[int, int, int]:
-    """First line, line after the last, and indentation of what belongs to a section."""
+    """Return the first line, the line after the last, and the indentation of a section."""
     outer = _indent(lines[header])
     last, indent = header, outer + step
     for number in range(header + 1, end):
@@ -146,7 +145,7 @@ def _block(path: list[str], scalar: str, indent: int, step: int) -> list[str]:
     return [*heads[:-1], f"{heads[-1]} {scalar}"]
 
 
-def _replace(line: str, scalar: str) -> str:
+def _replace_value(line: str, scalar: str) -> str:
     head, colon, tail = line.partition(":")
     space = tail[: len(tail) - len(tail.lstrip())] or " "
     old = _VALUE.match(tail.lstrip())
@@ -167,7 +166,7 @@ def _nested(tree: Mapping[str, object], path: list[str], value: object) -> dict[
 
 def _rewrite(source: str, path: list[str], value: object) -> str:
     yaml = YAML()
-    yaml.preserve_quotes, yaml.width = True, 10_000  # no line but the one is to change
+    yaml.preserve_quotes, yaml.width = True, 10_000  # only one line is to change
     tree = yaml.load(source)
     tree = {} if tree is None else tree
     section = tree
@@ -197,7 +196,7 @@ def _read(file: Path) -> str:
 
 
 def _write(file: Path, source: str) -> None:
-    """Replace the file in one step; a link to the real file stays a link."""
+    """Replace the file atomically; a link to it stays a link."""
     target = file.resolve()
     try:
         make_folder(target.parent)

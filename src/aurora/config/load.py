@@ -1,13 +1,8 @@
-"""Where a value comes from: flag, then environment, project file, user file, default.
+"""Loads settings by layer: flag, then environment, project file, user file, default.
 
-Every problem of every layer is collected before one error names them all (seed 000, FR-9.3). What
-was read is compared with the files, so that a change takes effect on the next search (FR-9.5).
-
-Names of settings that other documents use (seed 002), read as the ones there are.
-
-They stand at the top of a file, or in its `search` section, and as `AURORA_…` in the environment.
-
-Values of settings as people read and type them.
+All problems of all layers are collected, and one error names them. `SettingsFiles` notices edits,
+so that a change takes effect on the next search. `ALIASES` are names of settings from other
+documents. They are accepted at the top of a file, in its `search` section, and as `AURORA_…`.
 """
 
 from __future__ import annotations
@@ -28,9 +23,22 @@ from aurora.errors import ConfigError
 from aurora.files import read_file, require_own
 from aurora.text import printable
 
+LARGEST = 1 << 20  # bytes of a settings file
+_BRIEF = reprlib.Repr()
+_BRIEF.maxlevel, _BRIEF.maxstring = 2, 80
+_WEIGHTS = ("search.hybrid.stage2_weights", "search.hybrid.weights")
+_SECTIONS = {key[:at] for key in CATALOGUE for at, letter in enumerate(key) if letter == "."}
+
+_LOGIN = re.compile(r"(?<=://)[^/@\s]+(?=@)")
+_PARAMETER = re.compile(r"([?&#;][^=&#;\s]*=)[^&#;\s]+")
+_PASSWORD = re.compile(r"(://[^/@:\s]*):.*@")  # up to the last @: a password may contain one
+_PASSWORD_PARAMETER = re.compile(r"([?&](?:ssl)?password=)[^&]+", re.IGNORECASE)
+_MASK = "***"
+NOT_SHOWN = "a value that is not shown, because it may hold a password"
+
 
 class Alias(NamedTuple):
-    """The setting that is meant; `values` turns those that are written otherwise."""
+    """Another name of a setting; `values` translates values that are written otherwise."""
 
     key: str
     values: Mapping[object, object] = {}
@@ -48,20 +56,11 @@ ALIASES: Mapping[str, Alias] = {
 }
 
 
-def alias_of(key: str) -> Alias | None:
-    return ALIASES.get(key.removeprefix("search."))
-
-
-_LOGIN = re.compile(r"(?<=://)[^/@\s]+(?=@)")
-_PARAMETER = re.compile(r"([?&#;][^=&#;\s]*=)[^&#;\s]+")
-_PASSWORD = re.compile(r"(://[^/@:\s]*):.*@")  # up to the last @: one may be in the password
-_KEY = re.compile(r"([?&](?:ssl)?password=)[^&]+", re.IGNORECASE)
-_MASK = "***"
-NOT_SHOWN = "a value that is not shown, because it may hold a password"
+# Values for people
 
 
 def value_of(settings: Settings, key: str) -> object:
-    """The value of a dotted key."""
+    """Return the value of a dotted key."""
     value: object = settings
     for part in key.split("."):
         value = getattr(value, part)
@@ -73,24 +72,29 @@ def as_typed(value: object) -> str:
 
 
 def without_password(text: str) -> str:
-    """An address without the password that a person may have written into it."""
-    return _KEY.sub(rf"\g<1>{_MASK}", _PASSWORD.sub(rf"\g<1>:{_MASK}@", text))
+    """Mask the password in an address."""
+    return _PASSWORD_PARAMETER.sub(rf"\g<1>{_MASK}", _PASSWORD.sub(rf"\g<1>:{_MASK}@", text))
 
 
 def without_secrets(text: str) -> str:
-    """A value for others to see: the login and the parameters of an address may be keys."""
+    """Mask the login and the parameters of an address, which may be keys."""
     return _PARAMETER.sub(rf"\g<1>{_MASK}", _LOGIN.sub(_MASK, text))
 
 
-LARGEST = 1 << 20  # bytes of a settings file
-_BRIEF = reprlib.Repr()
-_BRIEF.maxlevel, _BRIEF.maxstring = 2, 80
-_WEIGHTS = ("search.hybrid.stage2_weights", "search.hybrid.weights")
-_SECTIONS = {key[:at] for key in CATALOGUE for at, letter in enumerate(key) if letter == "."}
+def _got(value: object) -> str:
+    """A short form of a value, however far its YAML aliases expand."""
+    try:
+        brief = str(value) if isinstance(value, float | date) else _BRIEF.repr(value)
+        return without_secrets(brief)
+    except ValueError:  # an integer of more digits than Python prints
+        return "a very large number"
+
+
+# Loading
 
 
 class LoadedSettings(NamedTuple):
-    """Checked settings, the origin of each value that is not a default, and what was ignored."""
+    """Checked settings, the origin of each value that is not a default, and warnings."""
 
     settings: Settings
     origins: Mapping[str, str] = {}
@@ -99,7 +103,7 @@ class LoadedSettings(NamedTuple):
 
 @dataclass(slots=True)
 class SettingsFiles:
-    """The layers of one place. `current()` reads again only what changed since the last call."""
+    """The layers of one place. `current()` loads again when a file changed."""
 
     places: Places
     environ: Mapping[str, str] = field(default_factory=dict)
@@ -111,31 +115,39 @@ class SettingsFiles:
         own = (self.places.user_config, self.places.home / "approved.json")
         stamp = (*map(_content, own), _content(self.places.project_config, follow=False))
         if self._loaded is None or stamp != self._stamp:
-            self._loaded, self._stamp = _Reading(self.places).load(self.environ, self.flags), stamp
+            self._loaded, self._stamp = _Loader(self.places).load(self.environ, self.flags), stamp
         return self._loaded
 
 
+def _content(file: Path | None, *, follow: bool = True) -> bytes | None:
+    """The bytes of a settings file: as cheap as its date, and sure to change with an edit."""
+    try:
+        return read_file(file, most=LARGEST, follow=follow) if file else None
+    except OSError:
+        return None
+
+
 def needing_approval(places: Places, file: Path, content: bytes) -> dict[str, object]:
-    """The settings of a project's file that count only once the user approves it."""
-    reading, origin = _Reading(places), shown(file)
+    """Return the settings of a project file that apply only after the user's approval."""
+    origin = shown(file)
     try:
         tree = parse_yaml(content)
     except YamlError as exc:
         raise ConfigError(f"Invalid config in {origin}: {exc}") from exc
-    chosen: dict[str, object] = {}
-    for key, value in reading.flatten(tree, origin):
+    guarded: dict[str, object] = {}
+    for key, value in _Loader(places).flatten(tree, origin):
         if refused(CATALOGUE[key], value, file=file):
             try:
-                chosen[key] = CATALOGUE[key].parse(value)
+                guarded[key] = CATALOGUE[key].parse(value)
             except ValueError as exc:
                 raise ConfigError(
                     f"Invalid config in {origin}: {key}: {exc} (got {_got(value)})"
                 ) from exc
-    return chosen
+    return guarded
 
 
-class _Reading:
-    """One pass over all layers, lowest first, collecting values, problems and warnings."""
+class _Loader:
+    """One pass over all layers, lowest first, that collects values, problems and warnings."""
 
     def __init__(self, places: Places) -> None:
         self.places = places
@@ -158,8 +170,12 @@ class _Reading:
         for section in _WEIGHTS:
             self._check_weights(section)
         if self.problems:
+            blocks = (
+                f"Invalid config in {origin}:\n" + "\n".join(f"  - {text}" for text in texts)
+                for origin, texts in self.problems.items()
+            )
             raise ConfigError(
-                _describe(self.problems), hint="correct the value, or remove it to use the default"
+                "\n".join(blocks), hint="correct the value, or remove it to use the default"
             )
         return LoadedSettings(build_settings(self.values), self.origins, tuple(self.warnings))
 
@@ -169,7 +185,7 @@ class _Reading:
             content = read_file(file, most=LARGEST, follow=not of_project)
             tree = parse_yaml(content)
         except (FileNotFoundError, NotADirectoryError):
-            return  # FR-9.4: defaults, no error
+            return
         except OSError as exc:
             self._problem(origin, f"cannot be read ({exc.strerror}): check who owns it")
             return
@@ -187,40 +203,38 @@ class _Reading:
                 self._take(key, value, origin=origin)
 
     def flatten(self, tree: object, origin: str, prefix: str = "") -> Iterator[tuple[str, object]]:
+        """Yield the settings of a nested file by dotted key."""
         if not isinstance(tree, Mapping):
-            if tree is not None:  # an empty section says nothing
+            if tree is not None:  # an empty section is fine
                 where = f"{prefix[:-1]}: " if prefix else ""
                 self._problem(origin, f"{where}Must hold settings (got {_got(tree)})")
             return
         for name, value in tree.items():
             key = f"{prefix}{name}"
-            dotted = "." in str(name)  # the file nests; `aur config set` would not find this one
+            dotted = "." in str(name)  # files nest: `aur config set` would not find a dotted key
             if key in CATALOGUE and not dotted:
                 yield key, value
-            elif (alias := alias_of(key)) is not None:
+            elif (alias := ALIASES.get(key.removeprefix("search."))) is not None:
                 yield alias.key, alias.value(value)
             elif key in _SECTIONS and not dotted:
                 yield from self.flatten(value, origin, f"{key}.")
             elif prefix or key in CATALOGUE:
-                # A name at the top may be another tool's section; one inside ours is a typo.
-                told = f"Ignored {key} in {origin}: there is no such setting"
-                self.warnings.append(printable(told))
+                # A name at the top may be another tool's section; inside a section it is a typo.
+                message = f"Ignored {key} in {origin}: there is no such setting"
+                self.warnings.append(printable(message))
 
     def _read_environment(self, environ: Mapping[str, str]) -> None:
-        for name, alias in ALIASES.items():
-            self._read_variable(environ, f"AURORA_{name.upper()}", alias)
-        for setting in CATALOGUE.values():
-            self._read_variable(environ, setting.variable, Alias(setting.key))
-
-    def _read_variable(self, environ: Mapping[str, str], variable: str, alias: Alias) -> None:
-        raw = environ.get(variable)
-        if not raw:
-            return  # an empty variable is none, as with AURORA_HOME
-        try:
-            value = CATALOGUE[alias.key].read(raw)
-        except YamlError:
-            value = raw
-        self._take(alias.key, alias.value(value), origin=f"the environment ({variable})")
+        variables = {f"AURORA_{name.upper()}": alias for name, alias in ALIASES.items()}
+        variables |= {setting.variable: Alias(setting.key) for setting in CATALOGUE.values()}
+        for variable, alias in variables.items():
+            raw = environ.get(variable)
+            if not raw:
+                continue  # an empty variable counts as unset
+            try:
+                value = CATALOGUE[alias.key].read(raw)
+            except YamlError:
+                value = raw
+            self._take(alias.key, alias.value(value), origin=f"the environment ({variable})")
 
     def _take(self, key: str, value: object, *, origin: str) -> None:
         try:
@@ -233,10 +247,10 @@ class _Reading:
             self.origins[key] = origin
 
     def _check_weights(self, section: str) -> None:
-        """The weights of a section are judged together, once each is a weight at all."""
+        """Check the sum of the weights of a section, unless one of them is invalid."""
         keys = [key for key in CATALOGUE if key.startswith(f"{section}.")]
-        given = [self.values.get(key, CATALOGUE[key].default) for key in keys]
-        total = sum(value for value in given if isinstance(value, float))
+        weights = [self.values.get(key, CATALOGUE[key].default) for key in keys]
+        total = sum(value for value in weights if isinstance(value, float))
         origin = next((self.origins[key] for key in reversed(self.origins) if key in keys), None)
         if origin is not None and not self._rejected(keys) and abs(total - 1.0) > 1e-6:
             self._problem(origin, f"{section}: Must sum to 1.0 (got {round(total, 9)})")
@@ -247,28 +261,3 @@ class _Reading:
 
     def _problem(self, origin: str, text: str) -> None:
         self.problems.setdefault(origin, []).append(text)
-
-
-def _describe(problems: Mapping[str, list[str]]) -> str:
-    """All problems at once, a block for each origin, worded as in FR-9.3."""
-    return "\n".join(
-        f"Invalid config in {origin}:\n" + "\n".join(f"  - {text}" for text in texts)
-        for origin, texts in problems.items()
-    )
-
-
-def _got(value: object) -> str:
-    """A value in a few words, however much an alias of aliases unfolds to."""
-    try:
-        shown = str(value) if isinstance(value, float | date) else _BRIEF.repr(value)
-        return without_secrets(shown)
-    except ValueError:  # an integer of more digits than Python prints
-        return "a very large number"
-
-
-def _content(file: Path | None, *, follow: bool = True) -> bytes | None:
-    """These files are small: reading them costs what a stamp costs, and misses no edit."""
-    try:
-        return read_file(file, most=LARGEST, follow=follow) if file else None
-    except OSError:
-        return None

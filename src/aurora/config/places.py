@@ -1,4 +1,4 @@
-"""Where things live: the user's home of Aurora and the project around a working directory."""
+"""Where things live: the user's Aurora home, and the project around a working directory."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FOLDER = ".aurora"
 class Places:
     """`home` is the user's own folder; `project` is the root that holds a `.aurora`, if any.
 
-    `foreign` are the folders `.aurora` on the way to it that another user owns.
+    `foreign` are the folders `.aurora` on the way that another user owns.
     """
 
     home: Path
@@ -25,9 +25,9 @@ class Places:
 
     @classmethod
     def find(cls, cwd: Path, environ: Mapping[str, str]) -> Places:
-        """The nearest `.aurora` at or above `cwd` makes the project. The user's own does not, nor
-        does another user's: its settings and lessons would govern every folder below it."""
-        chosen, usual = environ.get("AURORA_HOME") or f"~/{FOLDER}", Path("~", FOLDER)
+        """The nearest `.aurora` at or above `cwd` is the project's. The user's home is skipped,
+        and so is another user's folder: its settings would apply to every folder below it."""
+        chosen, default = environ.get("AURORA_HOME") or f"~/{FOLDER}", Path("~", FOLDER)
         try:
             home = Path(chosen).expanduser().absolute()
         except RuntimeError as exc:
@@ -38,7 +38,7 @@ class Places:
         foreign: list[Path] = []
         for folder in (cwd, *cwd.parents):
             memory = folder / FOLDER
-            if not _is_folder(memory) or _same(memory, home) or _same(memory, usual):
+            if not _is_folder(memory) or _same(memory, home) or _same(memory, default):
                 continue
             if not is_foreign(memory):
                 return cls(home, folder, tuple(foreign))
@@ -47,7 +47,7 @@ class Places:
 
     @property
     def memory_folder(self) -> Path:
-        """Where the memory in use keeps its database and indexes."""
+        """The folder of the memory in use."""
         return self.project / FOLDER if self.project else self.home
 
     @property
@@ -60,7 +60,7 @@ class Places:
 
 
 def make_project(root: Path) -> None:
-    """Start a project's memory at a folder. It ignores itself, so that git never sees it."""
+    """Create a project's memory folder, which ignores itself in git."""
     folder = root / FOLDER
     require_own(folder)
     try:
@@ -76,20 +76,20 @@ def make_project(root: Path) -> None:
 def _is_folder(path: Path) -> bool:
     try:
         return path.is_dir()
-    except OSError:  # a folder above that may not be looked into
+    except OSError:  # in a folder that may not be read
         return False
 
 
 def _same(a: Path, b: Path) -> bool:
     try:
         return a.samefile(b.expanduser())
-    except (OSError, RuntimeError):  # not there, shut, or of nobody
+    except (OSError, RuntimeError):  # missing, unreadable, or `~` of an unknown user
         return False
 
 
 def shown(path: Path) -> str:
-    """A path as a person would type it: below the home directory it starts with `~`."""
+    """A path as a person types it: below the home directory it starts with `~`."""
     try:
         return f"~/{path.relative_to(Path.home()).as_posix()}"
-    except (ValueError, RuntimeError):  # elsewhere, or no home at all
+    except (ValueError, RuntimeError):  # elsewhere, or no home directory
         return str(path)

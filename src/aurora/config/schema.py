@@ -1,11 +1,8 @@
-"""What can be set: every setting with its default, its rule and its description, in one place.
+"""Every setting, declared once: its default, its rule and its description.
 
-A setting is declared once, here. Reading files and variables is left to `layers`, writing to
-`edit`, and the rule that a cloned project may not choose everything to `trust`.
-
-Rules for the values of settings: each takes what was read and returns it checked.
-
-A wrong value is a `ValueError` whose text says what it must be; who set it is told by `layers`.
+A rule takes a value as it was read and returns the checked value. A wrong value is a `ValueError`
+that says what the value must be. Reading files and variables is left to `load`, writing to `edit`,
+and the limits on unapproved project files to `trust`.
 """
 
 from __future__ import annotations
@@ -21,17 +18,19 @@ from aurora.config.yaml import parse_yaml
 from aurora.errors import ConfigError
 
 Parse: TypeAlias = Callable[[object], object]
+T = TypeVar("T")
+S = TypeVar("S", bound=NamedTuple)
 
 LONGEST_TEXT = 4096  # characters: the longest path, and more than any address or model needs
+
+
+# Rules
 
 
 def number(
     *, minimum: float = -math.inf, maximum: float = math.inf, sane: float = math.inf
 ) -> Parse:
-    """A finite number within bounds. The wording is seed 000's, FR-9.3.
-
-    `sane` bounds what has no bound by its nature: beyond it, arithmetic would overflow.
-    """
+    """A finite number within bounds. `sane` bounds values whose arithmetic would overflow."""
     bounded = maximum < math.inf
     rule = f"Must be in [{minimum}, {maximum}]" if bounded else f"Must be ≥ {minimum}"
 
@@ -57,7 +56,7 @@ def _is_finite(raw: float) -> bool:
 def integer(*, minimum: int, maximum: int) -> Parse:
     def parse(raw: object) -> int:
         if isinstance(raw, bool) or not isinstance(raw, int):
-            raise ValueError("Must be an integer")  # noqa: TRY004 - a value of the user's
+            raise ValueError("Must be an integer")  # noqa: TRY004 - the user's value
         if raw < minimum:
             raise ValueError(f"Must be ≥ {minimum}")
         if raw > maximum:
@@ -90,48 +89,47 @@ def text(raw: object) -> str:
     return raw
 
 
-def word(raw: object) -> str:
-    """A name as programs have them: small letters, digits and hyphens."""
-    if not isinstance(raw, str) or not re.fullmatch(r"[a-z0-9][a-z0-9_-]*", raw):
-        raise ValueError("Must be a name of small letters, digits and hyphens")
-    return text(raw)
+def _matching(pattern: str, rule: str) -> Parse:
+    def parse(raw: object) -> str:
+        if not isinstance(raw, str) or not re.fullmatch(pattern, raw):
+            raise ValueError(rule)
+        return text(raw)
+
+    return parse
 
 
-def address(raw: object) -> str:
-    """Where a server is, or nothing. A key in it would be shown and sent in the open."""
-    if not isinstance(raw, str) or not raw.isprintable():
-        raise ValueError("Must be an address in one line")
-    if raw and not re.match(r"https?://[^/?#@]+(/[^?#]*)?$", raw):
-        raise ValueError("Must be http:// or https:// and a host, without a login or parameters")
-    return text(raw)
+def _address(pattern: str, rule: str) -> Parse:
+    """An address that matches the pattern, or empty."""
+
+    def parse(raw: object) -> str:
+        if not isinstance(raw, str) or not raw.isprintable():
+            raise ValueError("Must be an address in one line")
+        if raw and not re.fullmatch(pattern, raw):
+            raise ValueError(rule)
+        return text(raw)
+
+    return parse
 
 
-def database_url(raw: object) -> str:
-    """Where a PostgreSQL server is, or nothing."""
-    if not isinstance(raw, str) or not raw.isprintable():
-        raise ValueError("Must be an address in one line")
-    if raw and not re.match(r"postgres(ql)?://[^\s?]*(\?|$)", raw):
-        raise ValueError("Must be postgresql://USER@HOST:PORT/DATABASE")
-    return text(raw)
-
-
-def schema_name(raw: object) -> str:
-    if not isinstance(raw, str) or not re.fullmatch(r"(?!pg_)[a-z_][a-z0-9_]{0,62}", raw):
-        raise ValueError("Must be a name of small letters, digits and _")
-    return raw
-
-
-def cluster(raw: object) -> str:
-    """Where a cluster's head listens, or nothing."""
-    if not isinstance(raw, str) or not re.fullmatch(r"((\[[\da-fA-F:]+\]|[\w.-]+):\d{1,5})?", raw):
-        raise ValueError("Must be HOST:PORT")
-    return text(raw)
+word = _matching(r"[a-z0-9][a-z0-9_-]*", "Must be a name of small letters, digits and hyphens")
+schema_name = _matching(
+    r"(?!pg_)[a-z_][a-z0-9_]{0,62}", "Must be a name of small letters, digits and _"
+)
+cluster = _matching(r"((\[[\da-fA-F:]+\]|[\w.-]+):\d{1,5})?", "Must be HOST:PORT")
+# No login or parameters: a key in the address would be shown, and sent unencrypted.
+address = _address(
+    r"https?://[^/?#@]+(/[^?#]*)?",
+    "Must be http:// or https:// and a host, without a login or parameters",
+)
+database_url = _address(
+    r"postgres(ql)?://[^\s?]*(\?.*)?", "Must be postgresql://USER@HOST:PORT/DATABASE"
+)
 
 
 def file_path(raw: object) -> str:
     try:
-        path = Path(text(raw)).expanduser()  # of nobody's home: RuntimeError
-    except RuntimeError as exc:
+        path = Path(text(raw)).expanduser()
+    except RuntimeError as exc:  # `~` of an unknown user
         raise ValueError("Must be a path") from exc
     if not raw or "\0" in str(path):
         raise ValueError("Must be a path")
@@ -139,7 +137,7 @@ def file_path(raw: object) -> str:
 
 
 def link_pattern(raw: object) -> str:
-    """`auto`, `never`, or an address with `{path}` in it: it is written into a terminal."""
+    """`auto`, `never`, or an address with `{path}`. It is written to a terminal."""
     if not isinstance(raw, str) or not raw.isprintable():
         raise ValueError("Must be a text in one line")
     if raw not in ("auto", "never") and "{path}" not in raw:
@@ -147,24 +145,27 @@ def link_pattern(raw: object) -> str:
     return text(raw)
 
 
-T = TypeVar("T")
-S = TypeVar("S", bound=NamedTuple)
+_share = number(minimum=0.0, maximum=1.0)
+_LITERAL = (text, file_path, word, address, database_url, schema_name, cluster)  # never YAML
+
+
+# Settings
 
 
 class Guard(Enum):
-    """When a project's own file may not choose a setting until the user approves the file."""
+    """When a project file may not choose a setting until the user approves the file."""
 
-    CHOICE = auto()  # models, endpoints, links: where text is sent, what code runs or is opened
-    OUTSIDE = auto()  # paths: only when they lead out of the project
-    AWAY = auto()  # only a value by which text is sent away; any other may be chosen
-    SAFETY = auto()  # only what switches a protection off
+    CHOICE = auto()  # always: models, endpoints, links decide where text is sent and what runs
+    OUTSIDE = auto()  # a path that leads out of the memory's folder
+    AWAY = auto()  # a value that sends text to another machine
+    SAFETY = auto()  # a value that switches a protection off
 
 
 class Setting(NamedTuple):
-    """One leaf of the settings: its dotted key, default, rule, meaning and guard.
+    """One setting: its dotted key, default, rule, description and guard.
 
-    `unapproved_most` is for what takes time or memory: the largest value that a project's own file
-    may choose until the user approves the file.
+    `unapproved_most` is the largest value that a project file may choose before approval, for
+    settings that take time or memory.
     """
 
     key: str
@@ -176,29 +177,19 @@ class Setting(NamedTuple):
 
     @property
     def variable(self) -> str:
-        """The environment variable that sets it: search.bm25.k1 → AURORA_SEARCH_BM25_K1."""
+        """The environment variable: search.bm25.k1 → AURORA_SEARCH_BM25_K1."""
         return "AURORA_" + self.key.replace(".", "_").upper()
 
     @property
     def may_hold_password(self) -> bool:
-        """Whether a value that is refused may hold a password, in whatever form."""
+        """True when a refused value may contain a password."""
         return self.parse is database_url
 
     def read(self, typed: str) -> object:
-        """What was typed for it: text is taken to the letter, all else is YAML."""
-        if self.parse in (text, file_path, word, address, database_url, schema_name, cluster):
+        """Read a typed value: text is taken literally, all else is YAML."""
+        if self.parse in _LITERAL:
             return typed
         return parse_yaml(typed.encode("utf-8", "surrogateescape"))
-
-
-class _Declared(NamedTuple):
-    """What is said of a setting where it is declared; its key follows from the place."""
-
-    default: object
-    parse: Parse
-    help: str
-    guard: Guard | None
-    unapproved_most: float | None
 
 
 def _setting(
@@ -209,28 +200,25 @@ def _setting(
     guard: Guard | None = None,
     unapproved_most: float | None = None,
 ) -> T:
-    return cast("T", _Declared(default, parse, help, guard, unapproved_most))
+    """Declare a setting. Its key follows from the field that holds it."""
+    return cast("T", Setting("", default, parse, help, guard, unapproved_most))
 
 
 def _section(section: type[T]) -> type[T]:
-    """Settings that belong together. The declarations stay in `_field_defaults`."""
-    # Not dataclasses, because every command defines all of them, and each would take 1 ms.
+    """Make a NamedTuple a section. The declarations stay in `_field_defaults`."""
+    # NamedTuples, because every command defines all sections, and a dataclass takes 1 ms.
     declared = section._field_defaults.values()  # type: ignore[attr-defined]
-    plain = tuple(one.default if isinstance(one, _Declared) else one for one in declared)
-    section.__new__.__defaults__ = plain
+    defaults = tuple(item.default if isinstance(item, Setting) else item for item in declared)
+    section.__new__.__defaults__ = defaults
     return section
 
 
 @_section
 class BM25Settings(NamedTuple):
     k1: float = _setting(
-        1.5,
-        number(minimum=0.0, sane=1e6),
-        "Term frequency saturation; 1.2–2.0 is typical.",
+        1.5, number(minimum=0.0, sane=1e6), "Term frequency saturation; 1.2–2.0 is typical."
     )
-    b: float = _setting(
-        0.75, number(minimum=0.0, maximum=1.0), "Length normalisation; 0 ignores length."
-    )
+    b: float = _setting(0.75, _share, "Length normalisation; 0 ignores length.")
     idf: str = _setting(
         "lucene",
         choice("lucene", "robertson"),
@@ -242,23 +230,19 @@ class BM25Settings(NamedTuple):
 class StageWeights(NamedTuple):
     semantic: float = _setting(
         0.5,
-        number(minimum=0.0, maximum=1.0),
-        "Weight of meaning in stage 2 of `staged`. When set, keyword only chooses (FR-2.1).",
+        _share,
+        "Weight of meaning in stage 2 of `staged`. If set, keywords only select candidates.",
     )
     activation: float = _setting(
-        0.5, number(minimum=0.0, maximum=1.0), "Weight of use and change in stage 2, likewise."
+        0.5, _share, "Weight of use and change in stage 2 of `staged`. If set, likewise."
     )
 
 
 @_section
 class HybridWeights(NamedTuple):
-    bm25: float = _setting(0.3, number(minimum=0.0, maximum=1.0), "Weight of words in `staged`.")
-    semantic: float = _setting(
-        0.4, number(minimum=0.0, maximum=1.0), "Weight of meaning in `staged`."
-    )
-    activation: float = _setting(
-        0.3, number(minimum=0.0, maximum=1.0), "Weight of use and change in `staged`."
-    )
+    bm25: float = _setting(0.3, _share, "Weight of words in `staged`.")
+    semantic: float = _setting(0.4, _share, "Weight of meaning in `staged`.")
+    activation: float = _setting(0.3, _share, "Weight of use and change in `staged`.")
 
 
 @_section
@@ -277,15 +261,13 @@ class HybridSettings(NamedTuple):
 class AutoSettings(NamedTuple):
     prose: float = _setting(
         0.3,
-        number(minimum=0.0, maximum=1.0),
-        "Meaning's share in `auto` where prose is found; words have the rest. If not set, it is "
-        "the model's own.",
+        _share,
+        "Share of meaning in `auto` for prose; words have the rest. If not set, the embedding "
+        "model decides.",
     )
-    code: float = _setting(0.8, number(minimum=0.0, maximum=1.0), "Likewise where code is found.")
+    code: float = _setting(0.8, _share, "Share of meaning in `auto` for code; likewise.")
     activation: float = _setting(
-        0.3,
-        number(minimum=0.0, maximum=1.0),
-        "Share of use and change in `auto`, beside both.",
+        0.3, _share, "Share of use and change in `auto`, in addition to both."
     )
 
 
@@ -293,14 +275,12 @@ class AutoSettings(NamedTuple):
 class WeightedSettings(NamedTuple):
     semantic: float = _setting(
         0.7,
-        number(minimum=0.0, maximum=1.0),
-        "Meaning's share in `weighted`; words have the rest. If not set, a small model has less. "
-        "Set without `search.fusion`, it chooses `weighted`.",
+        _share,
+        "Share of meaning in `weighted`; words have the rest. If not set, a small model has less. "
+        "If set without `search.fusion`, `weighted` is used.",
     )
     activation: float = _setting(
-        0.05,
-        number(minimum=0.0, maximum=1.0),
-        "Share of use and change in `weighted`, beside both.",
+        0.05, _share, "Share of use and change in `weighted`, in addition to both."
     )
 
 
@@ -309,7 +289,7 @@ class RrfSettings(NamedTuple):
     k: int = _setting(
         60,
         integer(minimum=1, maximum=1_000_000_000),
-        "The larger, the less the first places stand out.",
+        "A larger value gives the first places less weight.",
     )
 
 
@@ -327,19 +307,19 @@ class RerankSettings(NamedTuple):
     by: str = _setting(
         "none",
         choice("none", "local", "llm"),
-        "Who looks at the first 20 results again: `local` is a model of the extra `onnx`, `llm` "
-        "the model of `llm.endpoint`, which is sent a part of each.",
+        "Reranks the first 20 results: `local` with a model of the extra `onnx`, `llm` with the "
+        "model of `llm.endpoint`, which is sent a part of each.",
         guard=Guard.AWAY,
     )
     when: str = _setting(
         "always",
         choice("always", "unsure"),
-        "Always, or only when the first search is not sure of itself.",
+        "`always`, or `unsure`: only when the first result does not stand out.",
     )
     seconds: float = _setting(
         2.0,
         number(minimum=0.0, sane=3600.0),
-        "How long `local` may take; then the rest stays.",
+        "Time limit of `local`; results not reached keep their place.",
         unapproved_most=10,
     )
 
@@ -353,7 +333,9 @@ class SearchSettings(NamedTuple):
     rrf: RrfSettings = RrfSettings()
     recency: RecencySettings = RecencySettings()
     mode: str = _setting(
-        "hybrid", choice("hybrid", "semantic", "keyword"), "By what a search finds."
+        "hybrid",
+        choice("hybrid", "semantic", "keyword"),
+        "Search by words and meaning, by meaning, or by words.",
     )
     fusion: str = _setting(
         "auto",
@@ -363,19 +345,20 @@ class SearchSettings(NamedTuple):
     keyword: str = _setting(
         "bm25",
         choice("bm25", "fulltext"),
-        "Which signal finds by words; `fulltext` is the database's.",
+        "The signal for words; `fulltext` is the database's full-text search.",
     )
     rerank: RerankSettings = RerankSettings()
     expand: bool = _setting(
         False,
         flag,
-        "Whether the model of `llm.endpoint` is sent each query, for more words to search for.",
+        "Send each query to the model of `llm.endpoint` for more search words.",
         guard=Guard.AWAY,
     )
     min_score: float = _setting(
         0.1,
-        number(minimum=0.0, maximum=1.0),
-        "What scores less in `weighted` is no answer in it and in `auto`, if meaning takes part.",
+        _share,
+        "Results with a lower `weighted` score are left out in `weighted` and `auto`, if meaning "
+        "takes part.",
     )
 
 
@@ -390,19 +373,19 @@ class StoreSettings(NamedTuple):
     url: str = _setting(
         "",
         database_url,
-        "A PostgreSQL server in place of the file: postgresql://USER@HOST:PORT/DATABASE. Keep the "
+        "A PostgreSQL server instead of the file: postgresql://USER@HOST:PORT/DATABASE. Keep the "
         "password in PGPASSWORD or ~/.pgpass.",
         guard=Guard.CHOICE,
     )
     schema: str = _setting(
         "aurora",
         schema_name,
-        "The schema of that database that is this memory; each memory has its own.",
+        "The schema of that database that holds this memory; each memory has its own.",
         guard=Guard.CHOICE,
     )
 
     def __repr__(self) -> str:
-        """The address may hold a password, and a traceback or a log shows this."""
+        """Hide the address, which may hold a password, from tracebacks and logs."""
         url = "hidden" if self.url else ""
         return f"StoreSettings(path={self.path!r}, url={url!r}, schema={self.schema!r})"
 
@@ -417,20 +400,23 @@ class EmbeddingSettings(NamedTuple):
         guard=Guard.CHOICE,
     )
     model: str = _setting(
-        "", text, "Which of the provider's models; empty is its own choice.", guard=Guard.CHOICE
+        "",
+        text,
+        "One of the provider's models; if empty, the provider's default.",
+        guard=Guard.CHOICE,
     )
     endpoint: str = _setting(
         "",
         address,
-        "Where the openai provider sends texts, such as http://localhost:11434/v1; empty is "
-        "OpenAI's own.",
+        "Where the openai provider sends texts, such as http://localhost:11434/v1; if empty, "
+        "OpenAI.",
         guard=Guard.CHOICE,
     )
     query_prefix: str = _setting(
-        "", text, "What the model wants before a question.", guard=Guard.CHOICE
+        "", text, "Text that the model expects before a query.", guard=Guard.CHOICE
     )
     document_prefix: str = _setting(
-        "", text, "What the model wants before a text that is to be found.", guard=Guard.CHOICE
+        "", text, "Text that the model expects before a document.", guard=Guard.CHOICE
     )
 
 
@@ -446,14 +432,14 @@ class IndexingSettings(NamedTuple):
     workers: int = _setting(
         1,
         integer(minimum=1, maximum=1024),
-        "Processes that embed, when there is much to embed; see docs/guide/scaling.md.",
+        "Processes that embed when there is much to embed; see docs/guide/scaling.md.",
         unapproved_most=4,
     )
     ray: str = _setting(
         "",
         cluster,
-        "HOST:PORT of a Ray cluster that embeds instead, and is sent the texts; this machine must "
-        "be one of it.",
+        "HOST:PORT of a Ray cluster that embeds instead. It is sent the texts, and this machine "
+        "must belong to it.",
         guard=Guard.CHOICE,
     )
 
@@ -464,16 +450,14 @@ class LlmSettings(NamedTuple):
         "",
         address,
         "Where `search.expand` and `search.rerank.by: llm` send text, such as "
-        "http://localhost:11434/v1; empty is OpenAI's own.",
+        "http://localhost:11434/v1; if empty, OpenAI.",
         guard=Guard.CHOICE,
     )
-    model: str = _setting(
-        "", text, "Which of its models; empty is gpt-4o-mini.", guard=Guard.CHOICE
-    )
+    model: str = _setting("", text, "One of its models; if empty, gpt-4o-mini.", guard=Guard.CHOICE)
     seconds: float = _setting(
         5.0,
         number(minimum=0.1, sane=600.0),
-        "How long a search waits for an answer; then it goes on without.",
+        "How long a search waits for the model before it continues without it.",
         unapproved_most=30,
     )
 
@@ -481,7 +465,7 @@ class LlmSettings(NamedTuple):
 @_section
 class UiSettings(NamedTuple):
     shown_search_format_notice: bool = _setting(
-        False, flag, "Whether the notice about the output format was shown; it comes once."
+        False, flag, "True once the notice about the output format was shown."
     )
     default_search_format: str = _setting(
         "enhanced",
@@ -491,7 +475,7 @@ class UiSettings(NamedTuple):
     links: str = _setting(
         "auto",
         link_pattern,
-        "Clickable paths: auto where the terminal is known to have them, never, or an address for "
+        "Clickable paths: auto for terminals known to support them, never, or an address for "
         "every terminal, such as vscode://file{path}:{line}.",
         guard=Guard.CHOICE,
     )
@@ -511,8 +495,8 @@ class Settings(NamedTuple):
 
 def _leaves(section: NamedTuple, prefix: str) -> Iterator[Setting]:
     for name, declared in section._field_defaults.items():
-        if isinstance(declared, _Declared):
-            yield Setting(f"{prefix}{name}", *declared)
+        if isinstance(declared, Setting):
+            yield declared._replace(key=f"{prefix}{name}")
         else:
             yield from _leaves(declared, f"{prefix}{name}.")
 
@@ -521,9 +505,9 @@ CATALOGUE: Mapping[str, Setting] = {leaf.key: leaf for leaf in _leaves(Settings(
 
 
 def known_setting(key: str) -> Setting:
-    """The setting of that name, or an error that names those like it, or all there are."""
+    """Return the setting with that key, or raise an error that lists similar keys."""
     if key not in CATALOGUE:
-        from difflib import get_close_matches  # noqa: PLC0415 - only for who mistyped
+        from difflib import get_close_matches  # noqa: PLC0415 - only for a mistyped key
 
         near = get_close_matches(key, CATALOGUE)
         hint = f"did you mean {', '.join(near)}?" if near else f"there are {', '.join(CATALOGUE)}"
@@ -532,7 +516,7 @@ def known_setting(key: str) -> Setting:
 
 
 def build_settings(values: Mapping[str, object]) -> Settings:
-    """Settings from parsed values by dotted key; what is not given keeps its default."""
+    """Build settings from checked values by dotted key; the others keep their default."""
     return _build(Settings(), values, "")
 
 
@@ -540,6 +524,6 @@ def _build(section: S, values: Mapping[str, object], prefix: str) -> S:
     changed = {}
     for name, declared in section._field_defaults.items():
         key, default = f"{prefix}{name}", getattr(section, name)
-        leaf = isinstance(declared, _Declared)
+        leaf = isinstance(declared, Setting)
         changed[name] = values.get(key, default) if leaf else _build(default, values, f"{key}.")
     return section._replace(**changed)

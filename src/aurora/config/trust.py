@@ -1,10 +1,9 @@
-"""What the user trusts of a project: its settings file and its database. Both may have come with a
-clone.
+"""What the user trusts of a project: its settings file and its database, as a clone may bring both.
 
-Until the user approves the settings file as it is now, it may not choose models, endpoints or
-links, have text sent away, lead a path out of the memory's folder, or take much time or memory.
-Approval is remembered by content: an edited file must be approved anew. A database is remembered by
-its path and its identity, which only its owner knows.
+Until the user approves a settings file, it may not choose models, endpoints or links, send text to
+other machines, lead a path out of the memory's folder, or take much time or memory. Approval is
+stored by content: an edited file needs approval again. A database is known by its path and by its
+identity, which is secret.
 """
 
 from __future__ import annotations
@@ -25,8 +24,8 @@ _LARGEST = 16 << 20  # bytes of either file
 
 
 class KnownMemory(NamedTuple):
-    """A database that this user has made or taken over. Of its first rows, up to `waiting`, only
-    those of files are shown: the user has not adopted the others."""
+    """A database that this user made or adopted. Of its rows up to `waiting`, only those of files
+    are shown: the user has not adopted the others."""
 
     identity: str
     waiting: int = 0
@@ -38,7 +37,7 @@ def is_approved(home: Path, file: Path, content: bytes) -> bool:
 
 
 def approve(home: Path, file: Path, content: bytes | None = None) -> None:
-    """Remember that the user trusts the file with this content, or as it is now."""
+    """Store that the user trusts the file with this content, or its current content."""
     approved = _read_approved(home)
     try:
         trusted = read_file(file, most=_LARGEST) if content is None else content
@@ -48,17 +47,47 @@ def approve(home: Path, file: Path, content: bytes | None = None) -> None:
         raise ConfigError(f"Cannot approve {file}: {exc}") from exc
 
 
+def _read_approved(home: Path) -> dict[str, str]:
+    file = home / _APPROVED
+    try:
+        approved = json.loads(read_file(file, most=_LARGEST, follow=True))
+        if not isinstance(approved, dict):
+            raise ValueError("it does not hold files with their digests")  # noqa: TRY004, TRY301
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except (OSError, ValueError) as exc:
+        raise ConfigError(
+            f"Cannot read the list of approved projects {file}: {exc}",
+            hint="delete the file and approve your projects again with `aur config approve`",
+        ) from exc
+    return approved
+
+
+def _digest(content: bytes) -> str:
+    import hashlib  # noqa: PLC0415 - few projects have a settings file
+
+    return hashlib.sha256(content).hexdigest()
+
+
 def known_memory(home: Path, database: Path) -> KnownMemory | None:
-    """What this user knows of a database. A damaged list is as good as none."""
+    """Return what is stored about a database; None without an entry or with a damaged list."""
     match _read_memories(home).get(str(database.resolve())):
         case [str(identity), int(waiting)]:
             return KnownMemory(identity, waiting)
     return None
 
 
+def _read_memories(home: Path) -> dict[str, object]:
+    try:
+        memories = json.loads(read_file(home / _MEMORIES, most=_LARGEST, follow=True))
+    except (OSError, ValueError):
+        return {}
+    return memories if isinstance(memories, dict) else {}
+
+
 def remember_memory(home: Path, database: Path, known: KnownMemory) -> None:
-    """Note a database as the user's own, inside `memories_locked`. A home that cannot be written
-    is no error: the database's seal tells the same."""
+    """Store a database as the user's own, inside `memories_locked`. A read-only home is no error:
+    the seal of the database tells the same."""
     memories = _read_memories(home)
     if memories.get(str(database.resolve())) != list(known):
         memories[str(database.resolve())] = list(known)
@@ -67,18 +96,18 @@ def remember_memory(home: Path, database: Path, known: KnownMemory) -> None:
 
 
 def list_began_at(home: Path) -> float:
-    """When this user's list of databases began, in seconds since 1970; now, if it has not."""
+    """When this user's list of databases was created, in seconds since 1970; now if it was not."""
     try:
-        return (home / _LOCK).stat().st_mtime  # it is never written to
+        return (home / _LOCK).stat().st_mtime  # the lock file is never written
     except OSError:
         return time.time()
 
 
 @contextmanager
 def memories_locked(home: Path, *, reading: bool = False) -> Iterator[None]:
-    """One process at a time makes, notes or judges a database: a new one is never seen unnoted.
+    """Let one process at a time create, store or check a database.
 
-    Reading writes nothing to the home: without a lock file, no process is just making one.
+    `reading` writes nothing: without a lock file, no process is creating a database.
     """
     with ExitStack() as held:
         with suppress(OSError):
@@ -90,10 +119,10 @@ def memories_locked(home: Path, *, reading: bool = False) -> Iterator[None]:
 
 
 def refused(setting: Setting, value: object, *, file: Path) -> str:
-    """Why an unapproved project file may not set this, or nothing when it may."""
+    """The reason why an unapproved project file may not set this value; empty if it may."""
     if setting.guard is Guard.CHOICE:
         return "a project file may not choose models, servers, endpoints or links"
-    # By value, so that a project may go on choosing the reranker that stays on this machine.
+    # By value: a project may choose the reranker that runs on this machine.
     if setting.guard is Guard.AWAY and value in (True, "llm"):
         return "a project file may not have text sent away"
     if setting.guard is Guard.SAFETY and value is False:
@@ -101,7 +130,7 @@ def refused(setting: Setting, value: object, *, file: Path) -> str:
     if setting.guard is Guard.OUTSIDE:
         try:
             target = (file.parent / Path(str(value)).expanduser()).resolve()
-        except (OSError, RuntimeError, ValueError):  # a circle of links, nobody's home, no path
+        except (OSError, RuntimeError, ValueError):  # a loop of links, an unknown home, not a path
             target = None
         if target is None or not target.is_relative_to(file.parent.resolve()):
             return f"a project file may not lead out of {file.parent.name}"
@@ -111,37 +140,7 @@ def refused(setting: Setting, value: object, *, file: Path) -> str:
     return ""
 
 
-def _read_memories(home: Path) -> dict[str, object]:
-    try:
-        memories = json.loads(read_file(home / _MEMORIES, most=_LARGEST, follow=True))
-    except (OSError, ValueError):
-        return {}
-    return memories if isinstance(memories, dict) else {}
-
-
 def _write(file: Path, content: Mapping[str, object]) -> None:
     make_folder(file.parent)
     with replacing(file, durable=True) as out:
         out.write((json.dumps(content, indent=2) + "\n").encode())
-
-
-def _read_approved(home: Path) -> dict[str, str]:
-    file = home / _APPROVED
-    try:
-        known = json.loads(read_file(file, most=_LARGEST, follow=True))
-        if not isinstance(known, dict):
-            raise ValueError("it does not hold files with their digests")  # noqa: TRY004, TRY301
-    except (FileNotFoundError, NotADirectoryError):
-        return {}
-    except (OSError, ValueError) as exc:
-        raise ConfigError(
-            f"Cannot read the list of approved projects {file}: {exc}",
-            hint="delete the file and approve your projects again with `aur config approve`",
-        ) from exc
-    return known
-
-
-def _digest(content: bytes) -> str:
-    import hashlib  # noqa: PLC0415 - few projects have a settings file
-
-    return hashlib.sha256(content).hexdigest()

@@ -1,11 +1,9 @@
-"""The one door to YAML: version 1.2, so that `no` is a word and `1e-3` a number.
+"""Reads YAML 1.2, where `no` is a word and `1e-3` a number.
 
-The little of YAML that settings files are mostly made of, read without the library.
-
-That is `key: value` and `section:` with more of it further in, comments, plain numbers, `true`,
-`false`, and single words; or one such value alone. All else is left to the library, which knows
-YAML but takes longer to import than a search takes to answer. What is read here means the same
-there: `tests/config/test_plain_yaml.py` compares.
+Importing the YAML library costs about a fifth of importing numpy on every search with a settings
+file. So `parse_plain` reads the simple YAML that most settings files consist of: `key: value`,
+nested sections, comments, numbers, `true`, `false` and single words. All other text goes to the
+library. `tests/config/test_plain_yaml.py` compares both.
 """
 
 from __future__ import annotations
@@ -15,51 +13,62 @@ from typing import cast
 
 from aurora.text import printable
 
-_NUMBER = r"-?(?:0|[1-9]\d{,8})(?:\.\d{1,9})?"
-_WORD = r"[A-Za-z][\w-]{,60}"
-_VALUE = re.compile(f"{_NUMBER}|{_WORD}", re.ASCII)
-_LINE = re.compile(rf"( *)([a-z][a-z\d_]{{,60}}):(?: +({_NUMBER}|{_WORD}))?(?: +#.*| *)", re.ASCII)
+_SCALAR = r"-?(?:0|[1-9]\d{,8})(?:\.\d{1,9})?|[A-Za-z][\w-]{,60}"
+_LINE = re.compile(rf"( *)([a-z][a-z\d_]{{,60}}):(?: +({_SCALAR}))?(?: +#.*| *)", re.ASCII)
 _RESERVED = {"true", "false", "null"}  # in any case: the library knows which of them are words
 
 
+class YamlError(ValueError):
+    """Text that is not YAML. The message says where and why, in one line."""
+
+
 class NotPlainError(ValueError):
-    """There is more to this text than is read here."""
+    """Text that needs the YAML library."""
+
+
+def parse_yaml(content: bytes) -> object:
+    """Return the first document as plain Python values; None for an empty one."""
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as exc:
+        raise _invalid(exc) from exc
+    try:
+        return parse_plain(text)
+    except NotPlainError:
+        return _parse_with_library(text)
 
 
 def parse_plain(text: str) -> object:
-    """The value of a text, or `NotPlainError` where only the library can tell."""
+    """Return the value of simple YAML, or raise `NotPlainError`."""
     if not text.isascii() or not text.replace("\n", "").isprintable():
         raise NotPlainError
-    if _VALUE.fullmatch(text):
-        return _value(text)
-    return _sections(text.split("\n")) or None
-
-
-def _sections(lines: list[str]) -> dict[str, object]:
-    whole: dict[str, object] = {}
-    levels = [(0, whole)]  # how far in, and what is there: from the whole to where we are
-    name, is_section = "", False  # of the line before
-    for line in lines:
+    if re.fullmatch(_SCALAR, text, re.ASCII):
+        return _scalar(text)
+    root: dict[str, object] = {}
+    levels = [(0, root)]  # indentation and section, from the root to the current line
+    name, is_section = "", False  # of the previous line
+    for line in text.split("\n"):
         if not line.strip() or line.lstrip().startswith("#"):
             continue
-        found = _LINE.fullmatch(line)
-        if found is None:
+        match = _LINE.fullmatch(line)
+        if match is None:
             raise NotPlainError
-        if len(found[1]) > levels[-1][0] and is_section:
-            inside: dict[str, object] = {}
-            levels[-1][1][name] = inside
-            levels.append((len(found[1]), inside))
-        while len(found[1]) < levels[-1][0]:
+        indent = len(match[1])
+        if indent > levels[-1][0] and is_section:
+            inner: dict[str, object] = {}
+            levels[-1][1][name] = inner
+            levels.append((indent, inner))
+        while indent < levels[-1][0]:
             levels.pop()
-        here, section = levels[-1]
-        name, is_section = found[2], found[3] is None
-        if len(found[1]) != here or name in section or name in _RESERVED:
+        level, section = levels[-1]
+        name, is_section = match[2], match[3] is None
+        if indent != level or name in section or name in _RESERVED:
             raise NotPlainError
-        section[name] = None if is_section else _value(found[3])
-    return whole
+        section[name] = None if is_section else _scalar(match[3])
+    return root or None
 
 
-def _value(written: str) -> bool | float | str:
+def _scalar(written: str) -> bool | float | str:
     if written in ("true", "false"):
         return written == "true"
     if written.lower() in _RESERVED:
@@ -69,38 +78,22 @@ def _value(written: str) -> bool | float | str:
     return float(written) if "." in written else int(written)
 
 
-class YamlError(ValueError):
-    """Text that is no YAML; the message says where and why, in one line."""
-
-
-def parse_yaml(content: bytes) -> object:
-    """Plain Python values of the first document; nothing for an empty one."""
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as exc:
-        raise _not_valid(exc) from exc
-    try:
-        return parse_plain(text)
-    except NotPlainError:
-        return _parse_with_library(text)
-
-
 def _parse_with_library(text: str) -> object:
-    from ruamel.yaml import YAML  # noqa: PLC0415 - most settings files are plain
+    from ruamel.yaml import YAML  # noqa: PLC0415 - see above
     from ruamel.yaml.error import MarkedYAMLError, YAMLError  # noqa: PLC0415
 
     yaml = YAML(typ="safe", pure=True)
-    yaml.composer.warn_double_anchors = False  # YAML 1.2 lets an anchor be used again
+    yaml.composer.warn_double_anchors = False  # YAML 1.2 allows an anchor to be used again
     try:
         return cast("object", yaml.load(text))
     except MarkedYAMLError as exc:
         mark = exc.problem_mark or exc.context_mark
         where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
         raise YamlError(printable(f"{where}{exc.problem or exc.context}")) from exc
-    # Bad dates, absurd nesting, and what the library stumbles over, such as `!!int ""`.
+    # Bad dates, deep nesting, and text that the library cannot handle, such as `!!int ""`.
     except (YAMLError, ValueError, RecursionError, LookupError, TypeError, AttributeError) as exc:
-        raise _not_valid(exc) from exc
+        raise _invalid(exc) from exc
 
 
-def _not_valid(exc: Exception) -> YamlError:
+def _invalid(exc: Exception) -> YamlError:
     return YamlError(printable(f"not valid YAML: {exc}".partition("\n")[0]))

@@ -165,7 +165,8 @@ def _parts(parts: tuple[Part, ...]) -> Iterator[Finding]:
 
 
 def _grammars(_: tuple[Part, ...]) -> Iterator[Finding]:
-    from aurora.parsers.languages import GRAMMARS, TreeMaker  # noqa: PLC0415
+    from aurora.parsers.code import TreeMaker  # noqa: PLC0415
+    from aurora.parsers.languages import GRAMMARS  # noqa: PLC0415
 
     grammars = {grammar.language: grammar for grammar in GRAMMARS.values()}
     whole = 0

@@ -18,8 +18,8 @@ from pathlib import Path
 
 from aurora.indexing.reader import Names, is_as_remembered
 from aurora.indexing.scan import Scan
-from aurora.sources.blame.history import FileHistory, History, NoHistory
-from aurora.sources.blame.replay import LineHistory, Unavailable
+from aurora.sources.blame.history import FileHistory, History, NoHistory, Unavailable
+from aurora.sources.blame.replay import LineHistory
 from aurora.sources.git import find_unasked_root
 from aurora.sources.walk import SourceFile, is_binary
 from aurora.stores.base import FileState, Store

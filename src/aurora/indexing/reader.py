@@ -21,7 +21,7 @@ from pathlib import Path
 from aurora.errors import AuroraError
 from aurora.parsers.conversation import iter_chunks
 from aurora.parsers.registry import parser_for
-from aurora.redaction import Redactor, tell
+from aurora.redaction import Redactor, describe_secrets
 from aurora.sources.conversations import hash_log, read_lines
 from aurora.sources.reading import MAX_BYTES
 from aurora.sources.walk import Skipped, SourceFile, look_at, read_text
@@ -204,7 +204,7 @@ class FileReader:
         """Which file to look at, and never what was found there."""
         before = self._redactor.kinds.copy()
         yield
-        if told := tell(self._redactor.kinds - before):
+        if told := describe_secrets(self._redactor.kinds - before):
             self.tally.warnings.append(f"{name}: {told}")
 
     def _moved_from(self, state: FileState) -> str:

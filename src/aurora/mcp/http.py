@@ -33,7 +33,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from aurora.errors import ConfigError
-from aurora.files import make_folder, replacing
+from aurora.files import make_folder, open_no_follow, replacing
 from aurora.mcp.clients import is_loopback
 from aurora.mcp.connections import Bounds, Connection, Server, connections_allowed, let_in
 
@@ -239,8 +239,7 @@ def own_token(file: Path) -> str:
 
 def _read_own(file: Path) -> str:
     """Only from a file that nobody else can have written or read; never through a link."""
-    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-    with open(os.open(file, flags), "rb") as opened:  # noqa: PTH123 - a path cannot be told how
+    with open_no_follow(file) as opened:
         status = os.fstat(opened.fileno())
         if not stat.S_ISREG(status.st_mode):
             raise ValueError("it is no file")

@@ -1,1 +1,1 @@
-"""Documents into chunks: one file a way of cutting, one line in `registry` to add one."""
+"""Split documents into chunks. `registry` maps a file suffix to its parser."""

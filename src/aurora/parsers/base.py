@@ -1,8 +1,6 @@
-"""What a parser is, and the ids it gives.
+"""The parser protocol, chunk ids, and `Source`: the bytes of a file with its lines and outlines.
 
-A file's bytes while it is cut: slices, lines and outlines.
-
-All positions are bytes: slicing text by them would garble every file with a non-ASCII character.
+All positions are bytes: slicing text by them would break files with non-ASCII characters.
 """
 
 from __future__ import annotations
@@ -16,23 +14,25 @@ from typing import Protocol
 
 from aurora.types import Chunk, Document, Lines
 
+_ELLIPSIS = b" ..."
+
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """The chunks of a document; `problem` says what could not be understood, if anything."""
+    """The chunks of a document; `problem` says what could not be parsed, if anything."""
 
     chunks: tuple[Chunk, ...]
     problem: str = ""
 
 
 class Parser(Protocol):
-    """Cuts one document. Survives any text: what it cannot understand is still searchable."""
+    """Splits one document. Accepts any text: text that cannot be parsed stays searchable."""
 
     def parse(self, document: Document) -> Parsed: ...
 
 
 class Ids:
-    """Ids made of path and name. A name that comes again is numbered: `a.py:f`, `a.py:f#2`."""
+    """Makes ids of path and name. A repeated name gets a number: `a.py:f`, `a.py:f#2`."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -42,16 +42,13 @@ class Ids:
         return self.number(f"{self._path}:{name}")
 
     def number(self, wanted: str) -> str:
-        """An id as wanted, or the first number of it that is free: `a#2` may be a name too."""
-        made = wanted
-        while made in self._seen:
+        """Return the wanted id, or its first free number: `a#2` may be a name too."""
+        id_ = wanted
+        while id_ in self._seen:
             self._seen[wanted] += 1
-            made = f"{wanted}#{self._seen[wanted]}"
-        self._seen[made] += 1
-        return made
-
-
-_ELLIPSIS = b" ..."
+            id_ = f"{wanted}#{self._seen[wanted]}"
+        self._seen[id_] += 1
+        return id_
 
 
 class Source:
@@ -71,23 +68,23 @@ class Source:
         return left, max(left, start + len(part.rstrip()))
 
     def lines(self, start: int, end: int) -> Lines:
-        """The lines a span stands on; white space at its end is on none."""
+        """The lines of a span, without white space at its end."""
         _, last = self.stripped(start, end)
         return Lines(bisect_left(self._newlines, start) + 1, bisect_left(self._newlines, last) + 1)
 
     def count_lines(self, start: int, end: int) -> int:
-        """How many line ends a span holds."""
+        """The number of line ends in a span."""
         return bisect_left(self._newlines, end) - bisect_left(self._newlines, start)
 
     def starts_line(self, at: int) -> bool:
-        """True when only indentation stands before it on its line."""
+        """True when only indentation precedes the position on its line."""
         return not self.content[self._line_start(at) : at].strip()
 
     def _line_start(self, at: int) -> int:
         return self.content.rfind(b"\n", 0, at) + 1
 
     def outline(self, start: int, end: int, gaps: Iterable[tuple[int, int]]) -> str:
-        """A span with an ellipsis for each gap in it, its first line's indentation taken off."""
+        """Return a span with an ellipsis for each gap, without its first line's indentation."""
         at, pieces = self._line_start(start) if self.starts_line(start) else start, []
         for low, high in gaps:
             if low < start or high > end:
@@ -95,11 +92,8 @@ class Source:
             pieces += [self.content[at:low].rstrip(), _ELLIPSIS]
             at = high
         pieces.append(self.content[at:end])
-        return _dedent(b"".join(pieces).decode())
-
-
-def _dedent(text: str) -> str:
-    indent = text[: len(text) - len(text.lstrip(" \t"))]
-    if not indent:
-        return text
-    return "\n".join(line.removeprefix(indent) for line in text.split("\n"))
+        text = b"".join(pieces).decode()
+        indent = text[: len(text) - len(text.lstrip(" \t"))]
+        if not indent:
+            return text
+        return "\n".join(line.removeprefix(indent) for line in text.split("\n"))

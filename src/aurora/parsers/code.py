@@ -1,36 +1,199 @@
-"""Code into functions, methods, classes and the rest, by tree-sitter.
+"""Splits code into functions, methods, classes and the rest, by tree-sitter.
 
 A function or method is one chunk with its decorators, leading comment and docstring. A class is its
-header, docstring, fields and the signatures of what it holds; the bodies are chunks of their own.
-What belongs to no definition (imports, constants, scripts) is kind `code`, cut between statements.
-
-Finding the functions, methods and classes in a syntax tree, each with what belongs to it.
-
-Cutting what is too long, between statements and never inside one.
-
-A place to cut is where a node of the tree begins its line. Only nodes that are too long themselves
-are looked into, so a piece ends as far out in the tree as it can.
+header, docstring, fields and the signatures of its members; their bodies are chunks of their own.
+Text outside definitions (imports, constants, scripts) is kind `code`. Long chunks are split between
+statements.
 """
 
 from __future__ import annotations
 
+import importlib
 import re
+import warnings
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from pathlib import PurePosixPath
 
+import tree_sitter
 from tree_sitter import Node
 
 from aurora.parsers.base import Ids, Parsed, Source
-from aurora.parsers.languages import Grammar, TreeMaker, names_of
+from aurora.parsers.languages import Grammar, names_of
 from aurora.parsers.plain import PlainParser
 from aurora.types import Chunk, Document, Json, Kind
 
-_MOST_NAMESPACES = (
-    64  # of namespaces around a definition; nested without end they would be quadratic
-)
+_MAX_LINES = 120  # of a definition in one chunk: about three screens
+_MAX_MODULE_LINES = 60  # of statements between definitions in one chunk
+_MIN_WORDS = 3  # of text without a statement
+_SIGNATURE = 300  # characters kept of a signature
+_MAX_CLASSES = 20  # around a definition: each name repeats them
+_MAX_NAMESPACES = 64  # around a definition: endless nesting would take quadratic time
+_LONG_LINE = 2000  # characters per line on average
+_SHORT_FILE = 10  # lines that are added: the only line of a file may be long
+_TIMEOUT = 10.0  # seconds; the largest file that is read, 2 MiB of code, takes one
+_LONGEST_LINE = 20_000  # bytes; a line of backticks takes Scala's scanner 4 s
+
+Span = tuple[int, int]  # of bytes
+
+
+class CodeParser:
+    """Splits files of one language. Creating the parser loads the grammar."""
+
+    def __init__(self, grammar: Grammar, *, trees: TreeMaker | None = None) -> None:
+        self._grammar, self._trees = grammar, trees or TreeMaker(grammar)
+        self._by_lines = PlainParser(Kind.CODE, grammar.language)
+
+    def parse(self, document: Document) -> Parsed:
+        text = document.text
+        if len(text) > _LONG_LINE * (text.count("\n") + _SHORT_FILE):  # minified, or not code
+            return self._by_lines.parse(document)
+        source = Source(text.removeprefix("\ufeff"))
+        root = self._trees.make(source.content)
+        if root is None:
+            problem = f"{document.path} takes too long to parse and is cut by lines"
+            return replace(self._by_lines.parse(document), problem=problem)
+        chunks = _FileSplitter(self._grammar, document.path, source).chunks(root)
+        problem = f"{document.path} has syntax errors" if root.has_error else ""
+        return Parsed(tuple(chunks), problem)
+
+
+class TreeMaker:
+    """Makes the syntax trees of one language in bounded time.
+
+    For text that is not code, some grammars would take hours: their scanners look ahead from every
+    place of an endless line, or repair an error again and again. So very long lines are blanked,
+    and parsing has a timeout.
+    """
+
+    def __init__(self, grammar: Grammar, *, patience: float = _TIMEOUT) -> None:
+        module = importlib.import_module(grammar.module)
+        language = tree_sitter.Language(getattr(module, grammar.entry)())
+        with warnings.catch_warnings():
+            # The replacement of `timeout_micros`, a callback, crashes the interpreter in 0.25.2.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            limit = int(patience * 1_000_000)
+            self._parser = tree_sitter.Parser(language, timeout_micros=limit)
+
+    def make(self, content: bytes) -> Node | None:
+        """Return the root of the tree, or None after a timeout. Positions are the content's."""
+        try:
+            return self._parser.parse(_parsable(content)).root_node
+        except ValueError:
+            self._parser.reset()  # otherwise the next file would continue this one
+            return None
+
+
+def _parsable(content: bytes) -> bytes:
+    """Replace zero bytes and very long lines by blanks."""
+    if b"\0" in content:
+        content = content.replace(b"\0", b" ")
+    lines = content.split(b"\n")
+    if max(map(len, lines)) <= _LONGEST_LINE:
+        return content
+    return b"\n".join(line if len(line) <= _LONGEST_LINE else b" " * len(line) for line in lines)
+
+
+# Chunks
+
+
+class _FileSplitter:
+    """Splits one file."""
+
+    def __init__(self, grammar: Grammar, path: str, source: Source) -> None:
+        self._grammar, self._path, self._source = grammar, path, source
+        self._ids = Ids(path)
+        self._finder = DefinitionFinder(grammar, source)
+
+    def chunks(self, root: Node) -> Iterator[Chunk]:
+        outermost = self._finder.directly_in(root)
+        waiting = outermost[::-1]
+        while waiting:
+            definition = waiting.pop()
+            inner: list[Definition] = []  # definitions inside a function stay in its chunk
+            if definition.kind is Kind.CLASS:
+                names = definition.names[:_MAX_CLASSES]
+                inner = self._finder.directly_in(definition.node, names)
+            waiting += inner[::-1]
+            yield from self._definition_chunks(definition, inner)
+        # After the definitions, so that a function called `module` gets the id without a number.
+        yield from self._module_chunks(root, outermost)
+
+    def _definition_chunks(
+        self, definition: Definition, inner: Sequence[Definition]
+    ) -> Iterator[Chunk]:
+        """Yield one chunk, or several for a long body; all have the name and the signature."""
+        qualified = ".".join(definition.names)
+        signature = self._source.text(definition.node.start_byte, definition.header_end)
+        about: dict[str, Json] = {"signature": " ".join(signature.split())[:_SIGNATURE]}
+        span, gaps = (definition.start, definition.end), _bodies(inner)
+        pieces = split_span(definition.node, span, gaps, self._source, most=_MAX_LINES)
+        for number, piece in enumerate(pieces, start=1):
+            part: dict[str, Json] = {"part": number, "parts": len(pieces)}
+            yield Chunk(
+                id=self._ids.make(qualified if number == 1 else f"{qualified}@{number}"),
+                kind=definition.kind,
+                name=definition.names[-1],
+                content=self._source.outline(*piece, gaps),
+                qualified_name=qualified,
+                path=self._path,
+                lines=self._source.lines(*piece),
+                language=self._grammar.language,
+                metadata=about | part if len(pieces) > 1 else about,
+            )
+
+    def _module_chunks(self, root: Node, definitions: Sequence[Definition]) -> Iterator[Chunk]:
+        """Yield chunks of the text outside all definitions."""
+        starts = [definition.start for definition in definitions]
+        for start, end in self._module_spans(root, definitions):
+            gaps = _bodies(definitions[bisect_left(starts, start) : bisect_left(starts, end)])
+            for piece in split_span(root, (start, end), gaps, self._source, most=_MAX_LINES):
+                yield Chunk(
+                    id=self._ids.make("module"),
+                    kind=Kind.CODE,
+                    name=PurePosixPath(self._path).stem,
+                    content=self._source.outline(*piece, gaps),
+                    path=self._path,
+                    lines=self._source.lines(*piece),
+                    language=self._grammar.language,
+                )
+
+    def _module_spans(self, root: Node, definitions: Sequence[Definition]) -> Iterator[Span]:
+        """Yield the spans between the definitions of a module, each of at most sixty lines.
+
+        Spans of the source, not lists of nodes: the tree of a broken file omits text.
+        """
+        ends = {definition.start: definition.end for definition in definitions}
+        start, first_row, covered = 0, -1, -1
+        for node in self._finder.statements(root):
+            covered = max(covered, ends.get(node.start_byte, -1))
+            inside = node.end_byte <= covered  # of a definition or the comment above it
+            full = first_row >= 0 and node.end_point.row - first_row >= _MAX_MODULE_LINES
+            if inside or full:
+                yield from self._worthwhile(start, node.start_byte, first_row >= 0)
+                start = node.end_byte if inside else node.start_byte
+                first_row = -1
+            if not inside and first_row < 0:
+                first_row = node.start_point.row
+        yield from self._worthwhile(start, len(self._source.content), first_row >= 0)
+
+    def _worthwhile(self, start: int, end: int, has_statement: bool) -> Iterator[Span]:
+        """Yield the span without white space, unless it is only `namespace x {` or `}`."""
+        start, end = self._source.stripped(start, end)
+        opened = bool(self._grammar.scopes or self._grammar.guards) and end - start < _LONG_LINE
+        few = opened and len(re.findall(r"\w+", self._source.text(start, end))) < _MIN_WORDS
+        if start < end and (has_statement or not few):
+            yield start, end
+
+
+def _bodies(definitions: Sequence[Definition]) -> list[Span]:
+    """The spans that an outline leaves out."""
+    return [(definition.header_end, definition.end) for definition in definitions]
+
+
+# Definitions
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +205,12 @@ class Definition:
     names: tuple[str, ...]  # of the classes around it, then its own
     start: int
     end: int
-    header_end: int  # where signature or class line end and the body begins
+    header_end: int  # where the signature or class line ends
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A node on the way, and what a definition found there would be called and be."""
+    """A node during the walk, and the names and class around it."""
 
     node: Node
     names: tuple[str, ...]
@@ -55,7 +218,7 @@ class _Place:
 
 
 class DefinitionFinder:
-    """Walks one file's tree in the order of its text."""
+    """Finds functions, methods and classes in the tree of one file, in the order of the text."""
 
     def __init__(self, grammar: Grammar, source: Source) -> None:
         self._grammar, self._source = grammar, source
@@ -63,8 +226,8 @@ class DefinitionFinder:
         self._inner = self._kinds | grammar.scopes.keys() | grammar.wrappers
 
     def directly_in(self, parent: Node, names: tuple[str, ...] = ()) -> list[Definition]:
-        """The definitions of a module or class, through ifs, guards and namespaces, in order."""
-        found: list[Definition] = []
+        """List the definitions of a module or class, also inside ifs, guards and namespaces."""
+        definitions: list[Definition] = []
         comments = _LeadingComments(self._source)
         waiting = self._below(_Place(parent, names, bool(names)))
         while waiting:
@@ -74,15 +237,15 @@ class DefinitionFinder:
                 comments.add(place.node)
             elif self._is_definition(target):
                 start = comments.start_for(place.node)
-                found.append(self._definition(target, place, start))
+                definitions.append(self._definition(target, place, start))
             elif inside := self._inside(place, target):
                 waiting += inside
             else:
                 comments.clear()
-        return found
+        return definitions
 
     def statements(self, root: Node) -> Iterator[Node]:
-        """A module's statements; what may hold a whole file is opened, not taken as one."""
+        """Yield the statements of a module, including those inside scopes and guards."""
         waiting = root.named_children[::-1]
         while waiting:
             node = waiting.pop()
@@ -93,10 +256,10 @@ class DefinitionFinder:
                 yield node
 
     def _inside(self, place: _Place, target: Node) -> list[_Place]:
-        """Where to look on, when a node is no definition but may hold some."""
+        """The children to visit of a node that is no definition but may contain some."""
         if target.type in self._grammar.scopes:
             own = names_of(target, self._grammar, self._source)
-            names = (*place.names, *own)[:_MOST_NAMESPACES]
+            names = (*place.names, *own)[:_MAX_NAMESPACES]
             return self._below(_Place(target, names, self._grammar.scopes[target.type]))
         if place.node.type in self._grammar.blocks or self._holds_several(place.node):
             return self._below(place)
@@ -107,7 +270,7 @@ class DefinitionFinder:
         return [_Place(child, place.names, place.in_class) for child in children]
 
     def _unwrapped(self, node: Node) -> Node:
-        """The one definition inside export, decorator, template or declaration; or the node."""
+        """The single definition inside an export, decorator or declaration; or the node itself."""
         inner = node
         while inner.type in self._grammar.wrappers:
             held = [child for child in inner.named_children if child.type in self._inner]
@@ -121,7 +284,7 @@ class DefinitionFinder:
         return wrapped and sum(self._is_definition(child) for child in node.named_children) > 1
 
     def _is_definition(self, node: Node) -> bool:
-        """Declarations without a body stay with what they are declared in."""
+        """False for declarations without a body, which stay in the text around them."""
         grammar = self._grammar
         if node.type in grammar.holders:
             value = node.child_by_field_name(grammar.holders[node.type][1])
@@ -141,7 +304,7 @@ class DefinitionFinder:
         return Definition(node, kind, names, start, place.node.end_byte, self._header_end(node))
 
     def _held(self, node: Node) -> Node:
-        """What has the body: the function that a name is given to, or the definition itself."""
+        """The function that a holder assigns to a name, or the definition itself."""
         if node.type in self._grammar.holders:
             return node.child_by_field_name(self._grammar.holders[node.type][1]) or node
         return node
@@ -155,7 +318,7 @@ class DefinitionFinder:
         return next((child for child in named if child.type in self._grammar.bodies), None)
 
     def _header_end(self, node: Node) -> int:
-        """The end of what comes before the body; a comment in between belongs to the body."""
+        """The end of the text before the body; a comment in between belongs to the body."""
         body = self._body(node)
         if body is None:
             return node.end_byte
@@ -168,10 +331,10 @@ class DefinitionFinder:
 
 
 class _LeadingComments:
-    """The comment lines just walked over, while they stand directly below each other.
+    """The adjacent comment lines just before the current node.
 
-    A comment above the first statement of a block stands before the block in the tree; walking the
-    nodes in the order of the text finds it all the same.
+    In the tree, a comment above the first statement of a block stands before the block. Visiting
+    the nodes in the order of the text finds it.
     """
 
     def __init__(self, source: Source) -> None:
@@ -180,15 +343,15 @@ class _LeadingComments:
 
     def add(self, comment: Node) -> None:
         if not self._source.starts_line(comment.start_byte):
-            self.clear()  # it ends a line of code and speaks of that
+            self.clear()  # it belongs to the code before it on the line
             return
         if comment.start_point.row != self._last_row + 1:
             self._start = comment.start_byte
-        # Some grammars count the line's end to the comment, which then ends on the next line.
+        # In some grammars a comment includes the line end, and so ends on the next row.
         self._last_row = comment.end_point.row - (comment.end_point.column == 0)
 
     def start_for(self, node: Node) -> int:
-        """Where a definition begins, with the comment directly above it."""
+        """The start of a definition, including the comment directly above it."""
         joined = self._last_row == node.start_point.row - 1
         start = self._start if joined else node.start_byte
         self.clear()
@@ -198,26 +361,32 @@ class _LeadingComments:
         self._start, self._last_row = -1, -2
 
 
-Span = tuple[int, int]
+# Splitting long spans
 
 
-def cut(node: Node, span: Span, gaps: Sequence[Span], source: Source, *, most: int) -> list[Span]:
-    """A span of at most so many visible lines a piece, where the syntax allows it."""
+def split_span(
+    node: Node, span: Span, gaps: Sequence[Span], source: Source, *, most: int
+) -> list[Span]:
+    """Split a span into pieces of at most `most` visible lines, where the syntax allows it.
+
+    A piece starts where a node starts its line. Only nodes that are too long themselves are
+    searched for such places, so that pieces end as far out in the tree as possible.
+    """
     start, end = span
     ruler = _Ruler(source, gaps)
     if ruler.visible(start, end) <= most:
         return [span]
-    places = sorted({at for at in _places(node, source, most) if start < at < end})
-    open_places = [at for at in places if not ruler.is_hidden(at)]
+    places = sorted({at for at in _line_starts(node, source, most) if start < at < end})
+    visible_places = [at for at in places if not ruler.is_hidden(at)]
     pieces, begin = [], start
-    for here, following in pairwise([*open_places, end]):
+    for here, following in pairwise([*visible_places, end]):
         if here > begin and ruler.visible(begin, following) > most:
             pieces.append((begin, here))
             begin = here
     return [*pieces, (begin, end)]
 
 
-def _places(node: Node, source: Source, most: int) -> Iterator[int]:
+def _line_starts(node: Node, source: Source, most: int) -> Iterator[int]:
     waiting = [node]
     while waiting:
         current = waiting.pop()
@@ -230,7 +399,7 @@ def _places(node: Node, source: Source, most: int) -> Iterator[int]:
 
 
 class _Ruler:
-    """Measures spans in lines, less those that an outline leaves out: the gaps, in order."""
+    """Measures spans in lines, without the lines in the gaps of an outline."""
 
     def __init__(self, source: Source, gaps: Sequence[Span]) -> None:
         self._source = source
@@ -246,133 +415,3 @@ class _Ruler:
     def is_hidden(self, at: int) -> bool:
         gap = bisect_left(self._starts, at) - 1
         return gap >= 0 and at < self._ends[gap]
-
-
-_MOST_LINES = 120  # of a definition in one chunk: about three screens
-_MOST_MODULE_LINES = 60  # of statements between definitions in one chunk
-_FEWEST_WORDS = 3  # of text that is no statement, to be worth a chunk
-_SIGNATURE = 300  # characters kept of a signature
-_MOST_NAMES = 20  # of classes around a definition: nobody nests deeper, and each name has them all
-_LONG_LINE = 2000  # characters a line on the average
-_SHORT_FILE = 10  # lines that a file of one is taken to have: its one line may be a long one
-
-
-class CodeParser:
-    """Cuts files of one language. The grammar is loaded when the parser is made."""
-
-    def __init__(self, grammar: Grammar, *, trees: TreeMaker | None = None) -> None:
-        self._grammar, self._trees = grammar, trees or TreeMaker(grammar)
-        self._by_lines = PlainParser(Kind.CODE, grammar.language)
-
-    def parse(self, document: Document) -> Parsed:
-        if _is_data(document.text):
-            return self._by_lines.parse(document)
-        source = Source(document.text.removeprefix("\ufeff"))
-        root = self._trees.make(source.content)
-        if root is None:
-            problem = f"{document.path} takes too long to parse and is cut by lines"
-            return replace(self._by_lines.parse(document), problem=problem)
-        cutting = _Cutting(self._grammar, document.path, source)
-        problem = f"{document.path} has syntax errors" if root.has_error else ""
-        return Parsed(tuple(cutting.chunks(root)), problem)
-
-
-def _is_data(text: str) -> bool:
-    """True for a text of endless lines: minified, or no code at all."""
-    return len(text) > _LONG_LINE * (text.count("\n") + _SHORT_FILE)
-
-
-class _Cutting:
-    """One file being cut."""
-
-    def __init__(self, grammar: Grammar, path: str, source: Source) -> None:
-        self._grammar, self._path, self._source = grammar, path, source
-        self._ids = Ids(path)
-        self._finder = DefinitionFinder(grammar, source)
-
-    def chunks(self, root: Node) -> Iterator[Chunk]:
-        outermost = self._finder.directly_in(root)
-        waiting = outermost[::-1]
-        while waiting:
-            definition = waiting.pop()
-            inner = self._inner(definition)
-            waiting += inner[::-1]
-            yield from self._definition_chunks(definition, inner)
-        # After the definitions, so that a function called `module` keeps its name to itself.
-        yield from self._module_chunks(root, outermost)
-
-    def _inner(self, definition: Definition) -> list[Definition]:
-        if definition.kind is not Kind.CLASS:
-            return []  # what a function defines inside is its own business
-        return self._finder.directly_in(definition.node, definition.names[:_MOST_NAMES])
-
-    def _definition_chunks(
-        self, definition: Definition, inner: Sequence[Definition]
-    ) -> Iterator[Chunk]:
-        """One chunk, or several when the body is very long; all carry name and signature."""
-        qualified = ".".join(definition.names)
-        signature = self._source.text(definition.node.start_byte, definition.header_end)
-        about: dict[str, Json] = {"signature": " ".join(signature.split())[:_SIGNATURE]}
-        span, gaps = (definition.start, definition.end), _gaps(inner)
-        pieces = cut(definition.node, span, gaps, self._source, most=_MOST_LINES)
-        for number, piece in enumerate(pieces, start=1):
-            part: dict[str, Json] = {"part": number, "parts": len(pieces)}
-            yield Chunk(
-                id=self._ids.make(qualified if number == 1 else f"{qualified}@{number}"),
-                kind=definition.kind,
-                name=definition.names[-1],
-                content=self._source.outline(*piece, gaps),
-                qualified_name=qualified,
-                path=self._path,
-                lines=self._source.lines(*piece),
-                language=self._grammar.language,
-                metadata=about | part if len(pieces) > 1 else about,
-            )
-
-    def _module_chunks(self, root: Node, definitions: Sequence[Definition]) -> Iterator[Chunk]:
-        """Chunks of the text outside all definitions."""
-        starts = [definition.start for definition in definitions]
-        for start, end in self._runs(root, definitions):
-            inner = definitions[bisect_left(starts, start) : bisect_left(starts, end)]
-            for piece in cut(root, (start, end), _gaps(inner), self._source, most=_MOST_LINES):
-                yield Chunk(
-                    id=self._ids.make("module"),
-                    kind=Kind.CODE,
-                    name=PurePosixPath(self._path).stem,
-                    content=self._source.outline(*piece, _gaps(inner)),
-                    path=self._path,
-                    lines=self._source.lines(*piece),
-                    language=self._grammar.language,
-                )
-
-    def _runs(self, root: Node, definitions: Sequence[Definition]) -> Iterator[Span]:
-        """Spans between the definitions of a module, a new one where sixty lines are full.
-
-        Spans of the source, not lists of nodes: the tree of a broken file leaves text out.
-        """
-        ends = {definition.start: definition.end for definition in definitions}
-        start, first_row, covered = 0, -1, -1
-        for node in self._finder.statements(root):
-            covered = max(covered, ends.get(node.start_byte, -1))
-            inside = node.end_byte <= covered  # of a definition or the comment above it
-            full = first_row >= 0 and node.end_point.row - first_row >= _MOST_MODULE_LINES
-            if inside or full:
-                yield from self._worthwhile(start, node.start_byte, first_row >= 0)
-                start = node.end_byte if inside else node.start_byte
-                first_row = -1
-            if not inside and first_row < 0:
-                first_row = node.start_point.row
-        yield from self._worthwhile(start, len(self._source.content), first_row >= 0)
-
-    def _worthwhile(self, start: int, end: int, has_statement: bool) -> Iterator[Span]:
-        """The span without white space; nothing for the `namespace x {` and `}` of a scope."""
-        start, end = self._source.stripped(start, end)
-        opened = bool(self._grammar.scopes or self._grammar.guards) and end - start < _LONG_LINE
-        few = opened and len(re.findall(r"\w+", self._source.text(start, end))) < _FEWEST_WORDS
-        if start < end and (has_statement or not few):
-            yield start, end
-
-
-def _gaps(inner: Sequence[Definition]) -> list[Span]:
-    """The bodies that an outline leaves out."""
-    return [(definition.header_end, definition.end) for definition in inner]

@@ -1,12 +1,9 @@
-"""Conversation logs into the phases they went through (seed 000, FR-3 and 6.5).
+"""Splits conversation logs into their phases.
 
-A log is read line by line and never held whole: one piece of one phase at a time (Q3).
-
-The header (topic, date, query) stands at the top of the first phase's chunk, so that it is found
-and a log of nine phases gives nine chunks; a longer text before the first phase is a chunk of its
-own. A heading that is almost a phase starts none: its text stays where it is. So does a heading in
-a code block. A log without phases is one chunk, and what its header does not tell is taken from
-the name of the file.
+A log is read line by line; only one piece of one phase is in memory at a time. The header (topic,
+date, query) belongs to the first phase's chunk; a longer text before the first phase is a chunk of
+its own. A heading that is not exactly a phase, or stands in a code block, starts none. A log
+without phases is one chunk. Facts that the header does not state come from the file name.
 """
 
 from __future__ import annotations
@@ -30,20 +27,20 @@ from aurora.parsers.markdown import (
 from aurora.parsers.plain import Cutter, Window
 from aurora.types import Chunk, Document, Kind
 
-_LONGEST = 16_000  # characters of a chunk; a whole log has about 10,000 (seed 000, 7.2)
-_HEADER = 1000  # characters before the first phase that may stand in its chunk
+_LONGEST = 16_000  # characters of a chunk; a whole log has about 10,000
+_HEADER = 1000  # characters before the first phase that may join its chunk
 _LONGEST_FIELD = 1000  # characters kept of a query
 
 _PHASE = re.compile(r"Phase\s+([0-9]{1,4})(?:\s*:\s*(.*)|\s+[-–—]\s+(.*))?", re.IGNORECASE)
 _TOPIC = re.compile(r"Conversation\s*:\s*(.*)", re.IGNORECASE)
 _FIELD = re.compile(r"[*_ ]{0,5}([A-Za-z][\w -]{0,30}?)[*_]{0,2}:[*_]{0,2}(?:\s+(.*))?$")
-_KEPT = re.compile(r"(?:^|/)logs/conversations/([0-9]{4})/([0-9]{2})/[^/]+\.md$")
+_LOG_PATH = re.compile(r"(?:^|/)logs/conversations/([0-9]{4})/([0-9]{2})/[^/]+\.md$")
 _LIKE_AN_ID = re.compile(r"(?:-phase|#)[0-9]+$")
 
 
 def is_conversation(document: Document) -> bool:
-    """True for a log where logs are kept, and for one that begins with `# Conversation:`."""
-    if _KEPT.search(document.path):
+    """True for a document in the folder of logs, or with a first heading `# Conversation:`."""
+    if _LOG_PATH.search(document.path):
         return True
     lines = document.text.removeprefix("\ufeff").split("\n")
     first = next(find_headings(lines, read_front_matter(lines).end), None)
@@ -51,15 +48,15 @@ def is_conversation(document: Document) -> bool:
 
 
 class ConversationParser:
-    """Cuts conversation logs. `source_file` is the path the memory knows the log by."""
+    """Splits conversation logs."""
 
     def parse(self, document: Document) -> Parsed:
         return Parsed(tuple(iter_chunks(document.path, io.StringIO(document.text, newline="\n"))))
 
 
 def iter_chunks(path: str, lines: Iterable[str]) -> Iterator[Chunk]:
-    """The chunks of a log of any size, each as soon as its last line was read."""
-    return _Reading(path).chunks(lines)
+    """Yield the chunks of a log of any size, each as soon as its last line is read."""
+    return _LogReader(path).chunks(lines)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,17 +66,17 @@ class _Phase:
 
 
 class _Header:
-    """Topic, date and query: from the lines at the top of a log, or from the name of its file."""
+    """Topic, date and query, from the first lines of a log or from its file name."""
 
     def __init__(self, path: str) -> None:
         stem = PurePosixPath(path).stem
         self.topic = without_date(stem)
-        self.date = find_date(stem)  # of the file name alone: folders are not named by the log
+        self.date = find_date(stem)  # of the file name only, not of its folders
         self.query = ""
         self._open, self._field = True, ""
 
     def read(self, line: str) -> None:
-        """Take in one line; the first that is neither title nor field nor blank ends the header."""
+        """Read one line. The first that is neither title nor field nor blank ends the header."""
         if not self._open:
             return
         line = line.strip()
@@ -90,7 +87,7 @@ class _Header:
             self._field = field[1].lower()
             self._read_field(field[2] or "")
         elif line.strip("-") and self._field == "query":
-            self._read_field(line)  # goes on from the line above
+            self._read_field(line)  # continues the line above
         elif line.strip("-"):
             self._open = bool(self._field)
         else:  # blank, or a rule
@@ -109,15 +106,15 @@ class _Header:
             self.query = f"{self.query} {value}"[:_LONGEST_FIELD].strip()
 
 
-class _Reading:
-    """One log being read."""
+class _LogReader:
+    """Reads one log."""
 
     def __init__(self, path: str) -> None:
         self._path, self._header = path, _Header(path)
         self._ids, self._id = Ids(path), _log_id(path, self._header.date)
         self._cutter, self._fence = Cutter(longest=_LONGEST), Fence()
         self._phase: _Phase | None = None
-        self._begun = False  # some chunk was given already
+        self._has_chunks = False
 
     def chunks(self, lines: Iterable[str]) -> Iterator[Chunk]:
         for number, raw in enumerate(lines, start=1):
@@ -125,18 +122,18 @@ class _Reading:
             line = line.removeprefix("\ufeff") if number == 1 else line
             phase = None if self._fence.covers(line) else _read_phase(line)
             if phase is not None:
-                if self._phase is not None or self._begun or self._cutter.size > _HEADER:
-                    yield from self._made(self._cutter.rest())
+                if self._phase is not None or self._has_chunks or self._cutter.size > _HEADER:
+                    yield from self._chunks_of(self._cutter.rest())
                 self._phase = phase
             elif self._phase is None:
                 self._header.read(line)
             if full := self._cutter.add(number, line):
-                yield from self._made(full)
-        yield from self._made(self._cutter.rest())
+                yield from self._chunks_of(full)
+        yield from self._chunks_of(self._cutter.rest())
 
-    def _made(self, windows: Iterable[Window]) -> Iterator[Chunk]:
+    def _chunks_of(self, windows: Iterable[Window]) -> Iterator[Chunk]:
         for window in windows:
-            self._begun = True
+            self._has_chunks = True
             yield self._chunk(window)
 
     def _chunk(self, window: Window) -> Chunk:
@@ -168,22 +165,19 @@ def _read_phase(line: str) -> _Phase | None:
     heading = read_heading(line)
     if heading is None or heading[0] != 2:
         return None
-    found = _PHASE.fullmatch(heading[1])
-    return _Phase(int(found[1]), found[2] or found[3] or "") if found else None
+    match = _PHASE.fullmatch(heading[1])
+    return _Phase(int(match[1]), match[2] or match[3] or "") if match else None
 
 
 def _log_id(path: str, date: datetime | None) -> str:
-    """`conv-` and the file's name, where no other log can have the same.
-
-    That is a log in the folder of its own month, or at the top of a project. Any other has its
-    folder in front, as the ids of code have their path: two folders may hold a `session.md`.
-    """
+    """Return `conv-` and the file's name for a log in the folder of its month or at the top of a
+    project. Other logs have their folder in front: two folders may hold a `session.md`."""
     file = PurePosixPath(path)
-    # `a-phase1.md` must not take the id of the first phase of `a.md`
+    # `a-phase1.md` must not get the id of the first phase of `a.md`.
     name = file.name if _LIKE_AN_ID.search(file.stem) else file.name.removesuffix(".md")
-    kept = _KEPT.search(path)
-    if kept is None:
+    match = _LOG_PATH.search(path)
+    if match is None:
         folder = file.parent.as_posix().rstrip("/")
         return f"conv-{name}" if folder in ("", ".") else f"{folder}/conv-{name}"
-    own_month = date is not None and f"{date:%Y/%m}" == f"{kept[1]}/{kept[2]}"
-    return f"conv-{name}" if own_month else f"{kept[1]}/{kept[2]}/conv-{name}"
+    own_month = date is not None and f"{date:%Y/%m}" == f"{match[1]}/{match[2]}"
+    return f"conv-{name}" if own_month else f"{match[1]}/{match[2]}/conv-{name}"

@@ -1,51 +1,43 @@
-"""What is known of each language: its suffixes and, where there is a grammar, its node types.
+"""The languages: their file suffixes and, where there is a grammar, its node types.
 
-A catalogue: a language more is an entry more. The grammars are wheels of their own that carry the
-compiled parser, so nothing is fetched at run time; `tests/parsers/test_languages.py` shows what
-each gives.
-
-What a definition is called, and by whom it is held: every language writes it elsewhere.
-
-Syntax trees in bounded time: for what is no code, some grammars would take hours.
-
-Their scanners look ahead from every place of an endless line, or mend an error over and over: a
-hundred thousand quotes in a row take JavaScript's grammar minutes. So a grammar is not shown what
-no code has, and is stopped when it takes too long.
+A new language is a new entry in this file. Grammars are packages with a compiled parser, so nothing
+is downloaded; `tests/parsers/test_languages.py` shows the chunks of each. `names_of` reads the name
+of a definition, which each language writes in another place.
 """
 
 from __future__ import annotations
 
-import importlib
 import re
-import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-
-import tree_sitter
-from tree_sitter import Node
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from aurora.parsers.base import Source
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
 
 
 @dataclass(frozen=True, slots=True)
 class Grammar:
-    """How a language's syntax tree shows definitions. All sets hold node types."""
+    """How the syntax tree of a language shows definitions. All sets hold node types."""
 
     language: str
-    module: str  # the wheel's import name
+    module: str  # import name of the package
     functions: frozenset[str]  # definitions when they have a body
     classes: frozenset[str] = frozenset()  # classes, structs, interfaces, enums
-    scopes: Mapping[str, bool] = field(default_factory=dict)  # named; True: functions are methods
-    wrappers: frozenset[str] = frozenset()  # belong to the one definition inside them
-    blocks: frozenset[str] = frozenset()  # no definition, but may hold some
-    guards: frozenset[str] = frozenset()  # blocks that may hold a whole file
-    comments: frozenset[str] = frozenset(
-        {"comment"}
-    )  # with attributes: they belong to what follows
+    scopes: Mapping[str, bool] = field(
+        default_factory=dict
+    )  # named; True: its functions are methods
+    wrappers: frozenset[str] = frozenset()  # belong to the single definition inside
+    blocks: frozenset[str] = frozenset()  # may contain definitions
+    guards: frozenset[str] = frozenset()  # blocks that may contain a whole file
+    # Comments and attributes belong to the definition below them.
+    comments: frozenset[str] = frozenset({"comment"})
     holders: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # name and value fields
-    values: frozenset[str] = frozenset()  # what a holder must hold to be a function
-    bodies: frozenset[str] = frozenset()  # bodies that the grammar gives no field
-    bodiless: frozenset[str] = frozenset()  # functions that are definitions without a body
+    values: frozenset[str] = frozenset()  # that make a holder a function
+    bodies: frozenset[str] = frozenset()  # bodies without a field in the grammar
+    bodiless: frozenset[str] = frozenset()  # functions without a body
     entry: str = "language"
 
 
@@ -65,53 +57,43 @@ PYTHON = Grammar(
     ),
 )
 
-_JS_FUNCTIONS = "function_declaration generator_function_declaration method_definition"
-_JS_WRAPPERS = "export_statement lexical_declaration variable_declaration expression_statement"
-_JS_VALUES = _types("arrow_function function_expression generator_function")
-_JS_BLOCKS = _types("class_body statement_block if_statement ERROR")
-
 JAVASCRIPT = Grammar(
     language="javascript",
     module="tree_sitter_javascript",
-    functions=_types(_JS_FUNCTIONS),
+    functions=_types("function_declaration generator_function_declaration method_definition"),
     classes=_types("class_declaration"),
-    wrappers=_types(_JS_WRAPPERS),
-    blocks=_JS_BLOCKS,
+    wrappers=_types(
+        "export_statement lexical_declaration variable_declaration expression_statement"
+    ),
+    blocks=_types("class_body statement_block if_statement ERROR"),
     comments=_types("comment decorator"),
     holders={
         "variable_declarator": ("name", "value"),
         "assignment_expression": ("left", "right"),
         "field_definition": ("property", "value"),
     },
-    values=_JS_VALUES,
+    values=_types("arrow_function function_expression generator_function"),
 )
 
-TYPESCRIPT = Grammar(
+TYPESCRIPT = replace(
+    JAVASCRIPT,
     language="typescript",
     module="tree_sitter_typescript",
     entry="language_typescript",
-    functions=_types(_JS_FUNCTIONS),
     classes=_types(
         "class_declaration abstract_class_declaration interface_declaration enum_declaration "
         "type_alias_declaration"
     ),
     scopes={"internal_module": False, "module": False},
-    wrappers=_types(f"{_JS_WRAPPERS} ambient_declaration"),
-    blocks=_JS_BLOCKS,
-    comments=_types("comment decorator"),
+    wrappers=JAVASCRIPT.wrappers | {"ambient_declaration"},
     holders={
         "variable_declarator": ("name", "value"),
         "assignment_expression": ("left", "right"),
         "public_field_definition": ("name", "value"),
     },
-    values=_JS_VALUES,
 )
 
-TSX = Grammar(**{
-    **{name: getattr(TYPESCRIPT, name) for name in Grammar.__dataclass_fields__},
-    "language": "tsx",
-    "entry": "language_tsx",
-})  # fmt: skip
+TSX = replace(TYPESCRIPT, language="tsx", entry="language_tsx")
 
 GO = Grammar(
     language="go",
@@ -147,30 +129,26 @@ JAVA = Grammar(
     comments=_types("line_comment block_comment"),
 )
 
-_C_BLOCKS = (
-    "preproc_ifdef preproc_if preproc_else preproc_elif linkage_specification declaration_list "
-    "field_declaration_list ERROR"
-)
-
 C = Grammar(
     language="c",
     module="tree_sitter_c",
     functions=_types("function_definition"),
     classes=_types("struct_specifier union_specifier enum_specifier"),
     wrappers=_types("type_definition"),
-    blocks=_types(_C_BLOCKS),
+    blocks=_types(
+        "preproc_ifdef preproc_if preproc_else preproc_elif linkage_specification declaration_list "
+        "field_declaration_list ERROR"
+    ),
     guards=_types("preproc_ifdef preproc_if linkage_specification"),
 )
 
-CPP = Grammar(
+CPP = replace(
+    C,
     language="cpp",
     module="tree_sitter_cpp",
-    functions=_types("function_definition"),
-    classes=_types("class_specifier struct_specifier union_specifier enum_specifier"),
+    classes=C.classes | {"class_specifier"},
     scopes={"namespace_definition": False},
-    wrappers=_types("template_declaration type_definition"),
-    blocks=_types(_C_BLOCKS),
-    guards=_types("preproc_ifdef preproc_if linkage_specification"),
+    wrappers=C.wrappers | {"template_declaration"},
 )
 
 C_SHARP = Grammar(
@@ -256,7 +234,7 @@ GRAMMARS: Mapping[str, Grammar] = {
     ".ts": TYPESCRIPT, ".mts": TYPESCRIPT, ".cts": TYPESCRIPT, ".tsx": TSX,
     ".go": GO, ".rs": RUST, ".java": JAVA,
     ".c": C,
-    # A header may be of either; what C++ makes of one of C is right but for rare words.
+    # A header may be C or C++. The C++ grammar reads C correctly but for rare words.
     ".h": CPP, ".cc": CPP, ".cpp": CPP, ".cxx": CPP, ".hh": CPP, ".hpp": CPP, ".hxx": CPP,
     ".cs": C_SHARP, ".rb": RUBY, ".rake": RUBY, ".php": PHP,
     ".kt": KOTLIN, ".kts": KOTLIN, ".swift": SWIFT, ".scala": SCALA, ".sc": SCALA,
@@ -276,10 +254,10 @@ LANGUAGES: Mapping[str, str] = {
 }  # fmt: skip
 
 
-_ARGUMENTS = re.compile(r"<[^<>]*>|\[[^\[\]]*\]")  # of a generic type: not part of its name
+_ARGUMENTS = re.compile(r"<[^<>]*>|\[[^\[\]]*\]")  # of a generic type
 _RECEIVER = re.compile(r"(\w+)\W*$")
-_LONGEST = 1000  # characters of a name; a type of nested arguments may go on for pages
-_PLUMBING = {"module", "exports", "prototype", "this", "self", "window"}  # JavaScript's, not ours
+_LONGEST = 1000  # characters of a name: nested type arguments may fill pages
+_NOT_NAMES = {"module", "exports", "prototype", "this", "self", "window"}  # of JavaScript
 _NAMELESS = {
     "conversion_operator_declaration": "operator",
     "deinit_declaration": "deinit",
@@ -291,24 +269,24 @@ _NAMELESS = {
 
 
 def names_of(node: Node, grammar: Grammar, source: Source) -> tuple[str, ...]:
-    """The holders a definition names itself (`Server.Run`, `Foo::bar`), then its own name."""
+    """Return the classes that a definition names (`Server.Run`, `Foo::bar`), then its own name."""
     if node.type in grammar.holders:
         left = _field(node, grammar.holders[node.type][0], source)
-        words = [word for word in left.lstrip("$#").split(".") if word not in _PLUMBING]
+        words = [word for word in left.lstrip("$#").split(".") if word not in _NOT_NAMES]
         return tuple(words) or ("anonymous",)
     receiver = _RECEIVER.search(_plain(_field(node, "receiver", source)).rstrip(") "))
     own = _field(node, "name", source) or _declared(node, source)
     if not own and node.type in grammar.scopes:
-        own = _field(node, "type", source)  # Rust's impl is called after its type
+        own = _field(node, "type", source)  # an `impl` in Rust has the name of its type
     words = [word.strip() for word in _plain(own).split("::") if word.strip()]
     words = words or [_NAMELESS.get(node.type, "anonymous")]
     return (receiver[1], *words) if receiver else tuple(words)
 
 
 def _declared(node: Node, source: Source) -> str:
-    """The name inside C's declarators: `int (*f(void))[3]` declares f; a typedef names a struct."""
+    """Return the name in a C declarator: f in `int (*f(void))[3]`. A typedef names a struct."""
     inner = node.child_by_field_name("declarator")
-    # To find a parent, tree-sitter walks down from the root: not where it cannot matter.
+    # Only where needed: to find a parent, tree-sitter walks down from the root.
     parent = node.parent if inner is None and node.type.endswith("_specifier") else None
     if parent is not None and parent.type == "type_definition":
         inner = parent.child_by_field_name("declarator")
@@ -323,7 +301,7 @@ def _declared(node: Node, source: Source) -> str:
 
 
 def _plain(name: str) -> str:
-    """A type's name without its arguments: `Map<K, List<V>>` is Map."""
+    """Remove type arguments: `Map<K, List<V>>` becomes Map."""
     before = ""
     while before != name:
         before, name = name, _ARGUMENTS.sub("", name)
@@ -331,45 +309,10 @@ def _plain(name: str) -> str:
 
 
 def _field(node: Node, name: str, source: Source) -> str:
-    found = node.child_by_field_name(name)
-    return _text(found, source) if found is not None else ""
+    child = node.child_by_field_name(name)
+    return _text(child, source) if child is not None else ""
 
 
 def _text(node: Node, source: Source) -> str:
-    """What follows looks at each character several times, so the text has an end."""
+    """Return a bounded text: the callers scan it several times."""
     return source.text(node.start_byte, node.end_byte).strip()[:_LONGEST]
-
-
-_PATIENCE = 10.0  # seconds; the largest file that is read, 2 MiB, takes one when it is code
-_LONGEST_LINE = 20_000  # bytes; a scanner of Scala's takes 4 s for one of backticks
-
-
-class TreeMaker:
-    """Makes the trees of one language. The grammar is loaded with it."""
-
-    def __init__(self, grammar: Grammar, *, patience: float = _PATIENCE) -> None:
-        module = importlib.import_module(grammar.module)
-        language = tree_sitter.Language(getattr(module, grammar.entry)())
-        with warnings.catch_warnings():
-            # What should take its place, a callback, crashes the interpreter in 0.25.2.
-            warnings.simplefilter("ignore", DeprecationWarning)
-            limit = int(patience * 1_000_000)
-            self._parser = tree_sitter.Parser(language, timeout_micros=limit)
-
-    def make(self, content: bytes) -> Node | None:
-        """The root of the tree, or nothing when it takes too long. Positions are the content's."""
-        try:
-            return self._parser.parse(_as_code(content)).root_node
-        except ValueError:
-            self._parser.reset()  # or the next file would go on with this one
-            return None
-
-
-def _as_code(content: bytes) -> bytes:
-    """The content with blanks for zero bytes and for lines that nobody wrote."""
-    if b"\0" in content:
-        content = content.replace(b"\0", b" ")
-    lines = content.split(b"\n")
-    if max(map(len, lines)) <= _LONGEST_LINE:
-        return content
-    return b"\n".join(line if len(line) <= _LONGEST_LINE else b" " * len(line) for line in lines)

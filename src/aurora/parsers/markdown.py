@@ -1,14 +1,10 @@
-"""What a line of Markdown is, as far as cutting needs to know: headings and what hides them.
+"""Reads the structure of Markdown notes: headings, dates, and front matter.
 
-The rules are CommonMark's, with one exception: an underlined heading is a paragraph of one line. A
-rule under a longer paragraph is read as the rule its writer meant.
+Headings follow CommonMark with one exception: an underlined heading has one line. A line of dashes
+under a longer paragraph is a rule.
 
-Dates written as YYYY-MM-DD in file names, paths and headers.
-
-The few facts of a note's YAML front matter that a memory uses: title, date and tags.
-
-Read by line patterns, not by a YAML parser: notes are strangers' text, and whatever is more than a
-plain value is still found as text.
+Front matter is read by line patterns, not by a YAML parser: notes are untrusted text, and anything
+but a plain value is still indexed as text.
 """
 
 from __future__ import annotations
@@ -19,18 +15,26 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-LONGEST_HEADING = 200  # characters kept: the first line of a data file may start with `#` too
+LONGEST_HEADING = 200  # characters kept: a data file may also start with `#`
+_MAX_MATTER_LINES = 200  # two rules further apart are not front matter
+_MAX_TAGS, _LONGEST_TAG = 50, 100  # every chunk of a note repeats the tags
 
 _ATX = re.compile(r" {0,3}(#{1,6})(?=[ \t]|$)")
 _UNDERLINE = re.compile(r" {0,3}(?:(=+)|-+)$")
 _RULE = re.compile(r" {0,3}(?:(?:-[ \t]*){3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,})$")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
 _HTML = re.compile(r" {0,3}<(!--|(?:pre|script|style|textarea)(?=[\s>]|$))", re.IGNORECASE)
-_NO_TITLE = re.compile(r" {4}| {0,3}(?:\t|[>|<]|[-*+](?:\s|$)|[0-9]{1,9}[.)])")
+_NOT_A_TITLE = re.compile(r" {4}| {0,3}(?:\t|[>|<]|[-*+](?:\s|$)|[0-9]{1,9}[.)])")
+_DATE = re.compile(r"(?<![0-9])[0-9]{4}-[0-9]{2}-[0-9]{2}(?![0-9])")
+_KEY = re.compile(r"([A-Za-z_][\w-]*):(?:[ \t]+(.*))?$")
+_ITEM = re.compile(r"[ \t]*-[ \t]+(.*)$")
+
+
+# Headings
 
 
 class Heading(NamedTuple):
-    """A heading of level 1 to 6; `first` and `after` are the indexes of the lines around it."""
+    """A heading of level 1 to 6, at the lines with indexes from `first` to before `after`."""
 
     level: int
     text: str
@@ -39,16 +43,16 @@ class Heading(NamedTuple):
 
 
 class Fence:
-    """Follows code fences from line to line. One that is never closed goes on to the end."""
+    """Follows code fences from line to line. An unclosed fence extends to the end."""
 
     def __init__(self) -> None:
         self._open = ""
 
     def covers(self, line: str) -> bool:
-        """True for the lines of a code block and the two fences around it."""
+        """True for the lines of a code block and for its two fences."""
         fence = _FENCE.match(line)
         if not self._open:
-            # Three backticks with another one behind them are code inside a sentence.
+            # Backticks with another backtick after them are code inside a sentence.
             if fence and not (fence[1][0] == "`" and "`" in fence[2]):
                 self._open = fence[1]
             return bool(self._open)
@@ -58,11 +62,11 @@ class Fence:
 
 
 class Blocks:
-    """Follows everything whose lines are no Markdown: code fences, comments, literal HTML."""
+    """Follows lines that are not Markdown: code fences, comments, literal HTML."""
 
     def __init__(self) -> None:
         self._fence = Fence()
-        self._end = ""  # what closes the HTML we are in
+        self._end = ""  # the text that closes the current HTML
 
     def covers(self, line: str) -> bool:
         if not self._end:
@@ -78,7 +82,7 @@ class Blocks:
 
 
 def read_heading(line: str) -> tuple[int, str] | None:
-    """Level and text of a line that starts with `#`s; those that close it are left out."""
+    """Return level and text of a line that starts with `#`, without closing `#`s."""
     opening = _ATX.match(line)
     if opening is None:
         return None
@@ -90,15 +94,15 @@ def read_heading(line: str) -> tuple[int, str] | None:
 
 
 def find_headings(lines: Sequence[str], start: int = 0) -> Iterator[Heading]:
-    """All headings from a line on, in order."""
+    """Yield all headings from an index on."""
     blocks = Blocks()
-    paragraph = 0  # lines of the paragraph just above
+    paragraph = 0  # lines of the paragraph directly above
     for at in range(start, len(lines)):
         line = lines[at].rstrip()
         if blocks.covers(line):
             paragraph = 0
-        elif found := read_heading(line):
-            yield Heading(*found, at, at + 1)
+        elif heading := read_heading(line):
+            yield Heading(*heading, at, at + 1)
             paragraph = 0
         elif paragraph == 1 and (rule := _UNDERLINE.match(line)):
             text = lines[at - 1].strip()[:LONGEST_HEADING].rstrip()
@@ -107,16 +111,16 @@ def find_headings(lines: Sequence[str], start: int = 0) -> Iterator[Heading]:
         elif not line or _RULE.match(line):
             paragraph = 0
         else:
-            paragraph += 2 if paragraph == 0 and _NO_TITLE.match(line) else 1
+            paragraph += 2 if paragraph == 0 and _NOT_A_TITLE.match(line) else 1
 
 
-_DATE = re.compile(r"(?<![0-9])[0-9]{4}-[0-9]{2}-[0-9]{2}(?![0-9])")
+# Dates
 
 
 def find_date(text: str) -> datetime | None:
-    """Midnight UTC of the last date in a text; a day that no calendar has is no date.
+    """Return midnight UTC of the last valid date in a text.
 
-    The last one, because the file name stands last in a path, and the date last in a file name.
+    The last, because a path ends with the file name, and a file name with the date.
     """
     for written in reversed(_DATE.findall(text)):
         try:
@@ -127,7 +131,7 @@ def find_date(text: str) -> datetime | None:
 
 
 def without_date(text: str) -> str:
-    """A file name less its date: `auth-2025-12-15` is about `auth`. A bare date stays."""
+    """Remove the date from a file name: `auth-2025-12-15` becomes `auth`. A bare date stays."""
     date = find_date(text)
     if date is None:
         return text
@@ -136,15 +140,12 @@ def without_date(text: str) -> str:
     return "-".join(part for part in parts if part) or text
 
 
-_MOST_LINES = 200  # a rule at the top of a file and one far below are no front matter
-_MOST_TAGS, _LONGEST_TAG = 50, 100  # each chunk of a note has them, and its title
-_KEY = re.compile(r"([A-Za-z_][\w-]*):(?:[ \t]+(.*))?$")
-_ITEM = re.compile(r"[ \t]*-[ \t]+(.*)$")
+# Front matter
 
 
 @dataclass(frozen=True, slots=True)
 class FrontMatter:
-    """What stands between the two `---`; `end` is the index of the line after them."""
+    """The values between two `---`; `end` is the index of the line after them."""
 
     end: int = 0
     title: str = ""
@@ -159,30 +160,30 @@ def read_front_matter(lines: Sequence[str]) -> FrontMatter:
         return FrontMatter()
     values = _values(lines[1 : end - 1])
     title, date = (" ".join(values.get(key, ())) for key in ("title", "date"))
-    tags = (tag[:_LONGEST_TAG].rstrip() for tag in values.get("tags", ())[:_MOST_TAGS])
+    tags = (tag[:_LONGEST_TAG].rstrip() for tag in values.get("tags", ())[:_MAX_TAGS])
     return FrontMatter(end, title[:LONGEST_HEADING].rstrip(), find_date(date), tuple(tags))
 
 
 def _find_end(lines: Sequence[str]) -> int:
     if lines[0].rstrip() != "---" or len(lines) < 2 or not _KEY.match(lines[1].rstrip()):
         return 0
-    for at, line in enumerate(lines[:_MOST_LINES]):
+    for at, line in enumerate(lines[:_MAX_MATTER_LINES]):
         if at and line.rstrip() in ("---", "..."):
             return at + 1
     return 0
 
 
 def _values(lines: Sequence[str]) -> dict[str, list[str]]:
-    """Keys with their values: one, those of a list in brackets, or the items below."""
-    found: dict[str, list[str]] = {}
+    """Return keys with their values: one, a list in brackets, or the items below."""
+    values: dict[str, list[str]] = {}
     items: list[str] = []
     for line in map(str.rstrip, lines):
         if key := _KEY.match(line):
-            items = found.setdefault(key[1].lower(), [])
+            items = values.setdefault(key[1].lower(), [])
             items += _split(key[1].lower(), key[2] or "")
         elif item := _ITEM.match(line):
             items.append(_unquoted(item[1]))
-    return {key: [value for value in values if value] for key, values in found.items()}
+    return {key: [value for value in listed if value] for key, listed in values.items()}
 
 
 def _split(key: str, written: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Which parser cuts which file."""
+"""Maps a file suffix to its parser."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 
 from aurora.parsers.base import Parsed, Parser
 from aurora.parsers.conversation import ConversationParser, is_conversation
-from aurora.parsers.languages import GRAMMARS, LANGUAGES, PROSE, Grammar
+from aurora.parsers.languages import GRAMMARS, LANGUAGES, PROSE
 from aurora.parsers.plain import PlainParser
 from aurora.parsers.prose import NotesParser
 from aurora.types import Document, Kind
@@ -17,22 +17,17 @@ logger = logging.getLogger(__name__)
 
 
 def parser_for(path: str) -> Parser:
-    """A grammar where there is one, headings for prose, windows of lines otherwise."""
+    """Return a grammar's parser, a parser for prose, or one that splits by lines."""
     return _parser_for_suffix(PurePosixPath(path).suffix.lower())
 
 
 @cache
 def _parser_for_suffix(suffix: str) -> Parser:
-    if suffix in GRAMMARS:
-        return _code_parser(GRAMMARS[suffix])
     if suffix in PROSE:
-        notes = NotesParser(PROSE[suffix])
-        return MarkdownParser(notes) if PROSE[suffix] == "markdown" else notes
-    return PlainParser(Kind.CODE, LANGUAGES.get(suffix, ""))
-
-
-def _code_parser(grammar: Grammar) -> Parser:
-    """By syntax; by lines where the grammar's wheel is missing."""
+        return MarkdownParser() if PROSE[suffix] == "markdown" else NotesParser(PROSE[suffix])
+    if suffix not in GRAMMARS:
+        return PlainParser(Kind.CODE, LANGUAGES.get(suffix, ""))
+    grammar = GRAMMARS[suffix]
     try:
         from aurora.parsers.code import CodeParser  # noqa: PLC0415 - tree-sitter only when needed
 
@@ -43,10 +38,10 @@ def _code_parser(grammar: Grammar) -> Parser:
 
 
 class MarkdownParser:
-    """Conversation logs and other notes have one suffix; a look at the document tells them."""
+    """Parses conversation logs and other notes, which share a suffix."""
 
-    def __init__(self, notes: Parser) -> None:
-        self._notes, self._logs = notes, ConversationParser()
+    def __init__(self) -> None:
+        self._notes, self._logs = NotesParser("markdown"), ConversationParser()
 
     def parse(self, document: Document) -> Parsed:
         return (self._logs if is_conversation(document) else self._notes).parse(document)

@@ -45,7 +45,7 @@ from aurora.signals.semantic import Embedders, SemanticSignal
 from aurora.signals.stored import ServerKeywords, ServerSemantic, server_signals
 from aurora.signals.vector_index import VectorIndex
 from aurora.stores.base import RankingStore, Store
-from aurora.text import has_cjk, is_joining, tokenize
+from aurora.text import has_cjk, is_stop_word, tokenize
 from aurora.types import Fused, Listener, Mode, Note, Place, Ranking, ignore_events
 
 logger = logging.getLogger(__name__)
@@ -310,7 +310,7 @@ class CandidateSelection:
         words = self._answers.get("bm25")
         if not isinstance(words, WordedAnswer) or words.coverage(best.row) >= _COVERED:
             return True
-        return len([word for word in words.terms(best.row) if not is_joining(word)]) >= _SEVERAL
+        return len([word for word in words.terms(best.row) if not is_stop_word(word)]) >= _SEVERAL
 
     def _remember(self, rankings: Mapping[str, Ranking]) -> None:
         took = {*self.took_part, *(name for name, one in rankings.items() if one.hits)}

@@ -35,7 +35,15 @@ from aurora.signals.index_file import (
 )
 from aurora.signals.matches import KeywordAnswer, Match, answer_sparsely
 from aurora.stores.base import Revision, Store
-from aurora.text import EXACT, RECIPE, WORDS, Analysis, chunk_text, query_words, tokenize
+from aurora.text import (
+    CHUNK_TEXT_VERSION,
+    EXACT,
+    WORDS,
+    Analysis,
+    chunk_text,
+    query_words,
+    tokenize,
+)
 from aurora.types import Chunk, Json, Listener, Progress, ignore_events
 
 if TYPE_CHECKING:
@@ -307,7 +315,7 @@ class BM25Signal(DerivedIndex[BM25Scorer]):
         return len(self.current())
 
     def _origin(self) -> dict[str, Json]:
-        return {"store": self._store.identity, "recipe": RECIPE}
+        return {"store": self._store.identity, "recipe": CHUNK_TEXT_VERSION}
 
     def _facts(self, index: BM25Scorer) -> Mapping[str, Json]:
         return index.facts

@@ -15,7 +15,7 @@ from aurora.signals.base import Question
 from aurora.signals.bm25_formula import BM25Parameters, discount, rarity, saturate
 from aurora.signals.semantic import FAINTEST, Embedders, QuestionEmbedder
 from aurora.stores.base import Embedder, Ranked, RankingStore, Scored, WeighedTerm, WordsAsked
-from aurora.text import query_words, question_terms, words_found
+from aurora.text import query_terms, query_words, words_found
 from aurora.types import Hit
 
 _DIGITS = 7  # of a cosine, as the database tells it
@@ -88,7 +88,7 @@ class ServerKeywords:
 
     def ask(self, question: Question) -> ServerKeywordAnswer:
         search = self._searches.of(question)
-        asked = question_terms(question.text)
+        asked = query_terms(question.text)
         counted = self._searches.store.count_terms(list(asked))
         search.total = counted.chunks
         weights = {term: share * self._rarity(counted.chunks, counted.containing.get(term, 0))

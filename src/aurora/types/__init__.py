@@ -1,8 +1,4 @@
-"""The values that pass between stages, from a file to a line on the screen.
-
-Everything here is frozen: a stage takes one value and returns another. Reading files, storing,
-scoring and showing are left to the floors above.
-"""
+"""The values that pass between stages, from a file to a line on the screen. All are frozen."""
 
 from aurora.types.chunk import (
     Chunk,
@@ -53,45 +49,10 @@ from aurora.types.search import (
 )
 
 __all__ = [
-    "DEFAULT_LIMIT",
-    "METRICS",
-    "Chunk",
-    "ChunkHistory",
-    "Compared",
-    "Contribution",
-    "Criteria",
-    "Document",
-    "Estimate",
-    "Event",
-    "Finding",
-    "ForeignDocument",
-    "Fused",
-    "Hit",
-    "IndexCheck",
-    "IndexState",
-    "Json",
-    "Kind",
-    "Level",
-    "Lines",
-    "Listener",
-    "Measured",
-    "MeasuredForm",
-    "MeasuredNames",
-    "MeasuredSet",
-    "Missed",
-    "Mode",
-    "ModelEntry",
-    "ModelState",
-    "NewDocument",
-    "Note",
-    "Place",
-    "Progress",
-    "Query",
-    "Ranking",
-    "Rerank",
-    "SearchResult",
-    "SearchResults",
-    "Tracking",
-    "ignore_events",
-    "moment",
-]
+    "DEFAULT_LIMIT", "METRICS", "Chunk", "ChunkHistory", "Compared", "Contribution", "Criteria",
+    "Document", "Estimate", "Event", "Finding", "ForeignDocument", "Fused", "Hit", "IndexCheck",
+    "IndexState", "Json", "Kind", "Level", "Lines", "Listener", "Measured", "MeasuredForm",
+    "MeasuredNames", "MeasuredSet", "Missed", "Mode", "ModelEntry", "ModelState", "NewDocument",
+    "Note", "Place", "Progress", "Query", "Ranking", "Rerank", "SearchResult", "SearchResults",
+    "Tracking", "ignore_events", "moment",
+]  # fmt: skip

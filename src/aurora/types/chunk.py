@@ -1,9 +1,4 @@
-"""What is stored and found: chunks, the documents they are cut from, and what git tells of them.
-
-A document that is handed over, before it is cut.
-
-A document of another program's memory, on its way into ours.
-"""
+"""Chunks, the documents they come from, and their git history."""
 
 from __future__ import annotations
 
@@ -20,7 +15,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Kind(StrEnum):
-    """What a chunk is. `code` is any code that is neither function, method nor class."""
+    """What a chunk is. `code` is code outside functions, methods and classes."""
 
     FUNCTION = "function"
     METHOD = "method"
@@ -35,14 +30,14 @@ class Kind(StrEnum):
 
 
 class Lines(NamedTuple):
-    """First and last line of a chunk in its file, counted from 1, both included."""
+    """First and last line of a chunk in its file, counted from 1, inclusive."""
 
     start: int
     end: int
 
 
 class Document(NamedTuple):
-    """One source's whole text, before it is cut. `path` is the one the memory will know it by."""
+    """The whole text of one source. `path` is its path in the memory."""
 
     path: str
     text: str
@@ -50,7 +45,7 @@ class Document(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """The unit that is stored and found. The id stays the same while its path and name do."""
+    """The unit that is stored and found. Its id depends on its path and name."""
 
     id: str
     kind: Kind
@@ -67,15 +62,15 @@ class Chunk:
 
     @property
     def telling_path(self) -> str:
-        """What the path says of the text. Where somebody keeps conversation logs says nothing."""
+        """The part of the path that describes the text: of a conversation log, the file name."""
         is_log = self.metadata.get("source") == "conversation"
         return self.path.rpartition("/")[2] if is_log else self.path
 
 
 class Place(NamedTuple):
-    """Where a chunk stands: in its file or document, and in a conversation, if it is part of one.
+    """Where a chunk is: its file or document, and its conversation, if any.
 
-    Turns of one conversation are numbered in the order in which they were said.
+    The turns of a conversation are numbered in order.
     """
 
     kind: Kind
@@ -86,7 +81,7 @@ class Place(NamedTuple):
 
 
 class Tracking(StrEnum):
-    """Whether git can tell the past of a file. Unavailable: it should, but it failed."""
+    """Whether git tracks a file. Unavailable: git tracks it, but blame failed."""
 
     TRACKED = "tracked"
     UNTRACKED = "untracked"
@@ -95,11 +90,11 @@ class Tracking(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ChunkHistory:
-    """What `git blame -L` says of a chunk's lines (seed 000, FR-5.3).
+    """What `git blame -L` says of a chunk's lines.
 
-    `commits` are the author's times of the distinct commits that last touched them, oldest first,
-    in seconds since 1970. Lines changed in the work tree since are not a commit: they only set
-    `uncommitted`. `read_at` is when git was asked.
+    `commits` are the author times of the distinct commits that last touched the lines, oldest
+    first, in seconds since 1970. `uncommitted` is set for lines changed in the work tree.
+    `read_at` is when git was run.
     """
 
     tracking: Tracking = Tracking.TRACKED
@@ -109,12 +104,12 @@ class ChunkHistory:
 
     @property
     def last_modified(self) -> datetime | None:
-        """The newest of the commits' times; none while no line is committed."""
+        """The time of the newest commit; None while no line is committed."""
         return moment(self.commits[-1]) if self.commits else None
 
 
 def moment(seconds: int) -> datetime:
-    """A commit's time. A clock that was far off gives the nearest date there is."""
+    """Return the time of a commit; the nearest valid date if it is out of range."""
     try:
         return _EPOCH + timedelta(seconds=seconds)
     except OverflowError:
@@ -125,10 +120,10 @@ def moment(seconds: int) -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class NewDocument:
-    """A text and what is said of it.
+    """A text to add to the memory.
 
-    It is known by its `key`, if it has one: two of the same text are two then. Else by its file,
-    or by its text. Without a `title` one is found in the text; without a date it is of today.
+    It is identified by its `key` if it has one, else by its file, or by its text. Without a
+    `title`, the title is taken from the text; without a date, the date is today.
     """
 
     text: str
@@ -143,7 +138,7 @@ class NewDocument:
 
 
 class ForeignDocument(NamedTuple):
-    """As it was found: whatever was not there is empty."""
+    """A document of another program's memory; missing fields are empty."""
 
     id: str
     content: str

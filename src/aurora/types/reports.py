@@ -1,9 +1,4 @@
-"""How things stand: what an examination finds, and what has become of an index file.
-
-What an evaluation found out: how good searches are, how quick, and which are better.
-
-What is told of embedding models: those known by name, and those on this machine.
-"""
+"""Reports: health findings, the state of index files, evaluations, and embedding models."""
 
 from __future__ import annotations
 
@@ -14,17 +9,17 @@ from typing import NamedTuple
 
 
 class Level(StrEnum):
-    """How bad it is. Only a failure means that something does not work."""
+    """The severity of a finding. Only `fail` means that something does not work."""
 
     OK = "ok"
-    NOTE = "note"  # worth knowing: less is there than could be, or something will be made anew
-    WARN = "warn"  # works, but should not stay so
+    NOTE = "note"  # worth knowing: a feature is missing, or something will be rebuilt
+    WARN = "warn"  # works, but needs attention
     FAIL = "fail"
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line of an examination. The hint is the next step, where there is one."""
+    """One line of a health report. The hint is the next step, if any."""
 
     level: Level
     area: str
@@ -33,32 +28,32 @@ class Finding:
 
 
 class IndexState(StrEnum):
-    """How a derived index file stands to the memory it was made of."""
+    """The state of a derived index file."""
 
     CURRENT = "current"
-    BEHIND = "behind"  # made of this memory as it was: the next search merges what changed
-    OUTDATED = "outdated"  # of another memory, version or setting: the next search makes it anew
+    BEHIND = "behind"  # older than the memory: the next search merges the changes
+    OUTDATED = "outdated"  # of another memory, version or setting: the next search rebuilds it
     MISSING = "missing"
     DAMAGED = "damaged"
 
     @property
     def told(self) -> str:
-        """The state and what comes of it, as a person would say it."""
-        return _TOLD[self]
+        """The state and what follows, for people."""
+        return _STATE_TEXTS[self]
 
 
-_TOLD = {
+_STATE_TEXTS = {
     IndexState.CURRENT: "up to date",
-    IndexState.BEHIND: "behind the memory: what changed will be merged at the next search",
-    IndexState.OUTDATED: "made otherwise than now: will be made anew at the next search",
-    IndexState.MISSING: "missing: will be built at the next search",
-    IndexState.DAMAGED: "damaged: will be built anew at the next search",
+    IndexState.BEHIND: "behind the memory: the next search merges the changes",
+    IndexState.OUTDATED: "outdated: the next search rebuilds it",
+    IndexState.MISSING: "missing: the next search builds it",
+    IndexState.DAMAGED: "damaged: the next search rebuilds it",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class IndexCheck:
-    """What was found of an index file, and why it is not current."""
+    """The state of an index file, and why it is not current."""
 
     state: IndexState
     reason: str = ""
@@ -68,7 +63,7 @@ METRICS = ("nDCG@10", "MRR@10", "R@1", "R@5", "R@10", "R@100")
 
 
 class Estimate(NamedTuple):
-    """A mean over questions, and where it would lie for 95 of 100 draws of such questions."""
+    """A mean over queries with its 95 % confidence interval."""
 
     mean: float
     low: float
@@ -77,7 +72,7 @@ class Estimate(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What one way to search is worth. `milliseconds` are of a search for ten results."""
+    """The quality and speed of one system. `milliseconds` are per search for ten results."""
 
     system: str
     questions: int
@@ -89,12 +84,12 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """How much better one is than another, question by question, by nDCG@10."""
+    """The difference of two systems by nDCG@10, query by query."""
 
     system: str
     against: str
     difference: Estimate
-    p_value: float  # of such a difference by chance, if both were alike
+    p_value: float  # probability of such a difference if both were equal
     wins: int
     ties: int
     losses: int
@@ -102,13 +97,13 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredSet:
-    """All that was measured on one set."""
+    """All measurements on one data set."""
 
     name: str
     documents: int
     groups: int
     questions: int
-    embedder: str  # who made the vectors; empty where there are none
+    embedder: str  # empty without vectors
     systems: tuple[Measured, ...]
     categories: Mapping[str, tuple[Measured, ...]] = field(default_factory=dict)
     compared: tuple[Compared, ...] = ()
@@ -116,34 +111,34 @@ class MeasuredSet:
 
 
 class MeasuredForm(NamedTuple):
-    """How well names are found in one way to write them."""
+    """How well definitions are found by one spelling of their names."""
 
     form: str
     asked: int
-    first: float  # the share that comes first: P@1
+    first: float  # P@1
     mrr: float  # MRR@10
     p50_milliseconds: float
     p95_milliseconds: float
 
 
 class Missed(NamedTuple):
-    """A definition that does not come first when it is asked for."""
+    """A definition that is not the first result for its name."""
 
     form: str
     query: str
     definition: str
-    place: int  # 0: not among ten
-    first: str  # what came first; empty where nothing was found
+    place: int  # 0: not in the first ten
+    first: str  # the first result; empty without results
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredNames:
-    """What became of the names of one repository."""
+    """How well the definitions of one repository are found by name."""
 
     where: str
     chunks: int
-    unique: int  # names that only one definition has
-    names: int  # of those, how many were asked for
+    unique: int  # names of only one definition
+    names: int  # of those, the number searched for
     forms: tuple[MeasuredForm, ...]
     missed: tuple[Missed, ...] = ()
 
@@ -157,12 +152,12 @@ class ModelState(StrEnum):
 
 
 class ModelEntry(NamedTuple):
-    """One line of `aur models list`. What is not known is 0 or empty."""
+    """One line of `aur models list`. Unknown values are 0 or empty."""
 
     name: str
     state: ModelState
     dimension: int = 0
     window: int = 0
     size: int = 0  # bytes on disk
-    source: str = ""  # where it came from, or would
+    source: str = ""
     licence: str = ""

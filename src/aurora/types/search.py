@@ -1,9 +1,4 @@
-"""What is asked: the words, how to search, and which chunks may be results.
-
-What is told while work goes on, and who listens.
-
-What is answered: each signal's ranking, what a fusion makes of them, and the results.
-"""
+"""A search: the query, events during the work, rankings, and results."""
 
 from __future__ import annotations
 
@@ -16,11 +11,11 @@ from typing import NamedTuple, TypeAlias
 
 from aurora.types.chunk import Chunk, ChunkHistory, Json, Kind
 
-DEFAULT_LIMIT = 10  # seed 000, FR-2.1
+DEFAULT_LIMIT = 10
 
 
 class Mode(StrEnum):
-    """By what a search finds: by words, by meaning, or by everything there is (seed 002)."""
+    """Search by words and meaning, by meaning, or by words."""
 
     HYBRID = "hybrid"
     SEMANTIC = "semantic"
@@ -28,7 +23,7 @@ class Mode(StrEnum):
 
 
 class Rerank(StrEnum):
-    """Whether the first results get a second look, and whose."""
+    """What reranks the first results."""
 
     NONE = "none"
     LOCAL = "local"
@@ -37,11 +32,11 @@ class Rerank(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Criteria:
-    """Which chunks may be results. All that is given must hold; within a field, any of it.
+    """Filters. All given fields must match; within a field, any value.
 
-    `paths` and `names` are globs. `since` is compared with the newest a chunk is known to be: its
-    last commit, its own date, or when its file was written. `phrases` must stand in the chunk,
-    all of them, and none of the words of `without`.
+    `paths` and `names` are globs. `since` is compared with the newest date of a chunk: its last
+    commit, its own date, or the date of its file. A chunk must contain all `phrases` and none of
+    the words of `without`.
     """
 
     kinds: tuple[Kind, ...] = ()
@@ -50,7 +45,7 @@ class Criteria:
     names: tuple[str, ...] = ()
     namespaces: tuple[str, ...] = ()
     document_types: tuple[str, ...] = ()
-    metadata: tuple[tuple[str, str], ...] = ()  # all of them; a list holds its items
+    metadata: tuple[tuple[str, str], ...] = ()  # all must match; a list contains its items
     since: datetime | None = None
     phrases: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
@@ -61,16 +56,16 @@ class Criteria:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What was asked. Nothing in `text` can be a syntax error: what is no filter is plain words."""
+    """A search request. `text` has no syntax errors: text that is no filter is plain words."""
 
     text: str
     limit: int = DEFAULT_LIMIT
-    mode: Mode | None = None  # as the settings say
+    mode: Mode | None = None  # None: by the settings
     fusion: str | None = None
     criteria: Criteria = Criteria()
     min_score: float | None = None
-    rerank: Rerank | None = None  # as the settings say
-    expand: bool | None = None  # likewise
+    rerank: Rerank | None = None
+    expand: bool | None = None
 
     def __post_init__(self) -> None:
         if self.limit < 1:
@@ -80,14 +75,14 @@ class Query:
 
 
 class Note(NamedTuple):
-    """Something to tell a person while work goes on; a warning when less than it should be."""
+    """A message during work; a warning when something could not be done."""
 
     text: str
     warning: bool = False
 
 
 class Progress(NamedTuple):
-    """How far a longer task is. `total` is 0 while unknown."""
+    """The progress of a task. `total` is 0 while unknown."""
 
     task: str
     done: int
@@ -99,14 +94,14 @@ Listener: TypeAlias = Callable[[Event], None]
 
 
 def ignore_events(event: Event) -> None:
-    """Listen to nothing."""
+    """A listener that does nothing."""
 
 
 class Hit(NamedTuple):
-    """One line of a ranking: a chunk by its row, and the signal's raw score: higher is better.
+    """One line of a ranking: a chunk by its row, and the signal's raw score; higher is better.
 
-    `rank` is one more than the number of chunks in the whole memory that score higher, whatever
-    filter there is: chunks with the same score have the same rank.
+    `rank` is 1 + the number of chunks in the whole memory with a higher score, regardless of
+    filters. Equal scores have equal ranks.
     """
 
     row: int
@@ -115,10 +110,10 @@ class Hit(NamedTuple):
 
 
 class Ranking(NamedTuple):
-    """What one signal says of the candidates, best first.
+    """The scores of one signal, best first.
 
-    `ceiling` is the score no chunk can exceed for this query. Dividing by it gives a number in
-    [0, 1] that means the same for every query; dividing by the best hit's score would not.
+    `ceiling` is the highest possible score for this query. Dividing by it gives a number in [0, 1]
+    that is comparable between queries; dividing by the best hit's score would not.
     """
 
     signal: str
@@ -127,7 +122,7 @@ class Ranking(NamedTuple):
 
 
 class Contribution(NamedTuple):
-    """The part one signal had in a result's score: `value` = weight × normalised."""
+    """The part of one signal in a result's score: `value` = weight × normalised."""
 
     signal: str
     rank: int
@@ -137,7 +132,7 @@ class Contribution(NamedTuple):
 
 
 class Fused(NamedTuple):
-    """A chunk's place after fusion. The contributions' values sum to the score."""
+    """A chunk after fusion. The values of the contributions sum to the score."""
 
     row: int
     score: float
@@ -146,19 +141,19 @@ class Fused(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """A chunk with its score and the reasons for it, ready to show."""
+    """A chunk with its score and the contributions to it."""
 
     chunk: Chunk
     score: float
     contributions: tuple[Contribution, ...]
-    history: ChunkHistory | None = None  # nothing until git was asked about its file
-    terms: tuple[str, ...] = ()  # words of the query that the chunk has, in the query's order
-    accesses: int = 0  # how often it was opened
+    history: ChunkHistory | None = None  # None until git has read its file
+    terms: tuple[str, ...] = ()  # query words in the chunk, in the order of the query
+    accesses: int = 0
     last_access: datetime | None = None
 
     @property
     def last_used(self) -> datetime | None:
-        """When it was last opened or committed."""
+        """When the chunk was last opened or committed."""
         committed = self.history.last_modified if self.history else None
         return max(filter(None, (self.last_access, committed)), default=None)
 
@@ -175,10 +170,6 @@ class SearchResult:
         return self.chunk.metadata
 
     @property
-    def hybrid_score(self) -> float:
-        return self.score
-
-    @property
     def bm25_score(self) -> float:
         return self.normalised("bm25")
 
@@ -191,17 +182,17 @@ class SearchResult:
         return self.normalised("activation")
 
     def normalised(self, signal: str) -> float:
-        """A signal's score as it went into the sum; 0 when it took no part (seed 003)."""
+        """The normalised score of a signal; 0 when it took no part."""
         return next((part.normalised for part in self.contributions if part.signal == signal), 0.0)
 
 
 @dataclass(frozen=True, slots=True)
 class SearchResults:
-    """The answer to one query: how it was found, and what to say about it.
+    """The results of one query, and how they were found.
 
-    `words` are what the signals were asked: the query's text without its filters. `signals` are
-    those that took part. `nearest` are names like the one asked for, when nothing
-    was found. `filtered`: not every chunk might be a result.
+    `words` is the text of the query without its filters. `signals` are those that took part.
+    `nearest` are names similar to the query when nothing was found. `filtered` is true when a
+    filter excluded chunks.
     """
 
     query: Query

@@ -12,8 +12,14 @@ import zlib
 from collections.abc import Iterator
 
 from aurora.sources.blame.cache import BlameCache, load_cache, save_cache
-from aurora.sources.blame.commits import _MARK, Change, Commit, _commit, _hunk, _sort_by_trees
-from aurora.sources.blame.replay import UNCOMMITTED, Annotation, LineHistory
+from aurora.sources.blame.commits import Change, Commit, parse_changes, parse_commit
+from aurora.sources.blame.replay import (
+    _HEADER,
+    UNCOMMITTED,
+    LineHistory,
+    LineOwners,
+    _parse_hunk,
+)
 from aurora.sources.git import _failure
 from aurora.types import Lines, moment
 from tests.fuzz.inputs import require_told, scratch, scratch_file
@@ -45,11 +51,11 @@ def _check_book(content: bytes) -> None:
 def _check_lines(data: bytes) -> None:
     """Edits carried out on runs of owners are those carried out on a list of lines."""
     lines, hunks = [1] * 300, list(_hunks(data))
-    owners = Annotation([], 1).edited([number for hunk in hunks for number in hunk], 2)
+    owners = LineOwners([], 1).edited([number for hunk in hunks for number in hunk], 2)
     for place, removed, added in reversed(hunks):
         lines[place : place + removed] = [2] * added
     assert (owners.owners + [owners.tail] * 300)[: len(lines)] == lines
-    assert Annotation.from_runs(owners.runs()).runs() == owners.runs()
+    assert LineOwners.from_runs(owners.runs()).runs() == owners.runs()
     book = BlameCache("head")
     book.put("a", "blob", owners)
     assert book.lines("a").runs() == owners.runs()
@@ -68,8 +74,8 @@ def _hunks(data: bytes) -> Iterator[tuple[int, int, int]]:
         if removed or added:
             # Git counts from 1, and names the line before where nothing is removed.
             head = b"\n@@ -%d,%d +1,%d @@ f\n" % (place + (removed > 0), removed, added)
-            ((_, *numbers),) = _MARK.findall(head)
-            assert _hunk(*numbers) == (place, removed, added)
+            ((_, *numbers),) = _HEADER.findall(head)
+            assert _parse_hunk(*numbers) == (place, removed, added)
             yield place, removed, added
         place += removed
 
@@ -90,7 +96,7 @@ def _check_changes(data: bytes) -> None:
             rows.append(b":000000 100755 %s %s A\0%s\0" % (b"0" * 40, _BLOB, name))
             expected.append(Change(path, _BLOB, ""))
     found: dict[tuple[bytes, bytes], list[Change]] = {}
-    _sort_by_trees(b"".join(rows), found)
+    parse_changes(b"".join(rows), found)
     assert found == {_TREES: expected}
 
 
@@ -98,7 +104,7 @@ def _check_commit(data: bytes) -> None:
     time = int.from_bytes(data[:8], "big", signed=True)
     parents = (b"4" * 40,) * (len(data) % 3)
     facts = b"%d %s %s" % (time, _TREES[0], b" ".join(parents))
-    assert _commit(b"commit 5", facts) == Commit(b"5", time, _TREES[0], parents)
+    assert parse_commit(b"commit 5", facts) == Commit(b"5", time, _TREES[0], parents)
     assert moment(time - 1) <= moment(time) <= moment(time + 1)  # also of a clock that is far off
 
 

@@ -13,8 +13,8 @@ from aurora.text import (
     fold_names,
     name_times,
     printable,
+    query_terms,
     query_words,
-    question_terms,
     stem,
     tokenize,
     words_found,
@@ -48,7 +48,7 @@ def _check_tokens(text: str) -> None:
 
 
 def _check_terms(text: str) -> None:
-    terms, asked = set(document_terms(text)), question_terms(text)
+    terms, asked = set(document_terms(text)), query_terms(text)
     tokens = set(tokenize(text))
     assert tokens <= terms
     assert terms == tokens | set(map(stem, tokens))

@@ -17,10 +17,10 @@ from aurora.stores.postgres.schema import (
     VECTORS,
     statements_of,
 )
-from aurora.text import RECIPE, TERMS_VERSION, TOKENIZER_VERSION
+from aurora.text import CHUNK_TEXT_VERSION, TERMS_VERSION, TOKENIZER_VERSION
 
 # How the words of every chunk were made.
-WORDS = f"{TOKENIZER_VERSION}.{RECIPE}.{TERMS_VERSION}"
+WORDS = f"{TOKENIZER_VERSION}.{CHUNK_TEXT_VERSION}.{TERMS_VERSION}"
 LOCK = 0x41555241  # "AURA": locks of ours have it in front
 
 # From the tables themselves: `to_regclass` remembers that there was none while it waits for a lock.
