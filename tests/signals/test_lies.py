@@ -98,8 +98,8 @@ def test_ids_that_are_no_text_are_an_error_of_the_file(path: Path) -> None:
 def _ask_twice(path: Path, k1: float) -> None:
     scorer = BM25Scorer(k1)
     scorer.load_index(path)
-    scorer.ask("login")
-    scorer.ask("login")
+    scorer.score_all("login")
+    scorer.score_all("login")
 
 
 def test_an_error_of_ours_is_not_blamed_on_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,7 +107,7 @@ def test_an_error_of_ours_is_not_blamed_on_a_file(monkeypatch: pytest.MonkeyPatc
     scorer.build_index(DOCUMENTS)
     monkeypatch.setattr(scorer, "_match", lambda _: [].pop())
     with pytest.raises(IndexError):
-        scorer.ask("login")
+        scorer.score_all("login")
 
 
 @pytest.fixture

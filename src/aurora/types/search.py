@@ -175,10 +175,6 @@ class SearchResult:
         return self.chunk.metadata
 
     @property
-    def hybrid_score(self) -> float:
-        return self.score
-
-    @property
     def bm25_score(self) -> float:
         return self.normalised("bm25")
 
