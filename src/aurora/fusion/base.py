@@ -132,6 +132,8 @@ def add_part(chunk: Fused, signal: str, value: float, *, raw: float, rank: int =
 
 def scaled(chunk: Fused, factor: float) -> Fused:
     """Scales the score itself instead of summing again, so that equal scores stay equal."""
+    if factor == 1.0:
+        return chunk
     parts = tuple([part._replace(value=part.value * factor) for part in chunk.contributions])
     return Fused(chunk.row, chunk.score * factor, parts)
 
@@ -142,4 +144,4 @@ def in_order(fused: Iterable[Fused]) -> list[Fused]:
 
 def within(value: float) -> float:
     """At least 0, at most 1."""
-    return min(max(value, 0.0), 1.0)
+    return 0.0 if value < 0.0 else 1.0 if value > 1.0 else value

@@ -34,7 +34,7 @@ class Rules:
     def apply(self, fused: Sequence[Fused], context: CandidateContext) -> list[Fused]:
         best = [chunk.score for chunk in fused if chunk.row in context.best]
         mean = fsum(best) / (len(context.best) or 1)
-        fused = _add("aside", fused, self._aside(fused, context))
+        fused = in_order(_add("aside", fused, self._aside(fused, context)))
         above = {c.row: max(c.score - mean, 0.0) for c in fused if c.row in context.best}
         fused = _add("file", fused, self._files(above, context))
         fused = _add("context", fused, self._turns(above, context))
@@ -79,18 +79,18 @@ class Rules:
             if file and chunk.score > 0.0 and not _is_named(chunk):
                 lost[chunk.row] = (self.variety ** seen[file] - 1.0) * chunk.score
             seen[file] += chunk.row in context.best
-        return _add("variety", fused, lost)
+        return in_order(_add("variety", fused, lost))
 
 
 RULES = Rules()
 
 
 def _add(signal: str, fused: Iterable[Fused], parts: Mapping[int, float]) -> list[Fused]:
-    """Add a contribution to the chunks that have one."""
-    return in_order(
+    """Add a contribution to the chunks that have one. The order stays."""
+    return [
         add_part(chunk, signal, part, raw=part) if (part := parts.get(chunk.row, 0.0)) else chunk
         for chunk in fused
-    )
+    ]
 
 
 def _is_named(chunk: Fused) -> bool:
