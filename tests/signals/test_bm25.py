@@ -257,7 +257,7 @@ def test_an_index_of_other_arrays_is_refused(
 ) -> None:
     scorer_of(DOCUMENTS).save_index(tmp_path / "bm25.idx")
     monkeypatch.setattr("aurora.signals.bm25._LAYOUT", 99)
-    with pytest.raises(IndexVersionError, match="made by another Aurora"):
+    with pytest.raises(IndexVersionError, match="made by another version of Aurora"):
         BM25Scorer().load_index(tmp_path / "bm25.idx")
 
 

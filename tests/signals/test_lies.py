@@ -59,7 +59,7 @@ def test_an_index_without_its_facts_is_refused(path: Path) -> None:
     facts = dict(IndexFile(path, kind="bm25").facts)
     del facts["average_length"]
     retell(path, "bm25", lie={}, facts=facts)
-    with pytest.raises(IndexFileError, match="holds what cannot be"):
+    with pytest.raises(IndexFileError, match="has invalid data"):
         BM25Scorer().load_index(path)
 
 
@@ -91,7 +91,7 @@ def test_ids_that_are_no_text_are_an_error_of_the_file(path: Path) -> None:
     retell(path, "bm25", lie={"id_bytes": array("B", [255, 255, 255])})
     scorer = BM25Scorer()
     scorer.load_index(path)
-    with pytest.raises(IndexFileError, match="holds what cannot be"):
+    with pytest.raises(IndexFileError, match="has invalid data"):
         scorer.rank("login", pool=9)
 
 

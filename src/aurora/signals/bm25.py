@@ -27,6 +27,7 @@ from aurora.signals.index_file import (
     IndexFile,
     Lexicon,
     MemoryArrays,
+    Rarities,
     Strings,
     write_index_file,
 )
@@ -139,8 +140,7 @@ class BM25Scorer:
     @property
     def idf(self) -> Mapping[str, float]:
         """Term → rarity, for every term of the corpus."""
-        terms = Strings(self._arrays, "term")
-        return {terms[place]: self._rarity(place) for place in range(len(terms))}
+        return Rarities(Strings(self._arrays, "term"), self._rarity)
 
     def score(self, query: str, document: str) -> float:
         """BM25 of any text against the statistics of the indexed ones."""
