@@ -96,7 +96,7 @@ def test_fallback_normalizes_weights_correctly(
     assert len(results) == 8
     for result in results:
         expected = 0.5 * result.bm25_score + 0.5 * result.activation_score
-        assert result.hybrid_score == pytest.approx(expected, abs=1e-12)
+        assert result.score == pytest.approx(expected, abs=1e-12)
 
 
 @without_meaning
@@ -122,9 +122,9 @@ def test_fallback_handles_edge_case_zero_weights(filled: Store) -> None:
         filled, fusion="staged", bm25_weight=0.0, semantic_weight=1.0, activation_weight=0.0
     )
     results = retriever.retrieve(Query("test query")).results
-    assert len({result.hybrid_score for result in results}) > 1
+    assert len({result.score for result in results}) > 1
     for result in results:
-        assert result.hybrid_score == pytest.approx(result.activation_score, abs=1e-12)
+        assert result.score == pytest.approx(result.activation_score, abs=1e-12)
 
 
 @every_fusion
@@ -136,7 +136,7 @@ def test_the_format_of_a_result_is_the_same_without_meaning(
     assert result.chunk_id == result.chunk.id
     assert result.content == result.chunk.content
     assert result.metadata == result.chunk.metadata
-    assert result.hybrid_score == result.score > 0.0
+    assert result.score > 0.0
     assert result.bm25_score > 0.0
     assert result.semantic_score == 0.0
     assert 0.0 <= result.activation_score <= 1.0
