@@ -194,7 +194,9 @@ def test_a_retriever_without_anybody_to_ask_says_so(filled: Store) -> None:
         now=lambda: NOW,
     )
     notes = retriever.retrieve(Query("log in", expand=True)).notes
-    assert Note("Not expanded: No language model is set up to expand queries", warning=True) in notes
+    assert (
+        Note("Not expanded: No language model is set up to expand queries", warning=True) in notes
+    )
 
 
 rankings = st.dictionaries(st.integers(1, 300), st.floats(0.0, 1.0), max_size=150)
