@@ -17,7 +17,7 @@ from aurora.parsers.registry import parser_for
 from aurora.signals.base import Question
 from aurora.signals.bm25 import BM25Scorer
 from aurora.signals.bm25_formula import BM25Parameters
-from aurora.signals.server_ranking import Searches, ServerKeywordScores, ServerKeywords
+from aurora.signals.server_ranking import Searches, ServerKeywords, ServerKeywordScores
 from aurora.stores.base import Embedder, Reasoning
 from aurora.stores.postgres import ranking_sql
 from aurora.stores.postgres import ranking_sql as ranking
