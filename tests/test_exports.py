@@ -29,9 +29,9 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         ("import aurora", ["aurora.engine", "click", "numpy"]),
         ("from aurora import Memory", ["numpy", "tree_sitter", "ruamel", "rich", "click"]),
         (
-            "from aurora.retrieval.retriever import HybridRetriever, HybridConfig\n"
+            "from aurora.retrieval.retriever import Retriever, SearchConfig\n"
             "from pathlib import Path\n"
-            "HybridRetriever(None, HybridConfig(), index_folder=Path('x'), now=None)",
+            "Retriever(None, SearchConfig(), index_folder=Path('x'), now=None)",
             ["numpy", "tree_sitter"],
         ),
         ("import aurora.cli.main", ["numpy", "tree_sitter", "ruamel", "rich", "sqlite3"]),

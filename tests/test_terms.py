@@ -151,7 +151,7 @@ def test_no_score_exceeds_the_ceiling(analysis: object) -> None:
     scorer = BM25Scorer(analysis=analysis)  # type: ignore[arg-type]
     scorer.build_index([("a", "parsing " * 500), ("b", "files"), ("c", "the")])
     for query in ("parsing", "parsing parsed files", "how is the parsing done"):
-        answer = scorer.ask(query)
+        answer = scorer.score_all(query)
         assert all(0.0 < hit.score <= answer.ceiling for hit in answer.hits([0, 1, 2]))
 
 

@@ -24,7 +24,7 @@ from aurora.embeddings.base import ProviderOptions
 from aurora.embeddings.registry import make_provider, share_of
 from aurora.indexing.embedding import embed_missing
 from aurora.retrieval.rerank import is_sure
-from aurora.retrieval.retriever import HybridConfig, Retriever
+from aurora.retrieval.retriever import Retriever, SearchConfig
 from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import Query, SearchResult
 
@@ -61,7 +61,7 @@ MEASURES: Mapping[str, Callable[[Sequence[float]], float]] = {
 def searches(folder: Path, most: int) -> Iterator[Search]:
     corpus, queries, grades = read_set(folder)
     provider = CachedVectors(make_provider("aurora", ProviderOptions()), CACHE)
-    config = HybridConfig(hybrid_search_alpha=share_of(provider.name))
+    config = SearchConfig(hybrid_search_alpha=share_of(provider.name))
     for texts, asked in by_group(corpus, draw(queries, most)):
         with tempfile.TemporaryDirectory() as scratch:
             store = SQLiteStore(Path(scratch) / "memory.db")

@@ -21,7 +21,7 @@ from pathlib import Path
 from aurora.embeddings.aurora.provider import SHALLOW, AuroraProvider
 from aurora.embeddings.base import ProviderOptions
 from aurora.indexing.embedding import embed_missing
-from aurora.retrieval.retriever import HybridConfig, Retriever
+from aurora.retrieval.retriever import Retriever, SearchConfig
 from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import Mode, Query
 
@@ -29,12 +29,12 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))
 from quality.sets import PIECES, Record, by_group, chunks, documents, draw, ndcg, read_set
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-WAYS: Mapping[str, HybridConfig] = {
-    "keyword": HybridConfig(mode=Mode.KEYWORD),
-    "fulltext": HybridConfig(mode=Mode.KEYWORD, keyword="fulltext"),
-    "semantic": HybridConfig(mode=Mode.SEMANTIC),
-    **{f"weighted {a}": HybridConfig(hybrid_search_alpha=a) for a in (0.2, 0.3, 0.4, 0.5, 0.7)},
-    **{name: HybridConfig(fusion=name) for name in ("rrf", "cascade", "staged")},
+WAYS: Mapping[str, SearchConfig] = {
+    "keyword": SearchConfig(mode=Mode.KEYWORD),
+    "fulltext": SearchConfig(mode=Mode.KEYWORD, keyword="fulltext"),
+    "semantic": SearchConfig(mode=Mode.SEMANTIC),
+    **{f"weighted {a}": SearchConfig(hybrid_search_alpha=a) for a in (0.2, 0.3, 0.4, 0.5, 0.7)},
+    **{name: SearchConfig(fusion=name) for name in ("rrf", "cascade", "staged")},
 }
 
 

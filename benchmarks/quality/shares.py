@@ -18,7 +18,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 from unittest.mock import patch
 
 from aurora.engine import Memory
@@ -27,9 +26,8 @@ from aurora.evaluation.datasets import read_set
 from aurora.evaluation.runner import System, evaluate, summarise
 from aurora.fusion.auto import Trust
 from aurora.fusion.base import Fusion
-from aurora.retrieval.candidates import Asked, Signals
+from aurora.retrieval.candidates import Candidates, SearchRequest, Signals
 from aurora.retrieval.config import FUSIONS, SearchConfig
-from aurora.signals.base import Question
 from aurora.types import Mode, SearchResults
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
@@ -81,18 +79,16 @@ def read_share(text: str) -> Shared:
 @contextmanager
 def asked_once() -> Iterator[None]:
     """The same question, asked again for the same kind of fusion, has the answers it had."""
-    ask, kept = Signals.ask, dict[tuple[object, ...], Asked]()
+    score, kept = Signals.score_candidates, dict[tuple[object, ...], Candidates]()
 
-    def remember(
-        self: Signals, question: Question, mode: Mode, fusion: Fusion, **more: Any
-    ) -> Asked:
-        key = (id(self), question.text, mode, fusion.name)
+    def remember(self: Signals, request: SearchRequest) -> Candidates:
+        key = (id(self), request.question.text, request.mode, request.fusion.name)
         if key not in kept:
             kept.clear()  # a question goes through all ways before the next one
-            kept[key] = ask(self, question, mode, fusion, **more)
+            kept[key] = score(self, request)
         return kept[key]
 
-    with patch.object(Signals, "ask", remember):
+    with patch.object(Signals, "score_candidates", remember):
         yield
 
 

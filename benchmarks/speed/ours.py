@@ -80,7 +80,7 @@ def open_ranking(folder: Path) -> Ask:
 
     def ask(text: str) -> Sequence[int]:
         # Rows are counted from 1 in the order of writing, places from 0.
-        return [row - 1 for row in scorer.ask(text).best(LIMIT)]
+        return [row - 1 for row in scorer.score_all(text).best(LIMIT)]
 
     return ask
 

@@ -45,10 +45,10 @@ from aurora.embeddings.aurora.provider import SHALLOW, AuroraProvider
 from aurora.embeddings.base import EmbeddingProvider, ProviderOptions
 from aurora.indexing.embedding import embedder_of, embedding_text, vectors_of
 from aurora.packing import pack_vector, unit_vector, unpack_vector
-from aurora.retrieval.retriever import HybridConfig, Retriever
+from aurora.retrieval.retriever import Retriever, SearchConfig
 from aurora.signals.base import Question
 from aurora.signals.bm25_formula import BM25Parameters
-from aurora.signals.stored import Searches, ServerKeywords
+from aurora.signals.server_ranking import Searches, ServerKeywords
 from aurora.stores.base import Store
 from aurora.stores.postgres.ranking_sql import proposals, rank_statement, ranked
 from aurora.stores.postgres.rows import any_of
@@ -106,7 +106,7 @@ class Pair:
     def retriever(self, name: str, fusion: str) -> Retriever:
         return Retriever(
             self.stores[name],
-            HybridConfig(fusion=fusion, hybrid_search_alpha=SHARE),
+            SearchConfig(fusion=fusion, hybrid_search_alpha=SHARE),
             index_folder=self.folder / "indexes",
             now=lambda: ours.NOW,
             embedders=lambda _: self.provider,
@@ -187,7 +187,7 @@ def plans(pair: Pair, question: str) -> dict[str, Any]:
     """Which indexes answer a hybrid question."""
     store = pair.server
     searches, asked = Searches(store), Question(question, ours.NOW)
-    ServerKeywords(searches, BM25Parameters()).ask(asked)
+    ServerKeywords(searches, BM25Parameters()).score(asked)
     words = searches.of(asked).words
     vector = question_vector(pair.provider, question)
     slot, has_index = store._vectors_in_use()

@@ -27,7 +27,7 @@ subsets = st.frozensets(any_row)
 surroundings = st.builds(
     CandidateContext,
     best=subsets,
-    homes=files,
+    files=files,
     code=subsets,
     aside=subsets,
     beside=st.dictionaries(any_row, st.lists(any_row, max_size=3, unique=True), max_size=6),
@@ -294,7 +294,7 @@ def test_what_is_no_answer_is_told_by_the_weighted_sum() -> None:
 
 
 def test_a_script_that_the_model_hardly_knows_makes_meaning_count_less() -> None:
-    doubting = Auto().doubting_meaning()
+    doubting = Auto().with_weak_semantics()
     assert 0.0 < doubting.trust.prose < OWN.prose / 2
     assert 0.0 < doubting.trust.code < OWN.code / 2
     assert rows_of(doubting([BM25, MEANING]))[0] == 1

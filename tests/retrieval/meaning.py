@@ -8,7 +8,7 @@ from pathlib import Path
 
 from aurora.embeddings.base import EmbeddingProvider
 from aurora.indexing.embedding import embed_missing
-from aurora.retrieval.retriever import HybridConfig, Retriever
+from aurora.retrieval.retriever import Retriever, SearchConfig
 from aurora.stores.base import Store
 from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import Chunk, Listener, ignore_events
@@ -54,7 +54,7 @@ def retriever_on(
 ) -> Retriever:
     return Retriever(
         store,
-        HybridConfig(**config),  # type: ignore[arg-type]
+        SearchConfig(**config),  # type: ignore[arg-type]
         index_folder=index_folder(store),
         now=lambda: NOW,
         embedders=None if embedder is None else lambda _: embedder,

@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from aurora.fusion.auto import Auto
-from aurora.fusion.base import NOWHERE, WORDS_AND_MEANING, ContextFusion, Fusion
+from aurora.fusion.base import WORDS_AND_MEANING, ContextFusion, Fusion
 from aurora.fusion.cascade import Cascade
 from aurora.fusion.rrf import ReciprocalRank
 from aurora.fusion.rules import DEFINITION_SHARE, NAMED_SHARE
 from aurora.fusion.staged import Staged
 from aurora.fusion.weighted import Weighted
-from aurora.retrieval.candidates import CandidateSelection
-from aurora.signals.base import Answer
+from aurora.retrieval.candidates import SearchRequest, Selection, select_candidates
+from aurora.signals.base import Question, SignalScores, SparseScores
 from aurora.signals.exact import ASSUMED, FOLDED, NAMED, SPELT
-from aurora.signals.matches import SparseAnswer
-from aurora.types import Hit
+from aurora.stores.sqlite.store import SQLiteStore
+from aurora.types import Fused, Hit, Mode
+from tests.builders import NOW
 from tests.fusion.rankings import CEILINGS, checked, levels, rows_of, scores
 
 POOL = 3
 EVERYTHING = 1000
+FOLDER = TemporaryDirectory()
+STORE = SQLiteStore(Path(FOLDER.name) / "memory.db")  # empty: no row has a place
 AUTO = Auto()
 FUSIONS: list[Fusion] = [
     AUTO,
@@ -34,39 +39,46 @@ FUSIONS: list[Fusion] = [
     Cascade(),
 ]
 
-Answers = Mapping[str, Answer]
+Answers = Mapping[str, SignalScores]
 
 
-def answer(signal: str, scores: Mapping[int, float]) -> SparseAnswer:
-    return SparseAnswer(scores, ceiling=CEILINGS.get(signal, 1.0))
+def answer(signal: str, scores: Mapping[int, float]) -> SparseScores:
+    return SparseScores(scores, ceiling=CEILINGS.get(signal, 1.0))
 
 
 def answers(**found: Mapping[int, float]) -> Answers:
     return {signal: answer(signal, scores) for signal, scores in found.items()}
 
 
-def choose(
+def select(
     answers: Answers,
     fusion: Fusion,
+    needed: int = EVERYTHING,
     *,
     pool: int = POOL,
     min_score: float = 0.0,
     eligible: Sequence[int] | None = None,
-) -> CandidateSelection:
+) -> Selection:
     """With no more answers than a search would ask for this fusion."""
     asked = {name: one for name, one in answers.items() if name in {*fusion.signals, "exact"}}
     proposing = [one for name, one in asked.items() if name in WORDS_AND_MEANING]
-    best = frozenset(row for one in proposing for row in one.best(POOL))
-    return CandidateSelection(
-        asked,
-        fusion,
-        pool=pool,
-        look_around=lambda *_: NOWHERE._replace(
-            best=best
-        ),  # by the same, however many are asked for
-        min_score=min_score,
-        eligible=eligible,
-    )
+    best = frozenset(row for one in proposing for row in one.best(POOL))  # whatever the pool is
+    question = Question("words", NOW)
+    request = SearchRequest(question, Mode.HYBRID, fusion, pool, needed, min_score, eligible)
+    return select_candidates(STORE, request, asked, best=best)
+
+
+def choose(
+    answers: Answers,
+    fusion: Fusion,
+    needed: int = EVERYTHING,
+    *,
+    pool: int = POOL,
+    min_score: float = 0.0,
+    eligible: Sequence[int] | None = None,
+) -> list[Fused]:
+    chosen = select(answers, fusion, needed, pool=pool, min_score=min_score, eligible=eligible)
+    return chosen.fused
 
 
 rows = st.integers(1, 40)
@@ -91,8 +103,8 @@ cuts = st.sampled_from([0.0, 0.1, 0.3])
 def test_the_first_n_of_m_are_the_n_of_n(
     found: Answers, fusion: Fusion, eligible: list[int] | None, cut: float, few: int
 ) -> None:
-    first = choose(found, fusion, eligible=eligible, min_score=cut).first(few)
-    assert first == choose(found, fusion, eligible=eligible, min_score=cut).first(EVERYTHING)[:few]
+    first = choose(found, fusion, few, eligible=eligible, min_score=cut)
+    assert first == choose(found, fusion, eligible=eligible, min_score=cut)[:few]
     assert len(set(rows_of(first))) == len(first)
 
 
@@ -104,8 +116,8 @@ def test_fill_ups_come_after_all_that_words_find(
     """So it does not matter for the first places whether meaning was asked at all."""
     words = {"bm25": found["bm25"]}
     both = {name: found[name] for name in ("bm25", "semantic") if name in found}
-    first = choose(words, Cascade(), eligible=eligible).first(EVERYTHING)
-    assert choose(both, Cascade(), eligible=eligible).first(EVERYTHING)[: len(first)] == first
+    first = choose(words, Cascade(), eligible=eligible)
+    assert choose(both, Cascade(), eligible=eligible)[: len(first)] == first
 
 
 @checked
@@ -114,8 +126,8 @@ def test_a_filter_neither_changes_a_score_nor_reorders_what_was_there_without_it
     found: Answers, fusion: Fusion, cut: float, eligible: list[int]
 ) -> None:
     """Compared with the order of the whole memory: all of it is candidates at once."""
-    whole = choose(found, fusion, pool=EVERYTHING, min_score=cut).first(EVERYTHING)
-    kept = choose(found, fusion, eligible=eligible, min_score=cut).first(EVERYTHING)
+    whole = choose(found, fusion, pool=EVERYTHING, min_score=cut)
+    kept = choose(found, fusion, eligible=eligible, min_score=cut)
     known = {one.row: one for one in whole if one.row in eligible}
     assert kept == [known[row] for row in rows_of(kept)]
 
@@ -129,8 +141,8 @@ def test_a_filter_neither_changes_a_score_nor_reorders_what_was_there_without_it
 def test_with_candidates_enough_a_filter_gives_the_whole_order_less_the_others(
     found: Answers, fusion: Fusion, eligible: list[int]
 ) -> None:
-    whole = choose(found, fusion, pool=EVERYTHING).first(EVERYTHING)
-    kept = choose(found, fusion, pool=EVERYTHING, eligible=eligible).first(EVERYTHING)
+    whole = choose(found, fusion, pool=EVERYTHING)
+    kept = choose(found, fusion, pool=EVERYTHING, eligible=eligible)
     assert kept == [one for one in whole if one.row in eligible]
 
 
@@ -139,9 +151,9 @@ def test_with_candidates_enough_a_filter_gives_the_whole_order_less_the_others(
 def test_the_limit_is_filled_when_there_are_enough(
     found: Answers, fusion: Fusion, eligible: list[int] | None, limit: int
 ) -> None:
-    whole = rows_of(choose(found, fusion, pool=EVERYTHING).first(EVERYTHING))
+    whole = rows_of(choose(found, fusion, pool=EVERYTHING))
     there = [row for row in whole if eligible is None or row in eligible]
-    first = choose(found, fusion, eligible=eligible).first(limit)
+    first = choose(found, fusion, limit, eligible=eligible)
     assert len(first) == min(limit, len(there))
     assert set(rows_of(first)) <= set(there)
 
@@ -150,7 +162,7 @@ def test_the_limit_is_filled_when_there_are_enough(
 def test_chunks_far_behind_the_best_fill_the_limit_if_only_they_pass(fusion: Fusion) -> None:
     falling = {row: 1.0 - row / 1000 for row in range(1, 500)}
     found = answers(bm25=falling, semantic=falling)
-    first = choose(found, fusion, eligible=range(400, 500)).first(10)
+    first = choose(found, fusion, 10, eligible=range(400, 500))
     assert rows_of(first) == list(range(400, 410))
 
 
@@ -159,13 +171,13 @@ def test_what_passes_a_filter_is_compared_at_once_not_pool_by_pool() -> None:
     found = answers(
         bm25={5: 8.0, 6: 8.0, 7: 8.0, 9: 4.0}, semantic={1: 1.0, 2: 1.0, 3: 0.5, 9: 0.49}
     )
-    assert rows_of(choose(found, Weighted(), eligible=[3, 9]).first(2)) == [9, 3]
+    assert rows_of(choose(found, Weighted(), 2, eligible=[3, 9])) == [9, 3]
 
 
 def test_a_faint_meaning_does_not_end_the_search_by_words() -> None:
     """What is cut off for one signal says nothing about what another has still to offer."""
     found = answers(bm25=dict.fromkeys(range(1, 21), 8.0), semantic=dict.fromkeys((30, 31), 0.01))
-    assert rows_of(choose(found, Weighted(), min_score=0.1).first(20)) == list(range(1, 21))
+    assert rows_of(choose(found, Weighted(), 20, min_score=0.1)) == list(range(1, 21))
 
 
 @checked
@@ -173,46 +185,43 @@ def test_a_faint_meaning_does_not_end_the_search_by_words() -> None:
 def test_only_signals_that_found_something_took_part(
     found: Answers, fusion: Fusion, eligible: list[int] | None
 ) -> None:
-    choice = choose(found, fusion, eligible=eligible)
-    assert choice.took_part == ()
-    choice.first(5)
-    assert list(choice.took_part) == [name for name in found if name in choice.took_part]
-    assert {name for name in choice.took_part if not found[name].best(1)} == set()
+    chosen = select(found, fusion, 5, eligible=eligible)
+    assert list(chosen.signals) == [name for name in found if name in chosen.signals]
+    assert {name for name in chosen.signals if not found[name].best(1)} == set()
     words = fusion.proposers - fusion.fill_ups
     proposing = words if found["bm25"].best(1) else {*fusion.proposers, "semantic"}
     asked = {name for name in proposing & found.keys() if found[name].best(1)}
-    assert asked <= set(choice.took_part)
-    everything = choice.first(EVERYTHING)
-    assert {part.signal for one in everything for part in one.contributions if part.value} <= set(
-        choice.took_part
-    )
+    assert asked <= set(chosen.signals)
+    everything = select(found, fusion, eligible=eligible)
+    parts = {part.signal for one in everything.fused for part in one.contributions if part.value}
+    assert parts <= set(everything.signals)
 
 
 def test_a_low_score_is_cut_before_it_fades() -> None:
     """An old note that answers well stays, however old; a bad answer of today does not."""
     found = answers(bm25={1: 4.0, 2: 0.4}, recency={1: 0.01, 2: 1.0})
-    (left,) = choose(found, Weighted(), min_score=0.1).first(10)
+    (left,) = choose(found, Weighted(), 10, min_score=0.1)
     assert (left.row, left.score) == (1, pytest.approx(0.5 * 0.01))
 
 
 @pytest.mark.parametrize("fusion", FUSIONS, ids=lambda fusion: fusion.name)
 def test_a_cut_leaves_a_definition_the_score_it_has_without(fusion: Fusion) -> None:
     found = answers(bm25={1: 4.0, 2: 0.4}, semantic={1: 0.9, 2: 0.05}, exact={2: 1.0})
-    whole = {one.row: one for one in choose(found, fusion).first(10)}
-    (left,) = choose(found, fusion, min_score=1.1).first(10)
+    whole = {one.row: one for one in choose(found, fusion, 10)}
+    (left,) = choose(found, fusion, 10, min_score=1.1)
     assert left == whole[2]
 
 
 def test_a_definition_is_never_cut() -> None:
     found = answers(bm25={1: 4.0, 2: 0.4, 3: 0.4}, exact={2: SPELT, 7: ASSUMED})
-    assert rows_of(choose(found, Weighted(), min_score=0.1).first(10)) == [2, 7, 1]
+    assert rows_of(choose(found, Weighted(), 10, min_score=0.1)) == [2, 7, 1]
 
 
 @checked
 @given(some, any_fusion, cuts)
 def test_definitions_come_first_and_are_not_cut(found: Answers, fusion: Fusion, cut: float) -> None:
     levels = {hit.row: hit.score for hit in _hits(found, "exact")}
-    whole = choose(found, fusion, min_score=cut).first(EVERYTHING)
+    whole = choose(found, fusion, min_score=cut)
     assert levels.keys() <= scores(whole).keys()
     leading = [row for row, level in levels.items() if level >= ASSUMED]
     assert set(rows_of(whole[: len(leading)])) == set(leading)
@@ -230,7 +239,7 @@ def _left_by(levels: Sequence[float]) -> float:
 def test_everything_else_is_worth_the_least_score_before_it_fades(
     found: Answers, fusion: Fusion, cut: float
 ) -> None:
-    for one in choose(found, fusion, min_score=cut).first(EVERYTHING):
+    for one in choose(found, fusion, min_score=cut):
         parts = {part.signal: part.value for part in one.contributions}
         if "exact" not in parts:
             share = _left_by([hit.score for hit in _hits(found, "exact")])
@@ -245,8 +254,7 @@ def test_what_is_no_answer_is_told_by_the_evidence(
 ) -> None:
     """Where scores say how far a chunk stands out, they do not say how good it is."""
     told = [
-        choose(found, fusion, min_score=cut, eligible=eligible).first(EVERYTHING)
-        for fusion in (AUTO, AUTO.evidence)
+        choose(found, fusion, min_score=cut, eligible=eligible) for fusion in (AUTO, AUTO.evidence)
     ]
     assert set(rows_of(told[0])) == set(rows_of(told[1]))
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from aurora.errors import LlmError
 from aurora.retrieval.config import FUSIONS
 from aurora.retrieval.expand import DEPTH, SHARE, Expand, merge
-from aurora.retrieval.retriever import HybridConfig, Retriever
+from aurora.retrieval.retriever import Retriever, SearchConfig
 from aurora.stores.base import Store
 from aurora.types import Contribution, Event, Fused, Kind, Mode, Note, Query, SearchResults
 from tests.builders import NOW, make_chunk
@@ -58,7 +58,7 @@ def search(
     embedder = WordProvider()
     retriever = Retriever(
         store,
-        HybridConfig(expand=expand is not None, **config),  # type: ignore[arg-type]
+        SearchConfig(expand=expand is not None, **config),  # type: ignore[arg-type]
         index_folder=index_folder(store),
         now=lambda: NOW,
         embedders=lambda _: embedder,
@@ -157,7 +157,7 @@ def test_the_terms_are_asked_for_before_the_search_and_of_its_words_alone(
     embedder = Watched()
     retriever = Retriever(
         filled,
-        HybridConfig(expand=True),
+        SearchConfig(expand=True),
         index_folder=index_folder(filled),
         now=lambda: NOW,
         embedders=lambda _: embedder,
@@ -189,12 +189,14 @@ def test_a_filter_holds_for_what_the_terms_find(filled: Store) -> None:
 def test_a_retriever_without_anybody_to_ask_says_so(filled: Store) -> None:
     retriever = Retriever(
         filled,
-        HybridConfig(),
+        SearchConfig(),
         index_folder=index_folder(filled),
         now=lambda: NOW,
     )
     notes = retriever.retrieve(Query("log in", expand=True)).notes
-    assert Note("Not expanded: There is nobody here who expands queries", warning=True) in notes
+    assert (
+        Note("Not expanded: No language model is set up to expand queries", warning=True) in notes
+    )
 
 
 rankings = st.dictionaries(st.integers(1, 300), st.floats(0.0, 1.0), max_size=150)

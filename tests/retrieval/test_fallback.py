@@ -71,7 +71,7 @@ def test_a_vector_that_cannot_be_compared_is_no_vector(filled: Store, vector: li
     provider.embed_query = lambda text: vector  # type: ignore[method-assign]  # noqa: ARG005
     answer = retriever_on(filled, provider).retrieve(Query("test query"))
     assert answer.results == retriever_on(filled).retrieve(Query("test query")).results
-    assert answer.notes[0].text.endswith("(words gave no vector of 64 finite numbers)")
+    assert answer.notes[0].text.endswith("(words did not return a vector of 64 finite numbers)")
 
 
 def test_a_vector_of_any_length_is_compared_by_its_direction(filled: Store) -> None:

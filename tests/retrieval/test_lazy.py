@@ -10,6 +10,7 @@ import pytest
 
 from aurora.retrieval.retriever import Retriever
 from aurora.signals.derived_index import DerivedIndex
+from aurora.signals.vector_index import Vectors
 from aurora.stores.base import Store
 from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import Mode, Query, SearchResults
@@ -29,13 +30,13 @@ class CountOpens(Protocol):
 def opens(monkeypatch: pytest.MonkeyPatch) -> CountOpens:
     """The names of the index files that were looked for, in the order they were."""
     seen: list[str] = []
-    real = DerivedIndex._open
+    real = DerivedIndex._open_or_merge
 
-    def count(index: DerivedIndex[object]) -> object:
+    def count(index: DerivedIndex[Vectors], generation: int) -> object:
         seen.append(index._path.name)
-        return real(index)
+        return real(index, generation)
 
-    monkeypatch.setattr(DerivedIndex, "_open", count)
+    monkeypatch.setattr(DerivedIndex, "_open_or_merge", count)
     return lambda: seen
 
 

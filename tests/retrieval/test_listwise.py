@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from aurora.errors import LlmError
 from aurora.retrieval.rerank import FIRST, Listwise, Reranker, fill_slots
-from aurora.retrieval.retriever import HybridConfig, Retriever
+from aurora.retrieval.retriever import Retriever, SearchConfig
 from aurora.stores.base import Store
 from aurora.types import (
     Contribution,
@@ -120,7 +120,7 @@ def look(
 
     retriever = Retriever(
         store,
-        HybridConfig(rerank=Rerank.LLM if reranker else Rerank.NONE, rerank_if_unsure=if_unsure),
+        SearchConfig(rerank=Rerank.LLM if reranker else Rerank.NONE, rerank_if_unsure=if_unsure),
         index_folder=index_folder(store),
         now=lambda: NOW,
         rerankers=rerankers,

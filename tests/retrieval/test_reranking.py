@@ -15,7 +15,7 @@ from aurora.embeddings.base import ProviderOptions
 from aurora.embeddings.onnx import OnnxProvider
 from aurora.errors import EmbeddingError
 from aurora.retrieval.rerank import FIRST, LateInteraction
-from aurora.retrieval.retriever import HybridConfig, Retriever
+from aurora.retrieval.retriever import Retriever, SearchConfig
 from aurora.stores.base import Store
 from aurora.types import Event, Kind, Note, Query, Rerank, SearchResult
 from tests.builders import NOW, make_chunk
@@ -65,7 +65,7 @@ def look(
 
     retriever = Retriever(
         store,
-        HybridConfig(rerank=Rerank.LOCAL),
+        SearchConfig(rerank=Rerank.LOCAL),
         index_folder=index_folder(store),
         now=lambda: NOW,
         rerankers=rerankers,

@@ -86,7 +86,7 @@ def test_homes_code_and_the_best_are_told(store: Store) -> None:
     )
     one, two, three, four = rows = list(store.revisions())
     around = load_context(store, rows, "anything", best=frozenset({two}))
-    assert around.homes == {one: "a.py", two: "a.py", three: "a.md", four: "doc-guide"}
+    assert around.files == {one: "a.py", two: "a.py", three: "a.md", four: "doc-guide"}
     assert (around.code, around.best) == ({one, two}, {two})
     assert (around.aside, around.beside) == (frozenset(), {})
 

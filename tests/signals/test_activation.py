@@ -37,7 +37,7 @@ def store(tmp_path: Path) -> Iterator[SQLiteStore]:
 def test_openings_and_commits_count_alike(store: SQLiteStore) -> None:
     """S is 1 for today and ½ for four days ago, and P is S / (1 + S)."""
     assert store.revisions().keys() == set(ROWS.values())
-    assert ActivationSignal(store).ask(QUESTION).hits(list(ROWS.values())) == [
+    assert ActivationSignal(store).score(QUESTION).hits(list(ROWS.values())) == [
         Hit(1, pytest.approx(1 / 2), 2),
         Hit(2, pytest.approx(1 / 3), 3),
         Hit(3, pytest.approx(3 / 5), 1),
@@ -45,14 +45,14 @@ def test_openings_and_commits_count_alike(store: SQLiteStore) -> None:
 
 
 def test_ranks_are_those_among_the_rows_asked_for(store: SQLiteStore) -> None:
-    assert ActivationSignal(store).ask(QUESTION).hits([2, 4]) == [Hit(2, pytest.approx(1 / 3), 1)]
+    assert ActivationSignal(store).score(QUESTION).hits([2, 4]) == [Hit(2, pytest.approx(1 / 3), 1)]
 
 
 def test_it_proposes_nothing(store: SQLiteStore) -> None:
-    answer = ActivationSignal(store).ask(QUESTION)
+    answer = ActivationSignal(store).score(QUESTION)
     assert answer.best(9) == answer.best(9, among=[1, 2, 3]) == []
 
 
 def test_another_engine_may_forget_nothing(store: SQLiteStore) -> None:
-    hits = ActivationSignal(store, ActivationEngine(decay=0.0)).ask(QUESTION).hits([1, 2])
+    hits = ActivationSignal(store, ActivationEngine(decay=0.0)).score(QUESTION).hits([1, 2])
     assert hits == [Hit(1, 0.5, 1), Hit(2, 0.5, 1)]

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import subprocess
-import sys
 from collections.abc import Sequence
 from itertools import pairwise
 from random import Random
@@ -14,10 +12,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from aurora.signals.activation import (
-    NEVER_USED,
     ActivationEngine,
     approximate_strength,
-    base_level,
     retrieval_probability,
     strength,
 )
@@ -60,14 +56,6 @@ def test_an_activation_is_what_the_books_say(history: list[float]) -> None:
 )
 def test_activations_to_know_by_heart(days: list[int], expected: float) -> None:
     assert activation([NOW - day * DAY for day in days]) == pytest.approx(expected)
-
-
-def test_base_levels_are_logarithms_and_never_infinite() -> None:
-    uses = {1: [], 2: [NOW], 3: [NOW - 4 * DAY], 4: [math.nan]}
-    expected = {1: NEVER_USED, 2: 0.0, 3: pytest.approx(-math.log(2)), 4: NEVER_USED}
-    assert ENGINE.base_levels(uses, NOW) == expected
-    assert base_level(5e-324) == NEVER_USED
-    assert min(ActivationEngine(decay=1.0).base_levels({1: [0.0]}, NOW).values()) > NEVER_USED
 
 
 @given(histories, times, engines)
@@ -129,23 +117,20 @@ def test_the_order_of_uses_does_not_matter(
 )
 @example({1: [math.inf]}, math.inf, 0.5, 3)  # no number
 @example({1: [-1e308]}, 1e308, 0.5, 3)  # too large a number
-def test_both_ways_of_adding_agree(
+def test_whatever_the_uses_are_activations_are_in_range(
     uses: dict[int, list[float]], now: float, decay: float, exact_uses: int
 ) -> None:
-    engine = ActivationEngine(decay, exact_uses)
-    plain, numpy = engine.add_one_by_one(uses, now), engine.add_at_once(uses, now)
-    assert list(plain) == list(numpy) == list(uses)
-    assert numpy == pytest.approx(plain, rel=1e-12, abs=1e-12)
-    assert all(0.0 <= value <= len(uses[row]) + 1e-9 for row, value in plain.items())
-    assert all(math.isfinite(value) for value in engine.base_levels(uses, now).values())
+    activations = ActivationEngine(decay, exact_uses).activations(uses, now)
+    assert list(activations) == list(uses)
+    assert all(0.0 <= value < 1.0 for value in activations.values())
 
 
 def test_equal_histories_are_ties_wherever_they_stand() -> None:
     draw = Random(5)  # noqa: S311 - no secret
     history = [draw.uniform(0, NOW) for _ in range(7)]
     uses = {row: history if row % 3 else [draw.uniform(0, NOW)] for row in range(1000)}
-    sums = ENGINE.add_at_once(uses, NOW)
-    assert len({value for row, value in sums.items() if row % 3}) == 1
+    activations = ENGINE.activations(uses, NOW)
+    assert len({value for row, value in activations.items() if row % 3}) == 1
 
 
 @given(st.lists(st.one_of(times, strange), max_size=12))
@@ -175,7 +160,7 @@ def test_long_histories_are_off_by_less_than_a_hundredth(
     exact, found = strength(history), approximate_strength(history)
     assert abs(retrieval_probability(found) - retrieval_probability(exact)) < 0.01
     if shape == "uniform":
-        assert abs(base_level(found) - base_level(exact)) < 0.05
+        assert abs(math.log(found) - math.log(exact)) < 0.05
 
 
 def random_ages(draw: Random, size: int, length: float, *, shape: str) -> list[float]:
@@ -233,21 +218,6 @@ def test_a_decay_of_one_lies_between_its_neighbours(age: float, factor: float) -
     )
     assert above <= at <= below
     assert above == pytest.approx(below, rel=1e-4)
-
-
-def test_numpy_is_imported_only_for_very_many_uses() -> None:
-    program = (
-        "import sys\n"
-        "from aurora.signals.activation import ActivationEngine\n"
-        "found = ActivationEngine().activations({1: [5.0] * 150}, 5.0)\n"
-        "print('numpy' in sys.modules)\n"
-        "same = ActivationEngine().activations({n: [5.0] * 150 for n in range(2000)}, 5.0)\n"
-        "print('numpy' in sys.modules, same[1999] == found[1])\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
-    assert done.stdout.split() == ["False", "True", "True"]
 
 
 @pytest.mark.parametrize(

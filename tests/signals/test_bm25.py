@@ -16,7 +16,8 @@ from aurora.errors import IndexFileError, IndexVersionError
 from aurora.signals.bm25 import BM25Scorer
 from aurora.signals.bm25_formula import BM25Parameters
 from aurora.signals.bm25_index import build_postings, weigh_postings
-from aurora.signals.matches import Match, answer_densely, answer_sparsely, best_places
+from aurora.signals.dense_scores import best_places, sum_dense
+from aurora.signals.matches import Match, sum_sparse
 from aurora.text import EXACT, WORDS, Analysis, chunk_text, tokenize
 from tests.signals.corpus import standard_library_chunks
 
@@ -171,17 +172,17 @@ def test_the_first_do_not_depend_on_how_many_are_asked_for() -> None:
 
 def test_no_score_exceeds_the_ceiling_and_a_full_match_comes_near() -> None:
     scorer = scorer_of([("a", "alpha " * 50), ("b", "beta"), ("c", "gamma")])
-    answer = scorer.ask("alpha")
+    answer = scorer.score_all("alpha")
     assert 0.9 < answer.hits([0])[0].score / answer.ceiling <= 1.0
-    with_unknown = scorer.ask("alpha unheard_of")
+    with_unknown = scorer.score_all("alpha unheard_of")
     assert with_unknown.hits([0]) == answer.hits([0])
     assert with_unknown.ceiling > 2 * answer.ceiling
 
 
 def test_the_ceiling_of_a_question_is_the_sum_of_those_of_its_words() -> None:
     scorer = scorer_of(DOCUMENTS)
-    one, other = scorer.ask("auth").ceiling, scorer.ask("config").ceiling
-    assert scorer.ask("auth config").ceiling == pytest.approx(one + other)
+    one, other = scorer.score_all("auth").ceiling, scorer.score_all("config").ceiling
+    assert scorer.score_all("auth config").ceiling == pytest.approx(one + other)
 
 
 @pytest.mark.parametrize(
@@ -195,17 +196,17 @@ def test_the_ceiling_of_a_question_is_the_sum_of_those_of_its_words() -> None:
 def test_the_ceiling_of_a_word_is_its_rarity_without_end(
     query: str, idf: str, rarity: float
 ) -> None:
-    assert scorer_of(DOCUMENTS, idf=idf).ask(query).ceiling == pytest.approx(rarity * 2.5)
+    assert scorer_of(DOCUMENTS, idf=idf).score_all(query).ceiling == pytest.approx(rarity * 2.5)
 
 
 def test_an_answer_tells_which_words_of_the_question_a_document_has() -> None:
-    answer = scorer_of(DOCUMENTS).ask("auth user config nowhere")
+    answer = scorer_of(DOCUMENTS).score_all("auth user config nowhere")
     assert [answer.terms(row) for row in (0, 1, 2, 3)] == [
         {"auth", "user"}, {"auth"}, {"config"}, set(),
     ]  # fmt: skip
     assert [answer.coverage(row) for row in (0, 1, 2, 3)] == [0.5, 0.25, 0.25, 0.0]
     assert not answer.is_empty
-    nothing = scorer_of(DOCUMENTS).ask("nowhere")
+    nothing = scorer_of(DOCUMENTS).score_all("nowhere")
     assert (nothing.is_empty, nothing.coverage(0)) == (True, 0.0)
 
 
@@ -256,7 +257,7 @@ def test_an_index_of_other_arrays_is_refused(
 ) -> None:
     scorer_of(DOCUMENTS).save_index(tmp_path / "bm25.idx")
     monkeypatch.setattr("aurora.signals.bm25._LAYOUT", 99)
-    with pytest.raises(IndexVersionError, match="made by another Aurora"):
+    with pytest.raises(IndexVersionError, match="made by another version of Aurora"):
         BM25Scorer().load_index(tmp_path / "bm25.idx")
 
 
@@ -306,8 +307,8 @@ def test_with_and_without_numpy_the_numbers_are_the_same(
         key=lambda match: len(match.documents),
     )
     rows = array("q", range(100, 130))
-    sparse = answer_sparsely(matches, rows, ceiling=1.0)
-    dense = answer_densely(matches, rows, ceiling=1.0)
+    sparse = sum_sparse(matches, rows, ceiling=1.0)
+    dense = sum_dense(matches, rows, ceiling=1.0)
     among = rows[::3]
     assert sparse.best(pool) == dense.best(pool)
     assert sparse.best(pool, among=among) == dense.best(pool, among=among)

@@ -48,13 +48,13 @@ class Bench:
         )
 
     def find(self, text: str, signal: BM25Signal | None = None) -> list[str]:
-        rows = (signal or self.signal()).ask(Question(text, NOW)).best(10)
+        rows = (signal or self.signal()).score(Question(text, NOW)).best(10)
         chunks = self.store.get_rows(rows)
         return [chunks[row].id for row in rows]
 
     def score(self, text: str, signal: BM25Signal) -> float:
         """What the best chunk for a text scores."""
-        answer = signal.ask(Question(text, NOW))
+        answer = signal.score(Question(text, NOW))
         return answer.hits(answer.best(1))[0].score
 
 

@@ -54,7 +54,7 @@ def store(tmp_path: Path) -> Iterator[SQLiteStore]:
 
 
 def levels(store: SQLiteStore, text: str) -> dict[str, float]:
-    answer = ExactSignal(store).ask(Question(text, NOW))
+    answer = ExactSignal(store).score(Question(text, NOW))
     rows = answer.best(1000)
     chunks = store.get_rows(rows)
     return {chunks[hit.row].id: hit.score for hit in answer.hits(rows)}

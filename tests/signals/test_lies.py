@@ -59,7 +59,7 @@ def test_an_index_without_its_facts_is_refused(path: Path) -> None:
     facts = dict(IndexFile(path, kind="bm25").facts)
     del facts["average_length"]
     retell(path, "bm25", lie={}, facts=facts)
-    with pytest.raises(IndexFileError, match="holds what cannot be"):
+    with pytest.raises(IndexFileError, match="has invalid data"):
         BM25Scorer().load_index(path)
 
 
@@ -91,15 +91,15 @@ def test_ids_that_are_no_text_are_an_error_of_the_file(path: Path) -> None:
     retell(path, "bm25", lie={"id_bytes": array("B", [255, 255, 255])})
     scorer = BM25Scorer()
     scorer.load_index(path)
-    with pytest.raises(IndexFileError, match="holds what cannot be"):
+    with pytest.raises(IndexFileError, match="has invalid data"):
         scorer.rank("login", pool=9)
 
 
 def _ask_twice(path: Path, k1: float) -> None:
     scorer = BM25Scorer(k1)
     scorer.load_index(path)
-    scorer.ask("login")
-    scorer.ask("login")
+    scorer.score_all("login")
+    scorer.score_all("login")
 
 
 def test_an_error_of_ours_is_not_blamed_on_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,7 +107,7 @@ def test_an_error_of_ours_is_not_blamed_on_a_file(monkeypatch: pytest.MonkeyPatc
     scorer.build_index(DOCUMENTS)
     monkeypatch.setattr(scorer, "_match", lambda _: [].pop())
     with pytest.raises(IndexError):
-        scorer.ask("login")
+        scorer.score_all("login")
 
 
 @pytest.fixture

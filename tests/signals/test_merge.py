@@ -102,7 +102,7 @@ def test_from_nothing_to_a_few_to_nothing(bench: Bench) -> None:
         bench.store.put_chunks(chunks)
         assert signal.refresh() == len(chunks)
         assert bench.path.read_bytes() == bench.rebuilt()
-        assert len(signal.ask(Question("number", NOW)).best(9)) == len(chunks)
+        assert len(signal.score(Question("number", NOW)).best(9)) == len(chunks)
 
 
 def test_an_index_of_other_parameters_is_merged_and_weighed_anew(bench: Bench) -> None:

@@ -133,7 +133,7 @@ def test_a_store_that_lives(
             assert bench.path.read_bytes() == bench.rebuilt()
             anew = bench.signal(bench.path.with_name("rebuilt.idx"))
             asked = Question(f"{question} alpha number", NOW)
-            mine, theirs = signal.ask(asked), anew.ask(asked)
+            mine, theirs = signal.score(asked), anew.score(asked)
             assert mine.best(99) == theirs.best(99)
             assert mine.hits(mine.best(99)) == theirs.hits(theirs.best(99))
         assert bench.events == []

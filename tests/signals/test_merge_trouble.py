@@ -61,8 +61,8 @@ def test_an_index_of_another_life_of_the_store_leaves_no_trace(
     bench.store.put_chunks(after)
     signal = bench.signal()
 
-    assert signal.ask(Question("here five", NOW)).best(9) == []
-    assert len(signal.ask(Question("there", NOW)).best(9)) == len(after)
+    assert signal.score(Question("here five", NOW)).best(9) == []
+    assert len(signal.score(Question("there", NOW)).best(9)) == len(after)
     assert bench.path.read_bytes() == bench.rebuilt()
 
 

@@ -35,7 +35,7 @@ def put(store: SQLiteStore, *paths: str, kind: Kind = Kind.KNOWLEDGE) -> None:
 def factors(
     store: SQLiteStore, signal: RecencySignal | None = None, now: datetime = TODAY
 ) -> dict[str, float]:
-    answer = (signal or RecencySignal(store)).ask(Question("words", now))
+    answer = (signal or RecencySignal(store)).score(Question("words", now))
     chunks = store.get_rows(list(store.revisions()))
     return {chunks[hit.row].path: hit.score for hit in answer.hits(list(chunks))}
 
@@ -121,6 +121,6 @@ def test_the_signal_follows_the_store(store: SQLiteStore) -> None:
 
 def test_ranks_are_by_date_and_the_same_day_is_the_same_rank(store: SQLiteStore) -> None:
     put(store, "2026-09-16.md", "a/2026-10-16.md", "b/2026-10-16.md", "2026-11-15.md")
-    answer = RecencySignal(store).ask(Question("words", TODAY))
+    answer = RecencySignal(store).score(Question("words", TODAY))
     assert [hit.rank for hit in answer.hits([1, 2, 3, 4])] == [4, 2, 2, 1]
     assert answer.best(3) == [4, 2, 3]

@@ -179,7 +179,7 @@ def test_what_means_the_same_is_first_and_what_points_elsewhere_is_no_answer(
     bench.store.put_chunks([A, E, AE])
     bench.embed()
     assert bench.find("eeeeeeee") == ["_e", "_ae"]
-    answer = bench.signal().ask(Question("eeeeeeee", NOW))
+    answer = bench.signal().score(Question("eeeeeeee", NOW))
     assert answer.ceiling == 1.0
     scores = {hit.row: hit.score for hit in answer.hits([1, 2, 3])}
     assert scores == {2: 1.0, 3: pytest.approx(6 / math.hypot(7, 7) * 7 / 6)}
@@ -189,7 +189,7 @@ def test_what_means_the_same_is_first_and_what_points_elsewhere_is_no_answer(
 def test_a_filter_changes_neither_score_nor_rank(bench: VectorBench) -> None:
     bench.store.put_chunks([A, E, AE])
     bench.embed()
-    answer = bench.signal().ask(Question("ee", NOW))
+    answer = bench.signal().score(Question("ee", NOW))
     assert answer.best(9, among=[1, 3]) == [3]
     assert answer.best(9, among=[]) == []
     assert [hit.rank for hit in answer.hits([3])] == [2]
@@ -200,23 +200,23 @@ def test_without_numpy_the_signal_answers_alike(
 ) -> None:
     bench.store.put_chunks([A, E, AE])
     bench.embed()
-    quick = bench.signal().ask(Question("aee", NOW))
+    quick = bench.signal().score(Question("aee", NOW))
     monkeypatch.setitem(sys.modules, "aurora.signals.cosines", None)
-    plain = bench.signal().ask(Question("aee", NOW))
+    plain = bench.signal().score(Question("aee", NOW))
     assert plain.best(9) == quick.best(9)
     assert sorted(plain.hits([1, 2, 3])) == sorted(quick.hits([1, 2, 3]))
 
 
 SEARCH = """
 from pathlib import Path
-from aurora.retrieval.retriever import HybridRetriever
+from aurora.retrieval.retriever import Retriever
 from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import Mode, Query
 from tests.builders import NOW
 from tests.indexing.providers import VowelProvider
 folder = Path(sys.argv[1])
 store = SQLiteStore(folder / "memory.db")
-retriever = HybridRetriever(
+retriever = Retriever(
     store, index_folder=folder / sys.argv[2], now=lambda: NOW, embedders=lambda _: VowelProvider()
 )
 answer = retriever.retrieve(Query("aee", mode=Mode.SEMANTIC))
@@ -230,7 +230,7 @@ def test_a_python_without_numpy_searches_by_meaning(bench: VectorBench, folder: 
     """Neither reading the vector index nor making it needs numpy, and nothing else is asked."""
     bench.store.put_chunks([A, E, AE])
     bench.embed()
-    answer = bench.signal().ask(Question("aee", NOW))
+    answer = bench.signal().score(Question("aee", NOW))
     rows = answer.best(9)
     expected = [(bench.store.get_rows([r])[r].name, answer.hits([r])[0].score.hex()) for r in rows]
     top = Path(__file__).parents[2]
@@ -252,7 +252,7 @@ def test_a_python_without_numpy_searches_by_meaning(bench: VectorBench, folder: 
 def test_no_vectors_is_said_with_the_next_step(bench: VectorBench) -> None:
     bench.store.put_chunks([A])
     with pytest.raises(EmbeddingError, match="No chunk has a vector") as caught:
-        bench.signal().ask(Question("aee", NOW))
+        bench.signal().score(Question("aee", NOW))
     assert "aur mem index" in caught.value.hint
 
 
@@ -290,7 +290,7 @@ def test_a_question_that_cannot_be_embedded_is_one_kind_of_error(
     bench.store.put_chunks([A])
     bench.embed()
     with pytest.raises(EmbeddingError):
-        bench.signal().ask(Question("aee", NOW))
+        bench.signal().score(Question("aee", NOW))
 
 
 @pytest.mark.parametrize("size", [1e300, 1e38, 1.0, 1e-38, 5e-324])
@@ -299,7 +299,7 @@ def test_a_question_of_any_length_has_a_direction(bench: VectorBench, size: floa
     bench.provider = TableProvider({"a": [1.0, 0.0], "e": [0.0, 1.0]}, asked=lambda _: [0.0, size])
     bench.store.put_chunks([A, E])
     bench.embed()
-    answer = bench.signal().ask(Question("?", NOW))
+    answer = bench.signal().score(Question("?", NOW))
     assert [(hit.row, hit.score) for hit in answer.hits([1, 2])] == [(2, 1.0)]
 
 
@@ -316,7 +316,7 @@ def test_vectors_of_another_model_are_not_compared(bench: VectorBench) -> None:
     other = Embedder("vowels", 5, "2")
     bench.store.put_embeddings(other, [(A.id, pack_vector([1.0, 0, 0, 0, 0]))])
     with pytest.raises(EmbedderMismatchError, match="holds vectors of vowels") as caught:
-        bench.signal().ask(Question("aee", NOW))
+        bench.signal().score(Question("aee", NOW))
     assert isinstance(caught.value, AuroraError)
     assert "embedding.provider" in caught.value.hint
 

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from aurora.signals.base import ranking_of
-from aurora.signals.matches import DenseAnswer, SparseAnswer, place_of
+from aurora.signals.base import SparseScores, rank_rows
+from aurora.signals.dense_scores import DenseScores
+from aurora.signals.matches import find_place
 from aurora.types import Hit
 
 # Few different values, so that there are many ties; 0 is no score.
@@ -17,12 +18,12 @@ scores = st.dictionaries(st.integers(1, 60), values, max_size=40)
 some_rows = st.lists(st.integers(0, 70), max_size=50)
 
 
-def both(given_scores: dict[int, float]) -> tuple[SparseAnswer, DenseAnswer]:
+def both(given_scores: dict[int, float]) -> tuple[SparseScores, DenseScores]:
     rows = sorted(given_scores)
-    dense = DenseAnswer(
+    dense = DenseScores(
         np.array([given_scores[row] for row in rows], np.float64), np.array(rows, np.int64)
     )
-    return SparseAnswer(given_scores), dense
+    return SparseScores(given_scores), dense
 
 
 @given(scores, st.integers(1, 50), some_rows)
@@ -94,7 +95,7 @@ def test_rows_are_plain_numbers(kind: int) -> None:
 @pytest.mark.parametrize("kind", [0, 1], ids=["sparse", "dense"])
 def test_a_ranking_is_best_first_with_ties_by_row(kind: int) -> None:
     answer = both({9: 1.0, 3: 1.0, 5: 2.0, 7: 0.0})[kind]
-    ranking = ranking_of("x", answer, [9, 7, 5, 3, 1])
+    ranking = rank_rows("x", answer, [9, 7, 5, 3, 1])
     assert ranking.hits == (Hit(5, 2.0, 1), Hit(3, 1.0, 2), Hit(9, 1.0, 2))
     assert (ranking.signal, ranking.ceiling) == ("x", 1.0)
 
@@ -102,4 +103,4 @@ def test_a_ranking_is_best_first_with_ties_by_row(kind: int) -> None:
 @given(st.lists(st.integers(0, 50), unique=True).map(sorted), st.integers(-5, 55))
 def test_a_place_is_where_a_number_stands(numbers: list[int], number: int) -> None:
     expected = numbers.index(number) if number in numbers else None
-    assert place_of(number, numbers) == expected  # type: ignore[arg-type]
+    assert find_place(number, numbers) == expected  # type: ignore[arg-type]

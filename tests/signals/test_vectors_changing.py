@@ -168,7 +168,7 @@ def test_a_question_is_asked_of_the_model_whose_vectors_it_meets(
         signal = SemanticSignal(index_of(store), MODELS.__getitem__)
         for _ in range(2):
             for row, text in enumerate(["aa", "ee", "oo", "uu"], start=1):
-                assert signal.ask(Question(text, NOW)).best(9) == [row]
+                assert signal.score(Question(text, NOW)).best(9) == [row]
 
     assert at_every_moment(tmp_path, fill, work) > len(CHUNKS)
 
@@ -200,7 +200,7 @@ def test_who_asks_with_the_old_model_after_the_change_is_told(tmp_path: Path) ->
     with closing(SQLiteStore(tmp_path / "memory.db")) as store:
         fill(store)
         signal = SemanticSignal(index_of(store), lambda _: OLD)
-        assert signal.ask(Question("aa", NOW)).best(9) == [1]
+        assert signal.score(Question("aa", NOW)).best(9) == [1]
         take_over(store.path)
         with pytest.raises(EmbedderMismatchError, match="as it is now: 1, not 2"):
-            signal.ask(Question("aa", NOW))
+            signal.score(Question("aa", NOW))

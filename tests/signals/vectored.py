@@ -42,7 +42,7 @@ class VectorBench:
         return SemanticSignal(self.index(), lambda _: self.provider)
 
     def find(self, text: str, signal: SemanticSignal | None = None) -> list[str]:
-        rows = (signal or self.signal()).ask(Question(text, NOW)).best(10)
+        rows = (signal or self.signal()).score(Question(text, NOW)).best(10)
         chunks = self.store.get_rows(rows)
         return [chunks[row].name for row in rows]
 

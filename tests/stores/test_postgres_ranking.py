@@ -17,7 +17,7 @@ from aurora.parsers.registry import parser_for
 from aurora.signals.base import Question
 from aurora.signals.bm25 import BM25Scorer
 from aurora.signals.bm25_formula import BM25Parameters
-from aurora.signals.stored import Searches, ServerKeywordAnswer, ServerKeywords
+from aurora.signals.server_ranking import Searches, ServerKeywords, ServerKeywordScores
 from aurora.stores.base import Embedder, Reasoning
 from aurora.stores.postgres import ranking_sql
 from aurora.stores.postgres import ranking_sql as ranking
@@ -54,9 +54,9 @@ def store(memory_url: str) -> Iterator[PostgresStore]:
         yield store
 
 
-def ask(store: PostgresStore, text: str, **parameters: float) -> ServerKeywordAnswer:
+def ask(store: PostgresStore, text: str, **parameters: float) -> ServerKeywordScores:
     signal = ServerKeywords(Searches(store), BM25Parameters(**parameters))  # type: ignore[arg-type]
-    return signal.ask(Question(text, datetime(2026, 1, 1, tzinfo=UTC)))
+    return signal.score(Question(text, datetime(2026, 1, 1, tzinfo=UTC)))
 
 
 def chunks_of(store: PostgresStore, rows: Sequence[int]) -> list[Chunk]:
@@ -82,7 +82,7 @@ def test_scores_and_order_are_those_of_the_index_file(
         assert [expected[rows[row]] for row in best] == pytest.approx(
             sorted(expected.values(), reverse=True), rel=1e-5
         )
-        assert answer.ceiling == pytest.approx(scorer.ask(text).ceiling)
+        assert answer.ceiling == pytest.approx(scorer.score_all(text).ceiling)
         asked = query_words(text)
         assert [answer.terms(row) for row in best] == [
             {word for word, root in asked.items() if {word, root} & terms}
@@ -168,7 +168,7 @@ def test_both_indexes_answer_one_statement(many: tuple[PostgresStore, list[list[
     store, vectors = many
     search = Searches(store)
     asked = Question("word7 text", datetime(2026, 1, 1, tzinfo=UTC))
-    ServerKeywords(search, BM25Parameters()).ask(asked)
+    ServerKeywords(search, BM25Parameters()).score(asked)
     words = search.of(asked).words
     statement = ranking_sql.rank_statement(
         words, ranking_sql.proposals(words)[0].query, vectors[0],

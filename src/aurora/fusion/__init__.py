@@ -1,1 +1,1 @@
-"""Combining rankings: pure functions from what the signals say to one order."""
+"""Fusions: pure functions that combine the rankings of all signals into one order."""

@@ -1,10 +1,9 @@
-"""The default: shares that follow what is asked and what is found, and a few rules (ours).
+"""The default fusion: weights that follow the question and the candidates, and a few rules.
 
-Each signal is measured by how far a chunk stands out among the candidates: in standard deviations
-above the least of them. So the signal that separates its candidates better decides more, whatever
-its scale, and how large the memory is does not matter. Of ten candidates in a row with much the
-same score, the other signal makes the order. The rules are in `rules`, each for itself.
-docs/concepts/ranking.md has what each of the numbers is worth.
+Each score is measured in standard deviations above the lowest candidate. So the signal that
+separates its candidates better decides more, whatever its scale and however large the memory is. Of
+ten candidates with almost the same score, the other signal makes the order. The rules are in
+`rules`. docs/concepts/ranking.md shows what each number is worth.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from typing import ClassVar, NamedTuple
 
 from aurora.fusion.base import (
     KEYWORD,
-    NOWHERE,
+    NO_CONTEXT,
     WORDS_AND_MEANING,
     CandidateContext,
     fuse,
@@ -28,27 +27,27 @@ from aurora.fusion.weighted import Weighted
 from aurora.types import Contribution, Fused, Hit, Ranking
 
 _DEVIATIONS = 10.0  # that make a score of 1
-_BEYOND = 0.01  # at most, for those behind the candidates that are measured by: in order, above 0
-_USED = 3.0  # deviations at most that count of use: where little was used, all of that stands out
-_VAGUE = 0.2  # of its share, where the model knows little of the script
+_BEYOND = 0.01  # the most that a score below the lowest candidate adds: in order, above 0
+_USED = 3.0  # deviations of use that count at most: where little was used, every use stands out
+_WEAK = 0.2  # of the semantic weight, where the model hardly knows the script
 
 
 class Trust(NamedTuple):
-    """Meaning's share where the candidates are prose, and where they are code. Words have the rest.
+    """The semantic weight where the candidates are prose, and where they are code.
 
-    It is a matter of the model: docs/concepts/embeddings.md.
+    Keywords have the rest. The numbers depend on the model: docs/concepts/embeddings.md.
     """
 
     prose: float = 0.3
     code: float = 0.8
 
 
-OWN = Trust()  # what Aurora's own model, the default, is worth
+OWN = Trust()  # of the bundled model, the default
 
 
 @dataclass(frozen=True, slots=True)
 class Auto:
-    """Its shares follow how much of what was found is code."""
+    """The weights follow the share of code among the best candidates."""
 
     signals: ClassVar[frozenset[str]] = WORDS_AND_MEANING | {"activation", "recency"}
     proposers: ClassVar[frozenset[str]] = WORDS_AND_MEANING
@@ -57,7 +56,7 @@ class Auto:
     trust: Trust = OWN
     use: float = 0.3  # beside words and meaning, which have 1 together
     rules: Rules = RULES
-    # What is no answer is told by scores that mean the same for every query.
+    # Only scores that mean the same for every query can be compared with a minimum.
     evidence: Weighted = field(default_factory=Weighted)
     name: str = "auto"
 
@@ -73,85 +72,80 @@ class Auto:
     def words_lead(self) -> bool:
         return self.evidence.words_lead
 
-    def doubting_meaning(self) -> Auto:
-        """Little is enough to put in order what words cannot tell apart, or do not find."""
-        return replace(self, trust=Trust(*(_VAGUE * share for share in self.trust)))
+    def with_weak_semantics(self) -> Auto:
+        """A small weight still orders chunks that keywords cannot tell apart, or do not find."""
+        return replace(self, trust=Trust(*(_WEAK * weight for weight in self.trust)))
 
     def __call__(
-        self, rankings: Sequence[Ranking], around: CandidateContext = NOWHERE
+        self, rankings: Sequence[Ranking], context: CandidateContext = NO_CONTEXT
     ) -> list[Fused]:
         rows = frozenset(hit.row for ranking in rankings for hit in ranking.hits)
-        around = around if around.best else around._replace(best=rows)
-        weights = self._weights(rankings, around)
-        scales = [_Scale.of(ranking, around) for ranking in rankings if ranking.hits]
-        outcomes = fuse({row: tuple(_parts(row, scales, weights)) for row in rows})
-        return self.rules.over(outcomes, around)
+        context = context if context.best else context._replace(best=rows)
+        weights = self._weights(rankings, context)
+        scales = [_Scale.of(ranking, context) for ranking in rankings if ranking.hits]
+        parts = {
+            row: tuple([s.part(row, weights.get(s.signal, 0.0)) for s in scales if row in s.values])
+            for row in rows
+        }
+        return self.rules.apply(fuse(parts), context)
 
-    def vary(self, outcomes: Sequence[Fused], around: CandidateContext) -> list[Fused]:
-        return self.rules.vary(outcomes, around)
+    def vary(self, fused: Sequence[Fused], context: CandidateContext) -> list[Fused]:
+        return self.rules.vary(fused, context)
 
-    def _weights(self, rankings: Sequence[Ranking], around: CandidateContext) -> dict[str, float]:
-        code = len(around.best & around.code) / (len(around.best) or 1)
-        prose, all_code = self.trust
-        meaning = prose + (all_code - prose) * code
-        known = {"semantic": meaning, **dict.fromkeys(KEYWORD, 1.0 - meaning)}
-        present = [r.signal for r in rankings if any(hit.row in around.best for hit in r.hits)]
-        relevance = shares(known, [signal for signal in present if signal in known])
+    def _weights(self, rankings: Sequence[Ranking], context: CandidateContext) -> dict[str, float]:
+        code = len(context.best & context.code) / (len(context.best) or 1)
+        semantic = self.trust.prose + (self.trust.code - self.trust.prose) * code
+        weights = {"semantic": semantic, **dict.fromkeys(KEYWORD, 1.0 - semantic)}
+        present = [r.signal for r in rankings if any(hit.row in context.best for hit in r.hits)]
+        relevance = shares(weights, [signal for signal in present if signal in weights])
         return {**relevance, "activation": self.use}
 
 
 @dataclass(frozen=True, slots=True)
 class _Scale:
-    """One signal's scores, in standard deviations above the least of the candidates."""
+    """One signal's scores, in standard deviations above the lowest candidate."""
 
     signal: str
     ceiling: float
     hits: Mapping[int, Hit]
     values: Mapping[int, float]
-    least: float
+    lowest: float
     deviation: float
 
     @classmethod
-    def of(cls, ranking: Ranking, around: CandidateContext) -> _Scale:
+    def of(cls, ranking: Ranking, context: CandidateContext) -> _Scale:
         signal, ceiling = ranking.signal, ranking.ceiling or 1.0
         hits = {hit.row: hit for hit in ranking.hits}
         values = {row: hit.score for row, hit in hits.items()}
         if signal == "activation":
-            values = _by_file(values, around)
-        among = [values.get(row, 0.0) for row in around.best] or [0.0]
+            values = _by_file(values, context)
+        among = [values.get(row, 0.0) for row in context.best] or [0.0]
         mean = fsum(among) / len(among)
         deviation = sqrt(fsum((value - mean) ** 2 for value in among) / len(among))
         if deviation > 1e-9 * abs(mean):
             return cls(signal, ceiling, hits, values, min(among), deviation)
-        # One alone, or all alike: they stand out from nothing at all.
+        # A single candidate, or equal scores: measured from 0.
         return cls(signal, ceiling, hits, values, 0.0, abs(mean) / 2.0 or ceiling)
 
     def part(self, row: int, weight: float) -> Contribution:
-        """What is told as comparable is the share of the ceiling: it means the same everywhere."""
+        """`normalised` is the share of the ceiling, which means the same for every query."""
         _, raw, rank = self.hits.get(row, (row, 0.0, 0))
         value = weight * self._stands_out(self.values[row])
         return Contribution(self.signal, rank, raw, within(raw / self.ceiling), value)
 
     def _stands_out(self, value: float) -> float:
-        if value < self.least:
-            return _BEYOND * max(value, 0.0) / self.least if self.least > 0.0 else 0.0
-        above = (value - self.least) / self.deviation
+        if value < self.lowest:
+            return _BEYOND * max(value, 0.0) / self.lowest if self.lowest > 0.0 else 0.0
+        above = (value - self.lowest) / self.deviation
         counted = min(above, _USED) if self.signal == "activation" else above
-        return counted / _DEVIATIONS + (_BEYOND if self.least > 0.0 else 0.0)
+        return counted / _DEVIATIONS + (_BEYOND if self.lowest > 0.0 else 0.0)
 
 
-def _by_file(uses: Mapping[int, float], around: CandidateContext) -> dict[int, float]:
-    """Who works on a file is interested in all of it: each chunk has the most that any has."""
+def _by_file(uses: Mapping[int, float], context: CandidateContext) -> dict[int, float]:
+    """Give each chunk the highest activation in its file: work on a file concerns all of it."""
     most: dict[str, float] = {}
-    for row in around.best:
-        home = around.homes.get(row, "")
-        most[home] = max(most.get(home, 0.0), uses.get(row, 0.0))
-    shared = {row: most.get(home, 0.0) for row, home in around.homes.items() if home}
+    for row in context.best:
+        file = context.files.get(row, "")
+        most[file] = max(most.get(file, 0.0), uses.get(row, 0.0))
+    shared = {row: most.get(file, 0.0) for row, file in context.files.items() if file}
     return {**uses, **{row: max(use, uses.get(row, 0.0)) for row, use in shared.items() if use}}
-
-
-def _parts(row: int, scales: Sequence[_Scale], weights: Mapping[str, float]) -> list[Contribution]:
-    """A chunk that a signal has nothing on has nothing from it, not less."""
-    return [
-        scale.part(row, weights.get(scale.signal, 0.0)) for scale in scales if row in scale.values
-    ]

@@ -1,7 +1,4 @@
-"""What a fusion is: rankings in, one order out, with the part each signal had in it.
-
-What a fusion may know of the candidates beside their scores: where they stand.
-"""
+"""What a fusion is: rankings in, one order out, with the contribution of each signal."""
 
 from __future__ import annotations
 
@@ -11,29 +8,30 @@ from typing import Final, NamedTuple, Protocol, runtime_checkable
 
 from aurora.types import Contribution, Fused, Ranking
 
-
-class CandidateContext(NamedTuple):
-    """Of rows. What is not known of one has no effect on it."""
-
-    best: Set[int]  # the first of words and of meaning in the whole memory: others are measured by
-    homes: Mapping[int, str]  # the file or the document that a chunk is a part of
-    code: Set[int] = frozenset()
-    aside: Set[int] = frozenset()  # tests, examples and what others wrote, unless asked for
-    beside: Mapping[int, Sequence[int]] = {}  # the turns of a conversation before and after
-
-
-NOWHERE = CandidateContext(frozenset(), {})
-
-
-KEYWORD: Final = ("bm25", "fulltext")  # signals that find by words; a search uses one of them
+KEYWORD: Final = ("bm25", "fulltext")  # keyword signals; a search uses one of them
 WORDS_AND_MEANING: Final = frozenset((*KEYWORD, "semantic"))
 
 
-class Fusion(Protocol):
-    """A frozen dataclass with its weights. Pure: the same rankings give the same outcome.
+class CandidateContext(NamedTuple):
+    """What a fusion may know of the candidates' rows beside their scores."""
 
-    Rankings name the rank a chunk has in the whole memory, so that a fusion can tell the best of
-    all from those that only a filter has brought in: a filter never changes a score.
+    best: Set[
+        int
+    ]  # the best by words and by meaning in the whole memory: scores are relative to them
+    files: Mapping[int, str]  # the file or document that contains a chunk
+    code: Set[int] = frozenset()
+    aside: Set[int] = frozenset()  # tests, examples and vendored code, unless the query names them
+    beside: Mapping[int, Sequence[int]] = {}  # the turns of a conversation before and after
+
+
+NO_CONTEXT = CandidateContext(frozenset(), {})
+
+
+class Fusion(Protocol):
+    """A frozen dataclass with its weights. Pure: the same rankings give the same result.
+
+    Ranks in rankings are those in the whole memory. So a fusion can tell the best of all from
+    chunks that only a filter has brought in: a filter never changes a score.
     """
 
     @property
@@ -41,69 +39,69 @@ class Fusion(Protocol):
 
     @property
     def signals(self) -> frozenset[str]:
-        """Those it makes use of; the others need not be asked."""
+        """Signals that it uses."""
         ...
 
     @property
     def proposers(self) -> frozenset[str]:
-        """Those whose best are the candidates; the others only judge them."""
+        """Signals whose best chunks are the candidates; other signals only order them."""
         ...
 
     @property
     def fill_ups(self) -> frozenset[str]:
-        """Those that change nothing while the others find enough, and need not be asked then."""
+        """Signals used only when the others find too few candidates."""
         ...
 
     @property
     def min_score(self) -> float:
-        """Outcomes below it are no answer, where meaning takes part."""
+        """The lowest score of a result, when the semantic signal takes part."""
         ...
 
     @property
     def words_lead(self) -> bool:
-        """Whether what words found is an answer as it would be without meaning."""
+        """Keep keyword hits even below `min_score`."""
         ...
 
     @property
     def min_best(self) -> float:
-        """Where it does not: when the best is below it, there is no answer."""
+        """Without the semantic signal: there is no result when the best score is below it."""
         ...
 
     def __call__(self, rankings: Sequence[Ranking]) -> list[Fused]:
-        """Best first, ties by row; the contributions of each outcome sum to its score."""
+        """Best first, ties by row; the contributions of each chunk sum to its score."""
         ...
 
 
 @runtime_checkable
 class ContextFusion(Fusion, Protocol):
-    """One that also looks at where the candidates stand."""
+    """A fusion that also uses the context of the candidates."""
 
     @property
     def evidence(self) -> Fusion:
-        """Whose scores mean the same for every query, and tell what is no answer."""
+        """The fusion whose scores are compared with `min_score` and `min_best`."""
         ...
 
-    def doubting_meaning(self) -> Fusion:
-        """The same for a question whose script the model knows little of."""
+    def with_weak_semantics(self) -> Fusion:
+        """The same fusion for a question in a script that the model hardly knows."""
         ...
 
     def __call__(
-        self, rankings: Sequence[Ranking], around: CandidateContext = NOWHERE
+        self, rankings: Sequence[Ranking], context: CandidateContext = NO_CONTEXT
     ) -> list[Fused]: ...
 
-    def vary(self, outcomes: Sequence[Fused], around: CandidateContext) -> list[Fused]:
-        """The last step, when definitions lead: what is shown is not all from one place."""
+    def vary(self, fused: Sequence[Fused], context: CandidateContext) -> list[Fused]:
+        """The last step, after definitions lead: spread the results over several files."""
         ...
 
 
-def keyword_ranking(rankings: Sequence[Ranking]) -> Ranking | None:
+def keyword_ranking(rankings: Iterable[Ranking]) -> Ranking | None:
     return next((ranking for ranking in rankings if ranking.signal in KEYWORD), None)
 
 
 def shares(weights: Mapping[str, float], present: Iterable[str]) -> dict[str, float]:
-    """Weights of the signals that take part; what the others had goes to them in proportion.
+    """The weights of the present signals, scaled to sum to 1.
 
-    Where none of them has a weight, activation alone decides, or else all alike (seed 003).
+    Without any weight, activation alone decides, or else all signals equally (seed 003).
     """
     part = {signal: weights.get(signal, 0.0) for signal in present}
     total = fsum(part.values())
@@ -114,9 +112,9 @@ def shares(weights: Mapping[str, float], present: Iterable[str]) -> dict[str, fl
 
 
 def fuse(chunks: Mapping[int, tuple[Contribution, ...]]) -> list[Fused]:
-    """Sum up each chunk's contributions and put the best first.
+    """Sum each chunk's contributions and put the best first.
 
-    `fsum` rounds once: the same sum in whatever order, on every version of Python.
+    `fsum` rounds once: the sum is the same in any order, on every version of Python.
     """
     return in_order(
         [
@@ -126,16 +124,24 @@ def fuse(chunks: Mapping[int, tuple[Contribution, ...]]) -> list[Fused]:
     )
 
 
-def scaled(outcome: Fused, factor: float) -> Fused:
-    """The score itself is scaled, not summed up anew: what was alike before stays alike."""
-    parts = tuple([part._replace(value=part.value * factor) for part in outcome.contributions])
-    return Fused(outcome.row, outcome.score * factor, parts)
+def add_part(chunk: Fused, signal: str, value: float, *, raw: float, rank: int = 0) -> Fused:
+    """A chunk with one more contribution, whose normalised score is its raw one."""
+    part = Contribution(signal, rank, raw, raw, value)
+    return Fused(chunk.row, chunk.score + value, (*chunk.contributions, part))
 
 
-def in_order(outcomes: Iterable[Fused]) -> list[Fused]:
-    return sorted(outcomes, key=lambda outcome: (-outcome.score, outcome.row))
+def scaled(chunk: Fused, factor: float) -> Fused:
+    """Scales the score itself instead of summing again, so that equal scores stay equal."""
+    if factor == 1.0:
+        return chunk
+    parts = tuple([part._replace(value=part.value * factor) for part in chunk.contributions])
+    return Fused(chunk.row, chunk.score * factor, parts)
+
+
+def in_order(fused: Iterable[Fused]) -> list[Fused]:
+    return sorted(fused, key=lambda chunk: (-chunk.score, chunk.row))
 
 
 def within(value: float) -> float:
     """At least 0, at most 1."""
-    return min(max(value, 0.0), 1.0)
+    return 0.0 if value < 0.0 else 1.0 if value > 1.0 else value

@@ -1,8 +1,7 @@
-"""Keyword first; meaning fills up where words find too little (seed 002).
+"""Keyword hits first; the semantic signal fills up where there are too few (seed 002).
 
-What words find comes before everything that only meaning finds, so it does not matter how many
-results "too little" is: the fill-ups are simply last. Wins when words are right almost always;
-costs nothing while they find enough, for then meaning need not be asked at all.
+Keyword hits come before all chunks that only the semantic signal finds. Wins when keywords are
+almost always right. While they find enough, the semantic signal is not computed at all.
 """
 
 from __future__ import annotations
@@ -14,12 +13,12 @@ from typing import ClassVar
 from aurora.fusion.base import WORDS_AND_MEANING, fuse, keyword_ranking, within
 from aurora.types import Contribution, Fused, Ranking
 
-_BEHIND = 0.499  # a perfect fill-up is still behind the faintest keyword hit
+_BEHIND = 0.499  # a perfect fill-up still ranks below the faintest keyword hit
 
 
 @dataclass(frozen=True, slots=True)
 class Cascade:
-    """Keyword scores lie in [½, 1], those of the fill-ups in [0, ½)."""
+    """Scores of keyword hits lie in [½, 1], those of fill-ups in [0, ½)."""
 
     signals: ClassVar[frozenset[str]] = WORDS_AND_MEANING
     proposers: ClassVar[frozenset[str]] = WORDS_AND_MEANING

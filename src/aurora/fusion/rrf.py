@@ -1,7 +1,7 @@
 """Reciprocal rank fusion: Σ 1 / (k + rank), whatever the scores (seed 002).
 
 Cormack, Clarke and Büttcher, *Reciprocal Rank Fusion outperforms Condorcet* (2009). Wins when
-scores cannot be compared; costs the distances between them: a clear first counts like a narrow one.
+scores cannot be compared. Ignores their distances: a clear lead counts like a narrow one.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from aurora.types import Contribution, Fused, Ranking
 
 @dataclass(frozen=True, slots=True)
 class ReciprocalRank:
-    """The larger `k`, the less the first places stand out."""
+    """A larger `k` makes the first places stand out less."""
 
     signals: ClassVar[frozenset[str]] = WORDS_AND_MEANING
     proposers: ClassVar[frozenset[str]] = WORDS_AND_MEANING

@@ -1,146 +1,122 @@
-"""What `auto` knows beside words and meaning. Each rule adds a part of its own to a score.
+"""Adjustments after the signals are combined.
 
-Every rule is measured by the best chunks of the whole memory, so that a filter changes no score.
-A strength of 0 turns a rule off, and a variety of 1.
-
-What happens to a fused order, whichever fusion made it: old notes fade, definitions lead.
+`Rules` are those of `auto`. Each rule adds a contribution to a score and is measured by the best
+chunks of the whole memory, so that a filter changes no score. A strength of 0 turns a rule off, a
+variety of 1 as well. `fade` and `lead` apply to every fusion: old notes fade, definitions lead.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum
 
-from aurora.fusion.base import CandidateContext, in_order, scaled
+from aurora.fusion.base import CandidateContext, add_part, in_order, scaled
 from aurora.signals.exact import ASSUMED, NAMED
-from aurora.types import Contribution, Fused, Ranking
+from aurora.types import Fused, Ranking
+
+# The share of a name in a score. With a definition, levels are 0.25 apart and all else has 0.2: so
+# `SPELT` comes before `FOLDED`, that before `ASSUMED`, and any of them before all other chunks.
+DEFINITION_SHARE = 0.8
+NAMED_SHARE = 0.3  # with a mere name only: it helps, and does not lead
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """How strong each is."""
+    """The strength of each rule."""
 
     aside: float = 0.1  # taken from tests, examples and the like, but no more than half
-    file: float = 0.35  # added to all of the file that has most of what was found; less to others
-    context: float = 0.35  # of what the turns before and after have
-    variety: float = 0.85  # what is left of each further chunk of a file
+    file: float = 0.35  # added to all chunks of the file with the highest total; less to others
+    context: float = 0.35  # of the scores of the turns before and after
+    variety: float = 0.85  # the factor of each further chunk of a file
 
-    def over(self, outcomes: Sequence[Fused], around: CandidateContext) -> list[Fused]:
-        middle = fsum(one.score for one in outcomes if one.row in around.best) / (
-            len(around.best) or 1
-        )
-        outcomes = _add("aside", outcomes, self._aside(outcomes, around))
-        found = {
-            one.row: max(one.score - middle, 0.0) for one in outcomes if one.row in around.best
-        }
-        outcomes = _add("file", outcomes, self._files(found, around))
-        outcomes = _add("context", outcomes, self._contexts(found, around))
-        return _at_most_1(outcomes, around.best)
+    def apply(self, fused: Sequence[Fused], context: CandidateContext) -> list[Fused]:
+        best = [chunk.score for chunk in fused if chunk.row in context.best]
+        mean = fsum(best) / (len(context.best) or 1)
+        fused = in_order(_add("aside", fused, self._aside(fused, context)))
+        above = {c.row: max(c.score - mean, 0.0) for c in fused if c.row in context.best}
+        fused = _add("file", fused, self._files(above, context))
+        fused = _add("context", fused, self._turns(above, context))
+        highest = max((chunk.score for chunk in fused if chunk.row in context.best), default=0.0)
+        return in_order(scaled(chunk, 1.0 / max(highest, chunk.score, 1.0)) for chunk in fused)
 
-    def _aside(self, outcomes: Iterable[Fused], around: CandidateContext) -> dict[int, float]:
-        """Of what has little, half is left: among themselves they stay in order."""
-        return {
-            one.row: -min(self.aside, one.score / 2.0)
-            for one in outcomes
-            if one.row in around.aside
-        }
+    def _aside(self, fused: Iterable[Fused], context: CandidateContext) -> dict[int, float]:
+        """A low score loses half at most: chunks that stand aside keep their order."""
+        aside = (chunk for chunk in fused if chunk.row in context.aside)
+        return {chunk.row: -min(self.aside, chunk.score / 2.0) for chunk in aside}
 
-    def _files(self, found: Mapping[int, float], around: CandidateContext) -> dict[int, float]:
-        """A file that much is found of is more likely meant than one with a single good line."""
+    def _files(self, above: Mapping[int, float], context: CandidateContext) -> dict[int, float]:
+        """A file with many good chunks is a better answer than a file with a single one.
+
+        Prose is left out: a long document has more matches without saying more.
+        """
         totals: defaultdict[str, float] = defaultdict(float)
         chunks: defaultdict[str, int] = defaultdict(int)
-        for row, score in found.items():
-            home = around.homes.get(row, "") if row in around.code else ""
-            totals[home] += score
-            chunks[home] += 1
-        totals.pop("", None)  # prose: a long document has more that is found, and says no more
-        several = {home: total for home, total in totals.items() if chunks[home] > 1}
+        for row, score in above.items():
+            if row in context.code and (file := context.files.get(row)):
+                totals[file] += score
+                chunks[file] += 1
         most = max(totals.values(), default=0.0) or 1.0
-        each = self.file * max(found.values(), default=0.0) / most
-        return {row: each * several[home] for row, home in around.homes.items() if home in several}
+        gain = self.file * max(above.values(), default=0.0) / most
+        gains = {file: gain * total for file, total in totals.items() if chunks[file] > 1}
+        return {row: gains[file] for row, file in context.files.items() if file in gains}
 
-    def _contexts(self, found: Mapping[int, float], around: CandidateContext) -> dict[int, float]:
-        """An answer often shares its words with what was said right before or after it."""
+    def _turns(self, above: Mapping[int, float], context: CandidateContext) -> dict[int, float]:
+        """An answer often shares its words with the turn right before or after it."""
         return {
-            row: self.context * fsum(found.get(one, 0.0) for one in beside)
-            for row, beside in around.beside.items()
+            row: self.context * fsum(above.get(other, 0.0) for other in beside)
+            for row, beside in context.beside.items()
         }
 
-    def vary(self, outcomes: Sequence[Fused], around: CandidateContext) -> list[Fused]:
-        """Ten results are not one file, if there are others. The best of each stays where it is,
-        and so does what was asked for by its name, however often a file has that."""
+    def vary(self, fused: Sequence[Fused], context: CandidateContext) -> list[Fused]:
+        """Lower further chunks of the same file, so that the first results are of several files.
+        The best chunk of each file and definitions that the query names keep their scores."""
         seen: defaultdict[str, int] = defaultdict(int)
         lost: dict[int, float] = {}
-        for one in outcomes:
-            home = around.homes.get(one.row, "")
-            if home and one.score > 0.0 and not _is_named(one):
-                lost[one.row] = (self.variety ** seen[home] - 1.0) * one.score
-            seen[home] += one.row in around.best
-        return _add("variety", outcomes, lost)
+        for chunk in fused:
+            file = context.files.get(chunk.row, "")
+            if file and chunk.score > 0.0 and not _is_named(chunk):
+                lost[chunk.row] = (self.variety ** seen[file] - 1.0) * chunk.score
+            seen[file] += chunk.row in context.best
+        return in_order(_add("variety", fused, lost))
 
 
 RULES = Rules()
 
 
-def _add(signal: str, outcomes: Iterable[Fused], parts: Mapping[int, float]) -> list[Fused]:
-    """Scores with one more part; who has none keeps what it has."""
+def _add(signal: str, fused: Iterable[Fused], parts: Mapping[int, float]) -> list[Fused]:
+    """Add a contribution to the chunks that have one. The order stays."""
+    return [
+        add_part(chunk, signal, part, raw=part) if (part := parts.get(chunk.row, 0.0)) else chunk
+        for chunk in fused
+    ]
+
+
+def _is_named(chunk: Fused) -> bool:
+    return any(part.signal == "exact" for part in chunk.contributions)
+
+
+def fade(fused: Sequence[Fused], recency: Ranking) -> list[Fused]:
+    """Multiply each score by its chunk's recency (seed 001); chunks without a date keep theirs."""
+    hits = {hit.row: hit for hit in recency.hits}
     return in_order(
-        Fused(
-            one.row,
-            one.score + part,
-            (*one.contributions, Contribution(signal, 0, part, part, part)),
-        )
-        if (part := parts.get(one.row, 0.0))
-        else one
-        for one in outcomes
+        add_part(chunk, "recency", (hit.score - 1.0) * chunk.score, raw=hit.score, rank=hit.rank)
+        if (hit := hits.get(chunk.row))
+        else chunk
+        for chunk in fused
     )
 
 
-def _is_named(outcome: Fused) -> bool:
-    return any(part.signal == "exact" for part in outcome.contributions)
-
-
-def _at_most_1(outcomes: Sequence[Fused], best: Set[int]) -> list[Fused]:
-    highest = max((one.score for one in outcomes if one.row in best), default=0.0)
-    return in_order(scaled(one, 1.0 / max(highest, one.score, 1.0)) for one in outcomes)
-
-
-# The share of a name in a score. Where there is a definition, levels are 0.25 apart and the rest is
-# 0.2: as spelt is before otherwise spelt, that before assumed, and any of them before all others.
-DEFINITION_SHARE = 0.8
-NAMED_SHARE = 0.3  # where there is only a mere name: it helps, and does not lead
-
-
-def fade(outcomes: Sequence[Fused], recency: Ranking) -> list[Fused]:
-    """Multiply each score by its chunk's recency (seed 001); a chunk without a date keeps it."""
-    factors = {hit.row: hit for hit in recency.hits}
-    return in_order(
-        _faded(outcome, factors[outcome.row].score, factors[outcome.row].rank)
-        if outcome.row in factors
-        else outcome
-        for outcome in outcomes
-    )
-
-
-def _faded(outcome: Fused, factor: float, rank: int) -> Fused:
-    loss = Contribution("recency", rank, factor, factor, (factor - 1.0) * outcome.score)
-    return Fused(outcome.row, outcome.score + loss.value, (*outcome.contributions, loss))
-
-
-def lead(outcomes: Sequence[Fused], exact: Ranking) -> list[Fused]:
-    """Put the definitions that were asked for first; without any name, nothing changes."""
+def lead(fused: Sequence[Fused], exact: Ranking) -> list[Fused]:
+    """Put the definitions that the query names first. Without a named chunk, nothing changes."""
     if not exact.hits:
-        return list(outcomes)
-    defined = exact.hits[0].score >= ASSUMED
-    share, weight = (
-        (DEFINITION_SHARE, DEFINITION_SHARE) if defined else (NAMED_SHARE, NAMED_SHARE / NAMED)
-    )
-    found = {outcome.row: scaled(outcome, 1.0 - share) for outcome in outcomes}
-    for hit in exact.hits:
-        outcome = found.get(hit.row, Fused(hit.row, 0.0, ()))
-        name = Contribution("exact", hit.rank, hit.score, hit.score, weight * hit.score)
-        parts = (*outcome.contributions, name)
-        found[hit.row] = Fused(hit.row, outcome.score + name.value, parts)
-    return in_order(found.values())
+        return list(fused)
+    is_definition = exact.hits[0].score >= ASSUMED
+    share = DEFINITION_SHARE if is_definition else NAMED_SHARE
+    weight = share if is_definition else share / NAMED
+    chunks = {chunk.row: scaled(chunk, 1.0 - share) for chunk in fused}
+    for row, level, rank in exact.hits:
+        chunk = chunks.get(row, Fused(row, 0.0, ()))
+        chunks[row] = add_part(chunk, "exact", weight * level, raw=level, rank=rank)
+    return in_order(chunks.values())

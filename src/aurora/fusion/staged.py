@@ -1,10 +1,10 @@
-"""Two stages: keyword chooses the candidates, everything orders them (seeds 000 and 003).
+"""Two stages: keywords select the candidates, all signals order them (seeds 000 and 003).
 
     hybrid = w_b · bm25 + w_s · semantic + w_a · activation
 
-over the best `top_k` by keyword, each signal normalised by the least and the greatest score among
-them. With w_b = 0 that is FR-2.1 to the letter. Wins when a good answer always shares a word with
-the question; costs every answer that does not, and scores mean nothing beyond the one query.
+over the best `top_k` by keyword, each signal normalised by the lowest and the highest score among
+them. Wins when a good answer always shares a word with the question. Finds no other answers, and
+scores of different queries cannot be compared.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from aurora.types import Contribution, Fused, Hit, Ranking
 
 @dataclass(frozen=True, slots=True)
 class Staged:
-    """Weights sum to 1. Chunks that only a filter has brought in are measured by the same rule."""
+    """Weights sum to 1. Chunks that only a filter has brought in are normalised alike."""
 
     signals: ClassVar[frozenset[str]] = WORDS_AND_MEANING | {"activation"}
     proposers: ClassVar[frozenset[str]] = frozenset(KEYWORD)
@@ -37,26 +37,24 @@ class Staged:
 
     def __call__(self, rankings: Sequence[Ranking]) -> list[Fused]:
         keyword = keyword_ranking(rankings)
-        if keyword is None or not keyword.hits:  # FR-10.5: no stage 2
+        if keyword is None or not keyword.hits:  # there is no second stage
             return Weighted()([ranking for ranking in rankings if ranking.signal == "semantic"])
         first_stage = [hit.row for hit in keyword.hits[: self.top_k]]
         scales = [_Scale.of(ranking, first_stage) for ranking in rankings]
         scales = [scale for scale in scales if scale.signal in KEYWORD or scale.high > 0.0]
-        weights = shares(self._by_signal(), [scale.signal for scale in scales])
+        weights = {**dict.fromkeys(KEYWORD, self.weights.get("bm25", 0.0)), **self.weights}
+        weights = shares(weights, [scale.signal for scale in scales])
         places = {hit.row: place for place, hit in enumerate(keyword.hits)}
         outcomes = fuse(
             {row: tuple(s.part(row, weights[s.signal]) for s in scales) for row in places}
         )
-        # All below the first stage may have 0: then words decide, as in the first stage.
+        # All chunks below the first stage may have 0: then the keyword order decides.
         return sorted(outcomes, key=lambda outcome: (-outcome.score, places[outcome.row]))
-
-    def _by_signal(self) -> dict[str, float]:
-        return {**dict.fromkeys(KEYWORD, self.weights.get("bm25", 0.0)), **self.weights}
 
 
 @dataclass(frozen=True, slots=True)
 class _Scale:
-    """One signal's scores, from the least among the candidates of stage 1 to the greatest."""
+    """One signal's scores, relative to the lowest and the highest of the first stage."""
 
     signal: str
     hits: Mapping[int, Hit]
@@ -71,10 +69,8 @@ class _Scale:
 
     def part(self, row: int, weight: float) -> Contribution:
         _, score, rank = self.hits.get(row, (row, 0.0, 0))
-        normalised = self._normalise(score)
+        if self.high == self.low:  # a single candidate, or equal scores
+            normalised = 1.0 if score >= self.high else 0.0
+        else:
+            normalised = within((score - self.low) / (self.high - self.low))
         return Contribution(self.signal, rank, score, normalised, weight * normalised)
-
-    def _normalise(self, score: float) -> float:
-        if self.high == self.low:  # one candidate, or all alike
-            return 1.0 if score >= self.high else 0.0
-        return within((score - self.low) / (self.high - self.low))

@@ -1,8 +1,7 @@
 """A weighted sum of comparable scores over the union of all rankings (seeds 001 and 004).
 
 Each raw score is divided by its ranking's ceiling, so it lies in [0, 1] and means the same for
-every query: what scores next to nothing is no answer. Wins when the signals deserve fixed trust;
-costs nothing to explain.
+every query: a minimum score can be set. Wins when fixed weights fit the signals; easy to explain.
 """
 
 from __future__ import annotations
@@ -15,16 +14,16 @@ from aurora.fusion.base import KEYWORD, WORDS_AND_MEANING, fuse, shares, within
 from aurora.types import Contribution, Fused, Ranking
 
 MIN_SCORE = 0.1  # seed 001
-# By words alone scores are lower: cut at 0.1, one question in nine of LoCoMo lost all its answers.
-# So then nothing is cut, and a question has no answer when even the best is next to nothing.
+# By keywords alone scores are lower: cut at 0.1, one question in nine of LoCoMo lost all answers.
+# So nothing is cut then, and a question has no answer only when even the best is below this.
 MIN_BEST = 0.02
 
 
 @dataclass(frozen=True, slots=True)
 class Weighted:
-    """Shares of meaning and of words; without one of them the other has it all.
+    """Weights of the semantic and the keyword signal; without one, the other has all.
 
-    `nudge` is the share of use beside both: it orders what is otherwise about equal.
+    `nudge` is the share of activation beside both: it orders chunks that are about equal.
     """
 
     proposers: ClassVar[frozenset[str]] = WORDS_AND_MEANING

@@ -1,14 +1,7 @@
-"""All signals of one memory: which of them a search asks, and what happens when one cannot answer.
+"""The candidates of a search: scored by all signals, fused, adjusted and filtered.
 
-Without meaning a search goes on by words and use, and says so; without a word found it goes on by
-meaning, and says so (seeds 000 and 003).
-
-From the signals' answers to one order: collect candidates, fuse, adjust, filter.
-
-The candidates never depend on how many results are wanted. Where those of the first round are not
-enough, further rounds look deeper, and what they find comes after what was found before.
-
-Where the candidates of a question stand, as a fusion wants to know it.
+The order never depends on the limit. Where the first pool of candidates is too small, further
+rounds use larger pools, and their chunks come after those of the rounds before.
 """
 
 from __future__ import annotations
@@ -17,12 +10,12 @@ import logging
 import math
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cached_property
 from itertools import chain
 from pathlib import Path
+from typing import NamedTuple, TypeAlias
 
 from aurora.errors import EmbedderMismatchError, EmbeddingError
 from aurora.fusion.base import (
@@ -35,14 +28,13 @@ from aurora.fusion.base import (
 from aurora.fusion.rules import fade, lead
 from aurora.retrieval.config import SearchConfig
 from aurora.signals.activation import ActivationSignal
-from aurora.signals.base import Answer, Question, Signal, WordedAnswer, ranking_of
+from aurora.signals.base import KeywordScores, Question, SignalScores, SparseScores, rank_rows
 from aurora.signals.bm25 import BM25Signal
 from aurora.signals.bm25_formula import BM25Parameters
 from aurora.signals.exact import ExactSignal, FulltextSignal
-from aurora.signals.matches import SparseAnswer
 from aurora.signals.recency import RecencySignal
 from aurora.signals.semantic import Embedders, SemanticSignal
-from aurora.signals.stored import ServerKeywords, ServerSemantic, server_signals
+from aurora.signals.server_ranking import ServerKeywords, ServerSemantic, server_signals
 from aurora.signals.vector_index import VectorIndex
 from aurora.stores.base import RankingStore, Store
 from aurora.text import has_cjk, is_stop_word, tokenize
@@ -50,30 +42,51 @@ from aurora.types import Fused, Listener, Mode, Note, Place, Ranking, ignore_eve
 
 logger = logging.getLogger(__name__)
 
-
-# Seed 003, REQ-F2.3; what must be installed is `aur doctor`'s to say.
+# The text is that of seed 003.
 FALLBACK = (
     "Embedding model unavailable - using BM25+Activation fallback "
     "(estimated 85% quality vs 95% tri-hybrid). "
     "To restore full quality, check: aur doctor"
 )
-NO_KEYWORD = "Note: No keyword matches found, falling back to semantic search"  # FR-10.5
+NO_KEYWORD = "Note: No keyword matches found, falling back to semantic search"
+
+_DEEPER = 10  # times as many candidates in the next round
+_COVERED = (
+    0.5  # of the question's words: a chunk with so many is an answer, however common they are
+)
+_SEVERAL = 3  # words that are not joining words: enough of a long question
+_ADJUSTING = ("exact", "recency")  # signals that change the fused order
+
+Scores: TypeAlias = Mapping[str, SignalScores]  # by signal, the keyword signal first
+
+
+@dataclass(frozen=True, slots=True)
+class SearchRequest:
+    """What all stages of one search share."""
+
+    question: Question
+    mode: Mode
+    fusion: Fusion
+    pool: int  # candidates of each signal in the first round
+    needed: int  # candidates to select
+    min_score: float | None = None
+    eligible: Sequence[int] | None = None  # rows that may be results, ascending; None: all
 
 
 @dataclass(slots=True)
-class Asked:
-    """The answers by signal, the keyword one first, and what there is to say about them."""
+class Candidates:
+    """The scores of all signals for one search."""
 
     mode: Mode
-    words: WordedAnswer | SparseAnswer | None = None
-    answers: dict[str, Answer] = field(default_factory=dict)
+    scores: dict[str, SignalScores] = field(default_factory=dict)
+    keyword: KeywordScores | SparseScores | None = None
     notes: list[Note] = field(default_factory=list)
-    found_no_word: bool = False  # so that meaning alone decides
-    meaning_is_vague: bool = False  # the model knows little of the question's script
+    no_keyword_match: bool = False  # only the semantic signal found chunks
+    weak_semantics: bool = False  # the model hardly knows the question's script
 
 
 class Signals:
-    """Made at once; each opens what it needs when it is first asked."""
+    """All signals of one memory. Each one opens its index on its first use."""
 
     def __init__(
         self,
@@ -90,244 +103,236 @@ class Signals:
             store, index_folder / "bm25.idx", now=now, parameters=parameters, listen=listen
         )
         self.vectors = VectorIndex(store, index_folder / "vectors.idx", now=now, listen=listen)
-        self._words: BM25Signal | ServerKeywords = self.bm25
+        bm25: BM25Signal | ServerKeywords = self.bm25
         self._semantic: SemanticSignal | ServerSemantic | None
         if isinstance(store, RankingStore):
-            self._words, self._semantic = server_signals(store, parameters, embedders)
+            bm25, self._semantic = server_signals(store, parameters, embedders)
         else:
             self._semantic = None if embedders is None else SemanticSignal(self.vectors, embedders)
         self._fulltext = FulltextSignal(store)
-        self._keyword = self._words if config.keyword == "bm25" else self._fulltext
-        self._judges: Sequence[Signal] = (
-            ActivationSignal(store),
-            RecencySignal(store, half_life=config.half_life),
-        )
+        self._keyword = bm25 if config.keyword == "bm25" else self._fulltext
         self._exact = ExactSignal(store)
+        self._activation = ActivationSignal(store)
+        self._recency = RecencySignal(store, half_life=config.half_life)
         self._listen, self._warned = listen, False
 
-    def ask(
-        self,
-        question: Question,
-        mode: Mode,
-        fusion: Fusion,
-        *,
-        enough: Callable[[Answer], bool],
-    ) -> Asked:
-        """Everything that the mode and the fusion want to know. `enough`: no fill-up is needed."""
-        asked = Asked(mode)
-        if mode is Mode.SEMANTIC:
-            self._ask_meaning(question, asked, fusion)
-            asked.mode = mode if asked.answers else Mode.KEYWORD
-        if asked.mode is not Mode.SEMANTIC:
-            self._ask_words(question, asked)
-        if mode is Mode.HYBRID and not (
-            "semantic" in fusion.fill_ups and enough(asked.answers[self._keyword.name])
-        ):
-            self._ask_meaning(question, asked, fusion, beside_words=True)
-        self._look_for_parts(question, asked)
-        self._ask_judges(question, asked, fusion)
-        return asked
+    def score_candidates(self, request: SearchRequest) -> Candidates:
+        """The scores of all signals that the mode and the fusion use."""
+        candidates, fusion = Candidates(request.mode), request.fusion
+        if request.mode is Mode.SEMANTIC:
+            self._score_semantic(request, candidates)
+            candidates.mode = Mode.SEMANTIC if candidates.scores else Mode.KEYWORD
+        if candidates.mode is not Mode.SEMANTIC:
+            keyword = candidates.keyword = self._keyword.score(request.question)
+            candidates.scores[self._keyword.name] = keyword
+            candidates.scores["exact"] = self._exact.score(request.question)
+            if request.mode is Mode.HYBRID and not (
+                "semantic" in fusion.fill_ups and _finds_enough(keyword, request)
+            ):
+                self._score_semantic(request, candidates)
+        self._score_cjk_parts(request, candidates)
+        if candidates.mode is Mode.HYBRID and "activation" in fusion.signals:
+            candidates.scores["activation"] = self._activation.score(request.question)
+        if "recency" in fusion.signals:
+            candidates.scores["recency"] = self._recency.score(request.question)
+        return candidates
 
-    def _ask_words(self, question: Question, asked: Asked) -> None:
-        asked.words = asked.answers[self._keyword.name] = self._keyword.ask(question)
-        asked.answers[self._exact.name] = self._exact.ask(question)
-
-    def _ask_meaning(
-        self, question: Question, asked: Asked, fusion: Fusion, *, beside_words: bool = False
-    ) -> None:
+    def _score_semantic(self, request: SearchRequest, candidates: Candidates) -> None:
+        """Without a usable model, the search goes on by keywords and says so."""
         if self._semantic is None:
-            self._warn(asked, FALLBACK)
+            self._warn(candidates, FALLBACK)
             return
-        words_suffice = beside_words and asked.words is not None and not asked.words.is_empty
+        keyword, question = candidates.keyword, request.question
         try:
-            if words_suffice and has_cjk(question.text) and not self._semantic.reads_cjk:
-                asked.meaning_is_vague = True
-                if not isinstance(fusion, ContextFusion):
-                    return
-            if beside_words and not words_suffice and not self._semantic.knows(question):
-                return  # the nearest to what nobody has a word for is nearest by chance
-            asked.answers["semantic"] = self._semantic.ask(question)
+            if keyword is not None and keyword.is_empty and not self._semantic.knows(question):
+                return  # the nearest chunks to unknown words are nearest by chance
+            if keyword is not None and not keyword.is_empty:
+                candidates.weak_semantics = has_cjk(question.text) and not self._semantic.reads_cjk
+            if candidates.weak_semantics and not isinstance(request.fusion, ContextFusion):
+                return
+            candidates.scores["semantic"] = self._semantic.score(question)
         except EmbeddingError as exc:
-            self._warn(asked, f"{FALLBACK} ({exc.in_one_line})")
+            self._warn(candidates, f"{FALLBACK} ({exc.in_one_line})")
         except EmbedderMismatchError as exc:
-            self._warn(asked, exc.in_one_line)
+            self._warn(candidates, exc.in_one_line)
 
-    def _look_for_parts(self, question: Question, asked: Asked) -> None:
-        """Where no word is found, by characters of CJK; where that finds nothing, by meaning.
+    def _score_cjk_parts(self, request: SearchRequest, candidates: Candidates) -> None:
+        """Without a keyword match, search for parts of CJK words.
 
-        The index has pairs of CJK characters; one alone is a part to it, but a word to its reader.
+        The BM25 index has pairs of CJK characters. A single character may be a word of its own.
         """
-        words = asked.words
-        if words is None or not words.is_empty:
+        keyword = candidates.keyword
+        if keyword is None or not keyword.is_empty:
             return
-        if self._keyword is self._words and has_cjk(question.text):
-            words = self._fulltext.ask(question)
-            del asked.answers[self._keyword.name]
-            asked.answers = {self._fulltext.name: words, **asked.answers}
-        if "semantic" in asked.answers and words.is_empty:
-            asked.found_no_word = True
-            asked.notes.append(Note(NO_KEYWORD))
+        if self._keyword is not self._fulltext and has_cjk(request.question.text):
+            keyword = self._fulltext.score(request.question)
+            del candidates.scores[self._keyword.name]
+            candidates.scores = {self._fulltext.name: keyword, **candidates.scores}
+        if "semantic" in candidates.scores and keyword.is_empty:
+            candidates.no_keyword_match = True
+            candidates.notes.append(Note(NO_KEYWORD))
 
-    def _ask_judges(self, question: Question, asked: Asked, fusion: Fusion) -> None:
-        for judge in self._judges:
-            wanted = judge.name == "recency" or asked.mode is Mode.HYBRID
-            if wanted and judge.name in fusion.signals:
-                asked.answers[judge.name] = judge.ask(question)
-
-    def _warn(self, asked: Asked, text: str) -> None:
-        """Every answer says that it is less than it could be; people are told once."""
+    def _warn(self, candidates: Candidates, text: str) -> None:
+        """Every search notes the warning; the log and the listener get it once."""
         note = Note(text, warning=True)
-        asked.notes.append(note)
+        candidates.notes.append(note)
         if not self._warned:
             self._warned = True
             logger.warning("%s", text)
             self._listen(note)
 
 
-_DEEPER = 10  # times as many candidates in the next round
-_COVERED = 0.5  # of the words asked for: a chunk that has so many is an answer, however common
-_SEVERAL = 3  # words that say something: of a long question, enough to be an answer
-_JUDGED_APART = ("exact", "recency")  # they change what a fusion made of the others
-
-# Where candidates stand, and by which of them all are measured.
-LookAround = Callable[[Collection[int], frozenset[int]], CandidateContext]
+def _finds_enough(scores: SignalScores, request: SearchRequest) -> bool:
+    return len(scores.best(request.needed, among=request.eligible)) >= request.needed
 
 
-class CandidateSelection:
-    """One question's answers, and how to make one order of them."""
+class Selection(NamedTuple):
+    """The selected chunks, best first, and the signals that scored a candidate."""
 
-    def __init__(
-        self,
-        answers: Mapping[str, Answer],
-        fusion: Fusion,
-        *,
-        pool: int,
-        load_context: LookAround,
-        min_score: float | None = None,
-        eligible: Sequence[int] | None = None,
-    ) -> None:
-        self._answers, self._fusion, self._pool = answers, fusion, pool
-        self._look_around = load_context
-        self._min_score, self._eligible = min_score, eligible
-        self.took_part: tuple[str, ...] = ()
-
-    def first(self, limit: int) -> list[Fused]:
-        """The best, so many if there are."""
-        found: dict[int, Fused] = {}
-        for outcomes in self._rounds():
-            for outcome in outcomes:
-                found.setdefault(outcome.row, outcome)
-            if len(found) >= limit:
-                break
-        return list(found.values())[:limit]
-
-    def _rounds(self) -> Iterator[list[Fused]]:
-        pool, allowed = self._pool, self._allowed()
-        while True:
-            best, passing = self._candidates(pool, without=self._fusion.fill_ups)
-            if self._fusion.fill_ups and all(len(rows) < pool for rows in passing.values()):
-                best, passing = self._candidates(pool)
-            outcomes = self._fuse(dict.fromkeys(chain(*best.values(), *passing.values())))
-            yield outcomes if allowed is None else [o for o in outcomes if o.row in allowed]
-            shown = {outcome.row for outcome in outcomes}
-            # Nobody has more to offer, or the last that was offered is not worth showing.
-            if not any(len(rows) >= pool and rows[-1] in shown for rows in passing.values()):
-                return
-            pool *= _DEEPER
-
-    @cached_property
-    def _measure(self) -> frozenset[int]:
-        """The first of words and of meaning: the same in every round, and under every filter."""
-        return frozenset(chain(*self._best(WORDS_AND_MEANING, self._pool).values()))
-
-    def _allowed(self) -> Collection[int] | None:
-        return None if self._eligible is None else frozenset(self._eligible)
-
-    def _candidates(
-        self, pool: int, *, without: Collection[str] = ()
-    ) -> tuple[dict[str, list[int]], dict[str, list[int]]]:
-        """The best of everything, by signal, and the best of what a filter lets through.
-
-        The first are needed even where no filter lets them through: scores are measured by them.
-        Fill-ups have no place before the others are at their end, however many are wanted.
-        """
-        best = self._proposals(pool, without)
-        return best, best if self._eligible is None else self._passing(best, pool)
-
-    def _proposals(self, pool: int, without: Collection[str]) -> dict[str, list[int]]:
-        proposals = self._best(self._fusion.proposers.difference(without), pool)
-        if not any(proposals.values()):
-            proposals = self._best(("semantic",), pool)
-        return {**proposals, **self._best(("exact",), pool)}
-
-    def _best(self, names: Collection[str], pool: int) -> dict[str, list[int]]:
-        return {name: one.best(pool) for name, one in self._answers.items() if name in names}
-
-    def _passing(self, names: Iterable[str], pool: int) -> dict[str, list[int]]:
-        """The best of what a filter lets through."""
-        return {name: self._answers[name].best(pool, among=self._eligible) for name in names}
-
-    def _fuse(self, rows: Collection[int]) -> list[Fused]:
-        """Those worth showing, best first."""
-        rankings = {name: ranking_of(name, answer, rows) for name, answer in self._answers.items()}
-        self._remember(rankings)
-        judging = [r for n, r in rankings.items() if n not in _JUDGED_APART]
-        fusion = self._fusion
-        if not isinstance(fusion, ContextFusion):
-            return _adjusted(self._worth_showing(fusion(judging), rankings), rankings)
-        around = self._look_around(rows, self._measure)
-        shown = {one.row for one in self._worth_showing(fusion.evidence(judging), rankings)}
-        shown |= _rows(rankings.get("exact"))
-        outcomes = fusion.vary(_adjusted(fusion(judging, around), rankings), around)
-        return [one for one in outcomes if one.row in shown]
-
-    def _worth_showing(self, outcomes: list[Fused], rankings: Mapping[str, Ranking]) -> list[Fused]:
-        """Judged before notes fade: an old one comes late, but it is not lost.
-
-        A definition stays with all that the signals say of it: no cut changes its score. And where
-        words have more of a say than meaning, so does what they found: a small model beside them
-        must not cost an answer.
-        """
-        safe = _rows(rankings.get("exact"))
-        if self._min_score is None and self._fusion.words_lead:
-            found = _rows(keyword_ranking(list(rankings.values())))
-            first = next((one for one in outcomes if one.row in found), None)
-            safe |= found if first is not None and self._is_an_answer(first) else set()
-        least = self._least(outcomes)
-        return [one for one in outcomes if one.score >= least or one.row in safe]
-
-    def _least(self, outcomes: list[Fused]) -> float:
-        if self._min_score is not None:
-            return self._min_score
-        if "semantic" in self._answers:
-            return self._fusion.min_score
-        return 0.0 if outcomes and self._is_an_answer(outcomes[0]) else math.inf
-
-    def _is_an_answer(self, best: Fused) -> bool:
-        """Not when it has only words that every other chunk has, and few of those asked for."""
-        if best.score >= self._fusion.min_best:
-            return True
-        words = self._answers.get("bm25")
-        if not isinstance(words, WordedAnswer) or words.coverage(best.row) >= _COVERED:
-            return True
-        return len([word for word in words.terms(best.row) if not is_stop_word(word)]) >= _SEVERAL
-
-    def _remember(self, rankings: Mapping[str, Ranking]) -> None:
-        took = {*self.took_part, *(name for name, one in rankings.items() if one.hits)}
-        self.took_part = tuple(name for name in rankings if name in took)
+    fused: list[Fused]
+    signals: tuple[str, ...]
 
 
-def _adjusted(outcomes: list[Fused], rankings: Mapping[str, Ranking]) -> list[Fused]:
+def select_candidates(
+    store: Store, request: SearchRequest, scores: Scores, *, best: frozenset[int] | None = None
+) -> Selection:
+    """The best `request.needed` chunks in the fused order.
+
+    `best`: the rows that scores are relative to, by default the first pool of the keyword and the
+    semantic signal. They are the same in every round and under every filter.
+    """
+    fusion, allowed = request.fusion, frozenset(request.eligible or ())
+    contextual = fusion if isinstance(fusion, ContextFusion) else None
+    if best is None and contextual is not None:
+        best = frozenset(chain(*_best(scores, WORDS_AND_MEANING, request.pool).values()))
+    selected: dict[int, Fused] = {}
+    signals: set[str] = set()
+    pool, has_more = request.pool, True
+    while has_more:
+        rows, passing = _propose(scores, request, pool)
+        rankings = {name: rank_rows(name, scores[name], rows) for name in scores}
+        signals.update(name for name, ranking in rankings.items() if ranking.hits)
+        if contextual is None:
+            fused = _fuse(fusion, request, scores, rankings)
+        else:
+            context = load_context(store, rows, request.question.text, best=best or frozenset())
+            fused = _fuse_in_context(contextual, request, scores, rankings, context)
+        for chunk in fused:
+            if request.eligible is None or chunk.row in allowed:
+                selected.setdefault(chunk.row, chunk)
+        # Another round helps when a signal has more chunks and its last one was worth showing.
+        shown = {chunk.row for chunk in fused}
+        has_more = len(selected) < request.needed and any(
+            len(proposed) >= pool and proposed[-1] in shown for proposed in passing
+        )
+        pool *= _DEEPER
+    names = tuple(name for name in scores if name in signals)
+    return Selection(list(selected.values())[: request.needed], names)
+
+
+def _propose(
+    scores: Scores, request: SearchRequest, pool: int
+) -> tuple[Collection[int], Collection[list[int]]]:
+    """All rows to fuse, and for each signal the rows that pass the filter.
+
+    The best of the whole memory are fused even where the filter excludes them, because scores are
+    relative to them. Fill-ups propose rows only when the other signals have no more.
+    """
+    fusion = request.fusion
+    best, passing = _proposals(scores, request, fusion.proposers - fusion.fill_ups, pool)
+    if fusion.fill_ups and all(len(rows) < pool for rows in passing.values()):
+        best, passing = _proposals(scores, request, fusion.proposers, pool)
+    return dict.fromkeys(chain(*best.values(), *passing.values())), passing.values()
+
+
+def _proposals(
+    scores: Scores, request: SearchRequest, proposers: Collection[str], pool: int
+) -> tuple[dict[str, list[int]], dict[str, list[int]]]:
+    """The best rows by signal, and the best that pass the filter."""
+    best = _best(scores, proposers, pool)
+    if not any(best.values()):
+        best = _best(scores, ("semantic",), pool)
+    best |= _best(scores, ("exact",), pool)
+    if request.eligible is None:
+        return best, best
+    return best, {name: scores[name].best(pool, among=request.eligible) for name in best}
+
+
+def _best(scores: Scores, names: Collection[str], pool: int) -> dict[str, list[int]]:
+    return {name: each.best(pool) for name, each in scores.items() if name in names}
+
+
+def _fuse(
+    fusion: Fusion, request: SearchRequest, scores: Scores, rankings: Mapping[str, Ranking]
+) -> list[Fused]:
+    """The chunks that are worth showing, best first."""
+    fused = _worth_showing(fusion(_combined(rankings)), request, scores, rankings)
+    return _adjust(fused, rankings)
+
+
+def _fuse_in_context(
+    fusion: ContextFusion,
+    request: SearchRequest,
+    scores: Scores,
+    rankings: Mapping[str, Ranking],
+    context: CandidateContext,
+) -> list[Fused]:
+    """The same for a fusion that uses the context: its `evidence` decides what is shown."""
+    combined = _combined(rankings)
+    evidence = _worth_showing(fusion.evidence(combined), request, scores, rankings)
+    shown = {chunk.row for chunk in evidence} | _rows(rankings.get("exact"))
+    fused = fusion.vary(_adjust(fusion(combined, context), rankings), context)
+    return [chunk for chunk in fused if chunk.row in shown]
+
+
+def _combined(rankings: Mapping[str, Ranking]) -> list[Ranking]:
+    return [ranking for name, ranking in rankings.items() if name not in _ADJUSTING]
+
+
+def _adjust(fused: list[Fused], rankings: Mapping[str, Ranking]) -> list[Fused]:
     if "recency" in rankings:
-        outcomes = fade(outcomes, rankings["recency"])
-    return lead(outcomes, rankings["exact"]) if "exact" in rankings else outcomes
+        fused = fade(fused, rankings["recency"])
+    return lead(fused, rankings["exact"]) if "exact" in rankings else fused
+
+
+def _worth_showing(
+    fused: list[Fused], request: SearchRequest, scores: Scores, rankings: Mapping[str, Ranking]
+) -> list[Fused]:
+    """Chunks with the minimum score, before old notes fade.
+
+    Definitions that the query names always stay. Keyword hits stay where the fusion gives keywords
+    more weight than a small embedding model.
+    """
+    fusion, keep = request.fusion, _rows(rankings.get("exact"))
+    if request.min_score is None and fusion.words_lead:
+        hits = _rows(keyword_ranking(rankings.values()))
+        first = next((chunk for chunk in fused if chunk.row in hits), None)
+        if first is not None and _is_answer(first, fusion, scores):
+            keep |= hits
+    if request.min_score is not None:
+        lowest = request.min_score
+    elif "semantic" in scores:
+        lowest = fusion.min_score
+    else:
+        lowest = 0.0 if fused and _is_answer(fused[0], fusion, scores) else math.inf
+    return [chunk for chunk in fused if chunk.score >= lowest or chunk.row in keep]
+
+
+def _is_answer(best: Fused, fusion: Fusion, scores: Scores) -> bool:
+    """False when the best chunk has only common words, and few of the question's."""
+    keyword = scores.get("bm25")
+    if best.score >= fusion.min_best or not isinstance(keyword, KeywordScores):
+        return True
+    if keyword.coverage(best.row) >= _COVERED:
+        return True
+    return len([word for word in keyword.terms(best.row) if not is_stop_word(word)]) >= _SEVERAL
 
 
 def _rows(ranking: Ranking | None) -> set[int]:
     return {hit.row for hit in ranking.hits} if ranking is not None else set()
 
 
-# What stands aside in a repository, by its path, and the words of who asks for it nevertheless.
+# Paths of code that stands aside, and the words of a query that ask for such code.
 _ASIDE = {
     re.compile(
         r"(?:^|/)(?:tests?|testing|specs?|__tests__|testdata|test_data|fixtures?)/"
@@ -349,21 +354,21 @@ _ASIDE = {
 def load_context(
     store: Store, rows: Collection[int], words: str, *, best: frozenset[int]
 ) -> CandidateContext:
-    """`words`: those of the question, which may ask for tests or examples."""
-    places, asked = store.get_places(list(rows)), frozenset(tokenize(words))
+    """Read from the store where candidates are. `words` of the query may ask for tests."""
+    places, query = store.get_places(list(rows)), frozenset(tokenize(words))
     code = frozenset(row for row, place in places.items() if not place.kind.is_prose)
-    unasked = [pattern for pattern, words_ in _ASIDE.items() if asked.isdisjoint(words_)]
+    patterns = [pattern for pattern, asking in _ASIDE.items() if query.isdisjoint(asking)]
     return CandidateContext(
         best,
         {row: place.home for row, place in places.items()},
         code,
-        frozenset(row for row in code if any(one.search(places[row].path) for one in unasked)),
-        _beside(places),
+        frozenset(row for row in code if any(p.search(places[row].path) for p in patterns)),
+        _turns_beside(places),
     )
 
 
-def _beside(places: Mapping[int, Place]) -> dict[int, list[int]]:
-    """The turns right before and after each, of those that are candidates themselves."""
+def _turns_beside(places: Mapping[int, Place]) -> dict[int, list[int]]:
+    """The candidates that are the turns right before and after each turn of a conversation."""
     turns: defaultdict[tuple[str, int], list[int]] = defaultdict(list)
     for row, place in places.items():
         if place.conversation:

@@ -1,4 +1,4 @@
-"""Everything that shapes a ranking, and the fusion that is made of it."""
+"""The settings of a search, and the fusions made of them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class SearchConfig:
     """Names and defaults are those of the seeds; `docs/concepts/ranking.md` has the reasons.
 
     `bm25_weight`, `semantic_weight` and `activation_weight` are those of `staged`. In `weighted`,
-    meaning has `hybrid_search_alpha`, words the rest, and use no more than `nudge` beside both.
+    `hybrid_search_alpha` is the semantic weight, keywords have the rest, activation has `nudge`.
     """
 
     k1: float = 1.5
@@ -40,7 +40,7 @@ class SearchConfig:
     half_life: float = HALF_LIFE
     rrf_k: int = 60
     rerank: Rerank = Rerank.NONE
-    rerank_if_unsure: bool = False  # else always
+    rerank_if_unsure: bool = False  # only when the first result is not clear
     expand: bool = False
 
     def __post_init__(self) -> None:
@@ -51,21 +51,19 @@ class SearchConfig:
             raise ValueError(f"keyword must be one of {', '.join(KEYWORD)}, not {self.keyword!r}")
 
     def make_fusion(self, name: str | None = None) -> Fusion:
-        """The fusion of that name, or the configured one, with its weights."""
-        wanted = (name or self.fusion).lower()
-        if wanted not in FUSIONS:
-            raise QueryError(
-                f"There is no fusion {name or self.fusion!r}",
-                hint=f"the fusions are {', '.join(FUSIONS)}",
-            )
-        return FUSIONS[wanted](self)
+        """The fusion of that name, or the configured one."""
+        name = name or self.fusion
+        if name.lower() not in FUSIONS:
+            hint = f"the fusions are {', '.join(FUSIONS)}"
+            raise QueryError(f"There is no fusion {name!r}", hint=hint)
+        return FUSIONS[name.lower()](self)
 
 
 def _auto(config: SearchConfig) -> Fusion:
     return Auto(config.trust, config.use, evidence=_weighted(config))
 
 
-# Those that are not usual are imported when they are asked for: a start pays 1 ms for each.
+# Imported on use: a start of `aur` would pay 1 ms for each.
 def _staged(config: SearchConfig) -> Fusion:
     from aurora.fusion.staged import Staged  # noqa: PLC0415
 

@@ -1,8 +1,7 @@
-"""A second search with more words beside the first, and one order of both.
+"""Query expansion: a second search with related words, merged with the first one.
 
-Somebody else names the words, and takes its time: it is asked before the first search begins, and
-waited for when that is done. What it says never replaces the query, and what goes wrong with it
-leaves the first search as it was.
+A language model names the words. The call starts before the first search and runs beside it. The
+related words never replace the query, and a failed call leaves the first search as it was.
 """
 
 from __future__ import annotations
@@ -11,86 +10,57 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from aurora.errors import LlmError
-from aurora.fusion.base import in_order
-from aurora.retrieval.candidates import CandidateSelection
-from aurora.types import Contribution, Fused, Listener, Note
+from aurora.fusion.base import add_part, in_order, scaled
+from aurora.types import Fused, Note
 
 if TYPE_CHECKING:
     from aurora.concurrency import BackgroundTask
 
-
-# Terms to search for beside some words, within a time of its own. Raises `LlmError`.
+# Returns words to search for beside the query, within its own time limit. Raises `LlmError`.
 Expand = Callable[[str], Sequence[str]]
 
-SHARE = 0.3  # of the search with more words: what was asked for in so many words stays ahead
-DEPTH = 100  # results of each search that are put together, however few are wanted
+SHARE = 0.3  # of the second search: results of the query itself stay ahead
+DEPTH = 100  # results of each search that are merged, whatever the limit
 
 
 def no_expander(words: str) -> Sequence[str]:  # noqa: ARG001
-    raise LlmError("There is nobody here who expands queries")
+    raise LlmError("No language model is set up to expand queries")
 
 
 class Expansion:
-    """One search's, if it is wanted: the terms are asked for at once."""
+    """The related words of one search. The model is called at once, in the background."""
 
-    def __init__(self, expand: Expand, words: str, *, wanted: bool, listen: Listener) -> None:
-        self._words, self._listen = words, listen
-        self._asked = _begin(expand, words) if wanted else None
-        self.notes: list[Note] = []
+    def __init__(self, expand: Expand, words: str) -> None:
+        from aurora.concurrency import BackgroundTask  # noqa: PLC0415 - few searches need threads
 
-    @property
-    def depth(self) -> int:
-        """How many results it wants to see, however few are asked for."""
-        return DEPTH if self._asked else 0
+        self._call: BackgroundTask[Sequence[str]] = BackgroundTask(lambda: expand(words))
 
-    def over(self, found: list[Fused], search: Callable[[str], CandidateSelection]) -> list[Fused]:
-        """What was found by the words alone, together with what is found by more of them."""
-        terms = self._terms()
-        if not terms:
-            return found
-        return merge(found, search(" ".join((self._words, *terms))).first(DEPTH))
-
-    def _terms(self) -> Sequence[str]:
+    def terms(self) -> tuple[Sequence[str], tuple[Note, ...]]:
+        """Wait for the related words. Returns them, and a note about them."""
         try:
-            terms = self._asked.result() if self._asked else ()
+            terms = self._call.result()
         except LlmError as exc:
-            self._tell(Note(f"Not expanded: {exc.in_one_line}", warning=True))
-            return ()
-        if terms:
-            self._tell(Note(f"Expanded with: {', '.join(terms)}"))
-        return terms
-
-    def _tell(self, note: Note) -> None:
-        self.notes.append(note)
-        self._listen(note)
-
-
-def _begin(expand: Expand, words: str) -> BackgroundTask[Sequence[str]]:
-    from aurora.concurrency import BackgroundTask  # noqa: PLC0415 - few searches have use for threads
-
-    return BackgroundTask(lambda: expand(words))
+            return (), (Note(f"Not expanded: {exc.in_one_line}", warning=True),)
+        return terms, (Note(f"Expanded with: {', '.join(terms)}"),) if terms else ()
 
 
 def merge(first: Sequence[Fused], second: Sequence[Fused]) -> list[Fused]:
     """One order: (1 − SHARE) of a chunk's score in the first search and SHARE of the second's.
 
-    Only the first DEPTH of each take part in it; what the first search has beyond comes after.
+    Only the first DEPTH of each take part; further chunks of the first search come after them.
     """
-    places = {one.row: (rank, one) for rank, one in enumerate(second[:DEPTH], start=1)}
-    merged = [_merged(one, places) for one in first[:DEPTH]]
-    known = {one.row for one in merged}
-    merged += [_merged(Fused(row, 0.0, ()), places) for row in places if row not in known]
-    known.update(places)
-    rest = [_merged(one, {}) for one in first[DEPTH:] if one.row not in known]
+    places = {chunk.row: (rank, chunk) for rank, chunk in enumerate(second[:DEPTH], start=1)}
+    merged = [_merged(chunk, places) for chunk in first[:DEPTH]]
+    rows = {chunk.row for chunk in merged}
+    merged += [_merged(Fused(row, 0.0, ()), places) for row in places if row not in rows]
+    rows.update(places)
+    rest = [scaled(chunk, 1.0 - SHARE) for chunk in first[DEPTH:] if chunk.row not in rows]
     return [*in_order(merged), *rest]
 
 
-def _merged(one: Fused, places: Mapping[int, tuple[int, Fused]]) -> Fused:
-    kept = 1.0 - SHARE
-    score = one.score * kept
-    parts = tuple([part._replace(value=part.value * kept) for part in one.contributions])
-    if one.row in places:
-        rank, again = places[one.row]
-        gain = Contribution("expansion", rank, again.score, again.score, SHARE * again.score)
-        score, parts = score + gain.value, (*parts, gain)
-    return Fused(one.row, score, parts)
+def _merged(chunk: Fused, places: Mapping[int, tuple[int, Fused]]) -> Fused:
+    kept = scaled(chunk, 1.0 - SHARE)
+    if chunk.row not in places:
+        return kept
+    rank, again = places[chunk.row]
+    return add_part(kept, "expansion", SHARE * again.score, raw=again.score, rank=rank)

@@ -1,17 +1,8 @@
-"""Whether the first results are looked at again, and what is said when they cannot be.
+"""Reranking: the first results of a search get a better order.
 
-Whether a search is sure of its first result: then a second look has little to mend.
-
-A second look at the best: late interaction between the question's words and a chunk's (MaxSim).
-
-A vector of a whole chunk blurs what its parts say. Here each token of the question looks for the
-token of the chunk that is most like it, and the mean of those cosines is what the chunk is worth.
-It takes a run of the model for each chunk, so only the first are looked at, and only for so long.
-
-A second look by somebody who reads the first results side by side, and names an order.
-
-There are no new scores then, only places. So each place keeps its score, and who moves gets that of
-the new one: the difference is what the second look gave or took.
+`LateInteraction` compares the question's tokens with each chunk's tokens (MaxSim): the vector of a
+whole chunk blurs what its parts say. `Listwise` asks a language model for an order of the results.
+A failed reranker leaves the order as it was.
 """
 
 from __future__ import annotations
@@ -27,36 +18,18 @@ from aurora.embeddings.base import TokenEmbedder
 from aurora.errors import AuroraError, EmbeddingError, LlmError
 from aurora.signals.exact import ASSUMED
 from aurora.text import tokenize
-from aurora.types import Contribution, Listener, Note, Rerank, SearchResult
+from aurora.types import Contribution, Note, Rerank, SearchResult
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-
-PLACES = 10  # the first, and those that it is compared with
-SURE = 0.4  # of the first score; measured: see docs/concepts/ranking.md
-
-
-def is_sure(results: Sequence[SearchResult]) -> bool:
-    """A definition asked for by name leads, or the first stands far above the mean of the next.
-
-    Relative to its score, so that it holds for every fusion.
-    """
-    if len(results) < 2 or leads_by_name(results):
-        return bool(results)  # one alone has nothing to be compared with
-    first, *others = [one.score for one in results[:PLACES]]
-    return first - fsum(others) / len(others) > SURE * first
-
-
-def leads_by_name(results: Sequence[SearchResult]) -> bool:
-    """Whether the first is a definition that was asked for by its name."""
-    return any(part.signal == "exact" and part.raw >= ASSUMED for part in results[0].contributions)
-
-
-FIRST = 20  # results that are looked at again
+FIRST = 20  # results that are reranked
 SECONDS = 2.0
 SHARE = 0.5  # of the new score; see docs/concepts/embeddings.md
+PLACES = 10  # the first result and those that it is compared with
+SURE = 0.4  # of the first score; measured: see docs/concepts/ranking.md
+_HEADING, _PART = 120, 280  # characters of a name with its path, and of the content, for a model
 
 
 class Reranker(Protocol):
@@ -64,7 +37,7 @@ class Reranker(Protocol):
 
     @property
     def first(self) -> int:
-        """How many it looks at; what is asked for beyond them keeps its place."""
+        """How many results it reranks; those after them keep their places."""
         ...
 
     def rerank(self, question: str, results: Sequence[SearchResult]) -> Reranked: ...
@@ -72,18 +45,86 @@ class Reranker(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Reranked:
-    """All results, of which so many were looked at in time, out of those that should have been."""
+    """All results, and how many of the `wanted` first ones were reranked in time."""
 
     results: tuple[SearchResult, ...]
     seen: int
     wanted: int
 
 
+# Returns a reranker; raises `EmbeddingError` or `LlmError` when there is none.
+Rerankers = Callable[[Rerank], Reranker]
+
+
+def no_reranker(wanted: Rerank) -> Reranker:
+    raise EmbeddingError(f"There is no reranker {wanted} here")
+
+
+@dataclass(frozen=True, slots=True)
+class RerankStage:
+    """The reranker of one search, or the reason why it has none."""
+
+    reranker: Reranker | None = None
+    only_if_unsure: bool = False
+    notes: tuple[Note, ...] = ()
+
+    @classmethod
+    def load(cls, rerankers: Rerankers, wanted: Rerank, *, only_if_unsure: bool) -> RerankStage:
+        if wanted is Rerank.NONE:
+            return cls()
+        try:
+            return cls(rerankers(wanted), only_if_unsure)
+        except (EmbeddingError, LlmError) as exc:
+            return cls(notes=(_failed(exc),))
+
+    @property
+    def first(self) -> int:
+        """How many results it needs, whatever the limit."""
+        return self.reranker.first if self.reranker else 0
+
+    def rerank(
+        self, question: str, results: tuple[SearchResult, ...]
+    ) -> tuple[tuple[SearchResult, ...], tuple[Note, ...]]:
+        """The results in their new order, and notes about it."""
+        if self.reranker is None or (self.only_if_unsure and is_sure(results)):
+            return results, ()
+        try:
+            reranked = self.reranker.rerank(question, results)
+        except (EmbeddingError, LlmError) as exc:
+            return results, (_failed(exc),)
+        if reranked.seen >= reranked.wanted:
+            return reranked.results, ()
+        text = f"Reranked {reranked.seen} of {reranked.wanted} in the time there was"
+        return reranked.results, (Note(text),)
+
+
+def _failed(exc: AuroraError) -> Note:
+    return Note(f"Not reranked: {exc.in_one_line}", warning=True)
+
+
+def is_sure(results: Sequence[SearchResult]) -> bool:
+    """True when the query names the first result, or its score is far above the mean of the next.
+
+    The difference is relative to the score, so that it holds for every fusion.
+    """
+    if len(results) < 2 or leads_by_name(results):
+        return bool(results)  # a single result has no competitor
+    first, *others = [result.score for result in results[:PLACES]]
+    return first - fsum(others) / len(others) > SURE * first
+
+
+def leads_by_name(results: Sequence[SearchResult]) -> bool:
+    """True when the first result is a definition that the query names."""
+    return any(part.signal == "exact" and part.raw >= ASSUMED for part in results[0].contributions)
+
+
 @dataclass(frozen=True, slots=True)
 class LateInteraction:
-    """Every score is scaled down alike, and those looked at gain: none falls behind the others.
+    """Adds the mean, over the question's tokens, of the highest cosine with a token of the chunk.
 
-    A definition asked for by its name is first already, and stays.
+    Every chunk takes a run of the model, so only the first are compared, within a time limit. All
+    scores are scaled down alike, and compared chunks gain: none falls behind the rest. A definition
+    that the query names stays first.
     """
 
     tokens: TokenEmbedder
@@ -96,128 +137,56 @@ class LateInteraction:
         if not results or leads_by_name(results):
             return Reranked(tuple(results), 0, 0)
         wanted = results[: self.first]
-        likeness = self._likeness(question, wanted)
-        seen = len(likeness)
-        ranked = _ranked(likeness)
-        gained = (
-            _gained(result, like, ranked[like], self.share)
-            for result, like in zip(results[:seen], likeness, strict=True)
-        )
+        likeness = self._compare(question, wanted)
+        if not likeness:
+            return Reranked(tuple(results), 0, len(wanted))
+        ascending = sorted(likeness)
+        ranks = {like: len(ascending) - at for at, like in enumerate(ascending)}
+        scaled = [_scaled(result, 1.0 - self.share) for result in results]
+        gained = [
+            _with_part(result, Contribution("rerank", ranks[like], like, like, self.share * like))
+            for result, like in zip(scaled, likeness, strict=False)
+        ]
         best = sorted(gained, key=lambda result: -result.score)  # stable: ties keep their order
-        rest = [_scaled(result, 1.0 - self.share) for result in results[seen:]]
-        return Reranked((*best, *rest) if seen else tuple(results), seen, len(wanted))
+        return Reranked((*best, *scaled[len(gained) :]), len(gained), len(wanted))
 
-    def _likeness(self, question: str, results: Sequence[SearchResult]) -> list[float]:
-        """Of as many as there is time for, best first; on all processors."""
+    def _compare(self, question: str, results: Sequence[SearchResult]) -> list[float]:
+        """The likeness of as many results as the time allows, best first, on all processors."""
         from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - few searches rerank
 
         started = self.clock()
-        asked = self.tokens.token_vectors(question, is_query=True)
+        vectors = self.tokens.token_vectors(question, is_query=True)
         likeness: list[float] = []
         pool = ThreadPoolExecutor(os.cpu_count())
         try:
-            looks = [pool.submit(self._like, asked, _text(result)) for result in results]
-            for look in looks:
+            calls = [pool.submit(self._max_sim, vectors, result) for result in results]
+            for call in calls:
                 left = self.seconds - (self.clock() - started)
                 if left <= 0.0:
                     break
-                likeness.append(look.result(left))
+                likeness.append(call.result(left))
         except TimeoutError:
-            pass  # what was looked at so far counts
+            pass  # the results so far count
         finally:
             pool.shutdown(cancel_futures=True)
         return likeness
 
-    def _like(self, asked: NDArray[np.float32], text: str) -> float:
-        found = self.tokens.token_vectors(text)
-        if not len(asked) or not len(found):
+    def _max_sim(self, question: NDArray[np.float32], result: SearchResult) -> float:
+        chunk = result.chunk
+        vectors = self.tokens.token_vectors(f"{_name(result)}\n{chunk.content}")
+        if not len(question) or not len(vectors):
             return 0.0
-        return float((asked @ found.T).max(axis=1).mean().clip(0.0, 1.0))
-
-
-def _text(result: SearchResult) -> str:
-    chunk = result.chunk
-    return f"{chunk.qualified_name or chunk.name}\n{chunk.content}"
-
-
-def _ranked(likeness: Sequence[float]) -> dict[float, int]:
-    """Rank by score; what is alike has the same."""
-    ranked: dict[float, int] = {}
-    for rank, like in enumerate(sorted(likeness, reverse=True), start=1):
-        ranked.setdefault(like, rank)
-    return ranked
-
-
-def _gained(result: SearchResult, like: float, rank: int, share: float) -> SearchResult:
-    part = Contribution("rerank", rank, like, like, share * like)
-    scaled = _scaled(result, 1.0 - share)
-    parts = (*scaled.contributions, part)
-    return replace(scaled, score=scaled.score + part.value, contributions=parts)
-
-
-def _scaled(result: SearchResult, factor: float) -> SearchResult:
-    parts = tuple(part._replace(value=part.value * factor) for part in result.contributions)
-    return replace(result, score=result.score * factor, contributions=parts)
-
-
-# Who looks at results again. Raises `EmbeddingError` or `LlmError` where nobody can.
-Rerankers = Callable[[Rerank], Reranker]
-
-
-def no_reranker(wanted: Rerank) -> Reranker:
-    raise EmbeddingError(f"There is no reranker {wanted} here")
-
-
-class RerankStage:
-    """One search's. A search is never worse for it: what goes wrong leaves the order as it was."""
-
-    def __init__(
-        self, rerankers: Rerankers, wanted: Rerank, *, if_unsure: bool, listen: Listener
-    ) -> None:
-        """`if_unsure`: only where the first search is not sure of itself."""
-        self._if_unsure, self._listen = if_unsure, listen
-        self.notes: list[Note] = []
-        self._reranker: Reranker | None = None
-        if wanted is not Rerank.NONE:
-            try:
-                self._reranker = rerankers(wanted)
-            except (EmbeddingError, LlmError) as exc:
-                self._tell_of(exc)
-
-    @property
-    def first(self) -> int:
-        """How many results it wants to see, however few are asked for."""
-        return self._reranker.first if self._reranker else 0
-
-    def over(self, question: str, results: tuple[SearchResult, ...]) -> tuple[SearchResult, ...]:
-        if self._reranker is None or (self._if_unsure and is_sure(results)):
-            return results
-        try:
-            done = self._reranker.rerank(question, results)
-        except (EmbeddingError, LlmError) as exc:
-            self._tell_of(exc)
-            return results
-        if done.seen < done.wanted:
-            self._tell(Note(f"Reranked {done.seen} of {done.wanted} in the time there was"))
-        return done.results
-
-    def _tell_of(self, exc: AuroraError) -> None:
-        self._tell(Note(f"Not reranked: {exc.in_one_line}", warning=True))
-
-    def _tell(self, note: Note) -> None:
-        self.notes.append(note)
-        self._listen(note)
+        return float((question @ vectors.T).max(axis=1).mean().clip(0.0, 1.0))
 
 
 # Places of the texts that answer the question, best first; some may be missing.
 Rank = Callable[[str, Sequence[str]], Sequence[int]]
 
-_HEADING, _PART = 120, 280  # characters that are shown of a name with its path, and of the content
-
 
 @dataclass(frozen=True, slots=True)
 class Listwise:
-    """A `Reranker`. A definition asked for by its name is first already, and stays."""
+    """A `Reranker` by an order instead of scores: each place keeps its score, and a result that
+    moves gets the score of its new place. A definition that the query names stays first."""
 
     rank: Rank
     first: int = FIRST
@@ -226,31 +195,39 @@ class Listwise:
         if len(results) < 2 or leads_by_name(results):
             return Reranked(tuple(results), 0, 0)
         seen = results[: self.first]
-        order = self.rank(question, [_listed_text(result) for result in seen])
-        moved = fill_slots(seen, order)
-        return Reranked((*moved, *results[self.first :]), len(seen), len(seen))
+        order = self.rank(question, [_excerpt(result) for result in seen])
+        return Reranked((*fill_slots(seen, order), *results[self.first :]), len(seen), len(seen))
 
 
 def fill_slots(results: Sequence[SearchResult], order: Sequence[int]) -> list[SearchResult]:
-    """Those named take the places that they have among themselves, in the order named."""
+    """Reorder the results named in `order` among their own places; the others stay."""
     slots = list(results)
     for rank, (slot, place) in enumerate(zip(sorted(order), order, strict=True), start=1):
         if slot != place:
-            slots[slot] = _moved(results[place], results[slot].score, rank)
+            gain = results[slot].score - results[place].score
+            moved = _with_part(results[place], Contribution("rerank", rank, gain, gain, gain))
+            slots[slot] = replace(moved, score=results[slot].score)
     return slots
 
 
-def _moved(result: SearchResult, score: float, rank: int) -> SearchResult:
-    gain = score - result.score
-    part = Contribution("rerank", rank, gain, gain, gain)
-    return replace(result, score=score, contributions=(*result.contributions, part))
-
-
-def _listed_text(result: SearchResult) -> str:
-    """What a reader needs to judge: where it is, and its lines from the one that says most."""
-    chunk = result.chunk
-    lines = chunk.content.splitlines() or [""]
+def _excerpt(result: SearchResult) -> str:
+    """Name and path of a chunk, and its content from the line with the most words of the query."""
+    lines = result.chunk.content.splitlines() or [""]
     terms = frozenset(result.terms)
     best = max(range(len(lines)), key=lambda at: len(terms.intersection(tokenize(lines[at]))))
     part = " ".join("\n".join(lines[best:]).split())
-    return f"{chunk.qualified_name or chunk.name} {chunk.path}"[:_HEADING] + f"\n{part[:_PART]}"
+    return f"{_name(result)} {result.chunk.path}"[:_HEADING] + f"\n{part[:_PART]}"
+
+
+def _name(result: SearchResult) -> str:
+    return result.chunk.qualified_name or result.chunk.name
+
+
+def _scaled(result: SearchResult, factor: float) -> SearchResult:
+    parts = tuple(part._replace(value=part.value * factor) for part in result.contributions)
+    return replace(result, score=result.score * factor, contributions=parts)
+
+
+def _with_part(result: SearchResult, part: Contribution) -> SearchResult:
+    parts = (*result.contributions, part)
+    return replace(result, score=result.score + part.value, contributions=parts)

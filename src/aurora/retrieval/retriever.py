@@ -1,17 +1,7 @@
-"""The way of a query: signals answer, a fusion combines, the store gives the chunks.
+"""The search pipeline: parse the query, score, fuse, expand, build the results, rerank.
 
-Creating a retriever opens nothing: each signal opens its index with the first question, once for
-all threads (seed 003).
-
-What is shown of the chosen chunks: fetched from the store, with what matched in each.
-
-Retrievers that are kept for a while: what one has loaded, the next search finds loaded.
-
-A retriever by itself notices a new generation of its store. It is made anew when it is asked for
-with other settings or another store, and let go with the memory it holds when it was not used for
-as long as it lives (seed 003).
-
-Which chunks may be results: rows that fit all criteria, remembered while the memory stays.
+Creating a retriever opens nothing: each signal opens its index with the first search, once for all
+threads. `RetrieverCache` keeps retrievers, so that later searches use loaded indexes.
 """
 
 from __future__ import annotations
@@ -19,30 +9,34 @@ from __future__ import annotations
 import threading
 from array import array
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from datetime import datetime
-from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
 
 from aurora.errors import QueryError
-from aurora.fusion.base import ContextFusion, Fusion
-from aurora.retrieval.candidates import NO_KEYWORD, Asked, CandidateSelection, Signals, load_context
+from aurora.fusion.base import ContextFusion
+from aurora.retrieval.candidates import (
+    NO_KEYWORD,
+    Candidates,
+    Scores,
+    SearchRequest,
+    Signals,
+    select_candidates,
+)
 from aurora.retrieval.config import SearchConfig
-from aurora.retrieval.expand import Expand, Expansion, no_expander
+from aurora.retrieval.expand import DEPTH, Expand, Expansion, merge, no_expander
 from aurora.retrieval.lookup import nearest_names
 from aurora.retrieval.query import LONGEST_QUERY, parse_query, shortened
 from aurora.retrieval.rerank import Rerankers, RerankStage, no_reranker
-from aurora.signals.base import Answer, Question, WordedAnswer
+from aurora.signals.base import KeywordScores, Question
 from aurora.signals.bm25 import BM25Signal
 from aurora.signals.semantic import Embedders
 from aurora.signals.vector_index import VectorIndex
 from aurora.stores.base import Store
 from aurora.text import document_terms, query_words, tokenize, words_found
 from aurora.types import (
-    Chunk,
     Criteria,
     Fused,
     Listener,
@@ -55,139 +49,18 @@ from aurora.types import (
 
 __all__ = ["Retriever", "SearchConfig"]
 
-
-Terms = Callable[[int, Chunk], frozenset[str]]
-
-
-def fetch_results(
-    store: Store, outcomes: Sequence[Fused], text: str, answers: Mapping[str, Answer]
-) -> tuple[SearchResult, ...]:
-    """Results in the same order; chunks that were forgotten a moment ago are left out."""
-    chunks = store.get_rows([outcome.row for outcome in outcomes])
-    ids = [chunk.id for chunk in chunks.values()]
-    histories, accesses = store.get_histories(ids), store.get_accesses(ids)
-    words, matched = dict.fromkeys(tokenize(text)), _matched(text, answers)
-    return tuple(
-        SearchResult(
-            chunk,
-            outcome.score,
-            outcome.contributions,
-            histories.get(chunk.id),
-            tuple(filter(matched(outcome.row, chunk).__contains__, words)),
-            len(opened := accesses.get(chunk.id, ())),
-            opened[-1] if opened else None,
-        )
-        for outcome in outcomes
-        if (chunk := chunks.get(outcome.row)) is not None
-    )
-
-
-def _matched(text: str, answers: Mapping[str, Answer]) -> Terms:
-    """Which words of the text a chunk has: the keyword index knows, if it was asked."""
-    keyword = next((a for a in answers.values() if isinstance(a, WordedAnswer)), None)
-    if keyword is not None:
-        return lambda row, _: keyword.terms(row)
-    words = query_words(text)
-    return lambda _, chunk: words_found(
-        words, set(document_terms(f"{chunk.name}\n{chunk.content}"))
-    )
-
-
-def newest(store: Store, rows: Sequence[int], *, limit: int) -> tuple[SearchResult, ...]:
-    """What a filter alone asks for: the chunks that came last, in that order."""
-    last = [Fused(row, 0.0, ()) for row in reversed(rows[-limit:])]
-    return fetch_results(store, last, "", {})
-
-
-LIFETIME = 1800.0  # seconds since it was last asked for
-_KEPT = 4  # retrievers; one for each memory and setting in use
-
-
-class CacheCounts(NamedTuple):
-    hits: int
-    misses: int
-
-
-class RetrieverCache:
-    """Hands out one retriever a key to all threads. `clock` tells seconds."""
-
-    def __init__(self, *, clock: Callable[[], float], lifetime: float = LIFETIME) -> None:
-        self._clock, self._lifetime = clock, lifetime
-        self._kept: OrderedDict[Hashable, tuple[float, Retriever]] = OrderedDict()
-        self._lock = threading.Lock()
-        self._hits = self._misses = 0
-
-    def get(self, key: Hashable, make: Callable[[], Retriever]) -> Retriever:
-        """The retriever of that key; `make` opens nothing, so it may run under the lock."""
-        with self._lock:
-            now = self._clock()
-            self._let_go(now)
-            known = self._kept.pop(key, None)
-            self._hits, self._misses = self._hits + (known is not None), self._misses + (not known)
-            retriever = known[1] if known is not None else make()
-            self._kept[key] = (now, retriever)
-            while len(self._kept) > _KEPT:
-                self._kept.popitem(last=False)
-            return retriever
-
-    def _let_go(self, now: float) -> None:
-        old = [key for key, (used, _) in self._kept.items() if now - used > self._lifetime]
-        for key in old:
-            del self._kept[key]
-
-    def clear(self) -> None:
-        with self._lock:
-            self._kept.clear()
-
-    @property
-    def counts(self) -> CacheCounts:
-        return CacheCounts(self._hits, self._misses)
-
-
-_REMEMBERED = 8  # filters; an agent tends to ask with the same few
-
-
-class Eligible:
-    """Asks the store once for each filter and generation."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._known: OrderedDict[tuple[int, Criteria], array[int]] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def rows(self, *wanted: Criteria) -> array[int] | None:
-        """Ascending rows that fit everything wanted; none at all means: every chunk may."""
-        found = [self._find(criteria) for criteria in wanted if criteria]
-        if not found:
-            return None
-        if len(found) == 1:
-            return found[0]
-        return array("q", sorted(set(found[0]).intersection(*found[1:])))
-
-    def _find(self, criteria: Criteria) -> array[int]:
-        if criteria.since is not None:  # commits and files' times change within a generation
-            return self._store.find_rows(criteria)
-        key = (self._store.generation(), criteria)
-        with self._lock:
-            if key in self._known:
-                self._known.move_to_end(key)
-                return self._known[key]
-        rows = self._store.find_rows(criteria)
-        with self._lock:
-            self._known[key] = rows
-            while len(self._known) > _REMEMBERED:
-                self._known.popitem(last=False)
-        return rows
-
-
-_TOO_LONG = (
+LIFETIME = 1800.0  # seconds since the last use
+_CACHED_RETRIEVERS = 4  # one for each memory and each setting in use
+_CACHED_FILTERS = 8  # an agent tends to use the same few
+_TOO_LONG = Note(
     f"Of this query of more than {LONGEST_QUERY:,} characters only the beginning and the end "
-    "were searched for"
+    "were searched for",
+    warning=True,
 )
 
 
 class Retriever:
-    """Finds chunks by words, by meaning and by use, and tells why each is where it is."""
+    """Finds chunks by words, by meaning and by use, and explains the place of each."""
 
     def __init__(
         self,
@@ -201,10 +74,10 @@ class Retriever:
         expand: Expand = no_expander,
         listen: Listener = ignore_events,
     ) -> None:
-        """`embedders`: who embeds questions. Without, a search does without meaning, and tells."""
+        """Without `embedders`, a search goes without the semantic signal and says so."""
         self._store, self._config, self._now = store, config or SearchConfig(), now
-        self._eligible, self._listen = Eligible(store), listen
-        self._rerankers, self._expand = rerankers, expand
+        self._rerankers, self._expand, self._listen = rerankers, expand, listen
+        self._filters = FilterCache(store)
         self._signals = Signals(
             store,
             self._config,
@@ -223,113 +96,213 @@ class Retriever:
         return self._signals.vectors
 
     def retrieve(self, query: Query) -> SearchResults:
-        """Ask, choose, fetch. What is first does not depend on how many are asked for."""
-        now = self._now()
-        text = shortened(query.text)
-        parsed = parse_query(text, now=now)
-        eligible, notes = self._narrow(query.criteria, parsed.criteria)
-        if text != query.text:
-            notes = (*notes, Note(_TOO_LONG, warning=True))
-            self._listen(notes[-1])
-        if not parsed.words.strip():
-            return self._list(query, eligible)
+        """Run all stages of a search. The first results do not depend on the limit."""
+        now, text = self._now(), shortened(query.text)
+        words, criteria = parse_query(text, now=now)
+        eligible, notes = self._filter(query.criteria, criteria)
+        notes = self._tell(*notes, *([_TOO_LONG] if text != query.text else []))
+        if not words.strip():
+            return self._list_newest(query, eligible)
         fusion = self._config.make_fusion(query.fusion)
-        expansion, look = self._expansion(query, parsed.words), self._second_look(query)
-        needed = max(query.limit, look.first, expansion.depth)
-        ask = partial(
-            self._signals.ask,
-            mode=query.mode or self._config.mode,
-            fusion=fusion,
-            enough=lambda found: len(found.best(needed, among=eligible)) >= needed,
+        reranking, expansion = self._load_reranker(query), self._start_expansion(query, words)
+        shown = max(query.limit, reranking.first)
+        request = SearchRequest(
+            Question(words, now),
+            query.mode or self._config.mode,
+            fusion,
+            self._config.stage1_top_k,
+            max(shown, DEPTH if expansion else 0),
+            query.min_score,
+            eligible,
         )
-        asked = ask(Question(parsed.words, now))
-        choose = partial(
-            CandidateSelection,
-            fusion=_fitting(fusion, asked),
-            pool=self._config.stage1_top_k,
-            load_context=lambda rows, best: load_context(
-                self._store, rows, parsed.words, best=best
-            ),
-            min_score=query.min_score,
-            eligible=eligible,
-        )
-        choice = choose(asked.answers)
-
-        def search(words: str) -> CandidateSelection:
-            # Which definition is meant is for the query to say, not for the words added to it.
-            names = {name: one for name, one in asked.answers.items() if name == "exact"}
-            return choose({**ask(Question(words, now)).answers, **names})
-
-        outcomes = expansion.over(choice.first(needed), search)[: max(query.limit, look.first)]
-        fetched = fetch_results(self._store, outcomes, parsed.words, asked.answers)
-        results = look.over(parsed.words, fetched)[: query.limit]
-        # Names help where words were wrong, not where a filter has taken what they found.
-        unknown = not results and (eligible is None or not choice.took_part)
-        nearest = self._nearest(parsed.words) if unknown or asked.found_no_word else ()
-        if results and asked.found_no_word:
-            self._tell_of_meaning(nearest, asked.notes)
+        candidates = self._signals.score_candidates(request)
+        request = _fit_fusion(request, candidates)
+        fused, signals = select_candidates(self._store, request, candidates.scores)
+        fused, expand_notes = self._merge_expansion(expansion, request, candidates, fused)
+        results = build_results(self._store, fused[:shown], words, candidates.scores)
+        results, rerank_notes = reranking.rerank(words, results)
+        self._tell(*rerank_notes)
+        # Names help where words were wrong, not where a filter excluded what they found.
+        is_unknown = not results and (eligible is None or not signals)
+        nearest = self._nearest(words) if is_unknown or candidates.no_keyword_match else ()
+        if results and candidates.no_keyword_match:
+            candidates.notes += self._suggest(nearest)
         return SearchResults(
             query,
-            results,
+            results[: query.limit],
             fusion.name,
-            choice.took_part,
-            asked.mode,
-            (*notes, *asked.notes, *expansion.notes, *look.notes),
+            signals,
+            candidates.mode,
+            (*notes, *candidates.notes, *expand_notes, *reranking.notes, *rerank_notes),
             nearest,
             filtered=eligible is not None,
-            words=parsed.words,
+            words=words,
         )
 
-    def _expansion(self, query: Query, words: str) -> Expansion:
-        wanted = self._config.expand if query.expand is None else query.expand
-        return Expansion(self._expand, words, wanted=wanted, listen=self._listen)
-
-    def _second_look(self, query: Query) -> RerankStage:
-        return RerankStage(
-            self._rerankers,
-            query.rerank or self._config.rerank,
-            if_unsure=self._config.rerank_if_unsure,
-            listen=self._listen,
-        )
-
-    def _tell_of_meaning(self, nearest: Sequence[str], notes: list[Note]) -> None:
-        """No word was found and meaning alone has answers: perhaps one was mistyped."""
-        self._listen(Note(NO_KEYWORD))
-        if nearest:
-            notes.append(Note(f"Did you mean {', '.join(nearest)}?"))
-            self._listen(notes[-1])
-
-    def _nearest(self, words: str) -> tuple[str, ...]:
-        """Names like the words, and the words that names are made of."""
-        names = list(self._store.iter_names())
-        parts = chain.from_iterable(map(tokenize, names))
-        return nearest_names(words, dict.fromkeys(chain(names, parts)))
-
-    def _narrow(
+    def _filter(
         self, given: Criteria, written: Criteria
     ) -> tuple[Sequence[int] | None, tuple[Note, ...]]:
-        """The rows that may be results. A phrase that no chunk has is not held against its words:
-        people put titles in quotes, too."""
-        rows = self._eligible.rows(given, written)
-        if rows or not written.phrases or self._eligible.rows(Criteria(phrases=written.phrases)):
+        """The rows that pass the caller's filter and the one written in the query.
+
+        A phrase that no chunk contains is searched for by its words: titles are quoted, too.
+        """
+        rows = self._filters.rows(given, written)
+        if rows or not written.phrases or self._filters.rows(Criteria(phrases=written.phrases)):
             return rows, ()
         phrases = ", ".join(f'"{phrase}"' for phrase in written.phrases)
         note = Note(f"No chunk has {phrases} word for word, searching for the words")
-        self._listen(note)
-        return self._eligible.rows(given, replace(written, phrases=())), (note,)
+        return self._filters.rows(given, replace(written, phrases=())), (note,)
 
-    def _list(self, query: Query, eligible: Sequence[int] | None) -> SearchResults:
-        """What a filter alone asks for: the newest of it."""
+    def _list_newest(self, query: Query, eligible: Sequence[int] | None) -> SearchResults:
+        """The results of a filter without words: the newest chunks first."""
         if eligible is None:
             raise QueryError(
                 "The query is empty", hint='say what to look for: aur mem search "parse config"'
             )
-        results = newest(self._store, eligible, limit=query.limit)
+        newest = [Fused(row, 0.0, ()) for row in reversed(eligible[-query.limit :])]
+        results = build_results(self._store, newest, "", {})
         mode = query.mode or self._config.mode
         return SearchResults(query, results, "newest", (), mode, filtered=True)
 
+    def _load_reranker(self, query: Query) -> RerankStage:
+        wanted, only_if_unsure = query.rerank or self._config.rerank, self._config.rerank_if_unsure
+        stage = RerankStage.load(self._rerankers, wanted, only_if_unsure=only_if_unsure)
+        self._tell(*stage.notes)
+        return stage
 
-def _fitting(fusion: Fusion, asked: Asked) -> Fusion:
-    if asked.meaning_is_vague and isinstance(fusion, ContextFusion):
-        return fusion.doubting_meaning()
-    return fusion
+    def _start_expansion(self, query: Query, words: str) -> Expansion | None:
+        wanted = self._config.expand if query.expand is None else query.expand
+        return Expansion(self._expand, words) if wanted else None
+
+    def _merge_expansion(
+        self,
+        expansion: Expansion | None,
+        request: SearchRequest,
+        candidates: Candidates,
+        fused: list[Fused],
+    ) -> tuple[list[Fused], tuple[Note, ...]]:
+        """Merge the results of a second search with related words."""
+        if expansion is None:
+            return fused, ()
+        terms, notes = expansion.terms()
+        self._tell(*notes)
+        if not terms:
+            return fused, notes
+        text = " ".join((request.question.text, *terms))
+        request = replace(request, question=request.question._replace(text=text))
+        scores = self._signals.score_candidates(request).scores
+        # Only the query itself names definitions, not the related words.
+        if "exact" in candidates.scores:
+            scores["exact"] = candidates.scores["exact"]
+        return merge(fused, select_candidates(self._store, request, scores).fused), notes
+
+    def _nearest(self, words: str) -> tuple[str, ...]:
+        """Names like the words, and words that names are made of."""
+        names = list(self._store.iter_names())
+        parts = chain.from_iterable(map(tokenize, names))
+        return nearest_names(words, dict.fromkeys(chain(names, parts)))
+
+    def _suggest(self, nearest: Sequence[str]) -> tuple[Note, ...]:
+        """The semantic signal alone found results: a word of the query may be misspelt."""
+        self._listen(Note(NO_KEYWORD))
+        return self._tell(*([Note(f"Did you mean {', '.join(nearest)}?")] if nearest else []))
+
+    def _tell(self, *notes: Note) -> tuple[Note, ...]:
+        for note in notes:
+            self._listen(note)
+        return notes
+
+
+def _fit_fusion(request: SearchRequest, candidates: Candidates) -> SearchRequest:
+    fusion = request.fusion
+    if candidates.weak_semantics and isinstance(fusion, ContextFusion):
+        return replace(request, fusion=fusion.with_weak_semantics())
+    return request
+
+
+def build_results(
+    store: Store, fused: Sequence[Fused], words: str, scores: Scores
+) -> tuple[SearchResult, ...]:
+    """Read the chunks from the store, in the same order. Chunks deleted meanwhile are left out."""
+    chunks = store.get_rows([scored.row for scored in fused])
+    ids = [chunk.id for chunk in chunks.values()]
+    histories, accesses = store.get_histories(ids), store.get_accesses(ids)
+    keyword = next((each for each in scores.values() if isinstance(each, KeywordScores)), None)
+    tokens, stems = dict.fromkeys(tokenize(words)), {} if keyword else query_words(words)
+    results = []
+    for row, score, contributions in fused:
+        chunk = chunks.get(row)
+        if chunk is None:
+            continue
+        terms = (
+            keyword.terms(row)
+            if keyword
+            else words_found(stems, set(document_terms(f"{chunk.name}\n{chunk.content}")))
+        )
+        matched = tuple(filter(terms.__contains__, tokens))
+        opened, history = accesses.get(chunk.id, ()), histories.get(chunk.id)
+        last = opened[-1] if opened else None
+        results.append(
+            SearchResult(chunk, score, contributions, history, matched, len(opened), last)
+        )
+    return tuple(results)
+
+
+class FilterCache:
+    """The rows that pass a filter. Asks the store once for each filter and generation."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._rows: OrderedDict[tuple[int, Criteria], array[int]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def rows(self, *filters: Criteria) -> array[int] | None:
+        """Ascending rows that pass all filters; None when there is no filter."""
+        passing = [self._find(criteria) for criteria in filters if criteria]
+        if len(passing) < 2:
+            return passing[0] if passing else None
+        return array("q", sorted(set(passing[0]).intersection(*passing[1:])))
+
+    def _find(self, criteria: Criteria) -> array[int]:
+        if criteria.since is not None:  # commits and times of files change within a generation
+            return self._store.find_rows(criteria)
+        key = (self._store.generation(), criteria)
+        with self._lock:
+            if key in self._rows:
+                self._rows.move_to_end(key)
+                return self._rows[key]
+        rows = self._store.find_rows(criteria)
+        with self._lock:
+            self._rows[key] = rows
+            while len(self._rows) > _CACHED_FILTERS:
+                self._rows.popitem(last=False)
+        return rows
+
+
+class RetrieverCache:
+    """One retriever for each key, shared by all threads. `clock` returns seconds.
+
+    A retriever notices changes of its store by itself. It is dropped when it was not used for its
+    lifetime; other settings and other stores are other keys.
+    """
+
+    def __init__(self, *, clock: Callable[[], float], lifetime: float = LIFETIME) -> None:
+        self._clock, self._lifetime = clock, lifetime
+        self._retrievers: OrderedDict[Hashable, tuple[float, Retriever]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: Hashable, make: Callable[[], Retriever]) -> Retriever:
+        """The retriever of that key; `make` opens nothing, so it may run under the lock."""
+        with self._lock:
+            now, kept = self._clock(), self._retrievers
+            for old in [old for old, (used, _) in kept.items() if now - used > self._lifetime]:
+                del kept[old]
+            retriever = kept.pop(key)[1] if key in kept else make()
+            kept[key] = (now, retriever)
+            while len(kept) > _CACHED_RETRIEVERS:
+                kept.popitem(last=False)
+            return retriever
+
+    def clear(self) -> None:
+        with self._lock:
+            self._retrievers.clear()

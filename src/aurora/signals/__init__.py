@@ -1,1 +1,1 @@
-"""Reasons to prefer one chunk to another."""
+"""Signals: reasons to prefer one chunk to another."""

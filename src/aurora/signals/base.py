@@ -1,9 +1,11 @@
-"""What a signal is: one reason to prefer chunks, asked one question. And what it is an index of."""
+"""Signals: reasons to prefer chunks. Each one scores the chunks of a memory for a question."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from bisect import bisect_right
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
+from heapq import nsmallest
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from aurora.stores.base import Revision
@@ -19,17 +21,16 @@ class Entry(NamedTuple):
 
 
 class Question(NamedTuple):
-    """What the signals are asked: plain words, and when."""
+    """The plain words of a query, and the time of the search."""
 
     text: str
     now: datetime
 
 
-class Answer(Protocol):
-    """What one signal makes of one question: a score for every chunk that it has something on.
+class SignalScores(Protocol):
+    """The scores that one signal gives for one question. Chunks without a match have none.
 
-    The score of a chunk depends on the question and the memory alone: neither on how many are
-    wanted nor on which chunks a filter lets through.
+    A score depends only on the question and the memory: neither on the limit nor on a filter.
     """
 
     @property
@@ -47,33 +48,59 @@ class Answer(Protocol):
 
 
 @runtime_checkable
-class WordedAnswer(Answer, Protocol):
-    """An answer that can also tell which words of the question a chunk has."""
+class KeywordScores(SignalScores, Protocol):
+    """Scores that also know which words of the question a chunk contains."""
 
     @property
     def is_empty(self) -> bool:
-        """Whether no chunk has a word of the question."""
+        """True when no chunk contains a word of the question."""
         ...
 
     def terms(self, row: int) -> frozenset[str]:
-        """Terms of the question in one chunk."""
+        """Words of the question that a chunk contains, as written or by their stems."""
         ...
 
     def coverage(self, row: int) -> float:
-        """The share of the question's terms that a chunk has."""
+        """The share of the question's words that a chunk contains."""
         ...
 
 
 class Signal(Protocol):
-    """Knows the chunks of a memory. Nothing is loaded before it is first asked."""
+    """Scores the chunks of a memory. Loads its data on the first call of `score`."""
 
     @property
     def name(self) -> str: ...
 
-    def ask(self, question: Question) -> Answer: ...
+    def score(self, question: Question) -> SignalScores: ...
 
 
-def ranking_of(name: str, answer: Answer, rows: Collection[int]) -> Ranking:
-    """What a signal says of some chunks, best first."""
-    hits = sorted(answer.hits(rows), key=lambda hit: (-hit.score, hit.row))
-    return Ranking(name, tuple(hits), answer.ceiling)
+class SparseScores:
+    """`SignalScores` held in a dict. A score of 0 is no score."""
+
+    def __init__(self, scores: Mapping[int, float], *, ceiling: float = 1.0) -> None:
+        self.ceiling = ceiling
+        self._scores = {row: score for row, score in scores.items() if score}
+        self._sorted: list[float] | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._scores
+
+    def best(self, pool: int, *, among: Sequence[int] | None = None) -> list[int]:
+        allowed = self._scores.keys() if among is None else self._scores.keys() & set(among)
+        return nsmallest(pool, allowed, key=lambda row: (-self._scores[row], row))
+
+    def hits(self, rows: Collection[int]) -> list[Hit]:
+        if self._sorted is None:
+            self._sorted = sorted(self._scores.values())
+        ascending, total = self._sorted, len(self._sorted)
+        scored = [(row, self._scores[row]) for row in rows if row in self._scores]
+        return [
+            Hit(row, score, 1 + total - bisect_right(ascending, score)) for row, score in scored
+        ]
+
+
+def rank_rows(name: str, scores: SignalScores, rows: Collection[int]) -> Ranking:
+    """One signal's ranking of some chunks, best first."""
+    hits = sorted(scores.hits(rows), key=lambda hit: (-hit.score, hit.row))
+    return Ranking(name, tuple(hits), scores.ceiling)

@@ -2,8 +2,7 @@
 
     score(Q, D) = Σ idf(q) · f(q, D) · (k1 + 1) / (f(q, D) + k1 · (1 − b + b · |D| / avgdl))
 
-Seed 000, FR-1.2, and seed 002; see Robertson and Zaragoza, *The Probabilistic Relevance Framework*
-(2009).
+See Robertson and Zaragoza, *The Probabilistic Relevance Framework* (2009); seeds 000 and 002.
 """
 
 from __future__ import annotations
@@ -26,21 +25,21 @@ class BM25Parameters(NamedTuple):
 def rarity(
     total: int, containing: Number, *, variant: str, log: Callable[[Number], Number] = math.log
 ) -> Number:
-    """idf of terms that `containing` of `total` documents have.
+    """idf of terms that `containing` of `total` documents contain.
 
     `lucene`: ln(1 + (N − n + ½) / (n + ½)), never negative. `robertson`: without the 1, so that a
-    term in more than half of all documents counts against a match (seed 002, UT-BM25-08).
+    term in more than half of all documents counts against a match (seed 002).
     """
     odds = (total - containing + 0.5) / (containing + 0.5)
     return log(odds if variant == "robertson" else odds + 1.0)
 
 
 def discount(length: Number, average: float, parameters: BM25Parameters) -> Number:
-    """What a document's length adds below the line: the longer, the less a repetition counts."""
+    """The length term of the denominator: the longer a document, the less a repetition counts."""
     relative = length / (average or 1.0)
     return parameters.k1 * (1.0 - parameters.b + parameters.b * relative)
 
 
 def saturate(frequency: Number, discount: Number, parameters: BM25Parameters) -> Number:
-    """The part of the formula behind idf: repetition counts less and less, length discounts."""
+    """The factor after idf: repetition counts less and less, length discounts."""
     return frequency * (parameters.k1 + 1.0) / (frequency + discount)

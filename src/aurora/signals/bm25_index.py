@@ -1,12 +1,9 @@
-"""Building an inverted index: which term stands how often in which document, and what it weighs.
+"""Building and merging the inverted index of BM25, with numpy. Searching is left to `bm25`.
 
-The arrays are those of `index_file`. Only building needs numpy; asking is left to `bm25`.
-
-Bringing an inverted index up to date: what changed is built alone and put between the rest.
-
-The outcome is what `postings` would build of all documents, array for array: documents lie by the
-rows of their revisions, terms by their bytes, the postings of a term by their documents. The texts
-of what did not change are not read, and nothing goes through Python but the terms of what did.
+`build_postings` counts which term occurs how often in which document. `merge_postings` updates an
+index: changed documents are built alone and put between the others. The result is, array for array,
+what `build_postings` returns for all documents: documents are ordered by their rows, terms by their
+bytes, the postings of a term by their documents. Unchanged texts are not read again.
 """
 
 from __future__ import annotations
@@ -34,7 +31,7 @@ _BLOCK_TOKENS = 1 << 21  # tokens counted at a time: bounds memory, about 50 MB 
 def build_postings(
     documents: Iterable[Entry | tuple[str, str]], analysis: Analysis = EXACT
 ) -> dict[str, Array]:
-    """Count every term of every text."""
+    """Count every term of every text. The arrays are those of an index file."""
     builder = _Builder(analysis.shortest)
     for document in documents:
         entry = Entry(*document)
@@ -43,7 +40,7 @@ def build_postings(
 
 
 def weigh_postings(arrays: Mapping[str, Array], parameters: BM25Parameters) -> dict[str, Array]:
-    """Work out every posting's share of a score once, so that a query only has to add."""
+    """Compute every posting's share of a score, so that a search only has to add."""
     offsets, documents = np.asarray(arrays["posting_offsets"]), np.asarray(arrays["documents"])
     lengths, frequencies = np.asarray(arrays["lengths"]), np.asarray(arrays["frequencies"])
     containing = np.diff(offsets)
@@ -55,16 +52,18 @@ def weigh_postings(arrays: Mapping[str, Array], parameters: BM25Parameters) -> d
 
 
 class _Builder:
+    """Collects tokens and counts them block by block."""
+
     def __init__(self, shortest: int) -> None:
         self._shortest = shortest
         self._vocabulary: defaultdict[str, int] = defaultdict()
         self._vocabulary.default_factory = self._vocabulary.__len__  # a new term's number
         self._ids: list[str] = []
         self._revisions = array("q")  # row and generation in turn
-        self._lengths = array("i")  # as BM25 counts them
-        self._counts = array("i")  # as they are, of what is in no block yet
+        self._lengths = array("i")  # for BM25: at least `shortest`
+        self._counts = array("i")  # tokens of the documents that are in no block yet
         self._tokens = array("i")
-        self._counted = 0  # documents whose tokens are already in a block
+        self._counted = 0  # documents that are in a block
         self._blocks: list[tuple[NDArray[np.int64], NDArray[np.uint16]]] = []
 
     def add(self, entry: Entry, tokens: Sequence[str]) -> None:
@@ -107,7 +106,7 @@ class _Builder:
         }
 
     def _sorted(self, place_of: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.uint16]]:
-        """All keys and counts, by the term's place. In place: this is the most memory we need."""
+        """All keys and counts, by the term's place. In place: memory use is highest here."""
         keys = np.concatenate([keys for keys, _ in self._blocks])
         counts = np.concatenate([counts for _, counts in self._blocks])
         self._blocks.clear()
@@ -121,7 +120,7 @@ class _Builder:
 
 
 def join_strings(name: str, values: Sequence[bytes]) -> dict[str, NDArray[Any]]:
-    """Strings as an index holds them: one array of bytes, and one of where each begins."""
+    """Strings as an index stores them: one array of bytes and one of offsets."""
     lengths = np.fromiter(map(len, values), np.int64, len(values))
     return {
         f"{name}_bytes": np.frombuffer(b"".join(values), np.uint8),
@@ -130,13 +129,13 @@ def join_strings(name: str, values: Sequence[bytes]) -> dict[str, NDArray[Any]]:
 
 
 def split_strings(name: str, arrays: Mapping[str, Array]) -> list[bytes]:
-    """The strings again."""
+    """The inverse of `join_strings`."""
     letters, offsets = arrays[f"{name}_bytes"].tobytes(), arrays[f"{name}_offsets"].tolist()
     return [letters[start:stop] for start, stop in pairwise(offsets)]
 
 
 def offsets_of(lengths: NDArray[Any]) -> NDArray[np.int64]:
-    """Where each item begins, and where the last one ends."""
+    """The start of each item, and the end of the last one."""
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
 
@@ -148,12 +147,12 @@ _Arrays: TypeAlias = Mapping[str, _Numbers]
 class Difference(NamedTuple):
     """How a store differs from an index of it."""
 
-    kept: _Mask  # for each document of the index: is it still as it was?
-    rows: list[int]  # of the chunks that the index lacks, or has as they were before
+    kept: _Mask  # for each document of the index: true when it is unchanged
+    rows: list[int]  # of chunks that are new or changed
 
 
 def compare(index: Mapping[str, Array], revisions: Mapping[int, int]) -> Difference:
-    """What of an index still stands, and which rows of the store must be read again."""
+    """Which documents of an index are unchanged, and which rows must be read from the store."""
     rows = np.fromiter(revisions.keys(), np.int64, len(revisions))
     generations = np.fromiter(revisions.values(), np.int64, len(revisions))
     indexed = np.asarray(index["rows"])
@@ -171,7 +170,7 @@ def compare(index: Mapping[str, Array], revisions: Mapping[int, int]) -> Differe
 def merge_postings(
     index: Mapping[str, Array], fresh: Mapping[str, Array], *, kept: _Mask
 ) -> dict[str, Array]:
-    """One index of the kept documents of the first and all documents of the second."""
+    """One index of the kept documents of `index` and all documents of `fresh`."""
     old = {name: np.asarray(array) for name, array in index.items()}
     new = {name: np.asarray(array) for name, array in fresh.items()}
     documents = _Splice(kept, np.searchsorted(old["rows"][kept], new["rows"]))
@@ -184,12 +183,12 @@ def merge_postings(
 
 
 def _merge_terms(old: _Arrays, new: _Arrays, documents: _Splice) -> dict[str, Array]:
-    """The terms and their postings, once it is known where each document goes."""
+    """The merged terms and their postings."""
     offsets, added = old["posting_offsets"], np.diff(new["posting_offsets"])
     moved = documents.old_places[old["documents"]]
     stays = moved >= 0
     gone = np.flatnonzero(~stays)
-    lost = np.searchsorted(offsets, gone, side="right") - 1  # the term of each posting that goes
+    lost = np.searchsorted(offsets, gone, side="right") - 1  # the term of each removed posting
     left = np.diff(offsets) - np.bincount(lost, minlength=len(offsets) - 1)
     wanted = split_strings("term", new)
     at, known = _find_terms(old, wanted)
@@ -211,21 +210,23 @@ def _merge_terms(old: _Arrays, new: _Arrays, documents: _Splice) -> dict[str, Ar
 
 
 def _find_terms(old: _Arrays, wanted: Sequence[bytes]) -> tuple[_Numbers, _Mask]:
-    """Before which old term each wanted one belongs, and whether it is that very term."""
+    """The place of each wanted term among the old ones, and whether it is there."""
     letters, ends = old["term_bytes"].tobytes(), old["term_offsets"].data
     count = len(ends) - 1
 
-    @cache  # the searches have most of their first steps in common
+    @cache  # all searches share their first steps
     def term(place: int) -> bytes:
         return letters[ends[place] : ends[place + 1]]
 
-    at = [bisect_left(range(count), one, key=term) for one in wanted]
-    known = [place < count and term(place) == one for place, one in zip(at, wanted, strict=True)]
+    at = [bisect_left(range(count), value, key=term) for value in wanted]
+    known = [
+        place < count and term(place) == value for place, value in zip(at, wanted, strict=True)
+    ]
     return np.array(at, np.int64), np.array(known, np.bool_)
 
 
 def _find_postings(old: _Arrays, new: _Arrays, *, at: _Numbers, known: _Mask) -> _Numbers:
-    """Before which old posting each new one belongs: a bisection of all of them at once."""
+    """The place of each new posting among the old ones, by bisecting all of them at once."""
     documents, offsets = old["documents"], old["posting_offsets"]
     wanted = np.searchsorted(old["rows"], new["rows"])[new["documents"]]
     low, high = offsets[at], offsets[at + known]
@@ -238,10 +239,10 @@ def _find_postings(old: _Arrays, new: _Arrays, *, at: _Numbers, known: _Mask) ->
 
 
 class _Splice:
-    """Two lists made one: some items of the old one stay, and new ones go between them."""
+    """Merges two lists: some items of the old list stay, and new items go between them."""
 
     def __init__(self, stays: _Mask, spots: _Numbers) -> None:
-        """`spots` says of each new item how many of those that stay come before it."""
+        """`spots`: for each new item, how many of the staying items precede it."""
         self.stays, self._spots = stays, spots
         self.new_places = spots + np.arange(len(spots))
         self._is_old = np.ones(np.count_nonzero(stays) + len(spots), np.bool_)
@@ -249,20 +250,20 @@ class _Splice:
 
     @property
     def old_places(self) -> NDArray[np.int32]:
-        """Where each old item goes; -1 for those that do not stay."""
+        """The new place of each old item; -1 for those that do not stay."""
         places = np.full(len(self.stays), -1, np.int32)
         places[self.stays] = np.flatnonzero(self._is_old)
         return places
 
     def numbers(self, old: _Numbers, new: _Numbers) -> _Numbers:
         merged = np.empty(len(self._is_old), old.dtype)
-        all_stay = len(old) + len(new) == len(merged)  # mostly, and then half of the work is saved
+        all_stay = len(old) + len(new) == len(merged)  # the usual case saves half of the work
         merged[self._is_old] = old if all_stay else old[self.stays]
         merged[self.new_places] = new
         return merged
 
     def strings(self, name: str, old: _Arrays, new: _Arrays) -> dict[str, Array]:
-        """The same for strings that lie in one array of bytes."""
+        """The same for strings in one array of bytes."""
         offsets = f"{name}_offsets"
         old_lengths, new_lengths = np.diff(old[offsets]), np.diff(new[offsets])
         spots = offsets_of(old_lengths[self.stays])[self._spots]

@@ -1,9 +1,8 @@
-"""An index file kept in step with a store.
+"""An index file that is kept up to date with a store.
 
-The file is derived. It counts as current only when it was made of this store at this generation,
-by this program. An older one is brought up to date where that is cheaper; anything else, from a
-deleted file to a flipped bit, leads to a rebuild (FR-8). Nothing is read before the first question,
-and that once for all threads (seed 003).
+The file is derived. It is current only when this program made it from this store at this
+generation. An older index is updated where that is cheaper; a missing, foreign or damaged file is
+rebuilt. The file is opened on the first use, once for all threads.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from aurora.errors import IndexFileError, IndexVersionError
 from aurora.signals.index_file import IndexFile
@@ -24,13 +23,21 @@ from aurora.types import IndexCheck, IndexState, Json, Listener, Note, ignore_ev
 logger = logging.getLogger(__name__)
 
 
-Index = TypeVar("Index")
+class SavableIndex(Protocol):
+    """An index in memory. `facts` are those of the file it was loaded from or saved to."""
+
+    facts: Mapping[str, Json]
+
+    def save_index(self, path: Path, facts: Mapping[str, Json]) -> None: ...
+
+
+Index = TypeVar("Index", bound=SavableIndex)
 
 
 class DerivedIndex(ABC, Generic[Index]):
-    """Opens, merges or builds its index when it is asked for, whichever is the least work."""
+    """Opens, merges or builds an index when it is needed, whichever is the least work."""
 
-    title: str  # as messages call it
+    title: str  # the index's name in messages
 
     def __init__(
         self,
@@ -43,51 +50,40 @@ class DerivedIndex(ABC, Generic[Index]):
         self._store, self._path, self._now, self._listen = store, path, now, listen
         self._index: Index | None = None
         self._generation = -1
-        self._begun = self._done = 0  # times that it was brought up to date
-        self.saved = True  # false while the index in use could not be written
+        self._started = self._finished = 0  # updates
+        self.saved = True  # false when the index in use could not be written
         self._lock = threading.Lock()
 
     @abstractmethod
     def _open_file(self) -> IndexFile:
-        """The file as it lies there; `IndexVersionError` when another version made it."""
+        """Open the file; raises `IndexVersionError` when another version made it."""
 
     @abstractmethod
     def _load(self) -> Index:
-        """Open the file; `OSError` when there is none, `IndexFileError` when it is no use."""
-
-    @abstractmethod
-    def _facts(self, index: Index) -> Mapping[str, Json]:
-        """What an index says of itself."""
+        """Load the file; raises `OSError` when it is missing, `IndexFileError` when it is bad."""
 
     @abstractmethod
     def _origin(self) -> dict[str, Json]:
-        """What it must say to be of this store at all, and to be made as this program would."""
+        """The facts of every index that this program makes of this store."""
 
     @abstractmethod
     def _merge(self, base: Index) -> Index | None:
-        """`base`, of this origin, with what changed since; none when too much did."""
+        """`base`, of this origin, with all later changes; None when there are too many."""
 
     @abstractmethod
     def _make(self) -> Index:
-        """Build the index of all there is."""
-
-    @abstractmethod
-    def _write(self, index: Index, facts: Mapping[str, Json]) -> None: ...
+        """Build the index of the whole store."""
 
     @abstractmethod
     def _difference(self, index: Index) -> str:
-        """What an index misses, in the words of FR-8.2."""
+        """What an index lacks, for the message of a rebuild."""
 
-    def _is_as_written(self, index: Index) -> bool:  # noqa: ARG002
-        """False when opening had to change it, so that it is worth saving again."""
-        return True
-
-    def _is_made_alike(self, facts: Mapping[str, Json]) -> bool:  # noqa: ARG002
-        """False when an index with these facts was made with other settings than ours."""
+    def _has_settings(self, facts: Mapping[str, Json]) -> bool:  # noqa: ARG002
+        """False when an index with these facts was made with other settings."""
         return True
 
     def check(self, *, whole: bool = False) -> IndexCheck:
-        """How the file stands to the store. Nothing is loaded, made or mended.
+        """Compare the file with the store. Changes nothing.
 
         `whole` compares every checksum; otherwise only the header is read.
         """
@@ -106,45 +102,48 @@ class DerivedIndex(ABC, Generic[Index]):
         return self._compare(file.facts)
 
     def _compare(self, facts: Mapping[str, Json]) -> IndexCheck:
-        if not _hold(self._origin(), facts):
+        if not _contains(facts, self._origin()):
             reason = f"{self._path} was made of another memory, or by another version"
             return IndexCheck(IndexState.OUTDATED, reason)
-        if not self._is_made_alike(facts):
+        if not self._has_settings(facts):
             return IndexCheck(IndexState.OUTDATED, f"{self._path} was made with other settings")
-        current = _hold(self._stamp(self._store.generation()), facts)
+        current = _contains(facts, self._stamp(self._store.generation()))
         return IndexCheck(IndexState.CURRENT if current else IndexState.BEHIND)
 
     def current(self) -> Index:
-        """The index of all that was stored before the call. What comes while one waits for it need
-        not be there: or many who ask would bring it up to date one after the other."""
-        came, generation = self._begun, self._store.generation()
+        """The index of everything stored before the call.
+
+        An update that starts after the call is enough for all waiting threads: otherwise each of
+        them would update the index again.
+        """
+        started, generation = self._started, self._store.generation()
         if self._index is not None and generation == self._generation:
             return self._index
         with self._lock:
-            if self._index is not None and self._done > came:
+            if self._index is not None and self._finished > started:
                 return self._index
-            self._begun += 1  # before the store is asked: who comes from now on waits for the next
+            self._started += 1  # before the generation is read: later callers need the next update
             generation, index = self._store.generation(), self._index
             if index is None or generation != self._generation:
-                index = self._bring_up_to_date(generation)
-            self._done = self._begun
+                index = self._update(generation)
+            self._finished = self._started
             return index
 
     def rebuild(self) -> Index:
-        """Build the index anew, whatever there is, and save it."""
+        """Build the index again and save it."""
         with self._lock:
             return self._build(self._store.generation())
 
     def mend(self, damaged: Index, exc: IndexFileError) -> Index:
-        """Build the index anew, once for all threads that met the damage."""
+        """Build the index again, once for all threads that found the damage."""
         with self._lock:
             if self._index is not None and self._index is not damaged:
                 return self._index
             self._report_damage(exc)
             return self._build(self._store.generation())
 
-    def _bring_up_to_date(self, generation: int) -> Index:
-        """The cheapest way that works; says so when that is building the index anew."""
+    def _update(self, generation: int) -> Index:
+        """Open, merge or build the index. Reports a rebuild."""
         try:
             index = self._open_or_merge(generation)
         except IndexVersionError:
@@ -156,28 +155,25 @@ class DerivedIndex(ABC, Generic[Index]):
         return self._build(generation) if index is None else self._keep(index, generation)
 
     def _open_or_merge(self, generation: int) -> Index | None:
-        """The index made of what there is of it, on disk or in memory; none when that is no use."""
-        saved = self._open()
-        if saved is not None and self._says(saved, self._stamp(generation)):
-            if not self._is_as_written(saved):
+        """The up-to-date index, from the file or from memory; None when both are of no use."""
+        try:
+            saved = self._load()
+        except OSError as exc:  # usually the file does not exist yet
+            logger.debug("no %s: %s", self.title, exc)
+            saved = None
+        if saved is not None and _contains(saved.facts, self._stamp(generation)):
+            if not self._has_settings(saved.facts):
                 self._save(saved, generation)
             return saved
         base = saved if self._index is None else self._index
         if base is None:
             return None
-        merged = self._merge(base) if self._says(base, self._origin()) else None
+        merged = self._merge(base) if _contains(base.facts, self._origin()) else None
         if merged is not None:
             self._save(merged, generation)
         else:
             self._listen(Note(f"Rebuilding {self.title} ({self._difference(base)})..."))
         return merged
-
-    def _open(self) -> Index | None:
-        try:
-            return self._load()
-        except OSError as exc:  # mostly: there is none yet
-            logger.debug("no %s: %s", self.title, exc)
-            return None
 
     def _build(self, generation: int) -> Index:
         index = self._make()
@@ -189,8 +185,9 @@ class DerivedIndex(ABC, Generic[Index]):
         return index
 
     def _save(self, index: Index, generation: int) -> None:
+        facts = {**self._stamp(generation), "created_at": self._now().isoformat()}
         try:
-            self._write(index, {**self._stamp(generation), "created_at": self._now().isoformat()})
+            index.save_index(self._path, facts)
             self.saved = True
         except OSError as exc:
             self.saved = False
@@ -199,20 +196,17 @@ class DerivedIndex(ABC, Generic[Index]):
             self._listen(Note(f"{text}. The next search builds it again.", warning=True))
 
     def _stamp(self, generation: int) -> dict[str, Json]:
-        """What an index must say of itself to be the index of this store, now."""
+        """The facts of an index that is current at this generation."""
         return {**self._origin(), "generation": generation}
-
-    def _says(self, index: Index, facts: Mapping[str, Json]) -> bool:
-        return _hold(facts, self._facts(index))
 
     def _report_damage(self, exc: Exception) -> None:
         logger.error("%s %s: %s", self.title, self._path, exc)
         self._listen(Note(f"{self.title} corrupted, rebuilding...", warning=True))
         try:
             self._path.unlink(missing_ok=True)
-        except OSError as failure:  # it is replaced by the rebuild, if anything can be written
+        except OSError as failure:  # the rebuild replaces the file if it can write at all
             logger.warning("cannot delete %s: %s", self._path, failure)
 
 
-def _hold(facts: Mapping[str, Json], said: Mapping[str, Json]) -> bool:
-    return all(said.get(name) == value for name, value in facts.items())
+def _contains(facts: Mapping[str, Json], expected: Mapping[str, Json]) -> bool:
+    return all(facts.get(name) == value for name, value in expected.items())

@@ -1,16 +1,14 @@
-"""Arrays in a file that opens at once and never lies.
+"""Index files: named arrays of numbers with checksums, and sorted strings in such arrays.
 
     prefix   magic, format, length and checksum of the header, length of the file
-    header   JSON: kind, byte order, facts about the contents, and where each array lies
+    header   JSON: kind, byte order, facts about the contents, and the place of each array
     arrays   each on a page boundary, followed by one CRC-32 a page
 
-The file is mapped, not read: a page's checksum is compared the first time the page is touched, so
-opening costs the same for a thousand chunks as for a million, and a flipped bit is still found
-before it can reach a result. Writing goes to a temporary name and is renamed into place. Numbers
-are in the machine's own byte order: an index is derived, and is made anew on another machine. That
-checksums are right is no proof that the rest is: who wrote the file may have been wrong, too.
-
-Sorted strings in the arrays of an index.
+The file is mapped, not read. A page's checksum is compared when the page is first touched: opening
+costs the same for a thousand chunks as for a million, and a flipped bit never reaches a result.
+Writing goes to a temporary name and is renamed into place. Numbers have the machine's own byte
+order: on another machine the index is built again. Readers must still validate the numbers, because
+correct checksums do not prove that the writer was correct.
 """
 
 from __future__ import annotations
@@ -34,11 +32,11 @@ FORMAT = 1
 _MAGIC = b"AURORAIX"
 _PREFIX = struct.Struct("<8sIIIQ")
 _PAGE = 8192
-_CODES = frozenset("bBhHiIlLqQfd")  # struct's, of numbers that a memoryview can be cast to
+_CODES = frozenset("bBhHiIlLqQfd")  # the numbers of `struct` that a memoryview can be cast to
 
 
 class Array(Protocol):
-    """Numbers side by side: a memoryview, or a numpy array where somebody has made one."""
+    """A memoryview or a numpy array."""
 
     def __len__(self) -> int: ...
 
@@ -50,7 +48,7 @@ class Array(Protocol):
 
 
 class Arrays(Protocol):
-    """Named arrays that can be read in part, from memory or from a file."""
+    """Named arrays, in memory or in a file, that can be read in part."""
 
     def size(self, name: str) -> int: ...
 
@@ -58,7 +56,7 @@ class Arrays(Protocol):
 
 
 class MemoryArrays:
-    """Arrays just built, before or instead of being saved."""
+    """Arrays in memory."""
 
     def __init__(self, arrays: Mapping[str, Array]) -> None:
         self._arrays = arrays
@@ -72,7 +70,7 @@ class MemoryArrays:
 
 
 class IndexFile:
-    """An index file opened for reading. Raises `IndexFileError` for anything not as written."""
+    """An index file opened for reading. Raises `IndexFileError` when the file is damaged."""
 
     def __init__(self, path: Path, *, kind: str) -> None:
         with open_file(path) as file:
@@ -83,7 +81,7 @@ class IndexFile:
         if header.get("kind") != kind:
             raise IndexFileError(f"{path} is not a {kind} index")
         if header.get("byteorder") != sys.byteorder:
-            raise IndexVersionError(f"{path} was made on another kind of machine")
+            raise IndexVersionError(f"{path} was made on a machine with another byte order")
         self.facts: Mapping[str, Json] = header["facts"]
         self.path = path
         self._sections = {name: _Section(*place) for name, place in header["arrays"].items()}
@@ -92,20 +90,20 @@ class IndexFile:
         return self._section(name).count
 
     def code(self, name: str) -> str:
-        """Of what numbers an array is, as struct calls them."""
+        """The type of an array's numbers, in the letters of `struct`."""
         return self._section(name).code
 
     def check(self) -> None:
-        """Compare every checksum now, not when a page is first touched."""
+        """Compare every checksum."""
         for name in self._sections:
             self.read(name, 0, self.size(name))
 
     def read(self, name: str, start: int, stop: int) -> Array:
-        """Part of an array, straight from the mapped file, checked."""
+        """Part of an array, straight from the mapped file, after its checksums are compared."""
         if self._file.size() < len(self._map):
-            # Touching a page that is gone would end the process, not raise an error.
-            raise IndexFileError(f"{self.path} was cut short while in use")
-        section = self._sections[name]  # whose size was asked for: a search reads very often
+            # Touching a missing page would end the process, not raise an error.
+            raise IndexFileError(f"{self.path} was truncated while in use")
+        section = self._sections[name]  # without `_section`: this is called very often
         if not 0 <= start <= stop <= section.count:
             raise IndexFileError(f"{self.path} has no {start} to {stop} in {name}")
         width = section.width
@@ -128,17 +126,17 @@ class IndexFile:
 
 
 class _Section:
-    """Where one array lies, and which of its pages were already found whole."""
+    """The place of one array, and which of its pages were already checked."""
 
     def __init__(self, code: str, count: int, offset: int) -> None:
-        self.code, self.count, self.offset = code, count, offset  # the code is struct's
+        self.code, self.count, self.offset = code, count, offset
         self.width = struct.calcsize(code)
         self.nbytes = count * self.width
         self.checksums = offset + self.nbytes
         self.checked = bytearray(-(-self.nbytes // _PAGE))
 
     def unchecked(self, low: int, high: int) -> Iterator[int]:
-        """The pages between two byte positions that nobody has looked at yet."""
+        """The pages between two byte positions that were not checked yet."""
         first, last = low // _PAGE, -(-high // _PAGE)
         page = self.checked.find(0, first, last)
         while page >= 0:
@@ -159,7 +157,7 @@ def _read_header(file: BinaryIO, size: int, path: Path) -> dict[str, Any]:
     try:
         parsed = json.loads(header)
     except (ValueError, RecursionError) as exc:
-        raise IndexFileError(f"{path} has a header that is no JSON: {exc}") from exc
+        raise IndexFileError(f"{path} has a header that is not JSON: {exc}") from exc
     match parsed:
         case {"facts": dict(), "arrays": dict(places)} if _are_inside(places, size):
             return dict(parsed)
@@ -167,7 +165,7 @@ def _read_header(file: BinaryIO, size: int, path: Path) -> dict[str, Any]:
 
 
 def _are_inside(places: Mapping[str, object], size: int) -> bool:
-    """Whether arrays of numbers, with their checksums, can be where a header has them."""
+    """True when all arrays and their checksums are inside the file."""
     for place in places.values():
         match place:
             case [str(code), int(count), int(offset)] if code in _CODES and count >= 0:
@@ -186,7 +184,7 @@ def _checksum_bytes(nbytes: int) -> int:
 def write_index_file(
     path: Path, *, kind: str, facts: Mapping[str, Json], arrays: Mapping[str, Array]
 ) -> None:
-    """Write all arrays, then put the file in place in one step."""
+    """Write all arrays to a temporary file and rename it into place."""
     make_folder(path.parent)
     views = {name: memoryview(array) for name, array in arrays.items()}  # type: ignore[arg-type]
     places, end = _layout(views)
@@ -194,18 +192,18 @@ def write_index_file(
     header = json.dumps(described).encode()
     if _PREFIX.size + len(header) > _PAGE:
         raise ValueError(f"header of {kind} index is too long")
-    # Not forced onto the disk: what a power cut leaves is known by its checksums, and rebuilt.
+    # Without fsync: after a power cut the checksums detect the damage, and the index is rebuilt.
     with replacing(path) as file:
         prefix = (_MAGIC, FORMAT, len(header), zlib.crc32(header), end)
         file.write(_PREFIX.pack(*prefix) + header)
         for name, view in views.items():
             file.seek(places[name][2])
             _write_array(file, view)
-        file.truncate(end)  # an empty array at the end has written nothing
+        file.truncate(end)  # an empty array at the end writes nothing
 
 
 def _layout(views: Mapping[str, memoryview]) -> tuple[dict[str, tuple[str, int, int]], int]:
-    """Where each array goes, and where the file ends. The header has the first page."""
+    """The place of each array, and the end of the file. The header has the first page."""
     places, end = {}, _PAGE
     for name, view in views.items():
         offset = -(-end // _PAGE) * _PAGE
@@ -222,7 +220,7 @@ def _write_array(file: BinaryIO, view: memoryview) -> None:
 
 
 class Strings:
-    """A list of strings kept as one array of bytes and one of offsets."""
+    """A list of strings, stored as one array of bytes and one of offsets."""
 
     def __init__(self, arrays: Arrays, name: str) -> None:
         self._arrays, self._bytes, self._offsets = arrays, f"{name}_bytes", f"{name}_offsets"
@@ -238,37 +236,36 @@ class Strings:
         return self.bytes_at(place).decode()
 
     def find(self, value: str) -> int | None:
-        """The place of a value in a sorted list."""
+        """The place of a value in the sorted list."""
         wanted = value.encode()
         place = bisect_left(range(len(self)), wanted, key=self.bytes_at)
         return place if place < len(self) and self.bytes_at(place) == wanted else None
 
 
 class Lexicon:
-    """Sorted strings in memory: finding one takes a microsecond or two, not twenty."""
+    """Sorted strings in memory: a lookup takes 2 µs instead of 20."""
 
     def __init__(self, arrays: Arrays, name: str) -> None:
         offsets = f"{name}_offsets"
         whole = arrays.read(offsets, 0, arrays.size(offsets))
-        self._offsets = memoryview(whole)  # type: ignore[arg-type] # numpy's numbers are slower
+        self._offsets = memoryview(whole)  # type: ignore[arg-type] # faster than numpy's numbers
         self._bytes = arrays.read(f"{name}_bytes", 0, arrays.size(f"{name}_bytes")).tobytes()
 
     def find(self, value: str) -> int | None:
         wanted, offsets, letters = value.encode(), self._offsets, self._bytes
         low, high = 0, len(offsets) - 1
-        while low < high:  # written out: this is the inner loop of a search
+        while low < high:  # inlined bisection: this is the inner loop of a search
             middle = (low + high) // 2
             if letters[offsets[middle] : offsets[middle + 1]] < wanted:
                 low = middle + 1
             else:
                 high = middle
         at_end = low >= len(offsets) - 1
-        found = not at_end and letters[offsets[low] : offsets[low + 1]] == wanted
-        return low if found else None
+        return None if at_end or letters[offsets[low] : offsets[low + 1]] != wanted else low
 
 
 class Rarities(Mapping[str, float]):
-    """Term → rarity, looked up in the index, one at a time."""
+    """Term → rarity, looked up in the index on each access."""
 
     def __init__(self, terms: Strings, rarity_of: Callable[[int | None], float]) -> None:
         self._terms, self._rarity_of = terms, rarity_of

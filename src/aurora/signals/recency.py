@@ -1,7 +1,7 @@
 """Recency of dated notes: exp(−ln 2 / half-life · age in days) (seed 001).
 
-The factor lies in (0, 1] and multiplies a chunk's score. Only notes whose path holds a date have
-one: `memory/2026-03-01.md` fades, `MEMORY.md` does not, nor does a log of a conversation.
+The factor lies in (0, 1] and multiplies a chunk's score. Only notes whose path contains a date have
+a factor: `memory/2026-03-01.md` fades, `MEMORY.md` and logs of conversations do not.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from aurora.parsers.markdown import find_date
-from aurora.signals.base import Question
-from aurora.signals.matches import SparseAnswer
+from aurora.signals.base import Question, SparseScores
 from aurora.stores.base import Store
 
 HALF_LIFE = 30.0  # days; seed 001
@@ -21,36 +20,33 @@ _DAY = 86_400.0  # seconds
 
 
 def recency(age_days: float, *, half_life: float = HALF_LIFE) -> float:
-    """1 today and for what is to come, ½ after one half-life; never 0, which would be no date."""
+    """1 today and for dates to come, ½ after one half-life; never 0, which would be no score."""
     faded = math.exp(-math.log(2.0) / half_life * max(age_days, 0.0))
     return max(faded, sys.float_info.min)
 
 
 class RecencySignal:
-    """Knows the dates of a memory's notes, for as long as its generation stays."""
+    """Caches the dates of a memory's notes until its generation changes."""
 
     name = "recency"
 
     def __init__(self, store: Store, *, half_life: float = HALF_LIFE) -> None:
         self._store, self._half_life = store, half_life
-        self._known: tuple[int, Mapping[int, datetime]] = (-1, {})
+        self._cached: tuple[int, Mapping[int, datetime]] = (-1, {})
 
-    def ask(self, question: Question) -> SparseAnswer:
-        return SparseAnswer(
+    def score(self, question: Question) -> SparseScores:
+        ages = {row: question.now - date for row, date in self._dates().items()}
+        return SparseScores(
             {
-                row: recency(_days(question.now, date), half_life=self._half_life)
-                for row, date in self._dates().items()
+                row: recency(age.total_seconds() / _DAY, half_life=self._half_life)
+                for row, age in ages.items()
             }
         )
 
     def _dates(self) -> Mapping[int, datetime]:
         generation = self._store.generation()
-        if self._known[0] != generation:
+        if self._cached[0] != generation:
             paths = self._store.dated_paths()
             dates = {row: date for row, path in paths.items() if (date := find_date(path))}
-            self._known = (generation, dates)
-        return self._known[1]
-
-
-def _days(now: datetime, date: datetime) -> float:
-    return (now - date).total_seconds() / _DAY
+            self._cached = (generation, dates)
+        return self._cached[1]

@@ -1,7 +1,7 @@
-"""The vectors of a memory side by side in one file, twice as wide as the store packs them.
+"""The vectors of a memory in one index file, in float32.
 
-Derived like every index: opened by mmap, in step with the store, put together again from what
-stayed and what is new. In float32 a processor multiplies them as they lie there.
+The file is derived from the store. An outdated file is updated: unchanged vectors are copied, new
+ones are read from the store and converted from the store's half precision.
 """
 
 from __future__ import annotations
@@ -17,11 +17,13 @@ from aurora.signals.index_file import Array, Arrays, IndexFile, MemoryArrays, wr
 from aurora.stores.base import Embedder
 from aurora.types import Json
 
-_LAYOUT = 2  # grows when an index holds other arrays: those before are then rebuilt
+_LAYOUT = 2  # increased when an index has other arrays; older files are then rebuilt
+_ARRAYS = ("rows", "generations", "matrix")
+_NO_EMBEDDER = Embedder("", 1, "")  # of a memory without vectors
 
 
 class Vectors:
-    """Rows, ascending, with the generation of each and its vector, all made by one embedder."""
+    """Ascending rows with their generations and their vectors, all made by one embedder."""
 
     def __init__(self, arrays: Arrays, facts: Mapping[str, Json], embedder: Embedder) -> None:
         self._arrays, self.facts, self.embedder = arrays, facts, embedder
@@ -34,7 +36,7 @@ class Vectors:
         return self._arrays.size("rows")
 
     def check(self) -> None:
-        """Raise `IndexFileError` if the file was cut short: what is mapped of it is then gone."""
+        """Raise `IndexFileError` if the mapped file was truncated."""
         self._arrays.read("rows", 0, 0)
 
     @property
@@ -54,14 +56,10 @@ class Vectors:
     def vector(self, place: int) -> Array:
         return self._arrays.read("matrix", place * self.dimension, (place + 1) * self.dimension)
 
-    def save(self, path: Path, facts: Mapping[str, Json]) -> None:
+    def save_index(self, path: Path, facts: Mapping[str, Json]) -> None:
         arrays = {name: self._arrays.read(name, 0, self._arrays.size(name)) for name in _ARRAYS}
-        self.facts = {**facts, "layout": _LAYOUT, **_told(self.embedder)}
+        self.facts = {**facts, "layout": _LAYOUT, **_embedder_facts(self.embedder)}
         write_index_file(path, kind="vectors", facts=self.facts, arrays=arrays)
-
-
-_ARRAYS = ("rows", "generations", "matrix")
-_NOBODY = Embedder("", 1, "")  # who made the vectors of a memory that has none
 
 
 def join_vectors(parts: Mapping[int, tuple[int, bytes]], embedder: Embedder) -> Vectors:
@@ -76,36 +74,27 @@ def join_vectors(parts: Mapping[int, tuple[int, bytes]], embedder: Embedder) -> 
 
 
 def open_vectors_file(path: Path) -> IndexFile:
-    """Saved vectors as they lie on disk; `IndexVersionError` when another version made them."""
+    """A saved index; raises `IndexVersionError` when another version made it."""
     file = IndexFile(path, kind="vectors")
     dimension = file.facts.get("dimension")
     if file.facts.get("layout") != _LAYOUT or type(dimension) is not int:
-        raise IndexVersionError(f"{path} was made by another Aurora")
+        raise IndexVersionError(f"{path} was made by another version of Aurora")
     sizes, codes = ([of(name) for name in _ARRAYS] for of in (file.size, file.code))
-    of_numbers = {"f", "d"}.isdisjoint(codes[:2]) and codes[2] == "f"
-    if not of_numbers or dimension < 1 or sizes != [sizes[0], sizes[0], sizes[0] * dimension]:
+    has_types = {"f", "d"}.isdisjoint(codes[:2]) and codes[2] == "f"
+    if not has_types or dimension < 1 or sizes != [sizes[0], sizes[0], sizes[0] * dimension]:
         raise IndexFileError(f"{path} has arrays that do not fit each other")
     return file
 
 
 def vectors_in(file: IndexFile) -> Vectors:
-    name, dimension, fingerprint = (str(file.facts.get(fact)) for fact in _told(_NOBODY))
+    name, dimension, fingerprint = (str(file.facts.get(fact)) for fact in _embedder_facts())
     return Vectors(file, file.facts, Embedder(name, int(dimension), fingerprint))
 
 
 class VectorIndex(DerivedIndex[Vectors]):
-    """The vectors one embedder made of a store's chunks."""
+    """The vectors that one embedder made of a store's chunks."""
 
     title = "vector index"
-
-    def _origin(self) -> dict[str, Json]:
-        return {"store": self._store.identity, **_told(self._owner())}
-
-    def _owner(self) -> Embedder:
-        return self._store.embedder() or _NOBODY
-
-    def _facts(self, index: Vectors) -> Mapping[str, Json]:
-        return index.facts
 
     def _open_file(self) -> IndexFile:
         return open_vectors_file(self._path)
@@ -113,45 +102,49 @@ class VectorIndex(DerivedIndex[Vectors]):
     def _load(self) -> Vectors:
         return vectors_in(self._open_file())
 
+    def _origin(self) -> dict[str, Json]:
+        return {"store": self._store.identity, **_embedder_facts(self._owner())}
+
+    def _owner(self) -> Embedder:
+        return self._store.embedder() or _NO_EMBEDDER
+
     def _merge(self, base: Vectors) -> Vectors:
-        """What stayed is copied from the index, only what is new is read from the store."""
-        there, known = self._store.vector_revisions(), base.generations()
+        """Copy unchanged vectors from the index and read only the new ones from the store."""
+        revisions, indexed = self._store.vector_revisions(), base.generations()
         kept = {
-            row: (generation, base.vector(known[row][0]).tobytes())
-            for row, generation in there.items()
-            if row in known and known[row][1] == generation
+            row: (generation, base.vector(indexed[row][0]).tobytes())
+            for row, generation in revisions.items()
+            if row in indexed and indexed[row][1] == generation
         }
-        new = [row for row in there if row not in kept]
-        return self._joined(base.embedder, kept, new) or self._make()
+        new = [row for row in revisions if row not in kept]
+        return self._read_store(base.embedder, kept, new) or self._make()
 
     def _make(self) -> Vectors:
         while True:
-            made = self._joined(self._owner(), {}, None)
-            if made is not None:
-                return made
+            vectors = self._read_store(self._owner(), {}, None)
+            if vectors is not None:
+                return vectors
 
-    def _joined(
-        self, owner: Embedder, kept: dict[int, tuple[int, bytes]], rows: list[int] | None
+    def _read_store(
+        self, owner: Embedder, parts: dict[int, tuple[int, bytes]], rows: list[int] | None
     ) -> Vectors | None:
-        """None when another embedder took over meanwhile: what was read may be of both."""
-        for revision, vector in self._store.iter_vectors(rows):
-            if len(vector) == VECTOR_WIDTH * owner.dimension:
-                kept[revision.row] = (revision.generation, _widened(vector))
-        return join_vectors(kept, owner) if owner == self._owner() else None
-
-    def _write(self, index: Vectors, facts: Mapping[str, Json]) -> None:
-        index.save(self._path, facts)
+        """Add the store's vectors to `parts`. None when the embedder changed meanwhile: the
+        vectors may then be of both."""
+        for revision, packed in self._store.iter_vectors(rows):
+            if len(packed) == VECTOR_WIDTH * owner.dimension:
+                parts[revision.row] = (revision.generation, _as_float32(packed))
+        return join_vectors(parts, owner) if owner == self._owner() else None
 
     def _difference(self, index: Vectors) -> str:
         return "vectors of another model" if len(index) else "detected the first vectors"
 
 
-def _widened(packed: bytes) -> bytes:
+def _as_float32(packed: bytes) -> bytes:
     """A stored vector as float32 in the machine's own byte order."""
     return array("f", unpack_vector(packed)).tobytes()
 
 
-def _told(embedder: Embedder) -> dict[str, Json]:
+def _embedder_facts(embedder: Embedder = _NO_EMBEDDER) -> dict[str, Json]:
     return {
         "embedder": embedder.name,
         "dimension": embedder.dimension,

@@ -1,0 +1,125 @@
+"""Scores of all chunks in one numpy array: sums of postings, and the best by partition."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from itertools import starmap
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aurora.signals.index_file import Array
+from aurora.signals.matches import Match
+from aurora.types import Hit
+
+Floats: TypeAlias = NDArray[np.float64] | NDArray[np.float32]
+Places: TypeAlias = NDArray[np.int64]
+
+
+class DenseScores:
+    """`SignalScores` with a number for every place of an index; 0 is no score.
+
+    `postings` are the places that may have a score, those of rare terms first. Without postings,
+    every place may have one.
+    """
+
+    def __init__(
+        self,
+        scores: Floats,
+        rows: Places,
+        *,
+        ceiling: float = 1.0,
+        postings: Sequence[Places] = (),
+    ) -> None:
+        self.ceiling = ceiling
+        self._scores, self._rows, self._postings = scores, rows, postings
+        self._known: dict[int, Hit] = {}
+
+    def best(self, pool: int, *, among: Sequence[int] | None = None) -> list[int]:
+        if among is None:
+            return self._rank_first(best_places(self._scores, pool, postings=self._postings))
+        allowed = self.places(np.asarray(among, np.int64))
+        rows: list[int] = self._rows[allowed[best_places(self._scores[allowed], pool)]].tolist()
+        return rows
+
+    def _rank_first(self, places: Places) -> list[int]:
+        """The rows of the best places. Their ranks follow from the order, and are remembered."""
+        rows: list[int] = self._rows[places].tolist()
+        values = self._scores[places].tolist()
+        rank, last = 0, None
+        for place, (row, value) in enumerate(zip(rows, values, strict=True), start=1):
+            if value != last:
+                rank, last = place, value
+            self._known[row] = Hit(row, value, rank)
+        return rows
+
+    def hits(self, rows: Collection[int]) -> list[Hit]:
+        hits = [self._known[row] for row in rows if row in self._known]
+        others = [row for row in rows if row not in self._known] if len(hits) < len(rows) else []
+        return hits + self._look_up(others) if others else hits
+
+    def _look_up(self, rows: Sequence[int]) -> list[Hit]:
+        places = self.places(np.array(rows, np.int64))
+        places = places[self._scores[places] != 0.0]
+        if not len(places):
+            return []
+        values = self._scores[places]
+        above = self._scores[self._scores > values.min()]
+        above = np.sort(above[above != 0.0])
+        ranks = 1 + len(above) - np.searchsorted(above, values, side="right")
+        columns = (self._rows[places], values, ranks)
+        return list(starmap(Hit, zip(*(column.tolist() for column in columns), strict=True)))
+
+    def places(self, rows: Places) -> Places:
+        """Where rows are in the index; rows that it does not contain are left out."""
+        places = np.searchsorted(self._rows, rows)
+        inside = places < len(self._rows)
+        places, rows = places[inside], rows[inside]
+        found: Places = places[self._rows[places] == rows]
+        return found
+
+
+def sum_dense(matches: Sequence[Match], rows: Array, *, ceiling: float) -> DenseScores:
+    """As `sum_sparse`, to the last bit: the same additions in the same order.
+
+    `add.at` is fast when both arrays have the machine's own width: 3 ns a posting.
+    """
+    scores = np.zeros(len(rows))
+    for _, factor, documents, weights in matches:
+        values = np.asarray(weights).astype(np.float64)
+        if factor != 1.0:
+            values *= factor
+        np.add.at(scores, np.asarray(documents).astype(np.int64), values)
+    postings = [np.asarray(match.documents) for match in matches]
+    return DenseScores(scores, np.asarray(rows), ceiling=ceiling, postings=postings)
+
+
+def best_places(scores: Floats, limit: int, *, postings: Sequence[Places] = ()) -> Places:
+    """Places of the highest scores other than 0, best first, ties by place."""
+    places = _contenders(scores, limit, postings)
+    if len(places) > limit:
+        values = scores[places]
+        cut = nth_best(values, limit)
+        above, level = places[values > cut], places[values == cut]
+        places = np.concatenate([above, level[: limit - len(above)]])
+    return places[np.lexsort((places, -scores[places]))]
+
+
+def _contenders(scores: Floats, limit: int, postings: Sequence[Places]) -> Places:
+    """A few places that include the best. Sorting all would take longer than adding them up."""
+    enough = next((places for places in postings if len(places) >= limit), None)
+    if enough is not None:
+        cut = nth_best(scores[enough], limit)  # at least `limit` places score as much
+        if cut > 0.0:
+            return np.flatnonzero(scores >= cut)
+    elif postings:
+        places: Places = np.unique(np.concatenate(postings))
+        scored: Places = places[scores[places] != 0.0]
+        return scored
+    return np.flatnonzero(scores)
+
+
+def nth_best(values: Floats, n: int) -> np.float64:
+    cut: np.float64 = np.partition(values, len(values) - n)[len(values) - n]
+    return cut
