@@ -234,7 +234,7 @@ def test_an_index_of_another_recipe_is_rebuilt(
 ) -> None:
     """A newer Aurora that indexes other words of a chunk does not use the old index."""
     bench.find("password")
-    monkeypatch.setattr("aurora.signals.bm25.RECIPE", 99)
+    monkeypatch.setattr("aurora.signals.bm25.CHUNK_TEXT_VERSION", 99)
     assert bench.find("password") == [AUTH.id]
     assert bench.events == [Note("Rebuilding BM25 index (chunks changed)...")]
 
