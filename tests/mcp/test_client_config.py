@@ -278,7 +278,7 @@ def test_the_sdk_is_not_needed_and_a_missing_one_is_told(shell: Shell) -> None:
         "import importlib.util, sys; found = importlib.util.find_spec\n"
         "importlib.util.find_spec = lambda name, *a: None if name == 'mcp' else found(name, *a)\n"
         "sys.modules['mcp'] = None; sys.argv = ['aur', 'mcp', 'config', 'codex']\n"
-        "from aurora.cli.start import main; main()"
+        "from aurora.__main__ import main; main()"
     )
     done = subprocess.run(
         [sys.executable, "-c", hide], cwd=shell.cwd, env=shell.environment,

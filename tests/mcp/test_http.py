@@ -172,7 +172,7 @@ def test_without_the_package_the_next_step_is_told(project: Project) -> None:
     """As after `pip install aurora-memory` without the extra."""
     script = (
         "import sys; sys.modules['mcp'] = None; sys.argv = ['aur', 'mcp'];"
-        "from aurora.cli.start import main; main()"
+        "from aurora.__main__ import main; main()"
     )
     done = subprocess.run(
         [AUR.with_name("python"), "-c", script],

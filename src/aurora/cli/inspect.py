@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import click
 
-from aurora.cli.completion import complete_ids
+from aurora.cli.completers import complete_ids
 from aurora.cli.session import open_memory, tell
 from aurora.cli.terminal import can_show, print_json, print_stored, print_text, width_of
 from aurora.display.records import chunk_record

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from aurora.cli.completion import complete_files, complete_installed_models, complete_models
+from aurora.cli.completers import complete_files, complete_installed_models, complete_models
 from aurora.cli.session import end_in_part, find_places, tell
 from aurora.cli.terminal import is_terminal, print_json, print_text
 from aurora.config.places import shown

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from aurora.cli.completion import complete_files, complete_forgettable, complete_namespaces
+from aurora.cli.completers import complete_files, complete_forgettable, complete_namespaces
 from aurora.cli.session import end_in_part, open_memory, tell
 from aurora.cli.terminal import is_terminal
 from aurora.engine import Memory

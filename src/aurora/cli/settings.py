@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from aurora.cli.completion import complete_keys
+from aurora.cli.completers import complete_keys
 from aurora.cli.session import end_in_part, find_places, settings_files, tell
 from aurora.cli.terminal import is_terminal
 from aurora.config.load import LARGEST, as_typed, needing_approval, value_of, without_password

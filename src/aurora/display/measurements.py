@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from aurora.display.table import PLAIN, Paint, cell_len, pad
+from aurora.display.table import PLAIN, Paint, aligned, pad
 from aurora.text import pluralize, printable
 from aurora.types import METRICS, Compared, Estimate, Json, Measured, MeasuredNames, MeasuredSet
 

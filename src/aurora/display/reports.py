@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from aurora.display.table import PLAIN, Paint, cell_len, pad, relative_time
+from aurora.display.table import PLAIN, Paint, aligned, pad, relative_time
 from aurora.text import pluralize, printable
 from aurora.types import Finding, Json, Kind, Level, ModelEntry
 
