@@ -51,8 +51,8 @@ def test_what_cannot_be_found_is_told_and_still_counts(tmp_path: Path) -> None:
 
     assert found.questions[0].grades == {"d1": 1.0, "gone": 1.0, "d2": 1.0}
     assert found.warnings == (
-        "1 judgement of documents that are not there: nobody can find them",
-        "1 judgement of documents of another group: nobody can find them",
+        "1 judgement of missing documents: no search can find them",
+        "1 judgement across groups: no search can find the documents",
         "1 question of qrels.tsv missing in queries.jsonl",
     )
 

@@ -11,12 +11,11 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from rich.cells import cell_len
-
 from aurora.display.snippet import render_snippet, snippet
 from aurora.display.table import (
     PLAIN,
     Paint,
+    cell_len,
     file_cell,
     is_prose,
     keep_end,

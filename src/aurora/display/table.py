@@ -10,12 +10,32 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from rich.cells import cell_len, set_cell_size
-
 from aurora.text import pluralize, printable
 from aurora.types import Chunk, ChunkHistory, Kind, SearchResult, SearchResults, Tracking
 
 # --- Text in terminal cells: a wide letter takes two cells, an accent none ---
+
+
+def cell_len(text: str) -> int:
+    """Cells that a text takes. Plain ASCII needs no table of widths, whose import takes time."""
+    if _is_plain(text):
+        return len(text)
+    from rich import cells  # noqa: PLC0415
+
+    return cells.cell_len(text)
+
+
+def cut(text: str, width: int) -> str:
+    """The beginning of a text that is longer than a width."""
+    if _is_plain(text):
+        return text[: max(width, 0)]
+    from rich import cells  # noqa: PLC0415
+
+    return cells.set_cell_size(text, width)
+
+
+def _is_plain(text: str) -> bool:
+    return text.isascii() and text.isprintable()
 
 
 def pad(text: str, width: int) -> str:
@@ -27,7 +47,7 @@ def keep_start(text: str, width: int) -> str:
     """The text, cut at its end to a width; `…` marks the cut."""
     if cell_len(text) <= width:
         return text
-    return set_cell_size(text, width - 1).rstrip() + "…"
+    return cut(text, width - 1).rstrip() + "…"
 
 
 def keep_end(text: str, width: int) -> str:

@@ -256,9 +256,9 @@ def _oddities(
     gone = sum(document not in items for _, document in judged)
     apart = sum(document in items and items[document].group != q.group for q, document in judged)
     if gone:
-        yield f"{pluralize(gone, 'judgement')} of documents that do not exist: no search can find them"
+        yield f"{pluralize(gone, 'judgement')} of missing documents: no search can find them"
     if apart:
-        yield f"{pluralize(apart, 'judgement')} of documents of another group: no search can find them"
+        yield f"{pluralize(apart, 'judgement')} across groups: no search can find the documents"
     if unasked:
         yield f"{pluralize(len(unasked), 'question')} of qrels.tsv missing in queries.jsonl"
 
