@@ -109,7 +109,7 @@ def test_a_token_goes_along_where_it_is_needed_or_asked_for() -> None:
      "http://a/mcp\n", "http://[::1/mcp", ""],
 )  # fmt: skip
 def test_what_is_no_address_is_refused(url: str) -> None:
-    with pytest.raises(ConfigError, match="is no address of a server"):
+    with pytest.raises(ConfigError, match="is not the address of a server"):
         remote_at(url, with_token=False)
 
 

@@ -99,7 +99,7 @@ async def test_a_server_started_anywhere_does_not_read_all_you_have(
     async with Project(shell).over_stdio() as client:
         told = await refusal(client, "aurora_index")
 
-        assert "is no project but all you have" in told
+        assert "is your home folder or above it" in told
         assert "aur mcp --memory DIR" in told
         await ask(client, "aurora_learn", text="Lessons need no project")
 
