@@ -136,7 +136,7 @@ def test_interrupted_it_leaves_nothing_behind(shell: Shell, tmp_path: Path) -> N
 def test_what_is_wrong_is_told_before_anything_is_asked(shell: Shell, birds: Path) -> None:
     (birds / "qrels.tsv").write_text("q\td\tgrade\nq1\td1\tgood\n")
     told = shell.fails("eval", str(birds))
-    assert f"{birds}/qrels.tsv, line 2: 'good' is no grade" in told
+    assert f"{birds}/qrels.tsv, line 2: 'good' is not a grade" in told
     assert "hint: write a number" in told
 
 

@@ -253,7 +253,7 @@ def test_a_changed_entry_and_its_backup_are_told(shell: Shell) -> None:
     old = {"mcpServers": {"aurora": {"command": "old", "env": {"A": "1"}}, "b": {"command": "c"}}}
     write_tree(shell.cwd, {".mcp.json": json.dumps(old)})
     done = shell.run("mcp", "config", "claude-code", "--write")
-    assert f"as it was, it is in {shell.cwd / '.mcp.json.bak'}" in done.stderr
+    assert f"the old file is {shell.cwd / '.mcp.json.bak'}" in done.stderr
     assert "The entry had env, too" in done.stderr
     assert json.loads((shell.cwd / ".mcp.json.bak").read_text()) == old
     tree = json.loads((shell.cwd / ".mcp.json").read_text())

@@ -108,7 +108,7 @@ def test_what_is_no_request_is_refused_and_the_server_goes_on(
         (["--token-file", "empty"], {}, "The token file empty is empty"),
         (["--port", "99999"], {}, "99999"),
         (["--host", "192.0.2.1"], {"AURORA_MCP_TOKEN": TOKEN}, "Cannot listen at 192.0.2.1"),
-        (["--memory", "nowhere"], {}, "nowhere is no folder"),
+        (["--memory", "nowhere"], {}, "nowhere is not a folder"),
     ],
 )
 def test_a_door_that_would_stand_open_is_not_opened(
