@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
-from functools import wraps
 from typing import TYPE_CHECKING, TypeAlias
 
 import click
@@ -24,16 +23,15 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _MOST_IDS = 50
+_INSTALLED = (ModelState.INSTALLED, ModelState.DAMAGED)
 
-Offer: TypeAlias = "Callable[[click.Context, str], list[CompletionItem]]"
 Complete: TypeAlias = "Callable[[click.Context, click.Parameter, str], list[CompletionItem]]"
 
 
-def _quiet(offer: Offer) -> Complete:
-    """Give a function the signature that click calls, and turn any error into no offer."""
+def _completer(offer: Callable[[click.Context, str], list[CompletionItem]]) -> Complete:
+    """A function as click calls it, which offers nothing after an error."""
 
-    @wraps(offer)
-    def completed(
+    def complete(
         ctx: click.Context,
         param: click.Parameter,  # noqa: ARG001
         incomplete: str,
@@ -44,65 +42,25 @@ def _quiet(offer: Offer) -> Complete:
             logger.debug("nothing to complete: %r", exc)
             return []
 
-    return completed
+    return complete
 
 
-@_quiet
-def complete_kinds(ctx: click.Context, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001
-    return _after_comma(map(str, Kind), incomplete)
+def _from_memory(
+    values: Callable[[Memory, str], Iterable[str]], *, commas: bool = False
+) -> Complete:
+    """Offer values of the memory of the working directory."""
 
+    def offer(ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        from aurora.cli.session import find_places, settings_files
+        from aurora.engine import Memory
 
-@_quiet
-def complete_languages(ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-    with _memory(ctx) as memory:
-        return _after_comma(memory.languages(), incomplete)
+        places = find_places()
+        with ctx.scope(cleanup=False):  # click completes outside of any command
+            memory = Memory(places, settings_files(places))
+        with memory:
+            return (_after_comma if commas else _starting)(values(memory, incomplete), incomplete)
 
-
-@_quiet
-def complete_namespaces(ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-    with _memory(ctx) as memory:
-        return _starting(sorted(filter(None, memory.namespaces())), incomplete)
-
-
-@_quiet
-def complete_ids(ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-    with _memory(ctx) as memory:
-        return _starting(memory.find_ids(incomplete, limit=_MOST_IDS), incomplete)
-
-
-@_quiet
-def complete_forgettable(ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-    """Ids, and namespaces as `aur mem forget` takes them."""
-    with _memory(ctx) as memory:
-        names = [f"namespace:{name}" for name in sorted(filter(None, memory.namespaces()))]
-        return _starting([*names, *memory.find_ids(incomplete, limit=_MOST_IDS)], incomplete)
-
-
-@_quiet
-def complete_models(ctx: click.Context, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001
-    return _starting((entry.name for entry in _models()), incomplete)
-
-
-@_quiet
-def complete_installed_models(ctx: click.Context, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001
-    states = (ModelState.INSTALLED, ModelState.DAMAGED)
-    return _starting((entry.name for entry in _models() if entry.state in states), incomplete)
-
-
-@_quiet
-def complete_keys(ctx: click.Context, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001
-    return _keys(incomplete)
-
-
-@_quiet
-def complete_flags(ctx: click.Context, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001
-    """Keys of settings, each followed by `=`."""
-    return _keys(incomplete, "=")
-
-
-@_quiet
-def complete_files(ctx: click.Context, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001
-    return [_item(incomplete, type="file")]
+    return _completer(offer)
 
 
 def _keys(incomplete: str, end: str = "") -> list[CompletionItem]:
@@ -121,21 +79,19 @@ def _item(value: str, **attributes: str | None) -> CompletionItem:
     return CompletionItem(value, **attributes)  # type: ignore[arg-type]
 
 
-def _memory(ctx: click.Context) -> Memory:
-    """The memory of the working directory, without a listener."""
-    from aurora.cli.session import find_places, settings_files
-    from aurora.engine import Memory
-
-    places = find_places()
-    with ctx.scope(cleanup=False):  # click completes outside of any command
-        return Memory(places, settings_files(places))
-
-
 def _models() -> list[ModelEntry]:
     from aurora.cli.session import find_places
     from aurora.embeddings.onnx.shelf import list_models
 
     return list_models(find_places().home / "models")
+
+
+def _namespaces(memory: Memory) -> list[str]:
+    return sorted(filter(None, memory.namespaces()))
+
+
+def _ids(memory: Memory, start: str) -> list[str]:
+    return memory.find_ids(start, limit=_MOST_IDS)
 
 
 def _starting(values: Iterable[str], incomplete: str) -> list[CompletionItem]:
@@ -149,3 +105,22 @@ def _after_comma(values: Iterable[str], incomplete: str) -> list[CompletionItem]
     return _starting(
         (f"{before}{comma}{value}" for value in values if value not in chosen), incomplete
     )
+
+
+complete_kinds = _completer(lambda _, typed: _after_comma(map(str, Kind), typed))
+complete_files = _completer(lambda _, typed: [_item(typed, type="file")])
+complete_keys = _completer(lambda _, typed: _keys(typed))
+complete_flags = _completer(lambda _, typed: _keys(typed, "="))
+complete_models = _completer(lambda _, typed: _starting((one.name for one in _models()), typed))
+complete_installed_models = _completer(
+    lambda _, typed: _starting((one.name for one in _models() if one.state in _INSTALLED), typed)
+)
+complete_languages = _from_memory(lambda memory, _: memory.languages(), commas=True)
+complete_namespaces = _from_memory(lambda memory, _: _namespaces(memory))
+complete_ids = _from_memory(_ids)
+complete_forgettable = _from_memory(  # as `aur mem forget` takes them
+    lambda memory, typed: [
+        *(f"namespace:{name}" for name in _namespaces(memory)),
+        *_ids(memory, typed),
+    ]
+)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -23,7 +23,7 @@ from aurora.errors import AuroraError
 from aurora.retrieval.config import FUSIONS
 from aurora.retrieval.query import read_criteria
 from aurora.text import printable
-from aurora.types import DEFAULT_LIMIT, Chunk, Criteria, Mode, Note, Rerank, SearchResults
+from aurora.types import DEFAULT_LIMIT, Chunk, Mode, Note, Rerank, SearchResults
 
 if TYPE_CHECKING:
     from aurora.engine import Memory
@@ -35,6 +35,10 @@ _NOTICE = (
     "Note: Search output format has changed. Use --legacy for old format.",
     "See CHANGELOG.md for details. (This message won't show again)",
 )
+_SEARCH = ("limit", "mode", "fusion", "min_score", "rerank", "expand")  # of `Memory.search`
+_FILTERS = (  # of `read_criteria`
+    "types", "paths", "languages", "names", "namespaces", "document_types", "metadata", "since",
+)  # fmt: skip
 _FILE_LINK = "file://{host}{path}#{line}"  # kitty opens the line, other terminals the file
 
 
@@ -162,68 +166,43 @@ What is printed:
 )
 @click.option("--no-git", is_flag=True, help="Leave out what git knows: commits and dates.")
 @click.option("--exit-code", is_flag=True, help="Exit with 1 when nothing is found.")
-def search(
-    query: tuple[str, ...],
-    *,
-    limit: int,
-    mode: str | None,
-    fusion: str | None,
-    rerank: str | None,
-    expand: bool | None,
-    min_score: float | None,
-    legacy: bool | None,
-    no_git: bool,
-    show_scores: bool,
-    as_json: bool,
-    files: bool,
-    context: int | None,
-    exit_code: bool,
-    **filters: object,
-) -> None:
+def search(query: tuple[str, ...], **options: Any) -> None:  # Any: as click parses them
     """Find the chunks that fit a query of plain words, the best first.
 
     A query may also contain filters: "exact phrase", -word, type: path: lang: name: since:
 
     Exits with 0 whether something was found or not, and with 2 when the search failed.
     """
-    if files and (as_json or show_scores or context is not None):
-        raise click.UsageError(
-            "--files-with-matches prints only names: leave out the other format."
-        )
-    now = datetime.now(UTC)
-    criteria: Criteria = read_criteria(now=now, **filters)  # type: ignore[arg-type]
+    as_json, files, context = options["as_json"], options["files"], options["context"]
+    if files and (as_json or options["show_scores"] or context is not None):
+        raise click.UsageError("--files-with-matches prints only names: leave out other formats.")
+    now, git = datetime.now(UTC), not options["no_git"]
+    criteria = read_criteria(now=now, **{name: options[name] for name in _FILTERS})
     with _open_searchable() as memory:
         answer = memory.search(
-            " ".join(query),
-            limit=limit,
-            mode=mode,
-            fusion=fusion,
-            criteria=criteria,
-            min_score=min_score,
-            rerank=rerank,
-            expand=expand,
+            " ".join(query), criteria=criteria, **{name: options[name] for name in _SEARCH}
         )
         root, indexed_at, ui = memory.root, memory.indexed_at, memory.settings.ui
+    legacy = options["legacy"]
     if legacy is None:
         legacy = ui.default_search_format == "legacy"
     if as_json:
         from aurora.display.records import Source, search_record
 
         source = Source(memory.name, root, indexed_at)
-        print_json(search_record(answer, source, now=now, context=context, past=not no_git))
+        print_json(search_record(answer, source, now=now, context=context, past=git))
     elif not answer.results:
         click.echo(render_nothing(answer), err=files)
     elif files:
         _print_files(answer, root)
     else:
-        look = Look(legacy, show_scores, not (no_git or legacy), context)
         if not (legacy or ui.shown_search_format_notice):
             _print_notice(memory.places)
+        look = Look(legacy, options["show_scores"], git and not legacy, context)
         print_text(_rendered(answer, look, now=now, paint=_paint(root, ui.links)))
-    is_table = not (as_json or files or no_git or legacy)
-    if is_table and is_stale(answer.results, now):
-        tell(Note("(metadata may be stale) read git again with `aur mem index`", warning=True))
-    if exit_code and not answer.results:
+        if look.past and is_stale(answer.results, now):
+            tell(Note("(metadata may be stale) read git again with `aur mem index`", warning=True))
+    if options["exit_code"] and not answer.results:
         end_in_part()
 
 

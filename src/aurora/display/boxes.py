@@ -66,17 +66,14 @@ def reasons(answer: SearchResults, result: SearchResult, *, now: datetime) -> li
 
 
 def _other(part: Contribution) -> str:
-    match part.signal:
-        case "exact":
-            return "the query is its name" if part.raw >= 0.5 else "the query holds its name"
-        case "rerank":
-            return f"place {part.rank} in the second look"
-        case "expansion":
-            return f"place {part.rank} by the words that were added"
-        case "recency":
-            return "an older note counts less"
-        case _:
-            return "found by the database's text search"
+    if part.signal == "exact":
+        return "the query is its name" if part.raw >= 0.5 else "the query holds its name"
+    return {
+        "rerank": f"place {part.rank} in the second look",
+        "expansion": f"place {part.rank} by the words that were added",
+        "recency": "an older note counts less",
+        "fulltext": "found by the database's text search",
+    }[part.signal]
 
 
 def sum_of(result: SearchResult) -> str:

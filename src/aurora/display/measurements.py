@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 
 from aurora.display.table import PLAIN, Paint, aligned, cell_len, pad
 from aurora.text import pluralize, printable
@@ -94,7 +95,9 @@ def measured_record(measured: MeasuredSet) -> dict[str, Json]:
             name: [_system_record(system) for system in systems]
             for name, systems in measured.categories.items()
         },
-        "comparisons": [_compared_record(pair) for pair in measured.compared],
+        "comparisons": [
+            {**asdict(pair), "difference": pair.difference._asdict()} for pair in measured.compared
+        ],
         "warnings": list(measured.warnings),
     }
 
@@ -103,21 +106,9 @@ def _system_record(measured: Measured) -> dict[str, Json]:
     return {
         "system": measured.system,
         "questions": measured.questions,
-        "metrics": {name: dict(score._asdict()) for name, score in measured.scores.items()},
+        "metrics": {name: score._asdict() for name, score in measured.scores.items()},
         "milliseconds": {"p50": measured.p50_milliseconds, "p95": measured.p95_milliseconds},
         "unanswered": measured.unanswered,
-    }
-
-
-def _compared_record(pair: Compared) -> dict[str, Json]:
-    return {
-        "system": pair.system,
-        "against": pair.against,
-        "difference": dict(pair.difference._asdict()),
-        "p_value": pair.p_value,
-        "wins": pair.wins,
-        "ties": pair.ties,
-        "losses": pair.losses,
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
@@ -172,15 +173,7 @@ def findings_record(findings: Sequence[Finding]) -> dict[str, Json]:
     """The same for `--json`."""
     return {
         "ok": not any(finding.level is Level.FAIL for finding in findings),
-        "findings": [
-            {
-                "level": str(finding.level),
-                "area": finding.area,
-                "text": finding.text,
-                "hint": finding.hint,
-            }
-            for finding in findings
-        ],
+        "findings": [asdict(finding) for finding in findings],
     }
 
 
