@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from aurora.errors import SourceError
-from aurora.evaluation.datasets import Asked, Item, read_set
+from aurora.evaluation.datasets import Item, Question, read_set
 from tests.evaluation.small_sets import GRADES, ITEMS, QUESTIONS, write_set
 
 
@@ -26,8 +26,8 @@ def test_a_set_is_its_documents_and_the_questions_that_have_an_answer(
         Item("d3", "Storks like water, too.", "Birds"),
     )
     assert found.questions == (
-        Asked("q1", "heron water", {"d1": 2.0, "d3": 1.0}),
-        Asked("q2", "kettle on a stove", {"d2": 1.0}),
+        Question("q1", "heron water", {"d1": 2.0, "d3": 1.0}),
+        Question("q2", "kettle on a stove", {"d2": 1.0}),
     )
     assert found.warnings == ()
 

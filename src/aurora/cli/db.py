@@ -126,7 +126,7 @@ Examples:
   aur db migrate
 \b
 Each step is done whole or not at all. An older Aurora cannot use the memory afterwards: have
-everybody who shares it upgrade, too."""
+all its users upgrade, too."""
 )
 def migrate() -> None:
     """Bring the memory's tables and keyword index up to date."""

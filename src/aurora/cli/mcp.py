@@ -68,13 +68,13 @@ def _serve(
     if not http:
         run_until_signal(server.run_stdio_async())
         return
-    from aurora.mcp.http import Door, address_of, listen_at, own_token, serve
+    from aurora.mcp.http import HttpSettings, address_of, listen_at, own_token, serve
 
     token = "" if no_token else _token(token_file)
     file = find_places().home / "mcp-token"
     is_own = not (token or no_token) and is_loopback(host)
     token = own_token(file) if is_own else token
-    door = Door(host, port, token, names, rate, proxies, no_token=no_token)
+    door = HttpSettings(host, port, token, names, rate, proxies, no_token=no_token)
     listening = listen_at(door)
     tell(Note(f"Serving {', '.join(pool.names)} at {address_of(door, listening)}"))
     if is_own:

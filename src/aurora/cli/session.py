@@ -176,7 +176,7 @@ class ProgressLine:
             self._due = math.inf
 
 
-class Voice:
+class EventPrinter:
     """Prints events on stderr: notes as lines, progress as one changing line below them."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -197,7 +197,7 @@ class Voice:
         self._line.finish()
 
 
-tell = Voice()
+tell = EventPrinter()
 
 # --- The log file ---
 

@@ -73,7 +73,7 @@ def path() -> None:
 def approve() -> None:
     """Let this project's settings file choose models, endpoints and outside paths, as it is now.
 
-    You are shown what it chooses and asked; without a terminal it cannot be approved.
+    It shows these settings and asks. Without a terminal, nothing can be approved.
     """
     places = find_places()
     file = places.project_config

@@ -26,8 +26,8 @@ from aurora.display.table import (
     name_cell,
     pad,
     relative_time,
+    render_table,
     score_cell,
-    table_lines,
     wrap,
 )
 from aurora.text import has_cjk, pluralize, printable, tokenize
@@ -187,7 +187,8 @@ def render_legacy_scores(
     paint: Paint = PLAIN,
 ) -> str:
     """The table without git columns, with the reasons below each row."""
-    head, rule, *rows = table_lines(answer.results, now=now, width=width, past=False, paint=paint)
+    table = render_table(answer.results, now=now, width=width, past=False, paint=paint)
+    head, rule, *rows = table.split("\n")
     lines = [head, rule]
     for row, result in zip(rows, answer.results, strict=True):
         tree = _tree(reasons(answer, result, now=now), width=width or _WIDEST)

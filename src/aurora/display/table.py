@@ -242,19 +242,10 @@ def render_table(
     past: bool = True,
     paint: Paint = PLAIN,
 ) -> str:
-    """The table, at most `width` cells wide; without `past`, it has no columns from git."""
-    return "\n".join(table_lines(results, now=now, width=width, past=past, paint=paint))
+    """The head, the rule below it, and a line for each result, at most `width` cells wide.
 
-
-def table_lines(
-    results: Sequence[SearchResult],
-    *,
-    now: datetime,
-    width: int | None = None,
-    past: bool = True,
-    paint: Paint = PLAIN,
-) -> list[str]:
-    """The head, the rule below it, and a line for each result."""
+    Without `past`, the table has no columns from git.
+    """
     columns = [column for column in COLUMNS if past or not column.from_git]
     cells = {column: [column.cell(result, now) for result in results] for column in columns}
     widths = _fit({c: max(map(cell_len, (c.header, *cells[c]))) for c in columns}, width)
@@ -267,7 +258,7 @@ def table_lines(
             # Only the text is marked, so that no link or colour covers the spaces behind it.
             row.append(column.mark(paint, text, result.chunk) + " " * (room - cell_len(text)))
         lines.append(_SEPARATOR.join(row).rstrip())
-    return lines
+    return "\n".join(lines)
 
 
 def _fit(wanted: Mapping[Column, int], width: int | None) -> dict[Column, int]:

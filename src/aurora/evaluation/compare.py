@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from aurora.errors import SourceError
-from aurora.evaluation.datasets import Asked, LabelledSet, read_lines
+from aurora.evaluation.datasets import LabelledSet, Question, read_lines
 from aurora.evaluation.metrics import estimate, ndcg, randomisation_test
 from aurora.evaluation.runner import Answer, Evaluated
 from aurora.text import pluralize
@@ -120,7 +120,7 @@ def read_baseline(file: Path, labelled: LabelledSet, listen: Listener) -> Found:
     return baseline
 
 
-def _gains(questions: Sequence[Asked], found: Found) -> list[float]:
+def _gains(questions: Sequence[Question], found: Found) -> list[float]:
     return [ndcg(found[question.id], question.grades, at=10) for question in questions]
 
 

@@ -138,7 +138,7 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Question:
     """A question, and the grades of its judged documents."""
 
     id: str
@@ -152,7 +152,7 @@ class Group(NamedTuple):
     """Documents, and the questions that are asked of these documents only."""
 
     items: Sequence[Item]
-    questions: Sequence[Asked]
+    questions: Sequence[Question]
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +161,7 @@ class LabelledSet:
 
     name: str
     items: tuple[Item, ...]
-    questions: tuple[Asked, ...]
+    questions: tuple[Question, ...]
     warnings: tuple[str, ...] = ()
 
     def draw(self, most: int) -> LabelledSet:
@@ -176,7 +176,7 @@ class LabelledSet:
         items: dict[str, list[Item]] = defaultdict(list)
         for item in self.items:
             items[item.group].append(item)
-        questions: dict[str, list[Asked]] = defaultdict(list)
+        questions: dict[str, list[Question]] = defaultdict(list)
         for question in self.questions:
             questions[question.group].append(question)
         return (Group(items[group], members) for group, members in questions.items())
@@ -191,13 +191,13 @@ def read_set(folder: Path) -> LabelledSet:
     items = _read(plain if plain.exists() else folder / "corpus.jsonl.gz", _item)
     grades = _read_grades(folder / "qrels.tsv")
     queries = _read(folder / "queries.jsonl", lambda record: _question(record, grades))
-    asked = [query for query in queries.values() if any(g > 0 for g in query.grades.values())]
-    if not asked:
+    questions = [query for query in queries.values() if any(g > 0 for g in query.grades.values())]
+    if not questions:
         hint = "the first column of qrels.tsv has ids of queries.jsonl, the third grades above 0"
         raise SourceError(f"No question of {folder} has an answer", hint=hint)
-    _require_groups(folder, items, asked)
-    warnings = tuple(_warnings(items, asked, grades.keys() - queries.keys()))
-    return LabelledSet(folder.resolve().name, tuple(items.values()), tuple(asked), warnings)
+    _require_groups(folder, items, questions)
+    warnings = tuple(_warnings(items, questions, grades.keys() - queries.keys()))
+    return LabelledSet(folder.resolve().name, tuple(items.values()), tuple(questions), warnings)
 
 
 def _read(file: Path, make: Callable[[Record], T]) -> dict[str, T]:
@@ -227,16 +227,16 @@ def _item(record: Record) -> Item:
     )
 
 
-def _question(record: Record, grades: Mapping[str, Mapping[str, float]]) -> Asked:
+def _question(record: Record, grades: Mapping[str, Mapping[str, float]]) -> Question:
     id_, text = record.required("id"), record.required("text")
     if not text.strip():
         raise record.line.wrong("the question is empty", "write what is asked, or leave it out")
-    return Asked(id_, text, grades.get(id_, {}), record.word("group"), record.word("category"))
+    return Question(id_, text, grades.get(id_, {}), record.word("group"), record.word("category"))
 
 
-def _require_groups(folder: Path, items: Mapping[str, Item], asked: Sequence[Asked]) -> None:
+def _require_groups(folder: Path, items: Mapping[str, Item], questions: Sequence[Question]) -> None:
     groups = {item.group for item in items.values()}
-    for question in asked:
+    for question in questions:
         if question.group not in groups:
             group = f"the group {question.group!r}" if question.group else "no group"
             raise SourceError(
@@ -246,10 +246,10 @@ def _require_groups(folder: Path, items: Mapping[str, Item], asked: Sequence[Ask
 
 
 def _warnings(
-    items: Mapping[str, Item], asked: Sequence[Asked], unasked: Collection[str]
+    items: Mapping[str, Item], questions: Sequence[Question], unasked: Collection[str]
 ) -> Iterator[str]:
     """Problems that lower the measured quality."""
-    judged = [(question, document) for question in asked for document in question.grades]
+    judged = [(question, document) for question in questions for document in question.grades]
     gone = sum(document not in items for _, document in judged)
     apart = sum(document in items and items[document].group != q.group for q, document in judged)
     if gone:

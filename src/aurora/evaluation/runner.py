@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 
 from aurora.engine import Memory
 from aurora.errors import QueryError, SourceError
-from aurora.evaluation.datasets import Asked, Item, LabelledSet
+from aurora.evaluation.datasets import Item, LabelledSet, Question
 from aurora.evaluation.metrics import estimate, score
 from aurora.parsers.languages import GRAMMARS, LANGUAGES
 from aurora.text import pluralize
@@ -45,21 +45,21 @@ _SUFFIXES = {language: suffix for suffix, language in LANGUAGES.items()} | {
 
 
 @dataclass(frozen=True, slots=True)
-class Troubles:
+class Problems:
     """Items that cannot be found, or only by words."""
 
     empty: tuple[str, ...] = ()  # ids of items
     unread: tuple[str, ...] = ()  # files that the indexer leaves out
     unembedded: int = 0  # chunks without a vector
 
-    def __add__(self, other: Troubles) -> Troubles:
-        return Troubles(
+    def __add__(self, other: Problems) -> Problems:
+        return Problems(
             self.empty + other.empty,
             self.unread + other.unread,
             self.unembedded + other.unembedded,
         )
 
-    def told(self) -> Iterator[str]:
+    def messages(self) -> Iterator[str]:
         if self.empty:
             yield f"{pluralize(len(self.empty), 'document')} without text: {_some(self.empty)}"
         if self.unread:
@@ -75,7 +75,7 @@ class Filled:
 
     files: Mapping[str, str]  # path → id
     are_cut: bool  # an item may have several chunks
-    troubles: Troubles
+    problems: Problems
 
     def item_of(self, chunk: Chunk) -> str:
         item = chunk.metadata.get(ITEM)
@@ -91,12 +91,12 @@ def fill(memory: Memory, items: Sequence[Item]) -> Filled:
     as_files = {item.id for item in files.values()}
     documents = [item for item in items if item.id not in as_files]
     added = memory.add_all(_document(item) for item in documents if _text(item).strip())
-    troubles = Troubles(tuple(item.id for item in documents if not _text(item).strip()))
+    problems = Problems(tuple(item.id for item in documents if not _text(item).strip()))
     if files:
         _write(root, files)
-        troubles += _index(memory, root, list(files))
+        problems += _index(memory, root, list(files))
     are_cut = bool(files) or any(document.pieces > 1 for document in added)
-    return Filled({path: item.id for path, item in files.items()}, are_cut, troubles)
+    return Filled({path: item.id for path, item in files.items()}, are_cut, problems)
 
 
 def _document(item: Item) -> NewDocument:
@@ -157,7 +157,7 @@ def _write(root: Path, files: Mapping[str, Item]) -> None:
             ) from exc
 
 
-def _index(memory: Memory, root: Path, paths: Sequence[str]) -> Troubles:
+def _index(memory: Memory, root: Path, paths: Sequence[str]) -> Problems:
     """Index the files. Hidden, ignored and vendored files are part of the set, so files that an
     index of the folder leaves out are indexed by name."""
     failed = memory.index(root, git=False).embedded.failed
@@ -166,7 +166,7 @@ def _index(memory: Memory, root: Path, paths: Sequence[str]) -> Troubles:
         # This also retries the vectors that failed.
         failed = memory.index(*(root / path for path in unread), git=False).embedded.failed
         unread = _unread(memory, unread)
-    return Troubles(unread=tuple(unread), unembedded=failed)
+    return Problems(unread=tuple(unread), unembedded=failed)
 
 
 def _unread(memory: Memory, paths: Sequence[str]) -> list[str]:
@@ -265,7 +265,7 @@ class Evaluated:
     documents: int
     embedder: str
     answers: Mapping[str, Mapping[str, Answer]]
-    troubles: Troubles
+    problems: Problems
 
 
 def evaluate(
@@ -277,22 +277,22 @@ def evaluate(
 ) -> Evaluated:
     """Ask every question of every system."""
     groups = list(labelled.by_group())
-    news = _Events(listen, total=len(labelled.questions) * len(systems), alone=len(groups) == 1)
+    events = _Events(listen, total=len(labelled.questions) * len(systems), alone=len(groups) == 1)
     answers: dict[str, dict[str, Answer]] = {system.label: {} for system in systems}
-    troubles, embedder = Troubles(), ""
+    problems, embedder = Problems(), ""
     for group in groups:
-        with open_memory(news) as memory:
+        with open_memory(events) as memory:
             filled = fill(memory, group.items)
             for system in systems:
                 warm_up(memory, system)
             for question, system in product(group.questions, systems):
                 answers[system.label][question.id] = ask(memory, filled, question.text, system)
-                news.asked()
-            troubles += filled.troubles
+                events.count_question()
+            problems += filled.problems
             owner = memory.vectors_of() if memory.exists else None
             embedder = owner.name if owner else embedder
     documents = sum(len(group.items) for group in groups)
-    return Evaluated(labelled, len(groups), documents, embedder, answers, troubles)
+    return Evaluated(labelled, len(groups), documents, embedder, answers, problems)
 
 
 class _Events:
@@ -313,7 +313,7 @@ class _Events:
         elif self._alone:
             self._listen(event)
 
-    def asked(self) -> None:
+    def count_question(self) -> None:
         self._done += 1
         self._listen(Progress("Asking", self._done, self._total))
 
@@ -333,19 +333,19 @@ def summarise(evaluated: Evaluated) -> MeasuredSet:
             category: _measured(evaluated, [q for q in questions if q.category == category])
             for category in categories
         },
-        warnings=(*evaluated.labelled.warnings, *evaluated.troubles.told()),
+        warnings=(*evaluated.labelled.warnings, *evaluated.problems.messages()),
     )
 
 
-def _measured(evaluated: Evaluated, questions: Sequence[Asked]) -> tuple[Measured, ...]:
+def _measured(evaluated: Evaluated, questions: Sequence[Question]) -> tuple[Measured, ...]:
     return tuple(
         _measure(system, [(question, answers[question.id]) for question in questions])
         for system, answers in evaluated.answers.items()
     )
 
 
-def _measure(system: str, answered: Sequence[tuple[Asked, Answer]]) -> Measured:
-    scores = [score(answer.documents, asked.grades) for asked, answer in answered]
+def _measure(system: str, answered: Sequence[tuple[Question, Answer]]) -> Measured:
+    scores = [score(answer.documents, question.grades) for question, answer in answered]
     times = sorted(answer.milliseconds for _, answer in answered)
     return Measured(
         system,

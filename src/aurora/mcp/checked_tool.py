@@ -52,15 +52,15 @@ def make_tools(owner: object, *, read_only: bool) -> list[Tool]:
 
 def _make_tool(method: Callable[..., Any]) -> Tool:
     title, annotations, _ = method.tool  # type: ignore[attr-defined]
-    made = CheckedTool.from_function(method, title=title, annotations=annotations)
+    checked = CheckedTool.from_function(method, title=title, annotations=annotations)
     # An argument that a model invented is an error. Pydantic would ignore it.
-    arguments = made.fn_metadata.arg_model
+    arguments = checked.fn_metadata.arg_model
     arguments.model_config["extra"] = "forbid"
     arguments.model_rebuild(force=True)
-    made.parameters = _without_titles(arguments.model_json_schema(by_alias=True))
-    made.fn_metadata.output_schema = _without_titles(made.fn_metadata.output_schema or {})
-    made.description = " ".join(made.description.split())
-    return made
+    checked.parameters = _without_titles(arguments.model_json_schema(by_alias=True))
+    checked.fn_metadata.output_schema = _without_titles(checked.fn_metadata.output_schema or {})
+    checked.description = " ".join(checked.description.split())
+    return checked
 
 
 class CheckedTool(Tool):

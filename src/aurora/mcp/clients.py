@@ -307,7 +307,7 @@ def write_entry(file: Path, client: Client, server: Server, *, private: bool) ->
         backup = _replace(file, edited.encode(), before, private=private)
     except (OSError, UnicodeEncodeError) as exc:
         raise ConfigError(
-            f"Cannot write {shown(file)}: {exc}", hint="check who owns it and its folder"
+            f"Cannot write {shown(file)}: {exc}", hint="check the file's owner and mode"
         ) from exc
     return Written(changed=True, backup=backup, lost=lost)
 
@@ -322,7 +322,8 @@ def _read(file: Path) -> _Before:
         return _Before(b"", None)
     except OSError as exc:
         raise ConfigError(
-            f"Cannot read {shown(file)}: {exc.strerror}", hint="check who owns it and its folder"
+            f"Cannot read {shown(file)}: {exc.strerror}",
+            hint="check the file's owner and mode",
         ) from exc
 
 

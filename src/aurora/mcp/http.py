@@ -72,19 +72,6 @@ class Rate:
         return 0.0
 
 
-class Limit:
-    """Answers 429 to a client that calls too often, before reading the call."""
-
-    def __init__(self, app: ASGIApp, rate: Rate) -> None:
-        self._app, self._rate = app, rate
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        app = self._app
-        if scope["type"] == "http" and (seconds := self._rate.take(client_of(scope))):
-            app = too_many("calls: wait a moment. The server's --rate is the limit", seconds)
-        await app(scope, receive, send)
-
-
 def too_many(what: str, seconds: float, **headers: str) -> JSONResponse:
     return JSONResponse(
         {"error": f"Too many {what}"},
@@ -100,7 +87,7 @@ def client_of(scope: Scope) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Door:
+class HttpSettings:
     """The address to listen at, the token, and the host names that clients may use."""
 
     host: str
@@ -112,7 +99,7 @@ class Door:
     no_token: bool = False  # an empty token needs this, too
 
     def __repr__(self) -> str:
-        return f"Door({self.host}:{self.port}, token {'set' if self.token else 'none'})"
+        return f"HttpSettings({self.host}:{self.port}, token {'set' if self.token else 'none'})"
 
     def __post_init__(self) -> None:
         if self.token and not _TOKEN.fullmatch(self.token):
@@ -123,7 +110,7 @@ class Door:
             )
         if not self.token and not is_loopback(self.host):
             raise ConfigError(
-                f"Without a token, anybody could read the memory at {self.host}",
+                f"Without a token, every user of the network could read the memory at {self.host}",
                 hint="set AURORA_MCP_TOKEN, name a --token-file, or leave out --host",
             )
         if not self.token and not self.no_token:
@@ -154,43 +141,47 @@ class Door:
         )
 
 
-def make_app(server: MCPServer, door: Door) -> ASGIApp:
+def make_app(server: MCPServer, door: HttpSettings) -> ASGIApp:
     app: ASGIApp = server.streamable_http_app(
         streamable_http_path=PATH,
         stateless_http=True,  # no state of a client is kept
         max_request_body_size=LARGEST,
         transport_security=door.security,
     )
-    limited = Limit(app, Rate(door.rate)) if door.rate else app
-    return _Guard(limited, door.token)
+    return _Guard(app, door.token, Rate(door.rate) if door.rate else None)
 
 
 class _Guard:
-    """Accepts requests with the token, and refuses others without any information.
+    """Accepts requests with the token, up to a rate per client, and refuses others.
 
-    Wrong tokens have their own limit, so that they do not use up the owner's, who may call from the
-    same address. Beyond it, each try costs a new connection. The token is still compared then:
-    nobody can lock the owner out.
+    Wrong tokens have their own limit, so that they do not use up the limit of an owner at the
+    same address. Beyond it, each try costs a new connection. The token is still compared then, so
+    that the owner cannot be locked out.
     """
 
-    def __init__(self, app: ASGIApp, token: str) -> None:
-        self._app, self._wanted = app, token.encode()
+    def __init__(self, app: ASGIApp, token: str, calls: Rate | None) -> None:
+        self._app, self._token, self._calls = app, token.encode(), calls
         self._failures = Rate(WRONG_TOKENS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         app = self._app
         if scope["type"] == "http":
-            if self._is_allowed(Headers(scope=scope).get("authorization", "")):
-                let_in(scope)
+            client = client_of(scope)
+            if not self._is_allowed(Headers(scope=scope).get("authorization", "")):
+                app = self._refusal(client)
             else:
-                app = self._refusal(client_of(scope))
+                let_in(scope)
+                if self._calls and (seconds := self._calls.take(client)):
+                    app = too_many(
+                        "calls: wait a moment. The server's --rate is the limit", seconds
+                    )
         await app(scope, receive, send)
 
     def _is_allowed(self, authorization: str) -> bool:
-        if not self._wanted:  # --no-token
+        if not self._token:  # --no-token
             return True
         scheme, _, token = authorization.partition(" ")
-        same = hmac.compare_digest(token.encode("latin-1"), self._wanted)
+        same = hmac.compare_digest(token.encode("latin-1"), self._token)
         return same and scheme.lower() == "bearer"
 
     def _refusal(self, client: str) -> JSONResponse:
@@ -239,7 +230,7 @@ def _read_own(file: Path) -> str:
         return opened.read(_LONGEST_TOKEN).decode().strip()
 
 
-def listen_at(door: Door) -> socket.socket:
+def listen_at(door: HttpSettings) -> socket.socket:
     """Open the socket, before anything is loaded: a port in use is reported at once."""
     family = socket.AF_INET6 if ":" in door.host else socket.AF_INET
     # With its protocol named, asyncio sends small answers at once instead of 40 ms later.
@@ -257,17 +248,17 @@ def listen_at(door: Door) -> socket.socket:
     return listening
 
 
-def address_of(door: Door, listening: socket.socket) -> str:
+def address_of(door: HttpSettings, listening: socket.socket) -> str:
     return f"http://{_bracketed(door.host)}:{listening.getsockname()[1]}{PATH}"
 
 
-def serve(server: MCPServer, door: Door, listening: socket.socket) -> None:
+def serve(server: MCPServer, door: HttpSettings, listening: socket.socket) -> None:
     """Serve until SIGINT or SIGTERM; running calls get a few seconds to end."""
     _limit_heap()
     Server(configure(make_app(server, door), door), Bounds(connections_allowed())).run([listening])
 
 
-def configure(app: ASGIApp, door: Door) -> uvicorn.Config:
+def configure(app: ASGIApp, door: HttpSettings) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         http=Connection,

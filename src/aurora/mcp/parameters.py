@@ -144,4 +144,4 @@ Wait = Annotated[
         description="Seconds to wait for the end; a longer run continues in the background.",
     ),
 ]
-Git = Annotated[bool, Field(description="Also read from git who changed what, and when.")]
+Git = Annotated[bool, Field(description="Also read the history of the files from git.")]

@@ -127,7 +127,7 @@ def add_prompts(server: MCPServer, *, read_only: bool) -> None:
             "score for how well it worked (below 0.5 for what failed).\n"
             "2. For a decision or a plan: aurora_ingest it as a document with a heading, "
             "document_type decision or plan, and who decided.\n"
-            "3. aurora_search first: what is known already is learned again, not written anew; "
+            "3. aurora_search first: what is known already is learned again, not written again; "
             "what is wrong by now, aurora_forget.\n\n"
             "No secrets, no personal data, nothing that the code itself already says."
         )

@@ -237,7 +237,7 @@ class Tools:
         memory: take.MemoryName = "",
     ) -> Annotated[CallToolResult, Learned]:
         """Remember a lesson: what worked, or what did not, in a sentence or two. Use it when you
-        solved something that cost time, so that nobody has to find it out again. Learned again, it
+        solved something that cost time, so that it need not be found out again. Learned again, it
         counts as used again, and its score becomes the mean."""
         warm_memory = self._pool.memory(memory)
         with collect_notes() as notes, self._pool.turn(warm_memory):
