@@ -16,7 +16,8 @@ def main() -> None:
 
         run()
     except KeyboardInterrupt:
-        print("Interrupted.", file=sys.stderr)  # noqa: T201
+        if sys.stderr is not None:  # a stream that was closed is None
+            sys.stderr.write("Interrupted.\n")
         sys.exit(_INTERRUPTED)
     finally:
         gc.freeze()  # the process ends: skip the last collection
