@@ -74,13 +74,13 @@ def _serve(
     file = find_places().home / "mcp-token"
     is_own = not (token or no_token) and is_loopback(host)
     token = own_token(file) if is_own else token
-    door = HttpSettings(host, port, token, names, rate, proxies, no_token=no_token)
-    listening = listen_at(door)
-    tell(Note(f"Serving {', '.join(pool.names)} at {address_of(door, listening)}"))
+    settings = HttpSettings(host, port, token, names, rate, proxies, no_token=no_token)
+    listening = listen_at(settings)
+    tell(Note(f"Serving {', '.join(pool.names)} at {address_of(settings, listening)}"))
     if is_own:
         tell(Note(f"Clients need the token in {shown(file)}: set {TOKEN} to it for them"))
     with ended_by_signals():
-        serve(server, door, listening)
+        serve(server, settings, listening)
 
 
 def _open_pool(memories: tuple[Path, ...]) -> MemoryPool:

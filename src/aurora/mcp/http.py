@@ -141,14 +141,14 @@ class HttpSettings:
         )
 
 
-def make_app(server: MCPServer, door: HttpSettings) -> ASGIApp:
+def make_app(server: MCPServer, settings: HttpSettings) -> ASGIApp:
     app: ASGIApp = server.streamable_http_app(
         streamable_http_path=PATH,
         stateless_http=True,  # no state of a client is kept
         max_request_body_size=LARGEST,
-        transport_security=door.security,
+        transport_security=settings.security,
     )
-    return _Guard(app, door.token, Rate(door.rate) if door.rate else None)
+    return _Guard(app, settings.token, Rate(settings.rate) if settings.rate else None)
 
 
 class _Guard:
@@ -230,35 +230,38 @@ def _read_own(file: Path) -> str:
         return opened.read(_LONGEST_TOKEN).decode().strip()
 
 
-def listen_at(door: HttpSettings) -> socket.socket:
+def listen_at(settings: HttpSettings) -> socket.socket:
     """Open the socket, before anything is loaded: a port in use is reported at once."""
-    family = socket.AF_INET6 if ":" in door.host else socket.AF_INET
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     # With its protocol named, asyncio sends small answers at once instead of 40 ms later.
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listening.bind((door.host, door.port))
+        listening.bind((settings.host, settings.port))
         listening.listen(_BACKLOG)  # connections wait until the server is ready
     except (OSError, OverflowError) as exc:
         listening.close()
+        reason = getattr(exc, "strerror", None) or exc
         raise ConfigError(
-            f"Cannot listen at {door.host}:{door.port}: {getattr(exc, 'strerror', None) or exc}",
+            f"Cannot listen at {settings.host}:{settings.port}: {reason}",
             hint="choose another --port or --host, or end the program that listens there",
         ) from exc
     return listening
 
 
-def address_of(door: HttpSettings, listening: socket.socket) -> str:
-    return f"http://{_bracketed(door.host)}:{listening.getsockname()[1]}{PATH}"
+def address_of(settings: HttpSettings, listening: socket.socket) -> str:
+    return f"http://{_bracketed(settings.host)}:{listening.getsockname()[1]}{PATH}"
 
 
-def serve(server: MCPServer, door: HttpSettings, listening: socket.socket) -> None:
+def serve(server: MCPServer, settings: HttpSettings, listening: socket.socket) -> None:
     """Serve until SIGINT or SIGTERM; running calls get a few seconds to end."""
     _limit_heap()
-    Server(configure(make_app(server, door), door), Bounds(connections_allowed())).run([listening])
+    Server(configure(make_app(server, settings), settings), Bounds(connections_allowed())).run(
+        [listening]
+    )
 
 
-def configure(app: ASGIApp, door: HttpSettings) -> uvicorn.Config:
+def configure(app: ASGIApp, settings: HttpSettings) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         http=Connection,
@@ -266,8 +269,8 @@ def configure(app: ASGIApp, door: HttpSettings) -> uvicorn.Config:
         log_level="error",  # a client without a token must not fill a log
         access_log=False,
         server_header=False,
-        proxy_headers=bool(door.proxies),
-        forwarded_allow_ips=list(door.proxies),
+        proxy_headers=bool(settings.proxies),
+        forwarded_allow_ips=list(settings.proxies),
         timeout_keep_alive=_KEEP_ALIVE,
         timeout_graceful_shutdown=3,
         ws="none",
