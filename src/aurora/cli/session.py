@@ -105,11 +105,12 @@ _PAUSE = 0.1  # seconds between two drawings
 _SAMPLES = 100  # drawings that the rate is computed from: ten seconds or more
 
 
-class ProgressLine:
-    """Draws progress as the last line of stderr, if that is a terminal; one task at a time.
+class EventPrinter:
+    """Prints events on stderr: notes as lines, progress as one changing line below them.
 
-    There is no thread: each event may draw, and most events cost only a look at the clock. The
-    cursor is never hidden, so a killed program leaves the terminal in order.
+    Progress is drawn only on a terminal, one task at a time. There is no thread: each event may
+    draw, and most events cost only a look at the clock. The cursor is never hidden, so a killed
+    program leaves the terminal in order.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -119,7 +120,22 @@ class ProgressLine:
         self._samples: deque[tuple[float, int]] = deque(maxlen=_SAMPLES)  # (time, done)
         self._drawn = False
 
-    def update(self, progress: Progress) -> None:
+    def __call__(self, event: Event) -> None:
+        if isinstance(event, Progress):
+            self._update(event)
+            return
+        self._clear()
+        text = printable(event.text)
+        click.echo(f"Warning: {text}" if event.warning else text, err=True)
+        if event.warning:  # other notes may name stored text, which the log would keep
+            logger.warning("%s", event.text)
+
+    def finish(self) -> None:
+        """Remove the progress line: the task is over."""
+        self._clear()
+        self._task = ""
+
+    def _update(self, progress: Progress) -> None:
         now = self._clock()
         if progress.task != self._task:
             self._begin(progress, now)
@@ -128,19 +144,14 @@ class ProgressLine:
         elif now >= self._due:
             self._draw(progress, now)
 
-    def clear(self) -> None:
-        """Empty the line, for a message. The task goes on."""
+    def _clear(self) -> None:
+        """Empty the line, for a message."""
         if self._drawn:
             self._write("")
             self._drawn = False
 
-    def finish(self) -> None:
-        """Empty the line and forget the task."""
-        self.clear()
-        self._task = ""
-
     def _begin(self, progress: Progress, now: float) -> None:
-        self.clear()
+        self._clear()
         self._task = progress.task
         self._due = now + _PATIENCE if can_redraw(sys.stderr, os.environ) else math.inf
         self._samples.clear()
@@ -174,27 +185,6 @@ class ProgressLine:
                 console.control(Control((ControlType.ERASE_IN_LINE, 0)))
         except (OSError, ValueError):  # the terminal is closed; the work goes on
             self._due = math.inf
-
-
-class EventPrinter:
-    """Prints events on stderr: notes as lines, progress as one changing line below them."""
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._line = ProgressLine(clock)
-
-    def __call__(self, event: Event) -> None:
-        if isinstance(event, Progress):
-            self._line.update(event)
-            return
-        self._line.clear()
-        text = printable(event.text)
-        click.echo(f"Warning: {text}" if event.warning else text, err=True)
-        if event.warning:  # other notes may name stored text, which the log would keep
-            logger.warning("%s", event.text)
-
-    def finish(self) -> None:
-        """Remove the progress line."""
-        self._line.finish()
 
 
 tell = EventPrinter()
