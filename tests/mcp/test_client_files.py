@@ -107,7 +107,7 @@ def test_what_vscode_asks_for_is_added_once() -> None:
         ('{"mcpServers": []}', "'mcpServers' in it is not a table of servers"),
         ('{"mcpServers": null}', "'mcpServers' in it is not a table of servers"),
         ('{"a": NaN}', "NaN is not JSON"),
-        ("[" * 100_000, "no JSON for a settings file"),
+        ("[" * 100_000, "it is not JSON for a settings file"),
     ],
 )
 def test_json_that_is_not_sure_is_refused(source: str, reason: str) -> None:

@@ -100,7 +100,7 @@ def test_what_is_no_request_is_refused_and_the_server_goes_on(
         (["--host", "192.0.2.1"], {}, "could read the memory at 192.0.2.1"),
         (["--host", "memory.example.org"], {}, "Without a token"),
         (["--host", ANYWHERE], {"AURORA_MCP_TOKEN": TOKEN}, "--allow-host NAME"),
-        ([], {"AURORA_MCP_TOKEN": "short"}, "The token is too short"),
+        ([], {"AURORA_MCP_TOKEN": "short"}, "shorter than 16 characters"),
         ([], {"AURORA_MCP_TOKEN": ""}, "AURORA_MCP_TOKEN is empty"),
         ([], {"AURORA_MCP_TOKEN": " \t"}, "AURORA_MCP_TOKEN is empty"),
         ([], {"AURORA_MCP_TOKEN": "has a space in the middle"}, "not plain ASCII without spaces"),

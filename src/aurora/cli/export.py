@@ -28,7 +28,7 @@ from aurora.types import Note
 
 _PIPE = "-"
 _HERE = "."
-_KEPT = "What was copied so far is kept; the same command continues from there."
+_KEPT = "What was copied so far is kept; the same command continues."
 
 
 @click.command(

@@ -28,9 +28,9 @@ logger = logging.getLogger(__name__)
 
 _SHOWN_WARNINGS = 10
 _SHOWN_FAILURES = 5
-_KEPT = "What was stored so far is kept; `aur mem index` continues from there."
-_REEMBED_KEPT = "What was made so far is kept; `aur mem reembed` continues from there."
-_AURORAKB_KEPT = "What was imported so far is kept; the same command continues from there."
+_KEPT = "What was stored so far is kept; `aur mem index` continues."
+_REEMBED_KEPT = "What was made so far is kept; `aur mem reembed` continues."
+_AURORAKB_KEPT = "What was imported so far is kept; the same command continues."
 # Requirement: these exact words.
 _NO_KNOWLEDGE = "Note: No conversation logs found. Run SOAR queries to generate knowledge chunks."
 
