@@ -1,4 +1,4 @@
-"""Writes docs/reference and the help that `aur` shows, from the code, so that none can be wrong.
+"""Writes the pages of docs/reference that are generated from the code.
 
 `make docs` runs it.
 
@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -162,26 +161,6 @@ def _default(schema: Mapping[str, Any]) -> str:
     return "" if value is None or value == "" else f"`{json.dumps(value)}`"
 
 
-def written_help() -> str:
-    """What `aurora.cli.start` answers: each part begins with the words that ask for it."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    parts = [f"aur --version\naur, version {project['version']}\n"]
-    for path, command in walk(cli, ("aur",)):
-        name = " ".join(path)
-        asked = [
-            f"{name} -h",
-            f"{name} --help",
-            *([name] if _only_groups(command) else []),
-        ]
-        parts.append(f"{' | '.join(asked)}\n{help_of(path, command)}\n")
-    return "\f".join(parts)
-
-
-def _only_groups(command: click.Command) -> bool:
-    """Whether it does nothing by itself: without a word more it can only tell what there is."""
-    return isinstance(command, click.Group) and not command.invoke_without_command
-
-
 def help_of(path: tuple[str, ...], command: click.Command) -> str:
     names = ["-h", "--help"]
     context = click.Context(command, info_name=" ".join(path), help_option_names=names)
@@ -204,7 +183,6 @@ PAGES = {
     "docs/reference/settings.md": settings_page,
     "docs/reference/commands.md": commands_page,
     "docs/reference/mcp.md": tools_page,
-    "src/aurora/cli/help.txt": written_help,
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +23,12 @@ if TYPE_CHECKING:
 # Time is no property of what is tested.
 settings.register_profile("aurora", deadline=None, max_examples=examples(USUAL), phases=PHASES)
 settings.load_profile("aurora")
+
+
+# A background job of a shell (`make test &`) ignores SIGINT, and so would the programs that tests
+# start and interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -113,7 +113,7 @@ def compare(one: Compared, tried: Sequence[EmbeddingProvider]) -> None:
 def score(part: LabelledSet, embedder: EmbeddingProvider) -> Scores:
     open_memory = memories_with(embedder, settings_of(embedder.name))
     evaluated = evaluate(part, list(WAYS.values()), open_memory)
-    if evaluated.troubles.unembedded or evaluated.embedder != embedder.name:
+    if evaluated.problems.unembedded or evaluated.embedder != embedder.name:
         raise SystemExit(f"{embedder.name}: not all texts were embedded")  # words would be measured
     found = {one.system: one.scores["nDCG@10"] for one in summarise(evaluated).systems}
     return {way: found[system.label] for way, system in WAYS.items()}

@@ -1,5 +1,27 @@
-"""`python -m aurora` is `aur`."""
+"""The entry point of `aur` and of `python -m aurora`. It catches Ctrl-C during the imports, too."""
 
-from aurora.cli.start import main
+from __future__ import annotations
 
-main()
+import gc
+import sys
+
+_INTERRUPTED = 130  # the status that shells expect after Ctrl-C
+_GC_THRESHOLD = 50_000  # objects: a start creates fewer, and they live until the end
+
+
+def main() -> None:
+    gc.set_threshold(_GC_THRESHOLD)
+    try:
+        from aurora.cli.main import main as run  # noqa: PLC0415 - an interrupt here is caught
+
+        run()
+    except KeyboardInterrupt:
+        if sys.stderr is not None:  # a stream that was closed is None
+            sys.stderr.write("Interrupted.\n")
+        sys.exit(_INTERRUPTED)
+    finally:
+        gc.freeze()  # the process ends: skip the last collection
+
+
+if __name__ == "__main__":
+    main()

@@ -132,7 +132,7 @@ def _end(status: int) -> None:
 
 if __name__ == "__main__":
     serve(socket.socket(fileno=int(sys.argv[1])), agents=sys.argv[2] == "agents")
-    from aurora.cli.start import main
+    from aurora.__main__ import main
 
     try:
         main()

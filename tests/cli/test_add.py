@@ -155,7 +155,7 @@ def test_standard_input_among_files_and_only_once(started: Shell) -> None:
         (("picture.png",), "picture.png is binary", "only text"),
         (("latin.txt",), "latin.txt is not UTF-8", "iconv"),
         (("-",), "The text is empty", "something to find"),
-        (("settings.py", "--meta", "status"), "--meta 'status' says nothing", "KEY=VALUE"),
+        (("settings.py", "--meta", "status"), "--meta 'status' has no value", "KEY=VALUE"),
         (("settings.py", "--meta", "=x"), "A metadata key cannot be empty", "leave it out"),
         (("settings.py", "--meta", "part=1"), "cannot be called 'part'", "origin, part, parts"),
         (("settings.py", "--namespace", "a\nb"), "cannot be a namespace", "one line"),

@@ -116,7 +116,7 @@ def test_namespaces_are_those_of_the_memory(indexed: Shell) -> None:
 
 
 def test_commands_and_settings_are_offered_with_their_help(indexed: Shell) -> None:
-    assert "plain\tstats\tTell what the memory holds.\n" in ask(indexed, "aur mem ").stdout
+    assert "plain\tstats\tShow what the memory holds.\n" in ask(indexed, "aur mem ").stdout
     (told,) = ask(indexed, "aur config get search.rrf").stdout.splitlines()
     assert told == f"plain\tsearch.rrf.k\t{CATALOGUE['search.rrf.k'].help}"
 

@@ -103,7 +103,7 @@ def test_a_target_with_something_in_it_is_merged_and_that_is_told(
         store.put_chunks([make_chunk(name="own")])
     done = indexed.run("mem", "copy", "--to", memory_url)
     assert done.returncode == 0
-    assert "the two were merged" in done.stderr
+    assert "the two memories are merged" in done.stderr
     assert "        7 sent,         8 there now" in done.stdout
 
 

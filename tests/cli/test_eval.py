@@ -62,9 +62,7 @@ def test_json_is_everything_and_nothing_else(shell: Shell, birds: Path, tmp_path
     assert metrics["R@1"] == {"mean": 0.75, "low": 0.5, "high": 1.0}
     assert first["systems"][0]["milliseconds"].keys() == {"p50", "p95"}
     assert second["categories"]["birds"][0]["questions"] == 1
-    assert second["warnings"] == [
-        "1 judgement of documents that are not there: nobody can find them"
-    ]
+    assert second["warnings"] == ["1 judgement of missing documents: no search can find them"]
     assert f"Warning: other: {second['warnings'][0]}" in done.stderr
 
 
@@ -138,7 +136,7 @@ def test_interrupted_it_leaves_nothing_behind(shell: Shell, tmp_path: Path) -> N
 def test_what_is_wrong_is_told_before_anything_is_asked(shell: Shell, birds: Path) -> None:
     (birds / "qrels.tsv").write_text("q\td\tgrade\nq1\td1\tgood\n")
     told = shell.fails("eval", str(birds))
-    assert f"{birds}/qrels.tsv, line 2: 'good' is no grade" in told
+    assert f"{birds}/qrels.tsv, line 2: 'good' is not a grade" in told
     assert "hint: write a number" in told
 
 
@@ -172,7 +170,7 @@ def test_a_picture_is_drawn(shell: Shell, birds: Path) -> None:
     ("words", "told"),
     [
         (("--compare",), "There is nothing to compare"),
-        (("--plot", "x.jpg"), "neither .svg nor .png"),
+        (("--plot", "x.png"), "name an .svg file"),
         (("--run", "gone/x.run"), "There is no folder gone"),
         (("--baseline", "gone.run"), "There is no gone.run"),
         (("--mode", "fast"), "'fast' is not one of"),

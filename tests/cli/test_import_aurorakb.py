@@ -87,7 +87,7 @@ def generation(shell: Shell) -> int:
 def test_everything_known_of_a_document_is_kept(shell: Shell, knowledge: str) -> None:
     done = shell.run("db", "import-aurorakb", "--from", knowledge)
     assert (done.returncode, done.stdout) == (
-        0, "Took in 4 documents (4 new, 0 changed, 0 as they were)\n"
+        0, "Imported 4 documents (4 new, 0 changed, 0 unchanged)\n"
     )  # fmt: skip
     assert "vector(1536)" in done.stderr
     chunks = held(shell)
@@ -116,11 +116,11 @@ def test_the_same_again_changes_nothing_and_an_edit_takes_its_own_place(
     words = ("db", "import-aurorakb", "--from", knowledge)
     shell.ok(*words)
     before, counted = held(shell), generation(shell)
-    assert "(0 new, 0 changed, 4 as they were)" in shell.ok(*words)
+    assert "(0 new, 0 changed, 4 unchanged)" in shell.ok(*words)
     assert (held(shell), generation(shell)) == (before, counted)
     with psycopg.connect(knowledge) as connection:
         connection.execute("UPDATE documents SET content = 'Another plan' WHERE id = %s", (key(1),))
-    assert "(0 new, 1 changed, 3 as they were)" in shell.ok(*words)
+    assert "(0 new, 1 changed, 3 unchanged)" in shell.ok(*words)
     after = held(shell)
     assert after[str(key(1))].content == "Another plan"
     assert after[str(key(1))].id == before[str(key(1))].id
@@ -132,7 +132,7 @@ def test_nothing_is_written_to_the_source(shell: Shell, knowledge: str) -> None:
         name = connection.info.dbname
         connection.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
         before = connection.execute("SELECT * FROM documents ORDER BY id").fetchall()
-    assert "Took in 4" in shell.ok("db", "import-aurorakb", "--from", knowledge)
+    assert "Imported 4" in shell.ok("db", "import-aurorakb", "--from", knowledge)
     with psycopg.connect(knowledge) as connection:
         assert connection.execute("SELECT * FROM documents ORDER BY id").fetchall() == before
 
@@ -163,7 +163,7 @@ def test_a_table_with_two_columns_and_numbers_for_ids(shell: Shell, postgres_url
     words = ("db", "import-aurorakb", "--from", postgres_url, "--table", "kb.Odd; name")
     done = shell.run(*words)
     assert done.returncode == 1
-    assert "Took in 1200 documents (1200 new" in done.stdout
+    assert "Imported 1200 documents (1200 new" in done.stdout
     assert "Left out 10: The text is empty" in done.stderr
     assert "Left out 2 documents" in done.stderr
     assert held(shell).keys() == {str(n) for n in (9, *range(12, 1211))}

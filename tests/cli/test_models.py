@@ -117,7 +117,7 @@ def test_removing_asks_and_in_a_pipe_wants_yes(shell: Shell, small: str) -> None
     shell.ok("models", "pull", "mine", "--from", small)
     refusal = shell.fails("models", "remove", "mine")
     assert "This would remove the model mine" in refusal
-    assert "hint: say so with --yes" in refusal
+    assert "hint: confirm with --yes" in refusal
     for answer, status in (("n\n", 1), ("y\n", 0)):
         assert entries(shell)["mine"]["state"] == "installed"
         terminal = Terminal([AUR, "models", "remove", "mine"], cwd=shell.cwd, env=shell.environment)

@@ -20,12 +20,12 @@ pytestmark = pytest.mark.one_store("about bars")
 
 BEGIN = """
 import fcntl, logging, os, signal, struct, sys, termios
-from aurora.cli.session import Voice
+from aurora.cli.session import EventPrinter
 from aurora.types import Note, Progress
 
 logging.getLogger("aurora").addHandler(logging.NullHandler())  # as `aur` begins
 now = 0.0
-tell = Voice(lambda: now)
+tell = EventPrinter(lambda: now)
 
 def work(task, first, last, total):
     global now

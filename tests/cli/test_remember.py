@@ -22,7 +22,7 @@ def test_learning_starts_a_memory(shell: Shell) -> None:
 def test_forget_asks_and_in_a_pipe_wants_yes(indexed: Shell) -> None:
     refusal = indexed.fails("mem", "forget", "auth_manager.py")
     assert "auth_manager.py:authenticate_user" in refusal
-    assert "hint: say so with --yes" in refusal
+    assert "hint: confirm with --yes" in refusal
     assert "AuthManager" in indexed.ok("mem", "search", "AuthManager")
 
 

@@ -35,7 +35,7 @@ def test_stats_tell_where_everything_is_and_how_much(indexed: Shell, backend: st
     assert re.fullmatch(rf"{memory} \([\d.]+ [KM]iB\)", rows["Memory"])
     assert re.fullmatch(rf"{words} \([\d.]+ [KM]iB\)", rows["Keyword index"])
     assert re.fullmatch(
-        r"(just now|\d+ minutes? ago) \(\d{4}-\d\d-\d\d \d\d:\d\d\)", rows["Last indexed"]
+        r"(just now|\d+ (minute|hour)s? ago) \(\d{4}-\d\d-\d\d \d\d:\d\d\)", rows["Last indexed"]
     )
     assert rows["Files"] == "4"
     vectors = "aurora/deep (256 dimensions), 7 of 7 chunks have a vector"
@@ -126,7 +126,8 @@ def test_as_json_there_is_one_object_and_nothing_else(indexed: Shell, backend: s
     folder = indexed.cwd / ".aurora"
     database, index = folder / "memory.db", folder / "indexes" / "bm25.idx"
     at = datetime.fromisoformat(stats.pop("indexed_at"))
-    assert timedelta(0) < datetime.now(UTC) - at < timedelta(minutes=10)
+    # The fixture's index is shared by all tests of a run, which may take hours.
+    assert timedelta(0) < datetime.now(UTC) - at < timedelta(days=1)
     size, generation = stats.pop("bytes"), stats.pop("generation")
     assert min(size, generation) > 0
     if backend == "postgres":  # is never behind, and has no files to tell of

@@ -61,7 +61,7 @@ def test_ctrl_c_leaves_a_clean_line_and_says_what_is_kept(large: Shell) -> None:
     screen.feed(terminal.written)
     assert screen.rows == [
         "",
-        "Interrupted. What was stored so far is kept; `aur mem index` goes on from there.",
+        "Interrupted. What was stored so far is kept; `aur mem index` continues.",
         "",
     ]
     assert "Files scanned: 304" in large.ok("mem", "index")

@@ -108,7 +108,7 @@ def test_a_file_that_is_there_is_replaced_only_when_told(indexed: Shell) -> None
     link.symlink_to("backup.jsonl")
     for name in ("backup.jsonl", "link.jsonl"):
         error, hint = error_and_hint(indexed.fails("mem", "export", name))
-        assert error == f"Error: {name} is there already"
+        assert error == f"Error: {name} already exists"
         assert "--force" in hint
     assert backup.read_text() == "mine"
     indexed.ok("mem", "export", "link.jsonl", "--force")
@@ -120,8 +120,8 @@ def test_a_file_that_is_there_is_replaced_only_when_told(indexed: Shell) -> None
 @pytest.mark.parametrize(
     ("file", "told"),
     [
-        (".", "Error: . is no regular file"),
-        ("/dev/null", "Error: /dev/null is no regular file"),
+        (".", "Error: . is not a regular file"),
+        ("/dev/null", "Error: /dev/null is not a regular file"),
         ("nowhere/backup.jsonl", "Error: nowhere/backup.jsonl cannot be written: No such file"),
         ("notes.md/x", "Error: notes.md/x cannot be written: Not a directory"),
     ],

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from xml.etree import ElementTree as ET
 
 import pytest
 
 from aurora.display.measurements import render_measured, render_names
-from aurora.display.plot import make_panel, render_png, render_svg
-from aurora.errors import ConfigError
+from aurora.display.plot import make_panel, render_svg
 from aurora.types import (
     METRICS,
     Compared,
@@ -91,18 +89,6 @@ def test_a_name_cannot_break_the_picture() -> None:
     odd = MeasuredSet("<b>&\x1b", 1, 1, 1, "", SYSTEMS)
     assert "&lt;b&gt;&amp;" in render_svg([odd])
     ET.fromstring(render_svg([odd]))  # noqa: S314
-
-
-def test_a_png_needs_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(ConfigError) as refused:
-        render_png([FOUND])
-    assert "aurora-memory[plot]" in refused.value.hint
-
-
-def test_a_png_is_one() -> None:
-    pytest.importorskip("matplotlib")
-    assert render_png([FOUND]).startswith(b"\x89PNG")
 
 
 def test_names_and_what_was_missed() -> None:

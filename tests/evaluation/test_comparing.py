@@ -8,11 +8,11 @@ import pytest
 
 from aurora.errors import SourceError
 from aurora.evaluation.compare import compare, read_baseline, write_run
-from aurora.evaluation.datasets import Asked, Item, LabelledSet
-from aurora.evaluation.runner import Answer, Evaluated, Troubles
+from aurora.evaluation.datasets import Item, LabelledSet, Question
+from aurora.evaluation.runner import Answer, Evaluated, Problems
 from aurora.types import Event, Note, ignore_events
 
-QUESTIONS = tuple(Asked(f"q {n}", "?", {f"d {n}": 1.0}) for n in range(20))
+QUESTIONS = tuple(Question(f"q {n}", "?", {f"d {n}": 1.0}) for n in range(20))
 LABELLED = LabelledSet("x", tuple(Item(f"d {n}", "text") for n in range(20)), QUESTIONS)
 
 
@@ -25,7 +25,7 @@ def answers(right: range) -> dict[str, Answer]:
 
 
 EVALUATED = Evaluated(
-    LABELLED, 1, 20, "", {"good": answers(range(15)), "bad": answers(range(12, 18))}, Troubles()
+    LABELLED, 1, 20, "", {"good": answers(range(15)), "bad": answers(range(12, 18))}, Problems()
 )
 SECOND = 0.6309297535714575  # 1 / log2(3)
 

@@ -106,9 +106,9 @@ def test_what_cannot_be_found_is_counted(memory: Memory) -> None:
 
     filled = fill(memory, items)
 
-    assert filled.troubles.empty == ("blank",)
-    assert set(filled.troubles.unread) == {"id_rsa", "made.py", "void.py"}
-    assert [line.partition(":")[0] for line in filled.troubles.told()] == [
+    assert filled.problems.empty == ("blank",)
+    assert set(filled.problems.unread) == {"id_rsa", "made.py", "void.py"}
+    assert [line.partition(":")[0] for line in filled.problems.messages()] == [
         "1 document without text",
         "3 files not indexed (empty, generated, minified, very large, or named like a secret)",
     ]

@@ -64,9 +64,9 @@ def test_a_space_in_an_id_is_told(tmp_path: Path) -> None:
     ("line", "told"),
     [
         ("q Q0 d 1 0.5", "line 2: has 5 fields"),
-        ("q Q0 d 1 high s", "line 2: 'high' is no score"),
-        ("q Q0 a 1 nan s", "line 2: 'nan' is no score"),
-        ("q Q0 a 9 0.25 s", "line 2: 'a' was there before"),
+        ("q Q0 d 1 high s", "line 2: 'high' is not a score"),
+        ("q Q0 a 1 nan s", "line 2: 'nan' is not a score"),
+        ("q Q0 a 9 0.25 s", "line 2: 'a' is listed twice"),
     ],
 )
 def test_what_is_no_run_is_refused(tmp_path: Path, line: str, told: str) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from aurora.errors import SourceError
-from aurora.evaluation.datasets import Asked, Item, read_set
+from aurora.evaluation.datasets import Item, Question, read_set
 from tests.evaluation.small_sets import GRADES, ITEMS, QUESTIONS, write_set
 
 
@@ -26,8 +26,8 @@ def test_a_set_is_its_documents_and_the_questions_that_have_an_answer(
         Item("d3", "Storks like water, too.", "Birds"),
     )
     assert found.questions == (
-        Asked("q1", "heron water", {"d1": 2.0, "d3": 1.0}),
-        Asked("q2", "kettle on a stove", {"d2": 1.0}),
+        Question("q1", "heron water", {"d1": 2.0, "d3": 1.0}),
+        Question("q2", "kettle on a stove", {"d2": 1.0}),
     )
     assert found.warnings == ()
 
@@ -51,8 +51,8 @@ def test_what_cannot_be_found_is_told_and_still_counts(tmp_path: Path) -> None:
 
     assert found.questions[0].grades == {"d1": 1.0, "gone": 1.0, "d2": 1.0}
     assert found.warnings == (
-        "1 judgement of documents that are not there: nobody can find them",
-        "1 judgement of documents of another group: nobody can find them",
+        "1 judgement of missing documents: no search can find them",
+        "1 judgement across groups: no search can find the documents",
         "1 question of qrels.tsv missing in queries.jsonl",
     )
 
@@ -86,8 +86,8 @@ D1, Q1, HEAD = '{"id": "d1", "text": "x"}', '{"id": "q1", "text": "x"}', "q\td\t
     [
         (lambda folder: (folder / "corpus.jsonl").unlink(), "There is no {}/corpus.jsonl.gz"),
         (lambda folder: (folder / "qrels.tsv").unlink(), "There is no {}/qrels.tsv"),
-        (lines("corpus.jsonl", D1, "", "{"), "{}/corpus.jsonl, line 3: is no JSON"),
-        (lines("corpus.jsonl", "[" * 9**5), "{}/corpus.jsonl, line 1: is no JSON"),
+        (lines("corpus.jsonl", D1, "", "{"), "{}/corpus.jsonl, line 3: is not JSON"),
+        (lines("corpus.jsonl", "[" * 9**5), "{}/corpus.jsonl, line 1: is not JSON"),
         (lines("corpus.jsonl", "[]"), "{}/corpus.jsonl, line 1: is a list"),
         (lines("corpus.jsonl", '{"text": "x"}'), "{}/corpus.jsonl, line 1: there is no `id`"),
         (lines("corpus.jsonl", '{"id": "a"}'), "{}/corpus.jsonl, line 1: there is no `text`"),
@@ -97,10 +97,10 @@ D1, Q1, HEAD = '{"id": "d1", "text": "x"}', '{"id": "q1", "text": "x"}', "q\td\t
         (lines("queries.jsonl", Q1, Q1), "{}/queries.jsonl, line 2: the id 'q1' is that of line 1"),
         (lines("queries.jsonl", '{"id": "q1", "text": " "}'), "line 1: the question is empty"),
         (lines("queries.jsonl", '{"id": "", "text": "x"}'), "line 1: the `id` is empty"),
-        (lines("qrels.tsv", HEAD, "q1\td1\tgood"), "{}/qrels.tsv, line 2: 'good' is no grade"),
-        (lines("qrels.tsv", HEAD, "q1\td1\tnan"), "{}/qrels.tsv, line 2: 'nan' is no grade"),
-        (lines("qrels.tsv", HEAD, "q1 d1 1"), "line 2: 'q1 d1 1' has no three fields"),
-        (lines("qrels.tsv", "q1\td1\t1"), "{}/qrels.tsv, line 1: is no header"),
+        (lines("qrels.tsv", HEAD, "q1\td1\tgood"), "{}/qrels.tsv, line 2: 'good' is not a grade"),
+        (lines("qrels.tsv", HEAD, "q1\td1\tnan"), "{}/qrels.tsv, line 2: 'nan' is not a grade"),
+        (lines("qrels.tsv", HEAD, "q1 d1 1"), "line 2: 'q1 d1 1' has fewer than three fields"),
+        (lines("qrels.tsv", "q1\td1\t1"), "{}/qrels.tsv, line 1: is not a header"),
         (lines("qrels.tsv", HEAD, "q1\td1\t1", "q1\td1\t2"), "line 3: 'd1' has another grade"),
         (lines("qrels.tsv", HEAD, "q1\td1\t0"), "No question of {} has an answer"),
         (lines("queries.jsonl", '{"id": "q1", "text": "x", "group": "g"}'), "has the group 'g'"),

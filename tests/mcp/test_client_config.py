@@ -109,14 +109,14 @@ def test_a_token_goes_along_where_it_is_needed_or_asked_for() -> None:
      "http://a/mcp\n", "http://[::1/mcp", ""],
 )  # fmt: skip
 def test_what_is_no_address_is_refused(url: str) -> None:
-    with pytest.raises(ConfigError, match="is no address of a server"):
+    with pytest.raises(ConfigError, match="is not the address of a server"):
         remote_at(url, with_token=False)
 
 
 @pytest.mark.parametrize("rest", ["?token=s3cret", "#s3cret"])
 def test_a_secret_in_an_address_is_refused_and_not_repeated(rest: str) -> None:
     for url in (f"https://a/mcp{rest}", "https://user:s3cret@a/mcp"):
-        with pytest.raises(ConfigError, match="a secret may stand in it") as refusal:
+        with pytest.raises(ConfigError, match="may contain a secret") as refusal:
             remote_at(url, with_token=False)
         assert "s3cret" not in str(refusal.value)
 
@@ -253,8 +253,8 @@ def test_a_changed_entry_and_its_backup_are_told(shell: Shell) -> None:
     old = {"mcpServers": {"aurora": {"command": "old", "env": {"A": "1"}}, "b": {"command": "c"}}}
     write_tree(shell.cwd, {".mcp.json": json.dumps(old)})
     done = shell.run("mcp", "config", "claude-code", "--write")
-    assert f"as it was, it is in {shell.cwd / '.mcp.json.bak'}" in done.stderr
-    assert "The entry had env, too" in done.stderr
+    assert f"the old file is {shell.cwd / '.mcp.json.bak'}" in done.stderr
+    assert "The entry also had env" in done.stderr
     assert json.loads((shell.cwd / ".mcp.json.bak").read_text()) == old
     tree = json.loads((shell.cwd / ".mcp.json").read_text())
     assert tree == json.loads(CLIENTS["claude-code"].snippet(LOCAL)) | {
@@ -278,7 +278,7 @@ def test_the_sdk_is_not_needed_and_a_missing_one_is_told(shell: Shell) -> None:
         "import importlib.util, sys; found = importlib.util.find_spec\n"
         "importlib.util.find_spec = lambda name, *a: None if name == 'mcp' else found(name, *a)\n"
         "sys.modules['mcp'] = None; sys.argv = ['aur', 'mcp', 'config', 'codex']\n"
-        "from aurora.cli.start import main; main()"
+        "from aurora.__main__ import main; main()"
     )
     done = subprocess.run(
         [sys.executable, "-c", hide], cwd=shell.cwd, env=shell.environment,

@@ -102,12 +102,12 @@ def test_what_vscode_asks_for_is_added_once() -> None:
         ('{"a": 1, // mine\n}', "line 1 is not plain JSON"),
         ('{\n"mcpServers": {},\n}', "line 3 is not plain JSON|line 2 is not plain JSON"),
         ('{"a": 1', "line 1 is not plain JSON"),
-        ("[]", "something else than an object"),
-        ('{"a": {"b": 1, "b": 2}}', "'b' stands twice"),
-        ('{"mcpServers": []}', "'mcpServers' in it holds no servers"),
-        ('{"mcpServers": null}', "'mcpServers' in it holds no servers"),
-        ('{"a": NaN}', "NaN is no JSON"),
-        ("[" * 100_000, "no JSON for a settings file"),
+        ("[]", "it is not a JSON object"),
+        ('{"a": {"b": 1, "b": 2}}', "one object has 'b' twice"),
+        ('{"mcpServers": []}', "'mcpServers' in it is not a table of servers"),
+        ('{"mcpServers": null}', "'mcpServers' in it is not a table of servers"),
+        ('{"a": NaN}', "NaN is not JSON"),
+        ("[" * 100_000, "it is not JSON for a settings file"),
     ],
 )
 def test_json_that_is_not_sure_is_refused(source: str, reason: str) -> None:
@@ -116,7 +116,7 @@ def test_json_that_is_not_sure_is_refused(source: str, reason: str) -> None:
 
 
 def test_inputs_that_are_no_list_are_refused() -> None:
-    with pytest.raises(ConfigError, match="'inputs' in it is no list"):
+    with pytest.raises(ConfigError, match="'inputs' in it is not a list"):
         with_entry('{"inputs": {}}', VSCODE, GUARDED)
 
 
@@ -196,7 +196,7 @@ def test_only_the_table_changes(before: str, after: str) -> None:
     ],
 )
 def test_a_table_written_in_a_line_is_refused(source: str) -> None:
-    with pytest.raises(ConfigError, match="written in a way that a table cannot be put in"):
+    with pytest.raises(ConfigError, match="written in a way that cannot be extended"):
         edit_toml(source)
 
 
@@ -207,12 +207,12 @@ def test_a_table_in_a_line_that_says_the_same_is_left() -> None:
 
 @pytest.mark.parametrize("source", ["a = ", "a = 1\na = 2\n", "[mcp_servers\n", "mcp_servers = 1"])
 def test_toml_that_is_not_sure_is_refused(source: str) -> None:
-    with pytest.raises(ConfigError, match=r"is not TOML|holds no servers"):
+    with pytest.raises(ConfigError, match=r"is not TOML|not a table of servers"):
         edit_toml(source)
 
 
 def test_a_number_too_long_for_python_is_refused() -> None:
-    with pytest.raises(ConfigError, match="it is no TOML for a settings file"):
+    with pytest.raises(ConfigError, match="it is not TOML for a settings file"):
         edit_toml(f"a = {'1' * 5000}\n")
 
 
@@ -310,7 +310,7 @@ def test_what_is_not_utf8_is_refused(file: Path, content: bytes) -> None:
 
 def test_what_is_no_file_is_refused(file: Path) -> None:
     file.mkdir(parents=True)
-    with pytest.raises(ConfigError, match="is no file"):
+    with pytest.raises(ConfigError, match="is not a file"):
         write_entry(file, CLAUDE, LOCAL, private=False)
     with pytest.raises(ConfigError, match="Cannot read"):
         write_entry(write_tree(file, {"x": ""}) / "x" / "mcp.json", CLAUDE, LOCAL, private=False)

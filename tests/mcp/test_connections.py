@@ -20,7 +20,7 @@ import pytest
 from starlette.types import Receive, Scope, Send
 
 from aurora.mcp.connections import Bounds, Server, let_in
-from aurora.mcp.http import Door, configure, listen_at
+from aurora.mcp.http import HttpSettings, configure, listen_at
 
 PATIENCE = 60.0  # seconds until a test gives up
 SHORT = 0.3  # seconds, the bounds of these tests
@@ -49,7 +49,7 @@ Address = tuple[str, int]
 
 @contextmanager
 def serving(bounds: Bounds) -> Iterator[Address]:
-    door = Door("127.0.0.1", 0, no_token=True)
+    door = HttpSettings("127.0.0.1", 0, no_token=True)
     listening = listen_at(door)
     config = configure(app, door)
     config.lifespan = "off"

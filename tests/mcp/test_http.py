@@ -11,7 +11,7 @@ import pytest
 
 from aurora.errors import ConfigError
 from aurora.mcp.clients import is_loopback
-from aurora.mcp.http import LARGEST, Door
+from aurora.mcp.http import LARGEST, HttpSettings
 from tests.cli.conftest import AUR
 from tests.mcp.conftest import Project, ask, ids, over_http
 
@@ -96,19 +96,19 @@ def test_what_is_no_request_is_refused_and_the_server_goes_on(
 @pytest.mark.parametrize(
     ("words", "environ", "told"),
     [
-        (["--host", ANYWHERE], {}, "Without a token the memory is not served at 0.0.0.0"),
-        (["--host", "192.0.2.1"], {}, "Without a token the memory is not served at 192.0.2.1"),
+        (["--host", ANYWHERE], {}, "could read the memory at 0.0.0.0"),
+        (["--host", "192.0.2.1"], {}, "could read the memory at 192.0.2.1"),
         (["--host", "memory.example.org"], {}, "Without a token"),
         (["--host", ANYWHERE], {"AURORA_MCP_TOKEN": TOKEN}, "--allow-host NAME"),
-        ([], {"AURORA_MCP_TOKEN": "short"}, "The token is too short"),
+        ([], {"AURORA_MCP_TOKEN": "short"}, "shorter than 16 characters"),
         ([], {"AURORA_MCP_TOKEN": ""}, "AURORA_MCP_TOKEN is empty"),
         ([], {"AURORA_MCP_TOKEN": " \t"}, "AURORA_MCP_TOKEN is empty"),
-        ([], {"AURORA_MCP_TOKEN": "has a space in the middle"}, "The token is too short, or has"),
+        ([], {"AURORA_MCP_TOKEN": "has a space in the middle"}, "not plain ASCII without spaces"),
         (["--token-file", "nowhere"], {}, "The token file nowhere cannot be read"),
         (["--token-file", "empty"], {}, "The token file empty is empty"),
         (["--port", "99999"], {}, "99999"),
         (["--host", "192.0.2.1"], {"AURORA_MCP_TOKEN": TOKEN}, "Cannot listen at 192.0.2.1"),
-        (["--memory", "nowhere"], {}, "nowhere is no folder"),
+        (["--memory", "nowhere"], {}, "nowhere is not a folder"),
     ],
 )
 def test_a_door_that_would_stand_open_is_not_opened(
@@ -145,7 +145,7 @@ def test_a_token_file_is_read(project: Project) -> None:
 
 
 def test_other_names_of_this_machine_are_allowed_by_name() -> None:
-    security = Door(ANYWHERE, 1, TOKEN, ("memory.example.org",)).security
+    security = HttpSettings(ANYWHERE, 1, TOKEN, ("memory.example.org",)).security
 
     assert "memory.example.org:*" in security.allowed_hosts
     assert "https://memory.example.org" in security.allowed_origins
@@ -153,7 +153,7 @@ def test_other_names_of_this_machine_are_allowed_by_name() -> None:
 
 
 def test_the_token_is_not_shown() -> None:
-    assert TOKEN not in repr(Door("127.0.0.1", 1, TOKEN))
+    assert TOKEN not in repr(HttpSettings("127.0.0.1", 1, TOKEN))
 
 
 @pytest.mark.parametrize(
@@ -165,14 +165,14 @@ def test_what_is_this_machine_alone(host: str, near: bool) -> None:
     assert is_loopback(host) is near
     if not near:
         with pytest.raises(ConfigError, match="Without a token"):
-            Door(host, 1)
+            HttpSettings(host, 1)
 
 
 def test_without_the_package_the_next_step_is_told(project: Project) -> None:
     """As after `pip install aurora-memory` without the extra."""
     script = (
         "import sys; sys.modules['mcp'] = None; sys.argv = ['aur', 'mcp'];"
-        "from aurora.cli.start import main; main()"
+        "from aurora.__main__ import main; main()"
     )
     done = subprocess.run(
         [AUR.with_name("python"), "-c", script],

@@ -99,7 +99,7 @@ async def test_a_server_started_anywhere_does_not_read_all_you_have(
     async with Project(shell).over_stdio() as client:
         told = await refusal(client, "aurora_index")
 
-        assert "is no project but all you have" in told
+        assert "is your home folder or above it" in told
         assert "aur mcp --memory DIR" in told
         await ask(client, "aurora_learn", text="Lessons need no project")
 
@@ -245,7 +245,7 @@ async def test_an_answer_keeps_to_its_budget(project: Project, full_text: bool) 
 def test_no_other_command_pays_for_the_server(project: Project) -> None:
     script = (
         "import sys; sys.argv = ['aur', *sys.argv[1:]]\n"
-        "from aurora.cli.start import main\n"
+        "from aurora.__main__ import main\n"
         "try: main()\n"
         "finally:\n"
         "    heavy = {'mcp', 'pydantic', 'starlette', 'uvicorn', 'httpx2'} & set(sys.modules)\n"

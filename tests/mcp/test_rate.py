@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aurora.errors import ConfigError
-from aurora.mcp.http import Door, Rate, own_token
+from aurora.mcp.http import HttpSettings, Rate, own_token
 from tests.mcp.conftest import Project, ask, over_http
 from tests.mcp.test_http import CALL, HEADERS, TOKEN
 
@@ -131,7 +131,7 @@ def test_clients_are_told_apart_only_by_a_proxy_that_is_trusted(
 def test_a_proxy_is_trusted_by_address_alone(project: Project, address: str) -> None:
     told = project.shell.fails("mcp", "--http", "--no-token", "--trusted-proxy", address)
 
-    assert f"{address!r} is no address of a proxy" in told
+    assert f"{address!r} is not the address of a proxy" in told
 
 
 @pytest.mark.anyio
@@ -152,7 +152,7 @@ async def test_without_a_token_one_is_made_and_asked_for(project: Project) -> No
 
 def test_a_door_for_others_is_not_opened_without_a_token(project: Project) -> None:
     told = project.shell.run("mcp", "--http", "--no-token", "--host", "192.0.2.1").stderr
-    assert "Without a token the memory is not served at 192.0.2.1" in told
-    assert Door("127.0.0.1", 1, no_token=True).rate == 0
+    assert "could read the memory at 192.0.2.1" in told
+    assert HttpSettings("127.0.0.1", 1, no_token=True).rate == 0
     with pytest.raises(ConfigError, match="The server has no token"):
-        Door("127.0.0.1", 1)
+        HttpSettings("127.0.0.1", 1)

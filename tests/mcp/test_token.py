@@ -90,7 +90,7 @@ def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
     pipe = tmp_path / "mcp-token"
     os.mkfifo(pipe, 0o600)
 
-    with pytest.raises(ConfigError, match="it is no file"):
+    with pytest.raises(ConfigError, match="it is not a file"):
         own_token(pipe)
 
 

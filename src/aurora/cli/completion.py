@@ -1,177 +1,20 @@
-"""`aur completion`: the script that teaches a shell to complete `aur`.
+"""`aur completion`: the completion scripts for bash, zsh and fish.
 
-What could come next on the line: values of options and arguments, for the completing shell.
-
-A prompt is no place for an error: whatever goes wrong, there is nothing to offer. Neither numpy
-nor an index is loaded.
-
-Completion for bash, zsh and fish, on click's own mechanism.
-
-Click's scripts lose a colon in bash and a comma in fish, and our ids and types have both. These
-hand over the line as it was typed, up to the cursor, and get one answer a line: type, value and
-help with tabs between. Errors stay out of the prompt.
+click's scripts lose a colon in bash and a comma in fish, and our ids and types have both. These
+scripts pass the line up to the cursor, and read one completion per line: type, value and help with
+tabs between them. Errors are not shown.
 """
 
 from __future__ import annotations
 
-import logging
 import os
 import re
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import wraps
 from pathlib import PurePath
-from typing import TYPE_CHECKING, ClassVar, TypeAlias
+from typing import ClassVar
 
 import click
 from click.shell_completion import CompletionItem, ShellComplete, add_completion_class
-
-from aurora.types import Kind, ModelState
-
-if TYPE_CHECKING:
-    from click.shell_completion import CompletionItem
-
-    from aurora.engine import Memory
-    from aurora.types import ModelEntry
-
-logger = logging.getLogger(__name__)
-
-
-MOST_IDS = 50  # more would not help anybody to choose
-
-Offer: TypeAlias = "Callable[[click.Context, str], list[CompletionItem]]"
-Complete: TypeAlias = "Callable[[click.Context, click.Parameter, str], list[CompletionItem]]"
-
-
-def _quiet(offer: Offer) -> Complete:
-    """As click calls it; nothing rather than a traceback in somebody's prompt."""
-
-    @wraps(offer)
-    def completed(
-        ctx: click.Context,
-        param: click.Parameter,  # noqa: ARG001
-        incomplete: str,
-    ) -> list[CompletionItem]:
-        try:
-            return offer(ctx, incomplete)
-        except Exception as exc:  # no memory, broken settings, a locked database: all the same here
-            logger.debug("nothing to complete: %r", exc)
-            return []
-
-    return completed
-
-
-@_quiet
-def complete_kinds(ctx: click.Context, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001
-    return _after_comma(map(str, Kind), incomplete)
-
-
-@_quiet
-def complete_languages(ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-    with _memory(ctx) as memory:
-        return _after_comma(memory.languages(), incomplete)
-
-
-@_quiet
-def complete_namespaces(ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-    with _memory(ctx) as memory:
-        return _starting(_namespaces(memory), incomplete)
-
-
-@_quiet
-def complete_ids(ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-    with _memory(ctx) as memory:
-        return _starting(memory.find_ids(incomplete, limit=MOST_IDS), incomplete)
-
-
-@_quiet
-def complete_forgettable(ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-    """Ids, and namespaces as `aur mem forget` takes them."""
-    with _memory(ctx) as memory:
-        named = [f"namespace:{name}" for name in _namespaces(memory)]
-        return _starting([*named, *memory.find_ids(incomplete, limit=MOST_IDS)], incomplete)
-
-
-@_quiet
-def complete_models(ctx: click.Context, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001
-    return _starting((entry.name for entry in _models()), incomplete)
-
-
-@_quiet
-def complete_installed_models(ctx: click.Context, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001
-    there = (ModelState.INSTALLED, ModelState.DAMAGED)
-    return _starting((entry.name for entry in _models() if entry.state in there), incomplete)
-
-
-@_quiet
-def complete_keys(ctx: click.Context, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001
-    return _keys(incomplete)
-
-
-@_quiet
-def complete_flags(ctx: click.Context, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001
-    """Keys of settings with the `=` that a value follows."""
-    return _keys(incomplete, "=")
-
-
-@_quiet
-def complete_files(ctx: click.Context, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001
-    return [_item(incomplete, type="file")]
-
-
-def _keys(incomplete: str, end: str = "") -> list[CompletionItem]:
-    from aurora.config.schema import CATALOGUE
-
-    return [
-        _item(f"{key}{end}", help=setting.help)
-        for key, setting in CATALOGUE.items()
-        if key.startswith(incomplete)
-    ]
-
-
-def _item(value: str, **about: str | None) -> CompletionItem:
-    # Every command that can be completed imports this module; few runs complete anything.
-    from click.shell_completion import CompletionItem
-
-    return CompletionItem(value, **about)  # type: ignore[arg-type]
-
-
-def _memory(ctx: click.Context) -> Memory:
-    """The memory of the working directory, which tells nobody anything."""
-    from aurora.cli.session import find_places, settings_files
-    from aurora.engine import Memory
-
-    places = find_places()
-    with ctx.scope(cleanup=False):  # click completes outside of any command
-        return Memory(places, settings_files(places))
-
-
-def _models() -> list[ModelEntry]:
-    from aurora.cli.session import find_places
-    from aurora.embeddings.model_folders import list_models
-
-    return list_models(find_places().home / "models")
-
-
-def _namespaces(memory: Memory) -> list[str]:
-    return sorted(filter(None, memory.namespaces()))
-
-
-def _starting(values: Iterable[str], incomplete: str) -> list[CompletionItem]:
-    return [_item(value) for value in values if value.startswith(incomplete)]
-
-
-def _after_comma(values: Iterable[str], incomplete: str) -> list[CompletionItem]:
-    """One more of a list with commas: none that is in it already."""
-    before, comma, _ = incomplete.rpartition(",")
-    chosen = before.split(",")
-    return _starting(
-        (f"{before}{comma}{value}" for value in values if value not in chosen), incomplete
-    )
-
-
-VARIABLE = "_AUR_COMPLETE"
-PROGRAM = "aur"
 
 _BASH = """\
 %(complete_func)s() {
@@ -240,15 +83,15 @@ complete --no-files --command %(prog_name)s --arguments '(%(complete_func)s)'
 """
 _SPECIAL = re.compile(r"""([\s\\'"`$&|;<>()*?\[\]{}!#~^])""")
 _SPECIAL_IN_DOUBLE_QUOTES = re.compile(r"""([\\"`$])""")
-_CODE = ("$(", "${", "$[", "<(", ">(")  # and backticks: what bash runs or works out
-_WORD_BREAKS = frozenset(":=@")  # where bash starts another word, though nothing has to be quoted
+_CODE = ("$(", "${", "$[", "<(", ">(")  # bash runs or expands these, and backticks
+_WORD_BREAKS = frozenset(":=@")  # bash starts a new word after these without a space
 
 
 @dataclass(frozen=True, slots=True)
 class Typed:
-    """A line up to the cursor: the words before, the one being typed, and its open quote.
+    """A line up to the cursor: the complete words, the current word, and its open quote.
 
-    The quote of a word with code of the shell in it is a backtick, open or not.
+    For a word that contains shell code, `quote` is a backtick.
     """
 
     words: tuple[str, ...]
@@ -257,7 +100,7 @@ class Typed:
 
 
 def read_line(line: str) -> Typed:
-    """The words of a line as the shells read them; what is not finished is the last one."""
+    """Split a line into words as the shells do; the last word is the unfinished one."""
     words, word, quote, escaped, inside, code = list[str](), "", "", False, False, False
     for at, letter in enumerate(line):
         if letter.isspace() and not quote and not escaped:
@@ -279,7 +122,7 @@ def read_line(line: str) -> Typed:
 
 
 class _Shell(ShellComplete):
-    """What the three have in common."""
+    """Prints `type<tab>value<tab>help` for each completion."""
 
     def complete(self) -> str:
         typed = read_line(os.environ["COMP_WORDS"])
@@ -287,14 +130,14 @@ class _Shell(ShellComplete):
         option, equals, _ = typed.current.partition("=")
         prefix = f"{option}=" if equals and option.startswith("-") else ""
         return "\n".join(
-            f"{_type(item)}\t{written}\t{_line(item.help)}"
+            f"{_type(item)}\t{written}\t{' '.join((item.help or '').split())}"
             for item in items
             if str(item.value).isprintable()
             and (written := self.written(f"{prefix}{item.value}", typed)) is not None
         )
 
     def written(self, value: str, typed: Typed) -> str | None:  # noqa: ARG002
-        """A whole word as it is to stand in the line; None if it cannot stand there.
+        """The text to insert for a value; None if it cannot be inserted safely.
 
         Zsh and fish quote what they insert.
         """
@@ -302,15 +145,15 @@ class _Shell(ShellComplete):
 
 
 class Bash(_Shell):
-    """Bash puts a completion in the place of what follows the last colon, and quotes nothing."""
+    """Bash replaces only the text after the last colon, and quotes nothing."""
 
     name: ClassVar[str] = "bash"
     source_template: ClassVar[str] = _BASH
 
     def written(self, value: str, typed: Typed) -> str | None:
-        """A file's name may hold code. In quotes that cannot keep it from running, it is left out.
+        """Quote the value, because a file's name may contain shell code.
 
-        In double quotes that is `!`: a backslash before it stays in the word.
+        Returns None inside quotes that cannot escape it, such as `!` in double quotes.
         """
         if typed.quote == "'":
             return None if "'" in value else value
@@ -339,12 +182,8 @@ for _shell in SHELLS.values():
 
 
 def _type(item: CompletionItem) -> str:
-    """`part` is a value that goes on: no space follows it."""
+    """`part` is an incomplete value: no space follows it."""
     return "part" if item.type == "plain" and str(item.value).endswith("=") else item.type
-
-
-def _line(text: str | None) -> str:
-    return " ".join((text or "").split())
 
 
 @click.command(
@@ -366,7 +205,7 @@ def completion(shell: str | None) -> None:
     """Print the completion script of a shell: bash, zsh or fish."""
     name = shell or PurePath(os.environ.get("SHELL", "")).name
     if name not in SHELLS:
-        told = f"$SHELL is {name!r}, which" if name else "$SHELL is not set, and a shell"
-        raise click.UsageError(f"{told} is none of {', '.join(SHELLS)}: name one of them.")
+        reason = f"$SHELL is {name!r}" if name else "$SHELL is not set"
+        raise click.UsageError(f"{reason}: name one of {', '.join(SHELLS)}.")
     root = click.get_current_context().find_root().command
-    click.echo(SHELLS[name](root, {}, PROGRAM, VARIABLE).source(), nl=False)
+    click.echo(SHELLS[name](root, {}, "aur", "_AUR_COMPLETE").source(), nl=False)

@@ -1,24 +1,26 @@
-"""`aur db`: the database behind a memory, where that is a PostgreSQL server.
-
-`aur adopt`: take over the memory of a project that came from somebody else.
-
-Where a server is written down: in settings, without its password.
-"""
+"""`aur db`: the database of a memory on a PostgreSQL server; and `aur adopt`."""
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from pathlib import Path
 
 import click
 
-from aurora.cli.session import end_in_part, find_places, open_memory, settings_files, tell
-from aurora.cli.terminal import is_terminal, print_json, print_text
+from aurora.cli.session import (
+    confirm,
+    end_in_part,
+    find_places,
+    open_memory,
+    settings_files,
+    tell,
+)
+from aurora.cli.terminal import print_json, print_text
 from aurora.config import Places
 from aurora.config.load import LARGEST
 from aurora.config.places import shown
 from aurora.config.trust import approve, is_approved
+from aurora.display.reports import render_database
 from aurora.engine.adoption import Offer
 from aurora.engine.inspection import file_status
 from aurora.engine.location import PostgresLocation, SqliteLocation, StoreLocation, shown_name
@@ -28,60 +30,55 @@ from aurora.text import pluralize, printable
 from aurora.types import Chunk, Kind, Note
 
 _WIDTH = 100  # letters of a row that are shown
+_AS_JSON = "Print one JSON object, for programs: docs/reference/json.md."
 
 
 @click.command(
     epilog="""\b
 Examples:
-  aur adopt         shows every lesson and document, then asks
+  aur db init postgresql://ada@db.example.org/team
+  aur db init postgresql://ada@db.example.org/team --schema api --partitions 8
+  aur db init --no-config postgresql://ada@db.example.org/team
 \b
-A memory from an archive or another computer shows only the chunks of its files. Its lessons and
-documents are given to agents as yours once you adopt them: read them first."""
+Creates pgvector, the schema and its tables where they are missing, and prints them. The
+address goes into the project's settings, or yours outside a project, without a password: keep
+that in PGPASSWORD or ~/.pgpass. Partitions are by namespace and cannot be changed later."""
 )
-def adopt() -> None:
-    """Look at what a memory holds that you did not make, and take it over.
-
-    Without a terminal it only shows: no agent and no script can adopt for you.
-    """
-    with open_memory() as memory, memory.adoption() as offer:
-        if offer is None:
-            click.echo("All of this memory is yours: there is nothing to adopt", err=True)
-        elif _agreed(offer):
-            offer.adopt()
-            click.echo(f"Adopted {pluralize(len(offer.chunks), 'chunk')}", err=True)
-        else:
-            tell(Note("Nothing was adopted."))
-            end_in_part()
-
-
-def _agreed(offer: Offer) -> bool:
-    for chunk in offer.chunks:
-        click.echo(f"  {_what(chunk):8}  {printable(_line(chunk))[:_WIDTH]}")
-    if offer.foreign:
-        names = printable(", ".join(offer.foreign))
-        tell(Note(f"Left behind, as Aurora never makes it: {names}", warning=True))
-    counts = Counter(map(_what, offer.chunks))
-    counted = ", ".join(pluralize(count, what) for what, count in sorted(counts.items()))
-    if not is_terminal(sys.stdin):
-        raise ConfigError(
-            f"Only a person can adopt {counted or 'a memory'}", hint="run `aur adopt` in a terminal"
-        )
-    return click.confirm(f"Adopt {counted or 'no rows'} of {shown(offer.path)} as yours?", err=True)
+@click.argument("url", required=False)
+@click.option("--schema", metavar="NAME", help="Schema of this memory; a database holds many.")
+@click.option(
+    "--partitions", metavar="N", type=click.IntRange(0, 256), default=0,
+    help="Split the large tables; useful from some million chunks on.",
+)  # fmt: skip
+@click.option("--no-config", is_flag=True, help="Leave the settings as they are.")
+def init(url: str | None, *, schema: str | None, partitions: int, no_config: bool) -> None:
+    """Create a memory on the PostgreSQL server at URL, or at `store.url`."""
+    places = find_places()
+    if url is None:
+        with open_memory(places) as memory:
+            server = _server(memory.whereabouts)
+            server = PostgresLocation(server.url, schema or server.schema)
+    else:
+        server = PostgresLocation(url, schema or "aurora")
+        server.openly()  # refuses an invalid address before it connects
+    created = server.set_up(partitions=partitions)
+    click.echo(f"Made {', '.join(created)}" if created else "All of it was there already")
+    click.echo(f"The memory is {server.name}")
+    if url is not None and not no_config:
+        _remember_server(places, server, schema=schema)
 
 
-def _what(chunk: Chunk) -> str:
-    if chunk.kind is Kind.REASONING:
-        return "lesson"
-    return "log" if chunk.metadata.get("source") == "conversation" else "document"
+def _server(at: StoreLocation) -> PostgresLocation:
+    if isinstance(at, PostgresLocation):
+        return at
+    raise ConfigError(
+        f"No server is named: the memory is the file {shown_name(at.name)}",
+        hint="name one: `aur db init postgresql://USER@HOST/DATABASE`",
+    )
 
 
-def _line(chunk: Chunk) -> str:
-    text = " ".join(chunk.content.split())
-    return text if chunk.kind is Kind.REASONING else f"{chunk.name or chunk.id}: {text}"
-
-
-def remember_server(places: Places, server: PostgresLocation, *, schema: str | None) -> None:
-    """Write the address into the project's settings, or the user's outside a project."""
+def _remember_server(places: Places, server: PostgresLocation, *, schema: str | None) -> None:
+    """Write the address, without its password, to the project's settings or the user's."""
     from aurora.config.edit import set_value  # it needs the YAML library
 
     file = places.project_config or places.user_config
@@ -93,7 +90,11 @@ def remember_server(places: Places, server: PostgresLocation, *, schema: str | N
     if schema is not None:
         set_value(file, "store.schema", schema)
     if file == places.project_config:
-        _approve(places, file, may_approve=may_approve)
+        if may_approve:
+            approve(places.home, file)
+        else:
+            message = "chooses more than that, and is not approved: read it, then run"
+            tell(Note(f"{shown(file)} {message} `aur config approve`", warning=True))
     click.echo(f"Set store.url in {shown(file)}", err=True)
     if address.pgpass:
         tell(
@@ -106,77 +107,17 @@ def remember_server(places: Places, server: PostgresLocation, *, schema: str | N
     loaded = settings_files(places).current()
     if loaded.settings.store.url != address.url and "store.url" in loaded.origins:
         origin = loaded.origins["store.url"]
-        tell(Note(f"store.url of {origin} is stronger, and names another place", warning=True))
+        tell(Note(f"store.url of {origin} overrides it with another place", warning=True))
 
 
 def _may_approve(places: Places, file: Path) -> bool:
-    """A file that came with a clone may hold more than the person who types here has read."""
+    """Whether the user knows the file's content: a file of a clone may hold unread settings."""
     try:
         content = read_file(file, most=LARGEST, follow=file == places.user_config)
     except OSError:
-        return True  # there is none: all that it will hold is ours
+        return True  # there is no file yet
     ignored = [text for text in settings_files(places).current().warnings if shown(file) in text]
     return not ignored or is_approved(places.home, file, content)
-
-
-def _approve(places: Places, file: Path, *, may_approve: bool) -> None:
-    if may_approve:
-        approve(places.home, file)
-        return
-    tell(
-        Note(
-            f"{shown(file)} chooses more than that, and nobody has approved it: read it, then run "
-            "`aur config approve`",
-            warning=True,
-        )
-    )
-
-
-_AS_JSON = "Print one JSON object, for programs: docs/reference/json.md."
-
-
-@click.command(
-    epilog="""\b
-Examples:
-  aur db init postgresql://ada@db.example.org/team
-  aur db init postgresql://ada@db.example.org/team --schema api --partitions 8
-  aur db init --no-config postgresql://ada@db.example.org/team
-\b
-Makes pgvector, the schema and its tables where they are missing, and says what it made. The
-address goes into the project's settings, or yours outside a project, without a password: keep
-that in PGPASSWORD or ~/.pgpass. Partitions are by namespace, and for good."""
-)
-@click.argument("url", required=False)
-@click.option("--schema", metavar="NAME", help="Schema of this memory; a database holds many.")
-@click.option(
-    "--partitions", metavar="N", type=click.IntRange(0, 256), default=0,
-    help="Split the large tables; pays from some million chunks on.",
-)  # fmt: skip
-@click.option("--no-config", is_flag=True, help="Leave the settings as they are.")
-def init(url: str | None, *, schema: str | None, partitions: int, no_config: bool) -> None:
-    """Make a memory on the PostgreSQL server at URL, or at `store.url`."""
-    places = find_places()
-    if url is None:
-        with open_memory(places) as memory:
-            server = _server(memory.whereabouts)
-            server = PostgresLocation(server.url, schema or server.schema)
-    else:
-        server = PostgresLocation(url, schema or "aurora")
-        server.openly()  # what is no address is refused before anybody is asked
-    made = server.set_up(partitions=partitions)
-    click.echo(f"Made {', '.join(made)}" if made else "All of it was there already")
-    click.echo(f"The memory is {server.name}")
-    if url is not None and not no_config:
-        remember_server(places, server, schema=schema)
-
-
-def _server(at: StoreLocation) -> PostgresLocation:
-    if isinstance(at, PostgresLocation):
-        return at
-    raise ConfigError(
-        f"No server is named: the memory is the file {shown_name(at.name)}",
-        hint="name one: `aur db init postgresql://USER@HOST/DATABASE`",
-    )
 
 
 @click.command(
@@ -185,10 +126,10 @@ Examples:
   aur db migrate
 \b
 Each step is done whole or not at all. An older Aurora cannot use the memory afterwards: have
-everybody who shares it upgrade, too."""
+all its users upgrade, too."""
 )
 def migrate() -> None:
-    """Bring the memory's tables, and the words that searches go by, up to date."""
+    """Bring the memory's tables and keyword index up to date."""
     with open_memory() as memory:
         at = memory.whereabouts
         if isinstance(at, PostgresLocation):
@@ -208,8 +149,8 @@ def migrate() -> None:
 Examples:
   aur db scrub
 \b
-On a server the tables are written anew, by their owner, while nobody can search: its files keep
-words of removed rows until then. `aur mem forget` does the same where that takes a moment.
+On a server the tables are rewritten, by their owner, and cannot be searched meanwhile: until then
+its files keep words of removed rows. `aur mem forget` does the same for small tables.
 The server's log (WAL) and its backups are not touched."""
 )
 def scrub() -> None:
@@ -229,32 +170,81 @@ Exits with 2 when the memory cannot be used, and says why."""
 )
 @click.option("--json", "as_json", is_flag=True, help=_AS_JSON)
 def status(*, as_json: bool) -> None:
-    """Tell how the database is: its servers, versions, sizes and connections."""
-    from aurora.display.reports import render_database
-
+    """Show the state of the database: its servers, versions, sizes and connections."""
     with open_memory() as memory:
         at = memory.whereabouts
         if not isinstance(at, PostgresLocation):
-            _tell_file(at, as_json=as_json)
+            _print_file_status(at, as_json=as_json)
             return
-        found = at.status()
+        server = at.status()
     if as_json:
-        usable = found.trouble is None
-        error = None if usable else str(found.trouble)
+        usable = server.trouble is None
+        error = None if usable else str(server.trouble)
         print_json({
-            "address": found.address, "kind": "postgresql", "usable": usable, "error": error,
-            "hosts": [*found.hosts], **found.told, "untold": {**found.untold},
+            "address": server.address, "kind": "postgresql", "usable": usable, "error": error,
+            "hosts": [*server.hosts], **server.told, "untold": {**server.untold},
         })  # fmt: skip
     else:
-        print_text(render_database(found.address, found.hosts, found.told, found.untold))
-    if found.trouble is not None:
-        raise found.trouble
+        print_text(render_database(server.address, server.hosts, server.told, server.untold))
+    if server.trouble is not None:
+        raise server.trouble
 
 
-def _tell_file(at: StoreLocation, *, as_json: bool) -> None:
+def _print_file_status(at: StoreLocation, *, as_json: bool) -> None:
     status = file_status(at) if isinstance(at, SqliteLocation) else {}
     if as_json:
         print_json({"address": str(at.name), "kind": "sqlite", **status})
         return
     click.echo(f"The memory is a file: {shown_name(at.name)}")
     click.echo(f"Schema {status['schema_version']} of {status['newest_schema']}")
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  aur adopt         shows every lesson and document, then asks
+\b
+A memory from an archive or another computer shows only the chunks of its files. Agents get its
+lessons and documents as yours once you adopt them: read them first."""
+)
+def adopt() -> None:
+    """Show the lessons and documents of a memory that another user made, and take them over.
+
+    Without a terminal they are only shown: no agent and no script can adopt for you.
+    """
+    with open_memory() as memory, memory.adoption() as offer:
+        if offer is None:
+            click.echo("All of this memory is yours: there is nothing to adopt", err=True)
+        elif _agreed(offer):
+            offer.adopt()
+            click.echo(f"Adopted {pluralize(len(offer.chunks), 'chunk')}", err=True)
+        else:
+            tell(Note("Nothing was adopted."))
+            end_in_part()
+
+
+def _agreed(offer: Offer) -> bool:
+    for chunk in offer.chunks:
+        click.echo(f"  {_what(chunk):8}  {printable(_line(chunk))[:_WIDTH]}")
+    if offer.foreign:
+        names = printable(", ".join(offer.foreign))
+        tell(Note(f"Left out, as Aurora never creates it: {names}", warning=True))
+    counts = Counter(map(_what, offer.chunks))
+    counted = ", ".join(pluralize(count, what) for what, count in sorted(counts.items()))
+    return confirm(
+        f"Adopt {counted or 'no rows'} of {shown(offer.path)} as yours?",
+        error=ConfigError(
+            f"Only a person can adopt {counted or 'a memory'}", hint="run `aur adopt` in a terminal"
+        ),
+    )
+
+
+def _what(chunk: Chunk) -> str:
+    if chunk.kind is Kind.REASONING:
+        return "lesson"
+    return "log" if chunk.metadata.get("source") == "conversation" else "document"
+
+
+def _line(chunk: Chunk) -> str:
+    text = " ".join(chunk.content.split())
+    return text if chunk.kind is Kind.REASONING else f"{chunk.name or chunk.id}: {text}"

@@ -1,4 +1,4 @@
-"""`aur doctor`: one screen that tells whether everything is well."""
+"""`aur doctor`: checks of the program, the memory and the settings."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import click
 
 from aurora.cli.session import end_in_part, find_places, settings_files, tell
 from aurora.cli.terminal import has_colour, is_terminal, print_json, print_text
-from aurora.config import Places, SettingsFiles
+from aurora.config import SettingsFiles
 from aurora.display.reports import findings_record, render_findings
 from aurora.display.table import Paint
 from aurora.engine import Memory
@@ -39,14 +39,14 @@ Examples:
   aur doctor --quick         without reading the whole memory
   aur doctor --json | jq '.findings[] | select(.level == "fail")'
 \b
-Each line starts with ok, note (worth knowing), warn (works, but should not stay so) or FAIL.
+Each line starts with ok, note (information), warn (works, but needs attention) or FAIL.
 As JSON: {"ok": …, "findings": [{"level": "ok|note|warn|fail", "area": "program|parts|memory|
 settings", "text": …, "hint": …}]}."""
 )
 @click.option("--quick", is_flag=True, help="Do not read the whole database and its indexes.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, for programs.")
 def doctor(*, quick: bool, as_json: bool) -> None:
-    """Tell whether everything is well: the program, its parts, the memory, the settings.
+    """Check the program, its parts, the memory and the settings.
 
     Changes nothing. Exits with 1 when a check failed.
     """
@@ -62,8 +62,8 @@ def doctor(*, quick: bool, as_json: bool) -> None:
 
 def _examine(*, quick: bool) -> Iterator[Finding]:
     yield from examine_program()
-    encoding = getattr(sys.stdout, "encoding", "none")  # a stream that was closed is None
-    yield _letters(encoding, sys.getfilesystemencoding())
+    encoding = getattr(sys.stdout, "encoding", "none")  # a closed stream is None
+    yield _encodings(encoding, sys.getfilesystemencoding())
     yield from examine_parts()
     try:
         places = find_places()
@@ -71,20 +71,17 @@ def _examine(*, quick: bool) -> Iterator[Finding]:
         yield Finding(Level.FAIL, "memory", exc.message, exc.hint)
         return
     files = settings_files(places)
-    with Memory(places, _usable(files, places)) as memory:
+    usable: SettingsFiles = files
+    try:
+        files.current()
+    except ConfigError:  # `examine_settings` reports it
+        usable = OnlyDefaults(places)
+    with Memory(places, usable) as memory:
         yield from examine_memory(memory, quick=quick, listen=tell)
     yield from examine_settings(files)
 
 
-def _usable(files: SettingsFiles, places: Places) -> SettingsFiles:
-    try:
-        files.current()
-    except ConfigError:  # told among the settings
-        return OnlyDefaults(places)
-    return files
-
-
-def _letters(stdout: str, names: str) -> Finding:
+def _encodings(stdout: str, names: str) -> Finding:
     where = f"terminal {os.environ.get('TERM') or 'unknown'}, " if is_terminal(sys.stdout) else ""
     text = f"Letters: {where}output {stdout}, file names {names}"
     if {stdout.lower().replace("-", ""), names.lower().replace("-", "")} == {"utf8"}:

@@ -1,9 +1,4 @@
-"""`aur eval`: how good searches are, on labelled questions or on the user's own names.
-
-Where the numbers of `aur eval` go: the terminal, runs, a picture.
-
-`aur eval --self`: are the definitions of the user's own code found by their names?
-"""
+"""`aur eval`: the quality of searches on labelled questions, or on the names of the user's code."""
 
 from __future__ import annotations
 
@@ -14,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -23,12 +17,15 @@ from aurora.cli.terminal import has_colour, print_json, print_text, width_of
 from aurora.config import Places, SettingsFiles
 from aurora.config.places import shown
 from aurora.display.measurements import measured_record, names_record, render_measured, render_names
+from aurora.display.plot import render_svg
 from aurora.display.table import Paint
 from aurora.engine import Memory
 from aurora.engine.location import shown_name
 from aurora.engine.temporary_memory import TemporaryMemory
 from aurora.errors import SourceError
-from aurora.evaluation.runner import fill
+from aurora.evaluation.compare import compare, read_baseline, write_run
+from aurora.evaluation.datasets import read_set
+from aurora.evaluation.runner import Evaluated, System, evaluate, fill, make_systems, summarise
 from aurora.evaluation.self_check import (
     ask_names,
     find_names,
@@ -39,26 +36,23 @@ from aurora.evaluation.self_check import (
 )
 from aurora.retrieval.config import FUSIONS
 from aurora.sources.git import find_root
-from aurora.types import Event, MeasuredNames, MeasuredSet, Mode, Note
-
-if TYPE_CHECKING:
-    from aurora.evaluation.runner import Evaluated, System
-    from aurora.types import Compared, MeasuredSet
-
+from aurora.types import Compared, Event, MeasuredNames, MeasuredSet, Mode, Note
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
+_NAMES = 500  # of --self
+_IN_ALL_FORMS = 200  # names; the others are searched as written, to end within a minute
 
 
 @dataclass(frozen=True, slots=True)
-class _Wanted:
-    """What is to become of the numbers."""
+class _Output:
+    """The options about the measured numbers."""
 
-    category: bool
-    run: Path | None
-    compare: bool
-    baseline: Path | None
-    plot: Path | None
-    as_json: bool
+    category: bool = False
+    run: Path | None = None
+    compare: bool = False
+    baseline: Path | None = None
+    plot: Path | None = None
+    as_json: bool = False
 
 
 @click.command(
@@ -81,11 +75,11 @@ questions are asked inside their group alone. docs/guide/evaluation.md has more.
 @click.argument("folders", metavar="[DIR]...", nargs=-1, type=click.Path(path_type=Path))
 @click.option(
     "--self", "own", is_flag=True,
-    help="Ask for the names of your own code, in the repository DIR or here.",
+    help="Search for the names of your own code, in the repository DIR or here.",
 )  # fmt: skip
 @click.option(
     "--mode", "modes", multiple=True, type=click.Choice(list(Mode), case_sensitive=False),
-    help="By what to find; may be repeated.",
+    help="What to search by; may be repeated.",
 )  # fmt: skip
 @click.option(
     "--fusion", "fusions", multiple=True, type=click.Choice(list(FUSIONS), case_sensitive=False),
@@ -96,20 +90,20 @@ questions are asked inside their group alone. docs/guide/evaluation.md has more.
     "--most", metavar="N", type=click.IntRange(min=1),
     help="Ask no more questions of a set, always the same ones; with --self, names (500).",
 )  # fmt: skip
-@click.option("--provider", metavar="NAME", help="Who makes the vectors, as embedding.provider.")
-@click.option("--model", metavar="NAME", help="Which of its models, as embedding.model.")
+@click.option("--provider", metavar="NAME", help="Provider of the vectors, as embedding.provider.")
+@click.option("--model", metavar="NAME", help="Model of the vectors, as embedding.model.")
 @click.option("--category", is_flag=True, help="A table for each category of questions, too.")
 @click.option(
     "--run", metavar="FILE", type=_FILE,
-    help="Write what was found as a TREC run, 100 documents a question.",
+    help="Write the results as a TREC run, 100 documents per question.",
 )  # fmt: skip
-@click.option("--compare", is_flag=True, help="Test what was asked for against the default.")
+@click.option("--compare", is_flag=True, help="Test the chosen systems against the default.")
 @click.option(
     "--baseline", metavar="FILE", type=_FILE, help="Test it against an earlier --run instead."
 )
 @click.option(
     "--plot", metavar="FILE", type=_FILE,
-    help="Draw quality against time: .svg, or .png with the extra `plot`.",
+    help="Draw quality against time, as an .svg file.",
 )  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, for programs.")
 def eval_(
@@ -122,35 +116,30 @@ def eval_(
     most: int | None,
     provider: str | None,
     model: str | None,
-    **wanted: object,
+    **options: object,
 ) -> None:
-    """Tell how good searches are on labelled questions: nDCG, MRR, recall, and milliseconds.
+    """Measure searches on labelled questions: nDCG, MRR, recall, and milliseconds.
 
-    The documents of each set DIR go into a throw-away memory, made with the settings that are the
-    default; of yours only those about embedding count. Your own memory is not touched.
+    The documents of each set DIR go into a temporary memory with default settings; of your
+    settings only those about embedding count. Your own memory is not touched.
     """
     click.get_current_context().call_on_close(tell.finish)
-    files, asked = _files(provider, model), _Wanted(**wanted)  # type: ignore[arg-type]
+    files, output = _files(provider, model), _Output(**options)  # type: ignore[arg-type]
     if own:
-        if len(folders) > 1 or modes or fusions or every or asked != _only_json(asked):
+        plain = _Output(as_json=output.as_json)
+        if len(folders) > 1 or modes or fusions or every or output != plain:
             raise click.UsageError("--self takes one DIR, --most, --provider, --model and --json.")
-        eval_self(folders[0] if folders else None, files, most=most or 500, as_json=asked.as_json)
+        _eval_names(folders[0] if folders else None, files, most or _NAMES, as_json=output.as_json)
         return
     if not folders:
         raise click.UsageError("Name the folder of a set, or --self.")
     systems = _systems(files, modes, fusions, every=every)
-    _check(asked, sets=len(folders), systems=len(systems))
-    _eval_sets(folders, files, systems, most, asked)
-
-
-def _only_json(asked: _Wanted) -> _Wanted:
-    return _Wanted(
-        category=False, run=None, compare=False, baseline=None, plot=None, as_json=asked.as_json
-    )
+    _check(output, sets=len(folders), systems=len(systems))
+    _eval_sets(folders, files, systems, most, output)
 
 
 def _files(provider: str | None, model: str | None) -> SettingsFiles:
-    """The user's settings, and what was said of embedding: a model is one of its provider."""
+    """The user's settings with the options about embedding. A new provider resets the model."""
     files = settings_files(find_places())
     flags = dict(files.flags)
     if provider is not None:
@@ -163,29 +152,33 @@ def _files(provider: str | None, model: str | None) -> SettingsFiles:
 def _systems(
     files: SettingsFiles, modes: Sequence[str], fusions: Sequence[str], *, every: bool
 ) -> list[System]:
-    from aurora.engine.temporary_memory import TemporaryMemory
-    from aurora.evaluation.runner import make_systems
-
-    usual = TemporaryMemory(files).settings.search
     if every:
         return make_systems([Mode.KEYWORD, Mode.SEMANTIC, Mode.HYBRID], list(FUSIONS))
-    wanted = [Mode(mode) for mode in modes] or [Mode.HYBRID if fusions else Mode(usual.mode)]
-    return make_systems(wanted, fusions or [usual.fusion])
+    default = TemporaryMemory(files).settings.search
+    wanted = [Mode(mode) for mode in modes] or [Mode.HYBRID if fusions else Mode(default.mode)]
+    return make_systems(wanted, fusions or [default.fusion])
 
 
-def _check(asked: _Wanted, *, sets: int, systems: int) -> None:
-    """What could not be done at the end is refused at the beginning."""
-    if asked.compare and systems < 2 and asked.baseline is None:
+def _check(output: _Output, *, sets: int, systems: int) -> None:
+    """Refuse at the start what could not be done at the end."""
+    if output.compare and systems < 2 and output.baseline is None:
         raise click.UsageError(
             "There is nothing to compare: name another --mode or --fusion, --all, or a --baseline."
         )
-    if asked.baseline is not None and sets > 1:
+    if output.baseline is not None and sets > 1:
         raise click.UsageError("A --baseline is a run of one set: name that one alone.")
-    for option, file in (("--run", asked.run), ("--plot", asked.plot)):
+    for option, file in (("--run", output.run), ("--plot", output.plot)):
         if file is not None and not file.absolute().parent.is_dir():
             raise click.BadParameter(f"There is no folder {file.parent}", param_hint=option)
-    if asked.plot is not None:
-        require_plot(asked.plot)
+    if output.plot is not None and output.plot.suffix.lower() != ".svg":
+        raise click.BadParameter(
+            f"{output.plot} does not end in .svg: name an .svg file, which browsers show and "
+            "image programs convert",
+            param_hint="--plot",
+        )
+
+
+# --- Labelled sets ---
 
 
 def _eval_sets(
@@ -193,112 +186,77 @@ def _eval_sets(
     files: SettingsFiles,
     systems: Sequence[System],
     most: int | None,
-    asked: _Wanted,
+    output: _Output,
 ) -> None:
-    from aurora.engine.temporary_memory import TemporaryMemory
-    from aurora.evaluation.datasets import read_set
-    from aurora.evaluation.runner import evaluate, summarise
-
-    throw_away = TemporaryMemory(files)
-    read = [read_set(folder) for folder in folders]  # what is wrong is told before work begins
-    found: list[MeasuredSet] = []
-    for labelled in (one.draw(most) if most else one for one in read):
-        evaluated = evaluate(labelled, systems, throw_away.memory, listen=tell)
+    temporary = TemporaryMemory(files)
+    sets = [read_set(folder) for folder in folders]  # all of them: errors come before any work
+    several = len(folders) * len(systems) > 1
+    measured_sets: list[MeasuredSet] = []
+    for labelled in (labelled.draw(most) if most else labelled for labelled in sets):
+        evaluated = evaluate(labelled, systems, temporary.memory, listen=tell)
         tell.finish()
-        compared = _compare(evaluated, throw_away.settings.search.fusion, asked)
-        found.append(replace(summarise(evaluated), compared=compared))
-        tell_warnings(found[-1])
-        if asked.run is not None:
-            write_runs(asked.run, evaluated, several=len(folders) * len(systems) > 1)
-        if not asked.as_json:
-            print_set(found[-1], categories=asked.category, is_first=len(found) == 1)
-    if asked.as_json:
-        print_all(found)
-    if asked.plot is not None:
-        write_plot(asked.plot, found)
+        compared = _compare(evaluated, temporary.settings.search.fusion, output)
+        measured = replace(summarise(evaluated), compared=compared)
+        for warning in measured.warnings:
+            tell(Note(f"{measured.name}: {warning}", warning=True))
+        if output.run is not None:
+            _write_runs(output.run, evaluated, several=several)
+        if not output.as_json:
+            _print_set(measured, categories=output.category, is_first=not measured_sets)
+        measured_sets.append(measured)
+    if output.as_json:
+        print_json({"version": 1, "sets": [measured_record(one) for one in measured_sets]})
+    if output.plot is not None:
+        _write_plot(output.plot, measured_sets)
 
 
-def _compare(evaluated: Evaluated, usual: str, asked: _Wanted) -> tuple[Compared, ...]:
-    """Against an earlier run; or against the default, if it was asked, or whatever was first."""
-    from aurora.evaluation.compare import compare, read_baseline
-
-    if asked.baseline is not None:
-        run = read_baseline(asked.baseline, evaluated.labelled, tell)
-        return compare(evaluated, asked.baseline.name, run)
-    if not asked.compare:
+def _compare(evaluated: Evaluated, default_fusion: str, output: _Output) -> tuple[Compared, ...]:
+    """Compare with an earlier run, or else with the default system, or else with the first."""
+    if output.baseline is not None:
+        run = read_baseline(output.baseline, evaluated.labelled, tell)
+        return compare(evaluated, output.baseline.name, run)
+    if not output.compare:
         return ()
-    default, first = f"{Mode.HYBRID}/{usual}", next(iter(evaluated.answers))
+    default, first = f"{Mode.HYBRID}/{default_fusion}", next(iter(evaluated.answers))
     return compare(evaluated, default if default in evaluated.answers else first)
 
 
-_PICTURES = (".svg", ".png")
-
-
-def tell_warnings(found: MeasuredSet) -> None:
-    for warning in found.warnings:
-        tell(Note(f"{found.name}: {warning}", warning=True))
-
-
-def print_set(found: MeasuredSet, *, categories: bool, is_first: bool) -> None:
+def _print_set(measured: MeasuredSet, *, categories: bool, is_first: bool) -> None:
     width = width_of(sys.stdout, os.environ)
     paint = Paint(has_colour(sys.stdout, os.environ))
-    text = render_measured(found, width=width, categories=categories, paint=paint)
+    text = render_measured(measured, width=width, categories=categories, paint=paint)
     print_text(text if is_first else f"\n{text}")
 
 
-def print_all(found: Sequence[MeasuredSet]) -> None:
-    print_json({"version": 1, "sets": [measured_record(one) for one in found]})
-
-
-def write_runs(file: Path, evaluated: Evaluated, *, several: bool) -> None:
-    """One file; where there are several sets or systems one for each, and their names are told."""
-    from aurora.evaluation.compare import write_run
-
+def _write_runs(file: Path, evaluated: Evaluated, *, several: bool) -> None:
+    """Write a TREC run; of several sets or systems, a file with its own name for each."""
     for system, answers in evaluated.answers.items():
         label = re.sub(r"[^\w.]+", "-", f"{evaluated.labelled.name}-{system}")
-        named = file.with_name(f"{file.stem}-{label}{file.suffix}") if several else file
-        if write_run(named, system, answers):
-            tell(Note(f"{named}: spaces in ids are written as %20", warning=True))
+        path = file.with_name(f"{file.stem}-{label}{file.suffix}") if several else file
+        if write_run(path, system, answers):
+            tell(Note(f"{path}: spaces in ids are written as %20", warning=True))
         if several:
-            tell(Note(f"Wrote {named}"))
+            tell(Note(f"Wrote {path}"))
 
 
-def require_plot(file: Path) -> None:
-    """Refuse a picture that nobody could draw."""
-    if file.suffix.lower() not in _PICTURES:
-        raise click.BadParameter(f"{file} ends in neither .svg nor .png", param_hint="--plot")
-    if file.suffix.lower() == ".png":
-        from aurora.display.plot import require_matplotlib
-
-        require_matplotlib()
-
-
-def write_plot(file: Path, found: Sequence[MeasuredSet]) -> None:
-    if file.suffix.lower() == ".png":
-        from aurora.display.plot import render_png
-
-        picture = render_png(found)
-    else:
-        from aurora.display.plot import render_svg
-
-        picture = render_svg(found).encode()
+def _write_plot(file: Path, measured_sets: Sequence[MeasuredSet]) -> None:
     try:
-        file.write_bytes(picture)
+        file.write_text(render_svg(measured_sets), encoding="utf-8")
     except OSError as exc:
         raise SourceError(
             f"{file} cannot be written: {exc.strerror}", hint="name a file in a folder of yours"
         ) from exc
 
 
-_IN_ALL_FORMS = 200  # names; the others are asked as they are written, to be done in a minute
+# --- Names of the user's own code ---
 
 
-def eval_self(folder: Path | None, files: SettingsFiles, *, most: int, as_json: bool) -> None:
-    """Ask for names of the project's memory, or of a repository that has none."""
+def _eval_names(folder: Path | None, files: SettingsFiles, most: int, *, as_json: bool) -> None:
+    """Search for names of the project's memory, or of a repository without a memory."""
     here = (folder or Path()).absolute()
     if not here.is_dir():
         raise SourceError(f"There is no folder {here}", hint="name a repository, or go to one")
-    with _memory(here, files) as (memory, where):
+    with _own_memory(here, files) as (memory, where):
         chunks = list(memory.chunks())
         names = find_names(chunks)
         wanted = sample(names.definitions, most)
@@ -307,10 +265,9 @@ def eval_self(folder: Path | None, files: SettingsFiles, *, most: int, as_json: 
                 f"{where} holds no function, method or class with a name of its own",
                 hint="name a repository of code: aur eval --self DIR",
             )
-        asked = ask_names(memory, names, wanted, in_all_forms=_IN_ALL_FORMS, listen=tell)
-        placed = list(asked)
+        placed = list(ask_names(memory, names, wanted, in_all_forms=_IN_ALL_FORMS, listen=tell))
     tell.finish()
-    found = MeasuredNames(
+    measured = MeasuredNames(
         where,
         len(chunks),
         len(names.definitions),
@@ -319,14 +276,14 @@ def eval_self(folder: Path | None, files: SettingsFiles, *, most: int, as_json: 
         misses(placed),
     )
     if as_json:
-        print_json(names_record(found))
+        print_json(names_record(measured))
     else:
-        print_text(render_names(found, paint=Paint(has_colour(sys.stdout, os.environ))))
+        print_text(render_names(measured, paint=Paint(has_colour(sys.stdout, os.environ))))
 
 
 @contextmanager
-def _memory(here: Path, files: SettingsFiles) -> Iterator[tuple[Memory, str]]:
-    """The project's own, which is only asked; or one to throw away, of the repository around."""
+def _own_memory(here: Path, files: SettingsFiles) -> Iterator[tuple[Memory, str]]:
+    """The project's memory, only read; or a temporary memory of the repository."""
     places = Places.find(here, {"AURORA_HOME": str(files.places.home)})
     own = SettingsFiles(places, files.environ, files.flags)
     with Memory(places, own, listen=_warnings) as memory:
@@ -334,13 +291,13 @@ def _memory(here: Path, files: SettingsFiles) -> Iterator[tuple[Memory, str]]:
             yield memory, shown_name(memory.name)
             return
     top = find_root(here) or here
-    tell(Note(f"There is no memory of {shown(top)}: reading it into one to throw away"))
+    tell(Note(f"There is no memory of {shown(top)}: reading it into a temporary one"))
     with TemporaryMemory(files).memory(_warnings) as memory:
         fill(memory, read_repository(top))
         yield memory, shown(top)
 
 
 def _warnings(event: Event) -> None:
-    """What a search says of its words is for whoever typed them."""
+    """Pass on warnings and progress; other notes are about a query that no person typed."""
     if not isinstance(event, Note) or event.warning:
         tell(event)

@@ -1,7 +1,4 @@
-"""`aur mem export` and `import`: a whole memory to a file or a pipe, and back.
-
-`aur mem copy`: a whole memory from one place to another.
-"""
+"""`aur mem export`, `import` and `copy`: a whole memory to a file, a pipe or another place."""
 
 from __future__ import annotations
 
@@ -18,16 +15,20 @@ from typing import BinaryIO, cast
 
 import click
 
-from aurora.cli.index import places_for_index
+from aurora.cli.index import finishing, places_for_index
 from aurora.cli.session import find_places, open_memory, tell
 from aurora.cli.terminal import is_terminal
+from aurora.engine.location import parse_place, shown_name
+from aurora.engine.transfer import copy_between
 from aurora.errors import ConfigError, SourceError
 from aurora.files import replacing
-from aurora.indexing.transfer import Export, Imported, Writer
+from aurora.indexing.transfer import Export, Writer
 from aurora.text import pluralize
 from aurora.types import Note
 
 _PIPE = "-"
+_HERE = "."
+_KEPT = "What was copied so far is kept; the same command continues."
 
 
 @click.command(
@@ -42,18 +43,17 @@ A line of JSON for every file and every chunk: docs/reference/export.md has the 
 @click.argument("file", default=_PIPE)
 @click.option("--force", is_flag=True, help="Replace the file if there is one.")
 def export(file: str, *, force: bool) -> None:
-    """Write the whole memory to FILE, or to standard output: all that `aur mem import` needs.
+    """Write the whole memory to FILE, or to standard output, for `aur mem import`.
 
-    It is the memory of one moment; others may go on using it. The file is yours alone to read,
-    for it holds the text of everything that was indexed.
+    The export is a snapshot; the memory can be used meanwhile. Only you can read the file, because
+    it holds the text of everything that was indexed.
     """
     with open_memory() as memory:
         with _standard_output() if file == _PIPE else _new_file(Path(file), force=force) as stream:
             counts = memory.export(stream)
         tell.finish()
-        tell(
-            Note(f"Exported {pluralize(counts.chunks, 'chunk')}, {pluralize(counts.files, 'file')}")
-        )
+        chunks, files = pluralize(counts.chunks, "chunk"), pluralize(counts.files, "file")
+        tell(Note(f"Exported {chunks}, {files}"))
 
 
 @click.command(
@@ -63,54 +63,45 @@ Examples:
   aur mem import backup.jsonl
   zcat backup.jsonl.gz | aur mem import -
 \b
-Chunks that are there already are replaced, and none are taken away. Importing the same
+Existing chunks of the same id are replaced, and none is removed. Importing the same file
 again changes nothing.""",
 )
 @click.argument("file")
-@click.option("--no-vectors", is_flag=True, help="Leave out what an embedding model made.")
+@click.option("--no-vectors", is_flag=True, help="Leave out the vectors.")
 def import_(file: str, *, no_vectors: bool) -> None:
-    """Take in what `aur mem export` wrote to FILE, or - for standard input: all of it or nothing.
+    """Import what `aur mem export` wrote to FILE, or - for standard input: all of it or nothing.
 
     Inside a git repository without a memory one is started, as by `aur mem index`.
     """
-    try:
-        imported = _take_in(file, vectors=not no_vectors)
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt("Nothing was imported.") from None
+    with finishing("Nothing was imported."), _readable(file) as stream:
+        start = stream.tell()
+        _require_export(stream)
+        stream.seek(start)
+        with open_memory(places_for_index()) as memory:
+            imported = memory.import_(stream, vectors=not no_vectors)
     chunks, files = pluralize(imported.chunks, "chunk"), pluralize(imported.files, "file")
     tell(Note(f"Imported {chunks} ({imported.new} new), {files}"))
 
 
-def _take_in(file: str, *, vectors: bool) -> Imported:
-    with _readable(file) as stream:
-        start = stream.tell()
-        _require_whole(stream)
-        stream.seek(start)
-        with open_memory(places_for_index()) as memory:
-            try:
-                return memory.import_(stream, vectors=vectors)
-            finally:
-                tell.finish()
-
-
-def _require_whole(stream: BinaryIO) -> None:
-    """What is no export starts no memory: an empty one would stand before the user's own."""
+def _require_export(stream: BinaryIO) -> None:
+    """Check the whole file before a new memory is started for it: an invalid file must not leave
+    an empty project memory, which would hide the user's own."""
     export, places = Export(stream), find_places()
     if not (places.memory_folder / "memory.db").exists():
-        deque(export, maxlen=0)  # to its last line
+        deque(export, maxlen=0)  # read up to the last line
 
 
 @contextmanager
 def _standard_output() -> Iterator[Writer]:
     if sys.stdout is None:
         raise SourceError("Standard output is closed", hint="name a file")
-    # A buffer of our own: what could not be written is not tried again when the program ends.
+    # A separate buffer: Python does not flush it again at its end.
     with _writing("Standard output"), open(sys.stdout.fileno(), "wb", closefd=False) as stream:
         yield _Lines(stream) if is_terminal(sys.stdout) else stream
 
 
 class _Lines:
-    """A terminal's standard output, where no line of progress may stand in between."""
+    """Standard output on a terminal: the progress line is removed before each write."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
@@ -122,19 +113,15 @@ class _Lines:
 
 @contextmanager
 def _new_file(path: Path, *, force: bool) -> Iterator[Writer]:
-    """A file that is there when it is complete; until then it has another name beside it."""
+    """Write a file that appears when it is complete."""
     target = path.resolve()
     with _writing(str(path)):
-        _require_free(path, target, force=force)
+        if target.exists() and not target.is_file():
+            raise SourceError(f"{path} is not a regular file", hint="leave it out, and use a pipe")
+        if target.exists() and not force:
+            raise SourceError(f"{path} already exists", hint="replace it with --force")
         with replacing(target, durable=True) as stream:
             yield stream
-
-
-def _require_free(path: Path, target: Path, *, force: bool) -> None:
-    if target.exists() and not target.is_file():
-        raise SourceError(f"{path} is no regular file", hint="leave it out, and use a pipe")
-    if target.exists() and not force:
-        raise SourceError(f"{path} is there already", hint="replace it with --force")
 
 
 @contextmanager
@@ -142,7 +129,7 @@ def _writing(name: str) -> Iterator[None]:
     try:
         yield
     except BrokenPipeError:
-        raise  # a reader that has seen enough
+        raise  # the reader has closed the pipe, which is no error
     except OSError as exc:
         raise SourceError(
             f"{name} cannot be written: {exc.strerror}",
@@ -152,10 +139,10 @@ def _writing(name: str) -> Iterator[None]:
 
 @contextmanager
 def _readable(file: str) -> Iterator[BinaryIO]:
-    """A stream that can go back to where it began.
+    """A seekable stream.
 
-    What comes by a pipe is collected first: one that is slow must not keep others from writing
-    to the memory, for an import is one transaction.
+    Input from a pipe is collected first: an import is one transaction, and a slow pipe must not
+    keep other writers waiting.
     """
     try:
         with _opened(file) as stream:
@@ -170,7 +157,7 @@ def _readable(file: str) -> Iterator[BinaryIO]:
         hint = "name a file that `aur mem export` wrote, or - for standard input"
         raise SourceError(f"There is no file {file}", hint=hint) from exc
     except OSError as exc:
-        hint = "name a file" if isinstance(exc, IsADirectoryError) else "check who owns it"
+        hint = "name a file" if isinstance(exc, IsADirectoryError) else "check its owner and mode"
         raise SourceError(f"{file} cannot be read: {exc.strerror}", hint=hint) from exc
 
 
@@ -187,10 +174,6 @@ def _opened(file: str) -> Iterator[BinaryIO]:
         yield sys.stdin.buffer
 
 
-_HERE = "."
-_KEPT = "What was copied so far is kept; the same command goes on from there."
-
-
 @click.command(
     epilog="""\b
 Examples:
@@ -199,34 +182,27 @@ Examples:
   aur mem copy --from old.db --to postgresql://db/team#api   a file into the schema api
 \b
 A place is a database file, an address with the schema behind a #, or . for the memory of the
-working directory, which is also meant where one of the two is left out. What is there already
-is merged: chunks of the same id are replaced, accesses united, and nothing is taken away. A
-copy that was stopped, or killed, goes on where it was. Keep passwords in PGPASSWORD or
-~/.pgpass: what is typed here can be seen by others on this machine."""
+working directory, which is the default of both. A copy merges: chunks of the same id are
+replaced, accesses united, and nothing is removed. A copy that was stopped, or killed,
+continues where it was. Keep passwords in PGPASSWORD or ~/.pgpass: other users of this machine
+can see the arguments of commands."""
 )
 @click.option("--from", "source", metavar="PLACE", default=_HERE, help="What to copy.")
 @click.option("--to", "target", metavar="PLACE", default=_HERE, help="Where to.")
-@click.option("--no-vectors", is_flag=True, help="Leave out what an embedding model made.")
+@click.option("--no-vectors", is_flag=True, help="Leave out the vectors.")
 def copy(source: str, target: str, *, no_vectors: bool) -> None:
     """Copy a memory into another: chunks, uses, reasoning, metadata, vectors, states of files.
 
-    It is the memory of one moment; others may go on using it.
+    The copy is a snapshot; the memory can be used meanwhile.
     """
-    from aurora.engine.location import parse_place, shown_name
-    from aurora.engine.transfer import copy_between
-
     if source == target == _HERE:
         raise ConfigError("A copy needs another place", hint="name one by --from or --to")
     with open_memory(find_places()) as memory:
         places = [
             memory.whereabouts if word == _HERE else parse_place(word) for word in (source, target)
         ]
-        try:
+        with finishing(_KEPT):
             copied = copy_between(*places, vectors=not no_vectors, listen=tell)
-        except KeyboardInterrupt:
-            raise KeyboardInterrupt(_KEPT) from None
-        finally:
-            tell.finish()
     sent, there = copied.source, copied.target
     click.echo(
         f"Copied {pluralize(sent.chunks, 'chunk')} ({copied.new:,} new), "
@@ -235,4 +211,4 @@ def copy(source: str, target: str, *, no_vectors: bool) -> None:
     for name, before, after in zip(sent._fields, sent, there, strict=True):
         click.echo(f"  {name:9} {before:>9,} sent, {after:>9,} there now")
     if copied.is_merged and not (no_vectors and there == sent._replace(vectors=there.vectors)):
-        tell(Note("It holds more than was copied: the two were merged"))
+        tell(Note("The target holds more than was copied: the two memories are merged"))

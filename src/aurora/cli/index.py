@@ -1,19 +1,11 @@
-"""`aur mem index`: read files into the memory.
-
-`aur mem watch`: keep the memory fresh while files change.
-
-`aur init`: start a project's memory.
-
-`aur mem reembed`: from one embedding model to another.
-
-`aur db import-aurorakb`: the documents of an AuroraKB into this memory.
-"""
+"""`aur init`, `aur mem index`, `watch` and `reembed`, and `aur db import-aurorakb`."""
 
 from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -34,12 +26,24 @@ from aurora.types import Kind, Note
 
 logger = logging.getLogger(__name__)
 
-
 _SHOWN_WARNINGS = 10
-_KEPT = "What was stored so far is kept; `aur mem index` goes on from there."
-_NO_KNOWLEDGE = (
-    "Note: No conversation logs found. Run SOAR queries to generate knowledge chunks."  # FR-11.6
-)
+_SHOWN_FAILURES = 5
+_KEPT = "What was stored so far is kept; `aur mem index` continues."
+_REEMBED_KEPT = "What was made so far is kept; `aur mem reembed` continues."
+_AURORAKB_KEPT = "What was imported so far is kept; the same command continues."
+# Requirement: these exact words.
+_NO_KNOWLEDGE = "Note: No conversation logs found. Run SOAR queries to generate knowledge chunks."
+
+
+@contextmanager
+def finishing(on_interrupt: str) -> Iterator[None]:
+    """End the progress line after a task; an interrupt carries a sentence about the task."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(on_interrupt) from None
+    finally:
+        tell.finish()  # before anything goes to stdout
 
 
 @click.command(
@@ -55,16 +59,16 @@ counted in the report, what an .auroraignore names, vendored, generated and mini
 files, binaries, links, very large files and files that look like secrets."""
 )
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
-@click.option("--no-git", is_flag=True, help="Do not read who changed what, and when, from git.")
+@click.option("--no-git", is_flag=True, help="Do not read the history of files from git.")
 @click.option("--force", is_flag=True, help="Read every file, also those that look unchanged.")
 def index(paths: tuple[Path, ...], *, no_git: bool, force: bool) -> None:
     """Read files and folders into the memory (default: the working directory).
 
-    Inside a git repository the first run starts a memory for the project; elsewhere the user's
-    own memory is used. Your conversation logs are read into it, too.
+    Inside a git repository the first run starts a memory for the project; elsewhere your own memory
+    is used. Your conversation logs are read, too.
 
-    Exits with 0 when all is in the memory, with 1 when some files could not be read, and with 2
-    when the run failed.
+    Exits with 0 on success, with 1 when some files could not be read, and with 2 when the run
+    failed.
     """
     targets = paths or (Path(),)
     for target in targets:
@@ -83,9 +87,10 @@ def index_into(
     force: bool = False,
     talk: bool = False,
 ) -> IndexReport:
-    """Read files and tell what came of it: on stdout, or on stderr where that is only talk."""
-    report = _read(memory, targets, git=git, force=force)
-    tell_troubles(report)
+    """Index files and print a summary, on stderr if it is only `talk`."""
+    with finishing(_KEPT):
+        report = memory.index(*targets, git=git, force=force)
+    _print_problems(report)
     stats = memory.stats()
     saved_to = shown_name(stats.index_path) if memory.index_saved else ""
     click.echo(
@@ -98,26 +103,21 @@ def index_into(
         ),
         err=talk,
     )
-    _tell_afterwards(report, stats.chunks)
+    wanted, failed = report.embedded.wanted, report.embedded.failed
+    if failed:
+        tell(Note(f"Indexed {wanted - failed}/{wanted} chunks ({failed} failed)"))
+    if not stats.chunks.get(Kind.KNOWLEDGE):
+        tell(Note(_NO_KNOWLEDGE))
     return report
 
 
-def _read(memory: Memory, targets: Sequence[Path], *, git: bool, force: bool) -> IndexReport:
-    try:
-        return memory.index(*targets, git=git, force=force)
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt(_KEPT) from None
-    finally:
-        tell.finish()  # what follows goes to stdout
-
-
 def places_for_index() -> Places:
-    """The memory to index into: inside a git repository the project's own, made if need be."""
+    """The places to index into: in a git repository the project's own, created if need be."""
     return places_to_index(find_places(), Path.cwd())
 
 
-def tell_troubles(report: IndexReport) -> None:
-    """What was left out, and what is not as it should be, on stderr."""
+def _print_problems(report: IndexReport) -> None:
+    """Print the files that were left out, errors and warnings on stderr."""
     if report.skipped:
         counts = Counter(report.skipped)
         reasons = ", ".join(f"{count} {reason}" for reason, count in counts.most_common())
@@ -132,15 +132,6 @@ def tell_troubles(report: IndexReport) -> None:
         tell(Note(f"{len(report.warnings) - _SHOWN_WARNINGS} more warnings are in the log file"))
 
 
-def _tell_afterwards(report: IndexReport, chunks: Mapping[Kind, int]) -> None:
-    """The last words of FR-10.2 and FR-11.6."""
-    wanted, failed = report.embedded.wanted, report.embedded.failed
-    if failed:
-        tell(Note(f"Indexed {wanted - failed}/{wanted} chunks ({failed} failed)"))
-    if not chunks.get(Kind.KNOWLEDGE):
-        tell(Note(_NO_KNOWLEDGE))
-
-
 @click.command(
     epilog="""\b
 Examples:
@@ -148,16 +139,16 @@ Examples:
   aur mem watch src docs  only these
   aur mem watch --no-git  without the commits behind each chunk
 \b
-One line on stdout tells of every run that changed the memory; a commit is a change, too.
+Every run that changed the memory prints one line on stdout; a commit is a change, too.
 Needs the package watchfiles: pip install 'aurora-memory[watch]'"""
 )
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
-@click.option("--no-git", is_flag=True, help="Do not read who changed what, and when, from git.")
+@click.option("--no-git", is_flag=True, help="Do not read the history of files from git.")
 def watch(paths: tuple[Path, ...], *, no_git: bool) -> None:
     """Index files and folders (default: the working directory), and again whenever they change.
 
-    The memory is the one that `aur mem index` uses. Your conversation logs are watched, too. What
-    git ignores, an .auroraignore names or an editor leaves behind wakes nobody.
+    The memory is the one that `aur mem index` uses. Your conversation logs are watched, too. Files
+    that git or an .auroraignore ignores, and temporary files of editors, start no run.
 
     Exits with 0 when stopped by Ctrl-C or SIGTERM, and with 2 when nothing can be watched.
     """
@@ -168,11 +159,11 @@ def watch(paths: tuple[Path, ...], *, no_git: bool) -> None:
     with ended_by_signals() as stop, open_memory(places_for_index()) as memory:
         watching = memory.watch(*targets, git=not no_git, stop=stop)
         last = next(watching)
-        tell_troubles(last.report)
+        _print_problems(last.report)
         click.echo(_line(last))
         tell(Note(f"Watching {', '.join(shown(path.resolve()) for path in targets)}"))
         for refresh in watching:
-            tell_troubles(_news(refresh.report, last.report))
+            _print_problems(_new_problems(refresh.report, last.report))
             if refresh.changed:
                 click.echo(_line(refresh))
             last = refresh
@@ -190,8 +181,8 @@ def _line(refresh: Refresh) -> str:
     )
 
 
-def _news(report: IndexReport, before: IndexReport) -> IndexReport:
-    """Only what the run before did not tell: a trouble that stays is told once."""
+def _new_problems(report: IndexReport, before: IndexReport) -> IndexReport:
+    """The report without problems that the run before had, too."""
     return replace(
         report,
         skipped={},
@@ -214,10 +205,6 @@ def init() -> None:
     click.echo("Next: aur mem index .", err=True)
 
 
-_SHOWN_FAILURES = 5
-_REEMBED_KEPT = "What was made so far is kept; `aur mem reembed` goes on from there."
-
-
 @click.command(
     epilog="""\b
 Examples:
@@ -225,39 +212,28 @@ Examples:
   aur config set embedding.provider onnx
   aur mem reembed
 \b
-Searches go by the old vectors until all the new ones are there. A run that was
-stopped, or killed, goes on where it was."""
+Searches use the old vectors until all the new ones are there. A run that was stopped,
+or killed, continues where it was."""
 )
 def reembed() -> None:
-    """Make the vectors anew, by the provider and model that the settings choose.
+    """Rebuild the vectors with the provider and model of the settings.
 
     Exits with 1 when some chunks could not be embedded, or when the provider went away.
     """
-    with open_memory() as memory:
-        try:
-            made = memory.reembed()
-        except KeyboardInterrupt:
-            raise KeyboardInterrupt(_REEMBED_KEPT) from None
-        finally:
-            tell.finish()
-    counted, name = made.embedded, printable(made.wanted.name)
-    for warning in counted.warnings[:_SHOWN_FAILURES]:
+    with open_memory() as memory, finishing(_REEMBED_KEPT):
+        result = memory.reembed()
+    counts, name = result.embedded, printable(result.wanted.name)
+    for warning in counts.warnings[:_SHOWN_FAILURES]:
         tell(Note(warning, warning=True))
-    if not made.is_done:
-        tell(
-            Note(
-                f"{counted.failed:,} of {pluralize(counted.wanted, 'chunk')} are still to do. "
-                f"{_REEMBED_KEPT}"
-            )
-        )
+    if not result.is_done:
+        left = f"{counts.failed:,} of {pluralize(counts.wanted, 'chunk')} are still to do."
+        tell(Note(f"{left} {_REEMBED_KEPT}"))
         end_in_part()
-    old = f", not {printable(made.before.name)}'s" if made.before not in (None, made.wanted) else ""
-    click.echo(f"The vectors are {name}'s{old}: {pluralize(counted.made, 'chunk')} embedded")
-    if counted.failed:
+    is_new = result.before not in (None, result.wanted)
+    old = f", not {printable(result.before.name)}'s" if result.before and is_new else ""
+    click.echo(f"The vectors are {name}'s{old}: {pluralize(counts.made, 'chunk')} embedded")
+    if counts.failed:
         end_in_part()
-
-
-_AURORAKB_KEPT = "What was taken in so far is kept; the same command goes on from there."
 
 
 @click.command(
@@ -268,29 +244,24 @@ Examples:
   aur db import-aurorakb --from postgresql://db/kb --table kb.documents --namespace-prefix kb/
 \b
 Reads the columns id, content, metadata_json, namespace, document_type, source and created_at;
-only the first two must be there. Nothing is written to it. The id is kept as the metadata
-aurorakb_id, so the same again changes nothing, and an edited document takes its own place.
-Vectors are made anew by this memory's own model. Exits with 1 when a document was left out.""",
+only the first two are required. Nothing is written to it. The id is kept as the metadata
+aurorakb_id, so a second import changes nothing, and an edited document is replaced. Vectors are
+computed by this memory's own model. Exits with 1 when a document was left out.""",
 )
 @click.option("--from", "url", metavar="URL", required=True, help="The database of AuroraKB.")
 @click.option("--table", default="documents", show_default=True, help="Its table of documents.")
 @click.option(
     "--namespace-prefix", "prefix", default="", metavar="TEXT",
-    help="What comes before each namespace.",
+    help="Prefix of each namespace.",
 )  # fmt: skip
 def import_aurorakb(url: str, *, table: str, prefix: str) -> None:
-    """Take the documents of an AuroraKB into this memory, wherever it is kept."""
-    with open_memory(places_for_index()) as memory:
-        try:
-            taken = memory.import_aurorakb(url, table=table, prefix=prefix)
-        except KeyboardInterrupt:
-            raise KeyboardInterrupt(_AURORAKB_KEPT) from None
-        finally:
-            tell.finish()
+    """Import the documents of an AuroraKB into this memory."""
+    with open_memory(places_for_index()) as memory, finishing(_AURORAKB_KEPT):
+        imported = memory.import_aurorakb(url, table=table, prefix=prefix)
     click.echo(
-        f"Took in {pluralize(taken.documents, 'document')} "
-        f"({taken.added} new, {taken.replaced} changed, {taken.unchanged} as they were)"
+        f"Imported {pluralize(imported.documents, 'document')} "
+        f"({imported.added} new, {imported.replaced} changed, {imported.unchanged} unchanged)"
     )
-    if taken.left_out:
-        click.echo(f"Left out {pluralize(taken.left_out, 'document')}", err=True)
+    if imported.left_out:
+        click.echo(f"Left out {pluralize(imported.left_out, 'document')}", err=True)
         end_in_part()

@@ -1,4 +1,4 @@
-"""`aur mem get`, `stats`, `repair` and `rebuild-bm25`: look into the memory and mend it."""
+"""`aur mem get`, `stats`, `repair` and `rebuild-bm25`."""
 
 from __future__ import annotations
 
@@ -8,11 +8,19 @@ from datetime import UTC, datetime
 
 import click
 
-from aurora.cli.completion import complete_ids
+from aurora.cli.completers import complete_ids
 from aurora.cli.session import open_memory, tell
 from aurora.cli.terminal import can_show, print_json, print_stored, print_text, width_of
 from aurora.display.records import chunk_record
-from aurora.display.reports import human_size, render_index_line
+from aurora.display.reports import (
+    BLOCKS,
+    HASHES,
+    embedder_words,
+    human_size,
+    moment_words,
+    render_index_line,
+    render_stats,
+)
 from aurora.engine import Stats
 from aurora.engine.location import shown_name
 from aurora.text import printable
@@ -25,8 +33,8 @@ _AS_JSON = "Print one JSON object, for programs: docs/reference/json.md."
     epilog="""\b
 Examples:
   aur mem get src/app.py:main
-  aur mem get app.py:main           an ending is enough while only one chunk has it
-  aur mem get app.py:main --json    with all that is known of it"""
+  aur mem get app.py:main           the end of an id, if only one chunk has it
+  aur mem get app.py:main --json    with all its fields"""
 )
 @click.argument("chunk_id", metavar="ID", shell_complete=complete_ids)
 @click.option("--json", "as_json", is_flag=True, help=_AS_JSON)
@@ -52,97 +60,90 @@ Examples:
 )
 @click.option("--json", "as_json", is_flag=True, help=_AS_JSON)
 def stats(*, as_json: bool) -> None:
-    """Tell what the memory holds, where it is, and whether its keyword index is up to date."""
+    """Show what the memory holds, where it is, and whether its keyword index is up to date."""
     with open_memory() as memory:
-        found = memory.stats()
+        numbers = memory.stats()
     if as_json:
-        print_json(_record(found))
+        print_json(_record(numbers))
         return
-    from aurora.display.reports import BLOCKS, HASHES, render_stats
-
     blocks = BLOCKS if can_show(BLOCKS) else HASHES
-    width = width_of(sys.stdout, os.environ)
-    print_text(
-        render_stats(_facts(found), found.chunks, found.namespaces, width=width, blocks=blocks)
-    )
+    width, facts = width_of(sys.stdout, os.environ), _facts(numbers)
+    print_text(render_stats(facts, numbers.chunks, numbers.namespaces, width=width, blocks=blocks))
 
 
-def _facts(found: Stats) -> dict[str, str]:
-    from aurora.display.reports import embedder_words, moment_words
-
-    now, at, made_by = datetime.now(UTC), found.indexed_at, found.embedder
-    size = f" ({human_size(found.index_bytes)})" if found.index_bytes else ""
+def _facts(stats: Stats) -> dict[str, str]:
+    at, embedder = stats.indexed_at, stats.embedder
+    size = f" ({human_size(stats.index_bytes)})" if stats.index_bytes else ""
     return {
-        "Memory": f"{shown_name(found.name)} ({human_size(found.bytes)})",
-        "Keyword index": f"{shown_name(found.index_path)}{size}",
-        "  freshness": found.index.state.told,
-        "Last indexed": moment_words(at.astimezone() if at else None, now),
-        "Files": f"{found.files:,}",
+        "Memory": f"{shown_name(stats.name)} ({human_size(stats.bytes)})",
+        "Keyword index": f"{shown_name(stats.index_path)}{size}",
+        "  freshness": stats.index.state.told,
+        "Last indexed": moment_words(at.astimezone() if at else None, datetime.now(UTC)),
+        "Files": f"{stats.files:,}",
         "Embedder": embedder_words(
-            made_by.name if made_by else "",
-            dimension=made_by.dimension if made_by else 0,
-            embedded=found.embedded,
-            chunks=sum(found.chunks.values()),
+            embedder.name if embedder else "",
+            dimension=embedder.dimension if embedder else 0,
+            embedded=stats.embedded,
+            chunks=sum(stats.chunks.values()),
         ),
     }
 
 
-def _record(found: Stats) -> dict[str, Json]:
-    """What docs/reference/json.md promises."""
-    made_by = found.embedder
+def _record(stats: Stats) -> dict[str, Json]:
+    """The object that docs/reference/json.md documents."""
+    embedder = stats.embedder
     return {
-        "path": str(found.name),
-        "bytes": found.bytes,
-        "generation": found.generation,
-        "indexed_at": found.indexed_at.isoformat() if found.indexed_at else None,
-        "files": found.files,
-        "chunks": sum(found.chunks.values()),
-        "kinds": {str(kind): found.chunks.get(kind, 0) for kind in Kind},
-        "namespaces": dict(found.namespaces),
+        "path": str(stats.name),
+        "bytes": stats.bytes,
+        "generation": stats.generation,
+        "indexed_at": stats.indexed_at.isoformat() if stats.indexed_at else None,
+        "files": stats.files,
+        "chunks": sum(stats.chunks.values()),
+        "kinds": {str(kind): stats.chunks.get(kind, 0) for kind in Kind},
+        "namespaces": dict(stats.namespaces),
         "index": {
-            "path": str(found.index_path) if found.index_path else None,
-            "bytes": found.index_bytes,
-            "state": str(found.index.state),
-            "current": found.index.state is IndexState.CURRENT,
+            "path": str(stats.index_path) if stats.index_path else None,
+            "bytes": stats.index_bytes,
+            "state": str(stats.index.state),
+            "current": stats.index.state is IndexState.CURRENT,
         },
-        "embedder": None
-        if made_by is None
-        else {
-            "name": made_by.name,
-            "dimension": made_by.dimension,
-            "fingerprint": made_by.fingerprint,
+        "embedder": embedder
+        and {
+            "name": embedder.name,
+            "dimension": embedder.dimension,
+            "fingerprint": embedder.fingerprint,
         },
-        "embedded": found.embedded,
+        "embedded": stats.embedded,
     }
 
 
 @click.command()
 def repair() -> None:
-    """Make a damaged memory whole again: all that can be read is kept, and indexes are made anew.
+    """Repair a damaged memory: keep everything readable, and rebuild the indexes.
 
-    A chunk of a file comes back with the next `aur mem index`. Documents and lessons that cannot
-    be read do not: they are named, if their names are known, to be added again.
+    A lost chunk of a file comes back with the next `aur mem index`. Lost documents and lessons do
+    not: their names are printed if they are known, so that you can add them again.
     """
     with open_memory() as memory:
         reclaimed = memory.reclaim()
         problems = ["it could not be opened"] if reclaimed else memory.check()
         gone = [*(reclaimed.lost if reclaimed else ()), *memory.repair()]
     if reclaimed:
-        kept = f"The file as it was is {shown_name(reclaimed.kept)}"
+        kept = f"The damaged file is kept as {shown_name(reclaimed.kept)}"
         tell(Note(f"{kept}: `aur mem forget` does not reach it", warning=True))
     for problem in problems:
         click.echo(f"Was damaged: {problem}")
     for id_ in gone:
         click.echo(f"Taken out: {id_}")
     if problems:
-        tell(Note("`aur mem index` reads the files again; what is gone of the rest is lost"))
+        tell(Note("`aur mem index` reads the files again; other lost chunks cannot be restored"))
     else:
-        click.echo("Nothing is damaged; all indexes were made anew")
+        click.echo("Nothing is damaged; all indexes were rebuilt")
 
 
 @click.command("rebuild-bm25")
 def rebuild_bm25() -> None:
-    """Build the keyword index anew from the stored chunks."""
+    """Rebuild the keyword index from the stored chunks."""
     with open_memory() as memory:
         count = sum(memory.stats().chunks.values())
         tell(Note(f"Rebuilding BM25 index for {count} chunks..."))

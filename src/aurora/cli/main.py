@@ -1,6 +1,6 @@
-"""The `aur` command: its groups, its way of failing, and nothing that takes time to import.
+"""The `aur` command: the table of its commands, its streams and its exit status.
 
-The standard streams as they should be: talk may be lost, and no letter is a failure.
+A command's module is imported when the command runs, so `aur --help` imports none of them.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ import io
 import logging
 import os
 import sys
+import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, BinaryIO, NoReturn, cast
 
 import click
 
 from aurora.errors import AuroraError, ChunkNotFoundError, QueryError, SourceError
-from aurora.text import printable
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
@@ -24,75 +24,13 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-
-def prepare_streams() -> None:
-    """Before anything is said. A stream that was closed (`2>&-`) is None, and stays so."""
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")  # such as CJK in Latin-1
-    if isinstance(sys.stderr, io.TextIOWrapper):
-        binary = sys.stderr.buffer
-        sys.stderr = io.TextIOWrapper(
-            cast("io.BufferedIOBase", IgnoreWriteErrors(getattr(binary, "raw", None) or binary)),
-            encoding=sys.stderr.encoding,
-            errors=sys.stderr.errors,
-            line_buffering=True,
-            write_through=True,
-        )
-
-
-def close_stdout() -> None:
-    """Python would complain once more when it writes what is left at the end."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def trouble_of_stdout() -> SourceError | None:
-    """What to say when standard output takes no more: it still holds what it could not write."""
-    try:
-        if sys.stdout is not None:
-            sys.stdout.flush()
-    except OSError as exc:
-        close_stdout()
-        return SourceError(
-            f"Standard output cannot be written: {exc.strerror}", hint="check the space left for it"
-        )
-    return None
-
-
-class IgnoreWriteErrors(io.RawIOBase):
-    """Standard error, whose reader may be gone (`2>&1 | head`): the work goes on without."""
-
-    def __init__(self, stream: io.RawIOBase | BinaryIO) -> None:
-        self._stream = stream
-
-    def writable(self) -> bool:
-        return True
-
-    def fileno(self) -> int:
-        return self._stream.fileno()
-
-    def isatty(self) -> bool:
-        return self._stream.isatty()
-
-    def write(self, data: ReadableBuffer, /) -> int:
-        try:
-            return self._stream.write(data) or 0
-        except OSError:
-            return memoryview(data).nbytes
-
-
 _COMPLETE = "_AUR_COMPLETE"  # set by the scripts of `aur completion`
-_INTERRUPTED = 130  # what shells expect of a program stopped by Ctrl-C
-
-
-class Failure(click.ClickException):
-    """An `AuroraError` on its way to the terminal."""
-
-    def __init__(self, error: AuroraError) -> None:
-        super().__init__("\n".join(map(printable, str(error).split("\n"))))
+_INTERRUPTED = 130  # the status that shells expect after Ctrl-C
+_BACKGROUND = "aurora"  # the name of background threads, see `aurora.concurrency`
 
 
 class LazyGroup(click.Group):
-    """A group whose commands are imported when they are asked for, in the order given."""
+    """A group that imports a command's module when the command is used."""
 
     def __init__(self, *, lazy: Mapping[str, tuple[str, str]], **attributes: object) -> None:
         super().__init__(**attributes)  # type: ignore[arg-type]
@@ -111,27 +49,27 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """A typo is answered with what it may have been, also one floor further down."""
+        """As click does it; the error for a typo suggests a command, also one of a subgroup."""
         name = args[0]
         if not name.startswith("-") and self.get_command(ctx, name) is None:
-            ctx.fail(f"No such command {name!r}.{self._meant(ctx, name)}")
+            ctx.fail(f"No such command {name!r}.{self._suggestion(ctx, name)}")
         return super().resolve_command(ctx, args)
 
-    def _meant(self, ctx: click.Context, name: str) -> str:
+    def _suggestion(self, ctx: click.Context, name: str) -> str:
         from difflib import get_close_matches
 
-        known = {f"{ctx.command_path} {own}": own for own in self._lazy}
+        commands = {f"{ctx.command_path} {own}": own for own in self._lazy}
         for own in self._lazy:
             group = self.get_command(ctx, own)
             if isinstance(group, click.Group):
-                below = group.list_commands(ctx)
-                known |= {f"{ctx.command_path} {own} {command}": command for command in below}
-        near = get_close_matches(name, known.values(), n=1)
-        paths = [path for path, command in known.items() if command in near]
+                inner = group.list_commands(ctx)
+                commands |= {f"{ctx.command_path} {own} {command}": command for command in inner}
+        nearest = get_close_matches(name, commands.values(), n=1)
+        paths = [path for path, command in commands.items() if command in nearest]
         return f" Did you mean `{paths[0]}`?" if paths else ""
 
     def invoke(self, ctx: click.Context) -> object:
-        """Run a command; a reader that has seen enough is no failure, as click would have it."""
+        """Run a command. A closed pipe (`aur … | head`) is no failure."""
         try:
             return super().invoke(ctx)
         except BrokenPipeError:
@@ -139,13 +77,15 @@ class LazyGroup(click.Group):
             return None
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """As click does it, without importing every command for its line of help."""
+        """As click does it, but with the help lines of the table instead of every import."""
         from click.shell_completion import CompletionItem
 
-        named = ((name, line) for name, (_, line) in self._lazy.items())
-        items = [CompletionItem(name, help=line) for name, line in named]
-        found = [item for item in items if item.value.startswith(incomplete)]
-        return found + click.Command.shell_complete(self, ctx, incomplete)
+        commands = [
+            CompletionItem(name, help=line)
+            for name, (_, line) in self._lazy.items()
+            if name.startswith(incomplete)
+        ]
+        return commands + click.Command.shell_complete(self, ctx, incomplete)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
@@ -155,7 +95,7 @@ class LazyGroup(click.Group):
 def _complete_flags(
     ctx: click.Context, param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    from aurora.cli.completion import complete_flags
+    from aurora.cli.completers import complete_flags
 
     return complete_flags(ctx, param, incomplete)
 
@@ -175,12 +115,12 @@ mem = LazyGroup(
         "learn": ("aurora.cli.remember:learn", "Remember a pattern that worked."),
         "forget": ("aurora.cli.remember:forget", "Remove chunks for good."),
         "export": ("aurora.cli.export:export", "Write the whole memory to a file or a pipe."),
-        "import": ("aurora.cli.export:import_", "Take in what another memory exported."),
+        "import": ("aurora.cli.export:import_", "Import what another memory exported."),
         "copy": ("aurora.cli.export:copy", "Copy a memory to or from a server or a file."),
-        "reembed": ("aurora.cli.index:reembed", "Make the vectors anew, by another model."),
-        "stats": ("aurora.cli.inspect:stats", "Tell what the memory holds."),
-        "repair": ("aurora.cli.inspect:repair", "Take out what is damaged."),
-        "rebuild-bm25": ("aurora.cli.inspect:rebuild_bm25", "Build the keyword index anew."),
+        "reembed": ("aurora.cli.index:reembed", "Rebuild the vectors with another model."),
+        "stats": ("aurora.cli.inspect:stats", "Show what the memory holds."),
+        "repair": ("aurora.cli.inspect:repair", "Repair a damaged memory."),
+        "rebuild-bm25": ("aurora.cli.inspect:rebuild_bm25", "Rebuild the keyword index."),
     },
 )
 
@@ -189,11 +129,14 @@ db = LazyGroup(
     help="Set up and look after the database of a memory on a server.",
     context_settings=_HELP,
     lazy={
-        "init": ("aurora.cli.db:init", "Make a memory on a PostgreSQL server."),
+        "init": ("aurora.cli.db:init", "Create a memory on a PostgreSQL server."),
         "migrate": ("aurora.cli.db:migrate", "Bring its tables up to date."),
         "scrub": ("aurora.cli.db:scrub", "Overwrite what was removed."),
-        "status": ("aurora.cli.db:status", "Tell how the database is."),
-        "import-aurorakb": ("aurora.cli.index:import_aurorakb", "Take in AuroraKB's documents."),
+        "status": ("aurora.cli.db:status", "Show the state of the database."),
+        "import-aurorakb": (
+            "aurora.cli.index:import_aurorakb",
+            "Import the documents of an AuroraKB.",
+        ),
     },
 )
 
@@ -202,7 +145,7 @@ models = LazyGroup(
     help="Get, list and remove embedding models.",
     context_settings=_HELP,
     lazy={
-        "list": ("aurora.cli.models:list_", "Tell which models are known and installed."),
+        "list": ("aurora.cli.models:list_", "List the known and installed models."),
         "pull": ("aurora.cli.models:pull", "Get a model."),
         "remove": ("aurora.cli.models:remove", "Delete an installed model."),
     },
@@ -225,10 +168,10 @@ Examples:
         "db": ("aurora.cli.main:db", "Set up and look after a memory on a server."),
         "models": ("aurora.cli.main:models", "Get, list and remove embedding models."),
         "mcp": ("aurora.cli.mcp:mcp", "Serve the memory to agents."),
-        "eval": ("aurora.cli.eval:eval_", "Tell how good searches are."),
+        "eval": ("aurora.cli.eval:eval_", "Measure the quality of searches."),
         "config": ("aurora.cli.settings:config", "Read and change settings."),
-        "adopt": ("aurora.cli.db:adopt", "Take over a memory that somebody else made."),
-        "doctor": ("aurora.cli.doctor:doctor", "Tell whether everything is well."),
+        "adopt": ("aurora.cli.db:adopt", "Take over a memory that another user made."),
+        "doctor": ("aurora.cli.doctor:doctor", "Check the program, the memory and the settings."),
         "completion": ("aurora.cli.completion:completion", "Print a shell's completion script."),
     },
 )
@@ -242,40 +185,56 @@ cli = click.option(
 
 
 def main() -> NoReturn:
-    """Run a command. 0: it did what was asked; 1: only some of it; 2: nothing, and said why."""
-    logging.getLogger("aurora").addHandler(logging.NullHandler())  # quiet until there is a file
+    """Run a command. Exits with 0 for success, 1 for a part of it, 2 for an error."""
+    try:
+        _run()
+    except SystemExit as exc:
+        _end_beside_threads(exc.code)
+        raise
+
+
+def _run() -> NoReturn:
+    logging.getLogger("aurora").addHandler(logging.NullHandler())  # until there is a log file
     prepare_streams()
     if os.environ.get(_COMPLETE):
         _answer_shell()
     try:
         status = cli.main(prog_name="aur", standalone_mode=False)
     except AuroraError as exc:
-        if not isinstance(exc, (ChunkNotFoundError, QueryError)):  # which repeat what was typed
+        if not isinstance(exc, (ChunkNotFoundError, QueryError)):  # these repeat the user's words
             logger.error("%s", exc.message)  # noqa: TRY400 - expected: the message is enough
-        _fail(Failure(exc))
-    except click.ClickException as exc:
         _fail(exc)
+    except click.ClickException as exc:
+        exc.show()
+        sys.exit(2)
     except (click.Abort, KeyboardInterrupt) as exc:
-        # click wraps the interrupt; in it a command may say what became of its work.
+        # click wraps the interrupt, and a command may put a sentence into it.
         click.echo(f"Interrupted. {exc.__cause__ or exc}".rstrip(), err=True)
         sys.exit(_INTERRUPTED)
     except ImportError as exc:
         logger.exception("a library cannot be imported")
-        hint = "install Aurora anew, or what `aur doctor` finds missing"
-        _fail(Failure(AuroraError(f"A library cannot be imported: {exc}", hint=hint)))
+        hint = "install Aurora again, or install what `aur doctor` reports as missing"
+        _fail(AuroraError(f"A library cannot be imported: {exc}", hint=hint))
     except Exception as exc:
-        if trouble := trouble_of_stdout():
-            _fail(Failure(trouble))
+        if error := stdout_error():
+            _fail(error)
         logger.exception("unexpected error")
         click.echo(f"Error: unexpected: {exc!r}\n\nhint: the log file has the details", err=True)
         sys.exit(2)
-    sys.exit(status or 0)  # click returns what a command has ended with
+    sys.exit(status or 0)  # click returns the status that a command ended with
+
+
+def _fail(error: AuroraError) -> NoReturn:
+    from aurora.text import printable  # `aur --help` does not need it
+
+    click.ClickException("\n".join(map(printable, str(error).split("\n")))).show()
+    sys.exit(2)
 
 
 def _answer_shell() -> NoReturn:
-    """Tell a shell what could come next. Its prompt is no place for an error."""
+    """Print completions for a shell. Errors are not shown: the user's prompt is there."""
     try:
-        import aurora.cli.completion  # noqa: F401 - click asks the classes that it registers
+        import aurora.cli.completion  # noqa: F401 - it registers the shells with click
 
         cli.main(prog_name="aur", standalone_mode=False)  # ends the program
     except Exception as exc:
@@ -283,6 +242,73 @@ def _answer_shell() -> NoReturn:
     sys.exit(1)
 
 
-def _fail(exc: click.ClickException) -> NoReturn:
-    exc.show()
-    sys.exit(2)
+def _end_beside_threads(status: object) -> None:
+    """End the process at once while a background thread runs: Python's own shutdown could crash
+    under the thread."""
+    if not any(thread.name == _BACKGROUND for thread in threading.enumerate()):
+        return
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError:
+        return  # Python reports it
+    logging.shutdown()
+    os._exit(status if isinstance(status, int) else 0)
+
+
+def prepare_streams() -> None:
+    """Make stdout replace letters that it cannot encode, and stderr ignore a closed pipe.
+
+    A stream that was closed before the start (`2>&-`) is None.
+    """
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # such as CJK in Latin-1
+    if isinstance(sys.stderr, io.TextIOWrapper):
+        binary = sys.stderr.buffer
+        sys.stderr = io.TextIOWrapper(
+            cast("io.BufferedIOBase", IgnoreWriteErrors(getattr(binary, "raw", None) or binary)),
+            encoding=sys.stderr.encoding,
+            errors=sys.stderr.errors,
+            line_buffering=True,
+            write_through=True,
+        )
+
+
+class IgnoreWriteErrors(io.RawIOBase):
+    """Standard error whose reader may close it (`2>&1 | head`): the work goes on."""
+
+    def __init__(self, stream: io.RawIOBase | BinaryIO) -> None:
+        self._stream = stream
+
+    def writable(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        return self._stream.fileno()
+
+    def isatty(self) -> bool:
+        return self._stream.isatty()
+
+    def write(self, data: ReadableBuffer, /) -> int:
+        try:
+            return self._stream.write(data) or 0
+        except OSError:
+            return memoryview(data).nbytes
+
+
+def close_stdout() -> None:
+    """Redirect stdout to nowhere, or Python would report the same error again at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def stdout_error() -> SourceError | None:
+    """The error to show when stdout cannot be written, such as on a full disk."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError as exc:
+        close_stdout()
+        return SourceError(
+            f"Standard output cannot be written: {exc.strerror}", hint="check the space left for it"
+        )
+    return None

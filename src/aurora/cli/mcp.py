@@ -1,7 +1,4 @@
-"""`aur mcp`: serve the memory to agents, and tell their clients how to start it.
-
-`aur mcp config`: what a client must know to start the server, printed or written.
-"""
+"""`aur mcp`: serve the memory to agents. `aur mcp config`: configure a client to start it."""
 
 from __future__ import annotations
 
@@ -20,7 +17,18 @@ from aurora.cli.main import LazyGroup
 from aurora.cli.session import ended_by_signals, find_places, run_until_signal, settings_files, tell
 from aurora.config.places import shown
 from aurora.errors import AuroraError, ConfigError
-from aurora.mcp.clients import CLIENTS, TOKEN, Client, Local, Scope, Server, remote_at
+from aurora.mcp.clients import (
+    CLIENTS,
+    TOKEN,
+    Client,
+    Local,
+    Scope,
+    Server,
+    is_loopback,
+    remote_at,
+    tells_otherwise,
+    write_entry,
+)
 from aurora.sources.git import find_root
 from aurora.types import Note
 
@@ -29,8 +37,7 @@ if TYPE_CHECKING:
 
 
 _PORT = 8765
-_RATE = 200.0  # no agent calls as often, and no script can take all of the server
-_TOKEN = "AURORA_MCP_TOKEN"  # noqa: S105 - the variable's name
+_RATE = 200.0  # calls per second: more than an agent makes
 
 
 def _serve(
@@ -48,43 +55,42 @@ def _serve(
 ) -> None:
     if click.get_current_context().invoked_subcommand is not None:
         return
-    desk = _open_desk(memories)
+    pool = _open_pool(memories)
     try:
         from aurora.mcp.server import create_server
     except ImportError as exc:
         raise AuroraError(
             f"The server needs the package mcp: {exc}", hint="pip install 'aurora-memory[mcp]'"
         ) from exc
-    # Before the SDK does it, with rich: that imports more to show an error, also without a file.
+    # Before the SDK does it with rich, which imports more to show an error.
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
-    server = create_server(desk, read_only=read_only)
+    server = create_server(pool, read_only=read_only)
     if not http:
         run_until_signal(server.run_stdio_async())
         return
-    from aurora.mcp.clients import is_loopback
-    from aurora.mcp.http import Door, address_of, listen_at, own_token, serve
+    from aurora.mcp.http import HttpSettings, address_of, listen_at, own_token, serve
 
     token = "" if no_token else _token(token_file)
-    kept = find_places().home / "mcp-token"
-    made = not (token or no_token) and is_loopback(host)
-    token = own_token(kept) if made else token
-    door = Door(host, port, token, names, rate, proxies, no_token=no_token)
-    listening = listen_at(door)
-    tell(Note(f"Serving {', '.join(desk.names)} at {address_of(door, listening)}"))
-    if made:
-        tell(Note(f"Clients bring the token in {shown(kept)}: set {_TOKEN} to it for them"))
+    file = find_places().home / "mcp-token"
+    is_own = not (token or no_token) and is_loopback(host)
+    token = own_token(file) if is_own else token
+    settings = HttpSettings(host, port, token, names, rate, proxies, no_token=no_token)
+    listening = listen_at(settings)
+    tell(Note(f"Serving {', '.join(pool.names)} at {address_of(settings, listening)}"))
+    if is_own:
+        tell(Note(f"Clients need the token in {shown(file)}: set {TOKEN} to it for them"))
     with ended_by_signals():
-        serve(server, door, listening)
+        serve(server, settings, listening)
 
 
-def _open_desk(memories: tuple[Path, ...]) -> MemoryPool:
+def _open_pool(memories: tuple[Path, ...]) -> MemoryPool:
     from aurora.mcp.pool import MemoryPool, name_folders
 
-    places = find_places()  # from here on, what goes wrong is logged
+    places = find_places()
     for folder in memories:
         if not folder.is_dir():
             raise ConfigError(
-                f"{folder} is no folder", hint="name the folder of a project, or leave it out"
+                f"{folder} is not a folder", hint="name the folder of a project, or leave it out"
             )
     files = settings_files(places)
     for warning in files.current().warnings:
@@ -93,11 +99,11 @@ def _open_desk(memories: tuple[Path, ...]) -> MemoryPool:
 
 
 def _token(file: Path | None) -> str:
-    """From a file or the environment: an argument could be read by anybody on this machine."""
+    """Read the token from a file or the environment: other users can see arguments."""
     if file is None:
-        token = os.environ.get(_TOKEN)
+        token = os.environ.get(TOKEN)
         if token is not None and not token.strip():
-            raise ConfigError(f"{_TOKEN} is empty", hint="unset it, or set it to the token")
+            raise ConfigError(f"{TOKEN} is empty", hint="unset it, or set it to the token")
         return (token or "").strip()
     try:
         token = file.read_text(encoding="utf-8").strip()
@@ -112,8 +118,8 @@ mcp = LazyGroup(
     name="mcp",
     help="""Serve the memory to agents, over stdio or HTTP.
 
-    Without an option it speaks the Model Context Protocol on stdin and stdout, as clients that
-    start it expect. With --http it listens for them, on this machine alone, and asks for a token.
+    Without an option it uses the Model Context Protocol on stdin and stdout, for clients that start
+    it. With --http it listens for clients, on this machine only, and needs a token.
 
     Needs the package mcp: pip install 'aurora-memory[mcp]'""",
     epilog="""\b
@@ -123,13 +129,13 @@ Examples:
   aur mcp --memory api --memory web    two projects at once
   aur mcp --http                       listen at http://127.0.0.1:8765/mcp
 \b
-The token of --http is read from AURORA_MCP_TOKEN or from --token-file; without either, one is made
-once and kept in ~/.aurora/mcp-token.""",
+The token of --http is read from AURORA_MCP_TOKEN or from --token-file; without either, it is
+created once in ~/.aurora/mcp-token.""",
     context_settings={"help_option_names": ["-h", "--help"]},
     invoke_without_command=True,
     callback=_serve,
     lazy={
-        "config": ("aurora.cli.mcp:config", "Tell a client how to start the server."),
+        "config": ("aurora.cli.mcp:config", "Configure a client to start the server."),
     },
     params=[
         click.Option(
@@ -151,15 +157,15 @@ once and kept in ~/.aurora/mcp-token.""",
         ),
         click.Option(
             ["--allow-host", "names"], multiple=True, metavar="NAME",
-            help="A name by which clients ask for this machine; may be repeated.",
+            help="A host name that clients use for this machine; may be repeated.",
         ),
         click.Option(
             ["--token-file"], type=click.Path(path_type=Path), metavar="FILE",
-            help="Where the token stands that clients must bring.",
+            help="The file of the token that clients must send.",
         ),
         click.Option(
             ["--no-token"], is_flag=True,
-            help="Let in every program of this machine, whoever runs it.",
+            help="Accept every program of this machine, of any user.",
         ),
         click.Option(
             ["--rate"], type=click.FloatRange(min=0), default=_RATE, show_default=True,
@@ -181,10 +187,10 @@ Examples:
   aur mcp config cursor                          only print it
   aur mcp config vscode --http https://memory.example.org/mcp
 \b
-A file that is there keeps all else that it holds, and a copy as FILE.bak. The token of
---http is never written: an entry names {TOKEN}, or VS Code asks for it. A project's
-file says `aur`, which others have elsewhere; yours the whole path, for editors may not
-know your PATH."""
+An existing file keeps everything else, and a copy as FILE.bak. The token of --http is
+never written: an entry names {TOKEN}, or VS Code asks for it. A project's file says
+`aur`, which other users have elsewhere; your own file has the whole path, because
+editors may not know your PATH."""
 )
 @click.argument("client", type=click.Choice(list(CLIENTS)))
 @click.option("--write", is_flag=True, help="Write it to the client's file.")
@@ -210,49 +216,45 @@ def config(
     if write:
         _write(file, chosen, server, where)
     else:
-        # Both syntaxes are UTF-8, whatever the terminal speaks.
+        # JSON and TOML are always UTF-8.
         click.echo(chosen.snippet(server).encode(errors="replace"))
         way = f"it belongs in {shown(file)}; --write puts it there" if file else chosen.user_way
         tell(Note(f"For {chosen.title}: {way}."))
-    _tell_needs(chosen, server)
+    _print_needs(chosen, server)
     tell(Note(f"Next: {chosen.next_step}."))
 
 
 def _write(file: Path | None, client: Client, server: Server, scope: Scope) -> None:
-    from aurora.mcp.clients import write_entry
-
     if file is None:
         raise ConfigError(
-            f"Where {client.title} keeps a user's servers is for it alone to know",
+            f"The user's file of {client.title} is not known",
             hint=f"{client.user_way}, and add what is printed without --write",
         )
     written = write_entry(file, client, server, private=scope is Scope.USER)
-    _tell_conflict(client, server, scope)
+    _warn_of_conflict(client, server, scope)
     if not written.changed:
         tell(Note(f"It is already there: {shown(file)} was left as it is."))
         return
-    kept = f"; as it was, it is in {shown(written.backup)}" if written.backup else ""
-    tell(Note(f"Wrote {shown(file)}{kept}."))
+    backup = f"; the old file is {shown(written.backup)}" if written.backup else ""
+    tell(Note(f"Wrote {shown(file)}{backup}."))
     if written.lost:
         names = ", ".join(written.lost)
-        tell(Note(f"The entry had {names}, too: now only the backup has", warning=True))
+        tell(Note(f"The entry also had {names}, which only the backup has now", warning=True))
 
 
-def _tell_conflict(client: Client, server: Server, scope: Scope) -> None:
-    """A command in one file and an address in the other: Codex does not start with both."""
-    from aurora.mcp.clients import tells_otherwise
-
+def _warn_of_conflict(client: Client, server: Server, scope: Scope) -> None:
+    """Warn of a command in one file and an address in the other: Codex does not start then."""
     other = _file(client, Scope.USER if scope is Scope.PROJECT else Scope.PROJECT)
     if not client.merges or other is None:
         return
     try:
         source = other.read_text(encoding="utf-8", errors="replace")
-    except OSError:  # mostly there is none
+    except OSError:  # usually there is no such file
         return
     if tells_otherwise(source, client, server):
         both = f"{shown(other)} names {'an address' if isinstance(server, Local) else 'a command'}"
         fix = f"write it there, too, or {client.title} will not start"
-        tell(Note(f"{client.title} puts its files together, and {both}: {fix}", warning=True))
+        tell(Note(f"{client.title} merges its files, and {both}: {fix}", warning=True))
 
 
 def _file(client: Client, scope: Scope) -> Path | None:
@@ -267,7 +269,7 @@ def _file(client: Client, scope: Scope) -> Path | None:
 
 
 def _project() -> Path:
-    """The top of what the working directory belongs to, as far as it is around it."""
+    """The root of the project or repository around the working directory, or the directory."""
     places, here = find_places(), Path.cwd()
     root = places.project or find_root(here)
     inside = root is not None and here.resolve().is_relative_to(root.resolve())
@@ -284,12 +286,12 @@ def _command(scope: Scope) -> tuple[str, ...]:
             hint = f"put {own.parent} there, or use --scope user"
             tell(Note(f"The `aur` that the file names {what}: {hint}", warning=True))
         return "aur", "mcp"
-    if found is not None and is_own:  # a link in a folder for programs outlives what it leads to
+    if found is not None and is_own:  # a link in a folder of programs outlives its target
         return str(Path(found).absolute()), "mcp"
     return (str(own), "mcp") if own.exists() else (sys.executable, "-P", "-m", "aurora", "mcp")
 
 
-def _tell_needs(client: Client, server: Server) -> None:
+def _print_needs(client: Client, server: Server) -> None:
     if isinstance(server, Local):
         if find_spec("mcp") is None:
             hint = "pip install 'aurora-memory[mcp]'"

@@ -1,23 +1,22 @@
-"""`aur models`: install, list and remove the models of the embedding provider `onnx`."""
+"""`aur models`: list, install and remove the embedding models of the provider `onnx`."""
 
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 
 import click
 
-from aurora.cli.completion import complete_files, complete_installed_models, complete_models
-from aurora.cli.session import end_in_part, find_places, tell
-from aurora.cli.terminal import is_terminal, print_json, print_text
+from aurora.cli.completers import complete_files, complete_installed_models, complete_models
+from aurora.cli.session import confirm, end_in_part, find_places, tell
+from aurora.cli.terminal import print_json, print_text
 from aurora.config.places import shown
 from aurora.errors import QueryError
 from aurora.types import Note
 
 
 def models_folder() -> Path:
-    """Where the user's models are."""
+    """The folder of the user's models."""
     return find_places().home / "models"
 
 
@@ -34,7 +33,7 @@ A model is installed, damaged, or known: `aur models pull NAME --from hub` insta
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, for programs.")
 def list_(*, as_json: bool) -> None:
-    """List the known and the installed models. Uses no network."""
+    """List the known and installed models. Does not use the network."""
     from aurora.display.reports import models_record, render_models
     from aurora.embeddings.model_folders import list_models
 
@@ -88,14 +87,9 @@ def remove(name: str, *, yes: bool) -> None:
 
     folder = models_folder()
     require_model(folder, name)
-    if not yes and not _agreed(name):
+    error = QueryError(f"This would remove the model {name}", hint="confirm with --yes")
+    if not yes and not confirm(f"Remove the model {name}?", error=error):
         tell(Note("Nothing was removed."))
         end_in_part()
     remove_model(folder, name)
     click.echo(f"Removed {name}")
-
-
-def _agreed(name: str) -> bool:
-    if not is_terminal(sys.stdin):
-        raise QueryError(f"This would remove the model {name}", hint="say so with --yes")
-    return click.confirm(f"Remove the model {name}?", err=True)

@@ -1,7 +1,4 @@
-"""`aur mem learn` and `forget`: put into the memory by hand, and take out of it.
-
-`aur mem add`: put documents into the memory by hand.
-"""
+"""`aur mem add`, `learn` and `forget`: change the memory by hand."""
 
 from __future__ import annotations
 
@@ -10,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from aurora.cli.completion import complete_files, complete_forgettable, complete_namespaces
-from aurora.cli.session import end_in_part, open_memory, tell
+from aurora.cli.completers import complete_files, complete_forgettable, complete_namespaces
+from aurora.cli.session import confirm, end_in_part, open_memory, tell
 from aurora.cli.terminal import is_terminal
 from aurora.engine import Memory
 from aurora.errors import ChunkNotFoundError, LabelError, QueryError, SourceError
@@ -21,6 +18,7 @@ from aurora.text import pluralize, printable
 from aurora.types import Note
 
 _STDIN = "-"
+_SHOWN = 10  # ids listed before the question
 
 
 @click.command(
@@ -30,8 +28,8 @@ Examples:
   aur mem add plan.md notes.txt --document-type decision --meta status=agreed
   git log -5 | aur mem add - --source "git log"
 \b
-A file added again takes the place of what it was; the same text is kept once. Aurora does
-not look at the file again: `aur mem index` is for what should follow its files."""
+A file that is added again replaces its older version; the same text is kept once. Aurora
+does not read the file again: use `aur mem index` for files that change."""
 )
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", shell_complete=complete_files)
 @click.option(
@@ -42,7 +40,7 @@ not look at the file again: `aur mem index` is for what should follow its files.
 @click.option("--source", default="", help="Where it comes from; by default the file's path.")
 @click.option(
     "--meta", multiple=True, metavar="KEY=VALUE",
-    help="Anything else to know of it; may be repeated. Of one key, the last value counts.",
+    help="More about it; may be repeated. Of one key, the last value counts.",
 )  # fmt: skip
 def add(
     files: tuple[str, ...], namespace: str, document_type: str, source: str, meta: tuple[str, ...]
@@ -51,27 +49,23 @@ def add(
     labels = Labels(namespace, document_type, source, dict(map(_pair, meta)))
     if files.count(_STDIN) > 1:
         raise click.UsageError("Standard input can be read only once: name - one time.")
-    added, refused = [], []
+    added = []
     with open_memory() as memory:
         for file in files:
             try:
                 added.append(_add(memory, file, labels))
             except SourceError as exc:
-                refused.append(exc)
-                if len(files) > 1:
-                    tell(Note(f"{exc.message} ({exc.hint})", warning=True))
+                if len(files) == 1:
+                    raise
+                tell(Note(f"{exc.message} ({exc.hint})", warning=True))
     for document in added:
         click.echo(document.id)
-    if refused:
-        _end(refused, tried=len(files))
-
-
-def _end(refused: list[SourceError], *, tried: int) -> None:
-    if tried == 1:
-        raise refused[0]
-    if len(refused) < tried:
+    if not added:
+        raise SourceError(
+            f"None of the {len(files)} documents could be added", hint="the warnings say why"
+        )
+    if len(added) < len(files):
         end_in_part()
-    raise SourceError(f"None of the {tried} documents could be added", hint="the warnings say why")
 
 
 def _add(memory: Memory, file: str, labels: Labels) -> Added:
@@ -101,16 +95,13 @@ def _read_stdin() -> str:
         ) from exc
 
 
-def _pair(written: str) -> tuple[str, str]:
-    key, equals, value = written.partition("=")
+def _pair(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
     if not equals:
         raise LabelError(
-            f"--meta {written!r} says nothing", hint="write KEY=VALUE, such as --meta status=agreed"
+            f"--meta {text!r} has no value", hint="write KEY=VALUE, such as --meta status=agreed"
         )
     return key, value
-
-
-_SHOWN = 10  # ids named before a question is asked
 
 
 @click.command(
@@ -129,7 +120,7 @@ A pattern learned again counts as used again. One below 0.5 is kept, but not fou
 )  # fmt: skip
 @click.option("--context", default="", help="Where and when it applies.")
 def learn(text: tuple[str, ...], pattern_type: str, score: float, context: str) -> None:
-    """Remember a pattern of reasoning: what was done, and how well it worked."""
+    """Remember a pattern: what was done, and how well it worked."""
     with open_memory() as memory:
         chunk = memory.learn(
             " ".join(text), pattern_type=pattern_type, score=score, context=context
@@ -151,25 +142,23 @@ A file that is still there comes back with the next index: name it in .auroraign
 def forget(what: tuple[str, ...], *, yes: bool) -> None:
     """Remove chunks by id, by file or folder, or by namespace:NAME."""
     with open_memory() as memory:
-        found = sorted({id_ for word in what for id_ in memory.find_to_forget(word)})
-        if not found:
+        ids = sorted({id_ for word in what for id_ in memory.find_to_forget(word)})
+        if not ids:
             raise ChunkNotFoundError(
                 f"Nothing is remembered of {', '.join(what)}",
                 hint="name an id, a file, a folder or namespace:NAME",
             )
-        if not yes and not _agreed(found):
+        if not yes and not _agreed(ids):
             tell(Note("Nothing was forgotten."))
             end_in_part()
-        gone = memory.forget(found)
-        click.echo(f"Forgot {pluralize(gone, 'chunk')}")
+        click.echo(f"Forgot {pluralize(memory.forget(ids), 'chunk')}")
 
 
-def _agreed(found: list[str]) -> bool:
-    for id_ in found[:_SHOWN]:
+def _agreed(ids: list[str]) -> bool:
+    for id_ in ids[:_SHOWN]:
         click.echo(f"  {printable(id_)}", err=True)
-    if len(found) > _SHOWN:
-        click.echo(f"  … and {len(found) - _SHOWN} more", err=True)
-    chunks = pluralize(len(found), "chunk")
-    if not is_terminal(sys.stdin):
-        raise QueryError(f"This would forget {chunks}", hint="say so with --yes")
-    return click.confirm(f"Forget {chunks} for good?", err=True)
+    if len(ids) > _SHOWN:
+        click.echo(f"  … and {len(ids) - _SHOWN} more", err=True)
+    chunks = pluralize(len(ids), "chunk")
+    error = QueryError(f"This would forget {chunks}", hint="confirm with --yes")
+    return confirm(f"Forget {chunks} for good?", error=error)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 import click
 
-from aurora.cli.completion import complete_keys
-from aurora.cli.session import end_in_part, find_places, settings_files, tell
-from aurora.cli.terminal import is_terminal
+from aurora.cli.completers import complete_keys
+from aurora.cli.session import confirm, end_in_part, find_places, settings_files, tell
 from aurora.config.load import LARGEST, as_typed, needing_approval, value_of, without_password
 from aurora.config.places import shown
 from aurora.config.schema import CATALOGUE, known_setting
@@ -43,7 +41,7 @@ def get(key: str | None) -> None:
 @config.command(
     "set",
     epilog="\b\nExamples:\n  aur config set search.bm25.k1 1.2",
-    context_settings={"ignore_unknown_options": True},  # -1 is a value, and refused as one
+    context_settings={"ignore_unknown_options": True},  # -1 is a value
 )
 @click.argument("key", shell_complete=complete_keys)
 @click.argument("value")
@@ -75,7 +73,7 @@ def path() -> None:
 def approve() -> None:
     """Let this project's settings file choose models, endpoints and outside paths, as it is now.
 
-    You are shown what it chooses and asked; without a terminal it cannot be approved.
+    It shows these settings and asks. Without a terminal, nothing can be approved.
     """
     places = find_places()
     file = places.project_config
@@ -83,7 +81,7 @@ def approve() -> None:
         raise ConfigError("This project has no settings file to approve")
     require_own(file.parent)
     try:
-        content = read_file(file, most=LARGEST)  # once: what is approved is what is shown
+        content = read_file(file, most=LARGEST)  # once: the shown content is approved
     except OSError as exc:
         raise ConfigError(f"Cannot approve {shown(file)}: {exc.strerror}") from exc
     chosen = needing_approval(places, file, content)
@@ -100,14 +98,15 @@ def approve() -> None:
 
 
 def _agreed(file: Path, chosen: Mapping[str, object]) -> bool:
-    """An agent, or a script of the project, has no terminal and cannot agree for the user."""
-    click.echo(f"{shown(file)} sets what a project may not choose by itself:", err=True)
+    """Show the settings and ask. An agent or a script has no terminal, and cannot approve."""
+    click.echo(f"{shown(file)} has settings that need your approval:", err=True)
     for key, value in chosen.items():
         click.echo(f"  {key} = {printable(without_password(as_typed(value)))}", err=True)
-    if not is_terminal(sys.stdin):
-        raise ConfigError(
+    return confirm(
+        "Let it set these, as the file is now?",
+        error=ConfigError(
             "Only a person can approve settings",
             hint="run `aur config approve` in a terminal, or set what you want in your own file: "
             "aur config set KEY VALUE",
-        )
-    return click.confirm("Let it set these, as the file is now?", err=True)
+        ),
+    )

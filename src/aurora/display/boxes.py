@@ -1,11 +1,7 @@
-"""`--show-scores`: a box for each result with what its score is made of (seed 000, FR-6.1 and 6.3).
+"""`--show-scores` and `--context`: boxes with the reasons for a score, and snippets.
 
-A box is as wide as the terminal, 120 cells at the most; in a pipe 80, and up to 120 where a title
-needs it. What does not fit in a line goes on below it.
-
-Why a result has its score, in the words of seed 000, FR-6.2 to 6.4.
-
-`--context`: each result as `path:line`, what it is, and the lines that matched.
+A box is as wide as the terminal, at most 120 cells; in a pipe 80 cells, or up to 120 for a long
+title. Longer lines are wrapped.
 """
 
 from __future__ import annotations
@@ -20,22 +16,26 @@ from aurora.display.table import (
     PLAIN,
     Paint,
     cell_len,
+    file_cell,
     is_prose,
     keep_end,
     keep_start,
+    kind_cell,
+    lines_cell,
     modified_cell,
+    name_cell,
     pad,
     relative_time,
-    result_cells,
-    table_lines,
+    render_table,
+    score_cell,
     wrap,
 )
 from aurora.text import has_cjk, pluralize, printable, tokenize
 from aurora.types import Contribution, SearchResult, SearchResults, Tracking
 
 NO_PART = "took no part"
-_SEMANTIC = ((0.9, "very high"), (0.8, "high"), (0.7, "moderate"))  # FR-6.3; below, low
-_WORD = re.compile(r"\w(?:.*\w)?")  # a word as typed, without what surrounds it
+_SEMANTIC = ((0.9, "very high"), (0.8, "high"), (0.7, "moderate"), (-1.0, "low"))
+_WORD = re.compile(r"\w(?:.*\w)?")  # a typed word without the punctuation around it
 _OTHERS = {
     "fulltext": "Text",
     "exact": "Name",
@@ -46,7 +46,7 @@ _OTHERS = {
 
 
 class Reason(NamedTuple):
-    """One line below a score. A star marks a word of the query that is there to the letter."""
+    """One line below a score. A star marks an exact match of a query word."""
 
     label: str
     score: float
@@ -55,7 +55,7 @@ class Reason(NamedTuple):
 
 
 def reasons(answer: SearchResults, result: SearchResult, *, now: datetime) -> list[Reason]:
-    """The three of FR-6.1, whether they took part or not, then any other signal that did."""
+    """BM25, semantic and activation in any case, then the other signals that took part."""
     others = (part for part in result.contributions if part.signal in _OTHERS)
     return [
         _bm25(answer, result),
@@ -66,21 +66,18 @@ def reasons(answer: SearchResults, result: SearchResult, *, now: datetime) -> li
 
 
 def _other(part: Contribution) -> str:
-    match part.signal:
-        case "exact":
-            return "the query is its name" if part.raw >= 0.5 else "the query holds its name"
-        case "rerank":
-            return f"place {part.rank} in the second look"
-        case "expansion":
-            return f"place {part.rank} by the words that were added"
-        case "recency":
-            return "an older note counts less"
-        case _:
-            return "found by the database's text search"
+    if part.signal == "exact":
+        return "the query is its name" if part.raw >= 0.5 else "the query holds its name"
+    return {
+        "rerank": f"place {part.rank} in the second look",
+        "expansion": f"place {part.rank} by the words that were added",
+        "recency": "an older note counts less",
+        "fulltext": "found by the database's text search",
+    }[part.signal]
 
 
 def sum_of(result: SearchResult) -> str:
-    """What the signals gave, as the sum that the score is."""
+    """The contributions of the signals as a sum."""
     parts = [
         f"{'-' if part.value < 0 else '+'} {abs(part.value):.3f} {part.signal}"
         for part in result.contributions
@@ -90,37 +87,36 @@ def sum_of(result: SearchResult) -> str:
 
 
 def _bm25(answer: SearchResults, result: SearchResult) -> Reason:
-    """FR-6.2: to the letter, at least half of the terms, or fewer."""
     score = result.bm25_score
     if "bm25" not in answer.signals:
         return Reason("BM25", score, NO_PART)
     if (word := verbatim(answer, result)) is not None:
         return Reason("BM25", score, f'exact keyword match on "{printable(word)}"', star=True)
-    asked = set(tokenize(answer.words))
+    query_terms = set(tokenize(answer.words))
     if not result.terms:
         return Reason("BM25", score, "no term of the query")
-    strong = 2 * len(asked.intersection(result.terms)) >= len(asked)
+    strong = 2 * len(query_terms.intersection(result.terms)) >= len(query_terms)
     return Reason("BM25", score, "strong term overlap" if strong else "partial match")
 
 
 def verbatim(answer: SearchResults, result: SearchResult) -> str | None:
-    """The longest word of the query that stands in the chunk as it was typed, in any case."""
+    """The longest word of the query that the chunk contains as typed, ignoring case."""
     chunk = result.chunk
     text = "\n".join((chunk.qualified_name, chunk.name, chunk.path, chunk.content))
     typed = (match[0] for match in map(_WORD.search, answer.words.split()) if match)
     terms, words, folded = set(result.terms), set(tokenize(text)), text.casefold()
-    there = [word for word in typed if _matched(word, terms) and _stands_in(folded, word, words)]
-    return max(there, key=len, default=None)
+    exact = (
+        word
+        for word in typed
+        if not terms.isdisjoint(tokenize(word)) and _contains(folded, word, words)
+    )
+    return max(exact, key=len, default=None)
 
 
-def _matched(word: str, terms: set[str]) -> bool:
-    return not terms.isdisjoint(tokenize(word))
+def _contains(text: str, word: str, words: set[str]) -> bool:
+    """Whether a text contains a whole word: `get_cookie_name` does not contain `get_cookie`.
 
-
-def _stands_in(text: str, word: str, words: set[str]) -> bool:
-    """As a word, or between the edges of words: `get_cookie` is none of `get_cookie_name`.
-
-    CJK has no such edges.
+    CJK has no word borders.
     """
     folded = word.casefold()
     if has_cjk(folded):
@@ -131,19 +127,15 @@ def _stands_in(text: str, word: str, words: set[str]) -> bool:
 
 
 def _semantic(answer: SearchResults, result: SearchResult) -> Reason:
-    """FR-6.3, by the score as it is shown."""
     score = result.semantic_score
     if "semantic" not in answer.signals:
         return Reason("Semantic", score, NO_PART)
-    return Reason("Semantic", score, f"{_level(score)} conceptual relevance")
-
-
-def _level(score: float) -> str:
-    return next((word for least, word in _SEMANTIC if round(score, 3) >= least), "low")
+    level = next(level for least, level in _SEMANTIC if round(score, 3) >= least)
+    return Reason("Semantic", score, f"{level} conceptual relevance")
 
 
 def _activation(answer: SearchResults, result: SearchResult, now: datetime) -> str:
-    """FR-6.4: how often it was opened and committed, and how long ago that was."""
+    """How often the chunk was opened and committed, and how long ago."""
     used = result.last_used
     words = [
         f"accessed {result.accesses}x",
@@ -155,14 +147,14 @@ def _activation(answer: SearchResults, result: SearchResult, now: datetime) -> s
 
 
 def commits_of(result: SearchResult) -> str:
-    """`23 commits`; nothing where git knows none."""
+    """`23 commits`, or nothing."""
     count = len(result.history.commits) if result.history else 0
     return pluralize(count, "commit") if count else ""
 
 
 _USUAL, _WIDEST, _NARROWEST = 80, 120, 36  # cells of a box
 _TITLE_EDGES = len("┌─  ─┐")
-_ROOM = 16  # cells below which a reason stands in a line of its own
+_ROOM = 16  # cells: in less room, a reason starts on the next line
 
 
 def render_boxes(
@@ -174,9 +166,9 @@ def render_boxes(
     context: int | None = None,
     paint: Paint = PLAIN,
 ) -> str:
-    """One box below the other, all of one width; below each its snippet, with a `context`."""
+    """A box for each result, all of one width; with a `context`, a snippet below each box."""
     if width is None:
-        wanted = (cell_len(_title(result, now)) + _TITLE_EDGES for result in answer.results)
+        wanted = (cell_len(_title(result)) + _TITLE_EDGES for result in answer.results)
         width = max(_USUAL, *wanted)
     width = max(min(width, _WIDEST), _NARROWEST)
     lines: list[str] = []
@@ -194,12 +186,13 @@ def render_legacy_scores(
     context: int | None = None,
     paint: Paint = PLAIN,
 ) -> str:
-    """FR-6.5: the table of FR-5.5, and below each of its rows what the score is made of."""
-    head, rule, *rows = table_lines(answer.results, now=now, width=width, past=False, paint=paint)
+    """The table without git columns, with the reasons below each row."""
+    table = render_table(answer.results, now=now, width=width, past=False, paint=paint)
+    head, rule, *rows = table.split("\n")
     lines = [head, rule]
     for row, result in zip(rows, answer.results, strict=True):
-        found = reasons(answer, result, now=now)
-        lines += [row, *_tree(found, width=width or _WIDEST), *_snippet(result, context, paint)]
+        tree = _tree(reasons(answer, result, now=now), width=width or _WIDEST)
+        lines += [row, *tree, *_snippet(result, context, paint)]
     return "\n".join(lines)
 
 
@@ -213,14 +206,14 @@ def _box(
     paint: Paint,
 ) -> Iterator[str]:
     inner = width - len("│  │")
-    title = _title(result, now, at_most=width - _TITLE_EDGES)
+    title = _title(result, at_most=width - _TITLE_EDGES)
     rest = "─" * (width - _TITLE_EDGES - cell_len(title))
     yield f"┌─ {paint.place(paint.name(title), result.chunk)} {rest}─┐"
     made_of = f" ({answer.fusion}: {total})" if (total := sum_of(result)) else ""
     body = [
         *wrap(f"Final Score: {result.score:.3f}{made_of}", inner),
         *_tree(reasons(answer, result, now=now), width=inner),
-        *(wrap(told, inner) if past and (told := _past(result, now)) else ()),
+        *(wrap(text, inner) if past and (text := _past(result, now)) else ()),
     ]
     yield from (f"│ {pad(line, inner)} │" for line in body)
     yield f"└{'─' * (width - 2)}┘"
@@ -231,25 +224,24 @@ def _snippet(result: SearchResult, context: int | None, paint: Paint) -> Iterato
         yield from render_snippet(snippet(result.chunk, result.terms, context=context), paint)
 
 
-def _title(result: SearchResult, now: datetime, *, at_most: int | None = None) -> str:
-    """`auth.py | function | login (Lines 45-67)`; when it is too long, the path loses its start."""
-    file, kind, name, lines, *_ = result_cells(result, now)
-    rest = f" | {kind} | {name}" + (f" (Lines {lines})" if lines != "-" else "")
+def _title(result: SearchResult, *, at_most: int | None = None) -> str:
+    """`auth.py | function | login (Lines 45-67)`; a long path loses its beginning."""
+    file, lines = file_cell(result), lines_cell(result)
+    rest = f" | {kind_cell(result)} | {name_cell(result)}"
+    rest += f" (Lines {lines})" if lines != "-" else ""
     if at_most is None:
         return file + rest
     room = max(at_most - cell_len(rest), 12)
     return keep_start(keep_end(file, room) + rest, at_most)
 
 
-def _tree(found: Sequence[Reason], *, width: int) -> Iterator[str]:
-    """`├─ BM25: 0.950 ⭐ (…)`, the last one with `└─`; a long reason goes on below."""
-    longest = max(len(reason.label) for reason in found) + 1
-    for reason in found:
-        last = reason is found[-1]
-        score = (
-            f"{reason.label + ':':<{longest}} {reason.score:.3f} {'⭐' if reason.star else '  '}"
-        )
-        line = f"  {'└─' if last else '├─'} {score} "
+def _tree(parts: Sequence[Reason], *, width: int) -> Iterator[str]:
+    """`├─ BM25: 0.950 ⭐ (…)`, the last one with `└─`; a long reason continues below."""
+    longest = max(len(reason.label) for reason in parts) + 1
+    for reason in parts:
+        last = reason is parts[-1]
+        label, star = f"{reason.label}:", "⭐" if reason.star else "  "
+        line = f"  {'└─' if last else '├─'} {label:<{longest}} {reason.score:.3f} {star} "
         below = f"  {' ' if last else '│'}"
         room = width - cell_len(line)
         if room >= _ROOM:
@@ -262,7 +254,7 @@ def _tree(found: Sequence[Reason], *, width: int) -> Iterator[str]:
 
 
 def _past(result: SearchResult, now: datetime) -> str:
-    """What git knows of code; the date of what is no code."""
+    """The git line of code, or the date of prose."""
     modified, history = modified_cell(result, now), result.history
     if is_prose(result):
         return "" if modified == "-" else f"Date: {modified}"
@@ -281,7 +273,7 @@ def render_blocks(
     past: bool = True,
     paint: Paint = PLAIN,
 ) -> str:
-    """A block for each result, with an empty line between two."""
+    """`path:line`, the cells and the snippet of each result, with an empty line between two."""
     return "\n\n".join(
         "\n".join(_block(result, now=now, context=context, past=past, paint=paint))
         for result in answer.results
@@ -295,10 +287,14 @@ def _block(
     lines = snippet(chunk, result.terms, context=context)
     matched = next((line.number for line in lines if line.spans and line.number), None)
     number = matched or (chunk.lines.start if chunk.lines else None)
-    file, kind, name, _, score, _, modified = result_cells(result, now)
-    where = f"{file}:{number}" if number else file
-    told = [paint.place(where, chunk, number), kind, paint.name(name), score]
+    place = f"{file_cell(result)}:{number}" if number else file_cell(result)
+    cells = [
+        paint.place(place, chunk, number),
+        kind_cell(result),
+        paint.name(name_cell(result)),
+        score_cell(result),
+    ]
     if past:
-        told += [commits_of(result) if not is_prose(result) else "", modified]
-    yield " | ".join(word for word in told if word not in ("", "-"))
+        cells += ["" if is_prose(result) else commits_of(result), modified_cell(result, now)]
+    yield " | ".join(cell for cell in cells if cell not in ("", "-"))
     yield from render_snippet(lines, paint)

@@ -1,54 +1,51 @@
-"""What an evaluation found out: tables for people, records for programs.
-
-How well names are found: a table for people, a record for programs.
-"""
+"""The numbers of `aur eval` and `aur eval --self`: tables for people, records for programs."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 
-from aurora.display.table import PLAIN, Paint, cell_len, pad
+from aurora.display.table import PLAIN, Paint, aligned, cell_len, pad
 from aurora.text import pluralize, printable
-from aurora.types import METRICS, Compared, Estimate, Json, Measured, MeasuredNames, MeasuredSet
+from aurora.types import METRICS, Compared, Json, Measured, MeasuredNames, MeasuredSet
 
 _GAP = "  "
 _COMPARED = ("by nDCG@10", "difference", "95 % interval", "p", "wins-ties-losses")
 _TIMES = ("p50 ms", "p95 ms", "unanswered")
-_SPARED = ("R@5", "p95 ms", "R@1", "R@100", "MRR@10")  # on a narrow terminal, one after the other
+_DROPPED = ("R@5", "p95 ms", "R@1", "R@100", "MRR@10")  # on a narrow terminal, in this order
+_NAMES = ("", "asked", "P@1", "MRR@10", "p50 ms", "p95 ms")
+_SHOWN = 5  # missed names
 
 
 def render_measured(
-    found: MeasuredSet,
+    measured: MeasuredSet,
     *,
     width: int | None = None,
     categories: bool = False,
     paint: Paint = PLAIN,
 ) -> str:
-    """A heading, a table of all questions, and one for each category if wanted."""
-    lines = [paint.head(_heading(found)), *_table(found.systems, width, paint)]
-    for name, systems in found.categories.items() if categories else ():
-        asked = pluralize(systems[0].questions, "question")
-        lines += ["", paint.head(f"{printable(name)}: {asked}"), *_table(systems, width, paint)]
-    if found.compared:
-        lines += ["", *_comparison(found.compared, paint)]
+    """A heading, the table of all questions, a table for each category, and the comparison."""
+    groups = f" in {pluralize(measured.groups, 'group')}" if measured.groups > 1 else ""
+    vectors = f"vectors of {printable(measured.embedder)}" if measured.embedder else "no vectors"
+    heading = (
+        f"{printable(measured.name)}: {measured.questions:,} questions, "
+        f"{measured.documents:,} documents{groups}, {vectors}"
+    )
+    lines = [paint.head(heading), *_table(measured.systems, width, paint)]
+    for name, systems in measured.categories.items() if categories else ():
+        count = pluralize(systems[0].questions, "question")
+        lines += ["", paint.head(f"{printable(name)}: {count}"), *_table(systems, width, paint)]
+    if measured.compared:
+        lines += ["", *_comparison(measured.compared, paint)]
     return "\n".join(lines)
 
 
-def _heading(found: MeasuredSet) -> str:
-    groups = f" in {pluralize(found.groups, 'group')}" if found.groups > 1 else ""
-    by = f", vectors of {found.embedder}" if found.embedder else ", no vectors"
-    return (
-        f"{printable(found.name)}: {found.questions:,} questions, "
-        f"{found.documents:,} documents{groups}{printable(by)}"
-    )
-
-
 def _table(systems: Sequence[Measured], width: int | None, paint: Paint) -> list[str]:
-    """Two lines a system: the means, and below each the bounds of its interval."""
+    """Two lines for each system: the means, and below them the bounds of the intervals."""
     columns = ["", *METRICS, *_TIMES]
-    rows = [row for one in systems for row in _rows(one)]
+    rows = [row for system in systems for row in _rows(system)]
     widths = {name: max(cell_len(name), *(cell_len(row[name]) for row in rows)) for name in columns}
-    for name in _SPARED:
+    for name in _DROPPED:
         if width is not None and sum(widths.values()) + len(_GAP) * (len(widths) - 1) > width:
             del widths[name]
     lines = [_GAP.join(pad(row[name], widths[name]) for name in widths).rstrip() for row in rows]
@@ -59,146 +56,113 @@ def _table(systems: Sequence[Measured], width: int | None, paint: Paint) -> list
     ]
 
 
-def _rows(one: Measured) -> tuple[dict[str, str], dict[str, str]]:
-    means = {name: f"{score.mean:.3f}" for name, score in one.scores.items()}
-    bounds = {name: _bounds(score) for name, score in one.scores.items()}
-    times = (
-        f"{one.p50_milliseconds:.1f}",
-        f"{one.p95_milliseconds:.1f}",
-        f"{one.unanswered:,}",
-    )
-    return (
-        {"": one.system, **means, **dict(zip(_TIMES, times, strict=True))},
-        {"": "", **bounds, **dict.fromkeys(_TIMES, "")},
-    )
-
-
-def _bounds(score: Estimate) -> str:
-    return "-".join(f"{bound:.3f}".removeprefix("0") for bound in score[1:])
+def _rows(measured: Measured) -> tuple[dict[str, str], dict[str, str]]:
+    means = {name: f"{score.mean:.3f}" for name, score in measured.scores.items()}
+    bounds = {
+        name: "-".join(f"{bound:.3f}".removeprefix("0") for bound in (score.low, score.high))
+        for name, score in measured.scores.items()
+    }
+    p50, p95 = f"{measured.p50_milliseconds:.1f}", f"{measured.p95_milliseconds:.1f}"
+    times = dict(zip(_TIMES, (p50, p95, f"{measured.unanswered:,}"), strict=True))
+    return {"": measured.system, **means, **times}, {"": "", **bounds, **dict.fromkeys(_TIMES, "")}
 
 
 def _comparison(compared: Sequence[Compared], paint: Paint) -> list[str]:
-    rows = [_COMPARED]
-    rows += [
+    rows = [
         (
-            f"{one.system} against {one.against}",
-            f"{one.difference.mean:+.3f}",
-            f"{one.difference.low:+.3f} to {one.difference.high:+.3f}",
-            f"{one.p_value:.4f}",
-            f"{one.wins}-{one.ties}-{one.losses}",
+            f"{pair.system} against {pair.against}",
+            f"{pair.difference.mean:+.3f}",
+            f"{pair.difference.low:+.3f} to {pair.difference.high:+.3f}",
+            f"{pair.p_value:.4f}",
+            f"{pair.wins}-{pair.ties}-{pair.losses}",
         )
-        for one in compared
+        for pair in compared
     ]
-    widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
-    lines = [
-        _GAP.join(pad(cell, cells) for cell, cells in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    ]
-    return [paint.faint(lines[0]), *lines[1:]]
+    head, *lines = aligned([_COMPARED, *rows])
+    return [paint.faint(head), *lines]
 
 
-def measured_record(found: MeasuredSet) -> dict[str, Json]:
-    """All of it, for programs."""
+def measured_record(measured: MeasuredSet) -> dict[str, Json]:
+    """The same numbers for `--json`."""
     return {
-        "name": found.name,
-        "questions": found.questions,
-        "documents": found.documents,
-        "groups": found.groups,
-        "embedder": found.embedder,
-        "systems": [_system_record(one) for one in found.systems],
+        "name": measured.name,
+        "questions": measured.questions,
+        "documents": measured.documents,
+        "groups": measured.groups,
+        "embedder": measured.embedder,
+        "systems": [_system_record(system) for system in measured.systems],
         "categories": {
-            name: [_system_record(one) for one in systems]
-            for name, systems in found.categories.items()
+            name: [_system_record(system) for system in systems]
+            for name, systems in measured.categories.items()
         },
-        "comparisons": [_compared_record(one) for one in found.compared],
-        "warnings": list(found.warnings),
+        "comparisons": [
+            {**asdict(pair), "difference": pair.difference._asdict()} for pair in measured.compared
+        ],
+        "warnings": list(measured.warnings),
     }
 
 
-def _system_record(one: Measured) -> dict[str, Json]:
+def _system_record(measured: Measured) -> dict[str, Json]:
     return {
-        "system": one.system,
-        "questions": one.questions,
-        "metrics": {name: _estimate_record(score) for name, score in one.scores.items()},
-        "milliseconds": {"p50": one.p50_milliseconds, "p95": one.p95_milliseconds},
-        "unanswered": one.unanswered,
+        "system": measured.system,
+        "questions": measured.questions,
+        "metrics": {name: score._asdict() for name, score in measured.scores.items()},
+        "milliseconds": {"p50": measured.p50_milliseconds, "p95": measured.p95_milliseconds},
+        "unanswered": measured.unanswered,
     }
 
 
-def _compared_record(one: Compared) -> dict[str, Json]:
-    return {
-        "system": one.system,
-        "against": one.against,
-        "difference": _estimate_record(one.difference),
-        "p_value": one.p_value,
-        "wins": one.wins,
-        "ties": one.ties,
-        "losses": one.losses,
-    }
-
-
-def _estimate_record(score: Estimate) -> dict[str, Json]:
-    return {"mean": score.mean, "low": score.low, "high": score.high}
-
-
-_HEAD = ("", "asked", "P@1", "MRR@10", "p50 ms", "p95 ms")
-_SHOWN = 5  # of those that are not first
-
-
-def render_names(found: MeasuredNames, *, paint: Paint = PLAIN) -> str:
+def render_names(measured: MeasuredNames, *, paint: Paint = PLAIN) -> str:
+    """A table with a row for each form of a name, and some of the names that are not first."""
     heading = (
-        f"{printable(found.where)}: {found.chunks:,} chunks, {found.unique:,} names that one "
-        f"definition has, {found.names:,} asked for"
+        f"{printable(measured.where)}: {measured.chunks:,} chunks, {measured.unique:,} names that "
+        f"one definition has, {measured.names:,} asked for"
     )
-    rows = [_HEAD] + [
+    rows = [
         (
-            one.form,
-            f"{one.asked:,}",
-            f"{one.first:.1%}",
-            f"{one.mrr:.3f}",
-            f"{one.p50_milliseconds:.1f}",
-            f"{one.p95_milliseconds:.1f}",
+            form.form,
+            f"{form.asked:,}",
+            f"{form.first:.1%}",
+            f"{form.mrr:.3f}",
+            f"{form.p50_milliseconds:.1f}",
+            f"{form.p95_milliseconds:.1f}",
         )
-        for one in found.forms
+        for form in measured.forms
     ]
-    widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
-    lines = [
-        _GAP.join(pad(cell, cells) for cell, cells in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    ]
-    return "\n".join([paint.head(heading), paint.faint(lines[0]), *lines[1:], *_missed(found)])
+    head, *lines = aligned([_NAMES, *rows])
+    return "\n".join([paint.head(heading), paint.faint(head), *lines, *_missed(measured)])
 
 
-def _missed(found: MeasuredNames) -> list[str]:
-    """The names, as they are written, that something else comes before."""
-    bare = [one for one in found.missed if one.form == found.forms[0].form]
+def _missed(measured: MeasuredNames) -> list[str]:
+    """The bare names whose definition does not come first."""
+    bare = [missed for missed in measured.missed if missed.form == measured.forms[0].form]
     if not bare:
         return []
     lines = ["", f"{len(bare)} not first, of those asked for by name:"]
     lines += [
-        f"  {printable(one.query)}: {printable(one.definition)} is "
-        f"{f'at {one.place}' if one.place else 'not among ten'}, "
-        f"{printable(one.first) or 'nothing'} first"
-        for one in bare[:_SHOWN]
+        f"  {printable(missed.query)}: {printable(missed.definition)} is "
+        f"{f'at {missed.place}' if missed.place else 'not among ten'}, "
+        f"{printable(missed.first) or 'nothing'} first"
+        for missed in bare[:_SHOWN]
     ]
     return lines + ([f"  … {len(bare) - _SHOWN} more: --json has all"] if bare[_SHOWN:] else [])
 
 
-def names_record(found: MeasuredNames) -> dict[str, Json]:
+def names_record(measured: MeasuredNames) -> dict[str, Json]:
     return {
         "version": 1,
-        "where": found.where,
-        "chunks": found.chunks,
-        "unique": found.unique,
-        "names": found.names,
+        "where": measured.where,
+        "chunks": measured.chunks,
+        "unique": measured.unique,
+        "names": measured.names,
         "forms": {
-            one.form: {
-                "asked": one.asked,
-                "p_at_1": one.first,
-                "mrr_at_10": one.mrr,
-                "milliseconds": {"p50": one.p50_milliseconds, "p95": one.p95_milliseconds},
+            form.form: {
+                "asked": form.asked,
+                "p_at_1": form.first,
+                "mrr_at_10": form.mrr,
+                "milliseconds": {"p50": form.p50_milliseconds, "p95": form.p95_milliseconds},
             }
-            for one in found.forms
+            for form in measured.forms
         },
-        "missed": [dict(one._asdict()) for one in found.missed],
+        "missed": [dict(missed._asdict()) for missed in measured.missed],
     }

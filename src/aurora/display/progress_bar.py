@@ -1,6 +1,6 @@
-"""How far a task is, in one line that fits: its name, a bar, the count, the rate, the time left.
+"""One line of progress: the task's name, a bar, the count, the rate and the time left.
 
-Where there is no room for all of it, the bar goes first and the name last.
+On a narrow terminal the bar is dropped first, the name last.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from rich.segment import Segment
 
 from aurora.types import Progress
 
-_MARGIN = 3  # cells left free at the end: a terminal writes `^C` there, which must not wrap
+_MARGIN = 3  # cells at the end: the terminal echoes `^C` there, which must not wrap
 _GAP = "  "
-_SHORTEST, _LONGEST = 8, 40  # cells: a shorter bar says nothing, a longer one nothing more
+_SHORTEST, _LONGEST = 8, 40  # cells of the bar
 
 
 @dataclass(frozen=True, slots=True)
 class ProgressBar:
-    """A line without its end, for Rich. `rate` is in items a second, 0 while unknown."""
+    """A line for Rich, without a line end. `rate` is items per second, 0 while unknown."""
 
     progress: Progress
     rate: float
@@ -49,7 +49,7 @@ class ProgressBar:
         return [word for word in words if word]
 
     def _shortened(self, width: int) -> str:
-        """As much as there is room for."""
+        """The parts that fit into a width."""
         name, count = self.progress.task, self._count()
         for choice in (self._words(), [name, count, self._left()], [name, count]):
             line = _GAP.join(word for word in choice if word)

@@ -1,11 +1,10 @@
-"""What `--json` prints: one object, documented in docs/reference/json.md.
+"""The JSON of `aur mem search --json` and `aur mem get --json`: see docs/reference/json.md.
 
-Fields may be added; none is taken away or changes its meaning while `version` stays the same.
+While `version` stays the same, fields may be added, but not removed or changed in meaning.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
@@ -15,12 +14,12 @@ from aurora.display.snippet import snippet
 from aurora.types import Chunk, Criteria, Json, SearchResult, SearchResults
 
 VERSION = 1
-_SIGNALS = ("bm25", "semantic", "activation")  # told of every result, 0 where one took no part
+_SIGNALS = ("bm25", "semantic", "activation")  # in every result; 0 for one that took no part
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Which memory answered. `root` is the folder that relative paths start from."""
+    """The searched memory. Relative paths start at `root`."""
 
     memory: Path | str
     root: Path | None
@@ -35,7 +34,7 @@ def search_record(
     context: int | None = None,
     past: bool = True,
 ) -> dict[str, Json]:
-    """An answer as plain values. Each result has a snippet where a `context` is given."""
+    """Search results as JSON values. With a `context`, each result has a snippet."""
     return {
         "version": VERSION,
         "query": answer.query.text,
@@ -44,7 +43,14 @@ def search_record(
         "fusion": answer.fusion,
         "signals": list(answer.signals),
         "filters": _filters(answer.query.criteria),
-        "index": _index(source, now),
+        "index": {
+            "memory": str(source.memory),
+            "root": str(source.root) if source.root else None,
+            "indexed_at": _time(source.indexed_at),
+            "age_seconds": round((now - source.indexed_at).total_seconds())
+            if source.indexed_at
+            else None,
+        },
         "notes": [note.text for note in answer.notes],
         "nearest": list(answer.nearest),
         "results": [
@@ -85,7 +91,10 @@ def _result(result: SearchResult, rank: int, *, context: int | None, past: bool)
     if past:
         record["git"] = _git(result)
     if context is not None:
-        record["snippet"] = _snippet(result, context)
+        record["snippet"] = [
+            {"line": line.number, "text": line.text, "matches": [list(span) for span in line.spans]}
+            for line in snippet(result.chunk, result.terms, context=context)
+        ]
     return record
 
 
@@ -102,29 +111,11 @@ def _git(result: SearchResult) -> dict[str, Json] | None:
     }
 
 
-def _snippet(result: SearchResult, context: int) -> list[Json]:
-    return [
-        {"line": line.number, "text": line.text, "matches": [list(span) for span in line.spans]}
-        for line in snippet(result.chunk, result.terms, context=context)
-    ]
-
-
-def _index(source: Source, now: datetime) -> dict[str, Json]:
-    at = source.indexed_at
-    return {
-        "memory": str(source.memory),
-        "root": str(source.root) if source.root else None,
-        "indexed_at": _time(at),
-        "age_seconds": round((now - at).total_seconds()) if at else None,
-    }
-
-
 def _filters(criteria: Criteria) -> dict[str, Json]:
-    """What was given, by the names of `Criteria`."""
-    given: Mapping[str, object] = {
-        name: value for name in criteria.__slots__ if (value := getattr(criteria, name))
+    """The given filters, by the field names of `Criteria`."""
+    plain = {
+        name: _plain(value) for name in criteria.__slots__ if (value := getattr(criteria, name))
     }
-    plain = {name: _plain(value) for name, value in given.items()}
     return plain | ({"metadata": dict(criteria.metadata)} if criteria.metadata else {})
 
 

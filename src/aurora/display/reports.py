@@ -1,28 +1,22 @@
-"""What a memory holds: facts, then counts with a small chart beside them.
-
-What a run of indexing did, in the words of seed 000, FR-11.
-
-The findings of an examination: a screen with a mark before every line.
-
-How a database is, line by line.
-
-Embedding models, a line each: for people as columns, for programs as records.
-"""
+"""Reports of commands: stats, an index run, `aur doctor`, `aur db status`, `aur models list`."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
-from aurora.display.table import PLAIN, Paint, cell_len, pad, relative_time
+from aurora.display.table import PLAIN, Paint, aligned, cell_len, pad, relative_time
 from aurora.text import pluralize, printable
 from aurora.types import Finding, Json, Kind, Level, ModelEntry
 
-BLOCKS = "▏▎▍▌▋▊▉█"  # an eighth of a cell, two eighths, … a whole one
-HASHES = "#"  # for a terminal that has no blocks
-_LONGEST, _SHORTEST = 30, 4  # cells: a longer bar says nothing more, a shorter one nothing
+# --- aur mem stats ---
+
+BLOCKS = "▏▎▍▌▋▊▉█"  # one eighth of a cell to a whole cell
+HASHES = "#"  # for an encoding without blocks
+_LONGEST, _SHORTEST = 30, 4  # cells of a bar
 _GAP = "  "
 _MOST_NAMESPACES = 10
 _UNNAMED = "(unnamed)"
@@ -36,11 +30,12 @@ def render_stats(
     width: int | None = None,
     blocks: str = BLOCKS,
 ) -> str:
-    """Facts about a memory, its namespaces if any has a name, and its chunks by kind.
+    """Facts, the namespaces if any has a name, and the chunks by kind, with bars.
 
-    Charts are at most as wide as the terminal allows; facts are not cut.
+    Bars are cut to the terminal's width, facts are not.
     """
-    tables = {"Chunks": (sum(chunks.values()), _kinds(chunks))}
+    kinds = {f"{_GAP}{kind}": chunks[kind] for kind in Kind if kind in chunks}
+    tables = {"Chunks": (sum(chunks.values()), kinds)}
     if namespaces and any(namespaces):
         tables = {"Namespaces": (len(namespaces), _largest(namespaces)), **tables}
     names = [*facts, *(name for title, (_, counts) in tables.items() for name in (title, *counts))]
@@ -52,7 +47,7 @@ def render_stats(
 
 
 def embedder_words(name: str, *, dimension: int, embedded: int, chunks: int) -> str:
-    """Who made the vectors, and of how many chunks; the name is empty when nobody did."""
+    """The model of the vectors and how many chunks have one; without vectors, `name` is empty."""
     if not name:
         return "none: search goes by words and use"
     counted = f"{embedded:,} of {chunks:,} chunks have a vector"
@@ -60,7 +55,7 @@ def embedder_words(name: str, *, dimension: int, embedded: int, chunks: int) -> 
 
 
 def moment_words(at: datetime | None, now: datetime) -> str:
-    """A moment as people say it, and its date for those who want to know."""
+    """A moment as an age with its date, or `never`."""
     return f"{relative_time(now - at)} ({at:%Y-%m-%d %H:%M})" if at else "never"
 
 
@@ -85,16 +80,12 @@ def _table(
 
 
 def _bar(count: int, most: int, room: int, blocks: str) -> str:
-    """As long as its share of the longest; whatever is there at all can be seen."""
+    """A bar for a count, relative to the largest; every count above 0 is visible."""
     if room < _SHORTEST or not count:
         return ""
     steps = max(round(room * len(blocks) * count / most), 1)
     whole, part = divmod(steps, len(blocks))
     return blocks[-1] * whole + (blocks[part - 1] if part else "")
-
-
-def _kinds(chunks: Mapping[Kind, int]) -> dict[str, int]:
-    return {f"{_GAP}{kind}": chunks[kind] for kind in Kind if kind in chunks}
 
 
 def _largest(namespaces: Mapping[str, int]) -> dict[str, int]:
@@ -107,13 +98,15 @@ def _largest(namespaces: Mapping[str, int]) -> dict[str, int]:
     return shown
 
 
+# --- aur mem index and watch ---
+
 _CODE = (Kind.FUNCTION, Kind.METHOD, Kind.CLASS, Kind.CODE)
 
 
 def render_index_summary(
     *, files: int, chunks: Mapping[Kind, int], warnings: int, errors: int, index: str
 ) -> str:
-    """The summary of FR-11.1 with the index line of FR-11.5."""
+    """The summary of an index run; `index` is the line of `render_index_line`."""
     code = sum(chunks.get(kind, 0) for kind in _CODE)
     return "\n".join([
         "Indexing complete!",
@@ -133,7 +126,7 @@ def render_index_summary(
 
 
 def render_index_line(chunks: int, saved_to: str) -> str:
-    """The line of FR-11.5; `saved_to` is empty when the index could not be written."""
+    """The line about the keyword index; `saved_to` is empty if it could not be written."""
     where = f"saved to {saved_to}" if saved_to else "not saved"
     return f"BM25 index: Built ({pluralize(chunks, 'chunk')} indexed, {where})"
 
@@ -141,13 +134,13 @@ def render_index_line(chunks: int, saved_to: str) -> str:
 def render_refresh(
     at: datetime, *, read: int, removed: int, left_out: int, histories: int, seconds: float
 ) -> str:
-    """One run of a watch in one line."""
+    """One run of `aur mem watch` in one line."""
     counts = f"read {read}, removed {removed}, left out {left_out}, histories {histories}"
     return f"{at:%Y-%m-%d %H:%M:%S}  {counts}, {seconds:.2f} s"
 
 
 def human_size(count: int) -> str:
-    """Bytes as a person would say it."""
+    """Bytes with a unit, such as `1.5 MiB`."""
     size = float(count)
     for unit in ("B", "KiB", "MiB", "GiB"):
         if round(size, 1) < 1024 or unit == "GiB":
@@ -156,7 +149,8 @@ def human_size(count: int) -> str:
     return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
 
 
-# Understood without colour; a failure is seen at once in any list.
+# --- aur doctor ---
+
 _MARKS = {Level.OK: "ok", Level.NOTE: "note", Level.WARN: "warn", Level.FAIL: "FAIL"}
 _COLOURS = {Level.OK: "32", Level.NOTE: "36", Level.WARN: "33", Level.FAIL: "1;31"}
 _WIDTH = max(map(len, _MARKS.values()))
@@ -166,7 +160,7 @@ _INDENT = " " * (_WIDTH + 4)
 def render_findings(
     findings: Sequence[Finding], titles: Mapping[str, str], *, paint: Paint = PLAIN
 ) -> str:
-    """A block for each area, in the order of the titles, and how it all came out."""
+    """A block for each area, in the order of the titles, and a summary."""
     blocks = []
     for area, title in titles.items():
         lines = [_lines(finding, paint) for finding in findings if finding.area == area]
@@ -176,18 +170,10 @@ def render_findings(
 
 
 def findings_record(findings: Sequence[Finding]) -> dict[str, Json]:
-    """The same for programs."""
+    """The same for `--json`."""
     return {
         "ok": not any(finding.level is Level.FAIL for finding in findings),
-        "findings": [
-            {
-                "level": str(finding.level),
-                "area": finding.area,
-                "text": finding.text,
-                "hint": finding.hint,
-            }
-            for finding in findings
-        ],
+        "findings": [asdict(finding) for finding in findings],
     }
 
 
@@ -207,18 +193,18 @@ def _outcome(findings: Sequence[Finding]) -> str:
     return f"Nothing failed{also}." if also else "All is well."
 
 
-_UNTOLD = "cannot be told"
+# --- aur db status ---
 
 
 def render_database(
     address: str,
     hosts: Sequence[Mapping[str, Json]],
-    told: Mapping[str, Any],  # JSON, by the names that `--json` has
-    untold: Mapping[str, str],
+    facts: Mapping[str, Any],  # JSON, by the names that `--json` has
+    unknown: Mapping[str, str],  # name → why it is unknown
 ) -> str:
     lines = {"Memory": address}
     lines |= {f"  {host['host']}": _host(host) for host in hosts}
-    lines |= dict(_facts({name: f"{_UNTOLD}: {why}" for name, why in untold.items()}, told))
+    lines |= dict(_facts(facts, unknown))
     column = max(map(cell_len, lines))
     return "\n".join(f"{pad(name, column)}  {printable(text)}" for name, text in lines.items())
 
@@ -233,82 +219,68 @@ def _host(host: Mapping[str, Any]) -> str:
         f"{size:,} bytes" if size is not None else "",
         f"{seconds:,.1f} s" if seconds is not None else "",
     ]
-    return f"standby, behind by {' and '.join(filter(None, lag)) or 'nobody knows how much'}"
+    return f"standby, behind by {' and '.join(filter(None, lag)) or 'an unknown amount'}"
 
 
-def _facts(untold: Mapping[str, str], told: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _facts(facts: Mapping[str, Any], unknown: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     for label, name, write in _LINES:
-        if name in told:
-            yield label, write(told)
-        elif name in untold:
-            yield label, untold[name]
-    for label, name in (("Tables", "tables"), ("Indexes", "indexes")):
-        if name in told:
-            sizes: Mapping[str, int] = told[name]
-            yield label, human_size(sum(sizes.values()))
-            for part, size in sizes.items():
-                yield f"  {part}", human_size(size)
-        elif name in untold:
-            yield label, untold[name]
+        if name in facts:
+            yield label, write(facts)
+            if name in ("tables", "indexes"):
+                yield from ((f"  {part}", human_size(size)) for part, size in facts[name].items())
+        elif name in unknown:
+            yield label, f"cannot be told: {unknown[name]}"
 
 
-def _schema(told: Mapping[str, Any]) -> str:
-    version, newest = told["schema_version"], told["newest_schema"]
+def _schema(facts: Mapping[str, Any]) -> str:
+    version, newest = facts["schema_version"], facts["newest_schema"]
     if not version:
         return "no memory yet"
     if version != newest:
         return f"{version}, while this Aurora writes {newest}"
-    stale = "" if told.get("words_are_current") else "; words of another Aurora: `aur db migrate`"
+    stale = "" if facts.get("words_are_current") else "; words of another Aurora: `aur db migrate`"
     return f"{version}, the newest{stale}"
 
 
-def _connections(told: Mapping[str, Any]) -> str:
-    counts = told["connections"]
+def _connections(facts: Mapping[str, Any]) -> str:
+    counts = facts["connections"]
     return f"{counts['used']:,} of {counts['most']:,}, {counts['ours']:,} of Aurora"
 
 
-_LINES = (
-    ("Server", "server", lambda told: f"PostgreSQL {told['server']}"),
-    (
-        "Connection",
-        "encrypted",
-        lambda told: "encrypted (TLS)" if told["encrypted"] else "not encrypted",
-    ),
-    (
-        "Pages",
-        "checksums",
-        lambda told: (
-            "with checksums"
-            if told["checksums"] == "on"
-            else "without checksums: damage on its disk goes unnoticed"
-        ),
-    ),
-    ("pgvector", "pgvector", lambda told: str(told["pgvector"] or "not there")),
-    ("Schema", "schema_version", _schema),
-    ("Chunks", "chunks", lambda told: f"{told['chunks']:,}"),
-    ("Vectors", "vectors", lambda told: f"{told['vectors']:,}"),
-    ("  compared", "compared", lambda told: str(told["compared"])),
-    ("Partitions", "partitions", lambda told: str(told["partitions"] or "none")),
-    ("Connections", "connections", _connections),
-)
+def _checksums(facts: Mapping[str, Any]) -> str:
+    if facts["checksums"] == "on":
+        return "with checksums"
+    return "without checksums: damage on its disk goes unnoticed"
 
+
+_LINES: tuple[tuple[str, str, Callable[[Mapping[str, Any]], str]], ...] = (
+    ("Server", "server", lambda facts: f"PostgreSQL {facts['server']}"),
+    ("Connection", "encrypted",
+     lambda facts: "encrypted (TLS)" if facts["encrypted"] else "not encrypted"),
+    ("Pages", "checksums", _checksums),
+    ("pgvector", "pgvector", lambda facts: str(facts["pgvector"] or "not there")),
+    ("Schema", "schema_version", _schema),
+    ("Chunks", "chunks", lambda facts: f"{facts['chunks']:,}"),
+    ("Vectors", "vectors", lambda facts: f"{facts['vectors']:,}"),
+    ("  compared", "compared", lambda facts: str(facts["compared"])),
+    ("Partitions", "partitions", lambda facts: str(facts["partitions"] or "none")),
+    ("Connections", "connections", _connections),
+    ("Tables", "tables", lambda facts: human_size(sum(facts["tables"].values()))),
+    ("Indexes", "indexes", lambda facts: human_size(sum(facts["indexes"].values()))),
+)  # fmt: skip
+
+# --- aur models list ---
 
 _TITLES = ("Name", "State", "Dimension", "Window", "Size", "Licence", "Source")
-_UNKNOWN = "-"
 
 
 def render_models(entries: Sequence[ModelEntry]) -> str:
-    """Columns as wide as what is in them. Nothing is cut: the source, the longest, is last."""
-    rows = [_TITLES, *map(_cells, entries)]
-    widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join(
-        _GAP.join(pad(cell, width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    )
+    """A line for each model. Nothing is cut: the source, the longest cell, is last."""
+    return "\n".join(aligned([_TITLES, *map(_cells, entries)]))
 
 
 def models_record(entries: Sequence[ModelEntry], folder: str) -> dict[str, Json]:
-    """The same for programs; `bytes` is 0 for what is not installed."""
+    """The same for `--json`; `bytes` is 0 for a model that is not installed."""
     return {
         "folder": folder,
         "models": [
@@ -327,7 +299,7 @@ def models_record(entries: Sequence[ModelEntry], folder: str) -> dict[str, Json]
 
 
 def megabytes(size: int) -> str:
-    """Bytes as people say them."""
+    """Bytes in MB or kB."""
     return f"{size / 1e6:,.0f} MB" if size >= 1e6 else f"{size / 1e3:,.0f} kB"
 
 
@@ -341,4 +313,4 @@ def _cells(entry: ModelEntry) -> tuple[str, ...]:
         entry.licence,
         entry.source,
     )
-    return tuple(printable(cell) or _UNKNOWN for cell in cells)
+    return tuple(printable(cell) or "-" for cell in cells)

@@ -1,7 +1,7 @@
-"""The lines of a chunk that say the most of a query, with its words marked.
+"""The lines of a chunk that match a query best, with the matching words marked.
 
-The words are those that matched, by the same rules: `getUserData` marks `user` in `user_manager`,
-and `parsing` marks `parsed`.
+Words match by the rules of the search: `getUserData` marks `user` in `user_manager`, and `parsing`
+marks `parsed`.
 """
 
 from __future__ import annotations
@@ -15,16 +15,13 @@ from aurora.text import document_terms, has_cjk, printable, stem, tokenize, word
 from aurora.types import Chunk
 
 _WORD = re.compile(r"\w+")
-_JOINERS = "\u200c\u200d"  # of Persian words and of emoji; in a table they would move columns
-_LONGEST, _BEFORE = 300, 100  # characters shown of a line, and of those before its first match
+_JOINERS = "\u200c\u200d"  # of Persian words and of emoji
+_LONGEST, _BEFORE = 300, 100  # characters shown of a line, and before its first match
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of a snippet; `spans` are where words of the query stand in it.
-
-    `number` is its line in the file, where that is known.
-    """
+    """One line of a snippet, its line number in the file if known, and where words match."""
 
     text: str
     number: int | None
@@ -32,7 +29,7 @@ class Line:
 
 
 def snippet(chunk: Chunk, terms: Sequence[str], *, context: int) -> list[Line]:
-    """The line with the most of the terms, with so many lines before and after it."""
+    """The line with the most terms, with `context` lines before and after it."""
     texts = [printable(text.expandtabs(4), keep=_JOINERS) for text in chunk.content.splitlines()]
     wanted = {term: stem(term) for term in terms}
     scores = [len(words_found(wanted, set(document_terms(text)))) for text in texts]
@@ -46,7 +43,7 @@ def snippet(chunk: Chunk, terms: Sequence[str], *, context: int) -> list[Line]:
 
 
 def _line(text: str, number: int | None, terms: Mapping[str, str]) -> Line:
-    """A line with its words found; of a very long one, the part around the first."""
+    """A line with its matches; a very long line is cut around its first match."""
     spans = tuple(_spans(text, terms))
     if len(text) > _LONGEST:
         start = max(spans[0][0] - _BEFORE, 0) if spans else 0
@@ -57,9 +54,9 @@ def _line(text: str, number: int | None, terms: Mapping[str, str]) -> Line:
 
 
 def render_snippet(lines: Sequence[Line], paint: Paint) -> Iterator[str]:
-    """As grep writes them: `45:` before a line that matches, `46-` before one that does not.
+    """Lines as grep prints them: `45:` before a matching line, `46-` before any other.
 
-    Where numbers are not known, `>` stands before a line that matches.
+    Without line numbers, `>` marks a matching line.
     """
     width = max((len(str(line.number)) for line in lines), default=0)
     for line in lines:
@@ -71,9 +68,9 @@ def render_snippet(lines: Sequence[Line], paint: Paint) -> Iterator[str]:
 
 
 def _numbers(chunk: Chunk, count: int) -> int | None:
-    """The first line's number, if the content is the lines of the file one for one.
+    """The number of the first line; None if the content is not the file's lines one by one.
 
-    A class is stored without the bodies of its methods, so its lines are not those of the file.
+    A class, for example, is stored without the bodies of its methods.
     """
     lines = chunk.lines
     return lines.start if lines and lines.end - lines.start + 1 == count else None
@@ -88,7 +85,7 @@ def _marked(line: Line, paint: Paint) -> str:
 
 
 def _spans(text: str, terms: Mapping[str, str]) -> Iterator[tuple[int, int]]:
-    """Where terms stand, in order and apart."""
+    """The places of the terms, in order and without overlaps."""
     end = 0
     for word in _WORD.finditer(text):
         for start, stop in sorted(_within(word[0], terms)):
@@ -99,16 +96,16 @@ def _spans(text: str, terms: Mapping[str, str]) -> Iterator[tuple[int, int]]:
 
 
 def _within(word: str, terms: Mapping[str, str]) -> list[tuple[int, int]]:
-    """The word as a whole, or those of its parts that are terms, or have their stem."""
-    found = [token for token in tokenize(word) if words_found(terms, {token, stem(token)})]
+    """The whole word, or its parts that are terms or have the stem of a term."""
+    tokens = [token for token in tokenize(word) if words_found(terms, {token, stem(token)})]
     folded = word.casefold()
-    if not found:
+    if not tokens:
         return []
-    if folded in found or (len(folded) != len(word) and not has_cjk(word)):
+    if folded in tokens or (len(folded) != len(word) and not has_cjk(word)):
         return [(0, len(word))]
     parts = [
         (match.start(), match.end())
-        for token in found
+        for token in tokens
         for match in re.finditer(re.escape(token), folded)
     ]
     return parts or [(0, len(word))]

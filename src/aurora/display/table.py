@@ -1,18 +1,7 @@
-"""Search results as a table that never hides what matters.
+"""Search results as a table (`COLUMNS` defines it), and the text tools of all displays.
 
-When the terminal is too narrow, paths lose their beginning and names their end, then the words
-for what git does not know; the other columns stay whole. In a pipe nothing is cut. Widths are of
-cells, so that CJK columns stay aligned.
-
-Text in cells of a terminal: a wide letter takes two, an accent none.
-
-Colour and links, for terminals that have them; without, every text stays as it is.
-
-Plain escape sequences: a library that knows more of terminals takes longer to import than a search.
-
-When a result was last changed, and by how many commits, in the words of seed 000, FR-5.3-5.4.
-
-What to say when nothing was found, and what to do about it.
+On a narrow terminal, paths lose their beginning and names their end, then columns are dropped. In a
+pipe nothing is cut. Widths are in terminal cells, so CJK columns stay aligned.
 """
 
 from __future__ import annotations
@@ -21,28 +10,48 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from rich.cells import cell_len, set_cell_size
-
 from aurora.text import pluralize, printable
 from aurora.types import Chunk, ChunkHistory, Kind, SearchResult, SearchResults, Tracking
 
-__all__ = ["cell_len", "keep_end", "keep_start", "pad", "wrap"]
+# --- Text in terminal cells: a wide letter takes two cells, an accent none ---
+
+
+def cell_len(text: str) -> int:
+    """Cells that a text takes. Plain ASCII needs no table of widths, whose import takes time."""
+    if _is_plain(text):
+        return len(text)
+    from rich import cells  # noqa: PLC0415
+
+    return cells.cell_len(text)
+
+
+def cut(text: str, width: int) -> str:
+    """The beginning of a text that is longer than a width."""
+    if _is_plain(text):
+        return text[: max(width, 0)]
+    from rich import cells  # noqa: PLC0415
+
+    return cells.set_cell_size(text, width)
+
+
+def _is_plain(text: str) -> bool:
+    return text.isascii() and text.isprintable()
 
 
 def pad(text: str, width: int) -> str:
-    """A text that fits, followed by spaces."""
+    """The text, filled with spaces up to a width."""
     return text + " " * max(width - cell_len(text), 0)
 
 
 def keep_start(text: str, width: int) -> str:
-    """A text of at most so many cells; what is cut off at its end is told by `…`."""
+    """The text, cut at its end to a width; `…` marks the cut."""
     if cell_len(text) <= width:
         return text
-    return set_cell_size(text, width - 1).rstrip() + "…"
+    return cut(text, width - 1).rstrip() + "…"
 
 
 def keep_end(text: str, width: int) -> str:
-    """As `keep_start`, for what matters at its end: the file's name of a path is there."""
+    """The text, cut at its beginning to a width: a path keeps its file's name."""
     if cell_len(text) <= width:
         return text
     while cell_len(text) > width - 1:
@@ -51,7 +60,7 @@ def keep_end(text: str, width: int) -> str:
 
 
 def wrap(text: str, width: int) -> list[str]:
-    """Lines of at most so many cells, broken between words; a longer word is cut."""
+    """Lines of at most a width, broken between words; a longer word is cut."""
     lines: list[str] = []
     for word in text.split():
         if lines and cell_len(lines[-1]) + 1 + cell_len(word) <= width:
@@ -61,13 +70,20 @@ def wrap(text: str, width: int) -> list[str]:
     return lines or [""]
 
 
-_RESET = "\033[0m"
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """A line for each row, with columns as wide as their cells and two spaces between them."""
+    widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(map(pad, row, widths)).rstrip() for row in rows]
+
+
+# --- Colour and links. Escape sequences by hand: a library takes longer than a search ---
+
 _LINK = "\033]8;;{url}\033\\{text}\033]8;;\033\\"  # OSC 8
 
 
 @dataclass(frozen=True, slots=True)
 class Paint:
-    """How to mark a text. `link` gives the address of the line that a chunk begins at."""
+    """Marks text with colours, and with links if `link` gives the address of a chunk's line."""
 
     colour: bool = False
     link: Callable[[Chunk, int], str] | None = None
@@ -85,44 +101,69 @@ class Paint:
         return self.styled("1;31", text)  # as grep does
 
     def place(self, text: str, chunk: Chunk, line: int | None = None) -> str:
-        """A text that leads to a line of a chunk's file, to its first one unless told."""
+        """A text that links to a line of a chunk's file, by default to the chunk's first line."""
         if self.link is None or not chunk.path:
             return text
         first = chunk.lines.start if chunk.lines else 1
         return _LINK.format(url=self.link(chunk, line or first), text=text)
 
     def styled(self, code: str, text: str) -> str:
-        """By the code of an SGR sequence."""
-        return f"\033[{code}m{text}{_RESET}" if self.colour and text.strip() else text
+        """Mark a text with the code of an SGR sequence."""
+        return f"\033[{code}m{text}\033[0m" if self.colour and text.strip() else text
 
 
 PLAIN = Paint()
 
+# --- The cells of a result ---
 
-STALE_AFTER = timedelta(days=7)  # seed 000, 6.4
-
+STALE_AFTER = timedelta(days=7)
+_ABBREVIATIONS = {Kind.REASONING: "reas", Kind.KNOWLEDGE: "know"}
 _UNITS = (
     ("year", 365 * 86400), ("month", 30 * 86400), ("week", 7 * 86400), ("day", 86400),
     ("hour", 3600), ("minute", 60),
 )  # fmt: skip
-_PROSE = (Kind.REASONING, Kind.KNOWLEDGE)
 
 
-def is_prose(result: SearchResult) -> bool:
-    """What git counts no commits of: its date is its own."""
-    return result.chunk.kind in _PROSE
+def file_cell(result: SearchResult) -> str:
+    return printable(result.chunk.path or result.chunk.id)
+
+
+def kind_cell(result: SearchResult) -> str:
+    return _ABBREVIATIONS.get(result.chunk.kind, str(result.chunk.kind))
+
+
+def name_cell(result: SearchResult) -> str:
+    """The id after its path, so that FILE:NAME of a row is what `aur mem get` takes.
+
+    A document, whose id has no path, is shown with its name and its origin.
+    """
+    chunk = result.chunk
+    name = chunk.id.removeprefix(f"{chunk.path}:")
+    if name == chunk.id:
+        name, origin = chunk.qualified_name or chunk.name, str(chunk.metadata.get("origin", ""))
+        name = origin if origin.endswith(name) else f"{name} ({origin})" if origin else name
+    return printable(name)
+
+
+def lines_cell(result: SearchResult) -> str:
+    lines = result.chunk.lines
+    return f"{lines.start}-{lines.end}" if lines else "-"
+
+
+def score_cell(result: SearchResult) -> str:
+    return f"{result.score:.3f}"
 
 
 def commits_cell(result: SearchResult) -> str:
-    """How many commits touched the lines of code; `-` for what is no code."""
+    """How many commits touched the lines of code; `-` for prose."""
     history = result.history
     if is_prose(result) or history is None:
         return "-"
-    return _missing(history) or str(len(history.commits))
+    return _not_tracked(history) or str(len(history.commits))
 
 
 def modified_cell(result: SearchResult, now: datetime) -> str:
-    """How long ago code was changed; the date of anything else."""
+    """How long ago code was changed; the date of prose."""
     history = result.history
     if is_prose(result):
         date = result.chunk.created_at or (history.last_modified if history else None)
@@ -130,18 +171,23 @@ def modified_cell(result: SearchResult, now: datetime) -> str:
     if history is None:
         return "-"
     if history.last_modified is None:
-        return _missing(history) or "- (uncommitted)"
+        return _not_tracked(history) or "- (uncommitted)"
     return relative_time(now - history.last_modified)
 
 
+def is_prose(result: SearchResult) -> bool:
+    """Prose has a date of its own instead of commits."""
+    return result.chunk.kind in (Kind.REASONING, Kind.KNOWLEDGE)
+
+
 def is_stale(results: Iterable[SearchResult], now: datetime) -> bool:
-    """True when git was asked too long ago about some of them."""
+    """Whether the git history of some result was read too long ago."""
     read = (result.history.read_at for result in results if result.history)
     return any(at is not None and now - at > STALE_AFTER for at in read)
 
 
 def relative_time(age: timedelta) -> str:
-    """An age as a person would say it; a clock that runs ahead counts as now."""
+    """An age in words, such as `2 days ago`; a time in the future is `just now`."""
     seconds = age.total_seconds()
     for unit, length in _UNITS:
         count = int(seconds // length)
@@ -150,16 +196,42 @@ def relative_time(age: timedelta) -> str:
     return "just now"
 
 
-def _missing(history: ChunkHistory) -> str:
+def _not_tracked(history: ChunkHistory) -> str:
     return "" if history.tracking is Tracking.TRACKED else f"- ({history.tracking})"
 
 
-_HEADERS = ("File", "Type", "Name", "Lines", "Score", "Commits", "Last Modified")
-_FILE, _NAME, _PAST = 0, 2, 5  # columns; from the last on, what git and dates tell
-_CHOICES = (range(7), range(5), (0, 2, 3, 4), (0, 2, 4))  # columns, fewer on narrower terminals
+# --- The table ---
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of the table. On a narrow terminal, higher `dropped` columns go first."""
+
+    header: str
+    cell: Callable[[SearchResult, datetime], str]
+    dropped: int = 0  # 0: never
+    from_git: bool = False  # left out by --no-git and --legacy; its cells shrink to the header
+    is_long: bool = False  # its cells shrink to `_READABLE`, and as a last resort to `_NARROWEST`
+    cut: Callable[[str, int], str] = keep_start
+    mark: Callable[[Paint, str, Chunk], str] = lambda _paint, text, _chunk: text
+
+
+COLUMNS = (
+    Column(
+        "File", lambda result, _: file_cell(result), is_long=True, cut=keep_end, mark=Paint.place
+    ),
+    Column("Type", lambda result, _: kind_cell(result), dropped=2),
+    Column(
+        "Name", lambda result, _: name_cell(result), is_long=True,
+        mark=lambda paint, text, _: paint.name(text),
+    ),
+    Column("Lines", lambda result, _: lines_cell(result), dropped=1),
+    Column("Score", lambda result, _: score_cell(result)),
+    Column("Commits", lambda result, _: commits_cell(result), dropped=3, from_git=True),
+    Column("Last Modified", modified_cell, dropped=3, from_git=True),
+)  # fmt: skip
 _SEPARATOR = " | "
-_READABLE, _NARROWEST = 16, 10  # cells a path or name keeps while it can, and in any case
-_ABBREVIATIONS = {Kind.REASONING: "reas", Kind.KNOWLEDGE: "know"}  # seed 000, FR-5.2
+_READABLE, _NARROWEST = 16, 10  # cells
 
 
 def render_table(
@@ -170,78 +242,41 @@ def render_table(
     past: bool = True,
     paint: Paint = PLAIN,
 ) -> str:
-    """Lines of a table at most `width` cells wide; as wide as needed without a width.
+    """The head, the rule below it, and a line for each result, at most `width` cells wide.
 
-    Without a `past` it has the five columns of FR-5.5.
+    Without `past`, the table has no columns from git.
     """
-    return "\n".join(table_lines(results, now=now, width=width, past=past, paint=paint))
+    columns = [column for column in COLUMNS if past or not column.from_git]
+    cells = {column: [column.cell(result, now) for result in results] for column in columns}
+    widths = _fit({c: max(map(cell_len, (c.header, *cells[c]))) for c in columns}, width)
+    head = _SEPARATOR.join(pad(column.header, room) for column, room in widths.items())
+    lines = [paint.head(head.rstrip()), paint.faint("-+-".join("-" * n for n in widths.values()))]
+    for at, result in enumerate(results):
+        row = []
+        for column, room in widths.items():
+            text = column.cut(cells[column][at], room)
+            # Only the text is marked, so that no link or colour covers the spaces behind it.
+            row.append(column.mark(paint, text, result.chunk) + " " * (room - cell_len(text)))
+        lines.append(_SEPARATOR.join(row).rstrip())
+    return "\n".join(lines)
 
 
-def table_lines(
-    results: Sequence[SearchResult],
-    *,
-    now: datetime,
-    width: int | None = None,
-    past: bool = True,
-    paint: Paint = PLAIN,
-) -> list[str]:
-    """The head, the rule below it, and a line for each result."""
-    rows = [result_cells(result, now) for result in results]
-    wanted = [max(map(cell_len, column)) for column in zip(_HEADERS, *rows, strict=True)]
-    widths = _choose(wanted, width, _CHOICES if past else _CHOICES[1:])
-    head = _SEPARATOR.join(pad(_HEADERS[column], cells) for column, cells in widths.items())
-    found = zip(rows, results, strict=True)
-    return [
-        paint.head(head.rstrip()),
-        paint.faint("-+-".join("-" * cells for cells in widths.values())),
-        *(_line(row, widths, result.chunk, paint) for row, result in found),
-    ]
-
-
-def result_cells(result: SearchResult, now: datetime) -> tuple[str, ...]:
-    """What the columns show of a result, in full."""
-    chunk = result.chunk
-    return (
-        printable(chunk.path or chunk.id),
-        _ABBREVIATIONS.get(chunk.kind, str(chunk.kind)),
-        printable(_name(chunk)),
-        f"{chunk.lines.start}-{chunk.lines.end}" if chunk.lines else "-",
-        f"{result.score:.3f}",
-        commits_cell(result),
-        modified_cell(result, now),
-    )
-
-
-def _name(chunk: Chunk) -> str:
-    """What follows the path in the id, so that FILE:NAME of a row is what `aur mem get` takes."""
-    name = chunk.id.removeprefix(f"{chunk.path}:")
-    return name if name != chunk.id else _with_origin(chunk)
-
-
-def _with_origin(chunk: Chunk) -> str:
-    """A document is asked for by its id, so where it comes from stands beside its name."""
-    name, origin = chunk.qualified_name or chunk.name, str(chunk.metadata.get("origin", ""))
-    return origin if origin.endswith(name) else f"{name} ({origin})" if origin else name
-
-
-def _choose(
-    wanted: Sequence[int], width: int | None, choices: Sequence[Sequence[int]]
-) -> dict[int, int]:
-    """Columns and their widths: as many as there is room for, rather than wider than it."""
-    for columns in choices:
-        widths = _fit({column: wanted[column] for column in columns}, width)
+def _fit(wanted: Mapping[Column, int], width: int | None) -> dict[Column, int]:
+    """The columns that fit, with their widths: shrunk, and if that is not enough, dropped."""
+    for dropped in sorted({column.dropped for column in wanted}, reverse=True):
+        widths = _shrink({c: room for c, room in wanted.items() if c.dropped <= dropped}, width)
         if width is None or _total(widths) <= width:
             break
     return widths
 
 
-def _fit(widths: dict[int, int], width: int | None) -> dict[int, int]:
-    """Take what is too much from the columns that can be cut, of two the wider one first."""
-    past = {column: len(_HEADERS[column]) for column in widths if column >= _PAST}
+def _shrink(widths: dict[Column, int], width: int | None) -> dict[Column, int]:
+    """Take cells from the columns that can be cut, each time from the widest."""
+    long = [column for column in widths if column.is_long]
     for least in (
-        dict.fromkeys((_FILE, _NAME), _READABLE),
-        past,
-        dict.fromkeys((_FILE, _NAME), _NARROWEST),
+        dict.fromkeys(long, _READABLE),
+        {column: len(column.header) for column in widths if column.from_git},
+        dict.fromkeys(long, _NARROWEST),
     ):
         while width is not None and _total(widths) > width:
             wide = [column for column in least if widths[column] > least[column]]
@@ -251,22 +286,8 @@ def _fit(widths: dict[int, int], width: int | None) -> dict[int, int]:
     return widths
 
 
-def _total(widths: Mapping[int, int]) -> int:
+def _total(widths: Mapping[Column, int]) -> int:
     return sum(widths.values()) + len(_SEPARATOR) * (len(widths) - 1)
-
-
-def _line(row: Sequence[str], widths: Mapping[int, int], chunk: Chunk, paint: Paint) -> str:
-    """The cells side by side. Marked is the text alone, so that no link or colour has a tail."""
-    line = []
-    for column, width in widths.items():
-        shown = keep_end(row[column], width) if column == _FILE else keep_start(row[column], width)
-        marked = shown
-        if column == _FILE:
-            marked = paint.place(shown, chunk)
-        elif column == _NAME:
-            marked = paint.name(shown)
-        line.append(marked + " " * (width - cell_len(shown)))
-    return _SEPARATOR.join(line).rstrip()
 
 
 _SUGGESTIONS = (
@@ -277,6 +298,7 @@ _SUGGESTIONS = (
 
 
 def render_nothing(answer: SearchResults) -> str:
+    """What to do when nothing was found."""
     suggestions = list(_SUGGESTIONS)
     if answer.filtered:
         suggestions.insert(0, "ask for more: without a filter, or with a wider one")

@@ -4,10 +4,7 @@
     queries.jsonl       `id`, `text`; optional `group`, `category`
     qrels.tsv           a header, then query, document and grade, between tabs
 
-A question is asked only inside its group. Grades above 0 are answers; a document that nobody judged
-is none.
-
-Lines of JSON and of tab-separated values, from people: what is wrong is told by its line.
+A question is asked only inside its group. A grade above 0 marks an answer. Errors name the line.
 """
 
 from __future__ import annotations
@@ -31,7 +28,7 @@ from aurora.types import Json
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Where something stands, for whoever has to mend it."""
+    """A line of a file, for error messages."""
 
     file: Path
     number: int
@@ -48,7 +45,7 @@ class Record:
     fields: dict[str, Json]
 
     def word(self, name: str) -> str:
-        """A field as text; numbers are text, too, for ids are often numbers."""
+        """A field as text, also if it is a number, as ids often are."""
         value = self.fields.get(name)
         if value is None:
             return ""
@@ -58,7 +55,7 @@ class Record:
         try:
             text.encode()
         except UnicodeEncodeError as exc:
-            hint = "write it as UTF-8: half of a character is none"
+            hint = "write it as UTF-8, without half of a surrogate pair"
             raise self.line.wrong(f"`{name}` is not text", hint) from exc
         return text
 
@@ -70,20 +67,20 @@ class Record:
 
 
 def read_records(file: Path) -> Iterator[Record]:
-    """The objects of a file, packed by gzip or not. Empty lines say nothing."""
+    """The objects of a file, which may be compressed by gzip. Empty lines are skipped."""
     for line, text in read_lines(file):
         try:
-            found = json.loads(text)
+            fields = json.loads(text)
         except (ValueError, RecursionError) as exc:  # a thousand brackets are too deep
             hint = "a line is one JSON object; `jq -c . FILE` writes such lines"
-            raise line.wrong(f"is no JSON: {exc}", hint) from exc
-        if not isinstance(found, dict):
-            raise line.wrong(f"is {_kind(found)}", "a line is one JSON object: {…}")
-        yield Record(line, found)
+            raise line.wrong(f"is not JSON: {exc}", hint) from exc
+        if not isinstance(fields, dict):
+            raise line.wrong(f"is {_kind(fields)}", "a line is one JSON object: {…}")
+        yield Record(line, fields)
 
 
 def read_lines(file: Path) -> Iterator[tuple[Line, str]]:
-    """Lines that hold something, with their numbers."""
+    """The lines that are not empty, with their numbers."""
     opened = gzip.open if file.suffix == ".gz" else open
     try:
         with opened(file, "rb") as lines:
@@ -112,7 +109,7 @@ def _kind(value: object) -> str:
     return names.get(type(value), "nothing" if value is None else "a number")
 
 
-ABOUT = ("session", "speaker", "seq", "date")  # what is kept of a document beside its text
+ABOUT = ("session", "speaker", "seq", "date")  # fields that become metadata
 _SEED = 0
 
 T = TypeVar("T")
@@ -132,17 +129,17 @@ class Item:
 
     @property
     def date(self) -> datetime | None:
-        """As far as it can be read; without a zone it is that of Greenwich."""
+        """The date, in UTC if it has no zone; None if it cannot be read."""
         try:
-            found = datetime.fromisoformat(str(self.about["date"]))
+            date = datetime.fromisoformat(str(self.about["date"]))
         except (KeyError, ValueError):
             return None
-        return found if found.tzinfo else found.replace(tzinfo=UTC)
+        return date if date.tzinfo else date.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A question, and the grades of the documents that were judged for it."""
+class Question:
+    """A question, and the grades of its judged documents."""
 
     id: str
     text: str
@@ -152,41 +149,41 @@ class Asked:
 
 
 class Group(NamedTuple):
-    """Documents and the questions that are asked of them alone."""
+    """Documents, and the questions that are asked of these documents only."""
 
     items: Sequence[Item]
-    questions: Sequence[Asked]
+    questions: Sequence[Question]
 
 
 @dataclass(frozen=True, slots=True)
 class LabelledSet:
-    """What a folder holds, and what in it is odd."""
+    """The content of a set's folder, and warnings about it."""
 
     name: str
     items: tuple[Item, ...]
-    questions: tuple[Asked, ...]
+    questions: tuple[Question, ...]
     warnings: tuple[str, ...] = ()
 
     def draw(self, most: int) -> LabelledSet:
-        """The same set with no more questions than so many, always the same ones, in order."""
+        """The set with at most so many questions: a fixed sample, in order."""
         if len(self.questions) <= most:
             return self
         places = random.Random(_SEED).sample(range(len(self.questions)), most)  # noqa: S311
         return replace(self, questions=tuple(self.questions[at] for at in sorted(places)))
 
     def by_group(self) -> Iterator[Group]:
-        """The documents and the questions of each group that is asked about."""
+        """The documents and the questions of each group with questions."""
         items: dict[str, list[Item]] = defaultdict(list)
         for item in self.items:
             items[item.group].append(item)
-        questions: dict[str, list[Asked]] = defaultdict(list)
+        questions: dict[str, list[Question]] = defaultdict(list)
         for question in self.questions:
             questions[question.group].append(question)
-        return (Group(items[group], asked) for group, asked in questions.items())
+        return (Group(items[group], members) for group, members in questions.items())
 
 
 def read_set(folder: Path) -> LabelledSet:
-    """Read and check a set. Only questions that have an answer are in it."""
+    """Read and check a set. Questions without an answer are left out."""
     if not folder.is_dir():
         hint = "name a folder with corpus.jsonl (or .gz), queries.jsonl and qrels.tsv"
         raise SourceError(f"There is no folder {folder}", hint=hint)
@@ -194,27 +191,27 @@ def read_set(folder: Path) -> LabelledSet:
     items = _read(plain if plain.exists() else folder / "corpus.jsonl.gz", _item)
     grades = _read_grades(folder / "qrels.tsv")
     queries = _read(folder / "queries.jsonl", lambda record: _question(record, grades))
-    asked = [one for one in queries.values() if any(grade > 0 for grade in one.grades.values())]
-    if not asked:
+    questions = [query for query in queries.values() if any(g > 0 for g in query.grades.values())]
+    if not questions:
         hint = "the first column of qrels.tsv has ids of queries.jsonl, the third grades above 0"
         raise SourceError(f"No question of {folder} has an answer", hint=hint)
-    _require_groups(folder, items, asked)
-    warnings = tuple(_oddities(items, asked, grades.keys() - queries.keys()))
-    return LabelledSet(folder.resolve().name, tuple(items.values()), tuple(asked), warnings)
+    _require_groups(folder, items, questions)
+    warnings = tuple(_warnings(items, questions, grades.keys() - queries.keys()))
+    return LabelledSet(folder.resolve().name, tuple(items.values()), tuple(questions), warnings)
 
 
 def _read(file: Path, make: Callable[[Record], T]) -> dict[str, T]:
-    found: dict[str, T] = {}
+    values: dict[str, T] = {}
     lines: dict[str, int] = {}
     for record in read_records(file):
         id_ = record.required("id")
         if not id_.strip():
             raise record.line.wrong("the `id` is empty", "give each line an id of its own")
-        if id_ in found:
-            told = f"the id {id_!r} is that of line {lines[id_]}, too"
-            raise record.line.wrong(told, "give each line an id of its own")
-        found[id_], lines[id_] = make(record), record.line.number
-    return found
+        if id_ in values:
+            message = f"the id {id_!r} is that of line {lines[id_]}, too"
+            raise record.line.wrong(message, "give each line an id of its own")
+        values[id_], lines[id_] = make(record), record.line.number
+    return values
 
 
 def _item(record: Record) -> Item:
@@ -230,16 +227,16 @@ def _item(record: Record) -> Item:
     )
 
 
-def _question(record: Record, grades: Mapping[str, Mapping[str, float]]) -> Asked:
+def _question(record: Record, grades: Mapping[str, Mapping[str, float]]) -> Question:
     id_, text = record.required("id"), record.required("text")
     if not text.strip():
         raise record.line.wrong("the question is empty", "write what is asked, or leave it out")
-    return Asked(id_, text, grades.get(id_, {}), record.word("group"), record.word("category"))
+    return Question(id_, text, grades.get(id_, {}), record.word("group"), record.word("category"))
 
 
-def _require_groups(folder: Path, items: Mapping[str, Item], asked: Sequence[Asked]) -> None:
+def _require_groups(folder: Path, items: Mapping[str, Item], questions: Sequence[Question]) -> None:
     groups = {item.group for item in items.values()}
-    for question in asked:
+    for question in questions:
         if question.group not in groups:
             group = f"the group {question.group!r}" if question.group else "no group"
             raise SourceError(
@@ -248,17 +245,17 @@ def _require_groups(folder: Path, items: Mapping[str, Item], asked: Sequence[Ask
             )
 
 
-def _oddities(
-    items: Mapping[str, Item], asked: Sequence[Asked], unasked: Collection[str]
+def _warnings(
+    items: Mapping[str, Item], questions: Sequence[Question], unasked: Collection[str]
 ) -> Iterator[str]:
-    """What a person should know of before believing a number."""
-    judged = [(one, document) for one in asked for document in one.grades]
+    """Problems that lower the measured quality."""
+    judged = [(question, document) for question in questions for document in question.grades]
     gone = sum(document not in items for _, document in judged)
     apart = sum(document in items and items[document].group != q.group for q, document in judged)
     if gone:
-        yield f"{pluralize(gone, 'judgement')} of documents that do not exist: no search can find them"
+        yield f"{pluralize(gone, 'judgement')} of missing documents: no search can find them"
     if apart:
-        yield f"{pluralize(apart, 'judgement')} of documents of another group: no search can find them"
+        yield f"{pluralize(apart, 'judgement')} across groups: no search can find the documents"
     if unasked:
         yield f"{pluralize(len(unasked), 'question')} of qrels.tsv missing in queries.jsonl"
 
@@ -269,15 +266,17 @@ def _read_grades(file: Path) -> dict[str, dict[str, float]]:
         fields = text.split("\t")
         if len(fields) < 3:
             hint = "write query, document and grade with a tab between them"
-            raise line.wrong(f"{text!r} has no three fields", hint)
+            raise line.wrong(f"{text!r} has fewer than three fields", hint)
         query, document, grade = fields[0], fields[1], _grade(fields[2])
         if number == 0:
             if grade is not None:
                 hint = "begin the file with the line query-id, corpus-id, grade"
-                raise line.wrong("is no header", hint)
+                raise line.wrong("is not a header", hint)
             continue
         if grade is None:
-            raise line.wrong(f"{fields[2]!r} is no grade", "write a number: above 0 is an answer")
+            raise line.wrong(
+                f"{fields[2]!r} is not a grade", "write a number: above 0 is an answer"
+            )
         if grades[query].setdefault(document, grade) != grade:
             hint = "judge each document once for a question"
             raise line.wrong(f"{document!r} has another grade for {query!r} above", hint)

@@ -1,10 +1,7 @@
-"""Ways to search, and what one of them answers to a question: documents, the best first.
+"""Evaluate search on a labelled set: fill a memory, ask every question, score the answers.
 
-The documents of a set go into a memory, and what is found there goes back to them.
-
-What has a path, or is code, becomes a file that our parsers cut; everything else is a document.
-
-A set from beginning to end: fill, ask, score. A group is a memory of its own.
+An item with a path or a programming language becomes a file for our parsers; any other item is
+added as a document. Each group of the set gets its own memory.
 """
 
 from __future__ import annotations
@@ -18,7 +15,7 @@ from pathlib import Path, PurePosixPath
 
 from aurora.engine import Memory
 from aurora.errors import QueryError, SourceError
-from aurora.evaluation.datasets import Asked, Item, LabelledSet
+from aurora.evaluation.datasets import Item, LabelledSet, Question
 from aurora.evaluation.metrics import estimate, score
 from aurora.parsers.languages import GRAMMARS, LANGUAGES
 from aurora.text import pluralize
@@ -38,9 +35,9 @@ from aurora.types import (
     ignore_events,
 )
 
-ITEM = "item"  # the metadata that says which document of the set a chunk is of
-_FORBIDDEN = {".git", ".aurora"}  # git would do what they say, and we, too
-_SHOWN = 3  # names of files that are left out
+ITEM = "item"  # metadata key: the id of a chunk's item
+_FORBIDDEN = {".git", ".aurora"}  # their content would configure git and Aurora
+_SHOWN = 3  # names in a warning
 _ALSO = {"c++": "cpp", "c#": "csharp", "js": "javascript", "ts": "typescript", "shell": "bash"}
 _SUFFIXES = {language: suffix for suffix, language in LANGUAGES.items()} | {
     grammar.language: suffix for suffix, grammar in list(GRAMMARS.items())[::-1]
@@ -48,21 +45,21 @@ _SUFFIXES = {language: suffix for suffix, language in LANGUAGES.items()} | {
 
 
 @dataclass(frozen=True, slots=True)
-class Troubles:
-    """What could not be taken in, and so cannot be found."""
+class Problems:
+    """Items that cannot be found, or only by words."""
 
-    empty: tuple[str, ...] = ()  # ids of documents
-    unread: tuple[str, ...] = ()  # files that the indexer wants nothing of
-    unembedded: int = 0  # chunks that are found by words alone
+    empty: tuple[str, ...] = ()  # ids of items
+    unread: tuple[str, ...] = ()  # files that the indexer leaves out
+    unembedded: int = 0  # chunks without a vector
 
-    def __add__(self, other: Troubles) -> Troubles:
-        return Troubles(
+    def __add__(self, other: Problems) -> Problems:
+        return Problems(
             self.empty + other.empty,
             self.unread + other.unread,
             self.unembedded + other.unembedded,
         )
 
-    def told(self) -> Iterator[str]:
+    def messages(self) -> Iterator[str]:
         if self.empty:
             yield f"{pluralize(len(self.empty), 'document')} without text: {_some(self.empty)}"
         if self.unread:
@@ -74,11 +71,11 @@ class Troubles:
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """Which document a chunk is of."""
+    """A filled memory: finds the item of a chunk."""
 
     files: Mapping[str, str]  # path → id
-    are_cut: bool  # several chunks may be of one document
-    troubles: Troubles
+    are_cut: bool  # an item may have several chunks
+    problems: Problems
 
     def item_of(self, chunk: Chunk) -> str:
         item = chunk.metadata.get(ITEM)
@@ -86,20 +83,20 @@ class Filled:
 
 
 def fill(memory: Memory, items: Sequence[Item]) -> Filled:
-    """Put all documents of a group into an empty memory."""
+    """Put all items of a group into an empty memory."""
     root = memory.root
     if root is None:
-        raise ValueError("a memory to be filled has a folder of its own")
+        raise ValueError("a memory to fill needs a folder")
     files = _files(items)
     as_files = {item.id for item in files.values()}
     documents = [item for item in items if item.id not in as_files]
     added = memory.add_all(_document(item) for item in documents if _text(item).strip())
-    troubles = Troubles(tuple(item.id for item in documents if not _text(item).strip()))
+    problems = Problems(tuple(item.id for item in documents if not _text(item).strip()))
     if files:
         _write(root, files)
-        troubles += _index(memory, root, list(files))
-    are_cut = bool(files) or any(one.pieces > 1 for one in added)
-    return Filled({path: item.id for path, item in files.items()}, are_cut, troubles)
+        problems += _index(memory, root, list(files))
+    are_cut = bool(files) or any(document.pieces > 1 for document in added)
+    return Filled({path: item.id for path, item in files.items()}, are_cut, problems)
 
 
 def _document(item: Item) -> NewDocument:
@@ -117,7 +114,7 @@ def _text(item: Item) -> str:
 
 
 def _files(items: Sequence[Item]) -> dict[str, Item]:
-    """The documents that become files. A name that we choose says nothing of the content."""
+    """The items that become files. Without a path, a file gets a number as its name."""
     files: dict[str, Item] = {}
     for number, item in enumerate(items):
         suffix = _SUFFIXES.get(_ALSO.get(item.language, item.language), "")
@@ -127,7 +124,7 @@ def _files(items: Sequence[Item]) -> dict[str, Item]:
         if path in files:
             raise SourceError(
                 f"The documents {files[path].id!r} and {item.id!r} have the same path {path}",
-                hint="give each its own, or another `group`: a group is a memory of its own",
+                hint="give each its own path or `group`: each group has its own memory",
             )
         files[path] = item
     return files
@@ -160,35 +157,35 @@ def _write(root: Path, files: Mapping[str, Item]) -> None:
             ) from exc
 
 
-def _index(memory: Memory, root: Path, paths: Sequence[str]) -> Troubles:
-    """All that can be read. What an index of a folder passes over is named to it, file by file:
-    hidden, ignored and vendored files are in the set because somebody wants them found."""
+def _index(memory: Memory, root: Path, paths: Sequence[str]) -> Problems:
+    """Index the files. Hidden, ignored and vendored files are part of the set, so files that an
+    index of the folder leaves out are indexed by name."""
     failed = memory.index(root, git=False).embedded.failed
     unread = _unread(memory, paths)
     if unread:
-        # The vectors of the first run that failed are tried again.
+        # This also retries the vectors that failed.
         failed = memory.index(*(root / path for path in unread), git=False).embedded.failed
         unread = _unread(memory, unread)
-    return Troubles(unread=tuple(unread), unembedded=failed)
+    return Problems(unread=tuple(unread), unembedded=failed)
 
 
 def _unread(memory: Memory, paths: Sequence[str]) -> list[str]:
-    there = {chunk.path for chunk in memory.chunks()}
-    return [path for path in paths if path not in there]
+    indexed = {chunk.path for chunk in memory.chunks()}
+    return [path for path in paths if path not in indexed]
 
 
 def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
 
 
-DEPTH = 100  # documents of an answer: recall is told up to here
-_MORE = 3  # times as many chunks, where several are of one document
+DEPTH = 100  # documents of an answer, for R@100
+_MORE = 3  # times as many chunks if items are cut into several
 WARM_UP = ("the first search opens the index, the second one loads numpy", "neither is measured")
 
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """One way to search. `fusion` is empty where there is nothing to fuse."""
+    """One way to search. `fusion` is empty for modes that fuse nothing."""
 
     mode: Mode
     fusion: str = ""
@@ -202,18 +199,18 @@ class System:
 
 
 def make_systems(modes: Sequence[Mode], fusions: Sequence[str]) -> list[System]:
-    """Each mode with each fusion, where it fuses; each once."""
-    every = (
+    """Each mode, and the hybrid mode with each fusion; without duplicates."""
+    systems = (
         System(mode, fusion)
         for mode in modes
         for fusion in (fusions if mode is Mode.HYBRID else [""])
     )
-    return list(dict.fromkeys(every))
+    return list(dict.fromkeys(systems))
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The documents found, each once, where its best chunk is; and how long ten results took."""
+    """The found documents at the place of their best chunk, and the time of ten results."""
 
     documents: tuple[str, ...]
     scores: tuple[float, ...]
@@ -221,38 +218,38 @@ class Answer:
 
 
 def warm_up(memory: Memory, system: System) -> None:
-    """Searches that nobody times."""
+    """Run searches that are not timed."""
     for words in WARM_UP:
         system.search(memory, words, limit=DEFAULT_LIMIT)
 
 
 def ask(memory: Memory, filled: Filled, text: str, system: System) -> Answer:
-    """Ten results against the clock, as people ask for; then as many as make 100 documents."""
+    """Search for ten results with timing, then for as many as make 100 documents."""
     start = time.perf_counter()
     try:
-        found = system.search(memory, text, limit=DEFAULT_LIMIT)
-    except QueryError:  # nothing but quotes, say: somebody asked, and got no answer
+        results = system.search(memory, text, limit=DEFAULT_LIMIT)
+    except QueryError:  # such as a question of quotes only: it counts as unanswered
         return Answer((), (), 1e3 * (time.perf_counter() - start))
     milliseconds = 1e3 * (time.perf_counter() - start)
-    limit, best = DEFAULT_LIMIT, dict(_documents(found, filled))
-    while len(found.results) == limit and len(best) < DEPTH:
+    limit, best = DEFAULT_LIMIT, _best_scores(results, filled)
+    while len(results.results) == limit and len(best) < DEPTH:
         limit = limit * _MORE if limit >= DEPTH else DEPTH * (_MORE if filled.are_cut else 1)
-        found = system.search(memory, text, limit=limit)
-        best = dict(_documents(found, filled))
+        results = system.search(memory, text, limit=limit)
+        best = _best_scores(results, filled)
     return Answer(tuple(best)[:DEPTH], tuple(best.values())[:DEPTH], milliseconds)
 
 
-def _documents(found: SearchResults, filled: Filled) -> Iterator[tuple[str, float]]:
-    seen = set()
-    for result in found.results:
-        document = filled.item_of(result.chunk)
-        if document and document not in seen:
-            seen.add(document)
-            yield document, result.score
+def _best_scores(results: SearchResults, filled: Filled) -> dict[str, float]:
+    """The score of each document's best chunk, the best first."""
+    scores: dict[str, float] = {}
+    for result in results.results:
+        if document := filled.item_of(result.chunk):
+            scores.setdefault(document, result.score)
+    return scores
 
 
 def percentile(ordered: Sequence[float], share: int) -> float:
-    """By nearest rank: one of the numbers, and no less than that share of them."""
+    """The percentile of sorted numbers, by nearest rank."""
     return ordered[-(-len(ordered) * share // 100) - 1]
 
 
@@ -268,7 +265,7 @@ class Evaluated:
     documents: int
     embedder: str
     answers: Mapping[str, Mapping[str, Answer]]
-    troubles: Troubles
+    problems: Problems
 
 
 def evaluate(
@@ -280,49 +277,51 @@ def evaluate(
 ) -> Evaluated:
     """Ask every question of every system."""
     groups = list(labelled.by_group())
-    news = _News(listen, total=len(labelled.questions) * len(systems), alone=len(groups) == 1)
+    events = _Events(listen, total=len(labelled.questions) * len(systems), alone=len(groups) == 1)
     answers: dict[str, dict[str, Answer]] = {system.label: {} for system in systems}
-    troubles, embedder = Troubles(), ""
+    problems, embedder = Problems(), ""
     for group in groups:
-        with open_memory(news) as memory:
+        with open_memory(events) as memory:
             filled = fill(memory, group.items)
             for system in systems:
                 warm_up(memory, system)
             for question, system in product(group.questions, systems):
                 answers[system.label][question.id] = ask(memory, filled, question.text, system)
-                news.asked()
-            troubles += filled.troubles
+                events.count_question()
+            problems += filled.problems
             owner = memory.vectors_of() if memory.exists else None
             embedder = owner.name if owner else embedder
     documents = sum(len(group.items) for group in groups)
-    return Evaluated(labelled, len(groups), documents, embedder, answers, troubles)
+    return Evaluated(labelled, len(groups), documents, embedder, answers, problems)
 
 
-class _News:
-    """What is worth telling: a warning once, how far the asking is, and with one memory alone how
-    far that is. What a search says of its question is for whoever asked it."""
+class _Events:
+    """Passes on each warning once, and the progress of asking; of a single memory also its own.
+
+    Other notes are about a question that no person typed.
+    """
 
     def __init__(self, listen: Listener, *, total: int, alone: bool) -> None:
         self._listen, self._total, self._alone = listen, total, alone
-        self._done, self._said = 0, set[str]()
+        self._done, self._warnings = 0, set[str]()
 
     def __call__(self, event: Event) -> None:
         if isinstance(event, Note):
-            if event.warning and event.text not in self._said:
-                self._said.add(event.text)
+            if event.warning and event.text not in self._warnings:
+                self._warnings.add(event.text)
                 self._listen(event)
         elif self._alone:
             self._listen(event)
 
-    def asked(self) -> None:
+    def count_question(self) -> None:
         self._done += 1
         self._listen(Progress("Asking", self._done, self._total))
 
 
 def summarise(evaluated: Evaluated) -> MeasuredSet:
-    """The numbers: of all questions, and by category where there are some."""
+    """The numbers of all questions, and of each category."""
     questions = evaluated.labelled.questions
-    named = sorted({one.category for one in questions} - {""})
+    categories = sorted({question.category for question in questions} - {""})
     return MeasuredSet(
         evaluated.labelled.name,
         evaluated.documents,
@@ -331,22 +330,22 @@ def summarise(evaluated: Evaluated) -> MeasuredSet:
         evaluated.embedder,
         _measured(evaluated, questions),
         {
-            category: _measured(evaluated, [one for one in questions if one.category == category])
-            for category in named
+            category: _measured(evaluated, [q for q in questions if q.category == category])
+            for category in categories
         },
-        warnings=(*evaluated.labelled.warnings, *evaluated.troubles.told()),
+        warnings=(*evaluated.labelled.warnings, *evaluated.problems.messages()),
     )
 
 
-def _measured(evaluated: Evaluated, questions: Sequence[Asked]) -> tuple[Measured, ...]:
+def _measured(evaluated: Evaluated, questions: Sequence[Question]) -> tuple[Measured, ...]:
     return tuple(
-        _measure(system, [(one, answers[one.id]) for one in questions])
+        _measure(system, [(question, answers[question.id]) for question in questions])
         for system, answers in evaluated.answers.items()
     )
 
 
-def _measure(system: str, answered: Sequence[tuple[Asked, Answer]]) -> Measured:
-    scores = [score(answer.documents, asked.grades) for asked, answer in answered]
+def _measure(system: str, answered: Sequence[tuple[Question, Answer]]) -> Measured:
+    scores = [score(answer.documents, question.grades) for question, answer in answered]
     times = sorted(answer.milliseconds for _, answer in answered)
     return Measured(
         system,

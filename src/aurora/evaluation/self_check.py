@@ -1,10 +1,7 @@
-"""How often the definition comes first when its name is typed: in anybody's own repository.
+"""`aur eval --self`: how often a definition comes first when its name is searched.
 
-Names of definitions as people ask for them: whoever types one wants its definition first.
-
-Drawn are names of functions, methods and classes that no other definition has: at least four
-letters, and not `__dunder__`. The pieces of a definition that is too long for one chunk are one
-definition; any of them will do.
+The names are those of functions, methods and classes that only one definition has, with at least
+four letters, and without `__dunder__` names. The pieces of a long definition count as one.
 """
 
 from __future__ import annotations
@@ -42,12 +39,12 @@ _SEED = 20260101
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w{3,}")
 _PIECE = re.compile(r"@\d+$")
 _WORD = re.compile(r"[A-Z]+(?![a-z])\d*|[A-Z]?[a-z]+\d*|\d+")
-_ROOTS = ("src", "lib", "java")  # folders that are no part of a module's name
+_ROOTS = ("src", "lib", "java")  # folders that are not part of a module's name
 
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """What should be found: its id, without the number of a piece."""
+    """A definition to find. Its id has no piece number."""
 
     repository: str
     id: str
@@ -59,7 +56,7 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """The definitions whose name no other has, and how many have a name in any spelling."""
+    """The definitions with a unique name, and how many definitions have each folded name."""
 
     definitions: tuple[Definition, ...]
     taken: Mapping[str, int]
@@ -71,28 +68,28 @@ def definition_id(chunk: Chunk) -> str:
 
 def find_names(chunks: Iterable[Chunk], repository: str = "") -> Names:
     """The names of one memory."""
-    found: dict[str, dict[str, Chunk]] = defaultdict(dict)
+    by_name: dict[str, dict[str, Chunk]] = defaultdict(dict)
     for chunk in chunks:
         if chunk.kind in KINDS:
-            found[chunk.name].setdefault(definition_id(chunk), chunk)
+            by_name[chunk.name].setdefault(definition_id(chunk), chunk)
     definitions = [
-        Definition(repository, one, chunk.kind, name, chunk.qualified_name, chunk.path)
-        for name, same in found.items()
+        Definition(repository, id_, chunk.kind, name, chunk.qualified_name, chunk.path)
+        for name, same in by_name.items()
         if len(same) == 1 and _IDENTIFIER.fullmatch(name) and not name.startswith("__")
-        for one, chunk in same.items()
+        for id_, chunk in same.items()
     ]
     taken: Counter[str] = Counter()
-    for name, same in found.items():
+    for name, same in by_name.items():
         taken[_folded(name)] += len(same)
     return Names(tuple(definitions), taken)
 
 
 def sample(every: Sequence[Definition], count: int) -> list[Definition]:
-    """In turn one of each repository, and of those in turn one of each kind, until enough."""
+    """A fixed sample that takes repositories in turn, and in each repository kinds in turn."""
     draw = random.Random(_SEED)  # noqa: S311 - not for secrets
     groups: dict[str, dict[str, list[Definition]]] = defaultdict(lambda: defaultdict(list))
-    for one in sorted(every, key=lambda one: (one.repository, one.kind, one.id)):
-        groups[one.repository][one.kind].append(one)
+    for definition in sorted(every, key=lambda d: (d.repository, d.kind, d.id)):
+        groups[definition.repository][definition.kind].append(definition)
     for kinds in groups.values():
         for group in kinds.values():
             draw.shuffle(group)
@@ -100,48 +97,53 @@ def sample(every: Sequence[Definition], count: int) -> list[Definition]:
 
 
 def _in_turn(lists: Sequence[Sequence[Definition]]) -> list[Definition]:
-    return [one for turn in zip_longest(*lists) for one in turn if one is not None]
+    turns = zip_longest(*lists)
+    return [definition for turn in turns for definition in turn if definition is not None]
 
 
-def forms(one: Definition, taken: Mapping[str, int]) -> Iterator[tuple[str, str]]:
-    """The ways to ask for it, without those that are the same or could mean another definition."""
-    yield NAME, one.name
-    words = [word.lower() for word in _WORD.findall(one.name)]
+def forms(definition: Definition, taken: Mapping[str, int]) -> Iterator[tuple[str, str]]:
+    """The queries for a definition, without duplicates and ambiguous ones."""
+    name, qualified_name = definition.name, definition.qualified_name
+    yield NAME, name
+    words = [word.lower() for word in _WORD.findall(name)]
     if not words:
         return
     rest = "".join(word.capitalize() for word in words[1:])
     spellings = {"snake_case": "_".join(words), "camelCase": words[0] + rest}
     spellings["PascalCase"] = words[0].capitalize() + rest
     for form, text in spellings.items():
-        if text != one.name and taken[_folded(text)] == 1:
+        if text != name and taken[_folded(text)] == 1:
             yield form, text
-    if one.qualified_name not in ("", one.name):
-        yield "qualified", one.qualified_name
-    if not one.path.startswith("/"):  # where somebody keeps a repository is no module
-        yield "with module", f"{_module(one)}{one.qualified_name or one.name}"
-    if len(words) > 1 and taken[_folded(one.name)] == 1:
+    if qualified_name not in ("", name):
+        yield "qualified", qualified_name
+    if not definition.path.startswith("/"):  # an absolute path gives no module name
+        yield "with module", f"{_module(definition)}{qualified_name or name}"
+    if len(words) > 1 and taken[_folded(name)] == 1:
         yield "words", " ".join(words)
 
 
 def _folded(name: str) -> str:
-    """A name without its spelling."""
+    """A name without underscores and case."""
     return name.replace("_", "").lower()
 
 
-def _module(one: Definition) -> str:
-    """As it is imported: `src/flask/app.py` is `flask.app.`; a Java class is its own file."""
-    parts = list(PurePosixPath(one.path).with_suffix("").parts)
+def _module(definition: Definition) -> str:
+    """The module of a definition with a dot: `src/flask/app.py` is `flask.app.`.
+
+    The file of a Java class is not repeated.
+    """
+    parts = list(PurePosixPath(definition.path).with_suffix("").parts)
     for root in _ROOTS:
         if root in parts[:-1]:
             parts = parts[parts.index(root) + 1 :]
-    if parts[-1] in {"__init__", "index", re.split(r"\W", one.qualified_name)[0]}:
+    if parts[-1] in {"__init__", "index", re.split(r"\W", definition.qualified_name)[0]}:
         parts.pop()
     return "".join(f"{part}." for part in parts)
 
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """The place of a definition among ten results (0: it is not there), and what came first."""
+    """The place of a definition among ten results (0: not found), and the first result."""
 
     definition: Definition
     form: str
@@ -152,7 +154,7 @@ class Placed:
 
 
 def read_repository(folder: Path) -> list[Item]:
-    """What an index of a folder would read, as documents: for a memory that is not inside it."""
+    """The files that an index of a folder would read, as items for a temporary memory."""
     top = folder.resolve()
     items = []
     for file in walk_files(top):
@@ -173,7 +175,7 @@ def ask_names(
     in_all_forms: int | None = None,
     listen: Listener = ignore_events,
 ) -> Iterator[Placed]:
-    """Ask for each in all its forms; or only for so many, and for the others by the bare name."""
+    """Search for definitions: the first `in_all_forms` in all forms, the others by bare name."""
     for words in WARM_UP:
         memory.search(words)
     for done, definition in enumerate(wanted, start=1):
@@ -185,37 +187,35 @@ def ask_names(
 
 def _ask(memory: Memory, definition: Definition, form: str, query: str) -> Placed:
     start = time.perf_counter()
-    found = memory.search(query, limit=DEFAULT_LIMIT).results
+    results = memory.search(query, limit=DEFAULT_LIMIT).results
     milliseconds = 1e3 * (time.perf_counter() - start)
-    ids = [definition_id(result.chunk) for result in found]
+    ids = [definition_id(result.chunk) for result in results]
     place = ids.index(definition.id) + 1 if definition.id in ids else 0
     return Placed(definition, form, query, place, ids[0] if ids else "", milliseconds)
 
 
 def measure_forms(placed: Sequence[Placed]) -> tuple[MeasuredForm, ...]:
-    """The numbers of each form that was asked."""
-    by_form = {form: [one for one in placed if one.form == form] for form in FORMS}
+    """The numbers of each form."""
+    by_form = {form: [query for query in placed if query.form == form] for form in FORMS}
     return tuple(_measure(form, same) for form, same in by_form.items() if same)
 
 
 def _measure(form: str, placed: Sequence[Placed]) -> MeasuredForm:
-    times = sorted(one.milliseconds for one in placed)
+    times = sorted(query.milliseconds for query in placed)
     return MeasuredForm(
         form,
         len(placed),
-        sum(one.place == 1 for one in placed) / len(placed),
-        sum(1 / one.place for one in placed if one.place) / len(placed),
+        sum(query.place == 1 for query in placed) / len(placed),
+        sum(1 / query.place for query in placed if query.place) / len(placed),
         percentile(times, 50),
         percentile(times, 95),
     )
 
 
 def misses(placed: Sequence[Placed]) -> tuple[Missed, ...]:
-    """Those that are not first: by form, the farthest from it at the top."""
+    """The definitions that are not first: by form, the worst place first."""
     missed = sorted(
-        (one for one in placed if one.place != 1),
-        key=lambda one: (FORMS.index(one.form), -(one.place or DEFAULT_LIMIT + 1), one.query),
+        (query for query in placed if query.place != 1),
+        key=lambda q: (FORMS.index(q.form), -(q.place or DEFAULT_LIMIT + 1), q.query),
     )
-    return tuple(
-        Missed(one.form, one.query, one.definition.id, one.place, one.first) for one in missed
-    )
+    return tuple(Missed(q.form, q.query, q.definition.id, q.place, q.first) for q in missed)

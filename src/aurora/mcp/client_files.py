@@ -1,9 +1,7 @@
-"""One value put into a JSON text; every other byte of it stays.
+"""Put one value into a JSON text, or one table into a TOML text; every other byte stays.
 
-One table put into a TOML text; every other byte of it stays.
-
-The table is found by asking the parser: a line begins a table if it is a table's header by itself
-and what is before it is a whole document, so that it stands in no string and no list.
+In TOML, a line begins a table if it parses as a header by itself and the text before it parses as a
+whole document: so it is not inside a string or a list.
 """
 
 from __future__ import annotations
@@ -23,7 +21,7 @@ _DECODER = json.JSONDecoder()
 
 
 class _Child(NamedTuple):
-    """A member of an object or an element of an array, and where it is in the text."""
+    """The position of an object's member or an array's element in the text."""
 
     key: str  # empty in an array
     start: int  # of the key, or of the element
@@ -33,7 +31,7 @@ class _Child(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """How a text is laid out: one step to the right (nothing where all is in one line)."""
+    """The indentation (None for a text in one line) and the line end of a text."""
 
     unit: str | None
     newline: str
@@ -45,7 +43,7 @@ class _Layout:
         return cls(unit, "\r\n" if "\r\n" in source else "\n")
 
     def show(self, value: Json, margin: str | None) -> str:
-        """A value as its neighbours are: in lines from a margin on, or in one."""
+        """A value in the layout of its neighbours: indented lines, or one line."""
         if self.unit is None or margin is None:
             return json.dumps(value, ensure_ascii=False)
         text = json.dumps(value, ensure_ascii=False, indent=self.unit)
@@ -53,7 +51,7 @@ class _Layout:
 
 
 def parse_json(source: str) -> dict[str, Json]:
-    """What a strict reader makes of a text; no text at all is an empty object."""
+    """Parse strictly; an empty text is an empty object."""
     try:
         tree = json.loads(
             source if source.strip() else "{}", object_pairs_hook=_once, parse_constant=_refuse
@@ -61,24 +59,21 @@ def parse_json(source: str) -> dict[str, Json]:
     except json.JSONDecodeError as exc:
         raise ConfigError(f"line {exc.lineno} is not plain JSON: {exc.msg}") from exc
     except (ValueError, RecursionError) as exc:  # a number of 5000 digits, a thousand brackets
-        raise ConfigError(f"it is no JSON for a settings file: {exc}") from exc
+        raise ConfigError(f"it is not JSON for a settings file: {exc}") from exc
     if not isinstance(tree, dict):
-        raise ConfigError("it holds something else than an object")
+        raise ConfigError("it is not a JSON object")
     return tree
 
 
 def put_member(source: str, path: tuple[str, ...], value: Json) -> str:
-    """The text with a value at a path of keys; objects on the way are made where there are none.
-
-    The text is one that `parse_json` has read.
-    """
+    """Put a value at a path of keys, with the objects on the way. `parse_json` read the text."""
     if not source.strip():
         return json.dumps(_nested(path, value), indent=2, ensure_ascii=False) + "\n"
     at = _skip(source, 0)
     for depth, key in enumerate(path):
         if source[at] != "{":
-            raise ConfigError(f"{'.'.join(path[:depth])!r} in it is no object")
-        child = next((one for one in _children(source, at) if one.key == key), None)
+            raise ConfigError(f"{'.'.join(path[:depth])!r} in it is not an object")
+        child = next((child for child in _children(source, at) if child.key == key), None)
         if child is None:
             name = f"{json.dumps(key, ensure_ascii=False)}: "
             return _insert(source, at, name, _nested(path[depth + 1 :], value))
@@ -87,19 +82,18 @@ def put_member(source: str, path: tuple[str, ...], value: Json) -> str:
 
 
 def append_element(source: str, key: str, value: Json) -> str:
-    """The text with one more element in the array at a key of the outermost object."""
-    if not source.strip():
-        return put_member(source, (key,), [value])
-    child = next((one for one in _children(source, _skip(source, 0)) if one.key == key), None)
+    """Append an element to the array at a key of the outermost object."""
+    children = _children(source, _skip(source, 0)) if source.strip() else []
+    child = next((child for child in children if child.key == key), None)
     if child is None:
         return put_member(source, (key,), [value])
     if source[child.value] != "[":
-        raise ConfigError(f"{key!r} in it is no list")
+        raise ConfigError(f"{key!r} in it is not a list")
     return _insert(source, child.value, "", value)
 
 
 def _children(source: str, start: int) -> list[_Child]:
-    """What is in the object or array that begins at a place."""
+    """The members or elements of the object or array that starts at a position."""
     children, at = [], _skip(source, start + 1)
     while source[at] not in "}]":
         begin, key = at, ""
@@ -114,7 +108,7 @@ def _children(source: str, start: int) -> list[_Child]:
 
 
 def _insert(source: str, start: int, name: str, value: Json) -> str:
-    """One more child at the end of what begins at a place, laid out as the last one is."""
+    """Append a child to the object or array at a position, in the layout of its last child."""
     layout, children = _Layout.of(source), _children(source, start)
     if children:
         last = children[-1]
@@ -132,7 +126,7 @@ def _insert(source: str, start: int, name: str, value: Json) -> str:
 
 
 def _margin(source: str, at: int) -> str | None:
-    """The space before a place, when a line begins with it."""
+    """The spaces before a position if it is the first on its line, or None."""
     newline = source.rfind("\n", 0, at)
     space = source[newline + 1 : at]
     return None if newline < 0 or space.strip(" \t") else space
@@ -154,12 +148,12 @@ def _once(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     if len(tree) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise ConfigError(f"{twice!r} stands twice in one object")
+        raise ConfigError(f"one object has {twice!r} twice")
     return tree
 
 
 def _refuse(constant: str) -> NoReturn:
-    raise ConfigError(f"{constant} is no JSON")
+    raise ConfigError(f"{constant} is not JSON")
 
 
 Tree = dict[str, object]
@@ -173,12 +167,14 @@ def parse_toml(source: str) -> Tree:
     except RecursionError as exc:
         raise ConfigError("it is nested too deeply") from exc
     except ValueError as exc:  # a number of 5000 digits
-        raise ConfigError(f"it is no TOML for a settings file: {exc}") from exc
+        raise ConfigError(f"it is not TOML for a settings file: {exc}") from exc
 
 
 def put_table(source: str, path: Sequence[str], table: str) -> str:
-    """The text with a table, its header included, in place of the one at its path with all that
-    is below it; or at the end. Whether it holds what it should is for the caller to see."""
+    """Replace the table at a path and its subtables by a table with its header, or append it.
+
+    The caller parses the result to check it.
+    """
     newline = "\r\n" if "\r\n" in source else "\n"
     lines, wanted = source.splitlines(keepends=True), newline.join(table.split("\n")) + newline
     blocks = list(_blocks(lines, path))
@@ -192,13 +188,12 @@ def put_table(source: str, path: Sequence[str], table: str) -> str:
 
 
 def _blocks(lines: list[str], path: Sequence[str]) -> Iterator[range]:
-    """The lines of the tables at a path and below it. What follows a table's last value (comments
-    and empty lines) is not of the table."""
+    """The line ranges of the table at a path and its subtables, without trailing comments."""
     at = 0
     while at < len(lines):
         if _is_at(_header(lines, at), path):
             end = next((n for n in range(at + 1, len(lines)) if _header(lines, n)), len(lines))
-            last = next(n for n in range(end - 1, at - 1, -1) if not _is_remark(lines[n]))
+            last = next(n for n in range(end - 1, at - 1, -1) if not _is_comment(lines[n]))
             yield range(at, last + 1)
             at = end
         else:
@@ -206,7 +201,7 @@ def _blocks(lines: list[str], path: Sequence[str]) -> Iterator[range]:
 
 
 def _header(lines: list[str], at: int) -> Tree | None:
-    """The tree that a line makes as a header; nothing if it is none."""
+    """The tree of a line that is a table's header, or None."""
     if not lines[at].lstrip().startswith("["):
         return None
     try:
@@ -224,5 +219,5 @@ def _is_at(tree: object, path: Sequence[str]) -> bool:
     return True
 
 
-def _is_remark(line: str) -> bool:
+def _is_comment(line: str) -> bool:
     return line.strip() == "" or line.lstrip().startswith("#")

@@ -1,13 +1,7 @@
-"""What each client must be told to start Aurora's server, or to find one that runs: as its makers
-document it, tried with Claude Code 2.1 and Codex 0.166.
+"""The configuration of MCP clients: Aurora's entry for each client, and writing it to a file.
 
-A token never stands in a file: an entry names the variable that has it, or has the client ask.
-
-The address of a server that runs: whether it is one, and whether a token must go with it.
-
-Aurora's entry in the text of a client's file, added or replaced; nothing else in it changes.
-
-A client's file on disk: read, kept as a backup, and replaced in one step.
+Tested with Claude Code 2.1 and Codex 0.166. A token is never written to a file: an entry names the
+variable that holds it, or makes the client ask for it.
 """
 
 from __future__ import annotations
@@ -18,9 +12,11 @@ import json
 import os
 import stat
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,13 +26,14 @@ from aurora.errors import ConfigError
 from aurora.mcp.client_files import append_element, parse_json, parse_toml, put_member, put_table
 from aurora.types import Json
 
-NAME = "aurora"  # of the server, in every client
+NAME = "aurora"  # of the server
 TOKEN = "AURORA_MCP_TOKEN"  # noqa: S105 - the variable's name
 _INPUT = "aurora-token"
+_BOM = "\ufeff"
 
 
 class Scope(StrEnum):
-    """For whom a client is told: all who work on a project, or one user in all projects."""
+    """Whether an entry is for all users of a project, or for one user in all projects."""
 
     PROJECT = "project"
     USER = "user"
@@ -44,7 +41,7 @@ class Scope(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class UserFile:
-    """A file in a folder of the user's home, or of wherever a variable says that folder is."""
+    """A file in a folder of the user's home, or in the folder that a variable names."""
 
     folder: str
     name: str
@@ -64,7 +61,7 @@ class Local:
 
 @dataclass(frozen=True, slots=True)
 class Remote:
-    """A server that runs somewhere, and may want a token."""
+    """A running server, and whether it needs a token."""
 
     url: str
     token: bool
@@ -72,7 +69,7 @@ class Remote:
 
     @property
     def is_exposed(self) -> bool:
-        """Does the token go where others may read it?"""
+        """Whether the token is sent unencrypted to another machine."""
         return self.token and not self.near and self.url.startswith("http:")
 
 
@@ -81,20 +78,20 @@ Server = Local | Remote
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """Where a client keeps its servers, and what an entry has beside command or address."""
+    """The files of a client, and the fields of an entry beside its command or address."""
 
     title: str
     key: str  # of the servers, in the file
     project_file: str
     user_file: UserFile | None
-    user_way: str = ""  # to the user's file where its place cannot be known
+    user_way: str = ""  # how to find the user's file if its place is unknown
     default: Scope = Scope.PROJECT
     local: Mapping[str, Json] = field(default_factory=dict)
     arguments: tuple[str, ...] = ()  # of `aur mcp`
     remote: Mapping[str, Json] = field(default_factory=dict)
     secret: Mapping[str, Json] = field(default_factory=dict)
-    inputs: tuple[Mapping[str, Json], ...] = ()  # what the client asks its user for
-    merges: bool = False  # the user's entry and the project's, key by key
+    inputs: tuple[Mapping[str, Json], ...] = ()  # values that the client asks its user for
+    merges: bool = False  # the client merges the user's entry and the project's by key
     next_step: str = ""
 
     @property
@@ -103,7 +100,7 @@ class Client:
 
     @property
     def keys(self) -> set[str]:
-        """All that an entry of ours may have."""
+        """All keys that our entries may have."""
         return {"command", "args", "url", *self.local, *self.remote, *self.secret}
 
     def entry(self, server: Server) -> dict[str, Json]:
@@ -116,17 +113,17 @@ class Client:
         return self.inputs if isinstance(server, Remote) and server.token else ()
 
     def snippet(self, server: Server) -> str:
-        """All that a file must hold, as text of its syntax."""
+        """The text of a file that holds only our entry."""
         if self.is_toml:
             return toml_table((self.key, NAME), self.entry(server))
         servers: dict[str, Json] = {self.key: {NAME: self.entry(server)}}
-        inputs = [dict(one) for one in self.inputs_for(server)]
+        inputs = [dict(item) for item in self.inputs_for(server)]
         return json.dumps({"inputs": inputs, **servers} if inputs else servers, indent=2,
                           ensure_ascii=False)  # fmt: skip
 
 
 def toml_table(path: Sequence[str], values: Mapping[str, Json]) -> str:
-    """A table of strings and lists of strings; both are written as JSON writes them."""
+    """A table of strings and lists of strings, whose TOML is the same as their JSON."""
     lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in values.items()]
     return "\n".join([f"[{'.'.join(path)}]", *lines])
 
@@ -140,22 +137,22 @@ CLIENTS = {
         "Claude Code", "mcpServers", ".mcp.json",
         UserFile("", ".claude.json", "CLAUDE_CONFIG_DIR"),
         local={"type": "stdio"}, remote={"type": "http"}, secret=_bearer(TOKEN),
-        next_step="start `claude` anew, in a project approve the server when it asks; "
+        next_step="restart `claude`, in a project approve the server when it asks; "
         "`claude mcp list` shows it",
     ),
     "codex": Client(
         "Codex", "mcp_servers", ".codex/config.toml",
         UserFile(".codex", "config.toml", "CODEX_HOME"), default=Scope.USER,
         secret={"bearer_token_env_var": TOKEN}, merges=True,
-        next_step="start `codex` anew; `codex mcp list` shows it, "
+        next_step="restart `codex`; `codex mcp list` shows it, "
         "from a project's file once Codex trusts the project",
     ),
     "cursor": Client(
         "Cursor", "mcpServers", ".cursor/mcp.json", UserFile(".cursor", "mcp.json"),
-        # Cursor starts servers in a folder of its own choice, and puts the project's for this.
+        # Cursor starts servers in another folder, and replaces this variable with the project's.
         local={"type": "stdio"}, arguments=("--memory", "${workspaceFolder}"),
         secret=_bearer(f"env:{TOKEN}"),
-        next_step="start Cursor anew and switch the server on in its settings, under MCP",
+        next_step="restart Cursor and switch the server on in its settings, under MCP",
     ),
     "vscode": Client(
         "VS Code", "servers", ".vscode/mcp.json", None,
@@ -169,16 +166,16 @@ CLIENTS = {
 
 
 def remote_at(url: str, *, with_token: bool) -> Remote:
-    """A server at an address; without a token it is served on its own machine alone."""
+    """A server at an address. Another machine's server always needs a token."""
     parts = split_address(url)
     if parts is None:
         raise ConfigError(
-            f"{url.rpartition('@')[2]!r} is no address of a server",
-            hint="such as --http http://127.0.0.1:8765/mcp",
+            f"{url.rpartition('@')[2]!r} is not the address of a server",
+            hint="name one, such as --http http://127.0.0.1:8765/mcp",
         )
     if "@" in parts.netloc or parts.query or parts.fragment:
         raise ConfigError(
-            f"The address at {parts.hostname} has more than its path: a secret may stand in it",
+            f"The address at {parts.hostname} may contain a secret: it has more than its path",
             hint="a token is never written to a file; write the address as https://HOST/mcp",
         )
     near = is_loopback(parts.hostname or "")
@@ -192,26 +189,26 @@ def is_loopback(host: str) -> bool:
         return host == "localhost" or host.endswith(".localhost")
 
 
-_BOM = "\ufeff"
+# --- The entry in the text of a file ---
 
 
 class Edited(NamedTuple):
-    """A text, and the names of what others had put into the entry, which it has no more."""
+    """The new text, and the keys of the old entry that it has lost."""
 
     text: str
     lost: tuple[str, ...] = ()
 
 
 def with_entry(source: str, client: Client, server: Server) -> Edited:
-    """The text of a file with an entry in it; the same text where it is there already.
+    """Put our entry into the text of a file.
 
-    Raises `ConfigError` where that cannot be had without other changes, which parsing proves.
+    The result is parsed again: raises `ConfigError` if anything else would change.
     """
     bom, text = (_BOM, source[1:]) if source.startswith(_BOM) else ("", source)
-    tree: Mapping[str, object] = (parse_toml if client.is_toml else parse_json)(text)
+    tree = _parse(text, client)
     servers = tree.get(client.key, {})
     if not isinstance(servers, dict):
-        raise ConfigError(f"{client.key!r} in it holds no servers")
+        raise ConfigError(f"{client.key!r} in it is not a table of servers")
     entry, old = client.entry(server), servers.get(NAME)
     inputs = _missing_inputs(tree, client, server)
     wanted = {**tree, client.key: {**servers, NAME: entry}}
@@ -223,56 +220,59 @@ def with_entry(source: str, client: Client, server: Server) -> Edited:
         path = (client.key, NAME)
         text = put_table(text, path, toml_table(path, entry))
     else:
-        text = _with_members(text, client, entry if old != entry else None, inputs)
-    if not _holds(text, wanted, toml=client.is_toml):
-        raise ConfigError(f"{client.key!r} in it is written in a way that a table cannot be put in")
+        for item in inputs:
+            text = append_element(text, "inputs", item)
+        if old != entry:
+            text = put_member(text, (client.key, NAME), entry)
+    if not _holds(text, wanted, client):
+        raise ConfigError(f"{client.key!r} in it is written in a way that cannot be extended")
     lost = set(old) - client.keys if isinstance(old, dict) else set()
     return Edited(bom + text, tuple(sorted(lost)))
 
 
 def tells_otherwise(source: str, client: Client, server: Server) -> bool:
-    """Does a text name a command where an address is to be, or the other way round?"""
+    """Whether a text has a command where we write an address, or the other way round."""
     try:
-        tree: Mapping[str, object] = (parse_toml if client.is_toml else parse_json)(source)
+        servers = _parse(source, client).get(client.key)
     except ConfigError:
         return False
-    servers = tree.get(client.key)
     entry = servers.get(NAME) if isinstance(servers, dict) else None
     return isinstance(entry, dict) and ("url" if isinstance(server, Local) else "command") in entry
 
 
-def _with_members(text: str, client: Client, entry: Json, inputs: list[dict[str, Json]]) -> str:
-    for one in inputs:
-        text = append_element(text, "inputs", one)
-    return text if entry is None else put_member(text, (client.key, NAME), entry)
+def _parse(text: str, client: Client) -> Mapping[str, object]:
+    return parse_toml(text) if client.is_toml else parse_json(text)
+
+
+def _holds(text: str, wanted: Mapping[str, object], client: Client) -> bool:
+    try:
+        return _parse(text, client) == wanted
+    except ConfigError:
+        return False
 
 
 def _missing_inputs(
     tree: Mapping[str, object], client: Client, server: Server
 ) -> list[dict[str, Json]]:
-    """What the client has to ask for and does not yet; one of the same id may say it otherwise."""
+    """The inputs that the file lacks; an existing one of the same id is kept."""
     needed = client.inputs_for(server)
-    ids = [one.get("id") for one in _inputs(tree) if isinstance(one, dict)] if needed else []
-    return [dict(one) for one in needed if one["id"] not in ids]
+    ids = [item.get("id") for item in _inputs(tree) if isinstance(item, dict)] if needed else []
+    return [dict(item) for item in needed if item["id"] not in ids]
 
 
 def _inputs(tree: Mapping[str, object]) -> list[object]:
-    there = tree.get("inputs", [])
-    if not isinstance(there, list):
-        raise ConfigError("'inputs' in it is no list")
-    return there
+    inputs = tree.get("inputs", [])
+    if not isinstance(inputs, list):
+        raise ConfigError("'inputs' in it is not a list")
+    return inputs
 
 
-def _holds(text: str, wanted: Mapping[str, object], *, toml: bool) -> bool:
-    try:
-        return (parse_toml(text) if toml else parse_json(text)) == wanted
-    except ConfigError:
-        return False
+# --- The file on disk ---
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What became of a file: a backup only if it was there and another, and what was lost."""
+    """Whether the file was changed, the backup of an existing one, and the keys that it lost."""
 
     changed: bool
     backup: Path | None = None
@@ -280,16 +280,16 @@ class Written:
 
 
 class _Before(NamedTuple):
-    """A file as it was found; one that is not there has no mode."""
+    """The file before the change; a missing file has no mode."""
 
     content: bytes
     mode: int | None
 
 
 def write_entry(file: Path, client: Client, server: Server, *, private: bool) -> Written:
-    """Put a server into a client's file, which is made if need be.
+    """Put our entry into a client's file, which is created if need be.
 
-    Raises `ConfigError`, and changes nothing, where that cannot be done without other changes.
+    Raises `ConfigError`, and changes nothing, if anything else in the file would change.
     """
     before = _read(file)
     try:
@@ -307,7 +307,7 @@ def write_entry(file: Path, client: Client, server: Server, *, private: bool) ->
         backup = _replace(file, edited.encode(), before, private=private)
     except (OSError, UnicodeEncodeError) as exc:
         raise ConfigError(
-            f"Cannot write {shown(file)}: {exc}", hint="check who owns it and its folder"
+            f"Cannot write {shown(file)}: {exc}", hint="check the file's owner and mode"
         ) from exc
     return Written(changed=True, backup=backup, lost=lost)
 
@@ -316,35 +316,33 @@ def _read(file: Path) -> _Before:
     try:
         mode = file.stat().st_mode
         if not stat.S_ISREG(mode):
-            raise ConfigError(f"{shown(file)} is no file", hint="move it out of the way")
+            raise ConfigError(f"{shown(file)} is not a file", hint="move it out of the way")
         return _Before(file.read_bytes(), stat.S_IMODE(mode))
     except FileNotFoundError:
         return _Before(b"", None)
     except OSError as exc:
         raise ConfigError(
-            f"Cannot read {shown(file)}: {exc.strerror}", hint="check who owns it and its folder"
+            f"Cannot read {shown(file)}: {exc.strerror}",
+            hint="check the file's owner and mode",
         ) from exc
 
 
 def _keep(file: Path, content: bytes, mode: int) -> Path:
-    """A copy beside the file. One that is there may be the only copy of what it holds: it stays."""
-    number = 0
-    while True:
+    """Copy the content beside the file. An existing backup with other content is kept."""
+    for number in count():
         backup = file.with_name(f"{file.name}.bak{number or ''}")
         try:
             _create(backup, content, mode)
+            break
         except FileExistsError:
-            if not _has(backup, content):
-                number += 1
-                continue
-        return backup
+            with suppress(OSError):
+                if backup.is_file() and backup.read_bytes() == content:
+                    break
+    return backup
 
 
 def _replace(file: Path, content: bytes, before: _Before, *, private: bool) -> Path | None:
-    """Whoever reads the file sees the old or the new one. A link to the real file stays a link.
-
-    Returns the backup, which is made last: where nothing can be written, none is needed.
-    """
+    """Replace the file in one step, and return its backup. A link to the file stays a link."""
     target = file.resolve()
     target.parent.mkdir(parents=True, exist_ok=True, mode=0o700 if private else 0o777)
     scratch = target.with_name(f"{target.name}.{os.getpid()}.tmp")
@@ -352,10 +350,11 @@ def _replace(file: Path, content: bytes, before: _Before, *, private: bool) -> P
     try:
         _create(scratch, content, 0o600 if private or before.mode is not None else 0o644)
         if before.mode is not None:
-            _require_writable(target)
+            if not os.access(target, os.W_OK):  # replacing would need only a writable folder
+                raise PermissionError(errno.EACCES, "it is read-only")
             scratch.chmod(before.mode)
             backup = _keep(file, before.content, before.mode)
-        if _read(file) != before:  # a client that runs may write to it at any time
+        if _read(file) != before:  # a running client may write it at any time
             raise ConfigError(f"{shown(file)} has just been changed", hint="try again")
         scratch.replace(target)
     finally:
@@ -363,22 +362,9 @@ def _replace(file: Path, content: bytes, before: _Before, *, private: bool) -> P
     return backup
 
 
-def _require_writable(target: Path) -> None:
-    """Replacing a file asks only its folder, but who made it read-only meant the file."""
-    if not os.access(target, os.W_OK):
-        raise PermissionError(errno.EACCES, "it is read-only")
-
-
 def _create(path: Path, content: bytes, mode: int) -> None:
-    """A file that is not there yet, with a mode from its first byte on: it may hold secrets."""
+    """Create a file with a mode from its first byte on, because it may hold secrets."""
     with open(path, "xb", opener=partial(os.open, mode=mode)) as out:
         out.write(content)
         out.flush()
         os.fsync(out.fileno())
-
-
-def _has(path: Path, content: bytes) -> bool:
-    try:
-        return path.is_file() and path.read_bytes() == content
-    except OSError:
-        return False

@@ -1,7 +1,7 @@
-"""How many connections the HTTP server keeps, for how long, and which one is closed first.
+"""Limits on the connections of the HTTP server: their number, and how long each may take.
 
 uvicorn limits neither the time in which a request arrives nor the number of silent connections. A
-connection is a *stranger* until it sends a request that is let in. A stranger gets a few seconds in
+connection is a *stranger* until it sends a request with the token. A stranger gets a few seconds in
 all, and the oldest stranger is closed when there is no room for a new connection.
 """
 
@@ -22,32 +22,32 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 if sys.platform != "win32":
     import resource
 
-_MOST = 1_000  # connections: beyond any team's, and few enough to look at every second
-_SPARE = 256  # files for the memory itself: a database and its log for each thread, pipes of git
-_PAUSE = 0.05  # seconds until the next accept after one that failed, as without a free file
-_TOGETHER = 16  # connections accepted before the loop does something else
-_SWEEP = 10  # ticks of uvicorn, 0.1 s each, between two looks at who is late
+_MOST = 1_000  # connections: more than a team has, and few enough to check every second
+_SPARE = 256  # open files for the memory itself: databases, logs, pipes of git
+_PAUSE = 0.05  # seconds after a failed accept, such as without a free file
+_TOGETHER = 16  # connections accepted before the loop does other work
+_SWEEP = 10  # ticks of uvicorn, 0.1 s each, between two checks for late connections
 _KEY = "aurora.connection"  # in the state of a request's scope
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Connections at a time, and the seconds in which a peer must do its part."""
+    """The most connections, and the seconds that a client has for each part of a request."""
 
     connections: int = _MOST
-    stranger: float = 10.0  # from connecting to a request that is let in: usually milliseconds
-    head: float = 10.0  # of a later request, from its first byte: it fits into a few packets
+    stranger: float = 10.0  # from the connection to the first accepted request
+    head: float = 10.0  # of a later request, from its first byte
     body: float = 120.0  # 8 MiB, the largest, at 70 KB a second
-    unread: float = 60.0  # while the peer takes nothing of an answer
+    unread: float = 60.0  # without the client reading the answer
 
 
 def connections_allowed() -> int:
-    """Raise the limit of open files as far as it goes, and leave some for the memory."""
+    """Raise the limit of open files, and return how many connections it allows."""
     if sys.platform != "win32":
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         try:
             resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-        except (OSError, ValueError):  # macOS has a lower one of its own
+        except (OSError, ValueError):  # macOS has a lower limit
             hard = soft
         if hard != resource.RLIM_INFINITY:
             return min(_MOST, max(hard - _SPARE, hard // 2))
@@ -55,20 +55,20 @@ def connections_allowed() -> int:
 
 
 def let_in(scope: Scope) -> None:
-    """The connection of this request is a stranger no longer."""
+    """Mark the connection of a request as accepted: it is no stranger any more."""
     connection = scope.get("state", {}).get(_KEY)
     if isinstance(connection, Connection):
         connection.let_in()
 
 
 class Connection(H11Protocol):
-    """One peer. It is cut when it has not sent its part, or taken ours, in time."""
+    """A connection that is cut when the client does not send or read in time."""
 
     def __init__(self, server: Server) -> None:
         state = {**server.lifespan.state, _KEY: self}
         super().__init__(server.config, server.server_state, state)
         self._strangers, self._bounds = server.strangers, server.bounds
-        self._stage: object = None  # of the request that arrives, as h11 names it
+        self._stage: object = None  # h11's state of the arriving request
         self._due = self._unread_due = math.inf
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -88,7 +88,7 @@ class Connection(H11Protocol):
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
         stage = self.conn.their_state
-        if stage is not self._stage:  # one byte more of the same head or body gains no time
+        if stage is not self._stage:  # more bytes of the same head or body gain no time
             self._expect(head=self._bounds.head)
             self._stage = stage
 
@@ -108,8 +108,8 @@ class Connection(H11Protocol):
         if self.conn.our_state is h11.IDLE:
             super().send_400_response(msg)
             return
-        # Behind a request that is being answered, or inside its body: h11 would raise, now or when
-        # the answer is sent, and a peer could fill the log with tracebacks.
+        # While a request is answered, or inside its body, h11 would raise, and a client could fill
+        # the log with tracebacks.
         if self.cycle is not None:
             self.cycle.disconnected = True
         self.transport.abort()
@@ -123,36 +123,36 @@ class Connection(H11Protocol):
     def cut_if_due(self, now: float) -> None:
         if now >= min(self._due, self._unread_due):
             self.transport.abort()
-        elif self._due == math.inf and self.transport.is_closing():  # once all is read
+        elif self._due == math.inf and self.transport.is_closing():
             self._allow(self._bounds.unread)
 
     def _expect(self, head: float = math.inf) -> None:
-        """Start the time of what the peer has to send now, as h11 tells. An answer takes as long
-        as it takes, and between two requests uvicorn's keep-alive time runs."""
+        """Start the time for what the client has to send next. An answer has no limit, and between
+        two requests uvicorn's keep-alive time runs."""
         self._stage = None
         parts = {h11.IDLE: head, h11.SEND_BODY: self._bounds.body}
         self._allow(parts.get(self.conn.their_state, math.inf))
 
     def _allow(self, seconds: float) -> None:
-        if self not in self._strangers:  # its time runs from the beginning
+        if self not in self._strangers:  # a stranger's time runs from the connection on
             self._due = self.loop.time() + seconds
 
 
 class Server(uvicorn.Server):
-    """uvicorn that accepts connections by itself, within bounds.
+    """uvicorn with its own accept loop, within bounds.
 
-    asyncio accepts all that wait before it looks at any, and pauses for a second when no file is
-    free.
+    asyncio would accept all waiting connections before it reads any, and pause for a second when
+    no file is free.
     """
 
     def __init__(self, config: uvicorn.Config, bounds: Bounds) -> None:
         super().__init__(config)
         self.bounds = bounds
-        self.strangers: dict[Connection, None] = {}  # in the order in which they came
+        self.strangers: dict[Connection, None] = {}  # the oldest first
         self._accepting: list[asyncio.Task[None]] = []
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets=[])  # all but the listening
+        await super().startup(sockets=[])  # without its own accept loop
         self._accepting += [asyncio.create_task(self._accept(each)) for each in sockets or ()]
 
     async def on_tick(self, counter: int) -> bool:
@@ -164,22 +164,22 @@ class Server(uvicorn.Server):
         return await super().on_tick(counter)
 
     async def _accept(self, listening: socket.socket) -> None:
-        """Until uvicorn closes the socket. Cancelling an accept that has just come would fail."""
+        """Accept until uvicorn closes the socket. Cancelling a finished accept would fail."""
         listening.setblocking(False)
         while not self.should_exit:
             try:
                 await self._accept_some(listening)
-            except OSError:  # no file is free, or the peer has gone already
+            except OSError:  # no file is free, or the client is gone
                 self._make_room()
                 await asyncio.sleep(_PAUSE)
-        while self._make_room():  # uvicorn does not know of those that have just come
+        while self._make_room():  # uvicorn does not know the newest ones
             pass
 
     async def _accept_some(self, listening: socket.socket) -> None:
-        """Wait for a connection, and take those that wait behind it."""
+        """Wait for a connection, and accept those that wait behind it."""
         loop = asyncio.get_running_loop()
         peers = [(await loop.sock_accept(listening))[0]]
-        with suppress(OSError):  # no more of them, or no file is free
+        with suppress(OSError):  # none waits, or no file is free
             while len(peers) < _TOGETHER:
                 peers.append(listening.accept()[0])
         surplus = len(self.server_state.connections) + len(peers) - self.bounds.connections
@@ -190,7 +190,7 @@ class Server(uvicorn.Server):
         await asyncio.gather(*served, return_exceptions=True)
 
     def _make_room(self) -> bool:
-        """Close the oldest stranger. False where there is none."""
+        """Close the oldest stranger. Returns False if there is none."""
         oldest = next(iter(self.strangers), None)
         if oldest is None:
             return False

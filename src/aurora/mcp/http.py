@@ -1,9 +1,7 @@
-"""The server over streamable HTTP: a token guards it, and no client may call too often.
+"""The server over streamable HTTP, with a token and a rate limit.
 
-A page in a browser can send requests to this machine, so who the request was meant for (Host) and
-where it comes from (Origin) are checked. No OAuth: a team's token is one word, compared as a whole.
-
-How many calls a client may make: a bucket for each that fills steadily and holds a burst.
+A web page in a browser can send requests to this machine, so `Host` and `Origin` are checked. There
+is no OAuth: a team's token is one word.
 """
 
 from __future__ import annotations
@@ -37,50 +35,41 @@ from aurora.files import make_folder, open_no_follow, replacing
 from aurora.mcp.clients import is_loopback
 from aurora.mcp.connections import Bounds, Connection, Server, connections_allowed, let_in
 
+PATH = "/mcp"
+LARGEST = 8 * 1024 * 1024  # bytes of one request: the largest document, as JSON
+_ANYWHERE = {"0.0.0.0", "::", ""}  # noqa: S104 - compared, not bound
+_LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+_KEEP_ALIVE = 75  # seconds of an idle connection: longer than clients reuse one
+_BACKLOG = 2_048  # connections that wait to be accepted
+_M_ARENA_MAX, _M_MMAP_THRESHOLD = -8, -3  # of glibc's malloc.h
+_LARGE = 256 * 1024  # bytes: larger blocks are returned to the system when freed
+_TOKEN = re.compile(r"[!-~]{16,}")
+_LONGEST_TOKEN = 4_096  # bytes read of a token's file
+
 WRONG_TOKENS = 20.0  # requests without the token, per second and address
-_BURST = 2.0  # seconds' worth that may come at once
-_MOST = 10_000  # clients remembered; the one that came longest ago goes first
+_BURST = 2.0  # seconds' worth of calls that may come at once
+_MOST = 10_000  # clients remembered; the least recent one is forgotten first
 
 
 class Rate:
-    """Calls per second and client."""
+    """A token bucket for each client: calls per second, with a burst."""
 
     def __init__(self, per_second: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._per_second, self._clock = per_second, clock
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()  # calls left, since
 
     def take(self, client: str) -> float:
-        """Count a call. Returns 0 if it may be made, otherwise the seconds to wait for it."""
-        left, wanted = self._left(client), min(1.0, self._full)
+        """Count a call. Returns 0 if it is allowed, otherwise the seconds to wait."""
+        now, full = self._clock(), _BURST * self._per_second
+        left, since = self._buckets.get(client, (full, now))
+        left, wanted = min(full, left + (now - since) * self._per_second), min(1.0, full)
         if left < wanted:
             return (wanted - left) / self._per_second
-        self._buckets[client] = (left - 1.0, self._clock())
+        self._buckets[client] = (left - 1.0, now)
         self._buckets.move_to_end(client)
         if len(self._buckets) > _MOST:
             self._buckets.popitem(last=False)
         return 0.0
-
-    @property
-    def _full(self) -> float:
-        return _BURST * self._per_second
-
-    def _left(self, client: str) -> float:
-        now = self._clock()
-        left, since = self._buckets.get(client, (self._full, now))
-        return min(self._full, left + (now - since) * self._per_second)
-
-
-class Limit:
-    """Answers 429 to a client that calls too often, before anything is read of the call."""
-
-    def __init__(self, app: ASGIApp, rate: Rate) -> None:
-        self._app, self._rate = app, rate
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        app = self._app
-        if scope["type"] == "http" and (seconds := self._rate.take(client_of(scope))):
-            app = too_many("calls: wait a moment. The server's --rate is the limit", seconds)
-        await app(scope, receive, send)
 
 
 def too_many(what: str, seconds: float, **headers: str) -> JSONResponse:
@@ -92,60 +81,48 @@ def too_many(what: str, seconds: float, **headers: str) -> JSONResponse:
 
 
 def client_of(scope: Scope) -> str:
-    """The peer's address; behind a proxy that --trusted-proxy names, the one that it tells."""
+    """The client's address; uvicorn has replaced that of a --trusted-proxy."""
     client = scope.get("client")
     return str(client[0]) if client else ""
 
 
-PATH = "/mcp"
-LARGEST = 8 * 1024 * 1024  # bytes of one request: the largest document, as JSON
-_ANYWHERE = {"0.0.0.0", "::", ""}  # noqa: S104 - what they mean, not what is bound
-_LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
-_KEPT = 75  # seconds that an idle connection stays: longer than clients keep one to use again
-_BACKLOG = 2_048  # clients that wait to be accepted
-_M_ARENA_MAX, _M_MMAP_THRESHOLD = -8, -3  # of glibc's malloc.h
-_LARGE = 256 * 1024  # bytes that are asked of the system, and go back to it
-_TOKEN = re.compile(r"[!-~]{16,}")
-_LONGEST = 4_096  # bytes that are read of a token's file
-
-
 @dataclass(frozen=True, slots=True)
-class Door:
-    """Where to listen, who may come in, and under which names this machine is asked for."""
+class HttpSettings:
+    """The address to listen at, the token, and the host names that clients may use."""
 
     host: str
     port: int
     token: str = ""
     names: tuple[str, ...] = ()
     rate: float = 0  # calls per second and client; 0 is no limit
-    proxies: tuple[str, ...] = ()  # addresses whose X-Forwarded-For is believed
-    no_token: bool = False  # the user said so: an empty token alone opens nothing
+    proxies: tuple[str, ...] = ()  # addresses whose X-Forwarded-For is trusted
+    no_token: bool = False  # an empty token needs this, too
 
     def __repr__(self) -> str:
-        return f"Door({self.host}:{self.port}, token {'set' if self.token else 'none'})"
+        return f"HttpSettings({self.host}:{self.port}, token {'set' if self.token else 'none'})"
 
     def __post_init__(self) -> None:
         if self.token and not _TOKEN.fullmatch(self.token):
             raise ConfigError(
-                "The token is too short, or has a space or a letter that no header can carry",
-                hint="make one of 16 signs or more: "
+                "The token is shorter than 16 characters, or not plain ASCII without spaces",
+                hint="make a new one: "
                 'python3 -c "import secrets; print(secrets.token_urlsafe(32))"',
             )
         if not self.token and not is_loopback(self.host):
             raise ConfigError(
-                f"Without a token the memory is not served at {self.host}: anybody could read it",
+                f"Without a token, every user of the network could read the memory at {self.host}",
                 hint="set AURORA_MCP_TOKEN, name a --token-file, or leave out --host",
             )
         if not self.token and not self.no_token:
             raise ConfigError(
                 "The server has no token",
-                hint="set AURORA_MCP_TOKEN, name a --token-file, or say --no-token",
+                hint="set AURORA_MCP_TOKEN, name a --token-file, or use --no-token",
             )
         for proxy in self.proxies:
             _check_network(proxy)
         if self.host in _ANYWHERE and not self.names:
             raise ConfigError(
-                f"{self.host or 'Every address'} does not say by which name clients ask for it",
+                f"For {self.host or 'every address'}, the host names that clients use are missing",
                 hint="add --allow-host NAME for each, such as --allow-host memory.example.org",
             )
 
@@ -164,43 +141,47 @@ class Door:
         )
 
 
-def make_app(server: MCPServer, door: Door) -> ASGIApp:
+def make_app(server: MCPServer, settings: HttpSettings) -> ASGIApp:
     app: ASGIApp = server.streamable_http_app(
         streamable_http_path=PATH,
-        stateless_http=True,  # nothing is kept of a client, so any number may come and go
+        stateless_http=True,  # no state of a client is kept
         max_request_body_size=LARGEST,
-        transport_security=door.security,
+        transport_security=settings.security,
     )
-    limited = Limit(app, Rate(door.rate)) if door.rate else app
-    return _Guard(limited, door.token)
+    return _Guard(app, settings.token, Rate(settings.rate) if settings.rate else None)
 
 
 class _Guard:
-    """Lets in requests with the token; says nothing to others, not even what is here.
+    """Accepts requests with the token, up to a rate per client, and refuses others.
 
-    Wrong tokens have a limit of their own, so that they use up nothing of the owner's, who may call
-    from the same address. Beyond it each further try costs the peer a new connection. The token is
-    still compared then: a peer must not be able to lock the owner out.
+    Wrong tokens have their own limit, so that they do not use up the limit of an owner at the
+    same address. Beyond it, each try costs a new connection. The token is still compared then, so
+    that the owner cannot be locked out.
     """
 
-    def __init__(self, app: ASGIApp, token: str) -> None:
-        self._app, self._wanted = app, token.encode()
+    def __init__(self, app: ASGIApp, token: str, calls: Rate | None) -> None:
+        self._app, self._token, self._calls = app, token.encode(), calls
         self._failures = Rate(WRONG_TOKENS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         app = self._app
         if scope["type"] == "http":
-            if self._knows(Headers(scope=scope).get("authorization", "")):
-                let_in(scope)
+            client = client_of(scope)
+            if not self._is_allowed(Headers(scope=scope).get("authorization", "")):
+                app = self._refusal(client)
             else:
-                app = self._refusal(client_of(scope))
+                let_in(scope)
+                if self._calls and (seconds := self._calls.take(client)):
+                    app = too_many(
+                        "calls: wait a moment. The server's --rate is the limit", seconds
+                    )
         await app(scope, receive, send)
 
-    def _knows(self, said: str) -> bool:
-        if not self._wanted:  # --no-token
+    def _is_allowed(self, authorization: str) -> bool:
+        if not self._token:  # --no-token
             return True
-        scheme, _, token = said.partition(" ")
-        same = hmac.compare_digest(token.encode("latin-1"), self._wanted)
+        scheme, _, token = authorization.partition(" ")
+        same = hmac.compare_digest(token.encode("latin-1"), self._token)
         return same and scheme.lower() == "bearer"
 
     def _refusal(self, client: str) -> JSONResponse:
@@ -214,7 +195,7 @@ class _Guard:
 
 
 def own_token(file: Path) -> str:
-    """The token of this user's servers: made once, whole or not at all, and theirs alone to read.
+    """The token of this user's servers, from a private file that the first start creates.
 
     Of several first starts at once, one writes the file and the others read it.
     """
@@ -229,7 +210,7 @@ def own_token(file: Path) -> str:
             f"The token in {file} cannot be kept: {exc}",
             hint="delete it, set AURORA_MCP_TOKEN, or name a --token-file",
         ) from exc
-    if not _TOKEN.fullmatch(token):  # as a full disk or a kill may have left it
+    if not _TOKEN.fullmatch(token):  # after a full disk or a kill
         raise ConfigError(
             f"The token file {file} is {'too short' if token else 'empty'}",
             hint="delete it: the next start makes a new one",
@@ -238,64 +219,68 @@ def own_token(file: Path) -> str:
 
 
 def _read_own(file: Path) -> str:
-    """Only from a file that nobody else can have written or read; never through a link."""
+    """Read a file that no other user can read or write, and not through a link."""
     with open_no_follow(file) as opened:
         status = os.fstat(opened.fileno())
         if not stat.S_ISREG(status.st_mode):
-            raise ValueError("it is no file")
+            raise ValueError("it is not a file")
         if sys.platform != "win32" and (status.st_uid != os.geteuid() or status.st_mode & 0o077):
             raise ValueError("other users may read or write it")
-        return opened.read(_LONGEST).decode().strip()
+        return opened.read(_LONGEST_TOKEN).decode().strip()
 
 
-def listen_at(door: Door) -> socket.socket:
-    """The open socket: before anything is loaded, so that a port in use is told at once."""
-    family = socket.AF_INET6 if ":" in door.host else socket.AF_INET
+def listen_at(settings: HttpSettings) -> socket.socket:
+    """Open the socket, before anything is loaded: a port in use is reported at once."""
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     # With its protocol named, asyncio sends small answers at once instead of 40 ms later.
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listening.bind((door.host, door.port))
-        listening.listen(_BACKLOG)  # who comes before the server is ready waits
+        listening.bind((settings.host, settings.port))
+        listening.listen(_BACKLOG)  # connections wait until the server is ready
     except (OSError, OverflowError) as exc:
         listening.close()
+        reason = getattr(exc, "strerror", None) or exc
         raise ConfigError(
-            f"Cannot listen at {door.host}:{door.port}: {getattr(exc, 'strerror', None) or exc}",
-            hint="choose another --port or --host, or end who listens there",
+            f"Cannot listen at {settings.host}:{settings.port}: {reason}",
+            hint="choose another --port or --host, or end the program that listens there",
         ) from exc
     return listening
 
 
-def address_of(door: Door, listening: socket.socket) -> str:
-    return f"http://{_bracketed(door.host)}:{listening.getsockname()[1]}{PATH}"
+def address_of(settings: HttpSettings, listening: socket.socket) -> str:
+    return f"http://{_bracketed(settings.host)}:{listening.getsockname()[1]}{PATH}"
 
 
-def serve(server: MCPServer, door: Door, listening: socket.socket) -> None:
-    """Until SIGINT or SIGTERM; calls that are being answered get a few seconds to end."""
-    _spare_memory()
-    Server(configure(make_app(server, door), door), Bounds(connections_allowed())).run([listening])
+def serve(server: MCPServer, settings: HttpSettings, listening: socket.socket) -> None:
+    """Serve until SIGINT or SIGTERM; running calls get a few seconds to end."""
+    _limit_heap()
+    Server(configure(make_app(server, settings), settings), Bounds(connections_allowed())).run(
+        [listening]
+    )
 
 
-def configure(app: ASGIApp, door: Door) -> uvicorn.Config:
+def configure(app: ASGIApp, settings: HttpSettings) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         http=Connection,
-        log_config=None,  # to where all other loggers write
-        log_level="error",  # a peer without a token must not be able to fill a log
+        log_config=None,  # as all other loggers
+        log_level="error",  # a client without a token must not fill a log
         access_log=False,
         server_header=False,
-        proxy_headers=bool(door.proxies),
-        forwarded_allow_ips=list(door.proxies),
-        timeout_keep_alive=_KEPT,
+        proxy_headers=bool(settings.proxies),
+        forwarded_allow_ips=list(settings.proxies),
+        timeout_keep_alive=_KEEP_ALIVE,
         timeout_graceful_shutdown=3,
         ws="none",
     )
 
 
-def _spare_memory() -> None:
-    """Each thread would have a heap of its own in glibc, and arrays of any size would come from it:
-    twice the memory, and more with the minutes, as holes are never given back. Other libraries of C
-    have no such call."""
+def _limit_heap() -> None:
+    """Make glibc's threads share one heap, and return large blocks to the system.
+
+    With its defaults the server needs twice the memory, and more over time.
+    """
     if sys.platform == "linux":
         with suppress(OSError, AttributeError):
             adjust = ctypes.CDLL(None).mallopt
@@ -312,6 +297,6 @@ def _check_network(proxy: str) -> None:
         ipaddress.ip_network(proxy)
     except ValueError as exc:
         raise ConfigError(
-            f"{proxy!r} is no address of a proxy: {exc}",
+            f"{proxy!r} is not the address of a proxy: {exc}",
             hint="name an address or a network, such as --trusted-proxy 10.0.0.0/24",
         ) from exc

@@ -1,4 +1,4 @@
-"""What tools take: each parameter with its bounds and its description, once."""
+"""The parameters of tools: type, bounds and the description that agents read."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue
 
-LONGEST_QUERY = 10_000  # characters: a page and a half; an index takes 11 s for 96,000 words
-LONGEST_TEXT = 2_000_000  # of a document; larger ones are for `aur mem add`
+LONGEST_QUERY = 10_000  # characters; a query of 96,000 words takes 11 s
+LONGEST_TEXT = 2_000_000  # of a document; `aur mem add` takes larger ones
 LONGEST_WORD = 500  # of a name, a path, a label
 
 Scalar = str | int | float | bool
@@ -25,7 +25,7 @@ MemoryName = Annotated[
     str,
     Field(
         max_length=LONGEST_WORD,
-        description="Which memory, by a name that aurora_status tells; empty: the usual one.",
+        description="Name of a memory, as in aurora_status; empty: the default one.",
     ),
 ]
 Namespace = Annotated[
@@ -59,12 +59,12 @@ Filters = Annotated[
 Limit = Annotated[int, Field(ge=1, le=100, description="How many results on a page.")]
 Threshold = Annotated[
     float | None,
-    Field(ge=0.0, le=1.0, description="Leave out what scores less. Unset: what is no answer."),
+    Field(ge=0.0, le=1.0, description="Leave out lower scores. Unset: the default limit."),
 ]
 UseHybrid = Annotated[bool, Field(description="By words and meaning; false: by meaning alone.")]
 SearchMode = Annotated[
     Literal["semantic", "keyword", "hybrid"],
-    Field(description="By what to find: meaning, words, or both."),
+    Field(description="What to search by: meaning, words, or both."),
 ]
 ExpandQuery = Annotated[
     bool | None,
@@ -75,7 +75,7 @@ ExpandQuery = Annotated[
 ]
 RerankBy = Annotated[
     Literal["none", "local", "llm"] | None,
-    Field(description="Who looks at the first 20 again; unset: as the user's settings say."),
+    Field(description="Reranker of the first 20; unset: as the user's settings say."),
 ]
 FullText = Annotated[bool, Field(description="Whole chunks instead of snippets.")]
 Tokens = Annotated[
@@ -98,7 +98,7 @@ Content = Annotated[
 Label = Annotated[str, Field(max_length=LONGEST_WORD)]
 Metadata = Annotated[
     dict[str, JsonValue] | None,
-    Field(max_length=50, description="Anything else to know of it, to filter by later."),
+    Field(max_length=50, description="More about it, to filter by later."),
 ]
 Pattern = Annotated[
     str,
@@ -127,7 +127,7 @@ What = Annotated[
 ]
 Several = Annotated[
     bool,
-    Field(description="Must be true where more than one chunk goes; without, you are told which."),
+    Field(description="Must be true to remove more than one chunk; if false, they are listed."),
 ]
 IndexPath = Annotated[
     str,
@@ -141,7 +141,7 @@ Wait = Annotated[
     Field(
         ge=0.0,
         le=3_600.0,
-        description="Seconds to wait for the end; a longer run goes on without you.",
+        description="Seconds to wait for the end; a longer run continues in the background.",
     ),
 ]
-Git = Annotated[bool, Field(description="Also read from git who changed what, and when.")]
+Git = Annotated[bool, Field(description="Also read the history of the files from git.")]

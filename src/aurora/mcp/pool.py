@@ -1,7 +1,7 @@
-"""The memories that a server was opened for, kept warm; no tool reaches any other.
+"""The memories that a server was opened for, kept open, and the index runs on them.
 
-A memory is found anew for each call, as the command line finds it, so that one that `aur mem index`
-has just made for the project is used from then on. Everything that was loaded stays loaded.
+A memory is looked up again for each call, as the command line does, so that a memory that
+`aur mem index` has just made for the project is used from then on.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from aurora.config import Places, SettingsFiles
 from aurora.engine import Memory
 from aurora.engine.location import places_to_index
 from aurora.errors import QueryError, SourceError
-from aurora.types import Event, Listener, Note
+from aurora.indexing.indexer import IndexReport
+from aurora.types import Event, Listener, Note, Progress
 
 logger = logging.getLogger(__name__)
 
+# The notes of the call that runs in this context: they go into its own answer only.
+_notes: ContextVar[list[str] | None] = ContextVar("notes", default=None)
 
-# What a call is told while it works: it goes into its own answer and into no other.
-_told: ContextVar[list[str] | None] = ContextVar("told", default=None)
-
-_NOT_SOURCES = {".git", ".aurora"}  # what git and Aurora keep for themselves
+_NOT_SOURCES = {".git", ".aurora"}
 
 
 @dataclass(slots=True)
 class MemoryPool:
-    """One memory for each folder that was opened, by name. The first is the usual one."""
+    """One memory for each opened folder, by name. The first one is the default."""
 
     folders: Mapping[str, Path]
     environ: Mapping[str, str]
@@ -45,32 +45,32 @@ class MemoryPool:
         return list(self.folders)
 
     def memory(self, name: str = "") -> Memory:
-        """A memory by name, warm from the last call."""
+        """The open memory of a name."""
         places = Places.find(self._folder(name), self.environ)
         with self._lock:
             if places not in self._memories:
-                self._memories[places] = self._open(places, _hear)
+                self._memories[places] = self._open(places, _add_note)
             return self._memories[places]
 
     def memory_to_index(self, name: str, listen: Listener) -> Memory:
-        """One of its own, so that what it tells goes to who asked; made for the project if need
-        be. The warm one notices what it wrote."""
+        """A separate memory object with its own listener, made for the project if need be. The
+        open one notices its writes."""
         here = self._folder(name)
         return self._open(places_to_index(Places.find(here, self.environ), here), listen)
 
-    def inside(self, name: str, path: str) -> Path:
-        """A path below the folder that was opened, or its project; nothing else may be read."""
+    def resolve(self, name: str, path: str) -> Path:
+        """The absolute path to index. Raises `SourceError` for a path outside of the project."""
         here = self._folder(name)
         root = (Places.find(here, self.environ).project or here).resolve()
-        if Path.home().resolve().is_relative_to(root):  # where a client starts what has no project
+        if Path.home().resolve().is_relative_to(root):  # some clients start servers in the home
             raise SourceError(
-                f"This server was opened for {root}, which is no project but all you have",
+                f"This server was opened for {root}, which is your home folder or above it",
                 hint="start it inside a project, or name one: aur mcp --memory DIR",
             )
         try:
             wanted = (here / path).resolve()
         except (OSError, ValueError, RuntimeError) as exc:  # a null byte, a loop of links
-            raise SourceError(f"{path!r} is no path") from exc
+            raise SourceError(f"{path!r} is not a path") from exc
         if not wanted.is_relative_to(root):
             raise SourceError(
                 f"{path!r} is outside of what this server was opened for",
@@ -85,7 +85,7 @@ class MemoryPool:
 
     @contextmanager
     def turn(self, memory: Memory) -> Iterator[None]:
-        """Writers of this server one after the other: the database's own queue is not fair."""
+        """Let this server's writers take turns: the database's own queue is not fair."""
         with self._lock:
             turn = self._turns.setdefault(memory.name, threading.Lock())
         with turn:
@@ -110,7 +110,7 @@ class MemoryPool:
 
 
 def name_folders(folders: Sequence[Path]) -> dict[str, Path]:
-    """Each by its own name; one that comes again gets a number."""
+    """Each folder by its name; a name that repeats gets a number."""
     named: dict[str, Path] = {}
     for folder in dict.fromkeys(folder.resolve() for folder in folders):
         name, count = folder.name or "root", 1
@@ -121,21 +121,96 @@ def name_folders(folders: Sequence[Path]) -> dict[str, Path]:
 
 
 @contextmanager
-def hearing() -> Iterator[list[str]]:
-    """What the memory tells during one call."""
-    told: list[str] = []
-    token = _told.set(told)
+def collect_notes() -> Iterator[list[str]]:
+    """The notes that open memories emit during one call."""
+    notes: list[str] = []
+    token = _notes.set(notes)
     try:
-        yield told
+        yield notes
     finally:
-        _told.reset(token)
+        _notes.reset(token)
 
 
-def _hear(event: Event) -> None:
+def _add_note(event: Event) -> None:
     if not isinstance(event, Note):
         return
-    if event.warning:  # the others may name what is stored: the log outlives it
+    if event.warning:  # other notes may name stored text, which the log would keep
         logger.warning("%s", event.text)
-    told = _told.get()
-    if told is not None and event.text not in told:
-        told.append(event.text)
+    notes = _notes.get()
+    if notes is not None and event.text not in notes:
+        notes.append(event.text)
+
+
+@dataclass(slots=True)
+class IndexRun:
+    """One index run, in its own thread.
+
+    The run belongs to the server: it continues when the client stops waiting or disconnects.
+    """
+
+    report: IndexReport | None = None
+    error: Exception | None = None
+    chunks: int = 0
+    steps: int = 0  # of all tasks together: progress only grows
+    latest: Progress | None = None
+    notes: list[str] = field(default_factory=list)
+    over: threading.Event = field(default_factory=threading.Event)
+    _before: int = 0  # steps of earlier tasks
+
+    def listen(self, event: Event) -> None:
+        if isinstance(event, Note):
+            self.notes.append(event.text)
+            return
+        if self.latest is not None and event.task != self.latest.task:
+            self._before = self.steps
+        self.latest = event
+        self.steps = max(self.steps, self._before + event.done)
+
+    @property
+    def progress_text(self) -> str:
+        if self.latest is None:
+            return self.notes[-1] if self.notes else "starting"
+        task, done, total = self.latest
+        return f"{task}: {done}/{total}" if total else f"{task}: {done}"
+
+    def work(self, memory: Memory, path: Path, *, git: bool) -> None:
+        try:
+            with memory:
+                self.report = memory.index(path, git=git)
+                self.chunks = sum(memory.stats().chunks.values())
+        except Exception as exc:  # reported by the calls that wait for the run
+            logger.exception("an index run failed")
+            self.error = exc
+        finally:
+            self.over.set()
+
+
+class IndexRuns:
+    """The running index runs of one server. A second call for the same path joins the first."""
+
+    def __init__(self, pool: MemoryPool) -> None:
+        self._pool = pool
+        self._running: dict[tuple[str, Path, bool], IndexRun] = {}
+        self._lock = threading.Lock()
+
+    def join(self, name: str, path: Path, *, git: bool) -> IndexRun:
+        """The run for a path: the running one, or a new one."""
+        key = (name, path, git)
+        with self._lock:
+            running = self._running.get(key)
+            if running is not None and not running.over.is_set():
+                return running
+            run = IndexRun()
+            memory = self._pool.memory_to_index(name, run.listen)
+            self._running[key] = run
+        # A daemon: a run may be cut anywhere when the server ends, and the next one continues.
+        threading.Thread(
+            target=run.work, args=(memory, path), kwargs={"git": git}, daemon=True
+        ).start()
+        return run
+
+    def progress_text(self, name: str) -> str | None:
+        """The progress of all runs on a memory; None without a run."""
+        with self._lock:
+            runs = [run for key, run in self._running.items() if key[0] == name]
+        return "; ".join(run.progress_text for run in runs if not run.over.is_set()) or None

@@ -1,0 +1,126 @@
+"""Values that a shell can offer for options and arguments, read from the settings and the memory.
+
+An error while completing offers nothing, because the user's prompt is there. Every command imports
+this module, so numpy, an index and click's completion are not loaded here.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, TypeAlias
+
+import click
+
+from aurora.types import Kind, ModelState
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+    from aurora.engine import Memory
+    from aurora.types import ModelEntry
+
+logger = logging.getLogger(__name__)
+
+_MOST_IDS = 50
+_INSTALLED = (ModelState.INSTALLED, ModelState.DAMAGED)
+
+Complete: TypeAlias = "Callable[[click.Context, click.Parameter, str], list[CompletionItem]]"
+
+
+def _completer(offer: Callable[[click.Context, str], list[CompletionItem]]) -> Complete:
+    """A function as click calls it, which offers nothing after an error."""
+
+    def complete(
+        ctx: click.Context,
+        param: click.Parameter,  # noqa: ARG001
+        incomplete: str,
+    ) -> list[CompletionItem]:
+        try:
+            return offer(ctx, incomplete)
+        except Exception as exc:  # no memory, broken settings, a locked database
+            logger.debug("nothing to complete: %r", exc)
+            return []
+
+    return complete
+
+
+def _from_memory(
+    values: Callable[[Memory, str], Iterable[str]], *, commas: bool = False
+) -> Complete:
+    """Offer values of the memory of the working directory."""
+
+    def offer(ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        from aurora.cli.session import find_places, settings_files
+        from aurora.engine import Memory
+
+        places = find_places()
+        with ctx.scope(cleanup=False):  # click completes outside of any command
+            memory = Memory(places, settings_files(places))
+        with memory:
+            return (_after_comma if commas else _starting)(values(memory, incomplete), incomplete)
+
+    return _completer(offer)
+
+
+def _keys(incomplete: str, end: str = "") -> list[CompletionItem]:
+    from aurora.config.schema import CATALOGUE
+
+    return [
+        _item(f"{key}{end}", help=setting.help)
+        for key, setting in CATALOGUE.items()
+        if key.startswith(incomplete)
+    ]
+
+
+def _item(value: str, **attributes: str | None) -> CompletionItem:
+    from click.shell_completion import CompletionItem
+
+    return CompletionItem(value, **attributes)  # type: ignore[arg-type]
+
+
+def _models() -> list[ModelEntry]:
+    from aurora.cli.session import find_places
+    from aurora.embeddings.model_folders import list_models
+
+    return list_models(find_places().home / "models")
+
+
+def _namespaces(memory: Memory) -> list[str]:
+    return sorted(filter(None, memory.namespaces()))
+
+
+def _ids(memory: Memory, start: str) -> list[str]:
+    return memory.find_ids(start, limit=_MOST_IDS)
+
+
+def _starting(values: Iterable[str], incomplete: str) -> list[CompletionItem]:
+    return [_item(value) for value in values if value.startswith(incomplete)]
+
+
+def _after_comma(values: Iterable[str], incomplete: str) -> list[CompletionItem]:
+    """Completions of the last item of a list with commas, without the items before it."""
+    before, comma, _ = incomplete.rpartition(",")
+    chosen = before.split(",")
+    return _starting(
+        (f"{before}{comma}{value}" for value in values if value not in chosen), incomplete
+    )
+
+
+complete_kinds = _completer(lambda _, typed: _after_comma(map(str, Kind), typed))
+complete_files = _completer(lambda _, typed: [_item(typed, type="file")])
+complete_keys = _completer(lambda _, typed: _keys(typed))
+complete_flags = _completer(lambda _, typed: _keys(typed, "="))
+complete_models = _completer(lambda _, typed: _starting((one.name for one in _models()), typed))
+complete_installed_models = _completer(
+    lambda _, typed: _starting((one.name for one in _models() if one.state in _INSTALLED), typed)
+)
+complete_languages = _from_memory(lambda memory, _: memory.languages(), commas=True)
+complete_namespaces = _from_memory(lambda memory, _: _namespaces(memory))
+complete_ids = _from_memory(_ids)
+complete_forgettable = _from_memory(  # as `aur mem forget` takes them
+    lambda memory, typed: [
+        *(f"namespace:{name}" for name in _namespaces(memory)),
+        *_ids(memory, typed),
+    ]
+)

@@ -1,0 +1,136 @@
+"""How a function becomes a tool: typed arguments, a small schema, and errors in plain words."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from mcp.server.mcpserver import Context
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.tools import Tool
+from mcp.types import CallToolResult, TextContent, ToolAnnotations
+from pydantic import BaseModel, ValidationError
+
+from aurora.errors import AuroraError, NoMemoryError
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_SHOWN = 50  # characters of an argument's name, and arguments in one error
+
+READS = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
+ADDS = ToolAnnotations(
+    read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False
+)
+COUNTS = ToolAnnotations(  # each further call changes more
+    read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False
+)
+REMOVES = ToolAnnotations(
+    read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False
+)
+
+
+def tool(title: str, annotations: ToolAnnotations, *, writes: bool = False) -> Callable[[F], F]:
+    """Mark a method as a tool: its name is the tool's name, its docstring the description.
+
+    A server that is read-only leaves out the tools that write.
+    """
+
+    def mark(method: F) -> F:
+        method.tool = (title, annotations, writes)  # type: ignore[attr-defined]
+        return method
+
+    return mark
+
+
+def make_tools(owner: object, *, read_only: bool) -> list[Tool]:
+    """The tools of an object: its marked methods, in the order in which they are written."""
+    marked = [name for name, method in vars(type(owner)).items() if hasattr(method, "tool")]
+    methods = [getattr(owner, name) for name in marked]
+    return [_make_tool(method) for method in methods if not (read_only and method.tool[2])]
+
+
+def _make_tool(method: Callable[..., Any]) -> Tool:
+    title, annotations, _ = method.tool  # type: ignore[attr-defined]
+    checked = CheckedTool.from_function(method, title=title, annotations=annotations)
+    # An argument that a model invented is an error. Pydantic would ignore it.
+    arguments = checked.fn_metadata.arg_model
+    arguments.model_config["extra"] = "forbid"
+    arguments.model_rebuild(force=True)
+    checked.parameters = _without_titles(arguments.model_json_schema(by_alias=True))
+    checked.fn_metadata.output_schema = _without_titles(checked.fn_metadata.output_schema or {})
+    checked.description = " ".join(checked.description.split())
+    return checked
+
+
+class CheckedTool(Tool):
+    """A tool that names its wrong arguments, without their values: they may be megabytes."""
+
+    async def run(
+        self, arguments: dict[str, Any], context: Context[Any, Any], convert_result: bool = False
+    ) -> Any:
+        try:
+            return await super().run(arguments, context, convert_result)
+        except ToolError as exc:
+            if isinstance(exc.__cause__, ValidationError):
+                raise ToolError(self._wrong_arguments(exc.__cause__)) from exc.__cause__
+            raise
+
+    def _wrong_arguments(self, exc: ValidationError) -> str:
+        known = ", ".join(self.parameters.get("properties", {})) or "none"
+        messages: dict[str, str] = {}  # the first message of each argument
+        for error in exc.errors(include_url=False, include_input=False, include_context=False):
+            name = str(error["loc"][0]) if error["loc"] else "arguments"
+            is_unknown = error["type"] == "extra_forbidden"
+            message = (
+                f"there is no such argument; there are {known}" if is_unknown else error["msg"]
+            )
+            messages.setdefault(name[:_SHOWN], message)
+        lines = [f"{name}: {message}" for name, message in messages.items()]
+        return "\n".join(["Wrong arguments", *lines[:_SHOWN]])
+
+
+def with_errors(method: F) -> F:
+    """Pass the message of an `AuroraError` to the agent. Of other errors the SDK says less."""
+
+    @functools.wraps(method)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return method(*args, **kwargs)
+        except AuroraError as exc:
+            raise ToolError(error_text(exc)) from exc
+
+    return call  # type: ignore[return-value]
+
+
+def error_text(exc: AuroraError) -> str:
+    if isinstance(exc, NoMemoryError):
+        return f"{exc.message}\n\nhint: make one with the tool aurora_index"
+    return str(exc)
+
+
+def answer(value: BaseModel, text: str) -> CallToolResult:
+    """A value as structured content, without its empty fields, and as text."""
+    return CallToolResult(
+        content=[TextContent(type="text", text=text)],
+        structured_content=value.model_dump(mode="json", exclude_none=True),
+    )
+
+
+def _without_titles(schema: dict[str, Any]) -> dict[str, Any]:
+    """A schema without titles: they repeat the names, and cost an agent tokens."""
+    return {
+        key: _plain(key, value)
+        for key, value in schema.items()
+        if not (key == "title" and isinstance(value, str))
+    }
+
+
+def _plain(key: str, value: Any) -> Any:
+    if isinstance(value, list):
+        return [_without_titles(item) if isinstance(item, dict) else item for item in value]
+    if not isinstance(value, dict):
+        return value
+    if key in ("properties", "$defs"):  # here keys are names, and one may be `title`
+        return {name: _without_titles(item) for name, item in value.items()}
+    return value if key in ("default", "example") else _without_titles(value)
