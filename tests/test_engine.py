@@ -69,13 +69,13 @@ def test_searching_before_indexing_says_what_to_do(memory: Memory) -> None:
     with pytest.raises(NoMemoryError, match="no memory yet") as caught:
         memory.search("anything")
     assert "aur mem index" in caught.value.hint
-    assert not memory.path.exists()
+    assert not memory.admin.path.exists()
 
 
 def test_indexing_a_missing_path_makes_nothing(memory: Memory, project: Path) -> None:
     with pytest.raises(SourceError, match="nowhere"):
         memory.index(project / "nowhere")
-    assert not memory.path.exists()
+    assert not memory.admin.path.exists()
 
 
 def test_a_query_of_a_megabyte_is_answered(memory: Memory, project: Path) -> None:
@@ -93,7 +93,7 @@ def test_what_results_show_of_a_log_is_enough_to_open_it(memory: Memory, project
     log = make_chunk(
         "Why.", "talks/a:b.md", "Response", id="conv-a-phase9", qualified_name="Login: why.Response"
     )
-    memory._store.put_chunks([log])
+    memory.admin.store.put_chunks([log])
     assert memory.get("talks/a:b.md:Login: why.Response") == log
     for other in ("talks/a:b.md:Login", ":", "a:b:c:d", "talks:Login: why.Response"):
         with pytest.raises(ChunkNotFoundError):
@@ -110,9 +110,9 @@ def test_opening_a_chunk_is_an_access_and_listing_it_is_not(memory: Memory, proj
     memory.index(project)
     for _ in range(3):
         memory.search("password")
-    assert memory._store.get_accesses(["auth/login.py:Login.check"]) == {}
+    assert memory.admin.store.get_accesses(["auth/login.py:Login.check"]) == {}
     memory.get("auth/login.py:Login.check")
-    accesses = memory._store.get_accesses(["auth/login.py:Login.check"])
+    accesses = memory.admin.store.get_accesses(["auth/login.py:Login.check"])
     assert accesses == {"auth/login.py:Login.check": (NOW,)}
 
 
@@ -189,7 +189,7 @@ def test_stats_tell_what_there_is(memory: Memory, project: Path) -> None:
     assert stats.chunks == {
         Kind.CLASS: 1, Kind.CODE: 2, Kind.FUNCTION: 2, Kind.METHOD: 1, Kind.KNOWLEDGE: 1,
     }  # fmt: skip
-    assert (stats.files, stats.namespaces, stats.name) == (5, {"": 7}, memory.path)
+    assert (stats.files, stats.namespaces, stats.name) == (5, {"": 7}, memory.admin.path)
     assert stats.bytes > 0
     owner = stats.embedder
     assert (stats.indexed_at, owner and owner.name, stats.embedded) == (NOW, "aurora/deep", 7)
@@ -206,14 +206,14 @@ def test_without_an_embedder_there_are_no_vectors_and_no_index_of_them(
         stats = memory.stats()
         assert (report.embedded, report.is_partial) == (Embedded(), False)
         assert (sum(stats.chunks.values()), stats.embedder, stats.embedded) == (7, None, 0)
-        assert [file.name for file in memory.index_path.parent.iterdir()] == ["bm25.idx"]
+        assert [file.name for file in memory.admin.index_path.parent.iterdir()] == ["bm25.idx"]
 
 
 def test_rebuilding_counts_the_chunks(memory: Memory, project: Path) -> None:
     memory.index(project)
-    memory.index_path.unlink()
-    assert memory.rebuild_bm25() == 7
-    assert memory.index_path.exists()
+    memory.admin.index_path.unlink()
+    assert memory.admin.rebuild_bm25() == 7
+    assert memory.admin.index_path.exists()
 
 
 def test_a_rebuild_counts_what_it_built(memory: Memory, project: Path, tmp_path: Path) -> None:
@@ -230,7 +230,7 @@ def test_a_rebuild_counts_what_it_built(memory: Memory, project: Path, tmp_path:
         Memory(Places(tmp_path / "home", project), listen=forget_a_file) as slow,
         pytest.raises(IndexFileError, match="holds 1007 chunks, the memory 1005"),
     ):
-        slow.rebuild_bm25()
+        slow.admin.rebuild_bm25()
     assert "app.py" not in {result.chunk.path for result in memory.search("serve main").results}
 
 
@@ -238,7 +238,7 @@ def test_deleting_every_derived_file_loses_nothing(memory: Memory, project: Path
     memory.index(project)
     before = memory.search("password").results
     memory.close()
-    memory.index_path.unlink()
+    memory.admin.index_path.unlink()
     assert memory.search("password").results == before
 
 
@@ -272,7 +272,7 @@ def test_events_reach_the_listener(project: Path, tmp_path: Path) -> None:
     events: list[Event] = []
     with Memory(Places(tmp_path / "home", project), listen=events.append) as memory:
         memory.index(project)
-        memory.index_path.write_bytes(b"broken")
+        memory.admin.index_path.write_bytes(b"broken")
         memory.close()
         memory.search("password")
     assert Note("BM25 index corrupted, rebuilding...", warning=True) in events
@@ -314,9 +314,9 @@ def test_a_restored_memory_never_passes_for_a_later_one(memory: Memory, project:
     """The database is the truth: a copy of it may come back while the derived index stays."""
     memory.index(project)
     memory.close()
-    backup = memory.path.read_bytes()
+    backup = memory.admin.path.read_bytes()
     for name in ("bravo", "charlie"):
-        memory.path.write_bytes(backup)
+        memory.admin.path.write_bytes(backup)
         write_tree(project, {"app.py": f"def {name}_{len(name)}(): pass\n"})
         memory.index(project)
         memory.close()

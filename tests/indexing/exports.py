@@ -9,7 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from aurora.indexing.export_format import Counts, Header, encode, encode_header
-from aurora.indexing.transfer import Export, Imported, export_memory, import_memory
+from aurora.indexing.import_export import Export, Imported, export_memory, import_memory
 from aurora.packing import pack_vector
 from aurora.stores.base import Embedder, FileState, Reasoning, Record, Store
 from aurora.types import ChunkHistory, Kind, Tracking

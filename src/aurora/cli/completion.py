@@ -69,7 +69,7 @@ def complete_kinds(ctx: click.Context, incomplete: str) -> list[CompletionItem]:
 @_quiet
 def complete_languages(ctx: click.Context, incomplete: str) -> list[CompletionItem]:
     with _memory(ctx) as memory:
-        return _after_comma(memory.languages(), incomplete)
+        return _after_comma(memory.admin.languages(), incomplete)
 
 
 @_quiet
@@ -81,7 +81,7 @@ def complete_namespaces(ctx: click.Context, incomplete: str) -> list[CompletionI
 @_quiet
 def complete_ids(ctx: click.Context, incomplete: str) -> list[CompletionItem]:
     with _memory(ctx) as memory:
-        return _starting(memory.find_ids(incomplete, limit=MOST_IDS), incomplete)
+        return _starting(memory.admin.find_ids(incomplete, limit=MOST_IDS), incomplete)
 
 
 @_quiet
@@ -89,7 +89,7 @@ def complete_forgettable(ctx: click.Context, incomplete: str) -> list[Completion
     """Ids, and namespaces as `aur mem forget` takes them."""
     with _memory(ctx) as memory:
         named = [f"namespace:{name}" for name in _namespaces(memory)]
-        return _starting([*named, *memory.find_ids(incomplete, limit=MOST_IDS)], incomplete)
+        return _starting([*named, *memory.admin.find_ids(incomplete, limit=MOST_IDS)], incomplete)
 
 
 @_quiet
@@ -154,7 +154,7 @@ def _models() -> list[ModelEntry]:
 
 
 def _namespaces(memory: Memory) -> list[str]:
-    return sorted(filter(None, memory.namespaces()))
+    return sorted(filter(None, memory.admin.namespaces()))
 
 
 def _starting(values: Iterable[str], incomplete: str) -> list[CompletionItem]:

@@ -20,8 +20,7 @@ from aurora.config.load import LARGEST
 from aurora.config.places import shown
 from aurora.config.trust import approve, is_approved
 from aurora.engine.adoption import Offer
-from aurora.engine.inspection import file_status
-from aurora.engine.location import PostgresLocation, SqliteLocation, StoreLocation, shown_name
+from aurora.engine.location import PostgresLocation, StoreLocation, file_status, shown_name
 from aurora.errors import ConfigError
 from aurora.files import read_file, require_own
 from aurora.text import pluralize, printable
@@ -43,7 +42,7 @@ def adopt() -> None:
 
     Without a terminal it only shows: no agent and no script can adopt for you.
     """
-    with open_memory() as memory, memory.adoption() as offer:
+    with open_memory() as memory, memory.admin.adoption() as offer:
         if offer is None:
             click.echo("All of this memory is yours: there is nothing to adopt", err=True)
         elif _agreed(offer):
@@ -158,7 +157,7 @@ def init(url: str | None, *, schema: str | None, partitions: int, no_config: boo
     places = find_places()
     if url is None:
         with open_memory(places) as memory:
-            server = _server(memory.whereabouts)
+            server = _server(memory.admin.location)
             server = PostgresLocation(server.url, schema or server.schema)
     else:
         server = PostgresLocation(url, schema or "aurora")
@@ -171,8 +170,8 @@ def init(url: str | None, *, schema: str | None, partitions: int, no_config: boo
 
 
 def _server(at: StoreLocation) -> PostgresLocation:
-    if isinstance(at, PostgresLocation):
-        return at
+    if at.server is not None:
+        return at.server
     raise ConfigError(
         f"No server is named: the memory is the file {shown_name(at.name)}",
         hint="name one: `aur db init postgresql://USER@HOST/DATABASE`",
@@ -190,15 +189,15 @@ everybody who shares it upgrade, too."""
 def migrate() -> None:
     """Bring the memory's tables, and the words that searches go by, up to date."""
     with open_memory() as memory:
-        at = memory.whereabouts
-        if isinstance(at, PostgresLocation):
+        at = memory.admin.location
+        if server := at.server:
             try:
-                done = at.migrate(tell)
+                done = server.migrate(tell)
             finally:
                 tell.finish()
             click.echo(f"Done: {', '.join(done)}" if done else f"{at.name} is up to date")
             return
-        status = file_status(at) if isinstance(at, SqliteLocation) else {}
+        status = file_status(at)
     click.echo(f"{shown_name(at.name)} is a file: every command brings it up to date by itself")
     click.echo(f"Schema {status['schema_version']} of {status['newest_schema']}")
 
@@ -215,7 +214,7 @@ The server's log (WAL) and its backups are not touched."""
 def scrub() -> None:
     """Overwrite what was removed from the memory, in all files of the database."""
     with open_memory() as memory:
-        memory.scrub_all()
+        memory.admin.scrub_all()
         click.echo(f"Nothing that was removed is left in {shown_name(memory.name)}")
 
 
@@ -233,11 +232,11 @@ def status(*, as_json: bool) -> None:
     from aurora.display.reports import render_database
 
     with open_memory() as memory:
-        at = memory.whereabouts
-        if not isinstance(at, PostgresLocation):
+        at = memory.admin.location
+        if at.server is None:
             _tell_file(at, as_json=as_json)
             return
-        found = at.status()
+        found = at.server.status()
     if as_json:
         usable = found.trouble is None
         error = None if usable else str(found.trouble)
@@ -252,7 +251,7 @@ def status(*, as_json: bool) -> None:
 
 
 def _tell_file(at: StoreLocation, *, as_json: bool) -> None:
-    status = file_status(at) if isinstance(at, SqliteLocation) else {}
+    status = file_status(at)
     if as_json:
         print_json({"address": str(at.name), "kind": "sqlite", **status})
         return

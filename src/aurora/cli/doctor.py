@@ -10,17 +10,17 @@ import click
 
 from aurora.cli.session import end_in_part, find_places, settings_files, tell
 from aurora.cli.terminal import has_colour, is_terminal, print_json, print_text
-from aurora.config import Places, SettingsFiles
+from aurora.config import Places, Settings, SettingsFiles
 from aurora.display.reports import findings_record, render_findings
 from aurora.display.table import Paint
 from aurora.engine import Memory
 from aurora.engine.health import (
-    OnlyDefaults,
     examine_memory,
     examine_parts,
     examine_program,
     examine_settings,
 )
+from aurora.engine.opening import FixedSettings
 from aurora.errors import AuroraError, ConfigError
 from aurora.types import Finding, Level
 
@@ -80,7 +80,7 @@ def _usable(files: SettingsFiles, places: Places) -> SettingsFiles:
     try:
         files.current()
     except ConfigError:  # told among the settings
-        return OnlyDefaults(places)
+        return FixedSettings(places, Settings())
     return files
 
 

@@ -23,7 +23,7 @@ from aurora.cli.session import find_places, open_memory, tell
 from aurora.cli.terminal import is_terminal
 from aurora.errors import ConfigError, SourceError
 from aurora.files import replacing
-from aurora.indexing.transfer import Export, Imported, Writer
+from aurora.indexing.import_export import Export, Imported, Writer
 from aurora.text import pluralize
 from aurora.types import Note
 
@@ -88,7 +88,7 @@ def _take_in(file: str, *, vectors: bool) -> Imported:
         stream.seek(start)
         with open_memory(places_for_index()) as memory:
             try:
-                return memory.import_(stream, vectors=vectors)
+                return memory.admin.import_(stream, vectors=vectors)
             finally:
                 tell.finish()
 
@@ -212,14 +212,15 @@ def copy(source: str, target: str, *, no_vectors: bool) -> None:
 
     It is the memory of one moment; others may go on using it.
     """
+    from aurora.engine.admin import copy_between
     from aurora.engine.location import parse_place, shown_name
-    from aurora.engine.transfer import copy_between
 
     if source == target == _HERE:
         raise ConfigError("A copy needs another place", hint="name one by --from or --to")
     with open_memory(find_places()) as memory:
         places = [
-            memory.whereabouts if word == _HERE else parse_place(word) for word in (source, target)
+            memory.admin.location if word == _HERE else parse_place(word)
+            for word in (source, target)
         ]
         try:
             copied = copy_between(*places, vectors=not no_vectors, listen=tell)

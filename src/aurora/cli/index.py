@@ -87,7 +87,7 @@ def index_into(
     report = _read(memory, targets, git=git, force=force)
     tell_troubles(report)
     stats = memory.stats()
-    saved_to = shown_name(stats.index_path) if memory.index_saved else ""
+    saved_to = shown_name(stats.index_path) if memory.admin.index_saved else ""
     click.echo(
         render_index_summary(
             files=report.scanned,
@@ -235,7 +235,7 @@ def reembed() -> None:
     """
     with open_memory() as memory:
         try:
-            made = memory.reembed()
+            made = memory.admin.reembed()
         except KeyboardInterrupt:
             raise KeyboardInterrupt(_REEMBED_KEPT) from None
         finally:
@@ -282,7 +282,7 @@ def import_aurorakb(url: str, *, table: str, prefix: str) -> None:
     """Take the documents of an AuroraKB into this memory, wherever it is kept."""
     with open_memory(places_for_index()) as memory:
         try:
-            taken = memory.import_aurorakb(url, table=table, prefix=prefix)
+            taken = memory.admin.import_aurorakb(url, table=table, prefix=prefix)
         except KeyboardInterrupt:
             raise KeyboardInterrupt(_AURORAKB_KEPT) from None
         finally:

@@ -124,9 +124,9 @@ def repair() -> None:
     be read do not: they are named, if their names are known, to be added again.
     """
     with open_memory() as memory:
-        reclaimed = memory.reclaim()
-        problems = ["it could not be opened"] if reclaimed else memory.check()
-        gone = [*(reclaimed.lost if reclaimed else ()), *memory.repair()]
+        reclaimed = memory.admin.reclaim()
+        problems = ["it could not be opened"] if reclaimed else memory.admin.check()
+        gone = [*(reclaimed.lost if reclaimed else ()), *memory.admin.repair()]
     if reclaimed:
         kept = f"The file as it was is {shown_name(reclaimed.kept)}"
         tell(Note(f"{kept}: `aur mem forget` does not reach it", warning=True))
@@ -146,5 +146,5 @@ def rebuild_bm25() -> None:
     with open_memory() as memory:
         count = sum(memory.stats().chunks.values())
         tell(Note(f"Rebuilding BM25 index for {count} chunks..."))
-        built = memory.rebuild_bm25()
-        click.echo(render_index_line(built, shown_name(memory.index_path)))
+        built = memory.admin.rebuild_bm25()
+        click.echo(render_index_line(built, shown_name(memory.admin.index_path)))

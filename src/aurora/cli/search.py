@@ -318,7 +318,7 @@ def search(
             rerank=rerank,
             expand=expand,
         )
-        source = Source(memory.name, memory.root, memory.indexed_at)
+        source = Source(memory.name, memory.admin.root, memory.admin.indexed_at)
         ui = memory.settings.ui
     if legacy is None:
         legacy = ui.default_search_format == "legacy"

@@ -87,7 +87,7 @@ class Filled:
 
 def fill(memory: Memory, items: Sequence[Item]) -> Filled:
     """Put all documents of a group into an empty memory."""
-    root = memory.root
+    root = memory.admin.root
     if root is None:
         raise ValueError("a memory to be filled has a folder of its own")
     files = _files(items)
@@ -173,7 +173,7 @@ def _index(memory: Memory, root: Path, paths: Sequence[str]) -> Troubles:
 
 
 def _unread(memory: Memory, paths: Sequence[str]) -> list[str]:
-    there = {chunk.path for chunk in memory.chunks()}
+    there = {chunk.path for chunk in memory.admin.chunks()}
     return [path for path in paths if path not in there]
 
 
@@ -292,7 +292,7 @@ def evaluate(
                 answers[system.label][question.id] = ask(memory, filled, question.text, system)
                 news.asked()
             troubles += filled.troubles
-            owner = memory.vectors_of() if memory.exists else None
+            owner = memory.admin.vectors_of() if memory.exists else None
             embedder = owner.name if owner else embedder
     documents = sum(len(group.items) for group in groups)
     return Evaluated(labelled, len(groups), documents, embedder, answers, troubles)

@@ -168,7 +168,7 @@ def _code(desk: MemoryPool) -> Tool:
 
 def _search(desk: MemoryPool, name: str, wish: Wish, page: Page) -> CallToolResult:
     memory = desk.memory(name)
-    refused = [] if memory.has_llm or not wish.asks_llm else [_NO_LLM]
+    refused = [] if memory.admin.has_llm or not wish.asks_llm else [_NO_LLM]
     begin = read_cursor(page.cursor, wish.identity, deepest=_DEEPEST)
     found = memory.search(
         wish.query,
@@ -249,10 +249,12 @@ def _snippet(result: SearchResult) -> str:
 
 
 def index_age(memory: Memory) -> IndexAge:
-    at = memory.indexed_at
+    at = memory.admin.indexed_at
     age = None if at is None else max(round((datetime.now(UTC) - at).total_seconds()), 0)
     return IndexAge(
-        generation=memory.generation, indexed_at=at.isoformat() if at else None, age_seconds=age
+        generation=memory.admin.generation,
+        indexed_at=at.isoformat() if at else None,
+        age_seconds=age,
     )
 
 
@@ -286,7 +288,7 @@ def reading_tools(desk: MemoryPool) -> list[Tool]:
         with hearing() as told, desk.turn(desk.memory(memory)):
             here = desk.memory(memory)
             first = here.get(id, is_use=not cursor)  # a further page is no further use
-            pieces = here.pieces(first)
+            pieces = here.admin.pieces(first)
         text = "\n\n".join(piece.content for piece in pieces)
         asked = (first.id, text)  # of a text that changed meanwhile, no cursor goes on
         begin = read_cursor(cursor, asked, deepest=len(text))
@@ -339,7 +341,7 @@ def add_resources(server: MCPServer, desk: MemoryPool) -> None:
             return Completion(values=[n for n in desk.names if n.startswith(argument.value)])
         name = (context.arguments or {}).get("memory", "") if context else ""
         try:
-            ids = desk.memory(name).find_ids(argument.value, limit=_COMPLETIONS + 1)
+            ids = desk.memory(name).admin.find_ids(argument.value, limit=_COMPLETIONS + 1)
         except AuroraError:  # nothing to complete is no failure
             return None
         return Completion(values=ids[:_COMPLETIONS], has_more=len(ids) > _COMPLETIONS)

@@ -93,7 +93,7 @@ def _status(desk: MemoryPool, runs: Runs, name: str) -> MemoryStatus:
     memory = desk.memory(name)
     made = MemoryStatus(
         name=name,
-        folder=str(memory.root or desk.folders[name]),
+        folder=str(memory.admin.root or desk.folders[name]),
         exists=True,
         indexing=runs.words(name),
     )

@@ -108,7 +108,7 @@ def _learn(desk: MemoryPool) -> Tool:
         here = desk.memory(memory)
         with hearing() as told, desk.turn(here):
             learned = here.learn(text, pattern_type=pattern_type, score=score, context=context)
-            is_found = here.is_found(learned.id)
+            is_found = here.admin.is_found(learned.id)
         made = Learned(
             id=learned.id,
             uri=uri_of(learned.id, memory),
@@ -132,7 +132,7 @@ def _forget(desk: MemoryPool) -> Tool:
         comes back with the next index."""
         here = desk.memory(memory)
         with desk.turn(here):
-            found = here.find_to_forget(what)
+            found = here.admin.find_to_forget(what)
             if not found:
                 raise ChunkNotFoundError(
                     f"Nothing is remembered of {what!r}",
@@ -141,7 +141,7 @@ def _forget(desk: MemoryPool) -> Tool:
             agreed = several or len(found) == 1 or found[0] == what
             gone = here.forget(found, scrub=False) if agreed else 0
         if agreed:  # outside of its turn: who forgets at the same time shares it
-            here.scrub()
+            here.admin.scrub()
         made = Forgotten(
             memory=memory or desk.names[0],
             what=what,
