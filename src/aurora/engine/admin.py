@@ -31,7 +31,8 @@ from aurora.types import Chunk, Listener, Note, ignore_events
 if TYPE_CHECKING:
     from aurora.engine.vector_updates import VectorUpdates
     from aurora.indexing.embedding import Reembedded
-    from aurora.indexing.import_export import Copied, Imported, TakenIn
+    from aurora.indexing.foreign_documents import TakenIn
+    from aurora.indexing.import_export import Copied, Imported
     from aurora.retrieval.retriever import Retriever
 
 # Imports inside the methods load parsers, git and indexing, which a search does not need.
@@ -296,7 +297,7 @@ class MemoryAdmin:
         Documents imported before are compared and written only if they differ.
         """
         require_driver()
-        from aurora.indexing.import_export import take_in  # noqa: PLC0415
+        from aurora.indexing.foreign_documents import take_in  # noqa: PLC0415
         from aurora.indexing.turns import write_turn  # noqa: PLC0415
         from aurora.stores.postgres.aurorakb import open_aurorakb  # noqa: PLC0415 - an extra
 

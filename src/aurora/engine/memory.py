@@ -39,7 +39,7 @@ from aurora.types import (
 if TYPE_CHECKING:
     from aurora.embeddings.base import EmbeddingProvider
     from aurora.indexing.documents import Added
-    from aurora.indexing.export_format import Counts
+    from aurora.indexing.export_format import ExportCounts
     from aurora.indexing.freshness import Refresh
     from aurora.indexing.import_export import Writer
     from aurora.indexing.indexer import IndexReport
@@ -381,7 +381,7 @@ class Memory:
         opened = self._opened
         return BM25Signal(opened.store, path, now=opened.now, parameters=parameters).check()
 
-    def export(self, stream: Writer) -> Counts:
+    def export(self, stream: Writer) -> ExportCounts:
         """Write everything the memory holds as lines of JSON (docs/reference/export.md).
 
         The export is a snapshot. A damaged memory exports everything that can be read.

@@ -1,24 +1,15 @@
-"""A whole memory into a stream of lines, and back into a memory.
+"""Exports a memory as lines of JSON, imports an export, and copies a memory into another store.
 
-Going out, it is the memory of one moment. Going in, everything is taken or nothing; it is merged
-with what is there, and takes nothing away.
-
-One memory taken into another that holds something already: what both have, and what differs.
-
-What cannot be known to be right any more is read again by the next index.
-
-One memory into another, whatever keeps them: in pages, each whole, so that it can go on.
-
-It is the memory of one moment. What the other has already is compared, not written again: killed
-and started anew, a copy comes to the same end. Vectors that a model to come has made so far stay.
-
-Documents of another program's memory become ours: all that is known of them is kept.
+An export and a copy read a snapshot. An import happens whole or not at all; a copy is written page
+by page, and continues after a disconnect. Both merge with what the target holds and remove nothing:
+a chunk that both have becomes that of the source, and accesses are united. A file whose chunks may
+be mixed afterwards is read again by the next index run.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
@@ -26,23 +17,9 @@ from functools import partial
 from itertools import islice
 from typing import BinaryIO, NamedTuple, Protocol, TypeVar
 
-from aurora.errors import (
-    AuroraError,
-    EmbedderMismatchError,
-    LabelError,
-    StoreUnreachableError,
-    TransferError,
-)
-from aurora.indexing.documents import (
-    DOCUMENT,
-    RESERVED,
-    Labels,
-    Outcome,
-    cut_document,
-    put_document,
-)
+from aurora.errors import EmbedderMismatchError, StoreUnreachableError, TransferError
 from aurora.indexing.export_format import (
-    Counts,
+    ExportCounts,
     Header,
     Unfit,
     decode,
@@ -53,97 +30,43 @@ from aurora.indexing.export_format import (
 from aurora.indexing.turns import retry_on_disconnect, write_turn
 from aurora.redaction import Redactor
 from aurora.stores.base import Embedder, FileState, RankingStore, Record, RecordCounts, Store
-from aurora.text import printable
-from aurora.types import ForeignDocument, Json, Listener, Note, Progress, ignore_events
+from aurora.types import Listener, Note, Progress, ignore_events
 
+T = TypeVar("T")
 
-def require_embedder(store: Store, other: Embedder | None, *, doing: str) -> None:
-    """Refuse vectors of another embedder; `doing` is what --no-vectors does without them."""
-    owner = store.embedder()
-    if owner is None or other is None:
-        return
-    try:
-        owner.require(other)
-    except EmbedderMismatchError as exc:
-        hint = f"--no-vectors {doing} all but the vectors; `aur mem index` makes new ones"
-        raise EmbedderMismatchError(exc.message, hint=hint) from exc
-
-
-def merge_files(store: Store, files: Sequence[FileState]) -> None:
-    """Of a file that both know with different content, the chunks of both are there now."""
-    known = store.file_states([state.path for state in files])
-    merged = (_merged(state, known.get(state.path, state)) for state in files)
-    store.add_files([state for state in merged if known.get(state.path) != state])
-
-
-def _merged(state: FileState, known: FileState) -> FileState:
-    if state.digest == known.digest:
-        return state
-    left_out = state.left_out if known.left_out else ""
-    return replace(_to_be_read(state), left_out=left_out)
-
-
-def mark_robbed(store: Store, records: Sequence[Record]) -> None:
-    """A file that loses a chunk, because another file's has its id, is read again."""
-    paths = {record.chunk.id: record.chunk.path for record in records}
-    robbed = {
-        chunk.path for chunk in store.get_chunks(list(paths)) if chunk.path != paths[chunk.id]
-    }
-    if robbed:
-        store.put_file_states(map(_to_be_read, store.file_states(robbed).values()))
-
-
-def _to_be_read(state: FileState) -> FileState:
-    """No file has this content, so that the next index reads it, whatever it holds."""
-    return replace(state, digest="", history_stamp="")
-
-
-def put_indexed_at(store: Store, other: datetime | None) -> None:
-    """When either of them was last indexed."""
-    own = store.indexed_at()
-    if other is not None and (own is None or other > own):
-        store.put_indexed_at(other)
-
-
-_IMPORT_PAGE = 500  # lines taken in at a time
-_LONGEST = 64 * 1024 * 1024  # bytes of a line: what has no line ends is no export
+_PAGE = 500  # records, or states of files, written together
+_LONGEST = 64 * 1024 * 1024  # bytes of a line: a file without line ends is not an export
+_GROWTH = 4  # times as many chunks, until statistics are renewed
 _UNCHANGED = "nothing was imported; mend the line, or export again"
 
 
 class Writer(Protocol):
-    """What an export can be written to: a file, a pipe, a buffer."""
+    """The target of an export: a file, a pipe or a buffer."""
 
     def write(self, line: bytes, /) -> object: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Imported:
-    """What came in. `new` are the chunks whose ids the memory did not have."""
-
-    files: int
-    chunks: int
-    new: int
-
-
-def export_memory(store: Store, stream: Writer, *, listen: Listener = ignore_events) -> Counts:
-    """Write all that a memory holds, line by line; tells how much that was."""
-    with store.snapshot() as still:
-        states = still.file_states()
-        chunks = sum(still.count_namespaces().values())
-        header = Header(len(states), chunks, still.embedder(), still.indexed_at())
+def export_memory(
+    store: Store, stream: Writer, *, listen: Listener = ignore_events
+) -> ExportCounts:
+    """Write all that a memory holds, line by line; the counts of the last line."""
+    with store.snapshot() as snapshot:
+        states = snapshot.file_states()
+        chunks = sum(snapshot.count_namespaces().values())
+        header = Header(len(states), chunks, snapshot.embedder(), snapshot.indexed_at())
         stream.write(encode_header(header))
         for path in sorted(states):
             stream.write(encode(states[path]))
-        counts = Counts(len(states))
-        for record in still.iter_records():
-            stream.write(_encoded(record, listen))
+        counts = ExportCounts(len(states))
+        for record in snapshot.iter_records():
+            stream.write(_encode_record(record, listen))
             counts = _counted(counts, record)
             listen(Progress("Exporting", counts.chunks, chunks))
         stream.write(encode(counts))
     return counts
 
 
-def _encoded(record: Record, listen: Listener) -> bytes:
+def _encode_record(record: Record, listen: Listener) -> bytes:
     try:
         return encode(record)
     except ValueError:  # a number that JSON does not have
@@ -153,10 +76,10 @@ def _encoded(record: Record, listen: Listener) -> bytes:
         return encode(replace(record, chunk=replace(chunk, metadata=metadata)))
 
 
-def _counted(counts: Counts, item: FileState | Record) -> Counts:
+def _counted(counts: ExportCounts, item: FileState | Record) -> ExportCounts:
     if isinstance(item, FileState):
         return replace(counts, files=counts.files + 1)
-    return Counts(
+    return ExportCounts(
         counts.files,
         counts.chunks + 1,
         counts.accesses + len(item.accesses),
@@ -165,31 +88,33 @@ def _counted(counts: Counts, item: FileState | Record) -> Counts:
 
 
 class Export:
-    """An export that is read, line by line. Making one reads the first line."""
+    """An export that is read line by line. Creating one reads the first line."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
         try:
             self.header = decode_header(stream.readline(_LONGEST))
         except Unfit as exc:
-            hint = (
-                "name a file that `aur mem export` wrote; one of a newer Aurora needs that Aurora"
-            )
-            raise TransferError(f"This is no export: {exc}", hint=hint) from exc
+            raise TransferError(
+                f"This is no export: {exc}",
+                hint="name a file that `aur mem export` wrote; one of a newer Aurora needs that "
+                "Aurora",
+            ) from exc
 
     def __iter__(self) -> Iterator[FileState | Record]:
-        """Files and chunks up to the last line, which must say that these were all."""
-        counts = Counts()
+        """Files and chunks, up to the last line, whose counts must be theirs."""
+        counts = ExportCounts()
         number = 1
         while line := self._stream.readline(_LONGEST):
             number += 1
             try:
                 item = decode(line, self.header.embedder)
             except Unfit as exc:
-                if _is_cut_off(line):
+                is_cut_off = not line.endswith(b"\n") and len(line) < _LONGEST
+                if is_cut_off:
                     break
                 raise TransferError(f"Line {number}: {exc}", hint=_UNCHANGED) from exc
-            if isinstance(item, Counts):
+            if isinstance(item, ExportCounts):
                 self._require_end(counts, item, number)
                 return
             counts = _counted(counts, item)
@@ -199,9 +124,9 @@ class Export:
             hint="nothing was imported; export again",
         )
 
-    def _require_end(self, counts: Counts, told: Counts, number: int) -> None:
-        announced = replace(counts, files=self.header.files, chunks=self.header.chunks)
-        for other, where in ((announced, "first"), (told, "last")):
+    def _require_end(self, counts: ExportCounts, last: ExportCounts, number: int) -> None:
+        first = replace(counts, files=self.header.files, chunks=self.header.chunks)
+        for other, where in ((first, "first"), (last, "last")):
             if counts != other:
                 raise TransferError(
                     f"Line {number}: there were {_words(counts)}; "
@@ -212,12 +137,17 @@ class Export:
             raise TransferError(f"Line {number + 1}: there is more after the end", hint=_UNCHANGED)
 
 
-def _is_cut_off(line: bytes) -> bool:
-    return not line.endswith(b"\n") and len(line) < _LONGEST
-
-
-def _words(counts: Counts) -> str:
+def _words(counts: ExportCounts) -> str:
     return ", ".join(f"{number} {name}" for name, number in asdict(counts).items())
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """The counts of an import. `new` are the chunks whose ids the memory did not have."""
+
+    files: int
+    chunks: int
+    new: int
 
 
 def import_memory(
@@ -228,106 +158,100 @@ def import_memory(
     vectors: bool = True,
     listen: Listener = ignore_events,
 ) -> Imported:
-    """Take in all of an export, or nothing. It waits for who indexes, as another index would."""
+    """Import all of an export, or nothing. Waits for a running index run."""
     redactor = redactor or Redactor()
     embedder = export.header.embedder if vectors else None
     imported = Imported(0, 0, 0)
     with write_turn(store, listen=listen), store.transaction():
         if vectors:
-            require_embedder(store, export.header.embedder, doing="imports")
+            _require_embedder(store, export.header.embedder, doing="imports")
         items = iter(export)
-        while some := list(islice(items, _IMPORT_PAGE)):
-            files = [item for item in some if isinstance(item, FileState)]
-            records = [_redacted(item, redactor) for item in some if isinstance(item, Record)]
-            merge_files(store, files)
-            mark_robbed(store, records)
+        while page := list(islice(items, _PAGE)):
+            files = [item for item in page if isinstance(item, FileState)]
+            records = [_redacted(item, redactor) for item in page if isinstance(item, Record)]
+            _merge_files(store, files)
+            _mark_robbed_files(store, records)
             new = imported.new + store.put_records(records, embedder=embedder)
             imported = Imported(imported.files + len(files), imported.chunks + len(records), new)
             listen(Progress("Importing", imported.chunks, export.header.chunks))
-        put_indexed_at(store, export.header.indexed_at)
+        _put_indexed_at(store, export.header.indexed_at)
     return imported
 
 
 def _redacted(record: Record, redactor: Redactor) -> Record:
-    """Whoever wrote it may not have looked for secrets. A vector of another text is none of it."""
+    """The record without secrets. A vector of the original text is dropped."""
     chunk = record.chunk
-    metadata = redactor.mapping(chunk.metadata)
     safe = replace(
         chunk,
         name=redactor.text(chunk.name),
         qualified_name=redactor.text(chunk.qualified_name),
         content=redactor.text(chunk.content),
-        metadata=metadata,
+        metadata=redactor.mapping(chunk.metadata),
     )
     return record if safe == chunk else replace(record, chunk=safe, vector=None)
 
 
-T = TypeVar("T")
-
-_PAGE = 500  # records, or states of files, in one transaction
-_GROWTH = 4  # times as many chunks, until statistics are renewed
-
-
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """What there was to copy, and what the other memory holds now."""
+    """The counts of a copy: of the source, and of the target afterwards."""
 
     files: int
-    new: int  # chunks whose ids the other memory did not have
+    new: int  # chunks whose ids the target did not have
     source: RecordCounts
     target: RecordCounts
 
     @property
     def is_merged(self) -> bool:
-        """Whether the other memory holds more than was copied into it."""
+        """Whether the target holds more than was copied into it."""
         return self.target != self.source
-
-
-class _Target(NamedTuple):
-    store: Store
-    embedder: Embedder | None
-    listen: Listener
-
-    def put(self, page: Sequence[Record]) -> int:
-        with self.store.transaction():
-            mark_robbed(self.store, page)
-            return self.store.put_records(page, embedder=self.embedder)
-
-    def put_files(self, page: Sequence[FileState]) -> int:
-        with self.store.transaction():
-            merge_files(self.store, page)
-        return len(page)
-
-    def renew_statistics(self) -> None:
-        """Or a database that does not know yet how much it holds would read all of it each time."""
-        if isinstance(self.store, RankingStore):
-            with suppress(StoreUnreachableError):  # the next page says so, and waits
-                self.store.renew_statistics()
-
-    def again(self, write: Callable[[Sequence[T]], int], page: Sequence[T]) -> int:
-        """A page that did not arrive is sent again: one that did is not written twice."""
-        return retry_on_disconnect(partial(write, page), listen=self.listen)
 
 
 def copy_memory(
     source: Store, target: Store, *, vectors: bool = True, listen: Listener = ignore_events
 ) -> Copied:
-    """Take all of one memory into another, which may hold something already.
+    """Copy all of one memory into another, which may hold something already.
 
-    A chunk that both have becomes as it is in the source, accesses are united, and nothing is taken
-    away. Raises `EmbedderMismatchError` where vectors of two models would mix.
+    Raises `EmbedderMismatchError` if vectors of two models would mix.
     """
-    with source.snapshot() as still, write_turn(target, listen=listen):
+    with source.snapshot() as snapshot, write_turn(target, listen=listen):
         if vectors:
-            require_embedder(target, still.embedder(), doing="copies")
-        into = _Target(target, still.embedder() if vectors else None, listen)
-        counts, before = still.count_records(), target.count_records()
-        new = _copy_records(still, into, counts.chunks)
-        files = _copy_files(still, into)
-        put_indexed_at(target, still.indexed_at())
+            _require_embedder(target, snapshot.embedder(), doing="copies")
+        into = _Target(target, snapshot.embedder() if vectors else None, listen)
+        counts, before = snapshot.count_records(), target.count_records()
+        new = _copy_records(snapshot, into, counts.chunks)
+        files = _copy_files(snapshot, into)
+        _put_indexed_at(target, snapshot.indexed_at())
     copied = Copied(files, new, counts, target.count_records())
     _require_all(copied, before, vectors=vectors)
     return copied
+
+
+class _Target(NamedTuple):
+    """The store that a copy writes to, page by page."""
+
+    store: Store
+    embedder: Embedder | None
+    listen: Listener
+
+    def put_records(self, page: Sequence[Record]) -> int:
+        with self.store.transaction():
+            _mark_robbed_files(self.store, page)
+            return self.store.put_records(page, embedder=self.embedder)
+
+    def put_files(self, page: Sequence[FileState]) -> int:
+        with self.store.transaction():
+            _merge_files(self.store, page)
+        return len(page)
+
+    def renew_statistics(self) -> None:
+        """Without statistics, a database would read all of its rows for each page."""
+        if isinstance(self.store, RankingStore):
+            with suppress(StoreUnreachableError):  # the next page retries
+                self.store.renew_statistics()
+
+    def retry(self, write: Callable[[Sequence[T]], int], page: Sequence[T]) -> int:
+        """Write a page again after a disconnect. A page that arrived is not written twice."""
+        return retry_on_disconnect(partial(write, page), listen=self.listen)
 
 
 def _copy_records(source: Store, into: _Target, total: int) -> int:
@@ -337,130 +261,81 @@ def _copy_records(source: Store, into: _Target, total: int) -> int:
         if done >= next_look:
             into.renew_statistics()
             next_look = done * _GROWTH
-        new += into.again(into.put, page)
+        new += into.retry(into.put_records, page)
         done += len(page)
         into.listen(Progress("Copying", done, total))
     return new
 
 
 def _copy_files(source: Store, into: _Target) -> int:
-    """After all chunks: a file whose state is known is not read again by an index."""
+    """Copy the states of files, after all chunks: an index run skips a file with a known state."""
     states = source.file_states()
     rest = iter([states[path] for path in sorted(states)])
     while page := list(islice(rest, _PAGE)):
-        into.again(into.put_files, page)
+        into.retry(into.put_files, page)
     return len(states)
 
 
 def _require_all(copied: Copied, before: RecordCounts, *, vectors: bool) -> None:
-    """Counted on the other side: no fewer than were sent, nor than there were and came."""
+    """Raise if the target holds less than was sent, or less than before plus the new chunks."""
     wanted = copied.source if vectors else copied.source._replace(vectors=0)
     too_few = [
-        f"{there:,} {name} of {sent:,}"
-        for name, sent, there in zip(RecordCounts._fields, wanted, copied.target, strict=True)
-        if there < sent
+        f"{count:,} {name} of {sent:,}"
+        for name, sent, count in zip(RecordCounts._fields, wanted, copied.target, strict=True)
+        if count < sent
     ]
     if copied.target.chunks < (expected := before.chunks + copied.new):
         too_few.append(f"{copied.target.chunks:,} chunks of {expected:,}")
     if too_few:
         raise TransferError(
             f"The copy is not whole: it holds {', '.join(too_few)}",
-            hint="somebody may have removed chunks meanwhile; copy again: it goes on",
+            hint="another process may have removed chunks meanwhile; copy again: it goes on",
         )
 
 
-ORIGIN = "aurorakb"
-_ID = f"{ORIGIN}_id"
-_WHOLE = f"{ORIGIN}_metadata"
-
-
-@dataclass(frozen=True, slots=True)
-class TakenIn:
-    """What became of the documents."""
-
-    added: int = 0
-    replaced: int = 0
-    unchanged: int = 0
-    left_out: int = 0
-
-    @property
-    def documents(self) -> int:
-        return self.added + self.replaced + self.unchanged
-
-
-def take_in(
-    store: Store,
-    pages: Iterable[Sequence[ForeignDocument]],
-    *,
-    redactor: Redactor | None = None,
-    total: int,
-    key_space: str,
-    prefix: str = "",
-    now: datetime,
-    listen: Listener = ignore_events,
-) -> TakenIn:
-    """Take in documents, each page whole. The same again changes nothing.
-
-    `key_space` is where their ids are unique, `prefix` comes before their namespaces.
-    """
-    redactor = redactor or Redactor()
-    counts = dict.fromkeys(Outcome, 0)
-    left_out = 0
-    for page in pages:
-        with store.transaction():
-            for document in page:
-                try:
-                    safe = _redacted_foreign(document, redactor)
-                    outcome = _put(store, safe, key_space=key_space, prefix=prefix, now=now)
-                except AuroraError as exc:
-                    left_out += 1
-                    listen(Note(f"Left out {document.id}: {exc.message}", warning=True))
-                else:
-                    counts[outcome] += 1
-        listen(Progress("Taking in", sum(counts.values()) + left_out, total))
-    return TakenIn(
-        counts[Outcome.ADDED], counts[Outcome.REPLACED], counts[Outcome.UNCHANGED], left_out
-    )
-
-
-def _redacted_foreign(document: ForeignDocument, redactor: Redactor) -> ForeignDocument:
-    return document._replace(
-        content=redactor.text(document.content),
-        source=redactor.text(document.source),
-        metadata=redactor.json(document.metadata),
-    )
-
-
-def _put(
-    store: Store, document: ForeignDocument, *, key_space: str, prefix: str, now: datetime
-) -> Outcome:
-    labels = _labels(document, prefix)
-    key = "\0".join((ORIGIN, key_space, document.id)).encode()
-    pieces = cut_document(document.content, labels, key=key, now=document.created_at or now)
-    return put_document(store, pieces).outcome
-
-
-def _labels(document: ForeignDocument, prefix: str) -> Labels:
-    """Its own, as far as a memory can hold them; the rest goes into metadata as it was."""
-    own: dict[str, Json] = {_ID: document.id}
-    words = {
-        "namespace": prefix + document.namespace,
-        "document_type": document.document_type,
-        "source": document.source,
-    }
-    shown = {name: printable(word) for name, word in words.items()}
-    own |= {f"{ORIGIN}_{name}": words[name] for name in words if shown[name] != words[name]}
-    kind = shown["document_type"].strip() and shown["document_type"]
-    labels = Labels(shown["namespace"], kind or DOCUMENT, shown["source"], own)
+def _require_embedder(store: Store, other: Embedder | None, *, doing: str) -> None:
+    """Refuse vectors of another embedder. The hint says what --no-vectors is `doing`."""
+    owner = store.embedder()
+    if owner is None or other is None:
+        return
     try:
-        return replace(labels, metadata=_renamed(document.metadata) | own)
-    except LabelError:  # a key that could not be asked for
-        return replace(labels, metadata={_WHOLE: document.metadata, **own})
+        owner.require(other)
+    except EmbedderMismatchError as exc:
+        hint = f"--no-vectors {doing} all but the vectors; `aur mem index` makes new ones"
+        raise EmbedderMismatchError(exc.message, hint=hint) from exc
 
 
-def _renamed(metadata: Json) -> dict[str, Json]:
-    """Keys that every document of ours has keep their value under another name."""
-    if not isinstance(metadata, dict):
-        return {} if metadata is None else {_WHOLE: metadata}
-    taken = (*RESERVED, _ID)
-    return {f"{ORIGIN}_{key}" if key in taken else key: value for key, value in metadata.items()}
+def _merge_files(store: Store, files: Sequence[FileState]) -> None:
+    """Store states of files. A file with other content than stored now has chunks of both."""
+    stored = store.file_states([state.path for state in files])
+    merged = (_merged(state, stored.get(state.path, state)) for state in files)
+    store.add_files([state for state in merged if stored.get(state.path) != state])
+
+
+def _merged(state: FileState, stored: FileState) -> FileState:
+    if state.digest == stored.digest:
+        return state
+    left_out = state.left_out if stored.left_out else ""
+    return replace(_to_be_read(state), left_out=left_out)
+
+
+def _mark_robbed_files(store: Store, records: Sequence[Record]) -> None:
+    """Have a file read again if it loses a chunk to another file with the same chunk id."""
+    paths = {record.chunk.id: record.chunk.path for record in records}
+    robbed = {
+        chunk.path for chunk in store.get_chunks(list(paths)) if chunk.path != paths[chunk.id]
+    }
+    if robbed:
+        store.put_file_states(map(_to_be_read, store.file_states(robbed).values()))
+
+
+def _to_be_read(state: FileState) -> FileState:
+    """The state with a digest that no content has, so that the next index run reads the file."""
+    return replace(state, digest="", history_stamp="")
+
+
+def _put_indexed_at(store: Store, other: datetime | None) -> None:
+    """Store the later time of both memories' last index runs."""
+    own = store.indexed_at()
+    if other is not None and (own is None or other > own):
+        store.put_indexed_at(other)
