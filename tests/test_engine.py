@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from aurora import Memory, Places
+from aurora import Memory, Places, Settings
 from aurora.config import SettingsFiles
+from aurora.config.schema import EmbeddingSettings
 from aurora.errors import (
     AuroraError,
     ChunkNotFoundError,
@@ -19,7 +21,7 @@ from aurora.errors import (
     SourceError,
 )
 from aurora.indexing.embedding import Embedded
-from aurora.types import Event, Kind, Note
+from aurora.types import Event, Kind, Mode, Note
 from tests.builders import NOW, make_chunk, write_tree
 
 FILES: dict[str, str | bytes] = {
@@ -321,3 +323,66 @@ def test_a_restored_memory_never_passes_for_a_later_one(memory: Memory, project:
         memory.index(project)
         memory.close()
     assert [r.chunk_id for r in memory.search("charlie").results] == ["app.py:charlie_7"]
+
+
+def test_open_finds_what_the_command_line_uses(project: Path, tmp_path: Path) -> None:
+    """The nearest `.aurora`, the settings files, and the environment."""
+    environ = {"AURORA_HOME": str(tmp_path / "home"), "AURORA_SEARCH_MODE": "keyword"}
+    write_tree(project, {".aurora/config.yml": "search:\n  bm25:\n    k1: 1.7\n"})
+    with Memory.open(project / "auth", environ=environ) as memory:
+        assert memory.places == Places(tmp_path / "home", project)
+        assert memory.settings.search.mode == "keyword"
+        assert memory.settings.search.bm25.k1 == 1.7
+        memory.index(str(project))
+        results = memory.search("check password")
+        assert (results.mode, results.results[0].chunk.path) == (Mode.KEYWORD, "auth/login.py")
+
+
+def test_open_reads_the_environment_of_the_process(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AURORA_HOME", str(tmp_path / "other"))
+    monkeypatch.setenv("AURORA_SEARCH_MODE", "semantic")
+    monkeypatch.chdir(project / "auth")
+    memory = Memory.open()
+    assert memory.places == Places(tmp_path / "other", project)
+    assert memory.settings.search.mode == "semantic"
+    assert Memory.open(environ={"HOME": str(tmp_path)}).settings.search.mode == "hybrid"
+
+
+def test_open_takes_settings_in_place_of_all_others(project: Path, tmp_path: Path) -> None:
+    environ = {"AURORA_HOME": str(tmp_path / "home"), "AURORA_SEARCH_MODE": "keyword"}
+    settings = Settings(embedding=EmbeddingSettings(provider="none"))
+    with Memory.open(project, settings=settings, environ=environ) as memory:
+        assert memory.settings is settings
+        assert memory.index(project).embedded == Embedded()
+        assert memory.search("check password").results
+
+
+def test_settings_may_be_given_as_values(project: Path, tmp_path: Path) -> None:
+    with Memory(Places(tmp_path / "home", project), Settings()) as memory:
+        memory.index(project)
+        assert memory.search("check password").results
+
+
+def test_in_a_repository_the_first_index_starts_a_project(tmp_path: Path) -> None:
+    root = write_tree(tmp_path / "code", FILES)
+    subprocess.run(["git", "init", "-q", root], check=True)
+    with Memory.open(root / "auth", environ={"AURORA_HOME": str(tmp_path / "home")}) as memory:
+        assert memory.places.project is None
+        memory.index(root)
+        assert memory.name == root / ".aurora" / "memory.db"
+        assert memory.search("check password").results
+    assert not (tmp_path / "home" / "memory.db").exists()
+
+
+def test_a_folder_that_is_not_there_cannot_be_opened(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match="is not a folder"):
+        Memory.open(tmp_path / "nowhere")
+
+
+def test_forget_takes_a_word_or_ids(memory: Memory, project: Path) -> None:
+    memory.index(project)
+    assert memory.forget(str(project / "auth")) == 3
+    assert memory.forget(["settings.py:module"]) == 1
+    assert memory.forget("namespace:none") == 0

@@ -19,7 +19,7 @@ from aurora.stores.base import Reclaimed, Store
 from aurora.types import Json, Listener, Note, ignore_events
 
 if TYPE_CHECKING:
-    from aurora.stores.postgres.address import Openly
+    from aurora.stores.postgres.address import Address, Openly
     from aurora.stores.postgres.status import ServerStatus
     from aurora.stores.postgres.store import PostgresStore
     from aurora.stores.sqlite.store import SQLiteStore
@@ -152,11 +152,22 @@ class PostgresLocation:
     schema: str
 
     @property
-    def name(self) -> str:
+    def _address(self) -> Address:
         require_driver()
         from aurora.stores.postgres.address import parse_address  # noqa: PLC0415 - an extra
 
-        return parse_address(self.url, self.schema).shown
+        return parse_address(self.url, self.schema)
+
+    @property
+    def _store(self) -> type[PostgresStore]:
+        require_driver()
+        from aurora.stores.postgres.store import PostgresStore  # noqa: PLC0415 - an extra
+
+        return PostgresStore
+
+    @property
+    def name(self) -> str:
+        return self._address.shown
 
     @property
     def path(self) -> None:
@@ -170,32 +181,22 @@ class PostgresLocation:
         return self.url, self.schema
 
     def open(self, listen: Listener = ignore_events) -> PostgresStore:  # noqa: ARG002
-        require_driver()
-        from aurora.stores.postgres.store import PostgresStore  # noqa: PLC0415
-
-        return PostgresStore.open(self.url, self.schema)
+        return self._store.open(self.url, self.schema)
 
     def make(self, *, partitions: int = 0) -> None:
-        require_driver()
-        from aurora.stores.postgres.store import PostgresStore  # noqa: PLC0415
-
-        PostgresStore.create(self.url, self.schema, partitions=partitions).close()
+        self._store.create(self.url, self.schema, partitions=partitions).close()
 
     def set_up(self, *, partitions: int = 0) -> list[str]:
         """Create what a memory needs and the server lacks; the names of the steps."""
-        require_driver()
-        from aurora.stores.postgres.address import parse_address  # noqa: PLC0415
+        address = self._address
         from aurora.stores.postgres.connection import Connections  # noqa: PLC0415
         from aurora.stores.postgres.migrate import migrate  # noqa: PLC0415
 
-        return migrate(Connections(parse_address(self.url, self.schema)), partitions=partitions)
+        return migrate(Connections(address), partitions=partitions)
 
     def migrate(self, listen: Listener = ignore_events) -> list[str]:
         """Bring the memory's tables up to date; the names of the steps."""
-        require_driver()
-        from aurora.stores.postgres.store import PostgresStore  # noqa: PLC0415
-
-        return PostgresStore.migrate(self.url, self.schema, listen=listen)
+        return self._store.migrate(self.url, self.schema, listen=listen)
 
     def reclaim(self) -> None:
         return None
@@ -205,11 +206,10 @@ class PostgresLocation:
             store.rewrite()
 
     def status(self) -> ServerStatus:
-        require_driver()
-        from aurora.stores.postgres.address import parse_address  # noqa: PLC0415
+        address = self._address
         from aurora.stores.postgres.status import read_status  # noqa: PLC0415
 
-        return read_status(parse_address(self.url, self.schema))
+        return read_status(address)
 
     def openly(self) -> Openly:
         """The address without its password, as settings may hold it."""

@@ -6,12 +6,14 @@ run: the report counts and names it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Generic, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from aurora.embeddings.base import EmbeddingProvider
 from aurora.indexing.embedding import Embedded, RemoteEmbedder, embed_missing
@@ -99,7 +101,7 @@ def run_index(
         def read_histories(listen: Listener) -> list[RepositoryHistories]:
             return reader.read(scanned, states, listen=listen) if reader else []
 
-        with Background(read_histories, listen=listen) as reading:
+        with _in_background(read_histories, listen) as wait_for_histories:
             report = Indexer(store, root, redactor=redactor, listen=listen).index(scanned, states)
             vectors.make_searchable()
             embedded = Embedded()
@@ -113,7 +115,7 @@ def run_index(
                 )
             if embedded.made:
                 vectors.make_searchable()
-            kept = reader.keep(reading.result()) if reader else KeptHistories()
+            kept = reader.keep(wait_for_histories()) if reader else KeptHistories()
         store.put_indexed_at(now())
     return replace(
         report,
@@ -217,37 +219,33 @@ def _is_shut(path: Path) -> bool:
     return False
 
 
-class _Stopped(Exception):  # noqa: N818 - not an error: the result is no longer wanted
-    pass
+class _StoppedError(Exception):
+    """Ends the background thread."""
 
 
-class Background(Generic[T]):
-    """Runs a function in a thread of its own. Use it in a `with` block.
+@contextmanager
+def _in_background(work: Callable[[Listener], T], listen: Listener) -> Iterator[Callable[[], T]]:
+    """Run a function in a thread; yields a function that waits for its result.
 
-    The function gets a listener, whose events are passed on once `result` is called. When an
-    exception leaves the block, the next event ends the function.
+    Its events are passed on while the caller waits. After an exception in the block, its next event
+    ends it.
     """
+    is_waiting, is_unwanted = threading.Event(), threading.Event()
 
-    def __init__(self, work: Callable[[Listener], T], *, listen: Listener) -> None:
-        self._work, self._listen = work, listen
-        self._waited_for = self._unwanted = False
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="aurora")
+    def hear(event: Event) -> None:
+        if is_unwanted.is_set():
+            raise _StoppedError
+        if is_waiting.is_set():
+            listen(event)
 
-    def __enter__(self) -> Background[T]:
-        self._outcome = self._thread.submit(self._work, self._hear)
-        return self
+    def result() -> T:
+        is_waiting.set()
+        return future.result()
 
-    def _hear(self, event: Event) -> None:
-        if self._unwanted:
-            raise _Stopped
-        if self._waited_for:
-            self._listen(event)
-
-    def result(self) -> T:
-        """The result, or the exception of the function."""
-        self._waited_for = True
-        return self._outcome.result()
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        self._unwanted = kind is not None
-        self._thread.shutdown()
+    with ThreadPoolExecutor(1, thread_name_prefix="aurora") as thread:
+        future = thread.submit(work, hear)
+        try:
+            yield result
+        except BaseException:
+            is_unwanted.set()
+            raise
