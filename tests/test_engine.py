@@ -328,8 +328,13 @@ def test_a_restored_memory_never_passes_for_a_later_one(memory: Memory, project:
 def test_open_finds_what_the_command_line_uses(project: Path, tmp_path: Path) -> None:
     """The nearest `.aurora`, the settings files, and the environment."""
     environ = {"AURORA_HOME": str(tmp_path / "home"), "AURORA_SEARCH_MODE": "keyword"}
-    write_tree(project, {".aurora/config.yml": "search:\n  bm25:\n    k1: 1.7\n"})
-    with Memory.open(project / "auth", environ=environ) as memory:
+    config = "search:\n  bm25:\n    k1: 1.7\nembedding:\n  model: shallow\n"
+    write_tree(project, {".aurora/config.yml": config})
+    heard: list[Event] = []
+    with Memory.open(project / "auth", environ=environ, listen=heard.append) as memory:
+        (note,) = heard
+        assert isinstance(note, Note)
+        assert "aur config approve" in note.text
         assert memory.places == Places(tmp_path / "home", project)
         assert memory.settings.search.mode == "keyword"
         assert memory.settings.search.bm25.k1 == 1.7

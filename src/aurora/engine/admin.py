@@ -153,9 +153,11 @@ class MemoryAdmin:
 
         `index` reads their files again. Removed documents and lessons are lost.
         """
-        removed = self.store.repair()
-        if store := self._opened.project_store:
-            note_identity(self._opened.places.home, store)
+        # Not read again after the repair: its new identity would look like another user's file.
+        store, project_store = self.store, self._opened.project_store
+        removed = store.repair()
+        if project_store:
+            note_identity(self._opened.places.home, project_store)
         self.rebuild_bm25()
         return removed
 
@@ -225,10 +227,7 @@ class MemoryAdmin:
         return VectorUpdates(self._opened)
 
     def reembed(self) -> Reembedded:
-        """Replace the vectors by those of the provider that the settings choose.
-
-        Searches use the old vectors until all new ones exist. A killed run continues later.
-        """
+        """Replace the vectors by those of the provider that the settings choose."""
         return self.vectors.reembed()
 
     def vectors_of(self) -> Embedder | None:

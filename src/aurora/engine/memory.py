@@ -30,6 +30,7 @@ from aurora.types import (
     Kind,
     Listener,
     NewDocument,
+    Note,
     Progress,
     Query,
     SearchResults,
@@ -96,7 +97,9 @@ class Memory:
         """
         files = FixedSettings(places, settings) if isinstance(settings, Settings) else settings
         files = files or SettingsFiles(places)
-        self._opened = OpenedMemory(files, folder=folder, listen=listen, now=now, embedder=embedder)
+        self._opened = OpenedMemory(
+            places, files, folder=folder, listen=listen, now=now, embedder=embedder
+        )
         self.admin = MemoryAdmin(self._opened)
 
     @classmethod
@@ -111,10 +114,12 @@ class Memory:
         """The memory that `aur` uses in a folder, with its settings files and environment.
 
         `settings` replaces all of the settings. `environ` replaces the environment variables.
-        `listen` receives notes and progress. Nothing is created or read before the first call.
+        `listen` receives notes and progress. No database is opened before the first call.
         """
         folder = Path(path)
         files = find_settings(folder, settings, environ)
+        for warning in files.current().warnings:
+            listen(Note(warning, warning=True))
         return cls(files.places, files, listen=listen, folder=folder.resolve())
 
     @property

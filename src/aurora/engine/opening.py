@@ -92,6 +92,7 @@ class OpenedMemory:
 
     def __init__(
         self,
+        places: Places,
         files: SettingsFiles,
         *,
         folder: Path | None = None,
@@ -100,7 +101,7 @@ class OpenedMemory:
         embedder: EmbeddingProvider | None = None,
     ) -> None:
         """`folder` is where `Memory.open` looked for a memory."""
-        self.places, self.files = files.places, files
+        self.places, self.files = places, files
         self.listen, self.now = listen, now
         self._folder, self._given_embedder = folder, embedder
         self._store: Store | None = None
