@@ -196,7 +196,7 @@ class Project(NamedTuple):
 @pytest.fixture
 def many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     """A project with more chunks than a first index lets the better model embed."""
-    monkeypatch.setattr(embedding, "MANY", 3)
+    monkeypatch.setattr(embedding, "QUICK_FROM", 3)
     files = {f"m{at}.py": f"def authenticate_{at}(): pass\n" for at in range(4)}
     root = write_tree(tmp_path / "project", files)
     return Project(Places(tmp_path / "home", root), root)

@@ -122,7 +122,7 @@ OPERATIONS = {
     "first index": Operation(beginnings.nothing, [index], by_file),
     "first index of much": Operation(
         beginnings.nothing, [lambda world: world.usual.index(world.project)], by_file,
-        stores=("sqlite",), patches=((embedding, "MANY", 10),), meanwhile="aurora/shallow",
+        stores=("sqlite",), patches=((embedding, "QUICK_FROM", 10),), meanwhile="aurora/shallow",
     ),
     "later index": Operation(beginnings.changed, [index], by_file),
     "reembed": Operation(beginnings.indexed, [reembed]),
