@@ -291,6 +291,11 @@ def test_logs_that_cannot_be_read_stay_in_the_memory(shut: str, mode: int) -> No
     """They may be back tomorrow; the run says so and goes on."""
     with tempfile.TemporaryDirectory() as name:
         Path(name).chmod(0o777)
+        # Modules are loaded with the first index and search: not every user may read Python's.
+        warm = write_tree(Path(name, "warm"), {"x.py": "def f(): pass\n"})
+        with Memory(Places(warm / "home", warm), embedder=VowelProvider()) as memory:
+            memory.index(warm)
+            memory.search("f")
         with as_ordinary_user():
             root = write_tree(Path(name, "project"), {"x.py": "def f(): pass\n"})
             logs = Path(name, "home", "logs", "conversations", "2025", "12")
