@@ -43,7 +43,7 @@ def found(memory: Memory, query: str) -> list[str]:
 
 
 def all_ids(memory: Memory) -> set[str]:
-    return {chunk.id for chunk in memory._store.iter_chunks()}
+    return {chunk.id for chunk in memory.admin.store.iter_chunks()}
 
 
 def test_the_right_plan_is_first(memory: Memory) -> None:
@@ -97,7 +97,7 @@ def test_a_file_is_called_as_the_index_calls_it(
         Path("../link.md"),
     ]
     assert len({add_file(memory, path) for path in paths}) == 1
-    (chunk,) = memory._store.iter_chunks()
+    (chunk,) = memory.admin.store.iter_chunks()
     assert (chunk.path, chunk.metadata["origin"]) == ("", "docs/spec.md")
 
 
@@ -133,7 +133,7 @@ def test_a_note_and_a_document_of_one_file_do_not_touch_each_other(
     assert memory.get(note).content.endswith("dated.")
 
     add_file(memory, spec)
-    memory.forget(memory.find_to_forget(str(spec)))
+    memory.forget(memory.admin.find_to_forget(str(spec)))
     assert found(memory, "invoices") == [id_]
 
     memory.index(project)
@@ -148,12 +148,12 @@ def test_forgetting_a_document_takes_all_its_pieces(memory: Memory, project: Pat
     before = all_ids(memory)
     id_ = add_file(memory, project / "docs" / "handbook.md")
 
-    assert memory.find_to_forget(f"{id_}@3") == [f"{id_}@3"]
-    assert memory.forget(memory.find_to_forget(f"{id_}@3")) == 1
-    assert memory.forget(memory.find_to_forget(id_)) == 9
+    assert memory.admin.find_to_forget(f"{id_}@3") == [f"{id_}@3"]
+    assert memory.forget(memory.admin.find_to_forget(f"{id_}@3")) == 1
+    assert memory.forget(memory.admin.find_to_forget(id_)) == 9
 
     assert all_ids(memory) == before
-    assert memory.find_to_forget(id_) == []
+    assert memory.admin.find_to_forget(id_) == []
 
 
 def test_forgetting_a_namespace_takes_its_documents(memory: Memory, project: Path) -> None:
@@ -161,7 +161,7 @@ def test_forgetting_a_namespace_takes_its_documents(memory: Memory, project: Pat
     add_file(memory, project / "docs" / "handbook.md", namespace="a:b")
     memory.add("me too", namespace="a:b")
 
-    assert memory.forget(memory.find_to_forget("namespace:a:b")) == 11
+    assert memory.forget(memory.admin.find_to_forget("namespace:a:b")) == 11
 
     assert all_ids(memory) == {kept}
 
@@ -170,8 +170,8 @@ def test_forgetting_a_namespace_takes_its_documents(memory: Memory, project: Pat
 def test_what_has_no_file_is_below_no_folder(memory: Memory, what: str) -> None:
     memory.add("keep me")
     memory.learn("keep me, too")
-    memory._store.put_chunks([make_chunk(path="/elsewhere/a.py", name="f")])
-    assert set(memory.find_to_forget(what)) <= {"/elsewhere/a.py:f"}
+    memory.admin.store.put_chunks([make_chunk(path="/elsewhere/a.py", name="f")])
+    assert set(memory.admin.find_to_forget(what)) <= {"/elsewhere/a.py:f"}
 
 
 def test_what_cannot_be_added_makes_no_memory(memory: Memory, project: Path) -> None:

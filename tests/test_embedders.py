@@ -132,10 +132,10 @@ def test_what_meaning_weighs_is_the_models_unless_it_is_set(tmp_path: Path) -> N
     places = Places(tmp_path / "home", root)
     with Memory(places, now=lambda: NOW) as memory:
         memory.index(root)
-        assert memory.retriever._config.hybrid_search_alpha == own
+        assert memory.admin.retriever._config.hybrid_search_alpha == own
     files = SettingsFiles(places, {"AURORA_SEARCH_WEIGHTED_SEMANTIC": "0.6"})
     with Memory(places, files, now=lambda: NOW) as memory:
-        assert memory.retriever._config.hybrid_search_alpha == 0.6
+        assert memory.admin.retriever._config.hybrid_search_alpha == 0.6
 
 
 def test_a_program_may_bring_its_own_and_take_a_memory_over(tmp_path: Path) -> None:
@@ -147,13 +147,13 @@ def test_a_program_may_bring_its_own_and_take_a_memory_over(tmp_path: Path) -> N
     heard: list[Event] = []
     own = WordsProvider(dimension=64)
     with Memory(places, now=lambda: NOW, embedder=own, listen=heard.append) as memory:
-        assert memory.vectors_of() == OWN
+        assert memory.admin.vectors_of() == OWN
         answer = memory.search("login", mode="semantic")
         assert ("semantic" in answer.signals, own.questions) == (True, [])
-        assert memory.reembed().is_done
+        assert memory.admin.reembed().is_done
         assert memory.search("login", mode="semantic").results[0].chunk.name == "authenticate"
         assert own.questions == ["login"]
-        assert memory.vectors_of() == Embedder("words", 64, "1")
+        assert memory.admin.vectors_of() == Embedder("words", 64, "1")
     assert [event for event in heard if isinstance(event, Note) and event.warning] == []
 
 
@@ -199,7 +199,7 @@ def test_a_provider_that_cannot_tell_its_name_costs_no_index(tmp_path: Path) -> 
         assert told in memory.index(root).warnings
         assert memory.search("sharpen").results
         with pytest.raises(EmbeddingError, match="no licence"):
-            memory.reembed()
+            memory.admin.reembed()
 
 
 class Project(NamedTuple):
@@ -210,7 +210,7 @@ class Project(NamedTuple):
 @pytest.fixture
 def many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     """A project with more chunks than a first index lets the better model embed."""
-    monkeypatch.setattr(embedding, "MANY", 3)
+    monkeypatch.setattr(embedding, "QUICK_FROM", 3)
     files = {f"m{at}.py": f"def authenticate_{at}(): pass\n" for at in range(4)}
     root = write_tree(tmp_path / "project", files)
     return Project(Places(tmp_path / "home", root), root)
@@ -220,7 +220,7 @@ def test_a_large_first_index_is_quick_and_its_better_vectors_follow(many: Projec
     heard: list[Event] = []
     with Memory(many.places, now=lambda: NOW, listen=heard.append) as memory:
         report = memory.index(many.root)
-        assert (report.embedded.made, memory.vectors_of()) == (4, OWN)
+        assert (report.embedded.made, memory.admin.vectors_of()) == (4, OWN)
         assert not memory.index(many.root).embedded.wanted
     notes = [event.text for event in heard if isinstance(event, Note)]
     assert sum("better vectors of aurora/deep follow" in text for text in notes) == 1
@@ -238,12 +238,12 @@ def test_killed_before_the_better_vectors_all_is_found_and_the_next_index_goes_o
     with Memory(many.places, now=lambda: NOW, listen=stop) as memory:
         with pytest.raises(KeyboardInterrupt):
             memory.index(many.root)
-        assert memory.vectors_of() == OWN._replace(name="aurora/shallow")
+        assert memory.admin.vectors_of() == OWN._replace(name="aurora/shallow")
         assert len(memory.search("login", mode="semantic").results) == 4
     write_tree(many.root, {"new.py": "def log_out(): pass\n"})
     with Memory(many.places, now=lambda: NOW, listen=heard.append) as memory:
         assert memory.index(many.root).embedded.made == 1
-        assert (memory.vectors_of(), memory.stats().embedded) == (OWN, 5)
+        assert (memory.admin.vectors_of(), memory.stats().embedded) == (OWN, 5)
     assert not [event for event in heard if isinstance(event, Note) and event.warning]
 
 
@@ -253,5 +253,5 @@ def test_a_model_that_is_named_embeds_from_the_beginning(many: Project, model: s
     heard: list[Event] = []
     with Memory(many.places, files, now=lambda: NOW, listen=heard.append) as memory:
         memory.index(many.root)
-        assert memory.vectors_of() == OWN._replace(name=f"aurora/{model}")
+        assert memory.admin.vectors_of() == OWN._replace(name=f"aurora/{model}")
     assert not [event for event in heard if isinstance(event, Note) and "better" in event.text]

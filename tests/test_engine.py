@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from aurora import Memory, Places
+from aurora import Memory, Places, Settings
 from aurora.config import SettingsFiles
+from aurora.config.schema import EmbeddingSettings
 from aurora.errors import (
     AuroraError,
     ChunkNotFoundError,
@@ -19,7 +21,7 @@ from aurora.errors import (
     SourceError,
 )
 from aurora.indexing.embedding import Embedded
-from aurora.types import Event, Kind, Note
+from aurora.types import Event, Kind, Mode, Note
 from tests.builders import NOW, make_chunk, write_tree
 
 FILES: dict[str, str | bytes] = {
@@ -69,13 +71,13 @@ def test_searching_before_indexing_says_what_to_do(memory: Memory) -> None:
     with pytest.raises(NoMemoryError, match="no memory yet") as caught:
         memory.search("anything")
     assert "aur mem index" in caught.value.hint
-    assert not memory.path.exists()
+    assert not memory.admin.path.exists()
 
 
 def test_indexing_a_missing_path_makes_nothing(memory: Memory, project: Path) -> None:
     with pytest.raises(SourceError, match="nowhere"):
         memory.index(project / "nowhere")
-    assert not memory.path.exists()
+    assert not memory.admin.path.exists()
 
 
 def test_a_query_of_a_megabyte_is_answered(memory: Memory, project: Path) -> None:
@@ -93,7 +95,7 @@ def test_what_results_show_of_a_log_is_enough_to_open_it(memory: Memory, project
     log = make_chunk(
         "Why.", "talks/a:b.md", "Response", id="conv-a-phase9", qualified_name="Login: why.Response"
     )
-    memory._store.put_chunks([log])
+    memory.admin.store.put_chunks([log])
     assert memory.get("talks/a:b.md:Login: why.Response") == log
     for other in ("talks/a:b.md:Login", ":", "a:b:c:d", "talks:Login: why.Response"):
         with pytest.raises(ChunkNotFoundError):
@@ -110,9 +112,9 @@ def test_opening_a_chunk_is_an_access_and_listing_it_is_not(memory: Memory, proj
     memory.index(project)
     for _ in range(3):
         memory.search("password")
-    assert memory._store.get_accesses(["auth/login.py:Login.check"]) == {}
+    assert memory.admin.store.get_accesses(["auth/login.py:Login.check"]) == {}
     memory.get("auth/login.py:Login.check")
-    accesses = memory._store.get_accesses(["auth/login.py:Login.check"])
+    accesses = memory.admin.store.get_accesses(["auth/login.py:Login.check"])
     assert accesses == {"auth/login.py:Login.check": (NOW,)}
 
 
@@ -189,7 +191,7 @@ def test_stats_tell_what_there_is(memory: Memory, project: Path) -> None:
     assert stats.chunks == {
         Kind.CLASS: 1, Kind.CODE: 2, Kind.FUNCTION: 2, Kind.METHOD: 1, Kind.KNOWLEDGE: 1,
     }  # fmt: skip
-    assert (stats.files, stats.namespaces, stats.name) == (5, {"": 7}, memory.path)
+    assert (stats.files, stats.namespaces, stats.name) == (5, {"": 7}, memory.admin.path)
     assert stats.bytes > 0
     owner = stats.embedder
     assert (stats.indexed_at, owner and owner.name, stats.embedded) == (NOW, "aurora/deep", 7)
@@ -206,14 +208,14 @@ def test_without_an_embedder_there_are_no_vectors_and_no_index_of_them(
         stats = memory.stats()
         assert (report.embedded, report.is_partial) == (Embedded(), False)
         assert (sum(stats.chunks.values()), stats.embedder, stats.embedded) == (7, None, 0)
-        assert [file.name for file in memory.index_path.parent.iterdir()] == ["bm25.idx"]
+        assert [file.name for file in memory.admin.index_path.parent.iterdir()] == ["bm25.idx"]
 
 
 def test_rebuilding_counts_the_chunks(memory: Memory, project: Path) -> None:
     memory.index(project)
-    memory.index_path.unlink()
-    assert memory.rebuild_bm25() == 7
-    assert memory.index_path.exists()
+    memory.admin.index_path.unlink()
+    assert memory.admin.rebuild_bm25() == 7
+    assert memory.admin.index_path.exists()
 
 
 def test_a_rebuild_counts_what_it_built(memory: Memory, project: Path, tmp_path: Path) -> None:
@@ -230,7 +232,7 @@ def test_a_rebuild_counts_what_it_built(memory: Memory, project: Path, tmp_path:
         Memory(Places(tmp_path / "home", project), listen=forget_a_file) as slow,
         pytest.raises(IndexFileError, match="holds 1007 chunks, the memory 1005"),
     ):
-        slow.rebuild_bm25()
+        slow.admin.rebuild_bm25()
     assert "app.py" not in {result.chunk.path for result in memory.search("serve main").results}
 
 
@@ -238,7 +240,7 @@ def test_deleting_every_derived_file_loses_nothing(memory: Memory, project: Path
     memory.index(project)
     before = memory.search("password").results
     memory.close()
-    memory.index_path.unlink()
+    memory.admin.index_path.unlink()
     assert memory.search("password").results == before
 
 
@@ -272,7 +274,7 @@ def test_events_reach_the_listener(project: Path, tmp_path: Path) -> None:
     events: list[Event] = []
     with Memory(Places(tmp_path / "home", project), listen=events.append) as memory:
         memory.index(project)
-        memory.index_path.write_bytes(b"broken")
+        memory.admin.index_path.write_bytes(b"broken")
         memory.close()
         memory.search("password")
     assert Note("BM25 index corrupted, rebuilding...", warning=True) in events
@@ -314,10 +316,78 @@ def test_a_restored_memory_never_passes_for_a_later_one(memory: Memory, project:
     """The database is the truth: a copy of it may come back while the derived index stays."""
     memory.index(project)
     memory.close()
-    backup = memory.path.read_bytes()
+    backup = memory.admin.path.read_bytes()
     for name in ("bravo", "charlie"):
-        memory.path.write_bytes(backup)
+        memory.admin.path.write_bytes(backup)
         write_tree(project, {"app.py": f"def {name}_{len(name)}(): pass\n"})
         memory.index(project)
         memory.close()
     assert [r.chunk_id for r in memory.search("charlie").results] == ["app.py:charlie_7"]
+
+
+def test_open_finds_what_the_command_line_uses(project: Path, tmp_path: Path) -> None:
+    """The nearest `.aurora`, the settings files, and the environment."""
+    environ = {"AURORA_HOME": str(tmp_path / "home"), "AURORA_SEARCH_MODE": "keyword"}
+    config = "search:\n  bm25:\n    k1: 1.7\nembedding:\n  model: shallow\n"
+    write_tree(project, {".aurora/config.yml": config})
+    heard: list[Event] = []
+    with Memory.open(project / "auth", environ=environ, listen=heard.append) as memory:
+        (note,) = heard
+        assert isinstance(note, Note)
+        assert "aur config approve" in note.text
+        assert memory.places == Places(tmp_path / "home", project)
+        assert memory.settings.search.mode == "keyword"
+        assert memory.settings.search.bm25.k1 == 1.7
+        memory.index(str(project))
+        results = memory.search("check password")
+        assert (results.mode, results.results[0].chunk.path) == (Mode.KEYWORD, "auth/login.py")
+
+
+def test_open_reads_the_environment_of_the_process(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AURORA_HOME", str(tmp_path / "other"))
+    monkeypatch.setenv("AURORA_SEARCH_MODE", "semantic")
+    monkeypatch.chdir(project / "auth")
+    memory = Memory.open()
+    assert memory.places == Places(tmp_path / "other", project)
+    assert memory.settings.search.mode == "semantic"
+    assert Memory.open(environ={"HOME": str(tmp_path)}).settings.search.mode == "hybrid"
+
+
+def test_open_takes_settings_in_place_of_all_others(project: Path, tmp_path: Path) -> None:
+    environ = {"AURORA_HOME": str(tmp_path / "home"), "AURORA_SEARCH_MODE": "keyword"}
+    settings = Settings(embedding=EmbeddingSettings(provider="none"))
+    with Memory.open(project, settings=settings, environ=environ) as memory:
+        assert memory.settings is settings
+        assert memory.index(project).embedded == Embedded()
+        assert memory.search("check password").results
+
+
+def test_settings_may_be_given_as_values(project: Path, tmp_path: Path) -> None:
+    with Memory(Places(tmp_path / "home", project), Settings()) as memory:
+        memory.index(project)
+        assert memory.search("check password").results
+
+
+def test_in_a_repository_the_first_index_starts_a_project(tmp_path: Path) -> None:
+    root = write_tree(tmp_path / "code", FILES)
+    subprocess.run(["git", "init", "-q", root], check=True)
+    with Memory.open(root / "auth", environ={"AURORA_HOME": str(tmp_path / "home")}) as memory:
+        assert memory.places.project is None
+        memory.index(root)
+        assert memory.name == root / ".aurora" / "memory.db"
+        assert memory.search("check password").results
+    assert not (tmp_path / "home" / "memory.db").exists()
+
+
+def test_a_folder_that_is_not_there_cannot_be_opened(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match="is not a folder"):
+        Memory.open(tmp_path / "nowhere")
+
+
+def test_forget_takes_a_word_or_ids(memory: Memory, project: Path) -> None:
+    memory.index(project)
+    assert memory.forget(str(project / "auth")) == 3
+    assert memory.forget(["settings.py:module"]) == 1
+    assert memory.forget("namespace:none") == 0

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from aurora.config.load import without_secrets
 from aurora.engine.health import (
-    PART_CHECKS,
+    Line,
     Part,
-    carry_out,
+    check_parts,
     examine_parts,
-    judge_library,
     judge_problems,
     judge_space,
+    judge_sqlite,
+    run_checks,
 )
 from aurora.errors import WatchError
 from aurora.parsers import languages
@@ -26,22 +26,22 @@ from aurora.types import Finding, Level
 FINE = Finding(Level.OK, "memory", "fine")
 
 
-def fine(_: None) -> Iterator[Finding]:
-    yield FINE
+def fine(_: None) -> Iterator[Line]:
+    yield Level.OK, "fine", ""
 
 
-def refused(_: None) -> Iterator[Finding]:
-    yield FINE
+def refused(_: None) -> Iterator[Line]:
+    yield Level.OK, "fine", ""
     raise WatchError("cannot look", hint="look elsewhere")
 
 
-def _broken_check(_: None) -> Iterator[Finding]:
+def _broken_check(_: None) -> Iterator[Line]:
     raise ZeroDivisionError("by zero")
-    yield FINE
+    yield Level.OK, "fine", ""
 
 
 def test_a_check_that_goes_wrong_is_a_finding_and_the_others_are_carried_out() -> None:
-    assert list(carry_out([refused, _broken_check, fine], None, area="memory")) == [
+    assert list(run_checks("memory", [refused, _broken_check, fine], None)) == [
         FINE,
         Finding(Level.FAIL, "memory", "cannot look", "look elsewhere"),
         Finding(
@@ -53,7 +53,7 @@ def test_a_check_that_goes_wrong_is_a_finding_and_the_others_are_carried_out() -
 
 def test_the_sqlite_of_this_python_has_what_a_memory_needs() -> None:
     library = describe_library()
-    assert judge_library(library).level is Level.OK
+    assert judge_sqlite(library)[0] is Level.OK
     assert library.version == sqlite3.sqlite_version
 
 
@@ -62,17 +62,17 @@ def test_the_sqlite_of_this_python_has_what_a_memory_needs() -> None:
     [(False, False, "without FTS5 and trigrams"), (True, False, "without trigrams")],
 )
 def test_a_sqlite_without_text_search_fails(*, fts5: bool, trigrams: bool, missing: str) -> None:
-    found = judge_library(SQLiteLibrary("3.31.0", has_fts5=fts5, has_trigrams=trigrams))
-    assert found.level is Level.FAIL
-    assert missing in found.text
-    assert "3.34" in found.hint
+    level, text, hint = judge_sqlite(SQLiteLibrary("3.31.0", has_fts5=fts5, has_trigrams=trigrams))
+    assert level is Level.FAIL
+    assert missing in text
+    assert "3.34" in hint
 
 
-def _missing() -> str:
+def _missing(_: str) -> str:
     raise ImportError("No module named 'wings'")
 
 
-def _found() -> str:
+def _found(_: str) -> str:
     return "1.2.3"
 
 
@@ -81,14 +81,10 @@ def test_a_part_is_there_with_its_version_or_missing_with_the_way_to_get_it() ->
         Part("wings", "flying", _missing, "pip install wings", Level.WARN),
         Part("legs", "walking", _found, "pip install legs"),
     )
-    assert list(PART_CHECKS[0](parts)) == [
-        Finding(
-            Level.WARN,
-            "parts",
-            "wings: missing, for flying (No module named 'wings')",
-            "pip install wings",
-        ),
-        Finding(Level.OK, "parts", "legs 1.2.3, for walking"),
+    missing = "wings: missing, for flying (No module named 'wings')"
+    assert list(check_parts(parts)) == [
+        (Level.WARN, missing, "pip install wings"),
+        (Level.OK, "legs 1.2.3, for walking", ""),
     ]
 
 
@@ -102,10 +98,11 @@ def test_a_grammar_that_cannot_be_loaded_is_named(monkeypatch: pytest.MonkeyPatc
 
 
 def test_of_many_problems_the_first_are_named_and_the_rest_counted() -> None:
-    found = judge_problems([f"page {number}" for number in range(5)], Path("memory.db"))
-    assert found.level is Level.FAIL
-    assert found.text == "memory.db is damaged:\npage 0\npage 1\npage 2\n… and 2 more"
-    assert judge_problems([], Path("memory.db")).level is Level.OK
+    pages = [f"page {number}" for number in range(5)]
+    level, text, _ = judge_problems(pages, "memory.db", is_file=True)
+    assert level is Level.FAIL
+    assert text == "memory.db is damaged:\npage 0\npage 1\npage 2\n… and 2 more"
+    assert judge_problems([], "memory.db", is_file=True)[0] is Level.OK
 
 
 @pytest.mark.parametrize(
@@ -115,7 +112,7 @@ def test_of_many_problems_the_first_are_named_and_the_rest_counted() -> None:
 def test_little_space_is_told_when_an_index_run_may_need_more(
     *, free: int, size: int, low: bool
 ) -> None:
-    assert [finding.level for finding in judge_space(free, size)] == [Level.WARN] * low
+    assert [level for level, _, _ in judge_space(free, size)] == [Level.WARN] * low
 
 
 @pytest.mark.parametrize(

@@ -138,6 +138,7 @@ def test_nothing_below_the_doors_prints_or_reads_the_environment() -> None:
         for file in source_files()
         if file.relative_to(SOURCE).parts[0] not in doors
         and file.name != "git.py"  # hands the user's environment to git
+        and file != SOURCE / "engine" / "opening.py"  # the default of `Memory.open`
         and re.search(r"\bprint\(|os\.environ|sys\.stdout", file.read_text())
     ]
     assert guilty == []

@@ -52,7 +52,7 @@ def test_a_repeated_success_raises_the_use_count(memory: Memory) -> None:
     seen = []
     for score in (1.0, 0.8, 0.0):
         chunk = memory.learn("split the work", pattern_type="decomposition", score=score)
-        seen.append(memory._store.get_reasoning(chunk.id))
+        seen.append(memory.admin.store.get_reasoning(chunk.id))
     assert seen == [
         Reasoning("decomposition", 1.0, 1, NOW),
         Reasoning("decomposition", 0.9, 2, NOW),
@@ -114,13 +114,13 @@ def test_forgetting_by_id_file_and_folder(
     memory: Memory, project: Path, monkeypatch: pytest.MonkeyPatch, what: str, gone: set[str]
 ) -> None:
     memory.index(project)
-    everything = {chunk.name for chunk in memory._store.iter_chunks()}
+    everything = {chunk.name for chunk in memory.admin.store.iter_chunks()}
     monkeypatch.chdir(project)
 
-    assert memory.forget(memory.find_to_forget(what)) == len(gone)
+    assert memory.forget(memory.admin.find_to_forget(what)) == len(gone)
 
-    assert {chunk.name for chunk in memory._store.iter_chunks()} == everything - gone
-    assert memory._store.check() == []
+    assert {chunk.name for chunk in memory.admin.store.iter_chunks()} == everything - gone
+    assert memory.admin.store.check() == []
 
 
 def test_a_file_below_the_working_directory_is_meant(
@@ -128,19 +128,19 @@ def test_a_file_below_the_working_directory_is_meant(
 ) -> None:
     memory.index(project)
     monkeypatch.chdir(project / "sub")
-    assert memory.find_to_forget("b.py") == ["sub/b.py:third"]
-    assert memory.find_to_forget("../a.py") == ["a.py:first", "a.py:second"]
+    assert memory.admin.find_to_forget("b.py") == ["sub/b.py:third"]
+    assert memory.admin.find_to_forget("../a.py") == ["a.py:first", "a.py:second"]
 
 
 def test_a_forgotten_file_comes_back_with_the_next_index(memory: Memory, project: Path) -> None:
     memory.index(project)
-    memory.forget(memory.find_to_forget(str(project / "a.py")))
+    memory.forget(memory.admin.find_to_forget(str(project / "a.py")))
     assert memory.index(project).parsed == 1
     assert "first" in names(memory, "first")
 
 
 def test_forgetting_a_namespace(memory: Memory, project: Path) -> None:
     memory.index(project)
-    memory._store.put_chunks([make_chunk(path="", name="n", id="doc-1", namespace="trial")])
-    assert memory.find_to_forget("namespace:trial") == ["doc-1"]
-    assert memory.find_to_forget("namespace:other") == []
+    memory.admin.store.put_chunks([make_chunk(path="", name="n", id="doc-1", namespace="trial")])
+    assert memory.admin.find_to_forget("namespace:trial") == ["doc-1"]
+    assert memory.admin.find_to_forget("namespace:other") == []

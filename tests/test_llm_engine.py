@@ -11,7 +11,7 @@ import pytest
 
 from aurora import Memory, Places
 from aurora.config import SettingsFiles
-from aurora.engine.health import examine_llm
+from aurora.engine.health import MemoryCheck, check_llm, run_checks
 from aurora.types import Event, Finding, Level, Note
 from tests.builders import NOW, write_tree
 from tests.endpoint_server import fails, is_fine
@@ -166,7 +166,7 @@ def test_a_search_takes_no_longer_than_the_time_for_the_model_and_its_own(
 
 def findings(world: World, flags: Mapping[str, object], **environ: str) -> list[Finding]:
     with world.memory(flags, environ) as memory:
-        return list(examine_llm(memory))
+        return list(run_checks("memory", [check_llm], MemoryCheck(memory)))
 
 
 def test_the_doctor_asks_nobody_and_tells_who_would_be(world: World, server: ChatServer) -> None:

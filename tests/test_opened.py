@@ -9,7 +9,7 @@ import pytest
 
 from aurora import Memory, Places
 from aurora.config import SettingsFiles
-from aurora.engine.opening import make_config
+from aurora.engine.search_config import make_config
 from aurora.fusion.auto import Trust
 from aurora.fusion.staged import Staged
 from aurora.retrieval.config import SearchConfig
@@ -164,36 +164,36 @@ def test_the_share_goes_with_the_vectors_and_not_with_the_settings(memory: Memor
     write_tree(memory.places.home, {"config.yml": "search:\n  weighted: {activation: 0.0}\n"})
     with Memory(memory.places, now=lambda: NOW, embedder=WordsProvider()) as other:
         assert share_of_meaning(other) == share_of_meaning(memory) == pytest.approx(0.24)
-        assert other.reembed().is_done
+        assert other.admin.reembed().is_done
         assert share_of_meaning(other) == pytest.approx(0.7)
 
 
 def test_unchanged_settings_keep_the_retriever(memory: Memory) -> None:
-    first = memory.retriever
+    first = memory.admin.retriever
     memory.search("port")
-    assert memory.retriever is first
+    assert memory.admin.retriever is first
 
 
 def test_a_changed_file_gets_another_retriever_and_the_old_file_the_old_one(
     memory: Memory,
 ) -> None:
-    first = memory.retriever
+    first = memory.admin.retriever
     config = write_tree(memory.places.home, {"config.yml": "bm25_k1: 1.2\n"}) / "config.yml"
-    second = memory.retriever
+    second = memory.admin.retriever
     assert second is not first
     config.unlink()
-    assert memory.retriever is first
+    assert memory.admin.retriever is first
 
 
 def test_a_setting_that_shapes_no_ranking_keeps_the_retriever(memory: Memory) -> None:
-    first = memory.retriever
+    first = memory.admin.retriever
     write_tree(memory.places.home, {"config.yml": "ui:\n  default_search_format: legacy\n"})
-    assert memory.retriever is first
+    assert memory.admin.retriever is first
 
 
 def test_another_database_has_another_retriever(memory: Memory) -> None:
-    first = memory.retriever
+    first = memory.admin.retriever
     memory.close()
-    memory.path.unlink()
+    memory.admin.path.unlink()
     memory.index(memory.places.project or Path(), git=False)
-    assert memory.retriever is not first
+    assert memory.admin.retriever is not first

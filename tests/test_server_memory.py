@@ -70,7 +70,7 @@ def test_an_index_run_goes_on_when_its_server_was_killed(
     assert not any(own_postgres.password in text for text in told)
     stats = memory.stats()
     assert sum(stats.chunks.values()) == stats.embedded == 3600
-    assert memory.check() == []
+    assert memory.admin.check() == []
     (first, *_) = memory.search("function_59_59").results
     assert first.chunk.name == "function_59_59"
 

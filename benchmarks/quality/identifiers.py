@@ -67,7 +67,7 @@ class Repository:
         self.memory = Memory(Places(folder / "home", clone))
         start = time.perf_counter()
         self.memory.index(clone, git=False)
-        chunks = list(self.memory.chunks())
+        chunks = list(self.memory.admin.chunks())
         took = time.perf_counter() - start
         self.chunks, self.names = len(chunks), find_names(chunks, self.name)
         unique = f"{len(self.names.definitions):,} unique names"

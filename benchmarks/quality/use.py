@@ -77,7 +77,7 @@ def run(repository: Path, count: int, folder: Path) -> None:
     places = Places(folder / "home", clone)
     with Memory(places) as memory:
         memory.index(clone)
-        asked = questions(memory.path, count)
+        asked = questions(memory.admin.path, count)
     print(f"{clone.name}: {len(asked)} questions")
     measured = {way: measure(places, way, asked) for way in WAYS}
     for way, (mrr, first) in measured.items():

@@ -1,4 +1,4 @@
-"""From which size it pays to embed in other processes, or on the nodes of a Ray cluster.
+"""From which size it pays to embed on the nodes of a Ray cluster.
 
     python benchmarks/speed/spreading.py [--models FOLDER] [--rounds 3]
         [--aurora 6000] [--onnx 192]
@@ -7,10 +7,9 @@ Texts are pieces of 200 words and signs of the standard library's sources. Ways,
 moves on by one each round:
 
     here        this process, as by default; MiniLM uses all processors by itself
-    2 processes `indexing.workers: 2`
     Ray, 1 node and Ray, 2 nodes    of one processor each, on this machine
 
-    start       seconds to the first batch: processes start, Ray connects, models load
+    start       seconds to the first batch: Ray connects, models load
     then        chunks a second after that
     ratio       of `then` to that of the first way, in the same run
     pays from   chunks after which all of it, with the start, is quicker than here
@@ -44,13 +43,8 @@ from embedding import cut  # noqa: E402
 
 from aurora.embeddings.base import ProviderOptions  # noqa: E402
 from aurora.embeddings.registry import make_provider  # noqa: E402
-from aurora.indexing.embedding import RemoteEmbedder, embedder_of  # noqa: E402
-from aurora.indexing.ray import (  # noqa: E402
-    InProcess,
-    LocalProcesses,
-    RayCluster,
-    Spreader,
-)
+from aurora.indexing.embedding import ChunkText, embedder_of, vectors_of  # noqa: E402
+from aurora.indexing.ray import RayEmbedder  # noqa: E402
 from tests.indexing.ray_nodes import Node, head_node  # noqa: E402
 
 WHOLE_RUN = 3
@@ -86,42 +80,48 @@ def main() -> None:
 
 
 def run_rounds(counts: dict[str, int], given: argparse.Namespace) -> Iterator[Measured]:
-    order = ["here", "2 processes", "Ray, 1 node", "Ray, 2 nodes"]
+    order = ["here", "Ray, 1 node", "Ray, 2 nodes"]
     all_texts = texts(max(counts.values()))
     for _ in range(given.rounds):
         for way in order:
-            with spreader_of(way) as spreader:
+            with cluster_of(way) as address:
                 for name, count in counts.items():
                     threads = 0 if way == "here" else 1
                     setting = ProviderOptions(models=given.models, threads=threads)
-                    one = measure(spreader, name, setting, all_texts[:count], way)
+                    one = measure(address, name, setting, all_texts[:count], way)
                     print(f"{one.model}, {way}: {one.start_s:.1f} s, {one.then:,.0f}/s", flush=True)
                     yield one
         order.append(order.pop(0))
 
 
 @contextmanager
-def spreader_of(way: str) -> Iterator[Spreader]:
+def cluster_of(way: str) -> Iterator[str]:
+    """The address of a cluster; empty where this process embeds."""
     if not way.startswith("Ray"):
-        yield InProcess() if way == "here" else LocalProcesses(2)
+        yield ""
         return
     with head_node() as address:
         second = Node(f"--address={address}") if way == "Ray, 2 nodes" else None
         try:
-            yield RayCluster(address)
+            yield address
         finally:
             if second is not None:
                 second.kill()
 
 
 def measure(
-    spreader: Spreader, name: str, options: ProviderOptions, some: Sequence[str], way: str
+    address: str, name: str, options: ProviderOptions, some: Sequence[str], way: str
 ) -> Measured:
     make = partial(make_provider, name, options)
     embedder, size = embedder_of(make()), make().batch_size
-    batches = [some[at : at + size] for at in range(0, len(some), size)]
+    texts = [ChunkText(text) for text in some]
+    batches = [texts[at : at + size] for at in range(0, len(texts), size)]
     begin = time.perf_counter()
-    made = RemoteEmbedder(spreader, make).embed(embedder, batches)
+    if address:
+        made = iter(RayEmbedder(address, make).embed(embedder, batches))
+    else:
+        provider = make()
+        made = (vectors_of(provider, batch) for batch in batches)
     first = len(next(made) or ())
     start = time.perf_counter() - begin
     done = sum(len(vectors or ()) for vectors in made)

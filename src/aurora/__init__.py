@@ -1,41 +1,112 @@
-"""Aurora: one memory for a developer and the AI agents that work beside them."""
+"""Aurora: one memory for a developer and the AI agents that work beside them.
+
+    from aurora import Memory
+
+    with Memory.open(".") as memory:
+        memory.index(".")
+        for result in memory.search("where is the session refreshed").results:
+            print(result.chunk.id, result.score)
+
+docs/guide/python.md explains the rest.
+"""
 
 from __future__ import annotations
 
 TYPE_CHECKING = False  # as type checkers know it; importing typing takes 4 ms
 if TYPE_CHECKING:
-    from aurora.config import Places, Settings
-    from aurora.engine import Memory
-    from aurora.errors import AuroraError
-    from aurora.types import Chunk, Criteria, Query, SearchResult
+    from aurora.config import Places, Settings, SettingsFiles
+    from aurora.embeddings.base import EmbeddingProvider
+    from aurora.engine.memory import Memory, Stats
+    from aurora.errors import (
+        AuroraError,
+        ChunkNotFoundError,
+        ConfigError,
+        EmbedderMismatchError,
+        EmbeddingError,
+        LabelError,
+        LlmError,
+        NoMemoryError,
+        QueryError,
+        SourceError,
+        StoreBusyError,
+        StoreError,
+        TransferError,
+    )
+    from aurora.indexing.documents import Added, Outcome
+    from aurora.indexing.embedding import Embedded
+    from aurora.indexing.export_format import ExportCounts
+    from aurora.indexing.freshness import Refresh
+    from aurora.indexing.import_export import Writer
+    from aurora.indexing.indexer import IndexReport
+    from aurora.sources.watch import Stop
+    from aurora.stores.base import Embedder
+    from aurora.types import (
+        Chunk,
+        ChunkHistory,
+        Contribution,
+        Criteria,
+        Event,
+        IndexCheck,
+        IndexState,
+        Json,
+        Kind,
+        Lines,
+        Listener,
+        Mode,
+        NewDocument,
+        Note,
+        Progress,
+        Query,
+        Rerank,
+        SearchResult,
+        SearchResults,
+        Tracking,
+    )
+
+    __version__: str
+
+_MODULES = {
+    "aurora.config": ("Places", "Settings", "SettingsFiles"),
+    "aurora.embeddings.base": ("EmbeddingProvider",),
+    "aurora.engine.memory": ("Memory", "Stats"),
+    "aurora.errors": (
+        "AuroraError", "ChunkNotFoundError", "ConfigError", "EmbedderMismatchError",
+        "EmbeddingError", "LabelError", "LlmError", "NoMemoryError", "QueryError", "SourceError",
+        "StoreBusyError", "StoreError", "TransferError",
+    ),
+    "aurora.indexing.documents": ("Added", "Outcome"),
+    "aurora.indexing.embedding": ("Embedded",),
+    "aurora.indexing.export_format": ("ExportCounts",),
+    "aurora.indexing.freshness": ("Refresh",),
+    "aurora.indexing.import_export": ("Writer",),
+    "aurora.indexing.indexer": ("IndexReport",),
+    "aurora.sources.watch": ("Stop",),
+    "aurora.stores.base": ("Embedder",),
+    "aurora.types": (
+        "Chunk", "ChunkHistory", "Contribution", "Criteria", "Event", "IndexCheck", "IndexState",
+        "Json", "Kind", "Lines", "Listener", "Mode", "NewDocument", "Note", "Progress", "Query",
+        "Rerank", "SearchResult", "SearchResults", "Tracking",
+    ),
+}  # fmt: skip
+_HOMES = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = [
-    "AuroraError",
-    "Chunk",
-    "Criteria",
-    "Memory",
-    "Places",
-    "Query",
-    "SearchResult",
-    "Settings",
-]
-
-_HOMES = {
-    "AuroraError": "aurora.errors",
-    "Chunk": "aurora.types",
-    "Criteria": "aurora.types",
-    "Memory": "aurora.engine",
-    "Places": "aurora.config",
-    "Query": "aurora.types",
-    "SearchResult": "aurora.types",
-    "Settings": "aurora.config",
-}
+    "Added", "AuroraError", "Chunk", "ChunkHistory", "ChunkNotFoundError", "ConfigError",
+    "Contribution", "Criteria", "Embedded", "Embedder", "EmbedderMismatchError", "EmbeddingError",
+    "EmbeddingProvider", "Event", "ExportCounts", "IndexCheck", "IndexReport", "IndexState", "Json",
+    "Kind", "LabelError", "Lines", "Listener", "LlmError", "Memory", "Mode", "NewDocument",
+    "NoMemoryError", "Note", "Outcome", "Places", "Progress", "Query", "QueryError", "Refresh",
+    "Rerank", "SearchResult", "SearchResults", "Settings", "SettingsFiles", "SourceError", "Stats",
+    "Stop", "StoreBusyError", "StoreError", "Tracking", "TransferError", "Writer", "__version__",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> object:
-    """Load a public name when it is asked for: `aur --help` needs none of them."""
+    """Load a public name when it is first used: `aur --help` needs none of them."""
+    import importlib  # noqa: PLC0415 - `aur --help` imports as little as possible
+
+    if name == "__version__":
+        return importlib.import_module("importlib.metadata").version("aurora-memory")
     if name not in _HOMES:
         raise AttributeError(f"module 'aurora' has no attribute {name!r}")
-    import importlib  # noqa: PLC0415 - `aur --help` imports as little as can be
-
     return getattr(importlib.import_module(_HOMES[name]), name)

@@ -109,11 +109,11 @@ class Shell:
     def store(self) -> Iterator[Store]:
         """What the project's memory is kept in, wherever that is."""
         with Memory(Places(self.home, self.cwd)) as memory:
-            yield memory._store
+            yield memory.admin.store
 
     def alter(self, in_file: str, on_server: str) -> None:
         """Do to the project's memory what Aurora would not."""
-        at = Memory(Places(self.home, self.cwd)).whereabouts
+        at = Memory(Places(self.home, self.cwd)).admin.location
         if isinstance(at, PostgresLocation):
             with psycopg.connect(at.url, options=f"-c search_path={at.schema}") as server:
                 server.execute(on_server)
@@ -124,7 +124,7 @@ class Shell:
     def ask_git_long_ago(self) -> None:
         """As if all that git told had been told eight days ago."""
         past = "history_read_at = history_read_at -"
-        if isinstance(Memory(Places(self.home, self.cwd)).whereabouts, PostgresLocation):
+        if isinstance(Memory(Places(self.home, self.cwd)).admin.location, PostgresLocation):
             self.alter("", f"UPDATE files SET {past} interval '8 days'")
         else:
             rewrite(self.cwd / ".aurora" / "memory.db", "files", f"{past} 8 * 86400")

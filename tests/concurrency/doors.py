@@ -19,8 +19,8 @@ from mcp import Client
 from mcp.types import CallToolResult
 
 from aurora import Memory
+from aurora.engine.admin import copy_between
 from aurora.engine.location import SqliteLocation
-from aurora.engine.transfer import copy_between
 from aurora.errors import AuroraError, ChunkNotFoundError
 from tests.cli.conftest import Shell
 from tests.concurrency.files import edit_files
@@ -68,8 +68,8 @@ class Engine:
         memory = self._memory
         return {
             "index": refusing(self._index),
-            "reembed": refusing(memory.reembed),
-            "rebuild": refusing(memory.rebuild_bm25),
+            "reembed": refusing(memory.admin.reembed),
+            "rebuild": refusing(memory.admin.rebuild_bm25),
             "copy": refusing(self._copy),
             "stats": refusing(memory.stats),
             "export": refusing(lambda: memory.export(io.BytesIO())),
@@ -84,11 +84,11 @@ class Engine:
         return refusing(lambda: self._memory.learn(text).id)()
 
     def forget(self, id_: str) -> None:
-        refusing(lambda: self._memory.forget(self._memory.find_to_forget(id_)))()
+        refusing(lambda: self._memory.forget(self._memory.admin.find_to_forget(id_)))()
 
     def read(self, id_: str) -> str | None:
         try:
-            pieces = self._memory.pieces(self._memory.get(id_))
+            pieces = self._memory.admin.pieces(self._memory.get(id_))
         except ChunkNotFoundError:
             return None
         except AuroraError as exc:
@@ -107,13 +107,13 @@ class Engine:
     def _copy(self) -> None:
         with tempfile.TemporaryDirectory(dir=self._scratch) as folder:
             copied = copy_between(
-                self._memory.whereabouts, SqliteLocation(Path(folder) / "memory.db")
+                self._memory.admin.location, SqliteLocation(Path(folder) / "memory.db")
             )
         assert copied.source.chunks == copied.target.chunks
 
     def _audit(self) -> None:
         """At any moment every document is whole, and of one version."""
-        with self._memory._store.snapshot() as still:
+        with self._memory.admin.store.snapshot() as still:
             chunks = still.get_chunks(still.find_in_namespace("soak"))
         documents: dict[str, list[str]] = {}
         for chunk in chunks:

@@ -25,21 +25,21 @@ WORD = re.compile(r"\b[a-z]{14}\b")  # one that `hands` drew
 
 def require_whole(memory: Memory) -> None:
     """No damage; every chunk has a vector, made of its own text by the memory's own model."""
-    assert memory.check() == []
-    at = memory.whereabouts
+    assert memory.admin.check() == []
+    at = memory.admin.location
     if isinstance(at, SqliteLocation):
         with closing(sqlite3.connect(at.path)) as file:
             assert file.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-    assert memory._store.find_unembedded() == []
-    assert memory._store.next_embedder() is None
-    untrue = list(_untrue_vectors(memory._store))
+    assert memory.admin.store.find_unembedded() == []
+    assert memory.admin.store.next_embedder() is None
+    untrue = list(_untrue_vectors(memory.admin.store))
     assert untrue == [], f"vectors of other texts: {untrue}"
 
 
 def require_known(memory: Memory, known: Iterable[Known]) -> None:
     """What was acknowledged is there as it was, what was forgotten is not; of the rest either."""
     all_known = list(known)
-    documents = _documents(memory.chunks())
+    documents = _documents(memory.admin.chunks())
     for one in all_known:
         for id_, words in one.kept.items():
             assert documents.get(id_) == words, f"{id_} holds {documents.get(id_)}, not {words}"
@@ -55,7 +55,7 @@ def require_current_indexes(memory: Memory, words: Iterable[str]) -> None:
     asked = [*islice(words, 30), "turn", "return", "about", "worked part"]
     before = answers(memory.places, *asked)
     assert any(len(found) > 1 for found in before)
-    memory.rebuild_bm25()
+    memory.admin.rebuild_bm25()
     assert answers(memory.places, *asked) == before
 
 

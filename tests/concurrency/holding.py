@@ -61,7 +61,7 @@ def held(shell: Shell, lock: str) -> Iterator[Holder]:
 
 def main(home: str, project: str, lock: str) -> None:
     with Memory(Places(Path(home), Path(project))) as memory:
-        store = memory._store
+        store = memory.admin.store
         with store.alone() if lock == "indexing" else store.transaction():
             print("held", flush=True)  # noqa: T201 - read by who started us
             sys.stdin.readline()

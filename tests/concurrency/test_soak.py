@@ -109,7 +109,7 @@ def test_everybody_at_once_loses_nothing(
     assert outcome.faults == [], "\n\n".join(outcome.faults)
     with Memory(Places(shell.home, shell.cwd)) as memory:
         memory.index(shell.cwd, git=False)
-        memory.reembed()
+        memory.admin.reembed()
         require_whole(memory)
         require_known(memory, outcome.known)
         require_current_indexes(
@@ -168,5 +168,5 @@ def require_files(memory: Memory, shell: Shell, folder: Path) -> None:
     fresh.ok("init")
     fresh.ok("mem", "index", ".", "--no-git")
     with Memory(Places(fresh.home, fresh.cwd)) as other:
-        wanted = {chunk.id: chunk.content for chunk in other.chunks()}
-    assert {chunk.id: chunk.content for chunk in memory.chunks() if chunk.path} == wanted
+        wanted = {chunk.id: chunk.content for chunk in other.admin.chunks()}
+    assert {chunk.id: chunk.content for chunk in memory.admin.chunks() if chunk.path} == wanted

@@ -162,7 +162,7 @@ def require_true_answers(world: World, *, model: str = SHALLOW.name) -> None:
         index.unlink()
     with world.opened() as own:
         if isinstance(own.whereabouts, PostgresLocation):
-            own.memory.rebuild_bm25()
+            own.memory.admin.rebuild_bm25()
     assert _answers(world, model) == found
     assert any(found) or look(world) in (None, NOTHING)
 

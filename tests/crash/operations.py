@@ -9,10 +9,9 @@ from types import ModuleType
 from typing import TypeAlias
 
 from aurora.cli.export import _new_file
+from aurora.engine.admin import copy_between
 from aurora.engine.location import PostgresLocation, SqliteLocation, parse_place
-from aurora.engine.transfer import copy_between
-from aurora.indexing import embedding, histories, reader, transfer
-from aurora.indexing import transfer as copying
+from aurora.indexing import embedding, histories, import_export, reader
 from aurora.stores.postgres import migrate as migrating
 from aurora.stores.postgres import store as postgres_store
 from aurora.stores.postgres.schema import MIGRATIONS, Migration
@@ -28,8 +27,7 @@ Patch: TypeAlias = tuple[ModuleType, str, object]
 SMALL: tuple[Patch, ...] = (
     (reader, "_BATCH_ROWS", 12),
     (histories, "_BATCH", 3),
-    (copying, "_PAGE", 10),
-    (transfer, "_PAGE", 10),
+    (import_export, "_PAGE", 10),
     (postgres_store, "PAGE", 10),
 )
 _COLOUR = ("ALTER TABLE chunks ADD COLUMN colour text", "UPDATE chunks SET colour = 'red'")
@@ -70,7 +68,7 @@ def index(world: World) -> None:
 
 
 def reembed(world: World) -> None:
-    world.other_model.reembed()
+    world.other_model.admin.reembed()
 
 
 def learn(text: str, world: World) -> None:
@@ -87,7 +85,7 @@ def add(number: int, world: World) -> None:
 
 
 def forget(what: str, world: World) -> None:
-    world.memory.forget(world.memory.find_to_forget(what))
+    world.memory.forget(world.memory.admin.find_to_forget(what))
 
 
 def search(world: World) -> None:
@@ -109,7 +107,7 @@ def export(world: World) -> None:
 
 def import_(world: World) -> None:
     with (world.folder / "export.jsonl").open("rb") as stream:
-        world.memory.import_(stream)
+        world.memory.admin.import_(stream)
 
 
 def migrate(world: World) -> None:
@@ -124,7 +122,7 @@ OPERATIONS = {
     "first index": Operation(beginnings.nothing, [index], by_file),
     "first index of much": Operation(
         beginnings.nothing, [lambda world: world.usual.index(world.project)], by_file,
-        stores=("sqlite",), patches=((embedding, "MANY", 10),), meanwhile="aurora/shallow",
+        stores=("sqlite",), patches=((embedding, "QUICK_FROM", 10),), meanwhile="aurora/shallow",
     ),
     "later index": Operation(beginnings.changed, [index], by_file),
     "reembed": Operation(beginnings.indexed, [reembed]),
@@ -138,7 +136,7 @@ OPERATIONS = {
     "copy from a server": Operation(
         beginnings.beside_a_server, [copy], one_by_one, stores=("sqlite",)
     ),
-    "rebuild": Operation(beginnings.indexed, [lambda world: world.memory.rebuild_bm25()]),
+    "rebuild": Operation(beginnings.indexed, [lambda world: world.memory.admin.rebuild_bm25()]),
     "search without indexes": Operation(
         beginnings.without_indexes, [search], stores=("sqlite",)
     ),

@@ -87,7 +87,7 @@ def test_answers_of_an_index_that_only_claims_to_be_new_are_seen(adding: Trial) 
     adding.put_back()
     rewrite(memory, "facts", f"value = '{after}' WHERE name = 'generation'")
     with adding.world.opened() as own:
-        own.memory.rebuild_bm25()
+        own.memory.admin.rebuild_bm25()
     claiming = (adding.world.memory_folder / "indexes" / "bm25.idx").read_bytes()
     adding.put_back()
     adding.kill()

@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from aurora.errors import NoMemoryError
-from aurora.indexing.transfer import Export
+from aurora.indexing.import_export import Export
 from aurora.stores.postgres.store import PostgresStore
 from tests.crash.operations import index
 from tests.crash.points import Point

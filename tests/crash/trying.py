@@ -77,7 +77,7 @@ class Trial:
         if not self._operation.counts or found.units(together) == before.units(together):
             return done
         with self.world.opened() as own:
-            own.memory.reembed()  # what was learned last may lack its vector
+            own.memory.admin.reembed()  # what was learned last may lack its vector
         return done + 1
 
     def require_end(self, done: int, *, by_searching: bool) -> None:

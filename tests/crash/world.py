@@ -66,7 +66,7 @@ class World:
 
     @property
     def whereabouts(self) -> StoreLocation:
-        return self.make_memory(SHALLOW.name).whereabouts
+        return self.make_memory(SHALLOW.name).admin.location
 
     def make_memory(self, model: str) -> Memory:
         """With one of the models that are loaded already."""

@@ -25,7 +25,7 @@ def memory(tmp_path: Path) -> Iterator[Memory]:
 def by_item(memory: Memory, items: list[Item]) -> dict[str, list[Chunk]]:
     filled = fill(memory, items)
     found: dict[str, list[Chunk]] = {}
-    for chunk in memory.chunks():
+    for chunk in memory.admin.chunks():
         found.setdefault(filled.item_of(chunk), []).append(chunk)
     return found
 
@@ -54,7 +54,7 @@ def test_the_same_text_twice_is_two_documents(memory: Memory) -> None:
 def test_a_long_document_is_found_by_any_of_its_pieces(memory: Memory) -> None:
     long = "\n\n".join(f"# Part {n}\n\n{'water ' * 400}" for n in range(5))
     filled = fill(memory, [Item("long", long)])
-    chunks = list(memory.chunks())
+    chunks = list(memory.admin.chunks())
     assert len(chunks) > 1
     assert filled.are_cut
     assert {filled.item_of(chunk) for chunk in chunks} == {"long"}
@@ -112,7 +112,7 @@ def test_what_cannot_be_found_is_counted(memory: Memory) -> None:
         "1 document without text",
         "3 files not indexed (empty, generated, minified, very large, or named like a secret)",
     ]
-    assert {filled.item_of(chunk) for chunk in memory.chunks()} == {"good", "titled"}
+    assert {filled.item_of(chunk) for chunk in memory.admin.chunks()} == {"good", "titled"}
 
 
 @pytest.mark.parametrize("path", ["/etc/passwd", "../x.py", "a/../../x.py", ".", "a\0b"])

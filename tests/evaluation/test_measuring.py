@@ -99,7 +99,7 @@ def test_asking_is_no_use_of_what_is_found(tmp_path: Path) -> None:
     def watched(listen: Listener) -> Iterator[Memory]:
         with maker.memory(listen) as memory:
             yield memory
-            ids = [chunk.id for chunk in memory.chunks()]
+            ids = [chunk.id for chunk in memory.admin.chunks()]
             results = memory.search("heron kettle water").results
             assert {result.chunk_id for result in results} == set(ids)
             uses.extend(result.accesses for result in results)
@@ -169,5 +169,5 @@ def test_what_a_user_set_does_not_count_but_for_embedding(tmp_path: Path) -> Non
     assert maker.settings.embedding.provider == "none"
     assert maker.embedder is None
     with maker.memory(ignore_events) as memory:
-        assert memory.path.name == "memory.db"
-        assert not memory.path.is_relative_to(tmp_path / "home")
+        assert memory.admin.path.name == "memory.db"
+        assert not memory.admin.path.is_relative_to(tmp_path / "home")

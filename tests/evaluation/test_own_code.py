@@ -108,7 +108,7 @@ def test_a_repository_is_read_as_an_index_would_and_its_names_are_found(tmp_path
 
     with throw_away(tmp_path, embedding_provider="none").memory() as memory:
         fill(memory, items)
-        names = find_names(memory.chunks())
+        names = find_names(memory.admin.chunks())
         drawn = sample(names.definitions, 10)
         placed = list(ask_names(memory, names, drawn))
         fewer = list(ask_names(memory, names, drawn, in_all_forms=1))

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from aurora import Memory
+from aurora.engine.admin import copy_between
 from aurora.engine.location import SqliteLocation
-from aurora.engine.transfer import copy_between
 from aurora.errors import AuroraError
-from aurora.indexing.transfer import export_memory
+from aurora.indexing.import_export import export_memory
 from aurora.stores.sqlite.schema import APPLICATION_ID, MIGRATIONS
 from aurora.stores.sqlite.store import SQLiteStore
 from tests.builders import write_tree
@@ -58,12 +58,12 @@ class Disturbed:
 
 
 def _import(_: World, memory: Memory) -> object:
-    return memory.import_(io.BytesIO(_EXPORT))
+    return memory.admin.import_(io.BytesIO(_EXPORT))
 
 
 def _copy(world: World, memory: Memory) -> object:
     return copy_between(
-        SqliteLocation(memory.path), SqliteLocation(world.memory_folder / "copy.db")
+        SqliteLocation(memory.admin.path), SqliteLocation(world.memory_folder / "copy.db")
     )
 
 
@@ -71,8 +71,8 @@ OPERATIONS = {
     "index": Operation(lambda world, memory: memory.index(world.project), whole=False),
     "learn": Operation(lambda _, memory: memory.learn("Measure twice", context="wood")),
     "add": Operation(lambda _, memory: memory.add(_LONG, namespace="law")),
-    "forget": Operation(lambda _, memory: memory.forget(memory.find_to_forget("part1"))),
-    "reembed": Operation(lambda _, memory: memory.reembed(), dimension=32),
+    "forget": Operation(lambda _, memory: memory.forget(memory.admin.find_to_forget("part1"))),
+    "reembed": Operation(lambda _, memory: memory.admin.reembed(), dimension=32),
     "migrate": Operation(lambda _, memory: memory.stats(), schema=1),
     "copy": Operation(_copy, whole=False, database="copy.db"),
     "import": Operation(_import),

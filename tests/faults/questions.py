@@ -56,7 +56,7 @@ def _search(memory: Memory, mode: str) -> object:
     """Warnings are told in the answer itself, too: an agent is told nothing else."""
     found = [memory.search(words, mode=mode) for words in _WORDS]
     told = {note.text for results in found for note in results.notes if note.warning}
-    assert not memory.damage() or told
+    assert not memory.admin.damage() or told
     return [(results.results, results.nearest) for results in found]
 
 
@@ -77,7 +77,7 @@ def _index(memory: Memory) -> object:
 
 
 def _forget(memory: Memory) -> object:
-    ids = memory.find_to_forget("src/atlas/auth")
+    ids = memory.admin.find_to_forget("src/atlas/auth")
     return memory.forget(ids), _export(memory)
 
 
@@ -90,7 +90,7 @@ READING: dict[str, Callable[[Memory], object]] = {
     "export": _export,
 }
 WRITING: dict[str, Callable[[Memory], object]] = {"index": _index, "forget": _forget}
-CHECKING: dict[str, Callable[[Memory], object]] = {"check": lambda memory: memory.check()}
+CHECKING: dict[str, Callable[[Memory], object]] = {"check": lambda memory: memory.admin.check()}
 _ALL = READING | WRITING | CHECKING
 
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
-from aurora.indexing.export_format import Counts, Header, encode, encode_header
-from aurora.indexing.transfer import Export, Imported, export_memory, import_memory
+from aurora.indexing.export_format import ExportCounts, Header, encode, encode_header
+from aurora.indexing.import_export import Export, Imported, export_memory, import_memory
 from aurora.packing import pack_vector
 from aurora.stores.base import Embedder, FileState, Reasoning, Record, Store
 from aurora.types import ChunkHistory, Kind, Tracking
@@ -64,7 +64,7 @@ def lines_of(
 ) -> bytes:
     """An export of these, as any program could write one."""
     records, files = list(records), list(files)
-    counts = Counts(
+    counts = ExportCounts(
         len(files),
         len(records),
         sum(len(record.accesses) for record in records),

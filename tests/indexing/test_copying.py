@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from aurora.errors import EmbedderMismatchError, StoreUnreachableError, TransferError
-from aurora.indexing.transfer import copy_memory
+from aurora.indexing.import_export import copy_memory
 from aurora.packing import pack_vector
 from aurora.stores.base import Embedder, FileState, Reasoning, Record, RecordCounts, Store
 from aurora.stores.postgres.store import PostgresStore

@@ -15,9 +15,15 @@ from hypothesis import strategies as st
 from aurora import Memory, Places
 from aurora.embeddings.base import EmbeddingProvider
 from aurora.errors import EmbeddingError
-from aurora.indexing.embedding import Embedded, embed, embed_missing, embedding_text
+from aurora.indexing.embedding import (
+    Embedded,
+    embed,
+    embed_missing,
+    embedding_text,
+    pack_rows,
+    unit_rows,
+)
 from aurora.indexing.indexer import IndexReport
-from aurora.indexing.ray import packed, unit_rows
 from aurora.packing import VECTOR_WIDTH, pack_vector, unit_vector, unpack_vector
 from aurora.stores.base import Embedder, Store
 from aurora.stores.sqlite.store import SQLiteStore
@@ -45,7 +51,7 @@ def open_memory(tmp_path: Path, root: Path) -> Iterator[Open]:
 
 
 def store_of(memory: Memory) -> SQLiteStore:
-    return SQLiteStore(memory.path)
+    return SQLiteStore(memory.admin.path)
 
 
 def vectors(store: Store) -> dict[str, list[float]]:
@@ -353,7 +359,7 @@ some_vectors = st.integers(1, 9).flatmap(
 def test_many_at_once_are_packed_as_one_alone_is(many: list[list[float]]) -> None:
     """By numpy and by Python: they differ by no more than the last bit that is kept."""
     size = len(many[0])
-    at_once = packed(unit_rows(many, count=len(many), dimension=size))
+    at_once = pack_rows(unit_rows(many, count=len(many), dimension=size))
     for vector, bytes_ in zip(many, at_once, strict=True):
         assert len(bytes_) == VECTOR_WIDTH * size
         assert list(unpack_vector(bytes_)) == pytest.approx(kept(vector), rel=2**-10, abs=2**-24)

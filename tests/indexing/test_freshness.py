@@ -67,13 +67,15 @@ def test_a_run_comes_first_and_then_one_after_every_burst(world: World) -> None:
 def test_a_first_run_that_fails_is_an_error(world: World) -> None:
     with pytest.raises(SourceError, match="no file or folder"):
         list(world.memory.watch(world.one / "nowhere", bursts=[]))
-    write_tree(world.memory.path.parent, {"memory.db": "not a database, but long enough" * 99})
+    write_tree(
+        world.memory.admin.path.parent, {"memory.db": "not a database, but long enough" * 99}
+    )
     with pytest.raises(StoreFormatError):
         list(world.memory.watch(world.one, bursts=["change"]))
 
 
 def test_a_later_run_that_fails_is_told_and_the_next_one_makes_good(world: World) -> None:
-    database = world.memory.path
+    database = world.memory.admin.path
 
     def damage() -> None:
         for name in ("memory.db", "memory.db-wal", "memory.db-shm"):
@@ -100,7 +102,7 @@ def test_a_target_that_goes_is_told_and_one_that_comes_back_is_read(world: World
 
     assert [run.report.parsed for run in runs] == [2, 0, 1, 1]
     assert world.told == [
-        Note(f"{world.two} is gone. What is remembered of it stays; the others are watched on",
+        Note(f"{world.two} is gone. Its chunks stay in the memory; the others are watched on",
              warning=True),
         Note(f"{world.two} is back"),
     ]  # fmt: skip

@@ -36,7 +36,7 @@ def memory(tmp_path: Path, root: Path) -> Iterator[Memory]:
 
 def stored(memory: Memory) -> dict[str, tuple[Chunk, ChunkHistory | None]]:
     """Every chunk by id, with its history less the time it was read at."""
-    with closing(SQLiteStore(memory.path)) as store:
+    with closing(SQLiteStore(memory.admin.path)) as store:
         chunks = list(store.iter_chunks())
         histories = store.get_histories([chunk.id for chunk in chunks])
     found = {id_: replace(history, read_at=None) for id_, history in histories.items()}
@@ -84,7 +84,7 @@ def about_git(report: IndexReport) -> list[str]:
 
 def on_disk(memory: Memory) -> list[bytes]:
     """The database, and what is still to be put into it."""
-    parts = (memory.path, memory.path.with_name("memory.db-wal"))
+    parts = (memory.admin.path, memory.admin.path.with_name("memory.db-wal"))
     return [part.read_bytes() for part in parts]
 
 
@@ -207,7 +207,7 @@ def test_an_unchanged_history_is_not_written_again_but_counts_as_seen(
     with Memory(Places(tmp_path / "home", root), now=lambda: moments[len(read)]) as memory:
         for _ in moments:
             memory.index(root)
-            with closing(SQLiteStore(memory.path)) as store:
+            with closing(SQLiteStore(memory.admin.path)) as store:
                 read_at = store.get_histories(["a.py:f"])["a.py:f"].read_at
                 read.append((read_at, store.generation()))
     assert [at for at, _ in read] == [moments[0], moments[0], moments[2]]
@@ -355,7 +355,7 @@ def test_what_was_found_out_is_kept_and_nothing_else_is_left_behind(
     """A run that was killed while it wrote leaves a file that the next one takes away."""
     start(root, {f"m{n}.py": FUNCTIONS for n in range(20)})
     index(memory, root)
-    folder = memory.index_path.parent
+    folder = memory.admin.index_path.parent
     (kept,) = folder.glob("history-*")
     gone = subprocess.run(["sh", "-c", "echo $$"], capture_output=True, text=True, check=True)
     leftover = kept.with_name(f"{kept.name}.{gone.stdout.strip()}.tmp")
@@ -373,7 +373,7 @@ def test_a_project_that_moved_asks_nothing_again(tmp_path: Path, root: Path) -> 
     start(root, {f"m{n}.py": FUNCTIONS for n in range(20)})
     with Memory(Places(tmp_path / "home", root), now=lambda: NOW) as memory:
         index(memory, root)
-    kept = {file.name: file.read_bytes() for file in memory.index_path.parent.iterdir()}
+    kept = {file.name: file.read_bytes() for file in memory.admin.index_path.parent.iterdir()}
     moved = root.rename(tmp_path / "moved")
 
     with Memory(Places(tmp_path / "home", moved), now=lambda: NOW) as memory:
@@ -381,7 +381,7 @@ def test_a_project_that_moved_asks_nothing_again(tmp_path: Path, root: Path) -> 
         commit(moved, 2, {"m1.py": "def f(): pass\n"})
         index(memory, moved)
         assert faults(memory, moved) == []
-    assert {file.name for file in memory.index_path.parent.iterdir()} == kept.keys()
+    assert {file.name for file in memory.admin.index_path.parent.iterdir()} == kept.keys()
 
 
 def test_names_of_any_kind_have_a_past(memory: Memory, root: Path) -> None:

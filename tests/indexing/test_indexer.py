@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from aurora.indexing.indexer import Indexer, IndexReport
-from aurora.indexing.scan import scan
+from aurora.indexing.reader import scan
 from aurora.packing import pack_vector
 from aurora.stores.base import Embedder, FileState
 from aurora.stores.sqlite.store import SQLiteStore

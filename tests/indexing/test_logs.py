@@ -30,7 +30,7 @@ INDEX_LOGS = """
 import sys
 from pathlib import Path
 from aurora.indexing.indexer import Indexer
-from aurora.indexing.scan import scan
+from aurora.indexing.reader import scan
 from aurora.stores.sqlite.store import SQLiteStore
 
 database, logs = map(Path, sys.argv[1:])
@@ -57,7 +57,7 @@ def whole(path: Path, text: str) -> list[Chunk]:
 
 
 def logged(memory: Memory) -> list[Chunk]:
-    with closing(SQLiteStore(memory.path)) as store:
+    with closing(SQLiteStore(memory.admin.path)) as store:
         return [chunk for chunk in store.iter_chunks() if chunk.kind is Kind.KNOWLEDGE]
 
 
@@ -135,8 +135,8 @@ def test_a_log_as_remembered_is_not_opened(
     status = log.stat()
     log.write_bytes(b"\xff" * status.st_size)
     os.utime(log, ns=(status.st_atime_ns, status.st_mtime_ns))
-    states = memory._store.file_states().values()
-    memory._store.put_file_states(replace(state, identity="") for state in states)
+    states = memory.admin.store.file_states().values()
+    memory.admin.store.put_file_states(replace(state, identity="") for state in states)
 
     report = memory.index(root)
 
@@ -291,6 +291,11 @@ def test_logs_that_cannot_be_read_stay_in_the_memory(shut: str, mode: int) -> No
     """They may be back tomorrow; the run says so and goes on."""
     with tempfile.TemporaryDirectory() as name:
         Path(name).chmod(0o777)
+        # Modules are loaded with the first index and search: not every user may read Python's.
+        warm = write_tree(Path(name, "warm"), {"x.py": "def f(): pass\n"})
+        with Memory(Places(warm / "home", warm), embedder=VowelProvider()) as memory:
+            memory.index(warm)
+            memory.search("f")
         with as_ordinary_user():
             root = write_tree(Path(name, "project"), {"x.py": "def f(): pass\n"})
             logs = Path(name, "home", "logs", "conversations", "2025", "12")

@@ -11,7 +11,7 @@ import pytest
 
 from aurora.errors import SourceError
 from aurora.indexing.indexer import Indexer
-from aurora.indexing.scan import scan
+from aurora.indexing.reader import scan
 from aurora.sources.reading import MAX_BYTES
 from aurora.stores.sqlite.store import SQLiteStore
 from tests.builders import NOW, write_tree

@@ -18,7 +18,7 @@ import pytest
 
 from aurora import Memory, Places
 from aurora.errors import AuroraError, EmbedderMismatchError, NoMemoryError, TransferError
-from aurora.indexing.transfer import export_memory
+from aurora.indexing.import_export import export_memory
 from aurora.packing import pack_vector
 from aurora.stores.base import Embedder, FileState, Record, Store
 from aurora.stores.sqlite.store import SQLiteStore
@@ -103,13 +103,13 @@ def test_a_memory_with_everything_in_it_comes_back_whole(
     memory: Memory, project: Path, tmp_path: Path
 ) -> None:
     """Every record, the same answers with the same scores, and nothing left to index."""
-    before, found = everything(memory._store), answers(memory)
-    records = list(memory._store.iter_records())
+    before, found = everything(memory.admin.store), answers(memory)
+    records = list(memory.admin.store.iter_records())
     assert any(record.reasoning and record.reasoning.success_score < 0.5 for record in records)
     assert all(record.vector for record in records if record.chunk.path)
     assert all(record.history for record in records if record.chunk.path)
     assert sum(len(record.accesses) for record in records) == 3
-    assert {state.left_out for state in memory._store.file_states().values()} == {"", "binary"}
+    assert {state.left_out for state in memory.admin.store.file_states().values()} == {"", "binary"}
     told, stream = memory.stats(), io.BytesIO()
 
     counts = memory.export(stream)
@@ -117,10 +117,10 @@ def test_a_memory_with_everything_in_it_comes_back_whole(
     shutil.rmtree(project / ".aurora")
     stream.seek(0)
     with open_memory(project, tmp_path / "home") as again:
-        report = again.import_(stream)
+        report = again.admin.import_(stream)
 
         assert (report.chunks, report.new, report.files) == (counts.chunks, counts.chunks, 7)
-        assert everything(again._store) == before
+        assert everything(again.admin.store) == before
         assert answers(again) == found
         stats = again.stats()
         assert (stats.chunks, stats.files, stats.namespaces) == (
@@ -129,10 +129,10 @@ def test_a_memory_with_everything_in_it_comes_back_whole(
         assert (stats.indexed_at, stats.embedder, stats.embedded) == (
             told.indexed_at, told.embedder, told.embedded,
         )  # fmt: skip
-        generation = again._store.generation()
+        generation = again.admin.store.generation()
         run = again.index(project)
         assert (run.parsed, run.removed, run.histories, run.embedded.wanted) == (0, 0, 0, 0)
-        assert again._store.generation() == generation
+        assert again.admin.store.generation() == generation
 
 
 def test_an_export_is_the_same_for_the_same_memory(store: Store, other: Store) -> None:
@@ -198,7 +198,7 @@ def test_longer_work_tells_how_far_it_is(memory: Memory) -> None:
     with Memory(memory.places, listen=events.append) as loud:
         chunks = loud.export(stream).chunks
         stream.seek(0)
-        loud.import_(stream)
+        loud.admin.import_(stream)
     assert Progress("Exporting", chunks, chunks) in events
     assert Progress("Importing", chunks, chunks) in events
 
@@ -231,16 +231,16 @@ def test_a_file_that_both_know_differently_is_read_again(memory: Memory, project
     write_tree(project, {"app.py": "def main(): pass\n\n\ndef fresh(): pass\n"})
     memory.index(project)
     memory.get("app.py:fresh")
-    expected = {chunk.id: chunk for chunk in memory._store.iter_chunks()}
+    expected = {chunk.id: chunk for chunk in memory.admin.store.iter_chunks()}
     stream.seek(0)
 
-    memory.import_(stream)
+    memory.admin.import_(stream)
 
-    ids = set(memory._store.find_below("app.py"))
+    ids = set(memory.admin.store.find_below("app.py"))
     assert {"app.py:App.serve", "app.py:fresh", "app.py:main"} <= ids
     assert memory.index(project).parsed == 1
-    assert {chunk.id: chunk for chunk in memory._store.iter_chunks()} == expected
-    assert memory._store.get_accesses(["app.py:fresh"]) == {"app.py:fresh": (LATER,)}
+    assert {chunk.id: chunk for chunk in memory.admin.store.iter_chunks()} == expected
+    assert memory.admin.store.get_accesses(["app.py:fresh"]) == {"app.py:fresh": (LATER,)}
     assert memory.index(project).parsed == 0
 
 
@@ -327,7 +327,7 @@ def test_what_is_no_export_makes_no_memory(tmp_path: Path) -> None:
     root = write_tree(tmp_path / "project", {"app.py": "pass\n"})
     with Memory(Places(tmp_path / "home", root)) as memory:
         with pytest.raises(TransferError, match="This is no export"):
-            memory.import_(io.BytesIO(b"Dear diary\n"))
+            memory.admin.import_(io.BytesIO(b"Dear diary\n"))
         with pytest.raises(NoMemoryError):
             memory.stats()
 
@@ -421,7 +421,7 @@ def test_a_disk_that_breaks_while_reading_changes_nothing(store: Store, other: S
 
     memory = Memory(Places(other.path.parent))
     with memory, pytest.raises(OSError, match="the disk is gone"):
-        memory.import_(Broken(exported(store)))
+        memory.admin.import_(Broken(exported(store)))
     assert list(other.iter_records()) == []
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from aurora.indexing.indexer import Indexer
-from aurora.indexing.scan import scan
+from aurora.indexing.reader import scan
 from aurora.parsers import registry
 from aurora.parsers.base import Parsed, Parser
 from aurora.stores.base import FileState, Store
@@ -33,7 +33,7 @@ INDEX_AND_DIE = """
 import os, signal, sys
 from pathlib import Path
 from aurora.indexing.indexer import Indexer
-from aurora.indexing.scan import scan
+from aurora.indexing.reader import scan
 from aurora.stores.sqlite.store import SQLiteStore
 
 def listen(event):

@@ -253,9 +253,9 @@ def test_what_neither_words_nor_the_model_knows_is_not_found_by_chance(
 def places(places: Places) -> Places:
     """With chunks in it."""
     with Memory(places) as memory:
-        memory._make()
-        memory._store.put_chunks(CHUNKS)
-        embed_missing(memory._store, WordProvider())
+        memory.admin.create()
+        memory.admin.store.put_chunks(CHUNKS)
+        embed_missing(memory.admin.store, WordProvider())
     return places
 
 

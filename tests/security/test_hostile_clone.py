@@ -578,8 +578,8 @@ def test_every_file_of_a_memory_is_opened_by_one_module(
         memory.search("lesson")
         memory.get("a.py:inside")
         memory.forget(["a.py:inside"])
-        memory.repair()
-        memory.rebuild_bm25()
+        memory.admin.repair()
+        memory.admin.rebuild_bm25()
     places = {place for path, place in opened if path.startswith(str(shell.cwd / ".aurora"))}
     assert places == {"open private.py", "sqlite3.connect sqlite_connection.py"}
 

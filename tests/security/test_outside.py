@@ -42,7 +42,7 @@ def test_links_are_not_followed(world: Path, tmp_path: Path, with_git: bool) -> 
         git(world, "commit", "--quiet", "--message", "links")
     with Memory(Places(tmp_path / "home", world)) as memory:
         report = memory.index(world)
-        texts = [chunk.content + chunk.path for chunk in memory.chunks()]
+        texts = [chunk.content + chunk.path for chunk in memory.admin.chunks()]
 
     assert any("inside" in text for text in texts)
     assert not any(OUTSIDE in text or "outside" in text for text in texts)
@@ -55,7 +55,7 @@ def test_a_link_that_takes_a_files_place_is_not_followed(world: Path, tmp_path: 
         (world / "a.py").unlink()
         (world / "a.py").symlink_to(tmp_path / "outside" / "deep" / "more.py")
         memory.index(world)
-        assert not any(OUTSIDE in chunk.content for chunk in memory.chunks())
+        assert not any(OUTSIDE in chunk.content for chunk in memory.admin.chunks())
 
 
 @pytest.mark.parametrize(

@@ -191,10 +191,10 @@ def test_an_import_loses_its_secrets_and_their_vectors(shell: Shell, tmp_path: P
     exported = io.BytesIO(shell.ok("mem", "export").encode())
     assert TOKEN.encode() in exported.getvalue()
     with Memory(Places(tmp_path / "other", None)) as other:
-        other.import_(exported)
-        chunks = {chunk.id: chunk for chunk in other.chunks()}
+        other.admin.import_(exported)
+        chunks = {chunk.id: chunk for chunk in other.admin.chunks()}
         assert "[redacted: GitHub token]" in chunks["deploy.py:deploy"].content
-        assert other._store.get_embeddings(["deploy.py:deploy"]) == {}
+        assert other.admin.store.get_embeddings(["deploy.py:deploy"]) == {}
         assert TOKEN not in json.dumps([chunk.content for chunk in chunks.values()])
 
 
@@ -205,8 +205,10 @@ def test_an_import_loses_secrets_that_names_in_metadata_tell(shell: Shell, tmp_p
     exported = shell.ok("mem", "export")
     assert A36 in exported
     with Memory(Places(tmp_path / "other", None)) as other:
-        other.import_(io.BytesIO(exported.encode()))
-        assert [chunk.metadata["api_key"] for chunk in other.chunks()] == ["[redacted: secret]"]
+        other.admin.import_(io.BytesIO(exported.encode()))
+        assert [chunk.metadata["api_key"] for chunk in other.admin.chunks()] == [
+            "[redacted: secret]"
+        ]
 
 
 def test_switched_on_again_files_are_read_again(shell: Shell) -> None:

@@ -109,7 +109,7 @@ def test_the_memorys_own_writes_wake_nobody(watch: Watch, project: Path) -> None
     with Memory(Places(home, project)) as memory:
         memory.index(project)
         assert (project / "data" / "memory.db").exists()
-        own = (memory.path, memory.index_path.parent, home)
+        own = (memory.admin.path, memory.admin.index_path.parent, home)
         bursts = watch(project, own=own)
         write_tree(project, {"app.py": "def changed(): pass\n"})
         assert next(bursts) == {project / "app.py"}

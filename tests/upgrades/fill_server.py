@@ -6,7 +6,7 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
-from aurora.indexing.transfer import Export, import_memory
+from aurora.indexing.import_export import Export, import_memory
 from aurora.stores.postgres.store import PostgresStore
 
 

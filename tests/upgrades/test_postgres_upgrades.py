@@ -107,8 +107,8 @@ def test_what_it_holds_is_found_and_it_goes_on(migrated: str, tmp_path: Path) ->
             assert [result.chunk_id for result in found[:1]] == [best]
         assert memory.search("guess pid", mode="keyword").results == ()  # it did not work
 
-        assert memory.forget(memory.find_to_forget("auth.py")) == 4
+        assert memory.forget(memory.admin.find_to_forget("auth.py")) == 4
         memory.index(project)
         assert ids <= {str(id_) for (id_,) in ask(migrated, "SELECT id FROM chunks")}
         assert memory.export(io.BytesIO()).chunks >= len(ids)
-        assert memory.check() == []
+        assert memory.admin.check() == []

@@ -22,8 +22,7 @@ from aurora.config.places import shown
 from aurora.config.trust import approve, is_approved
 from aurora.display.reports import render_database
 from aurora.engine.adoption import Offer
-from aurora.engine.inspection import file_status
-from aurora.engine.location import PostgresLocation, SqliteLocation, StoreLocation, shown_name
+from aurora.engine.location import PostgresLocation, StoreLocation, file_status, shown_name
 from aurora.errors import ConfigError
 from aurora.files import read_file, require_own
 from aurora.text import pluralize, printable
@@ -56,7 +55,7 @@ def init(url: str | None, *, schema: str | None, partitions: int, no_config: boo
     places = find_places()
     if url is None:
         with open_memory(places) as memory:
-            server = _server(memory.whereabouts)
+            server = _server(memory.admin.location)
             server = PostgresLocation(server.url, schema or server.schema)
     else:
         server = PostgresLocation(url, schema or "aurora")
@@ -69,8 +68,8 @@ def init(url: str | None, *, schema: str | None, partitions: int, no_config: boo
 
 
 def _server(at: StoreLocation) -> PostgresLocation:
-    if isinstance(at, PostgresLocation):
-        return at
+    if at.server is not None:
+        return at.server
     raise ConfigError(
         f"No server is named: the memory is the file {shown_name(at.name)}",
         hint="name one: `aur db init postgresql://USER@HOST/DATABASE`",
@@ -131,15 +130,15 @@ all its users upgrade, too."""
 def migrate() -> None:
     """Bring the memory's tables and keyword index up to date."""
     with open_memory() as memory:
-        at = memory.whereabouts
-        if isinstance(at, PostgresLocation):
+        at = memory.admin.location
+        if server := at.server:
             try:
-                done = at.migrate(tell)
+                done = server.migrate(tell)
             finally:
                 tell.finish()
             click.echo(f"Done: {', '.join(done)}" if done else f"{at.name} is up to date")
             return
-        status = file_status(at) if isinstance(at, SqliteLocation) else {}
+        status = file_status(at)
     click.echo(f"{shown_name(at.name)} is a file: every command brings it up to date by itself")
     click.echo(f"Schema {status['schema_version']} of {status['newest_schema']}")
 
@@ -156,7 +155,7 @@ The server's log (WAL) and its backups are not touched."""
 def scrub() -> None:
     """Overwrite what was removed from the memory, in all files of the database."""
     with open_memory() as memory:
-        memory.scrub_all()
+        memory.admin.scrub_all()
         click.echo(f"Nothing that was removed is left in {shown_name(memory.name)}")
 
 
@@ -172,11 +171,11 @@ Exits with 2 when the memory cannot be used, and says why."""
 def status(*, as_json: bool) -> None:
     """Show the state of the database: its servers, versions, sizes and connections."""
     with open_memory() as memory:
-        at = memory.whereabouts
-        if not isinstance(at, PostgresLocation):
+        at = memory.admin.location
+        if at.server is None:
             _print_file_status(at, as_json=as_json)
             return
-        server = at.status()
+        server = at.server.status()
     if as_json:
         usable = server.trouble is None
         error = None if usable else str(server.trouble)
@@ -191,7 +190,7 @@ def status(*, as_json: bool) -> None:
 
 
 def _print_file_status(at: StoreLocation, *, as_json: bool) -> None:
-    status = file_status(at) if isinstance(at, SqliteLocation) else {}
+    status = file_status(at)
     if as_json:
         print_json({"address": str(at.name), "kind": "sqlite", **status})
         return
@@ -212,7 +211,7 @@ def adopt() -> None:
 
     Without a terminal they are only shown: no agent and no script can adopt for you.
     """
-    with open_memory() as memory, memory.adoption() as offer:
+    with open_memory() as memory, memory.admin.adoption() as offer:
         if offer is None:
             click.echo("All of this memory is yours: there is nothing to adopt", err=True)
         elif _agreed(offer):

@@ -10,17 +10,17 @@ import click
 
 from aurora.cli.session import end_in_part, find_places, settings_files, tell
 from aurora.cli.terminal import has_colour, is_terminal, print_json, print_text
-from aurora.config import SettingsFiles
+from aurora.config import Settings, SettingsFiles
 from aurora.display.reports import findings_record, render_findings
 from aurora.display.table import Paint
 from aurora.engine import Memory
 from aurora.engine.health import (
-    OnlyDefaults,
     examine_memory,
     examine_parts,
     examine_program,
     examine_settings,
 )
+from aurora.engine.opening import FixedSettings
 from aurora.errors import AuroraError, ConfigError
 from aurora.types import Finding, Level
 
@@ -75,7 +75,7 @@ def _examine(*, quick: bool) -> Iterator[Finding]:
     try:
         files.current()
     except ConfigError:  # `examine_settings` reports it
-        usable = OnlyDefaults(places)
+        usable = FixedSettings(places, Settings())
     with Memory(places, usable) as memory:
         yield from examine_memory(memory, quick=quick, listen=tell)
     yield from examine_settings(files)

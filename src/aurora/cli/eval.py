@@ -257,7 +257,7 @@ def _eval_names(folder: Path | None, files: SettingsFiles, most: int, *, as_json
     if not here.is_dir():
         raise SourceError(f"There is no folder {here}", hint="name a repository, or go to one")
     with _own_memory(here, files) as (memory, where):
-        chunks = list(memory.chunks())
+        chunks = list(memory.admin.chunks())
         names = find_names(chunks)
         wanted = sample(names.definitions, most)
         if not wanted:

@@ -18,11 +18,11 @@ import click
 from aurora.cli.index import finishing, places_for_index
 from aurora.cli.session import find_places, open_memory, tell
 from aurora.cli.terminal import is_terminal
+from aurora.engine.admin import copy_between
 from aurora.engine.location import parse_place, shown_name
-from aurora.engine.transfer import copy_between
 from aurora.errors import ConfigError, SourceError
 from aurora.files import replacing
-from aurora.indexing.transfer import Export, Writer
+from aurora.indexing.import_export import Export, Writer
 from aurora.text import pluralize
 from aurora.types import Note
 
@@ -78,7 +78,7 @@ def import_(file: str, *, no_vectors: bool) -> None:
         _require_export(stream)
         stream.seek(start)
         with open_memory(places_for_index()) as memory:
-            imported = memory.import_(stream, vectors=not no_vectors)
+            imported = memory.admin.import_(stream, vectors=not no_vectors)
     chunks, files = pluralize(imported.chunks, "chunk"), pluralize(imported.files, "file")
     tell(Note(f"Imported {chunks} ({imported.new} new), {files}"))
 
@@ -199,7 +199,8 @@ def copy(source: str, target: str, *, no_vectors: bool) -> None:
         raise ConfigError("A copy needs another place", hint="name one by --from or --to")
     with open_memory(find_places()) as memory:
         places = [
-            memory.whereabouts if word == _HERE else parse_place(word) for word in (source, target)
+            memory.admin.location if word == _HERE else parse_place(word)
+            for word in (source, target)
         ]
         with finishing(_KEPT):
             copied = copy_between(*places, vectors=not no_vectors, listen=tell)

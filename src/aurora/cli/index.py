@@ -92,7 +92,7 @@ def index_into(
         report = memory.index(*targets, git=git, force=force)
     _print_problems(report)
     stats = memory.stats()
-    saved_to = shown_name(stats.index_path) if memory.index_saved else ""
+    saved_to = shown_name(stats.index_path) if memory.admin.index_saved else ""
     click.echo(
         render_index_summary(
             files=report.scanned,
@@ -221,7 +221,7 @@ def reembed() -> None:
     Exits with 1 when some chunks could not be embedded, or when the provider went away.
     """
     with open_memory() as memory, finishing(_REEMBED_KEPT):
-        result = memory.reembed()
+        result = memory.admin.reembed()
     counts, name = result.embedded, printable(result.wanted.name)
     for warning in counts.warnings[:_SHOWN_FAILURES]:
         tell(Note(warning, warning=True))
@@ -257,7 +257,7 @@ computed by this memory's own model. Exits with 1 when a document was left out."
 def import_aurorakb(url: str, *, table: str, prefix: str) -> None:
     """Import the documents of an AuroraKB into this memory."""
     with open_memory(places_for_index()) as memory, finishing(_AURORAKB_KEPT):
-        imported = memory.import_aurorakb(url, table=table, prefix=prefix)
+        imported = memory.admin.import_aurorakb(url, table=table, prefix=prefix)
     click.echo(
         f"Imported {pluralize(imported.documents, 'document')} "
         f"({imported.added} new, {imported.replaced} changed, {imported.unchanged} unchanged)"

@@ -125,9 +125,9 @@ def repair() -> None:
     not: their names are printed if they are known, so that you can add them again.
     """
     with open_memory() as memory:
-        reclaimed = memory.reclaim()
-        problems = ["it could not be opened"] if reclaimed else memory.check()
-        gone = [*(reclaimed.lost if reclaimed else ()), *memory.repair()]
+        reclaimed = memory.admin.reclaim()
+        problems = ["it could not be opened"] if reclaimed else memory.admin.check()
+        gone = [*(reclaimed.lost if reclaimed else ()), *memory.admin.repair()]
     if reclaimed:
         kept = f"The damaged file is kept as {shown_name(reclaimed.kept)}"
         tell(Note(f"{kept}: `aur mem forget` does not reach it", warning=True))
@@ -147,5 +147,5 @@ def rebuild_bm25() -> None:
     with open_memory() as memory:
         count = sum(memory.stats().chunks.values())
         tell(Note(f"Rebuilding BM25 index for {count} chunks..."))
-        built = memory.rebuild_bm25()
-        click.echo(render_index_line(built, shown_name(memory.index_path)))
+        built = memory.admin.rebuild_bm25()
+        click.echo(render_index_line(built, shown_name(memory.admin.index_path)))

@@ -142,7 +142,7 @@ A file that is still there comes back with the next index: name it in .auroraign
 def forget(what: tuple[str, ...], *, yes: bool) -> None:
     """Remove chunks by id, by file or folder, or by namespace:NAME."""
     with open_memory() as memory:
-        ids = sorted({id_ for word in what for id_ in memory.find_to_forget(word)})
+        ids = sorted({id_ for word in what for id_ in memory.admin.find_to_forget(word)})
         if not ids:
             raise ChunkNotFoundError(
                 f"Nothing is remembered of {', '.join(what)}",

@@ -182,7 +182,7 @@ def search(query: tuple[str, ...], **options: Any) -> None:  # Any: as click par
         answer = memory.search(
             " ".join(query), criteria=criteria, **{name: options[name] for name in _SEARCH}
         )
-        root, indexed_at, ui = memory.root, memory.indexed_at, memory.settings.ui
+        root, indexed_at, ui = memory.admin.root, memory.admin.indexed_at, memory.settings.ui
     legacy = options["legacy"]
     if legacy is None:
         legacy = ui.default_search_format == "legacy"

@@ -432,7 +432,8 @@ class IndexingSettings(NamedTuple):
     workers: int = _setting(
         1,
         integer(minimum=1, maximum=1024),
-        "Processes that embed when there is much to embed; see docs/guide/scaling.md.",
+        "No effect, kept for older settings files: one process embeds, with all processors. For "
+        "several machines see `indexing.ray`.",
         unapproved_most=4,
     )
     ray: str = _setting(

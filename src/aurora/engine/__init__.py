@@ -1,6 +1,5 @@
-"""The engine: `Memory` is everything the doors above use."""
+"""The engine: `Memory` is everything the command line and the servers use."""
 
-from aurora.engine.inspection import Stats
-from aurora.engine.memory import Memory
+from aurora.engine.memory import Memory, Stats
 
 __all__ = ["Memory", "Stats"]

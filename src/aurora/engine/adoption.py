@@ -1,10 +1,11 @@
-"""Whether a project's database is the user's own: one that came with a clone or an archive is not.
+"""Decides whether a project's database is the user's own, or came with a clone or an archive.
 
 * known: its identity is in the user's list. All of it is used.
-* in place: its seal holds, or its index file is as old as it says; no copy keeps that. Aurora wrote
-  it here, in an earlier version or with another home. All of it is used.
-* tracked: git would publish what is written to it. That is an error.
-* unknown: from an archive, perhaps. Its files' chunks are used; lessons and documents wait.
+* in place: its seal is valid, or its index file is as old as it says, which no copy preserves.
+  Aurora wrote it here, in an earlier version or with another home. All of it is used.
+* tracked: git would publish what is written to it. This is an error.
+* unknown: perhaps from an archive. Chunks of files are used; lessons and documents are hidden until
+  the user adopts them.
 """
 
 from __future__ import annotations
@@ -35,21 +36,21 @@ from aurora.stores.sqlite.schema import EVERY_ROW
 from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import Chunk
 
-_LONGEST_WRITE = 2  # seconds from the moment that an index file tells to its last change
-_LARGEST = 1 << 20  # bytes of a file that tells git what to ignore
-_PRIVATE = ("memory.db", "memory.db-wal", "indexes/bm25.idx")  # some that it must not publish
+_LONGEST_WRITE = 2  # seconds between the time in an index file and its last change
+_LARGEST = 1 << 20  # bytes of a .gitignore
+_PRIVATE = ("memory.db", "memory.db-wal", "indexes/bm25.idx")  # files that git must not publish
 _SHARED = ("config.yml", ".gitignore")  # files of a memory's folder that a project may publish
 
 
 class Trust(NamedTuple):
-    """Of rows up to `waiting` only those of files are shown; 0 shows all."""
+    """Rows up to `waiting` are hidden, except those of files; 0 hides none."""
 
     waiting: int
-    is_known: bool = False  # by the user's list
+    is_known: bool = False  # in the user's list
 
 
 def judge(home: Path, database: Path) -> Trust:
-    """How far a project's database is the user's own."""
+    """How far to trust a project's database."""
     trust = _judge(home, database)
     if trust.waiting != EVERY_ROW:
         return trust
@@ -61,7 +62,7 @@ def _judge(home: Path, database: Path, *, ask_git: bool = True) -> Trust:
     known, identity = known_memory(home, database), identity_of(database)
     if known is not None and identity not in (known.identity, None):
         known = None
-    # A log can be put beside a known database by a pull: git replaces ignored files.
+    # A pull can add a log beside a known database: git replaces ignored files.
     if ask_git and (known is None or has_log(database)):
         require_untracked(database.parent)
     if known is not None:
@@ -71,8 +72,11 @@ def _judge(home: Path, database: Path, *, ask_git: bool = True) -> Trust:
 
 
 def _is_of_an_earlier_version(home: Path, database: Path, identity: str | None) -> bool:
-    """Versions without a seal wrote index files that tell when they were made. In place, that is
-    when the file changed last; in a copy it is not. It counts only before the user's list began."""
+    """True for a database that a version without seals wrote here.
+
+    Its index file holds the time of its creation. In place, the file has not changed since; a copy
+    has. This counts only for files older than the user's list.
+    """
     index = database.with_name(INDEXES) / "bm25.idx"
     try:
         facts = IndexFile(index, kind="bm25").facts
@@ -84,28 +88,28 @@ def _is_of_an_earlier_version(home: Path, database: Path, identity: str | None) 
     return is_in_place and not Seal(database).exists and made_at < list_began_at(home)
 
 
-def make_own(home: Path, at: SqliteLocation) -> bool:
-    """Make a project's database, or take one over that is not the user's; note it as theirs.
+def make_own(home: Path, file: SqliteLocation) -> bool:
+    """Create a project's database, or take over an unknown one; note it as the user's.
 
-    True when it was taken over: it has another identity now, and shows what is added from here on.
+    True if it was taken over: it has a new identity, and shows only rows added from now on.
     """
-    if at.stamp() is None:  # git is asked before the lock is taken: it may be slow
-        require_untracked(at.path.parent)
+    if file.stamp() is None:  # git may be slow: it runs before the lock is taken
+        require_untracked(file.path.parent)
     else:
-        _judge(home, at.path)
+        _judge(home, file.path)
     with memories_locked(home):
-        if at.stamp() is None:
-            with closing(at.open()) as store:
-                store.generation()  # which seals it
+        if file.stamp() is None:
+            with closing(file.open()) as store:
+                store.generation()  # this seals it
             waiting = 0
         else:
-            waiting = _judge(home, at.path, ask_git=False).waiting
+            waiting = _judge(home, file.path, ask_git=False).waiting
         is_foreign = waiting == EVERY_ROW
         if is_foreign:
-            make_private(at.path.parent)
-            with closing(replace(at, waiting=waiting).open()) as store:
+            make_private(file.path.parent)
+            with closing(replace(file, waiting=waiting).open()) as store:
                 waiting = store.take_over()
-        _remember(home, at.path, waiting)
+        _remember(home, file.path, waiting)
     return is_foreign
 
 
@@ -116,14 +120,14 @@ def _remember(home: Path, database: Path, waiting: int = 0) -> None:
 
 
 def note_identity(home: Path, store: SQLiteStore) -> None:
-    """After a repair, which may have given the file another identity."""
+    """Note the new identity that a repair may have given to the file."""
     if store.waiting != EVERY_ROW:
         with memories_locked(home):
             _remember(home, store.path, store.waiting)
 
 
 def note_reclaimed(home: Path, database: Path) -> None:
-    """Note a rebuilt database as the user's, if the file that it replaces was."""
+    """Note a rebuilt database as the user's, if the replaced file was."""
     with memories_locked(home):
         known = known_memory(home, database)
         if known is not None:
@@ -132,47 +136,49 @@ def note_reclaimed(home: Path, database: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What the user is asked to adopt."""
+    """What the user may adopt."""
 
     path: Path
-    chunks: list[Chunk]  # lessons, documents and logs; those of files are shown anyway
-    foreign: list[str]  # what Aurora never makes, such as a trigger: it is left behind
+    chunks: list[Chunk]  # lessons, documents and logs; chunks of files are not hidden
+    foreign: list[str]  # database objects that Aurora never makes, such as a trigger: left behind
     adopt: Callable[[], None]
 
 
 @contextmanager
-def offer(home: Path, at: SqliteLocation) -> Iterator[Offer | None]:
-    """What a database holds that is not the user's; None when all of it is theirs."""
-    require_untracked(at.path.parent)
+def offer(home: Path, file: SqliteLocation) -> Iterator[Offer | None]:
+    """What a database holds that is not the user's; None if all of it is."""
+    require_untracked(file.path.parent)
     try:
-        waiting = judge(home, at.path).waiting
+        waiting = judge(home, file.path).waiting
     except ForeignSchemaError:
-        with SQLiteStore.copy_foreign(at.path) as copy:
-            adopt = partial(_adopt, home, at, copy.put_in_place)
-            yield Offer(at.path, copy.waiting, copy.foreign, adopt)
+        with SQLiteStore.copy_foreign(file.path) as copy:
+            adopt = partial(_adopt, home, file, copy.put_in_place)
+            yield Offer(file.path, copy.waiting, copy.foreign, adopt)
         return
     if not waiting:
         yield None
         return
-    with closing(replace(at, waiting=waiting).open()) as store:
+    with closing(replace(file, waiting=waiting).open()) as store:
         rows = list(store.iter_waiting())
-    yield Offer(at.path, rows, [], partial(_adopt, home, at))
+    yield Offer(file.path, rows, [], partial(_adopt, home, file))
 
 
-def _adopt(home: Path, at: SqliteLocation, put_in_place: Callable[[], None] = lambda: None) -> None:
+def _adopt(
+    home: Path, file: SqliteLocation, put_in_place: Callable[[], None] = lambda: None
+) -> None:
     with memories_locked(home):
         put_in_place()
-        make_private(at.path.parent)
-        with closing(at.open()) as store:
+        make_private(file.path.parent)
+        with closing(file.open()) as store:
             store.take_over()
-        _remember(home, at.path)
+        _remember(home, file.path)
 
 
 def require_untracked(folder: Path) -> None:
-    """Raise where git tracks files of a memory: they came with a clone, and would be published."""
-    from aurora.sources.git import list_tracked  # noqa: PLC0415 - a known memory needs no git
+    """Raise if git tracks files of a memory: they came with a clone, and git would publish them."""
+    from aurora.sources.git import list_tracked  # noqa: PLC0415 - not for a known memory
 
-    # Git is asked from above: the folder may be prepared as a repository that tracks nothing.
+    # Run git in the parent: the folder itself may be a repository that tracks nothing.
     shared = {f"{folder.name}/{name}" for name in _SHARED}
     tracked = sorted(set(list_tracked(folder.parent, folder.name)) - shared)
     if tracked:
@@ -184,12 +190,12 @@ def require_untracked(folder: Path) -> None:
 
 
 def keep_out_of_git(folder: Path) -> None:
-    """Make git ignore a memory's files: the `.gitignore` of a clone may say otherwise."""
-    from aurora.sources.git import are_ignored  # noqa: PLC0415 - only an index run asks
+    """Make git ignore a memory's files, whatever the `.gitignore` of a clone says."""
+    from aurora.sources.git import are_ignored  # noqa: PLC0415 - only for an index run
 
     if are_ignored(folder, _PRIVATE):
         return
     ignore = folder / ".gitignore"
     before = read_file(ignore, most=_LARGEST) if ignore.exists() else b""
-    with replacing(ignore) as out:  # of two rules the last one counts
+    with replacing(ignore) as out:  # the last of two rules counts
         out.write(before + b"\n*\n" + b"".join(b"!%s\n" % name.encode() for name in _SHARED))

@@ -1,8 +1,8 @@
-"""Who embeds: the provider that the settings choose, and the one that made a memory's vectors.
+"""Chooses the embedding provider: the one of the settings, or the one of a memory's vectors.
 
-A memory keeps to its own until `aur mem reembed`. Its file may come from a stranger, so it has no
-say in where texts go or what code runs: it is followed to models that are here, and to a provider
-of another kind only where the settings choose that one, too.
+A memory keeps its provider until `aur mem reembed`. Its file may come from a stranger, so it must
+not decide where texts go or what code runs: its provider is used only if it is local, or if the
+settings choose the same one.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NONE = "none"
 
 
 class Embedders:
-    """Each provider is made once, and loads with its first text."""
+    """Creates each provider once. A provider loads its model with its first text."""
 
     def __init__(
         self,
@@ -37,8 +37,8 @@ class Embedders:
         given: EmbeddingProvider | None = None,
     ) -> None:
         self._settings, self._models, self._environ = settings, models, environ
-        self._given = given  # by a program that brings its own
-        self._made: dict[tuple[str, str], EmbeddingProvider] = {}
+        self._given = given  # by a program that uses Aurora
+        self._providers: dict[tuple[str, str], EmbeddingProvider] = {}
         self._lock = threading.Lock()
 
     @property
@@ -47,17 +47,19 @@ class Embedders:
 
     @property
     def is_remote(self) -> bool:
-        """Whether what is embedded is sent somewhere."""
+        """Whether texts are sent to another machine."""
         return self._given is None and self._settings.provider == "openai"
 
     def chosen(self) -> EmbeddingProvider:
-        """The one that a new memory gets."""
+        """The provider of a new memory."""
         self._require_on()
         return self._given or self._make(self._settings.provider, self._settings.model)
 
     def quick(self) -> EmbeddingProvider | None:
-        """Who embeds at first where there is much to embed, until the chosen one is done. Nobody,
-        unless the settings leave the model to the provider."""
+        """A faster provider for many new chunks, until the chosen one has replaced its vectors.
+
+        None if the settings name a model.
+        """
         from aurora.embeddings.registry import OURS  # noqa: PLC0415 - as in `_make`
 
         provider, model = self._settings.provider, self._settings.model
@@ -66,7 +68,7 @@ class Embedders:
         return self._make(provider, OURS[provider].quick)
 
     def of(self, owner: Embedder) -> EmbeddingProvider:
-        """The one that can embed questions, and more chunks, for vectors that are there."""
+        """The provider that made a memory's vectors."""
         self._require_on()
         chosen = self._given.name if self._given else self._settings.provider
         if self._given is not None and self._given.name == owner.name:
@@ -83,22 +85,22 @@ class Embedders:
         )
 
     def recipe_of(self, provider: EmbeddingProvider) -> Callable[[], EmbeddingProvider] | None:
-        """How another process makes the same one: plain data, and a function that a name finds.
+        """A function that creates the same provider on another machine, with plain arguments.
 
-        None for what a program or another package brought, and for what only asks an endpoint: no
-        key leaves this process.
+        None for a provider of another package, and for one that calls an endpoint: no key leaves
+        this process.
         """
         from aurora.embeddings.registry import OURS, make_provider  # noqa: PLC0415 - as in `_make`
 
-        for (name, model), made in self._made.items():
-            if made is provider and name in OURS and OURS[name].computes:
-                # There is one for each processor, so each has one thread.
+        for (name, model), own in self._providers.items():
+            if own is provider and name in OURS and OURS[name].computes:
+                # Each processor runs one provider, so each has one thread.
                 options = self._options(name, model)._replace(api_key="", threads=1)
                 return partial(make_provider, name, options)
         return None
 
     def of_tokens(self, owner: Embedder | None) -> TokenEmbedder:
-        """The model that reranks: the memory's own, if it can; else the onnx provider's usual."""
+        """The model that reranks: the memory's own, if it can; else the default of `onnx`."""
         provider, _, model = owner.name.partition("/") if owner else ("", "", "")
         return cast("TokenEmbedder", self._make("onnx", model if provider == "onnx" else ""))
 
@@ -113,15 +115,15 @@ class Embedders:
 
         with self._lock:
             key = (name, model)
-            if key not in self._made:
-                self._made[key] = make_provider(name, self._options(name, model))
-            return self._made[key]
+            if key not in self._providers:
+                self._providers[key] = make_provider(name, self._options(name, model))
+            return self._providers[key]
 
     def _options(self, name: str, model: str) -> ProviderOptions:
         from aurora.embeddings.base import ProviderOptions  # noqa: PLC0415
 
         settings = self._settings
-        if name != settings.provider:  # what is set is for another
+        if name != settings.provider:  # the other settings belong to that provider
             return ProviderOptions(model, models=self._models)
         return ProviderOptions(
             model,

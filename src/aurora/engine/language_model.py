@@ -1,6 +1,6 @@
-"""The language model of the settings, put together: for other words, and for another order.
+"""Builds the language model of the settings, which expands queries and reranks results.
 
-Made when a search first wants it; its answers are kept with what is derived from the memory.
+Its answers are cached with the derived indexes of the memory.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from aurora.llm.reranker import Reranker
 
 
 class LlmHelp:
-    """Both kinds, with one model: where one had to wait, the other does not ask."""
+    """Expander and reranker, with one model: after a timeout of one, the other does not call it."""
 
     def __init__(self, settings: LlmSettings, *, folder: Path, environ: Mapping[str, str]) -> None:
-        """`folder`: where answers are kept. Raises `LlmError` for a wrong address or key."""
+        """`folder` caches answers. Raises `LlmError` for a wrong address or key."""
         model = LanguageModel(_chat(settings, environ), AnswerCache(folder))
         self.expander, self.reranker = QueryExpander(model), Reranker(model)
 
 
 def check_llm(settings: LlmSettings, environ: Mapping[str, str]) -> str:
-    """Who would be asked. Nobody is: raises `LlmError` for what is missing here."""
+    """The model and its address. No request is sent; raises `LlmError` if a part is missing."""
     chat = _chat(settings, environ)
     chat.require_package()
     host = chat.address.host
-    # A keyring may want its password, so it is not asked either.
+    # A keyring may prompt for its password, so it is not read.
     if not (chat.has_key or chat.address.is_near or find_spec("keyring")):
         hint = f"set {LLM.variable}, or keep one with `keyring set aurora {host}`"
         raise LlmError(f"There is no key for {host}", hint=hint)

@@ -1,6 +1,6 @@
-"""Where a memory is kept: in a file of its own, or on a PostgreSQL server.
+"""Where a memory is stored: in a SQLite file, or in a schema of a PostgreSQL server.
 
-Where a first index puts a memory: at the top of the git repository around a folder.
+`StoreLocation` is what callers know of a location, so that none of them asks which kind it is.
 """
 
 from __future__ import annotations
@@ -13,59 +13,68 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from aurora.config.places import Places, make_project, shown
-from aurora.errors import ConfigError, StoreError, StoreFormatError
+from aurora.errors import ConfigError, NoMemoryError, StoreError, StoreFormatError
 from aurora.sources.git import find_root
 from aurora.stores.base import Reclaimed, Store
-from aurora.types import Listener, Note, ignore_events
+from aurora.types import Json, Listener, Note, ignore_events
 
 if TYPE_CHECKING:
-    from aurora.stores.postgres.address import Openly
+    from aurora.stores.postgres.address import Address, Openly
     from aurora.stores.postgres.status import ServerStatus
     from aurora.stores.postgres.store import PostgresStore
     from aurora.stores.sqlite.store import SQLiteStore
 
-
-INDEXES = "indexes"  # the folder beside a memory
-_LOOKS, _PAUSE = 10, 0.1  # seconds
-# In libpq's other form, or without the scheme: neither is an address here, nor a file's name.
+INDEXES = "indexes"  # the folder beside a database file
+_EMPTY_CHECKS, _EMPTY_PAUSE = 10, 0.1  # seconds between two looks at an empty file
+# A password in libpq's keyword form, or an address without its scheme.
 _HAS_PASSWORD = re.compile(
     r"(?i)^(?!postgres(?:ql)?://).*password\s*=|^/{0,2}[\w.-]+:[^/@]+@[\w.-]+/"
 )
-_LARGE = 100 << 20  # bytes of a file: to check so many takes a second or more
+_LARGE = 100 << 20  # bytes of a file whose check takes a second or more
 
 
 class StoreLocation(Protocol):
-    """Two that are equal are the same place; what is there may change all the same."""
+    """A location of a memory. Equal locations are the same place."""
 
     @property
     def name(self) -> Path | str:
-        """A file, or what a server is called: never with its password."""
+        """The file, or the address of the server without its password."""
+        ...
+
+    @property
+    def path(self) -> Path | None:
+        """The database file; None for a server."""
+        ...
+
+    @property
+    def server(self) -> PostgresLocation | None:
+        """The location on a server; None for a file."""
         ...
 
     def stamp(self) -> object:
-        """Tells one database from another at this place; None where there is none yet."""
+        """Identifies the database at this location; None while there is none."""
         ...
 
     def open(self, listen: Listener = ignore_events) -> Store:
-        """Who listens is told if the first reading will take long."""
+        """The store. `listen` hears a note if the first read will take long."""
         ...
 
     def make(self) -> None:
-        """Make the database, if it is not there."""
+        """Create the database, if it does not exist."""
         ...
 
     def reclaim(self) -> Reclaimed | None:
-        """Make a file that cannot be opened usable again, with all that can be read of it."""
+        """Rebuild a file that cannot be opened, from all rows that can be read."""
         ...
 
     def scrub(self) -> None:
-        """Overwrite what was removed in all of its files, however long that takes."""
+        """Overwrite removed data in all files of the database, however long that takes."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class SqliteLocation:
-    """SQLite. Rows up to `waiting` are hidden but for those of files."""
+    """A SQLite file. Rows up to `waiting` are hidden, except those of files."""
 
     path: Path
     waiting: int = 0
@@ -73,6 +82,10 @@ class SqliteLocation:
     @property
     def name(self) -> Path:
         return self.path
+
+    @property
+    def server(self) -> None:
+        return None
 
     def stamp(self) -> tuple[int, int] | None:
         try:
@@ -82,7 +95,7 @@ class SqliteLocation:
         return status.st_dev, status.st_ino
 
     def open(self, listen: Listener = ignore_events) -> SQLiteStore:
-        from aurora.stores.sqlite.store import SQLiteStore  # noqa: PLC0415 - or that of a server
+        from aurora.stores.sqlite.store import SQLiteStore  # noqa: PLC0415 - not for a server
 
         if self._was_emptied():
             raise StoreFormatError(
@@ -94,7 +107,10 @@ class SqliteLocation:
         store, size = SQLiteStore(self.path, waiting=self.waiting), self._size()
         if size >= _LARGE and not store.is_sealed:
             listen(
-                Note(f"Checking {size / 2**20:,.0f} MiB for damage: it is not as Aurora left it...")
+                Note(
+                    f"Checking {size / 2**20:,.0f} MiB for damage: "
+                    "the file changed outside of Aurora..."
+                )
             )
         return store
 
@@ -103,7 +119,7 @@ class SqliteLocation:
             self.open().close()
 
     def reclaim(self) -> Reclaimed | None:
-        from aurora.stores.sqlite.store import SQLiteStore  # noqa: PLC0415 - or that of a server
+        from aurora.stores.sqlite.store import SQLiteStore  # noqa: PLC0415 - not for a server
 
         return None if self.stamp() is None else SQLiteStore.reclaim(self.path)
 
@@ -112,18 +128,16 @@ class SqliteLocation:
             store.scrub()
 
     def _was_emptied(self) -> bool:
-        """By a disk that lost it. One that another process is making is soon filled."""
-        for _ in range(_LOOKS):
-            if not self._is_empty() or not self.path.with_name(INDEXES).exists():
+        """True for an empty file beside indexes. A process that creates it fills it soon."""
+        for _ in range(_EMPTY_CHECKS):
+            is_empty = 0 <= self._size() <= 1  # SQLite makes a new database of one byte, too
+            if not is_empty or not self.path.with_name(INDEXES).exists():
                 return False
-            time.sleep(_PAUSE)
+            time.sleep(_EMPTY_PAUSE)
         return True
 
-    def _is_empty(self) -> bool:
-        return 0 <= self._size() <= 1  # of one byte SQLite makes a new database, too
-
     def _size(self) -> int:
-        """-1 where there is none."""
+        """Bytes of the file; -1 if it does not exist."""
         try:
             return self.path.stat().st_size
         except (OSError, ValueError):
@@ -132,50 +146,59 @@ class SqliteLocation:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PostgresLocation:
-    """PostgreSQL. Opening asks the server: whether a memory is there is known only then."""
+    """A schema of a PostgreSQL server. Only opening tells whether a memory is there."""
 
     url: str
     schema: str
 
     @property
-    def name(self) -> str:
+    def _address(self) -> Address:
         require_driver()
         from aurora.stores.postgres.address import parse_address  # noqa: PLC0415 - an extra
 
-        return parse_address(self.url, self.schema).shown
+        return parse_address(self.url, self.schema)
+
+    @property
+    def _store(self) -> type[PostgresStore]:
+        require_driver()
+        from aurora.stores.postgres.store import PostgresStore  # noqa: PLC0415 - an extra
+
+        return PostgresStore
+
+    @property
+    def name(self) -> str:
+        return self._address.shown
+
+    @property
+    def path(self) -> None:
+        return None
+
+    @property
+    def server(self) -> PostgresLocation:
+        return self
 
     def stamp(self) -> object:
         return self.url, self.schema
 
     def open(self, listen: Listener = ignore_events) -> PostgresStore:  # noqa: ARG002
-        require_driver()
-        from aurora.stores.postgres.store import PostgresStore  # noqa: PLC0415
-
-        return PostgresStore.open(self.url, self.schema)
+        return self._store.open(self.url, self.schema)
 
     def make(self, *, partitions: int = 0) -> None:
-        require_driver()
-        from aurora.stores.postgres.store import PostgresStore  # noqa: PLC0415
-
-        PostgresStore.create(self.url, self.schema, partitions=partitions).close()
+        self._store.create(self.url, self.schema, partitions=partitions).close()
 
     def set_up(self, *, partitions: int = 0) -> list[str]:
-        """Make what a memory needs, where it is missing; the names of the steps."""
-        require_driver()
-        from aurora.stores.postgres.address import parse_address  # noqa: PLC0415
+        """Create what a memory needs and the server lacks; the names of the steps."""
+        address = self._address
         from aurora.stores.postgres.connection import Connections  # noqa: PLC0415
         from aurora.stores.postgres.migrate import migrate  # noqa: PLC0415
 
-        return migrate(Connections(parse_address(self.url, self.schema)), partitions=partitions)
+        return migrate(Connections(address), partitions=partitions)
 
     def migrate(self, listen: Listener = ignore_events) -> list[str]:
-        """Bring the memory there up to date; the names of the steps."""
-        require_driver()
-        from aurora.stores.postgres.store import PostgresStore  # noqa: PLC0415
+        """Bring the memory's tables up to date; the names of the steps."""
+        return self._store.migrate(self.url, self.schema, listen=listen)
 
-        return PostgresStore.migrate(self.url, self.schema, listen=listen)
-
-    def reclaim(self) -> Reclaimed | None:
+    def reclaim(self) -> None:
         return None
 
     def scrub(self) -> None:
@@ -183,24 +206,24 @@ class PostgresLocation:
             store.rewrite()
 
     def status(self) -> ServerStatus:
-        require_driver()
-        from aurora.stores.postgres.address import parse_address  # noqa: PLC0415
+        address = self._address
         from aurora.stores.postgres.status import read_status  # noqa: PLC0415
 
-        return read_status(parse_address(self.url, self.schema))
+        return read_status(address)
 
     def openly(self) -> Openly:
-        """The address as it may be written down."""
+        """The address without its password, as settings may hold it."""
         require_driver()
         from aurora.stores.postgres.address import without_password  # noqa: PLC0415
 
         return without_password(self.url, self.schema)
 
     def __repr__(self) -> str:
-        return "OnServer(hidden)"
+        return "PostgresLocation(hidden)"
 
 
 def require_driver() -> None:
+    """Raise `StoreError` if the PostgreSQL driver is not installed."""
     try:
         import psycopg  # noqa: PLC0415
         import psycopg_pool  # noqa: PLC0415
@@ -213,12 +236,12 @@ def require_driver() -> None:
 
 
 def shown_name(name: Path | str | None) -> str:
-    """As a person would type it; what has no file of its own is in the database."""
+    """A location's name as a person would type it."""
     return shown(name) if isinstance(name, Path) else name or "the database"
 
 
 def parse_place(word: str) -> StoreLocation:
-    """A place that was typed: a file, or an address with the schema behind a `#`."""
+    """The location that a person typed: a file, or an address with the schema after a `#`."""
     if _HAS_PASSWORD.search(word):
         raise ConfigError(
             "A password stands in what should be a file or an address",
@@ -231,17 +254,31 @@ def parse_place(word: str) -> StoreLocation:
     return PostgresLocation(url, schema or "aurora")
 
 
+def file_status(location: StoreLocation) -> dict[str, Json]:
+    """The schema version of a database file, and the newest one. Empty for a server."""
+    from aurora.stores.sqlite.connection import schema_of  # noqa: PLC0415 - not for a search
+    from aurora.stores.sqlite.schema import MIGRATIONS  # noqa: PLC0415
+
+    if location.path is None:
+        return {}
+    if location.stamp() is None:
+        raise NoMemoryError(
+            f"There is no memory yet at {shown_name(location.name)}",
+            hint="make one with `aur mem index .`, or on a server with `aur db init URL`",
+        )
+    return {"schema_version": schema_of(location.path), "newest_schema": len(MIGRATIONS)}
+
+
 def start_project(places: Places, root: Path) -> Places:
-    """Make the project's folder, unless it would be the user's own."""
+    """Create the project's folder at `root`, unless that is the user's own folder."""
     make_project(root)
-    found = Places.find(root, {"AURORA_HOME": str(places.home)})
-    return found if found.project == root else places
+    project = Places.find(root, {"AURORA_HOME": str(places.home)})
+    return project if project.project == root else places
 
 
 def places_to_index(places: Places, here: Path) -> Places:
-    """The memory to index a folder into: inside a git repository the project's own, made if need
-    be."""
+    """The places whose memory indexes a folder. In a git repository the project is created."""
     root = find_root(here) if places.project is None else None
-    # A repository may call any folder its work tree; a memory is made only around us.
+    # A repository may declare any folder as its work tree: the project must contain `here`.
     inside = root is not None and here.resolve().is_relative_to(root.resolve())
     return start_project(places, root) if root is not None and inside else places

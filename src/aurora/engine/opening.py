@@ -1,50 +1,53 @@
-"""What a memory stands on: its settings, its database and its retriever, opened when needed.
+"""The parts of one memory: its settings, its store, its models and its retriever.
 
-Here, and in `ranking`, settings become objects. Nothing is open before the first call that needs
-it: neither the database nor the index nor numpy.
-
-What the settings say of a ranking, as the retriever takes it.
-
-Who helps with large work: what the settings say, as an object.
+Each part is opened by the first call that needs it, once for all threads, and again after its
+file or its settings changed. `Memory` and `MemoryAdmin` work on one `OpenedMemory`.
 """
 
 from __future__ import annotations
 
+import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from aurora.concurrency import CoalescedCall
-from aurora.config import Places, SettingsFiles
-from aurora.config.load import LoadedSettings
+from aurora.config import LoadedSettings, Places, Settings, SettingsFiles
+from aurora.config.load import value_of
 from aurora.config.places import make_project, shown
-from aurora.config.schema import EmbeddingSettings, IndexingSettings, LlmSettings, Settings
+from aurora.config.schema import CATALOGUE, EmbeddingSettings, LlmSettings
 from aurora.config.trust import KnownMemory, known_memory
-from aurora.embeddings.base import EmbeddingProvider
-from aurora.embeddings.registry import share_of, trust_of
-from aurora.engine.adoption import Offer, judge, make_own, offer
+from aurora.engine.adoption import judge, make_own
 from aurora.engine.embedders import Embedders
-from aurora.engine.location import INDEXES, PostgresLocation, SqliteLocation, StoreLocation
-from aurora.errors import ChunkNotFoundError, NoMemoryError, StoreFormatError
+from aurora.engine.location import (
+    INDEXES,
+    PostgresLocation,
+    SqliteLocation,
+    StoreLocation,
+    places_to_index,
+)
+from aurora.errors import (
+    AuroraError,
+    ChunkNotFoundError,
+    NoMemoryError,
+    SourceError,
+    StoreFormatError,
+)
 from aurora.files import require_own
-from aurora.fusion.auto import Trust
-from aurora.indexing.embedding import RemoteEmbedder
-from aurora.retrieval.config import SearchConfig
-from aurora.retrieval.retriever import RetrieverCache
-from aurora.stores.base import Store
-from aurora.types import Listener, Mode, Note, Rerank, ignore_events
+from aurora.stores.base import RankingStore, Store
+from aurora.types import Listener, Note, Rerank
 
 if TYPE_CHECKING:
     from aurora.embeddings.base import EmbeddingProvider
     from aurora.engine.language_model import LlmHelp
+    from aurora.redaction import Redactor
     from aurora.retrieval.rerank import Reranker
-    from aurora.retrieval.retriever import Retriever
-
+    from aurora.retrieval.retriever import Retriever, RetrieverCache
+    from aurora.stores.sqlite.store import SQLiteStore
 
 T = TypeVar("T")
 
@@ -53,309 +56,307 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
+class FixedSettings(SettingsFiles):
+    """Settings that a program passes in. No settings file is read."""
+
+    def __init__(
+        self, places: Places, settings: Settings, environ: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(places, environ or {})
+        defaults = Settings()
+        changed = (key for key in CATALOGUE if value_of(settings, key) != value_of(defaults, key))
+        self._fixed = LoadedSettings(settings, dict.fromkeys(changed, "the program"))
+
+    def current(self) -> LoadedSettings:
+        return self._fixed
+
+
+def find_settings(
+    folder: Path, settings: Settings | None, environ: Mapping[str, str] | None
+) -> SettingsFiles:
+    """The places and settings that `aur` would use in a folder.
+
+    `environ` replaces the environment variables of the process.
+    """
+    if not folder.is_dir():
+        raise SourceError(f"{folder} is not a folder", hint="name a folder that exists")
+    variables = os.environ if environ is None else environ
+    places = Places.find(folder.resolve(), variables)
+    if settings is not None:
+        return FixedSettings(places, settings, variables)
+    return SettingsFiles(places, variables)
+
+
 class OpenedMemory:
-    """Opened by the first who asks, one for all threads; anew when a file or setting is another."""
+    """What `Memory` and `MemoryAdmin` share."""
 
     def __init__(
         self,
         places: Places,
-        settings: SettingsFiles | None = None,
+        files: SettingsFiles,
         *,
-        listen: Listener = ignore_events,
-        now: Callable[[], datetime] = utc_now,
+        folder: Path | None = None,
+        listen: Listener,
+        now: Callable[[], datetime],
         embedder: EmbeddingProvider | None = None,
     ) -> None:
-        self.places = places
-        self._given = embedder
-        self._files = settings or SettingsFiles(places)
-        self._listen, self._now = listen, now
-        self._opened: Store | None = None
-        self._stamp: object = None  # which database that is, whatever its name
+        """`folder` is where `Memory.open` looked for a memory."""
+        self.places, self.files = places, files
+        self.listen, self.now = listen, now
+        self._folder, self._given_embedder = folder, embedder
+        self._store: Store | None = None
+        self._stamp: object = None  # which database the store has open
+        self._project_store: SQLiteStore | None = None  # the store, if it is the project's file
         self._trust: KnownMemory | None = None
-        self._is_noted = False  # as the user's
-        self._retrievers = RetrieverCache(clock=time.monotonic)
-        self._known_embedders: tuple[EmbeddingSettings, Embedders] | None = None
-        self._known_llm: tuple[tuple[LlmSettings, Path], LlmHelp] | None = None
-        self._lock, self._scrubbing = threading.RLock(), CoalescedCall()
+        self._is_noted = False  # in the user's list of known memories
+        self._retrievers: RetrieverCache | None = None
+        self._embedders: tuple[EmbeddingSettings, Embedders] | None = None
+        self._llm: tuple[tuple[LlmSettings, Path], LlmHelp] | None = None
+        self._lock = threading.RLock()
 
     @property
     def settings(self) -> Settings:
-        """As the files say now: a change takes effect with the next call."""
-        return self._files.current().settings
+        """The settings as the files say now: a change takes effect with the next call."""
+        return self.files.current().settings
 
     @property
-    def whereabouts(self) -> StoreLocation:
-        _, url, schema = self.settings.store
-        return PostgresLocation(url, schema) if url else SqliteLocation(self.path)
+    def location(self) -> StoreLocation:
+        store = self.settings.store
+        return PostgresLocation(store.url, store.schema) if store.url else SqliteLocation(self.path)
 
     @property
     def path(self) -> Path:
-        """The file that a memory is kept in, unless that is a server."""
+        """The file that holds the memory, unless a server does."""
         path = self.places.memory_folder / Path(self.settings.store.path).expanduser()
         return path if self._is_of_project(path) else path.resolve()
 
+    @property
+    def project_file(self) -> SqliteLocation | None:
+        """The location, if it is a file that may have come with a clone of the project."""
+        is_of_project = not self.settings.store.url and self._is_of_project(self.path)
+        return SqliteLocation(self.path) if is_of_project else None
+
     def _is_of_project(self, path: Path) -> bool:
-        """Whether a file may have come with a clone. Others are of the user's choice, and may be
-        links."""
+        """True for a file below the project's folder. The user chooses all others."""
         is_below = path.parent.is_relative_to(self.places.memory_folder)
         return self.places.project is not None and is_below and ".." not in path.parts
 
     @property
-    def name(self) -> Path | str:
-        """What the memory is called: its file, or its server's address without the password."""
-        return self.whereabouts.name
-
-    @property
-    def exists(self) -> bool:
-        """Whether there is a database. Of a server nobody knows before it is asked."""
-        return self.whereabouts.stamp() is not None
-
-    @property
     def index_folder(self) -> Path:
-        """What is derived, and what git told, lies beside the file; for a server, at home."""
-        at = self.whereabouts
-        beside = at.path.parent if isinstance(at, SqliteLocation) else self.places.memory_folder
-        return beside / INDEXES
+        """The folder of derived indexes and git answers: beside the file; for a server, at home."""
+        path = self.location.path
+        return (path.parent if path else self.places.memory_folder) / INDEXES
 
     @property
-    def _store(self) -> Store:
-        """Opened by the first who asks, one for all threads; anew when the file is another."""
+    def root(self) -> Path | None:
+        """The folder that stored paths are relative to; None where several projects may share a
+        memory. A server belongs to the project whose own settings name it."""
+        project, path = self.places.project, self.location.path
+        if project is None:
+            return None
+        if path is not None:
+            return project if path.resolve().is_relative_to(project.resolve()) else None
+        config, origins = self.places.project_config, self.files.current().origins
+        return project if config and origins.get("store.url") == shown(config) else None
+
+    @property
+    def logs(self) -> Path:
+        """The folder of conversation logs."""
+        return self.places.home / "logs" / "conversations"
+
+    @property
+    def log_file(self) -> Path:
+        return self.places.home / "logs" / "aurora.log"
+
+    @property
+    def store(self) -> Store:
+        """The store, opened again if its file was replaced or its hidden rows were adopted."""
         with self._lock:
-            at = self.whereabouts
-            stamp = at.stamp()
+            location = self.location
+            stamp = location.stamp()
             if stamp is None:
                 raise NoMemoryError(
-                    f"There is no memory yet at {at.name}", hint="make one with `aur mem index .`"
+                    f"There is no memory yet at {location.name}",
+                    hint="make one with `aur mem index .`",
                 )
-            if self._opened is None or self._stamp != stamp or self._trust != self._read_trust(at):
-                # Not closed: another thread may still be reading the one that was.
-                self._opened, self._stamp = self._open(at), stamp
-                self._trust = self._read_trust(at)
-                self._retrievers.clear()
-            return self._opened
+            if self._store is None or self._stamp != stamp or self._trust != self._read_trust():
+                # The old store stays open: another thread may still read from it.
+                self._store, self._stamp = self._open(location), stamp
+                self._trust = self._read_trust()
+                self._clear_retrievers()
+            return self._store
 
-    def _read_trust(self, at: StoreLocation) -> KnownMemory | None:
-        """What the user's list tells of a store that hides rows: they may be adopted meanwhile."""
-        hides = getattr(self._opened, "waiting", 0) > 0
-        return (
-            known_memory(self.places.home, at.path)
-            if hides and isinstance(at, SqliteLocation)
-            else None
-        )
+    @property
+    def ranking_store(self) -> RankingStore | None:
+        """The store, if its database ranks by itself and needs no index files."""
+        store = self.store
+        return store if isinstance(store, RankingStore) else None
 
-    def _open(self, at: StoreLocation) -> Store:
+    def _read_trust(self) -> KnownMemory | None:
+        """What the user's list says of a store that hides rows: they may have been adopted."""
+        store = self._project_store
+        return known_memory(self.places.home, store.path) if store and store.waiting else None
+
+    def _open(self, location: StoreLocation) -> Store:
         if self.places.project is not None:
             require_own(self.places.memory_folder)
-        if not (isinstance(at, SqliteLocation) and self._is_of_project(at.path)):
-            return at.open(self._listen)
-        trust = judge(self.places.home, at.path)
-        store = replace(at, waiting=trust.waiting).open(self._listen)
-        self._is_noted = trust.is_known
+        self._project_store = None
+        file = self.project_file
+        if file is None:
+            return location.open(self.listen)
+        trust = judge(self.places.home, file.path)
+        store = replace(file, waiting=trust.waiting).open(self.listen)
+        self._project_store, self._is_noted = store, trust.is_known
         count = store.count_waiting() if trust.waiting else 0
         if not count:
-            store.waiting = 0  # it hides nothing, and its indexes are those of all rows
+            store.waiting = 0  # nothing is hidden, and its indexes hold all rows
         else:
-            hidden = f"{count:,} of its rows (lessons, documents, logs) are hidden"
-            text = f"{shown(at.path)} was not made by you: {hidden} until you run `aur adopt`"
-            self._listen(Note(text, warning=True))
+            self.warn(
+                f"{shown(file.path)} was not made by you: {count:,} of its rows (lessons, "
+                "documents, logs) are hidden until you run `aur adopt`"
+            )
         return store
 
-    def _read(self, read: Callable[[], T]) -> tuple[T, tuple[Note, ...]]:
-        """An answer, and what must be said with it: a damaged memory answers with what is left."""
+    @property
+    def project_store(self) -> SQLiteStore | None:
+        """The open store, if it is the project's own file."""
+        return self._project_store if self._project_store is self.store else None
+
+    def create(self) -> None:
+        """Create the folder and the database, if they are missing, and note them as the user's."""
+        if self.places.project is not None:
+            make_project(self.places.project)
+        location, file = self.location, self.project_file
+        is_open = self._store is not None and self._stamp == location.stamp()
+        if file is not None:
+            if not (is_open and self._is_noted) and make_own(self.places.home, file):
+                self.close()
+            _ = self.store
+            self._is_noted = True
+        elif not is_open:
+            location.make()
+
+    def use_project(self) -> None:
+        """Inside a git repository, start the memory of the project, as `aur mem index` does."""
+        if self._folder is not None and self.places.project is None:
+            places = places_to_index(self.places, self._folder)
+            if places != self.places:
+                self.close()
+                self.places = self.files.places = places
+
+    def read(self, read: Callable[[], T]) -> tuple[T, tuple[Note, ...]]:
+        """The result, and notes on damage: a damaged memory answers with what can be read."""
         try:
-            return self._read_again(read), self._tell_damage()
+            return self.read_again(read), self.tell_damage()
         except ChunkNotFoundError:
-            self._tell_damage()
+            self.tell_damage()
             raise
 
-    def _read_again(self, read: Callable[[], T]) -> T:
-        """What fails in a memory that seemed whole is tried again after a look at all of it."""
+    def read_again(self, read: Callable[[], T]) -> T:
+        """The result. A read that fails is repeated after a check of the whole store."""
         try:
             return read()
         except StoreFormatError:
-            if not self._store.damage(look=True):
+            if not self.store.damage(look=True):
                 raise
             return read()
 
-    def _tell_damage(self, *, look: bool = False) -> tuple[Note, ...]:
-        damage = self._store.damage(look=look)
+    def tell_damage(self, *, look: bool = False) -> tuple[Note, ...]:
+        damage = self.store.damage(look=look)
         notes = (Note(damage, warning=True),) if damage else ()
         for note in notes:
-            self._listen(note)
+            self.listen(note)
         return notes
 
-    def _make(self) -> None:
-        """Make the memory's folder and database, if they are not there, and note that they are the
-        user's."""
-        if self.places.project is not None:
-            make_project(self.places.project)
-        at = self.whereabouts
-        is_open = self._opened is not None and self._stamp == at.stamp()
-        if isinstance(at, SqliteLocation) and self._is_of_project(at.path):
-            if not (is_open and self._is_noted) and make_own(self.places.home, at):
-                self.close()
-            _ = self._store
-            self._is_noted = True
-        elif not is_open:
-            at.make()
+    def warn(self, warning: str | AuroraError) -> None:
+        text = warning.in_one_line if isinstance(warning, AuroraError) else warning
+        self.listen(Note(text, warning=True))
+
+    def redactor(self) -> Redactor:
+        from aurora.redaction import Redactor  # noqa: PLC0415 - not for a search
+
+        return Redactor(on=self.settings.indexing.redact_secrets)
 
     @contextmanager
-    def adoption(self) -> Iterator[Offer | None]:
-        """What the memory holds that is not the user's; None when all of it is theirs."""
-        at = self.whereabouts
-        if (
-            not (isinstance(at, SqliteLocation) and self._is_of_project(at.path))
-            or at.stamp() is None
-        ):
-            yield None
-            return
-        require_own(self.places.memory_folder)
-        with offer(self.places.home, at) as found:
-            yield found
+    def redacting(self) -> Iterator[Redactor]:
+        """A redactor for what is about to be stored. A warning follows if it found secrets."""
+        redactor = self.redactor()
+        yield redactor
+        if redactor.told:
+            self.warn(redactor.told)
 
     @property
     def retriever(self) -> Retriever:
-        """Made again when a setting changed; it opens nothing by itself."""
-        # Signals and fusions are half of what a search imports; `stats` and `get` need none.
-        from aurora.retrieval.retriever import Retriever  # noqa: PLC0415
+        """The retriever for the current settings. Creating one opens nothing."""
+        # `stats` and `get` need no signals and no fusions.
+        from aurora.engine.search_config import make_config  # noqa: PLC0415
+        from aurora.retrieval.retriever import Retriever, RetrieverCache  # noqa: PLC0415
 
         with self._lock:
-            loaded, store, embedders = self._files.current(), self._store, self._embedders
+            loaded, store, embedders = self.files.current(), self.store, self.embedders
             owner = store.embedder()
             config = make_config(loaded, embedder=owner.name if owner else "")
+            if self._retrievers is None:
+                self._retrievers = RetrieverCache(clock=time.monotonic)
             return self._retrievers.get(
                 (store.identity, config, loaded.settings.embedding),
                 lambda: Retriever(
                     store,
                     config,
                     index_folder=self.index_folder,
-                    now=self._now,
+                    now=self.now,
                     embedders=None if embedders.are_off else embedders.of,
                     rerankers=self._reranker,
                     expand=self._expand,
-                    listen=self._listen,
+                    listen=self.listen,
                 ),
             )
 
+    def _clear_retrievers(self) -> None:
+        if self._retrievers is not None:
+            self._retrievers.clear()
+
     def _expand(self, words: str) -> Sequence[str]:
-        return self._llm.expander.expand(words)
+        return self.llm.expander.expand(words)
 
     def _reranker(self, wanted: Rerank) -> Reranker:
         from aurora.retrieval.rerank import LateInteraction, Listwise  # noqa: PLC0415
 
         if wanted is Rerank.LLM:
-            return Listwise(self._llm.reranker.rank)
-        tokens = self._embedders.of_tokens(self._store.embedder())
+            return Listwise(self.llm.reranker.rank)
+        tokens = self.embedders.of_tokens(self.store.embedder())
         return LateInteraction(tokens, seconds=self.settings.search.rerank.seconds)
 
     @property
-    def _llm(self) -> LlmHelp:
-        """Made again when a setting of it changed; one for all threads."""
-        from aurora.engine.language_model import LlmHelp  # noqa: PLC0415 - few searches want one
+    def llm(self) -> LlmHelp:
+        """The language model of the current settings; one for all threads."""
+        from aurora.engine.language_model import LlmHelp  # noqa: PLC0415 - few searches use one
 
         with self._lock:
-            wanted = (self.settings.llm, self.index_folder / "llm")
-            if self._known_llm is None or self._known_llm[0] != wanted:
-                settings, folder = wanted
-                made = LlmHelp(settings, folder=folder, environ=self._files.environ)
-                self._known_llm = (wanted, made)
-            return self._known_llm[1]
+            key = (self.settings.llm, self.index_folder / "llm")
+            if self._llm is None or self._llm[0] != key:
+                settings, folder = key
+                self._llm = (key, LlmHelp(settings, folder=folder, environ=self.files.environ))
+            return self._llm[1]
 
     @property
-    def has_llm(self) -> bool:
-        """Whether the settings name a language model. Without, nobody but the user may have one
-        asked: text would go to whoever is the default."""
-        return any(key.startswith("llm.") for key in self._files.current().origins)
-
-    def check_llm(self) -> str:
-        """Who would be asked for help. Raises `LlmError` where something is missing for that."""
-        from aurora.engine.language_model import check_llm  # noqa: PLC0415 - as in `_llm`
-
-        return check_llm(self.settings.llm, self._files.environ)
-
-    @property
-    def _embedders(self) -> Embedders:
-        """Made again when a setting of theirs changed; the models they loaded go with them."""
+    def embedders(self) -> Embedders:
+        """The embedders of the current settings, with the models that they loaded."""
         with self._lock:
-            wanted = self.settings.embedding
-            if self._known_embedders is None or self._known_embedders[0] != wanted:
-                models, environ = self.places.home / "models", self._files.environ
-                made = Embedders(wanted, models=models, environ=environ, given=self._given)
-                self._known_embedders = (wanted, made)
-            return self._known_embedders[1]
+            settings = self.settings.embedding
+            if self._embedders is None or self._embedders[0] != settings:
+                embedders = Embedders(
+                    settings,
+                    models=self.places.home / "models",
+                    environ=self.files.environ,
+                    given=self._given_embedder,
+                )
+                self._embedders = (settings, embedders)
+            return self._embedders[1]
 
     def close(self) -> None:
         with self._lock:
-            if self._opened is not None:
-                self._opened.close()
-            self._opened = None
-            self._retrievers.clear()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.close()
-
-
-_STAGE2 = "search.hybrid.stage2_weights."
-
-
-def make_config(loaded: LoadedSettings, *, embedder: str) -> SearchConfig:
-    """Settings as the retriever takes them. Where they do not say what meaning's share is, it is
-    that of vectors by PROVIDER/MODEL."""
-    search = loaded.settings.search
-    weights = search.hybrid.weights
-    bm25, semantic, activation = weights.bm25, weights.semantic, weights.activation
-    stage2 = search.hybrid.stage2_weights
-    if any(origin.startswith(_STAGE2) for origin in loaded.origins):  # FR-9: then FR-2.1 holds
-        bm25, semantic, activation = 0.0, stage2.semantic, stage2.activation
-    is_set = loaded.origins.keys().__contains__
-    own, wanted = trust_of(embedder), search.auto
-    # Who sets the share of seeds 001 and 004 means the fusion that has it.
-    by_alpha = is_set("search.weighted.semantic") and not is_set("search.fusion")
-    return SearchConfig(
-        k1=search.bm25.k1,
-        b=search.bm25.b,
-        idf=search.bm25.idf,
-        keyword=search.keyword,
-        mode=Mode(search.mode),
-        fusion="weighted" if by_alpha else search.fusion,
-        stage1_top_k=search.hybrid.stage1_top_k,
-        bm25_weight=bm25,
-        semantic_weight=semantic,
-        activation_weight=activation,
-        hybrid_search_alpha=search.weighted.semantic
-        if is_set("search.weighted.semantic")
-        else share_of(embedder),
-        nudge=search.weighted.activation,
-        trust=Trust(
-            wanted.prose if is_set("search.auto.prose") else own.prose,
-            wanted.code if is_set("search.auto.code") else own.code,
-        ),
-        use=search.auto.activation,
-        min_score=search.min_score,
-        half_life=search.recency.half_life,
-        rrf_k=search.rrf.k,
-        rerank=Rerank(search.rerank.by),
-        rerank_if_unsure=search.rerank.when == "unsure",
-        expand=search.expand,
-    )
-
-
-def find_elsewhere(
-    settings: IndexingSettings, make: Callable[[], EmbeddingProvider]
-) -> RemoteEmbedder | None:
-    """The cluster, if one is named; else processes of this machine; None where one is enough.
-
-    Nothing is started or asked before there is work.
-    """
-    if settings.ray:
-        from aurora.indexing.ray import RayCluster  # noqa: PLC0415 - few have one
-
-        return RemoteEmbedder(RayCluster(settings.ray), make)
-    if settings.workers > 1:
-        from aurora.indexing.ray import LocalProcesses  # noqa: PLC0415 - not for one
-
-        return RemoteEmbedder(LocalProcesses(settings.workers), make)
-    return None
+            if self._store is not None:
+                self._store.close()
+            self._store = None
+            self._clear_retrievers()

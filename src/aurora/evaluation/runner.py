@@ -84,7 +84,7 @@ class Filled:
 
 def fill(memory: Memory, items: Sequence[Item]) -> Filled:
     """Put all items of a group into an empty memory."""
-    root = memory.root
+    root = memory.admin.root
     if root is None:
         raise ValueError("a memory to fill needs a folder")
     files = _files(items)
@@ -170,7 +170,7 @@ def _index(memory: Memory, root: Path, paths: Sequence[str]) -> Problems:
 
 
 def _unread(memory: Memory, paths: Sequence[str]) -> list[str]:
-    indexed = {chunk.path for chunk in memory.chunks()}
+    indexed = {chunk.path for chunk in memory.admin.chunks()}
     return [path for path in paths if path not in indexed]
 
 
@@ -289,7 +289,7 @@ def evaluate(
                 answers[system.label][question.id] = ask(memory, filled, question.text, system)
                 events.count_question()
             problems += filled.problems
-            owner = memory.vectors_of() if memory.exists else None
+            owner = memory.admin.vectors_of() if memory.exists else None
             embedder = owner.name if owner else embedder
     documents = sum(len(group.items) for group in groups)
     return Evaluated(labelled, len(groups), documents, embedder, answers, problems)

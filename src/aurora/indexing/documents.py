@@ -1,19 +1,9 @@
-"""Documents that a person or an agent hands over: text with labels, cut into chunks (seed 004).
+"""Documents, lessons, and forgetting: what a memory holds that does not come from indexed files.
 
-A document is known by its file, so that an edited one takes its own place; without a file it is
-known by its text. Its chunks have no path: what has one belongs to the index of a folder, which
-removes it with the file. Reading files is left to `sources.document`.
-
-What is said of a document beside its text: namespace, type, source and free metadata.
-
-Ids of what has no file: a word, a few of its own words for people, and a digest.
-
-What was learned, as a chunk: a pattern that worked or did not (seed 000, FR-4).
-
-The same pattern learned again is the same chunk: its score becomes the mean of all tries, and its
-use count grows with each that succeeded.
-
-Taking chunks out of the memory: which ones a word stands for, and removing them for good.
+A document is a text with labels, cut into chunks. Its file identifies it, so that an edited file
+replaces it; without a file, its text does. Its chunks have no path: chunks with a path belong to an
+indexed folder, and leave with their file. A lesson is a pattern that worked or did not, in one
+chunk. The callers read files and remove secrets.
 """
 
 from __future__ import annotations
@@ -39,17 +29,29 @@ from aurora.stores.base import SEARCHABLE_SUCCESS, Reasoning, Store
 from aurora.text import printable
 from aurora.types import Chunk, Document, Json, Kind
 
-DOCUMENT = "document"  # what `metadata.source` says, and the type of one that was given none
-RESERVED = ("origin", "part", "parts", "source", "title")  # metadata that is not the user's to set
+DOCUMENT = "document"  # the value of `metadata.source`, and the default document type
+RESERVED = ("origin", "part", "parts", "source", "title")  # metadata keys that Aurora sets
+_NAMESPACE = "namespace:"
+_SLUG = 40  # characters of a title in an id
+_DIGITS = 12  # of a document's id: with 8, two of 10,000 documents of one title may collide
+_LESSON_DIGITS = 8
+_NAME = 60  # characters of the first line that names a text without a title
+_HEAD = 10_000  # characters in which a title is looked for
+
+
+# Documents
 
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """The labels of one document. Refuses what could not be kept, shown or asked for again."""
+    """The labels of a document. Raises `LabelError` for what cannot be stored, shown or searched.
+
+    Without a `source`, the source is the document's file.
+    """
 
     namespace: str = ""
     document_type: str = DOCUMENT
-    source: str = ""  # where it comes from; nothing means its file, if it has one
+    source: str = ""
     metadata: Mapping[str, Json] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -57,11 +59,16 @@ class Labels:
         _require_word("document type", self.document_type)
         _require_line("source", self.source)
         for key in self.metadata:
-            _require_key(key)
+            _require_word("metadata key", key)
+            if key in RESERVED:
+                raise LabelError(
+                    f"Metadata cannot be called {key!r}: every document has its own",
+                    hint=f"use any other word than {', '.join(RESERVED)}",
+                )
         self.own_metadata()
 
     def own_metadata(self) -> dict[str, Json]:
-        """The user's metadata as a store gives it back, so that the two can be compared."""
+        """The user's metadata as a store returns it, so that both can be compared."""
         written = json.dumps(dict(self.metadata), ensure_ascii=False, allow_nan=False)
         try:
             written.encode()
@@ -73,46 +80,22 @@ class Labels:
         return own
 
 
-def _require_key(key: str) -> None:
-    _require_word("metadata key", key)
-    if key in RESERVED:
-        raise LabelError(
-            f"Metadata cannot be called {key!r}: every document has its own",
-            hint=f"use any other word than {', '.join(RESERVED)}",
-        )
-
-
-def _require_word(what: str, word: str) -> None:
-    _require_line(what, word)
+def _require_word(label: str, word: str) -> None:
+    _require_line(label, word)
     if not word.strip():
-        raise LabelError(f"A {what} cannot be empty", hint="leave it out, or give it a word")
+        raise LabelError(f"A {label} cannot be empty", hint="leave it out, or give it a word")
 
 
-def _require_line(what: str, word: str) -> None:
+def _require_line(label: str, word: str) -> None:
     if printable(word) != word:
         raise LabelError(
-            f"{word!r} cannot be a {what}: it holds a control character or is not UTF-8",
+            f"{word!r} cannot be a {label}: it holds a control character or is not UTF-8",
             hint="write it as one line of plain text",
         )
 
 
-_SLUG = 40  # characters: enough to know it by
-
-
-def make_id(word: str, title: str, key: bytes, *, digits: int) -> str:
-    """`doc-release-plan-1a2b3c4d`: the same key gives the same digest, a title may be empty."""
-    slug = re.sub(r"[\W_]+", "-", title.lower()).strip("-")[:_SLUG]
-    digest = hashlib.sha256(key).hexdigest()[:digits]
-    return "-".join(filter(None, [word, slug, digest]))
-
-
-_DIGITS = 12  # of an id: with 8, one of 10,000 documents of one title may take another's place
-_NAME = 60  # characters of the first line that a text without a title is shown by
-_HEAD = 10_000  # characters among which a title stands
-
-
 class Outcome(StrEnum):
-    """What became of a document that was handed over."""
+    """The effect of adding a document."""
 
     ADDED = "added"
     REPLACED = "replaced"
@@ -121,7 +104,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """A document as the memory now holds it. Its first piece has the document's id."""
+    """A document as the memory holds it. Its first chunk has the document's id."""
 
     id: str
     title: str
@@ -138,60 +121,60 @@ def cut_document(
     key: bytes = b"",
     now: datetime,
 ) -> list[Chunk]:
-    """The chunks of a document. `name` is what the memory calls its file, if it has one.
+    """The chunks of a document. `name` is its file's name in the memory, if it has a file.
 
-    Without a `title` one is looked for in the text. `key` is what it is known by elsewhere: its id
-    then follows from that alone.
+    Without a `title`, the text's own is used. A `key` alone determines the id.
     """
     text = text.removeprefix("\ufeff")
     _require_text(text, name)
     language = _language(name)
     own_title = " ".join(title.split())[:LONGEST_HEADING].rstrip() or _title(text, language, name)
     title = own_title or text.lstrip()[:_NAME].partition("\n")[0].rstrip()
-    words = PurePosixPath(name).stem or title
-    known_by = key or _key(text, labels, name)
-    id_ = make_id("doc", "" if key else words, known_by, digits=_DIGITS)
-    about = labels.own_metadata() | _about(title, labels.source or name)
+    words = "" if key else PurePosixPath(name).stem or title
+    id_ = _make_id("doc", words, key or _key(text, labels, name), digits=_DIGITS)
+    metadata: dict[str, Json] = labels.own_metadata() | {"source": DOCUMENT, "title": title}
+    if origin := labels.source or name:
+        metadata["origin"] = origin
     pieces = list(_cut(text, language))
     return [
         replace(
             piece,
             id=_piece_id(id_, part),
             name=piece.name or title,
-            qualified_name=piece.qualified_name or own_title,  # the other is to show it by
-            lines=piece.lines if name else None,  # there is nothing to open at these lines
+            qualified_name=piece.qualified_name or own_title,  # a title from the text is no name
+            lines=piece.lines if name else None,  # without a file there is nothing to open
             language=language,
             namespace=labels.namespace,
             document_type=labels.document_type,
             created_at=now,
-            metadata=about | {"part": part, "parts": len(pieces)},
+            metadata=metadata | {"part": part, "parts": len(pieces)},
         )
         for part, piece in enumerate(pieces, start=1)
     ]
 
 
-def put_document(store: Store, pieces: Sequence[Chunk]) -> Added:
-    """Make these the pieces of one document, whatever it had: all of them or none."""
-    first = pieces[0]
-    with store.transaction():
-        before = store.get_chunks([first.id])
-        known = {piece.id: piece for piece in store.get_chunks(piece_ids(before))}
-        wanted = {piece.id: _dated(piece, known.get(piece.id)) for piece in pieces}
-        gone = store.delete_chunks(known.keys() - wanted.keys())
-        changed = store.put_chunks(wanted.values())
-    outcome = Outcome.REPLACED if gone + changed else Outcome.UNCHANGED
-    title = str(first.metadata["title"])
-    return Added(first.id, title, len(pieces), outcome if before else Outcome.ADDED)
-
-
 def put_documents(store: Store, documents: Iterable[Sequence[Chunk]]) -> list[Added]:
-    """As `put_document`, for many at once: all of them or none."""
+    """Store the chunks of many documents, all of them or none."""
     with store.transaction():
         return [put_document(store, pieces) for pieces in documents]
 
 
+def put_document(store: Store, pieces: Sequence[Chunk]) -> Added:
+    """Store the chunks of one document, and remove those that it had before."""
+    first = pieces[0]
+    with store.transaction():
+        before = store.get_chunks([first.id])
+        stored = {piece.id: piece for piece in store.get_chunks(piece_ids(before))}
+        wanted = {piece.id: _dated(piece, stored.get(piece.id)) for piece in pieces}
+        removed = store.delete_chunks(stored.keys() - wanted.keys())
+        changed = store.put_chunks(wanted.values())
+    outcome = Outcome.REPLACED if removed + changed else Outcome.UNCHANGED
+    title = str(first.metadata["title"])
+    return Added(first.id, title, len(pieces), outcome if before else Outcome.ADDED)
+
+
 def piece_ids(chunks: Sequence[Chunk]) -> list[str]:
-    """The ids of chunks; the first piece of a document stands for all of its pieces."""
+    """The ids of chunks; the first chunk of a document stands for all of its chunks."""
     return [_piece_id(chunk.id, part) for chunk in chunks for part in range(1, _parts(chunk) + 1)]
 
 
@@ -205,29 +188,31 @@ def _piece_id(document_id: str, part: int) -> str:
     return document_id if part == 1 else f"{document_id}@{part}"
 
 
-def _dated(piece: Chunk, known: Chunk | None) -> Chunk:
-    """A piece is as old as its text: what comes again unchanged is no news."""
-    if known is None or known.content != piece.content:
+def _dated(piece: Chunk, stored: Chunk | None) -> Chunk:
+    """The chunk; if its text is unchanged, with its old date."""
+    if stored is None or stored.content != piece.content:
         return piece
-    return replace(piece, created_at=known.created_at)
+    return replace(piece, created_at=stored.created_at)
+
+
+def _make_id(kind: str, title: str, key: bytes, *, digits: int) -> str:
+    """An id such as `doc-release-plan-1a2b3c4d`. The digest depends on the key only."""
+    slug = re.sub(r"[\W_]+", "-", title.lower()).strip("-")[:_SLUG]
+    digest = hashlib.sha256(key).hexdigest()[:digits]
+    return "-".join(filter(None, [kind, slug, digest]))
 
 
 def _key(text: str, labels: Labels, name: str) -> bytes:
-    """What makes it this document: a file's path alone, so that it may be edited, or the text."""
+    """What identifies a document: the path of its file, so that it may be edited, or its text."""
     if name:
         return "\0".join(("file", labels.namespace, name)).encode()
-    about = "\0".join(("text", labels.namespace, labels.document_type, labels.source, ""))
+    start = "\0".join(("text", labels.namespace, labels.document_type, labels.source, ""))
     # Bytes: one emoji makes a text four times as large in memory, and so every copy of it.
-    return about.encode() + text.encode().strip()
-
-
-def _about(title: str, origin: str) -> dict[str, Json]:
-    about: dict[str, Json] = {"source": DOCUMENT, "title": title}
-    return about | {"origin": origin} if origin else about
+    return start.encode() + text.encode().strip()
 
 
 def _language(name: str) -> str:
-    """By the file's suffix. Text without a file is read as Markdown: plain text is that, too."""
+    """The language of the file's suffix. Text without a file is read as Markdown."""
     suffix = PurePosixPath(name).suffix.lower()
     if suffix in GRAMMARS:
         return GRAMMARS[suffix].language
@@ -236,8 +221,7 @@ def _language(name: str) -> str:
 
 def _title(text: str, language: str, name: str) -> str:
     head = text if len(text) <= _HEAD else text[:_HEAD].rpartition("\n")[0]
-    found = find_title(head, language)[:LONGEST_HEADING].strip()
-    return found or PurePosixPath(name).name
+    return find_title(head, language)[:LONGEST_HEADING].strip() or PurePosixPath(name).name
 
 
 def _cut(text: str, language: str) -> Iterator[Chunk]:
@@ -252,98 +236,96 @@ def _cut(text: str, language: str) -> Iterator[Chunk]:
 
 
 def _require_text(text: str, name: str) -> None:
-    what = name or "The text"
+    subject = name or "The text"
     if not text or text.isspace():
-        raise SourceError(f"{what} is empty", hint="there must be something to find")
+        raise SourceError(f"{subject} is empty", hint="there must be something to find")
     if "\0" in text:
-        raise SourceError(f"{what} is binary", hint="only text can be added")
+        raise SourceError(f"{subject} is binary", hint="only text can be added")
     try:
         name.encode()
         text.encode()
     except UnicodeEncodeError as exc:
-        raise SourceError(f"{what} is not UTF-8", hint="only text can be added") from exc
+        raise SourceError(f"{subject} is not UTF-8", hint="only text can be added") from exc
 
 
-_LESSON_NAME = 60  # characters of a pattern's first line that it is shown by
+# Lessons
 
 
 def learn(
     store: Store, text: str, *, pattern_type: str, score: float, context: str, now: datetime
 ) -> Chunk:
-    """Record one try of a pattern; returns the chunk that stands for it."""
+    """Store one try of a pattern; the chunk of the lesson.
+
+    The same pattern is the same chunk: its score becomes the mean of all tries, and its use count
+    grows with each success.
+    """
     if not (math.isfinite(score) and 0.0 <= score <= 1.0):
         raise ValueError(f"a success score lies in [0, 1], not {score}")
-    chunk = _chunk(text.strip(), pattern_type, context.strip(), now)
-    with store.transaction():
-        known = store.get_reasoning(chunk.id)
-        if known is not None:
-            chunk = replace(chunk, created_at=known.created_at)
-        store.put_chunks([chunk])
-        store.put_reasoning(chunk.id, _tried(known, pattern_type, score, now))
-    return chunk
-
-
-def _chunk(text: str, pattern_type: str, context: str, now: datetime) -> Chunk:
-    first_line = text.partition("\n")[0][:_LESSON_NAME]
-    return Chunk(
-        id=make_id("reasoning", first_line, f"{pattern_type}\0{text}".encode(), digits=8),
+    text, context = text.strip(), context.strip()
+    first_line = text.partition("\n")[0][:_NAME]
+    key = f"{pattern_type}\0{text}".encode()
+    chunk = Chunk(
+        id=_make_id("reasoning", first_line, key, digits=_LESSON_DIGITS),
         kind=Kind.REASONING,
         name=first_line,
         content=f"{text}\n\n{context}" if context else text,
         created_at=now,
         metadata={"source": "reasoning", "pattern_type": pattern_type},
     )
+    with store.transaction():
+        before = store.get_reasoning(chunk.id)
+        if before is not None:
+            chunk = replace(chunk, created_at=before.created_at)
+        store.put_chunks([chunk])
+        store.put_reasoning(chunk.id, _tried(before, pattern_type, score, now))
+    return chunk
 
 
-def _tried(known: Reasoning | None, pattern_type: str, score: float, now: datetime) -> Reasoning:
+def _tried(before: Reasoning | None, pattern_type: str, score: float, now: datetime) -> Reasoning:
     succeeded = score >= SEARCHABLE_SUCCESS
-    if known is None:
+    if before is None:
         return Reasoning(pattern_type, score, int(succeeded), now)
-    tries = max(known.usage_count, 1)
-    mean = (known.success_score * tries + score) / (tries + 1)
-    return replace(known, success_score=mean, usage_count=known.usage_count + succeeded)
+    tries = max(before.usage_count, 1)
+    mean = (before.success_score * tries + score) / (tries + 1)
+    return replace(before, success_score=mean, usage_count=before.usage_count + succeeded)
 
 
-_NAMESPACE = "namespace:"
-
-
-def find_to_forget(store: Store, names: Names, what: str) -> list[str]:
-    """Ids that a word stands for: a chunk's id, a file or folder, or `namespace:NAME`.
-
-    The id of a document stands for all its pieces.
-    """
-    if what.startswith(_NAMESPACE):
-        return store.find_in_namespace(what.removeprefix(_NAMESPACE))
-    ids = piece_ids(store.get_chunks([what]))
-    found = {chunk.id for chunk in store.get_chunks(ids)}
-    return sorted(found.union(*map(store.find_below, _places(names, what))))
-
-
-def _places(names: Names, what: str) -> set[str]:
-    """What the memory may call a file or folder."""
-    try:
-        path = Path(what).resolve()
-    except (OSError, ValueError, RuntimeError):  # a null byte, a loop of links: no path
-        return set()
-    # Documents and lessons have no path, and are below no folder.
-    return {what.rstrip("/"), path.as_posix(), names.of(path)} - {""}
+# Forgetting
 
 
 class Forgotten(NamedTuple):
-    """What left the memory."""
+    """What was removed from the memory."""
 
     chunks: int
-    paths: tuple[str, ...]  # of files that have no chunk any more
-    names: frozenset[str]  # what else may be called by name elsewhere: ids and titles of documents
+    paths: tuple[str, ...]  # files that have no chunk left
+    names: frozenset[str]  # ids and titles of documents, which a log may hold
+
+
+def find_to_forget(store: Store, names: Names, word: str) -> list[str]:
+    """Chunk ids that a word stands for: an id, a file or folder, or `namespace:NAME`.
+
+    The id of a document stands for all of its chunks.
+    """
+    if word.startswith(_NAMESPACE):
+        return store.find_in_namespace(word.removeprefix(_NAMESPACE))
+    chunks = store.get_chunks(piece_ids(store.get_chunks([word])))
+    try:
+        path = Path(word).resolve()
+    except (OSError, ValueError, RuntimeError):  # not a path: a null byte, a loop of links
+        paths = set()
+    else:
+        # Documents and lessons have no path, and are below no folder.
+        paths = {word.rstrip("/"), path.as_posix(), names.of(path)} - {""}
+    return sorted({chunk.id for chunk in chunks}.union(*map(store.find_below, paths)))
 
 
 def forget(store: Store, chunk_ids: Sequence[str]) -> Forgotten:
-    """Remove chunks with all that is remembered of them."""
+    """Remove chunks with everything that belongs to them."""
     with store.transaction():
         chunks = store.get_chunks(chunk_ids)
-        gone = store.delete_chunks(chunk_ids)
+        removed = store.delete_chunks(chunk_ids)
         paths = {chunk.path for chunk in chunks if chunk.path}
         empty = tuple(sorted(path for path in paths if not store.find_below(path)))
-        store.forget_files(empty)  # so that a later index reads them again
+        store.forget_files(empty)  # so that a later index run reads them again
     prose = {name for chunk in chunks if chunk.kind.is_prose for name in (chunk.id, chunk.name)}
-    return Forgotten(gone, empty, frozenset(prose - {""}))
+    return Forgotten(removed, empty, frozenset(prose - {""}))

@@ -1,32 +1,22 @@
-"""Vectors for the chunks that have none, in batches, through any provider.
+"""Makes vectors of chunks, in batches, with any provider.
 
-What cannot be embedded is told (seed 000, FR-10.2) and stays findable by keyword (Q5); the next run
-tries it again.
-
-Vectors of chunks, made here or by other processes with the same model.
-
-Texts go there and vectors come back; what a vector belongs to, nobody there knows.
-
-From one model to another: vectors are made beside those in use, and take their place at the end.
-
-Until then every search goes by the old ones. What was made is kept batch by batch, so a run that
-was killed is taken up where it was.
+A chunk that cannot be embedded is named in a warning and stays findable by its words; the next run
+tries it again. `reembed` changes the model: it makes the new vectors beside those in use, which
+serve all searches until the new ones replace them.
 """
 
 from __future__ import annotations
 
 import logging
-import platform
 import re
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 from aurora.embeddings.base import EmbeddingProvider
 from aurora.errors import AuroraError, ClusterError, EmbeddingError
-from aurora.indexing.ray import packed, unit_rows
 from aurora.indexing.turns import write_turn
 from aurora.stores.base import Embedder, Store
 from aurora.types import Chunk, Listener, Note, Progress, ignore_events
@@ -35,128 +25,48 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from aurora.indexing.ray import Spreader
-
 logger = logging.getLogger(__name__)
 
-
-LABEL_SHARE = 0.5  # of a label in the vector of its text: docs/concepts/embeddings.md
+LABEL_SHARE = 0.5  # weight of a label in the vector of its text: docs/concepts/embeddings.md
+QUICK_FROM = 1_000  # chunks, for which a small transformer needs ten seconds
+_GIVE_UP = 10  # failures in a row after which the provider counts as away
+_REMOTE_FROM = 40  # batches; fewer are done here before a cluster has loaded the model
+# Words of a path, also those of getUserData. A number in a path says nothing.
+_PATH_WORD = re.compile(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+(?![a-z])")
+_SUFFIX = re.compile(r"\.\w+$")
 
 Vectors: TypeAlias = list[bytes]
-LabelRows: TypeAlias = "dict[str, NDArray[np.float64]]"  # of the batch before
-Made: TypeAlias = Generator[Vectors | None, None, None]  # none: each text must be tried alone
+LabelRows: TypeAlias = "dict[str, NDArray[np.float64]]"  # vectors of the previous batch's labels
 
 
 class ChunkText(NamedTuple):
-    """What a vector is made of. A label weighs the same, however long the text is."""
+    """The text that a vector is made of. A label has the same weight for a text of any length."""
 
     text: str
     label: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class RemoteEmbedder:
-    """Who works, and how each of them makes its provider: by a function that its name finds."""
+class RemoteEmbedder(Protocol):
+    """Embeds batches on other machines, such as `RayEmbedder`."""
 
-    spreader: Spreader
-    make: Callable[[], EmbeddingProvider]
+    def embed(
+        self, embedder: Embedder, batches: Iterable[Sequence[ChunkText]]
+    ) -> Generator[Vectors | None, None, None]:
+        """The vectors of each batch, in order; None where each text must be tried alone.
 
-    def embed(self, embedder: Embedder, batches: Iterable[Sequence[ChunkText]]) -> Made:
-        """The vectors of each batch, by no other embedder than this."""
-        return self.spreader.map_batches(EmbedTexts(self.make, embedder), batches)
-
-
-class EmbedTexts:
-    """What is sent. The model is loaded with the first batch, and stays with the worker."""
-
-    def __init__(self, make: Callable[[], EmbeddingProvider], embedder: Embedder) -> None:
-        self._make, self._embedder = make, embedder
-        self._provider: EmbeddingProvider | None = None
-        self._labels: LabelRows = {}
-
-    def __call__(self, texts: Sequence[ChunkText]) -> Vectors | None:
-        if self._provider is None:
-            self._provider = self._checked()
-        return try_vectors(self._provider, texts, self._labels)
-
-    def _checked(self) -> EmbeddingProvider:
-        try:
-            provider = self._make()
-            found = Embedder(provider.name, provider.dimension, provider.fingerprint)
-        except Exception as exc:  # no such model there, or no package for it
-            said = exc.in_one_line if isinstance(exc, AuroraError) else repr(exc)
-            raise ClusterError(f"On {platform.node()} nothing can be embedded: {said}") from exc
-        if found != self._embedder:
-            raise ClusterError(
-                f"On {platform.node()} the model is {found.name} ({found.fingerprint}), "
-                f"not {self._embedder.name} ({self._embedder.fingerprint})",
-                hint="give all machines the same model and the same version of Aurora",
-            )
-        return provider
-
-
-def vectors_of(
-    provider: EmbeddingProvider, texts: Sequence[ChunkText], labels: LabelRows | None = None
-) -> Vectors:
-    """As a store keeps them. Raises whatever the provider does; it may be anybody's code.
-
-    `labels`: what is known of the batch before. The chunks of a file come one after the other, and
-    its path is asked for once.
-    """
-    made = _unit_rows(provider, [text.text for text in texts])
-    labels = {} if labels is None else labels
-    if told := list(dict.fromkeys(text.label for text in texts if text.label)):
-        _learn(provider, told, labels)
-        for at, text in enumerate(texts):
-            if text.label:
-                made[at] += LABEL_SHARE * labels[text.label]
-        made = unit_rows(made, count=len(texts), dimension=provider.dimension)
-    return list(packed(made))
-
-
-def _learn(provider: EmbeddingProvider, told: Sequence[str], labels: LabelRows) -> None:
-    """From now on, these are known and no others."""
-    new = [label for label in told if label not in labels]
-    rows = dict(zip(new, _unit_rows(provider, new), strict=True)) if new else {}
-    known = {label: labels[label] for label in told if label in labels}
-    labels.clear()
-    labels.update(known | rows)
-
-
-def _unit_rows(provider: EmbeddingProvider, texts: Sequence[str]) -> NDArray[np.float64]:
-    made = provider.embed_batch(texts)
-    return unit_rows(made, count=len(texts), dimension=provider.dimension)
-
-
-def try_vectors(
-    provider: EmbeddingProvider, texts: Sequence[ChunkText], labels: LabelRows
-) -> Vectors | None:
-    """None where they cannot be made together: one text may be the reason."""
-    if not texts:
-        return []
-    try:
-        return vectors_of(provider, texts, labels)
-    except Exception as exc:  # in any way
-        logger.info("a batch of %d could not be embedded: %r", len(texts), exc)
-        return None
-
-
-# Letters; of getUserData, each word: a number in a path says nothing.
-_PATH_WORD = re.compile(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+(?![a-z])")
-_SUFFIX = re.compile(r"\.\w+$")
-MANY = 1_000  # chunks, for which a small transformer needs ten seconds
-_GIVE_UP = 10  # failures in a row after which the provider counts as away
-_WORTH = 40  # batches; fewer are made here before others have started and loaded the model
+        Raises `ClusterError` if the machines fail: batches without a result are not done.
+        """
+        ...
 
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """How many chunks had no vector, and what went wrong for some."""
+    """The number of chunks without a vector, and what failed for some of them."""
 
     wanted: int = 0
     failed: int = 0
     warnings: tuple[str, ...] = ()
-    gave_up: bool = False  # the provider was away, so that not all were tried
+    gave_up: bool = False  # the provider was away, so not all chunks were tried
 
     @property
     def made(self) -> int:
@@ -172,8 +82,8 @@ class Embedded:
 
 
 def embedding_text(chunk: Chunk) -> ChunkText:
-    """What a vector is made of. The label is where the text stands: its path, and for prose its
-    title; the name of code is one of its words, and tells what the others do."""
+    """The text and label of a chunk. The label is the path, and the title of prose. The name of
+    code belongs to its text."""
     name = chunk.qualified_name or chunk.name
     path = " ".join(_PATH_WORD.findall(_SUFFIX.sub("", chunk.telling_path)))
     if chunk.kind.is_prose:
@@ -183,13 +93,87 @@ def embedding_text(chunk: Chunk) -> ChunkText:
 
 
 def embedder_of(provider: EmbeddingProvider) -> Embedder:
-    """What it says of itself. `EmbeddingError` where it cannot: it may be anybody's code."""
+    """The provider's name, dimension and fingerprint. `EmbeddingError` if it fails."""
     try:
         return Embedder(provider.name, provider.dimension, provider.fingerprint)
     except AuroraError:
         raise
-    except Exception as exc:
+    except Exception as exc:  # a provider may fail in any way
         raise EmbeddingError(f"The embedding provider failed: {exc!r}") from exc
+
+
+def try_vectors(
+    provider: EmbeddingProvider, texts: Sequence[ChunkText], labels: LabelRows
+) -> Vectors | None:
+    """The vectors of a batch; None if it fails, which may be due to one of its texts."""
+    if not texts:
+        return []
+    try:
+        return vectors_of(provider, texts, labels)
+    except Exception as exc:  # a provider may fail in any way
+        logger.info("a batch of %d could not be embedded: %r", len(texts), exc)
+        return None
+
+
+def vectors_of(
+    provider: EmbeddingProvider, texts: Sequence[ChunkText], labels: LabelRows | None = None
+) -> Vectors:
+    """The vectors as a store keeps them. Raises whatever the provider raises.
+
+    `labels` are those of the previous batch: chunks of one file follow each other, so its path is
+    embedded once.
+    """
+    rows = _embed_rows(provider, [text.text for text in texts])
+    labels = {} if labels is None else labels
+    if wanted := list(dict.fromkeys(text.label for text in texts if text.label)):
+        _update_labels(provider, wanted, labels)
+        for at, text in enumerate(texts):
+            if text.label:
+                rows[at] += LABEL_SHARE * labels[text.label]
+        rows = unit_rows(rows, count=len(texts), dimension=provider.dimension)
+    return pack_rows(rows)
+
+
+def _update_labels(provider: EmbeddingProvider, wanted: Sequence[str], labels: LabelRows) -> None:
+    """Make `labels` hold the wanted ones, and no others."""
+    new = [label for label in wanted if label not in labels]
+    rows = dict(zip(new, _embed_rows(provider, new), strict=True)) if new else {}
+    kept = {label: labels[label] for label in wanted if label in labels}
+    labels.clear()
+    labels.update(kept | rows)
+
+
+def _embed_rows(provider: EmbeddingProvider, texts: Sequence[str]) -> NDArray[np.float64]:
+    vectors = provider.embed_batch(texts)
+    return unit_rows(vectors, count=len(texts), dimension=provider.dimension)
+
+
+def pack_rows(rows: NDArray[np.float64]) -> Vectors:
+    """Each row as `pack_vector` packs it."""
+    return [row.tobytes() for row in rows.astype("<f2")]
+
+
+def unit_rows(
+    vectors: Sequence[Sequence[float]] | NDArray[np.float64], *, count: int, dimension: int
+) -> NDArray[np.float64]:
+    """The vectors, each scaled to length 1. `ValueError` if one is not a vector."""
+    import numpy as np  # noqa: PLC0415 - `add` without an embedder needs no numpy
+
+    if len(vectors) != count:
+        raise ValueError(f"{len(vectors)} vectors for {count} texts")
+    if wrong := [len(vector) for vector in vectors if len(vector) != dimension]:
+        raise ValueError(f"a vector of {wrong[0]} numbers, not {dimension}")
+    matrix = np.asarray(vectors, np.float64)
+    if not np.isfinite(matrix).all():
+        raise ValueError("a vector with numbers that are not finite")
+
+    def divided(rows: NDArray[np.float64], lengths: NDArray[np.float64]) -> NDArray[np.float64]:
+        """A vector of length 0 stays as it is."""
+        quotient: NDArray[np.float64] = rows / np.where(lengths > 0.0, lengths, 1.0)[:, None]
+        return quotient
+
+    scaled = divided(matrix, np.abs(matrix).max(axis=1, initial=0.0))  # so that no square overflows
+    return divided(scaled, np.linalg.norm(scaled, axis=1))
 
 
 def embed_missing(
@@ -197,17 +181,19 @@ def embed_missing(
     provider: EmbeddingProvider,
     *,
     quick: EmbeddingProvider | None = None,
-    elsewhere: RemoteEmbedder | None = None,
+    remote: RemoteEmbedder | None = None,
     listen: Listener = ignore_events,
 ) -> Embedded:
-    """Give every chunk that may be found a vector, if it has none: one of `quick`, where there are
-    many and none has one yet."""
+    """Make a vector for every chunk that has none.
+
+    The `quick` provider makes them, if there are many and the memory has no vectors yet.
+    """
     missing = store.find_unembedded()
     if not missing:
-        return Embedded()  # a model that is not needed is not loaded, not even for its name
-    if quick is not None and len(missing) >= MANY and store.embedder() is None:
+        return Embedded()  # the model is not loaded
+    if quick is not None and len(missing) >= QUICK_FROM and store.embedder() is None:
         return embed(store, quick, missing, listen=listen)
-    return embed(store, provider, missing, elsewhere=elsewhere, listen=listen)
+    return embed(store, provider, missing, remote=remote, listen=listen)
 
 
 def embed(
@@ -215,46 +201,40 @@ def embed(
     provider: EmbeddingProvider,
     chunk_ids: Sequence[str],
     *,
-    elsewhere: RemoteEmbedder | None = None,
+    remote: RemoteEmbedder | None = None,
     listen: Listener = ignore_events,
 ) -> Embedded:
-    """Give these chunks vectors. Each batch is kept as soon as it is made.
+    """Make vectors of these chunks. Each batch is stored as soon as it is done.
 
-    Many are made `elsewhere`, if that is given; what cannot be made there is made here.
+    `remote` makes many batches; what it cannot make is made here.
     """
     try:
         embedder, size = embedder_of(provider), max(provider.batch_size, 1)
-        store.put_embeddings(embedder, ())  # refused here, where vectors of another are there
-    except Exception as exc:  # a provider may fail in any way, and chunks are found by words then
+        store.put_embeddings(embedder, ())  # raises if the memory has vectors of another one
+    except Exception as exc:  # a provider may fail in any way; words still find the chunks
         logger.warning("no vectors are made: %r", exc)
-        return Embedded(len(chunk_ids), len(chunk_ids), (_said(exc),), gave_up=True)
+        reason = (
+            exc.in_one_line
+            if isinstance(exc, AuroraError)
+            else f"The embedding provider failed: {exc!r}"
+        )
+        return Embedded(len(chunk_ids), len(chunk_ids), (reason,), gave_up=True)
     run = _Run(store, provider, embedder, len(chunk_ids), listen)
     batches = [chunk_ids[at : at + size] for at in range(0, len(chunk_ids), size)]
-    if elsewhere is not None and len(batches) >= _WORTH:
+    if remote is not None and len(batches) >= _REMOTE_FROM:
         try:
-            run.embed(batches, lambda texts: elsewhere.embed(embedder, texts))
+            run.embed(batches, lambda texts: remote.embed(embedder, texts))
         except ClusterError as exc:
             logger.warning("the rest is embedded here: %r", exc)
             run.warnings.append(f"{exc.in_one_line}. What was left was embedded here")
     if run.in_a_row < _GIVE_UP:
-        run.embed(batches[run.batches :], lambda texts: (run.make(some) for some in texts))
+        run.embed(batches[run.batches :], run.embed_here)
     return run.report()
 
 
-def _said(exc: Exception) -> str:
-    if isinstance(exc, AuroraError):
-        return exc.in_one_line
-    return f"The embedding provider failed: {exc!r}"
-
-
-def _is_same(read: Chunk, there: Chunk | None) -> bool:
-    """Whether a vector of the one is one of the other."""
-    if there is None:
-        return False
-    return read == there or embedding_text(read) == embedding_text(there)
-
-
 class _Run:
+    """One run of embedding: its counters, and what it does with each batch."""
+
     def __init__(
         self,
         store: Store,
@@ -266,71 +246,71 @@ class _Run:
         self._store, self._provider, self._embedder = store, provider, embedder
         self._total, self._listen = total, listen
         self._labels: LabelRows = {}
-        self.batches = 0  # that are behind us
+        self.batches = 0  # done
         self.done = self.failed = self.in_a_row = 0
-        self.forgotten = 0  # chunks that left while others were embedded
+        self.forgotten = 0  # chunks that were removed or changed meanwhile
         self.warnings: list[str] = []
 
     def embed(
         self,
         batches: Iterable[Sequence[str]],
-        make: Callable[[Iterable[Sequence[ChunkText]]], Made],
+        make: Callable[[Iterable[Sequence[ChunkText]]], Generator[Vectors | None, None, None]],
     ) -> None:
-        """Keep what is made of each batch, until too many fail."""
+        """Store what `make` makes of each batch, until too many fail."""
         waiting: deque[tuple[int, Sequence[Chunk]]] = deque()
 
         def texts() -> Iterator[Sequence[ChunkText]]:
-            for wanted in batches:
-                chunks = self._store.get_chunks(wanted)
-                waiting.append((len(wanted), chunks))
+            for chunk_ids in batches:
+                chunks = self._store.get_chunks(chunk_ids)
+                waiting.append((len(chunk_ids), chunks))
                 yield [embedding_text(chunk) for chunk in chunks]
 
-        with closing(make(texts())) as made:
-            for vectors in made:
+        with closing(make(texts())) as results:
+            for vectors in results:
                 wanted, chunks = waiting.popleft()
                 self.forgotten += wanted - len(chunks)
-                self._keep(chunks, vectors)
+                self._put(chunks, vectors)
                 self.batches += 1
                 done = self.done + self.failed + self.forgotten
                 self._listen(Progress("Embedding", done, self._total))
                 if self.in_a_row >= _GIVE_UP:
                     return
 
-    def make(self, texts: Sequence[ChunkText]) -> Vectors | None:
-        """By the provider itself, here."""
-        return try_vectors(self._provider, texts, self._labels)
+    def embed_here(
+        self, batches: Iterable[Sequence[ChunkText]]
+    ) -> Generator[Vectors | None, None, None]:
+        for texts in batches:
+            yield try_vectors(self._provider, texts, self._labels)
 
-    def _keep(self, chunks: Sequence[Chunk], vectors: Vectors | None) -> None:
-        """Another process may have changed a chunk while its vector was made: then it is of a text
-        that is no more."""
+    def _put(self, chunks: Sequence[Chunk], vectors: Vectors | None) -> None:
+        """Store vectors of chunks that are unchanged. Another process may have changed some."""
         if vectors is None:
-            made = [made for chunk in chunks for made in self._alone(chunk)]
+            pairs = [pair for chunk in chunks for pair in self._embed_alone(chunk)]
         else:
-            made = [(chunk.id, vector) for chunk, vector in zip(chunks, vectors, strict=True)]
-            self.done += len(made)
-            self.in_a_row = 0 if made else self.in_a_row
+            pairs = [(chunk.id, vector) for chunk, vector in zip(chunks, vectors, strict=True)]
+            self.done += len(pairs)
+            self.in_a_row = 0 if pairs else self.in_a_row
         with self._store.transaction():
-            there = {chunk.id: chunk for chunk in self._store.get_chunks([id_ for id_, _ in made])}
-            old = {chunk.id for chunk in chunks if not _is_same(chunk, there.get(chunk.id))}
-            fresh = [(id_, vector) for id_, vector in made if id_ not in old]
-            self._store.put_embeddings(self._embedder, fresh)
-        self.forgotten, self.done = (
-            self.forgotten + len(made) - len(fresh),
-            self.done - len(made) + len(fresh),
-        )
+            ids = [id_ for id_, _ in pairs]
+            stored = {chunk.id: chunk for chunk in self._store.get_chunks(ids)}
+            fresh = {chunk.id for chunk in chunks if _has_same_text(chunk, stored.get(chunk.id))}
+            kept = [(id_, vector) for id_, vector in pairs if id_ in fresh]
+            self._store.put_embeddings(self._embedder, kept)
+        self.forgotten += len(pairs) - len(kept)
+        self.done -= len(pairs) - len(kept)
 
-    def _alone(self, chunk: Chunk) -> list[tuple[str, bytes]]:
+    def _embed_alone(self, chunk: Chunk) -> list[tuple[str, bytes]]:
         if self.in_a_row >= _GIVE_UP:
             return []
         try:
-            made = vectors_of(self._provider, [embedding_text(chunk)], self._labels)
+            vectors = vectors_of(self._provider, [embedding_text(chunk)], self._labels)
         except Exception as exc:
             self.failed, self.in_a_row = self.failed + 1, self.in_a_row + 1
             reason = str(exc) or repr(exc)
             self.warnings.append(f"Failed to generate embedding for chunk {chunk.id}: {reason}")
             return []
         self.done, self.in_a_row = self.done + 1, 0
-        return [(chunk.id, vector) for vector in made]
+        return [(chunk.id, vector) for vector in vectors]
 
     def report(self) -> Embedded:
         wanted = self._total - self.forgotten
@@ -343,9 +323,14 @@ class _Run:
         return Embedded(wanted, wanted - self.done, tuple(self.warnings), gave_up)
 
 
+def _has_same_text(read: Chunk, stored: Chunk | None) -> bool:
+    """Whether a vector of the chunk that was read fits the stored one."""
+    return stored is not None and (read == stored or embedding_text(read) == embedding_text(stored))
+
+
 @dataclass(frozen=True, slots=True)
 class Reembedded:
-    """Whose vectors the memory had, whose it was to have, and how far that came."""
+    """The embedder before, the wanted one, and how far the change came."""
 
     before: Embedder | None
     wanted: Embedder
@@ -357,41 +342,44 @@ def reembed(
     store: Store,
     provider: EmbeddingProvider,
     *,
-    elsewhere: RemoteEmbedder | None = None,
+    remote: RemoteEmbedder | None = None,
     listen: Listener = ignore_events,
 ) -> Reembedded:
-    """Make the provider's vectors those of the memory. One who indexes at a time."""
+    """Replace the memory's vectors by the provider's. Waits for a running index run.
+
+    Each batch is stored, so a run that was killed continues where it stopped.
+    """
     with write_turn(store, listen=listen):
         before, wanted = store.embedder(), embedder_of(provider)
         if before is None or before == wanted:
-            store.stop_reembedding()  # whoever else was to take over no longer is
-            made = embed_missing(store, provider, elsewhere=elsewhere, listen=listen)
-            return Reembedded(before, wanted, made)
+            store.stop_reembedding()  # a change to a third embedder is abandoned
+            embedded = embed_missing(store, provider, remote=remote, listen=listen)
+            return Reembedded(before, wanted, embedded)
         store.start_reembedding(wanted)
-        embedded = _embed_all(store, provider, elsewhere, listen)
-        # A model that embeds nothing takes nothing over; what it made before counts, too.
-        there, missing = _count(store)
-        is_done = not embedded.gave_up and (there > 0 or not missing)
+        embedded = _embed_all(store, provider, remote, listen)
+        # A model that embeds nothing replaces nothing. Vectors of an earlier run count, too.
+        count, missing = _count_next(store)
+        is_done = not embedded.gave_up and (count > 0 or not missing)
         if is_done:
             store.finish_reembedding()
         return Reembedded(before, wanted, embedded, is_done)
 
 
 def _embed_all(
-    store: Store, provider: EmbeddingProvider, elsewhere: RemoteEmbedder | None, listen: Listener
+    store: Store, provider: EmbeddingProvider, remote: RemoteEmbedder | None, listen: Listener
 ) -> Embedded:
-    there, missing = _count(store)
-    if there:
-        listen(Note(f"{there:,} chunks have a vector of {provider.name} already"))
-    first = embed(store, provider, missing, elsewhere=elsewhere, listen=listen)
-    # What came or changed meanwhile. Where some failed, what changed cannot be told from them: it
-    # waits for the next run of indexing.
+    count, missing = _count_next(store)
+    if count:
+        listen(Note(f"{count:,} chunks have a vector of {provider.name} already"))
+    first = embed(store, provider, missing, remote=remote, listen=listen)
+    # Chunks that were added or changed meanwhile. After failures these cannot be told from failed
+    # ones: they wait for the next index run.
     tried = set(missing) if first.failed else set()
     late = [id_ for id_ in store.find_unembedded(by_next=True) if id_ not in tried]
     return first if first.gave_up or not late else first + embed(store, provider, late)
 
 
-def _count(store: Store) -> tuple[int, list[str]]:
-    """How many chunks have a vector of the next embedder, and which have none."""
+def _count_next(store: Store) -> tuple[int, list[str]]:
+    """The number of chunks with a vector of the next embedder, and the ids of the others."""
     missing = store.find_unembedded(by_next=True)
     return sum(store.count_chunks().values()) - len(missing), missing

@@ -1,12 +1,7 @@
-"""What a memory holds as lines of JSON, and back: the format of docs/reference/export.md.
+"""The lines of an export: encodes and decodes the format of docs/reference/export.md.
 
-Nothing here reads or writes a memory, and a line is never trusted: it becomes a value of ours, or
-an `Unfit` says what is wrong with it.
-
-JSON from elsewhere, read field by field: each is what it must be, or it is said what is wrong.
-
-A shape is a table of the fields an object has and who reads each. A reader takes any value and
-gives it as the field's type, or raises `Unfit`.
+Lines are not trusted. A shape is a table of an object's fields with a reader for each; a reader
+takes any value and returns it as the field's type, or raises `Unfit`.
 """
 
 from __future__ import annotations
@@ -29,27 +24,27 @@ T = TypeVar("T")
 Reader: TypeAlias = Callable[[object], T]
 Shape: TypeAlias = Mapping[str, Reader[Any]]  # each of its fields has a type of its own
 
-_DEEPEST = 100  # levels of metadata; databases and Python give up somewhere behind it
-_SMALLEST, _LARGEST = -(1 << 63), (1 << 63) - 1  # what a database holds of whole numbers
+_DEEPEST = 100  # levels of metadata; databases and Python fail at some higher number
+_SMALLEST, _LARGEST = -(1 << 63), (1 << 63) - 1  # 64 bits, as in a database
 
 _short = reprlib.Repr()
 _short.maxstring = _short.maxother = _short.maxlong = 60
 
 
-class Unfit(Exception):  # noqa: N818 - caught where the line is known, and an error only there
-    """A value is not what its field must be; `path` leads to it."""
+class Unfit(Exception):  # noqa: N818 - caught where the line number is known
+    """A value does not fit its field; `path` names the field."""
 
     def __init__(self, wanted: str, value: object, path: str = "") -> None:
         super().__init__(f"{path or 'the line'} must be {wanted}, not {_short.repr(value)}")
         self.wanted, self.value, self.path = wanted, value, path
 
     def below(self, name: str) -> Unfit:
-        """The same, seen from the object around it."""
+        """The same, with the name of the enclosing field before the path."""
         return Unfit(self.wanted, self.value, f"{name}.{self.path}" if self.path else name)
 
 
 def read_object(value: object, shape: Shape) -> dict[str, Any]:
-    """The fields of an object: all of its shape, and no others."""
+    """The fields of an object, which must be exactly those of the shape."""
     if not isinstance(value, dict):
         raise Unfit("an object", value)
     if value.keys() != shape.keys():
@@ -78,7 +73,7 @@ def name(value: object) -> str:
 
 
 def path(value: object) -> str:
-    if "\0" in text(value):  # no file can have such a name, and asking for one is an error
+    if "\0" in text(value):  # no file has such a name
         raise Unfit("a path without NUL", value)
     return text(value)
 
@@ -108,7 +103,7 @@ def truth(value: object) -> bool:
 
 
 def moment(value: object) -> datetime:
-    """A date with its time zone, that can also be kept as seconds since 1970."""
+    """A date with a time zone, which seconds since 1970 can represent."""
     try:
         at = datetime.fromisoformat(text(value))
         if at.tzinfo is None:
@@ -165,7 +160,7 @@ def each(reader: Reader[T]) -> Reader[tuple[T, ...]]:
 
 
 def shaped(kind: Callable[..., T], shape: Shape) -> Reader[T]:
-    """An object of this shape, made to one of ours."""
+    """A reader of objects of this shape, which returns an instance of `kind`."""
     return lambda value: kind(**read_object(value, shape))
 
 
@@ -180,13 +175,13 @@ def one_of(kind: Callable[[str], T], words: str) -> Reader[T]:
 
 
 VERSION = 1
-_SHOWN = 40  # bytes of what is wrong
-_OLD_WIDTH = 4  # bytes a number of a vector, in exports of the first months
+_SHOWN = 40  # bytes of a wrong value in a message
+_OLD_WIDTH = 4  # bytes for each number of a vector in the oldest exports
 
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """The first line: what is to come, and what the memory knew of itself."""
+    """The first line: what follows, and facts about the memory."""
 
     files: int
     chunks: int
@@ -195,8 +190,8 @@ class Header:
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
-    """The last line: what came. Without it, an export was cut off."""
+class ExportCounts:
+    """The last line: what the export holds. An export without it was cut off."""
 
     files: int = 0
     chunks: int = 0
@@ -204,7 +199,7 @@ class Counts:
     vectors: int = 0
 
 
-Item: TypeAlias = FileState | Record | Counts
+Item: TypeAlias = FileState | Record | ExportCounts
 
 _EMBEDDER: Shape = {"name": text, "dimension": count, "fingerprint": text}
 _HEADER: Shape = {
@@ -238,6 +233,7 @@ _LINES: Mapping[str, Shape] = {
 
 
 def encode_header(header: Header) -> bytes:
+    """The first line."""
     return _line(
         aurora="export",
         version=VERSION,
@@ -249,12 +245,12 @@ def encode_header(header: Header) -> bytes:
 
 
 def encode(item: Item) -> bytes:
-    """One line, with its end."""
+    """One line, with its line end."""
     if isinstance(item, Record):
         return _encode_record(item)
     if isinstance(item, FileState):
         fields = asdict(item) | {"history_read_at": _optional_moment(item.history_read_at)}
-        del fields["identity"]  # of this machine's file system
+        del fields["identity"]  # belongs to this machine's file system
         return _line(type="file", **fields)
     return _line(**{"type": "end"} | asdict(item))
 
@@ -275,19 +271,13 @@ def _encode_record(record: Record) -> bytes:
         document_type=chunk.document_type,
         created_at=_optional_moment(chunk.created_at),
         metadata=dict(chunk.metadata),
-        reasoning=None if reasoning is None else _reasoning(reasoning),
+        reasoning=None
+        if reasoning is None
+        else asdict(reasoning) | {"created_at": _moment(reasoning.created_at)},
         accesses=list(map(_moment, record.accesses)),
-        history=None if history is None else _history(history),
+        history=None if history is None else {name: getattr(history, name) for name in _HISTORY},
         vector=None if record.vector is None else base64.b64encode(record.vector).decode(),
     )
-
-
-def _reasoning(reasoning: Reasoning) -> dict[str, object]:
-    return asdict(reasoning) | {"created_at": _moment(reasoning.created_at)}
-
-
-def _history(history: ChunkHistory) -> dict[str, object]:
-    return {name: getattr(history, name) for name in _HISTORY}
 
 
 def _optional_moment(at: datetime | None) -> str | None:
@@ -313,7 +303,7 @@ def decode_header(line: bytes) -> Header:
 
 
 def decode(line: bytes, embedder: Embedder | None) -> Item:
-    """The value a line stands for; vectors are those of the embedder that the header names."""
+    """The value of a line. `embedder` is the one in the header: it made the vectors."""
     value = _parsed(line)
     kind = value.get("type") if isinstance(value, dict) else None
     if not (isinstance(kind, str) and kind in _LINES):
@@ -323,7 +313,7 @@ def decode(line: bytes, embedder: Embedder | None) -> Item:
     if kind == "file":
         return FileState(**fields)
     if kind == "end":
-        return Counts(**fields)
+        return ExportCounts(**fields)
     hanging = {name: fields.pop(name) for name in _HANGING}
     if hanging["vector"] is not None:
         hanging["vector"] = _read_vector(hanging["vector"], embedder)
@@ -334,9 +324,9 @@ def _parsed(line: bytes) -> object:
     try:
         written = line.decode()
         value: object = json.loads(written)
-        if "\\u" in written:  # half of a character may be written so, but not kept
+        if "\\u" in written:  # an escape may be half of a character, which cannot be stored
             json.dumps(value, ensure_ascii=False).encode()
-    except (ValueError, RecursionError) as exc:  # not UTF-8, not JSON, or deeper than Python goes
+    except (ValueError, RecursionError) as exc:  # not UTF-8, not JSON, or too deep for Python
         raise Unfit("JSON in UTF-8", line[:_SHOWN]) from exc
     return value
 

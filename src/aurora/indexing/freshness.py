@@ -1,4 +1,4 @@
-"""A memory that follows its files: a run now, and one after every burst of changes."""
+"""Keeps a memory fresh: an index run now, and one after every burst of changes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from aurora.types import Listener, Note
 
 @dataclass(frozen=True, slots=True)
 class Refresh:
-    """One run. `changed` is false when the memory is as it was before."""
+    """One run. `changed` is false if the memory stayed as it was."""
 
     at: datetime
     seconds: float
@@ -30,16 +30,16 @@ def keep_fresh(
     now: Callable[[], datetime],
     listen: Listener,
 ) -> Iterator[Refresh]:
-    """Run `index` on the targets, again after every burst; what the first run raises is raised.
+    """Run `index` on the targets now and after every burst. Raises what the first run raises.
 
-    A later run that fails is told, and the next burst tries again: a run looks at all targets,
-    whatever the burst was about.
+    A later run that fails is a warning, and the next burst tries again: every run looks at all
+    targets.
     """
     last = _run(index, targets, now)
     yield last
-    present = _Present(targets, listen)
+    present = _PresentTargets(targets, listen)
     for _ in bursts:
-        there = present.look()
+        there = present.find()
         try:
             refresh = _run(index, there, now)
         except (AuroraError, OSError) as exc:
@@ -72,14 +72,14 @@ def _failed(exc: AuroraError | OSError) -> str:
     return f"{message}{advice}. The memory is as it was; the next change tries again"
 
 
-class _Present:
-    """Which of the targets are there; tells when one goes or comes back."""
+class _PresentTargets:
+    """The targets that exist. A note says when one is removed or comes back."""
 
     def __init__(self, targets: Sequence[Path], listen: Listener) -> None:
         self._targets, self._listen = targets, listen
         self._there = set(targets)
 
-    def look(self) -> list[Path]:
+    def find(self) -> list[Path]:
         there = [target for target in self._targets if target.exists()]
         if self._targets and not there:
             raise SourceError(
@@ -87,7 +87,7 @@ class _Present:
                 hint="name paths that are there: aur mem watch .",
             )
         for target in sorted(self._there - set(there)):
-            text = f"{target} is gone. What is remembered of it stays; the others are watched on"
+            text = f"{target} is gone. Its chunks stay in the memory; the others are watched on"
             self._listen(Note(text, warning=True))
         for target in sorted(set(there) - self._there):
             self._listen(Note(f"{target} is back"))

@@ -1,9 +1,8 @@
-"""What git knows of every chunk's lines.
+"""Reads the git history of every chunk.
 
-Git is asked while the files are parsed: it works in processes of its own, and takes as long. Its
-answers are kept once the chunks can be found; until then a chunk has the history it had, or none.
-Only files that changed, or whose repository has another last commit, are asked about (seed 000,
-6.4).
+Git runs while the files are parsed, in processes of its own. Its answers are stored once the chunks
+can be found; until then a chunk keeps the history it had. Git is asked only about files that
+changed, or that a new commit touched.
 """
 
 from __future__ import annotations
@@ -16,8 +15,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from aurora.indexing.reader import Names, is_as_remembered
-from aurora.indexing.scan import Scan
+from aurora.indexing.reader import Names, Scan, is_unchanged
 from aurora.sources.blame.history import FileHistory, History, NoHistory, Unavailable
 from aurora.sources.blame.replay import LineHistory
 from aurora.sources.git import find_unasked_root
@@ -26,36 +24,36 @@ from aurora.stores.base import FileState, Store
 from aurora.types import ChunkHistory, Lines, Listener, Tracking, ignore_events
 
 _BATCH = 500  # files written in one transaction
-_FRESH_FOR = timedelta(days=1)  # how long a history that still holds need not be written again
+_FRESH_FOR = timedelta(days=1)  # how long a valid history need not be written again
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
-    """What git said of one repository. Files go by their names in the memory."""
+class RepositoryHistories:
+    """Git's answers for one repository."""
 
-    stamp: str
-    found: Mapping[str, FileHistory]
-    others: Sequence[FileState]  # not asked about: what is remembered of these still holds
-    trouble: str = ""
+    stamp: str  # the state of the repository
+    by_name: Mapping[str, FileHistory]  # by the file's name in the memory
+    valid: Sequence[FileState]  # files that git was not asked about: their histories are valid
+    warning: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """How many chunks have another history now, and what git could not tell."""
+class KeptHistories:
+    """The number of chunks with a new history, and what git could not answer."""
 
     changed: int = 0
-    troubles: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
-class _Remembered:
-    """Which histories of unchanged files still hold."""
+class _StoredHistories:
+    """Tells which stored histories of unchanged files are still valid."""
 
     def __init__(self, history: History | NoHistory) -> None:
         self._history, self.stamp = history, history.stamp()
         self._touched: dict[str, Set[str] | None] = {}
 
-    def holds(self, state: FileState, path: str) -> bool:
-        """True while what is remembered is all there is to know of the file at a path."""
+    def are_valid(self, state: FileState, path: str) -> bool:
+        """True while no commit has touched the file at `path` since its history was stored."""
         if state.left_out or not self.stamp:
             return bool(state.left_out)
         before = state.history_stamp
@@ -68,7 +66,7 @@ class _Remembered:
 
 
 class HistoryReader:
-    """Asks git about the files of a scan. `folder` is where what it found out is kept."""
+    """Reads the histories of scanned files. `folder` keeps git's answers for later runs."""
 
     def __init__(
         self,
@@ -80,78 +78,82 @@ class HistoryReader:
         anew: bool = False,
         now: datetime,
     ) -> None:
-        self._anew = anew  # what was found out before is not used
-        self._store, self._names, self._folder, self._now = store, Names(root), folder, now
-        self._version = version  # of what is made of files: another makes other chunks
+        """`version` is the prefix of digests; `anew` ignores the answers of earlier runs."""
+        self._store, self._names, self._folder = store, Names(root), folder
+        self._version, self._anew, self._now = version, anew, now
 
-    def ask(
-        self, scan: Scan, known: Mapping[str, FileState], *, listen: Listener = ignore_events
-    ) -> list[Answers]:
-        """The histories that may differ from those remembered. Does not touch the store."""
+    def read(
+        self, scan: Scan, states: Mapping[str, FileState], *, listen: Listener = ignore_events
+    ) -> list[RepositoryHistories]:
+        """The histories that may differ from the stored ones. Does not use the store."""
         repositories: defaultdict[Path | None, list[SourceFile]] = defaultdict(list)
         for file in scan.files.values():
             if isinstance(file, SourceFile):
                 repositories[file.repository].append(file)
         return [
-            self._ask(top, self._history(top, listen), files, known)
+            self._read_repository(top, self._history(top, listen), files, states)
             for top, files in repositories.items()
         ]
-
-    def _ask(
-        self,
-        top: Path | None,
-        history: History | NoHistory,
-        files: Sequence[SourceFile],
-        known: Mapping[str, FileState],
-    ) -> Answers:
-        remembered, inside = _Remembered(history), Names(top)
-        wanted, others = {}, []
-        for file in files:
-            name, path = self._names.of(file.path), inside.of(file.path)
-            state = known.get(name)
-            as_it_was = state is not None and is_as_remembered(file, state, self._version)
-            if state is not None and as_it_was and remembered.holds(state, path):
-                others.append(state)
-            elif as_it_was or not is_binary(file.path):  # that has no lines
-                wanted[path] = name
-        found = history.of(sorted(wanted)) if wanted else {}
-        # A commit made meanwhile belongs to the answers or not: then all are asked for again.
-        stamp = remembered.stamp if not wanted or history.stamp() == remembered.stamp else ""
-        by_name = {wanted[path]: each for path, each in found.items()}
-        return Answers(stamp, by_name, others, _trouble(top, found, history.notes))
-
-    def keep(self, answers: Iterable[Answers]) -> Kept:
-        """Remember what git said."""
-        changed, troubles = 0, []
-        for answer in answers:
-            states = self._store.file_states(answer.found)
-            found = [(state, answer.found[n]) for n, state in states.items() if not state.left_out]
-            changed += self._keep(found, answer.stamp)
-            self._confirm(answer.others, answer.stamp)
-            troubles.append(answer.trouble)
-        return Kept(changed, tuple(filter(None, troubles)))
 
     def _history(self, top: Path | None, listen: Listener) -> History | NoHistory:
         if top is None:
             return NoHistory()
-        place = self._names.of(top / ".git")  # of the root, too, it is the same after a move
+        place = self._names.of(top / ".git")  # relative to the root, so that a project can move
         name = hashlib.sha256(os.fsencode(place)).hexdigest()[:12]
         cache = self._folder / f"history-{name}.book"
         return History(top, cache=cache, anew=self._anew, listen=listen)
 
-    def _keep(self, found: Sequence[tuple[FileState, FileHistory]], stamp: str) -> int:
+    def _read_repository(
+        self,
+        top: Path | None,
+        history: History | NoHistory,
+        files: Sequence[SourceFile],
+        states: Mapping[str, FileState],
+    ) -> RepositoryHistories:
+        stored, inside = _StoredHistories(history), Names(top)
+        wanted, valid = {}, []
+        for file in files:
+            name, path = self._names.of(file.path), inside.of(file.path)
+            state = states.get(name)
+            unchanged = state is not None and is_unchanged(file, state, self._version)
+            if state is not None and unchanged and stored.are_valid(state, path):
+                valid.append(state)
+            elif unchanged or not is_binary(file.path):  # a binary file has no lines
+                wanted[path] = name
+        histories = history.of(sorted(wanted)) if wanted else {}
+        # After a commit meanwhile, the answers may belong to either state: read all again.
+        stamp = stored.stamp if not wanted or history.stamp() == stored.stamp else ""
+        by_name = {wanted[path]: file_history for path, file_history in histories.items()}
+        return RepositoryHistories(stamp, by_name, valid, _warning(top, histories, history.notes))
+
+    def keep(self, repositories: Iterable[RepositoryHistories]) -> KeptHistories:
+        """Store git's answers."""
+        changed, warnings = 0, []
+        for repository in repositories:
+            states = self._store.file_states(repository.by_name)
+            histories = [
+                (state, repository.by_name[name])
+                for name, state in states.items()
+                if not state.left_out
+            ]
+            changed += self._put(histories, repository.stamp)
+            self._confirm(repository.valid, repository.stamp)
+            warnings.append(repository.warning)
+        return KeptHistories(changed, tuple(filter(None, warnings)))
+
+    def _put(self, histories: Sequence[tuple[FileState, FileHistory]], stamp: str) -> int:
         changed = 0
-        for at in range(0, len(found), _BATCH):
+        for at in range(0, len(histories), _BATCH):
             with self._store.transaction():
-                for state, history in found[at : at + _BATCH]:
-                    told = _told(history, self._store.iter_lines(state.path))
-                    changed += self._store.put_histories(told)
+                for state, history in histories[at : at + _BATCH]:
+                    lines = self._store.iter_lines(state.path)
+                    changed += self._store.put_histories(_by_chunk(history, lines))
                     passing = isinstance(history, Unavailable) and not history.lasting
                     self._store.put_file_states([self._stamped(state, "" if passing else stamp)])
         return changed
 
     def _confirm(self, states: Iterable[FileState], stamp: str) -> None:
-        """Histories that still hold are as good as read now."""
+        """Mark valid histories as read now."""
         self._store.put_file_states(
             self._stamped(state, stamp)
             for state in states
@@ -166,18 +168,19 @@ class HistoryReader:
         return replace(state, history_stamp=stamp, history_read_at=self._now)
 
 
-def _told(history: FileHistory, chunks: Iterable[tuple[str, Lines]]) -> dict[str, ChunkHistory]:
+def _by_chunk(history: FileHistory, chunks: Iterable[tuple[str, Lines]]) -> dict[str, ChunkHistory]:
+    """The history of each chunk of a file, by id."""
     if isinstance(history, LineHistory):
         return {id_: history.touching(lines) for id_, lines in chunks}
     unavailable = isinstance(history, Unavailable)
-    answer = ChunkHistory(Tracking.UNAVAILABLE if unavailable else Tracking.UNTRACKED)
-    return {id_: answer for id_, _ in chunks}
+    same = ChunkHistory(Tracking.UNAVAILABLE if unavailable else Tracking.UNTRACKED)
+    return {id_: same for id_, _ in chunks}
 
 
-def _trouble(top: Path | None, found: Mapping[str, FileHistory], notes: Sequence[str]) -> str:
-    reasons = [each.reason for each in found.values() if isinstance(each, Unavailable)]
+def _warning(top: Path | None, histories: Mapping[str, FileHistory], notes: Sequence[str]) -> str:
+    reasons = [history.reason for history in histories.values() if isinstance(history, Unavailable)]
     if top is None or find_unasked_root(top) is not None:
-        return ""  # that there is no git was told by the scan
+        return ""  # the scan warns that there is no git
     missing = f"git cannot tell the history of {len(reasons)} files in {top}: " if reasons else ""
     coarse = f"The git history of {top} is coarser: {'; '.join(notes)}" if notes else ""
     coarse += " (`aur mem index --force` tries again)" if notes else ""

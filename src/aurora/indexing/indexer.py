@@ -1,42 +1,39 @@
-"""Keeps the chunks of files in step with the files.
+"""One index run: keeps the chunks of files in step with the files.
 
-A run that is stopped leaves a smaller memory, and the next one goes on from there. One bad file
-never stops a run: it is counted and named.
-
-What one run of indexing did.
-
-Work that goes on beside other work, and is not heard of until it is waited for.
-
-One run of indexing from beginning to end: its stages, and none of their work.
+A run that is stopped leaves a smaller memory, and the next run continues. A bad file never stops a
+run: the report counts and names it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Protocol, TypeVar
 
 from aurora.embeddings.base import EmbeddingProvider
 from aurora.indexing.embedding import Embedded, RemoteEmbedder, embed_missing
-from aurora.indexing.histories import Answers, HistoryReader, Kept
-from aurora.indexing.reader import FileReader, Names, Tally, recognise, version_of
-from aurora.indexing.scan import Scan, scan
+from aurora.indexing.histories import HistoryReader, KeptHistories, RepositoryHistories
+from aurora.indexing.reader import FileReader, Names, Scan, Tally, digest_version, recognise, scan
 from aurora.indexing.turns import write_turn
 from aurora.redaction import Redactor
 from aurora.sources.walk import SourceFile
 from aurora.stores.base import FileState, Store
 from aurora.types import Event, Listener, Progress, ignore_events
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True, slots=True)
 class IndexReport:
-    """Counts of files, and everything that was not as it should be.
+    """The counts of one run, and its problems.
 
-    `failed` files could not be read or parsed, and `errors` name the paths that could not be
-    walked at all: the memory is whole, but not all that was asked for is in it.
+    `failed` files could not be read or parsed. `errors` name paths that could not be walked: the
+    memory is whole, but does not hold all that was requested.
     """
 
     scanned: int
@@ -47,8 +44,8 @@ class IndexReport:
     warnings: tuple[str, ...] = ()
     failed: int = 0
     errors: tuple[str, ...] = ()
-    logs: int = 0  # conversation logs that are there
-    histories: int = 0  # chunks of which git told something new
+    logs: int = 0  # conversation logs
+    histories: int = 0  # chunks with a new git history
     embedded: Embedded = field(default_factory=Embedded)
 
     @property
@@ -56,8 +53,100 @@ class IndexReport:
         return bool(self.failed or self.errors or self.embedded.failed)
 
 
+class Vectors(Protocol):
+    """What a run needs to make vectors and indexes."""
+
+    def embedder(self) -> EmbeddingProvider | None: ...
+
+    def quick(self) -> EmbeddingProvider | None: ...
+
+    def remote(self, provider: EmbeddingProvider | None) -> RemoteEmbedder | None: ...
+
+    def make_searchable(self) -> None: ...
+
+
+def run_index(
+    store: Store,
+    targets: Sequence[Path],
+    *,
+    root: Path | None,
+    logs: Path,
+    vectors: Vectors,
+    histories: Path | None,
+    redactor: Redactor,
+    force: bool,
+    now: Callable[[], datetime],
+    listen: Listener,
+) -> IndexReport:
+    """Read changed files, make them searchable, embed them, and store their git histories.
+
+    Words are searchable before vectors are made, because some models are slow. `histories` is the
+    folder of git's answers; without one, git is not asked. `force` reads every file and its whole
+    history.
+    """
+    with write_turn(store, listen=listen):
+        provider = vectors.embedder()  # another model may have replaced it while this run waited
+        scanned, version = scan(*targets, logs=logs), digest_version(redactor)
+        states = (
+            _forced_states(store)
+            if force
+            else _current_states(store, scanned, Names(root), version)
+        )
+        reader = (
+            HistoryReader(store, root, histories, version=version, anew=force, now=now())
+            if histories
+            else None
+        )
+
+        def read_histories(listen: Listener) -> list[RepositoryHistories]:
+            return reader.read(scanned, states, listen=listen) if reader else []
+
+        with _in_background(read_histories, listen) as wait_for_histories:
+            report = Indexer(store, root, redactor=redactor, listen=listen).index(scanned, states)
+            vectors.make_searchable()
+            embedded = Embedded()
+            if provider is not None:
+                embedded = embed_missing(
+                    store,
+                    provider,
+                    quick=vectors.quick(),
+                    remote=vectors.remote(provider),
+                    listen=listen,
+                )
+            if embedded.made:
+                vectors.make_searchable()
+            kept = reader.keep(wait_for_histories()) if reader else KeptHistories()
+        store.put_indexed_at(now())
+    return replace(
+        report,
+        logs=scanned.logs,
+        histories=kept.changed,
+        embedded=embedded,
+        warnings=(*report.warnings, *embedded.warnings, *kept.warnings),
+    )
+
+
+def _current_states(
+    store: Store, scanned: Scan, names: Names, version: str
+) -> Mapping[str, FileState]:
+    """The stored states of files, with the identities that the files have now."""
+    states = store.file_states()
+    files = (file for file in scanned.files.values() if isinstance(file, SourceFile))
+    recognised = list(recognise(files, states, names, version))
+    if not recognised:
+        return states
+    store.put_file_states(recognised)
+    return {**states, **{state.path: state for state in recognised}}
+
+
+def _forced_states(store: Store) -> Mapping[str, FileState]:
+    """The stored states of files, with an identity that no file has: all files are read."""
+    states = store.file_states().values()
+    return {state.path: replace(state, identity="none") for state in states}
+
+
 class Indexer:
-    """Files into the store, under their names below `root`."""
+    """Writes files into the store, under their names below `root`."""
 
     def __init__(
         self,
@@ -71,22 +160,22 @@ class Indexer:
         self._redactor = redactor or Redactor()
         self._names = Names(root)
 
-    def index(self, scan: Scan, known: Mapping[str, FileState] | None = None) -> IndexReport:
-        """Bring everything that was scanned up to date; what is gone leaves.
+    def index(self, scan: Scan, states: Mapping[str, FileState] | None = None) -> IndexReport:
+        """Bring all scanned files up to date, and remove files that are gone.
 
-        `known` are the states of the files before, if somebody has read them already.
+        `states` are the stored states of files, if the caller has read them.
         """
-        known = self._store.file_states() if known is None else known
-        listed = set(map(self._names.of, scan.files))
-        gone = self._gone(scan, (known[name] for name in known.keys() - listed), scan.shut)
-        reader = FileReader(self._store, self._names, known, gone, self._redactor)
+        states = self._store.file_states() if states is None else states
+        scanned = set(map(self._names.of, scan.files))
+        gone = self._gone(scan, (states[name] for name in states.keys() - scanned), scan.shut)
+        reader = FileReader(self._store, self._names, states, gone, self._redactor)
         for done, file in enumerate(scan.files.values(), start=1):
             reader.visit(file)
             self._listen(Progress("Indexing", done, len(scan.files)))
         reader.flush()
         tally = reader.tally
-        left = (known[name] for name in known.keys() - tally.seen)
-        removed = self._forget(self._gone(scan, left, tally.shut), tally)
+        unseen = (states[name] for name in states.keys() - tally.seen)
+        removed = self._remove(self._gone(scan, unseen, tally.shut), tally)
         return IndexReport(
             scanned=len(scan.files),
             parsed=tally.parsed,
@@ -101,9 +190,9 @@ class Indexer:
     def _gone(
         self, scan: Scan, states: Iterable[FileState], shut: Sequence[Path]
     ) -> list[FileState]:
-        """Of the files that were not met, those that should have been.
+        """The states whose files should have been scanned and were not.
 
-        What lies behind a folder that cannot be read may be back tomorrow.
+        A file behind an unreadable folder may come back, and is not gone.
         """
         gone = []
         for state in states:
@@ -113,14 +202,14 @@ class Indexer:
                 gone.append(state)
         return gone
 
-    def _forget(self, gone: Sequence[FileState], tally: Tally) -> int:
+    def _remove(self, gone: Sequence[FileState], tally: Tally) -> int:
         self._store.forget_files(state.path for state in gone)
-        left = (state for state in gone if not state.left_out and state.path not in tally.moved)
-        return tally.removed + sum(1 for _ in left)
+        removed = (state for state in gone if not state.left_out and state.path not in tally.moved)
+        return tally.removed + sum(1 for _ in removed)
 
 
 def _is_shut(path: Path) -> bool:
-    """True where nobody can tell whether a file is there: git lists no untracked ones then."""
+    """True if permissions hide whether the file exists: git does not list untracked ones then."""
     try:
         path.lstat()
     except PermissionError:
@@ -130,114 +219,33 @@ def _is_shut(path: Path) -> bool:
     return False
 
 
-T = TypeVar("T")
+class _StoppedError(Exception):
+    """Ends the background thread."""
 
 
-class _Stopped(Exception):  # noqa: N818 - no error: nobody wants the answer any more
-    pass
+@contextmanager
+def _in_background(work: Callable[[Listener], T], listen: Listener) -> Iterator[Callable[[], T]]:
+    """Run a function in a thread; yields a function that waits for its result.
 
-
-class Background(Generic[T]):
-    """One piece of work in a thread of its own. Use it in a `with` block.
-
-    The work gets a listener. Its news are passed on once somebody waits for the outcome; when the
-    block is left by an exception, the next piece of news ends the work.
+    Its events are passed on while the caller waits. After an exception in the block, its next event
+    ends it.
     """
+    is_waiting, is_unwanted = threading.Event(), threading.Event()
 
-    def __init__(self, work: Callable[[Listener], T], *, listen: Listener) -> None:
-        self._work, self._listen = work, listen
-        self._waited_for = self._unwanted = False
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="aurora")
+    def hear(event: Event) -> None:
+        if is_unwanted.is_set():
+            raise _StoppedError
+        if is_waiting.is_set():
+            listen(event)
 
-    def __enter__(self) -> Background[T]:
-        self._outcome = self._thread.submit(self._work, self._hear)
-        return self
+    def result() -> T:
+        is_waiting.set()
+        return future.result()
 
-    def _hear(self, event: Event) -> None:
-        if self._unwanted:
-            raise _Stopped
-        if self._waited_for:
-            self._listen(event)
-
-    def result(self) -> T:
-        """What came of the work; an exception in it is raised here."""
-        self._waited_for = True
-        return self._outcome.result()
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        self._unwanted = kind is not None
-        self._thread.shutdown()
-
-
-def run_index(
-    store: Store,
-    targets: Sequence[Path],
-    *,
-    root: Path | None,
-    logs: Path,
-    embedder: Callable[[], EmbeddingProvider | None],
-    quick: EmbeddingProvider | None,
-    elsewhere: Callable[[EmbeddingProvider | None], RemoteEmbedder | None],
-    make_searchable: Callable[[], object],
-    histories: Path | None,
-    redactor: Redactor,
-    force: bool,
-    now: Callable[[], datetime],
-    listen: Listener,
-) -> IndexReport:
-    """Read what changed, make it searchable, embed it, and keep what git knows of it.
-
-    Words are searchable before vectors are made: some models take their time. `histories` is the
-    folder where git's answers are kept; without one it is not asked. `quick` may embed in place of
-    the embedder at first, and `elsewhere` tells who may help it. With `force`, every file is read
-    and git is asked about each, whatever is remembered.
-    """
-    with write_turn(store, listen=listen):
-        chosen = embedder()  # another model may have taken over while this run waited
-        found, version = scan(*targets, logs=logs), version_of(redactor)
-        known = _unknown(store) if force else _known(store, found, Names(root), version)
-        past = (
-            HistoryReader(store, root, histories, version=version, anew=force, now=now())
-            if histories
-            else None
-        )
-
-        def ask(hear: Listener) -> list[Answers]:
-            return past.ask(found, known, listen=hear) if past else []
-
-        with Background(ask, listen=listen) as asking:
-            report = Indexer(store, root, redactor=redactor, listen=listen).index(found, known)
-            make_searchable()
-            embedded = Embedded()
-            if chosen is not None:
-                embedded = embed_missing(
-                    store, chosen, quick=quick, elsewhere=elsewhere(chosen), listen=listen
-                )
-            if embedded.made:
-                make_searchable()
-            kept = past.keep(asking.result()) if past else Kept()
-        store.put_indexed_at(now())
-    return replace(
-        report,
-        logs=found.logs,
-        histories=kept.changed,
-        embedded=embedded,
-        warnings=(*report.warnings, *embedded.warnings, *kept.troubles),
-    )
-
-
-def _known(store: Store, found: Scan, names: Names, version: str) -> Mapping[str, FileState]:
-    """What is remembered of files, with the identities that they have now."""
-    known = store.file_states()
-    files = (file for file in found.files.values() if isinstance(file, SourceFile))
-    recognised = list(recognise(files, known, names, version))
-    if not recognised:
-        return known
-    store.put_file_states(recognised)
-    return {**known, **{state.path: state for state in recognised}}
-
-
-def _unknown(store: Store) -> Mapping[str, FileState]:
-    """What is remembered of files, with identities that no file has: all are read."""
-    states = store.file_states().values()
-    return {state.path: replace(state, identity="none") for state in states}
+    with ThreadPoolExecutor(1, thread_name_prefix="aurora") as thread:
+        future = thread.submit(work, hear)
+        try:
+            yield result
+        except BaseException:
+            is_unwanted.set()
+            raise

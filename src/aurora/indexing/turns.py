@@ -1,7 +1,4 @@
-"""One who indexes at a time: a second one waits, and says so.
-
-A run that outlives its database server: what was kept stays, and the rest is done again.
-"""
+"""Index runs take turns, and continue after a disconnect from the database server."""
 
 from __future__ import annotations
 
@@ -14,6 +11,9 @@ from aurora.errors import StoreBusyError, StoreUnreachableError
 from aurora.stores.base import Store
 from aurora.types import Listener, Note, ignore_events
 
+T = TypeVar("T")
+
+PAUSES = (1.0, 2.0, 4.0, 8.0, 16.0)  # seconds before each retry: a restart, or a new primary
 _PATIENCE = 900.0  # seconds: longer than the first index of anything that fits one machine
 _PAUSE = 0.1
 
@@ -22,7 +22,7 @@ _PAUSE = 0.1
 def write_turn(
     store: Store, *, listen: Listener = ignore_events, patience: float = _PATIENCE
 ) -> Iterator[None]:
-    """Be the one who indexes; wait while another is, up to `patience` seconds."""
+    """Be the only index run of a store. Waits up to `patience` seconds for another run."""
     with ExitStack() as turn:
         waited = 0.0
         while True:
@@ -39,13 +39,9 @@ def write_turn(
         yield
 
 
-T = TypeVar("T")
-
-PAUSES = (1.0, 2.0, 4.0, 8.0, 16.0)  # seconds before each further try: a restart, or a new primary
-
-
 def retry_on_disconnect(run: Callable[[], T], *, listen: Listener) -> T:
-    """What the run gives; begun again where the server went away. It goes on from what is kept."""
+    """The result of a run, which starts again after a disconnect and continues from what the
+    store holds."""
     for pause in PAUSES:
         try:
             return run()

@@ -165,7 +165,7 @@ class Tools:
         with collect_notes() as notes, self._pool.turn(self._pool.memory(memory)):
             warm_memory = self._pool.memory(memory)
             first = warm_memory.get(id, is_use=not cursor)  # a further page is no further use
-            pieces = warm_memory.pieces(first)
+            pieces = warm_memory.admin.pieces(first)
         text = "\n\n".join(piece.content for piece in pieces)
         identity = (first.id, text)  # a cursor is invalid once the text has changed
         begin = read_cursor(cursor, identity, deepest=len(text))
@@ -242,7 +242,7 @@ class Tools:
         warm_memory = self._pool.memory(memory)
         with collect_notes() as notes, self._pool.turn(warm_memory):
             chunk = warm_memory.learn(text, pattern_type=pattern_type, score=score, context=context)
-            is_found = warm_memory.is_found(chunk.id)
+            is_found = warm_memory.admin.is_found(chunk.id)
         value = Learned(
             id=chunk.id,
             uri=uri_of(chunk.id, memory),
@@ -263,7 +263,7 @@ class Tools:
         comes back with the next index."""
         warm_memory = self._pool.memory(memory)
         with self._pool.turn(warm_memory):
-            ids = warm_memory.find_to_forget(what)
+            ids = warm_memory.admin.find_to_forget(what)
             if not ids:
                 raise ChunkNotFoundError(
                     f"Nothing is remembered of {what!r}",
@@ -272,7 +272,7 @@ class Tools:
             agreed = several or len(ids) == 1 or ids[0] == what
             gone = warm_memory.forget(ids, scrub=False) if agreed else 0
         if agreed:  # outside of the turn: concurrent calls share one scrub
-            warm_memory.scrub()
+            warm_memory.admin.scrub()
         value = Forgotten(
             memory=memory or self._pool.names[0],
             what=what,
@@ -331,7 +331,7 @@ class Tools:
     def _search(self, name: str, request: _Request, page: _Page) -> CallToolResult:
         """One page of results, as many as fit into its tokens."""
         memory = self._pool.memory(name)
-        refused = [] if memory.has_llm or not request.needs_llm else [_NO_LLM]
+        refused = [] if memory.admin.has_llm or not request.needs_llm else [_NO_LLM]
         begin = read_cursor(page.cursor, request.identity, deepest=_DEEPEST)
         results = memory.search(
             request.query,
@@ -374,7 +374,7 @@ class Tools:
         memory = self._pool.memory(name)
         status = MemoryStatus(
             name=name,
-            folder=str(memory.root or self._pool.folders[name]),
+            folder=str(memory.admin.root or self._pool.folders[name]),
             exists=True,
             indexing=self._runs.progress_text(name),
         )
@@ -511,10 +511,12 @@ def _status_text(status: MemoryStatus) -> str:
 
 
 def index_age(memory: Memory) -> IndexAge:
-    at = memory.indexed_at
+    at = memory.admin.indexed_at
     age = None if at is None else max(round((datetime.now(UTC) - at).total_seconds()), 0)
     return IndexAge(
-        generation=memory.generation, indexed_at=at.isoformat() if at else None, age_seconds=age
+        generation=memory.admin.generation,
+        indexed_at=at.isoformat() if at else None,
+        age_seconds=age,
     )
 
 

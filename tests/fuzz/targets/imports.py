@@ -12,7 +12,8 @@ from pathlib import Path
 
 from aurora.errors import AuroraError, TransferError
 from aurora.indexing.export_format import Unfit, decode, decode_header, encode, encode_header
-from aurora.indexing.transfer import Export, export_memory, import_memory, take_in
+from aurora.indexing.foreign_documents import take_in
+from aurora.indexing.import_export import Export, export_memory, import_memory
 from aurora.stores.base import Embedder
 from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import ForeignDocument

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from aurora.engine import location as whereabouts
+from aurora.engine import location
 from aurora.engine.location import SqliteLocation
 from aurora.types import Event, Note
 
@@ -27,7 +27,7 @@ def test_a_large_file_that_is_not_as_it_was_left_is_announced(
     assert told(path) == []  # a new one is small
     os.utime(path)
     assert told(path) == []
-    monkeypatch.setattr(whereabouts, "_LARGE", 100_000)
+    monkeypatch.setattr(location, "_LARGE", 100_000)
     assert told(path) == []  # it was checked, and is sealed
     os.utime(path)
-    assert told(path) == [Note("Checking 0 MiB for damage: it is not as Aurora left it...")]
+    assert told(path) == [Note("Checking 0 MiB for damage: the file changed outside of Aurora...")]

@@ -1,0 +1,369 @@
+"""What only the command line and the servers need of a memory: `memory.admin`.
+
+Inspection, checks and repair, import and copies, models, and the adoption of a memory that came
+from somebody else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from aurora.concurrency import CoalescedCall
+from aurora.engine.adoption import Offer, note_identity, note_reclaimed, offer
+from aurora.engine.location import StoreLocation, require_driver, shown_name
+from aurora.engine.opening import OpenedMemory
+from aurora.errors import (
+    AuroraError,
+    EmbeddingError,
+    IndexFileError,
+    NoMemoryError,
+    StoreBusyError,
+    TransferError,
+)
+from aurora.files import require_own
+from aurora.stores.base import SEARCHABLE_SUCCESS, Embedder, RankingStore, Reclaimed, Store
+from aurora.types import Chunk, Listener, Note, ignore_events
+
+if TYPE_CHECKING:
+    from aurora.engine.vector_updates import VectorUpdates
+    from aurora.indexing.embedding import Reembedded
+    from aurora.indexing.foreign_documents import TakenIn
+    from aurora.indexing.import_export import Copied, Imported
+    from aurora.retrieval.retriever import Retriever
+
+# Imports inside the methods load parsers, git and indexing, which a search does not need.
+
+
+class MemoryAdmin:
+    """The rarely used methods of one memory."""
+
+    def __init__(self, opened: OpenedMemory) -> None:
+        self._opened = opened
+        self._scrubbing = CoalescedCall()
+
+    # Location and parts
+
+    @property
+    def location(self) -> StoreLocation:
+        return self._opened.location
+
+    @property
+    def path(self) -> Path:
+        """The file that holds the memory, unless a server does."""
+        return self._opened.path
+
+    @property
+    def root(self) -> Path | None:
+        """The folder that stored paths are relative to, if there is one."""
+        return self._opened.root
+
+    @property
+    def index_folder(self) -> Path:
+        return self._opened.index_folder
+
+    @property
+    def index_path(self) -> Path | None:
+        """The file of the keyword index; None where the database ranks by itself."""
+        return self.index_folder / "bm25.idx" if self.location.path else None
+
+    @property
+    def store(self) -> Store:
+        return self._opened.store
+
+    @property
+    def retriever(self) -> Retriever:
+        return self._opened.retriever
+
+    def create(self) -> None:
+        """Create the memory, if it does not exist."""
+        self._opened.create()
+
+    # Contents
+
+    def chunks(self) -> Iterator[Chunk]:
+        """All chunks that can be found. Reading them here is not an access."""
+        self._opened.tell_damage(look=True)
+        return self.store.iter_chunks()
+
+    def pieces(self, chunk: Chunk) -> list[Chunk]:
+        """The chunk; for the first chunk of a document, all chunks of the document."""
+        from aurora.indexing.documents import piece_ids  # noqa: PLC0415
+
+        return self.store.get_chunks(piece_ids([chunk])) or [chunk]
+
+    def find_ids(self, prefix: str, *, limit: int) -> list[str]:
+        """Ids with this prefix, in order."""
+        return self.store.find_ids_from(prefix, limit=limit)
+
+    def find_to_forget(self, word: str) -> list[str]:
+        """Chunk ids that a word stands for: an id, a file or folder, or `namespace:NAME`."""
+        from aurora.indexing.documents import find_to_forget  # noqa: PLC0415
+        from aurora.indexing.reader import Names  # noqa: PLC0415
+
+        return find_to_forget(self.store, Names(self.root), word)
+
+    def languages(self) -> list[str]:
+        return self.store.list_languages()
+
+    def namespaces(self) -> Mapping[str, int]:
+        """The number of chunks in each namespace; the unnamed one is `""`."""
+        return self.store.count_namespaces()
+
+    def is_found(self, chunk_id: str) -> bool:
+        """False for a lesson that mostly failed: searches do not return it."""
+        reasoning = self.store.get_reasoning(chunk_id)
+        return reasoning is None or reasoning.success_score >= SEARCHABLE_SUCCESS
+
+    @property
+    def indexed_at(self) -> datetime | None:
+        """When the last index run ended."""
+        return self._opened.read_again(self.store.indexed_at)
+
+    @property
+    def generation(self) -> int:
+        """A number that grows with every change of what can be found."""
+        return self._opened.read_again(self.store.generation)
+
+    # Checks and repair
+
+    def damage(self) -> str:
+        """A warning for every answer while the memory is damaged; empty while it is whole."""
+        return self.store.damage()
+
+    def check(self) -> list[str]:
+        """The problems found in the database and its text indexes."""
+        return self.store.check()
+
+    def reclaim(self) -> Reclaimed | None:
+        """Rebuild a file that cannot be opened, from all that can be read; None if it opens."""
+        places, file = self._opened.places, self._opened.project_file
+        if places.project is not None:
+            require_own(places.memory_folder)
+        reclaimed = self.location.reclaim()
+        if reclaimed and file:
+            note_reclaimed(places.home, file.path)
+        return reclaimed
+
+    def repair(self) -> list[str]:
+        """Remove damaged chunks and rebuild all indexes; the ids of the removed chunks.
+
+        `index` reads their files again. Removed documents and lessons are lost.
+        """
+        # Not read again after the repair: its new identity would look like another user's file.
+        store, project_store = self.store, self._opened.project_store
+        removed = store.repair()
+        if project_store:
+            note_identity(self._opened.places.home, project_store)
+        self.rebuild_bm25()
+        return removed
+
+    def rebuild_bm25(self) -> int:
+        """Rebuild and save the keyword index; the number of chunks that it holds."""
+        if ranking_store := self._opened.ranking_store:
+            return ranking_store.rebuild_words()
+        built = len(self.retriever.bm25.rebuild())
+        if not self.index_saved:
+            raise IndexFileError(
+                f"The BM25 index could not be saved to {self.index_path}",
+                hint="check who owns the folder and whether the disk is full",
+            )
+        stored = sum(self.store.count_chunks().values())
+        if built != stored:
+            raise IndexFileError(
+                f"The BM25 index holds {built} chunks, the memory {stored}",
+                hint="another process is writing; the next search brings the index up to date",
+            )
+        return built
+
+    @property
+    def index_saved(self) -> bool:
+        """False if the keyword index is only in memory, because its file cannot be written."""
+        return self._opened.ranking_store is not None or self.retriever.bm25.saved
+
+    def scrub(self) -> None:
+        """Overwrite removed data in every file. Concurrent calls share one run."""
+        self._scrubbing.do(self._scrub)
+
+    def _scrub(self) -> None:
+        self._scrub_derived()
+        try:
+            self.store.scrub()
+        except StoreBusyError as exc:
+            self._opened.warn(exc)
+
+    def scrub_all(self) -> None:
+        """As `scrub`, however long it takes; raises if something prevents it."""
+        self._scrub_derived()
+        self.location.scrub()
+
+    def _scrub_derived(self) -> None:
+        from aurora.llm.cache import AnswerCache  # noqa: PLC0415
+
+        self.vectors.make_searchable()
+        AnswerCache(self.index_folder / "llm").clear()
+
+    @contextmanager
+    def adoption(self) -> Iterator[Offer | None]:
+        """What the memory holds that is not the user's; None if all of it is."""
+        file = self._opened.project_file
+        if file is None or file.stamp() is None:
+            yield None
+            return
+        require_own(self._opened.places.memory_folder)
+        with offer(self._opened.places.home, file) as offered:
+            yield offered
+
+    # Models
+
+    @property
+    def vectors(self) -> VectorUpdates:
+        """Makes the vectors of this memory."""
+        from aurora.engine.vector_updates import VectorUpdates  # noqa: PLC0415
+
+        return VectorUpdates(self._opened)
+
+    def reembed(self) -> Reembedded:
+        """Replace the vectors by those of the provider that the settings choose."""
+        return self.vectors.reembed()
+
+    def vectors_of(self) -> Embedder | None:
+        """The embedder that made the vectors."""
+        return self.store.embedder()
+
+    def chosen_embedder(self) -> str:
+        """The name of the provider that the settings choose; empty if there is none."""
+        try:
+            return self._opened.embedders.chosen().name
+        except AuroraError:
+            return ""
+
+    def try_embedder(self) -> Embedder:
+        """The provider that the settings choose, after it embedded a text.
+
+        A remote one is not called: its dimension is 0. Raises `EmbeddingError` if it fails.
+        """
+        from aurora.indexing.embedding import embedder_of  # noqa: PLC0415
+
+        embedders = self._opened.embedders
+        chosen = embedders.chosen()
+        if embedders.is_remote:
+            return Embedder(chosen.name, 0, "")
+        try:
+            chosen.embed_query("aurora")
+            return embedder_of(chosen)
+        except AuroraError:
+            raise
+        except Exception as exc:  # a provider may fail in any way
+            raise EmbeddingError(f"{chosen.name} failed: {exc!r}") from exc
+
+    @property
+    def has_llm(self) -> bool:
+        """True if the settings name a language model. Without one, only the user may start a call
+        that sends text to the default endpoint."""
+        return any(key.startswith("llm.") for key in self._opened.files.current().origins)
+
+    def check_llm(self) -> str:
+        """The model and its address. No request is sent; raises `LlmError` if a part is missing."""
+        from aurora.engine.language_model import check_llm  # noqa: PLC0415
+
+        return check_llm(self._opened.settings.llm, self._opened.files.environ)
+
+    # Import
+
+    def import_(self, stream: BinaryIO, *, vectors: bool = True) -> Imported:
+        """Import all of an export, or nothing; the memory is created if it does not exist.
+
+        A chunk with a known id is replaced, and nothing is removed. Vectors of another embedder
+        than the memory's are refused, unless `vectors` is false.
+        """
+        from aurora.indexing.import_export import Export, import_memory  # noqa: PLC0415
+
+        opened = self._opened
+        export = Export(stream)  # an invalid file creates no memory
+        opened.create()
+        with opened.redacting() as redactor:
+            return import_memory(
+                opened.store, export, redactor=redactor, vectors=vectors, listen=opened.listen
+            )
+
+    def import_aurorakb(self, url: str, *, table: str, prefix: str = "") -> TakenIn:
+        """Import the documents of an AuroraKB database, which stays unchanged.
+
+        Documents imported before are compared and written only if they differ.
+        """
+        require_driver()
+        from aurora.indexing.foreign_documents import take_in  # noqa: PLC0415
+        from aurora.indexing.turns import write_turn  # noqa: PLC0415
+        from aurora.stores.postgres.aurorakb import open_aurorakb  # noqa: PLC0415 - an extra
+
+        opened = self._opened
+        with open_aurorakb(url, table) as source:
+            total = source.count()
+            opened.create()
+            with write_turn(opened.store, listen=opened.listen), opened.redacting() as redactor:
+                taken = take_in(
+                    opened.store,
+                    source.pages(),
+                    redactor=redactor,
+                    total=total,
+                    key_space=source.key_space,
+                    prefix=prefix,
+                    now=opened.now(),
+                    listen=opened.listen,
+                )
+                if source.vector_type:
+                    opened.listen(
+                        Note(
+                            f"Its vectors ({source.vector_type}) are not imported: their model is "
+                            "unknown, and long documents are cut into pieces here. New vectors "
+                            "are made"
+                        )
+                    )
+                self.vectors.embed_missing()
+        if missed := total - taken.documents - taken.left_out:
+            opened.warn(f"{missed} rows without an id, or with a duplicate one, were left out")
+        return taken
+
+
+def copy_between(
+    source: StoreLocation,
+    target: StoreLocation,
+    *,
+    vectors: bool = True,
+    listen: Listener = ignore_events,
+) -> Copied:
+    """Copy a memory from one location to another; the target is created if it does not exist."""
+    from aurora.indexing.import_export import copy_memory  # noqa: PLC0415
+
+    stamp = source.stamp()
+    if source == target or (stamp is not None and stamp == target.stamp()):
+        raise _same_memory(source)
+    if stamp is None:
+        raise NoMemoryError(
+            f"There is no memory at {shown_name(source.name)}",
+            hint="name the database file, such as .aurora/memory.db",
+        )
+    with ExitStack() as opened:
+        source_store = opened.enter_context(closing(source.open(listen)))
+        if damage := source_store.damage(look=True):
+            listen(Note(damage, warning=True))
+        target.make()
+        target_store = opened.enter_context(closing(target.open()))
+        # Two addresses may lead to one server. A copied file keeps its identity.
+        if source.server and source_store.identity == target_store.identity:
+            raise _same_memory(source)
+        copied = copy_memory(source_store, target_store, vectors=vectors, listen=listen)
+        if isinstance(target_store, RankingStore):
+            target_store.prepare_search()
+    return copied
+
+
+def _same_memory(location: StoreLocation) -> TransferError:
+    return TransferError(
+        f"Both places are the same memory: {shown_name(location.name)}",
+        hint="name another one by --from or --to: a file, or postgresql://…#SCHEMA",
+    )

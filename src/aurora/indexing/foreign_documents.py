@@ -1,0 +1,109 @@
+"""Imports the documents of another program's memory, with all that is known of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from aurora.errors import AuroraError, LabelError
+from aurora.indexing.documents import (
+    DOCUMENT,
+    RESERVED,
+    Labels,
+    Outcome,
+    cut_document,
+    put_document,
+)
+from aurora.redaction import Redactor
+from aurora.stores.base import Store
+from aurora.text import printable
+from aurora.types import ForeignDocument, Json, Listener, Note, Progress, ignore_events
+
+ORIGIN = "aurorakb"
+_ID = f"{ORIGIN}_id"  # metadata keys for what has no place in a document
+_METADATA = f"{ORIGIN}_metadata"
+
+
+@dataclass(frozen=True, slots=True)
+class TakenIn:
+    """How many documents were added, replaced, unchanged and left out."""
+
+    added: int = 0
+    replaced: int = 0
+    unchanged: int = 0
+    left_out: int = 0
+
+    @property
+    def documents(self) -> int:
+        return self.added + self.replaced + self.unchanged
+
+
+def take_in(
+    store: Store,
+    pages: Iterable[Sequence[ForeignDocument]],
+    *,
+    redactor: Redactor | None = None,
+    total: int,
+    key_space: str,
+    prefix: str = "",
+    now: datetime,
+    listen: Listener = ignore_events,
+) -> TakenIn:
+    """Import documents, each page in one transaction. Importing them again changes nothing.
+
+    Their ids are unique in `key_space`. `prefix` is added before their namespaces.
+    """
+    redactor = redactor or Redactor()
+    counts = dict.fromkeys(Outcome, 0)
+    left_out = 0
+    for page in pages:
+        with store.transaction():
+            for document in page:
+                try:
+                    safe = document._replace(
+                        content=redactor.text(document.content),
+                        source=redactor.text(document.source),
+                        metadata=redactor.json(document.metadata),
+                    )
+                    key = "\0".join((ORIGIN, key_space, safe.id)).encode()
+                    created_at = safe.created_at or now
+                    pieces = cut_document(
+                        safe.content, _labels(safe, prefix), key=key, now=created_at
+                    )
+                    outcome = put_document(store, pieces).outcome
+                except AuroraError as exc:
+                    left_out += 1
+                    listen(Note(f"Left out {document.id}: {exc.message}", warning=True))
+                else:
+                    counts[outcome] += 1
+        listen(Progress("Taking in", sum(counts.values()) + left_out, total))
+    return TakenIn(
+        counts[Outcome.ADDED], counts[Outcome.REPLACED], counts[Outcome.UNCHANGED], left_out
+    )
+
+
+def _labels(document: ForeignDocument, prefix: str) -> Labels:
+    """The document's labels. Values that a memory cannot hold go into its metadata."""
+    own: dict[str, Json] = {_ID: document.id}
+    words = {
+        "namespace": prefix + document.namespace,
+        "document_type": document.document_type,
+        "source": document.source,
+    }
+    shown = {name: printable(word) for name, word in words.items()}
+    own |= {f"{ORIGIN}_{name}": words[name] for name in words if shown[name] != words[name]}
+    kind = shown["document_type"].strip() and shown["document_type"]
+    labels = Labels(shown["namespace"], kind or DOCUMENT, shown["source"], own)
+    try:
+        return replace(labels, metadata=_renamed(document.metadata) | own)
+    except LabelError:  # a key that no filter could name
+        return replace(labels, metadata={_METADATA: document.metadata, **own})
+
+
+def _renamed(metadata: Json) -> dict[str, Json]:
+    """The metadata, with a prefix before keys that Aurora itself uses."""
+    if not isinstance(metadata, dict):
+        return {} if metadata is None else {_METADATA: metadata}
+    taken = (*RESERVED, _ID)
+    return {f"{ORIGIN}_{key}" if key in taken else key: value for key, value in metadata.items()}
