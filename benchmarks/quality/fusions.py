@@ -3,7 +3,7 @@
     python benchmarks/quality/fusions.py SET [SET …] [--most 300]
 
 A SET is a folder as sets.py describes it. Its texts lie in a throw-away store, with vectors of
-the static model. Of more than `--most` questions so many are drawn, always the same
+the default model. Of more than `--most` questions so many are drawn, always the same
 ones. `unanswered` counts the questions for which nothing was found worth showing. No result is
 written: some of the sets may not be passed on, and so may not what is found in them.
 """
@@ -18,23 +18,23 @@ from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
 
-from aurora.embeddings.base import ProviderOptions
-from aurora.embeddings.static import StaticProvider
 from aurora.indexing.embedding import embed_missing
-from aurora.retrieval.retriever import HybridConfig, Retriever
+from aurora.retrieval.config import SearchConfig
+from aurora.retrieval.retriever import Retriever
 from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import Mode, Query
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
+from embedders import default_embedder
 from quality.sets import PIECES, Record, by_group, chunks, documents, draw, ndcg, read_set
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-WAYS: Mapping[str, HybridConfig] = {
-    "keyword": HybridConfig(mode=Mode.KEYWORD),
-    "fulltext": HybridConfig(mode=Mode.KEYWORD, keyword="fulltext"),
-    "semantic": HybridConfig(mode=Mode.SEMANTIC),
-    **{f"weighted {a}": HybridConfig(hybrid_search_alpha=a) for a in (0.2, 0.3, 0.4, 0.5, 0.7)},
-    **{name: HybridConfig(fusion=name) for name in ("rrf", "cascade", "staged")},
+WAYS: Mapping[str, SearchConfig] = {
+    "keyword": SearchConfig(mode=Mode.KEYWORD),
+    "fulltext": SearchConfig(mode=Mode.KEYWORD, keyword="fulltext"),
+    "semantic": SearchConfig(mode=Mode.SEMANTIC),
+    **{f"weighted {a}": SearchConfig(hybrid_search_alpha=a) for a in (0.2, 0.3, 0.4, 0.5, 0.7)},
+    **{name: SearchConfig(fusion=name) for name in ("rrf", "cascade", "staged")},
 }
 
 
@@ -42,7 +42,7 @@ def ask(
     corpus: Sequence[Record], queries: Sequence[Record], folder: Path
 ) -> dict[str, dict[str, list[str]]]:
     """Way → query → ids of what was found."""
-    store, embedder = SQLiteStore(folder / "memory.db"), StaticProvider(ProviderOptions())
+    store, embedder = SQLiteStore(folder / "memory.db"), default_embedder()
     store.put_chunks(chain.from_iterable(map(chunks, corpus)))
     if (made := embed_missing(store, embedder)).failed:
         raise SystemExit("\n".join(made.warnings))  # or words would be measured in their place

@@ -77,8 +77,8 @@ PEERS = {
     for peer in (
         Peer("bm25s", (("bm25s==0.3.16", "PyStemmer==3.1.0"),)),
         Peer("fts5"),
-        Peer("static", (("numpy",), TABLE)),
-        Peer("lancedb", (("lancedb==0.40.0",), TABLE)),
+        Peer("model", (("numpy",),)),
+        Peer("lancedb", (("lancedb==0.40.0",),)),
         Peer("semble", (("semble==0.7.0",), TABLE)),
     )
 }

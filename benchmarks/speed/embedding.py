@@ -1,6 +1,6 @@
 """How quick embedding providers are, and what they need: each in processes of its own.
 
-    python benchmarks/speed/embedding.py [--provider static --provider onnx:MODEL …]
+    python benchmarks/speed/embedding.py [--provider aurora --provider onnx:MODEL …]
         [--models FOLDER] [--rounds 5] [--seconds 3] [--threads 1]
 
 A provider is a name that `embedding.provider` may have, with a model after a colon, and `@numpy`
@@ -75,7 +75,7 @@ def main() -> None:
         print(json.dumps(asdict(measure(given.child, given.models, given.seconds))))
         return
     rounds = run_rounds(
-        given.provider or ["static"],
+        given.provider or ["aurora"],
         given.models,
         rounds=given.rounds,
         seconds=given.seconds,

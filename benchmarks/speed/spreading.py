@@ -1,7 +1,7 @@
 """From which size it pays to embed in other processes, or on the nodes of a Ray cluster.
 
     python benchmarks/speed/spreading.py [--models FOLDER] [--rounds 3]
-        [--static 6000] [--onnx 192]
+        [--aurora 6000] [--onnx 192]
 
 Texts are pieces of 200 words and signs of the standard library's sources. Ways, in an order that
 moves on by one each round:
@@ -73,10 +73,10 @@ def main() -> None:
     )
     options.add_argument("--models", type=Path, default=Path("models"), help="where models lie")
     options.add_argument("--rounds", type=int, default=WHOLE_RUN)
-    options.add_argument("--static", type=int, default=6_000, help="chunks for the default model")
+    options.add_argument("--aurora", type=int, default=6_000, help="chunks for the default model")
     options.add_argument("--onnx", type=int, default=192, help="chunks for MiniLM")
     given = options.parse_args()
-    counts = {"static": given.static, "onnx": given.onnx}
+    counts = {"aurora": given.aurora, "onnx": given.onnx}
     found = list(run_rounds({name: n for name, n in counts.items() if n}, given))
     rows = best(found)
     report(rows)

@@ -8,9 +8,9 @@ import numpy as np
 from asking import PLACES, Ask, Text, documents, main, pieces
 
 from aurora.embeddings.base import ProviderOptions
-from aurora.embeddings.static import StaticProvider
+from aurora.embeddings.registry import make_provider
 
-PROVIDER = StaticProvider(ProviderOptions())
+PROVIDER = make_provider("aurora", ProviderOptions())
 
 
 def embed(texts: Sequence[str]) -> np.ndarray:
@@ -31,4 +31,4 @@ def open_texts(texts: Sequence[Text]) -> Ask:
 
 
 if __name__ == "__main__":
-    main({"static model alone": open_texts}, packages=("numpy",))
+    main({"our model alone": open_texts}, packages=("numpy",))
