@@ -53,7 +53,7 @@ demo: $(VENV)/installed
 # fresh clone it collects them first, or each worker would rewrite all of them.
 test: $(VENV)/installed-test
 	test -d tests/__pycache__ || $(BIN)/python -m pytest --collect-only -qq -m '$(CORE)' > /dev/null
-	$(PYTEST) -m '$(CORE)' $(PYTEST_ARGS)
+	HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-core} $(PYTEST) -m '$(CORE)' $(PYTEST_ARGS)
 
 # What `make test` leaves out.
 test-full: $(VENV)/installed-dev $(VENV)/inspector-$(INSPECTOR)
