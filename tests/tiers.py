@@ -67,6 +67,8 @@ FULL = (
     "embeddings/test_onnx",
     "embeddings/test_sentences.py",
     "evaluation/test_metrics.py",
+    "evaluation/test_resampling.py::test_a_p_value_is_near",
+    "evaluation/test_resampling.py::test_an_interval_is_that_of_scipy",
     "evaluation/test_runs.py",
     "training/",
     # both stores at once, partitions, random states of a server
