@@ -128,6 +128,7 @@ def test_every_script_is_run() -> None:
     assert sorted({*RUNS, *REFUSALS}) == SCRIPTS
 
 
+@pytest.mark.timeout(1200)  # on a busy machine
 @pytest.mark.parametrize("script", RUNS)
 def test_a_script_runs_to_its_end(
     script: str, copy: Path, repo: Path, labelled: Path, request: pytest.FixtureRequest
