@@ -44,7 +44,7 @@ from embedding import cut  # noqa: E402
 
 from aurora.embeddings.base import ProviderOptions  # noqa: E402
 from aurora.embeddings.registry import make_provider  # noqa: E402
-from aurora.indexing.embedding import RemoteEmbedder, embedder_of  # noqa: E402
+from aurora.indexing.embedding import ChunkText, RemoteEmbedder, embedder_of  # noqa: E402
 from aurora.indexing.ray import (  # noqa: E402
     InProcess,
     LocalProcesses,
@@ -119,7 +119,8 @@ def measure(
 ) -> Measured:
     make = partial(make_provider, name, options)
     embedder, size = embedder_of(make()), make().batch_size
-    batches = [some[at : at + size] for at in range(0, len(some), size)]
+    chunks = [ChunkText(text) for text in some]
+    batches = [chunks[at : at + size] for at in range(0, len(chunks), size)]
     begin = time.perf_counter()
     made = RemoteEmbedder(spreader, make).embed(embedder, batches)
     first = len(next(made) or ())
