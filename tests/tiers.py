@@ -81,7 +81,6 @@ FULL = (
 CORE_ON_SERVER = (
     "cli/test_commands.py",
     "cli/test_index.py",
-    "cli/test_transfer.py",
     "mcp/test_every_tool.py",
     "stores/test_postgres.py",
     "stores/test_server_addresses.py",
