@@ -62,6 +62,7 @@ FULL = (
     "sources/test_walk.py::test_a_file_below_a_thousand_folders",
     "sources/test_walk.py::test_a_path_that_is_longer",
     # models that are made or converted first, and packages that only the extra `dev` brings
+    "cli/test_models.py",
     "embeddings/own/test_runtime.py",
     "embeddings/pulling/",
     "embeddings/test_onnx",
