@@ -8,18 +8,20 @@ whole process, so only a process of its own asks for it.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.abc import MetaPathFinder
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from zlib import crc32
 
 if TYPE_CHECKING:
     from aurora.embeddings.base import EmbeddingProvider
 
 NUMPY = "@numpy"
+DEFAULT = "aurora"
 
-# Settings for a model without shares of its own.
+# Settings for a model that Aurora knows no shares of.
 _SETTINGS: Mapping[str, Mapping[str, object]] = {
     "distilled": {
         "search.fusion": "auto",  # else who sets the share of `weighted` has that fusion
@@ -45,6 +47,33 @@ def make_embedder(spec: str, models: Path) -> EmbeddingProvider:
 
         return Distilled(options)
     return make_provider(name, options)
+
+
+def default_embedder() -> EmbeddingProvider:
+    """The model that comes with Aurora."""
+    return make_embedder(DEFAULT, Path("models"))
+
+
+class DrawnVectors:
+    """Vectors drawn by lot, under the default model's name and size: their cost is the same."""
+
+    batch_size = 1000
+
+    def __init__(self) -> None:
+        model = default_embedder()
+        self.name, self.fingerprint = model.name, model.fingerprint
+        self.dimension = model.dimension
+
+    def embed_batch(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
+        import numpy as np  # noqa: PLC0415 - not before it is needed
+
+        drawn = [np.random.default_rng(crc32(text.encode())) for text in texts]
+        vectors = np.array([lot.standard_normal(self.dimension, np.float32) for lot in drawn])
+        scaled: Sequence[Sequence[float]] = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+        return scaled
+
+    def embed_query(self, text: str) -> Sequence[float]:
+        return self.embed_batch([text])[0]
 
 
 def settings_of(name: str) -> Mapping[str, object]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,29 +12,44 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
-from aurora.embeddings.base import ProviderOptions
-from aurora.embeddings.onnx import OnnxProvider
+from tests import tiers
 from tests.backends import BACKENDS
-from tests.embeddings.models import install_model
 from tests.properties import PHASES, USUAL, examples
+from tests.scratch import folder_in_memory
 
 if TYPE_CHECKING:
+    from aurora.embeddings.onnx import OnnxProvider
     from tests.postgres.databases import Databases
     from tests.postgres.server import PostgresServer
+
+TESTS = Path(__file__).parent
 
 # Time is no property of what is tested.
 settings.register_profile("aurora", deadline=None, max_examples=examples(USUAL), phases=PHASES)
 settings.load_profile("aurora")
 
-
-# A background job of a shell (`make test &`) ignores SIGINT, and so would the programs that tests
-# start and interrupt.
+# A shell starts background jobs with SIGINT ignored, and children inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# Tests write much and wait for the disk each time: in memory they take an eighth less.
+if "TMPDIR" not in os.environ and (folder := folder_in_memory()):
+    os.environ["TMPDIR"] = tempfile.tempdir = str(folder)
 
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """The core does not read files that are all of another tier."""
+    if not collection_path.is_relative_to(TESTS):
+        return None
+    path = collection_path.relative_to(TESTS).as_posix() + "/" * collection_path.is_dir()
+    return tiers.is_left_out(path, config.getoption("markexpr")) or None
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest selects by mark
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest first: one that begins last would have all other processors wait."""
+    """Mark the tiers. The longest tests start first: one that starts last keeps a core idle."""
+    for item in items:
+        tiers.mark(item)
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
 
 
@@ -53,6 +70,8 @@ def backend() -> str:
 @pytest.fixture(scope="session")
 def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of models with one in it, the same for all workers. No test changes it."""
+    from tests.embeddings.models import install_model
+
     base = tmp_path_factory.getbasetemp()
     shared = base.parent if base.name.startswith("popen-") else base  # pytest-xdist
     install_model(shared / "models")
@@ -61,6 +80,9 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def onnx_provider(models: Path) -> OnnxProvider:
+    from aurora.embeddings.base import ProviderOptions
+    from aurora.embeddings.onnx import OnnxProvider
+
     return OnnxProvider(ProviderOptions(models=models))
 
 

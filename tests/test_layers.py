@@ -34,6 +34,21 @@ CONCRETE = {"stores", "embeddings"}
 SETTINGS_READERS = {"engine", "cli", "mcp", "config"}
 
 
+# Names that files of several packages have. Only ever take one out.
+SHARED_NAMES = {
+    "cache": {"llm", "sources/blame"},
+    "provider": {"embeddings/aurora", "embeddings/onnx"},
+    "registry": {"embeddings", "parsers"},
+    "reports": {"display", "types"},
+    "schema": {"config", "stores"},
+    "search": {"cli", "stores", "types"},
+    "session": {"cli", "embeddings/onnx"},
+    "transfer": {"engine", "indexing", "stores"},
+}
+STORES = {"stores/postgres", "stores/sqlite"}
+MOST_IMPORTS_INSIDE = 141  # only ever lower it
+
+
 def room(module: str) -> str:
     return module.split(".")[1]
 
@@ -49,6 +64,18 @@ def imports(file: Path) -> Iterator[str]:
                 yield from (f"aurora.{alias.name}" for alias in node.names)
             elif node.module is not None and node.module.startswith("aurora."):
                 yield node.module
+
+
+def imports_inside_functions(file: Path) -> set[int]:
+    """Lines on which a function imports a module of ours."""
+    return {
+        node.lineno
+        for function in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
+        for node in ast.walk(function)
+        if (isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "aurora")
+        or (isinstance(node, ast.Import) and any(a.name.startswith("aurora") for a in node.names))
+    }
 
 
 def faults(file: Path) -> Iterator[str]:
@@ -75,9 +102,31 @@ def source_files() -> list[Path]:
     return [file for file in sorted(SOURCE.rglob("*.py")) if file != SOURCE / "__init__.py"]
 
 
-@pytest.mark.parametrize("file", source_files(), ids=lambda f: f.relative_to(SOURCE).as_posix())
-def test_imports_only_go_down(file: Path) -> None:
-    assert list(faults(file)) == []
+def test_imports_only_go_down() -> None:
+    assert [fault for file in source_files() for fault in faults(file)] == []
+
+
+def test_no_two_files_of_different_packages_share_a_name() -> None:
+    """A name finds one file. Every package may have a `base`; the stores mirror each other."""
+    places: dict[str, set[str]] = {}
+    for file in source_files():
+        package = file.parent.relative_to(SOURCE).as_posix()
+        mirrored = "stores" if package in STORES else package
+        places.setdefault(file.stem, set()).add(mirrored)
+    shared = {name: packages for name, packages in places.items() if len(packages) > 1}
+    assert {name: shared[name] for name in shared if name not in {"__init__", "base"}} == {
+        name: shared[name] & packages for name, packages in SHARED_NAMES.items() if name in shared
+    }
+
+
+def test_imports_inside_functions_do_not_grow() -> None:
+    """Those of our own modules; only an optional package or a quick start justifies one."""
+    inside = [
+        f"{file.relative_to(SOURCE).as_posix()}:{line}"
+        for file in source_files()
+        for line in imports_inside_functions(file)
+    ]
+    assert len(inside) <= MOST_IMPORTS_INSIDE, "\n".join(inside)
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,10 @@
 
     python benchmarks/quality/confidence.py SET [SET …] [--most 150]
 
-A SET is a folder as sets.py describes it. Searches are as by default. P@1 is
-told for the quarters of the questions by each measure, from the least sure to the surest; AUC is
-the chance that a right first result has more of it than a wrong one. The last row is what the rule
-of `aurora.retrieval.rerank` makes of each set.
+A SET is a folder as sets.py describes it. Searches are as by default. P@1 is told for the quarters
+of the questions by each measure, from the least sure to the surest; AUC is the chance that a right
+first result has more of it than a wrong one. The last row is what the rule of
+`aurora.retrieval.rerank` makes of each set.
 """
 
 from __future__ import annotations
@@ -20,16 +20,17 @@ from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple
 
-from aurora.embeddings.base import ProviderOptions
-from aurora.embeddings.registry import make_provider, share_of
+from aurora.embeddings.registry import share_of
 from aurora.indexing.embedding import embed_missing
+from aurora.retrieval.config import SearchConfig
 from aurora.retrieval.rerank import is_sure
-from aurora.retrieval.retriever import Retriever, SearchConfig
+from aurora.retrieval.retriever import Retriever
 from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import Query, SearchResult
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 import record
+from embedders import default_embedder
 from quality.sets import Record, by_group, chunks, documents, draw, read_set
 from quality.vector_cache import CachedVectors
 
@@ -60,7 +61,7 @@ MEASURES: Mapping[str, Callable[[Sequence[float]], float]] = {
 
 def searches(folder: Path, most: int) -> Iterator[Search]:
     corpus, queries, grades = read_set(folder)
-    provider = CachedVectors(make_provider("aurora", ProviderOptions()), CACHE)
+    provider = CachedVectors(default_embedder(), CACHE)
     config = SearchConfig(hybrid_search_alpha=share_of(provider.name))
     for texts, asked in by_group(corpus, draw(queries, most)):
         with tempfile.TemporaryDirectory() as scratch:

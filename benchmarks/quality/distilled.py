@@ -14,6 +14,7 @@ teacher is the provider `onnx`'s all-minilm-l6-v2, in int8.
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import sys
 from collections.abc import Sequence
@@ -82,6 +83,8 @@ def make_table(folder: Path, tokenizer: Tokenizer) -> Table:
     """A row a piece, its weight in it; pieces that are no text have nothing but zeros."""
     pieces = sorted(tokenizer.get_vocab().items(), key=lambda one: one[1])
     used = [number for piece, number in pieces if not _MARK.fullmatch(piece)]
+    if "AURORA_BENCHMARK_TINY" in os.environ:  # whether it still runs
+        used = used[::50]
     table = np.zeros((len(pieces), DIMENSION), np.float32)
     table[used] = main_directions(read_alone(folder, used)) * zipf_weights(len(used))[:, None]
     return table

@@ -2,8 +2,8 @@
 
     python benchmarks/quality/fallback.py REPO [--queries NAME] [--lists]
 
-The repository is cloned into a temporary folder and indexed with vectors (of the quick bundled
-model: a better one would differ more) and git's histories. Ten queries, the seed's own or
+The repository is cloned into a temporary folder and indexed with vectors of the
+default model and git's histories. Ten queries, the seed's own or
 its like for another repository, are asked for ten results each: by all three signals of `staged`
 (tri-hybrid), by the two that need no model (dual-hybrid), by activation alone, and by the default
 with and without the model. Told is the share of the results that a way has in common with its like
@@ -31,7 +31,7 @@ from aurora.types import SearchResults
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 import record
-from peers.bundled_embedder import BundledEmbedder
+from embedders import default_embedder
 
 LIMIT = 10
 QUERIES: Mapping[str, Sequence[str]] = {
@@ -99,7 +99,7 @@ WAYS = (
 
 
 def search(places: Places, way: Way, query: str) -> SearchResults:
-    embedder = BundledEmbedder() if way.model else None
+    embedder = default_embedder() if way.model else None
     settings = SettingsFiles(places, {}, dict(way.settings))
     with Memory(places, settings, embedder=embedder) as memory:
         return memory.search(query, limit=LIMIT, fusion=way.fusion)
@@ -139,7 +139,7 @@ def run(repository: Path, name: str, folder: Path, *, lists: bool) -> None:
     git(repository, "clone", "--quiet", "--local", ".", str(clone))
     (clone / ".aurora").mkdir()
     head, places = git(clone, "rev-parse", "--short=12", "HEAD"), Places(folder / "home", clone)
-    with Memory(places, embedder=BundledEmbedder()) as memory:
+    with Memory(places, embedder=default_embedder()) as memory:
         memory.index(clone)
         chunks = sum(memory.stats().chunks.values())
     print(f"{name} at {head}: {chunks:,} chunks, git's histories and vectors")
@@ -155,7 +155,7 @@ def run(repository: Path, name: str, folder: Path, *, lists: bool) -> None:
     }
     means = report(found, lists=lists)
     about = {"repository": {"name": name, "head": head, "chunks": chunks}, "signals": signals}
-    record.save(f"fallback-{name}", about | {"overlap": means, "found": found}, packages=["numpy"])
+    record.save(f"fallback-{name}", about | {"overlap": means, "found": found})
 
 
 def main() -> None:

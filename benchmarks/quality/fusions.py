@@ -3,7 +3,7 @@
     python benchmarks/quality/fusions.py SET [SET …] [--most 300]
 
 A SET is a folder as sets.py describes it. Its texts lie in a throw-away store, with vectors of
-the quick bundled model. Of more than `--most` questions so many are drawn, always the same
+the default model. Of more than `--most` questions so many are drawn, always the same
 ones. `unanswered` counts the questions for which nothing was found worth showing. No result is
 written: some of the sets may not be passed on, and so may not what is found in them.
 """
@@ -18,14 +18,14 @@ from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
 
-from aurora.embeddings.aurora.provider import SHALLOW, AuroraProvider
-from aurora.embeddings.base import ProviderOptions
 from aurora.indexing.embedding import embed_missing
-from aurora.retrieval.retriever import Retriever, SearchConfig
+from aurora.retrieval.config import SearchConfig
+from aurora.retrieval.retriever import Retriever
 from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import Mode, Query
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
+from embedders import default_embedder
 from quality.sets import PIECES, Record, by_group, chunks, documents, draw, ndcg, read_set
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -42,7 +42,7 @@ def ask(
     corpus: Sequence[Record], queries: Sequence[Record], folder: Path
 ) -> dict[str, dict[str, list[str]]]:
     """Way → query → ids of what was found."""
-    store, embedder = SQLiteStore(folder / "memory.db"), AuroraProvider(ProviderOptions(SHALLOW))
+    store, embedder = SQLiteStore(folder / "memory.db"), default_embedder()
     store.put_chunks(chain.from_iterable(map(chunks, corpus)))
     if (made := embed_missing(store, embedder)).failed:
         raise SystemExit("\n".join(made.warnings))  # or words would be measured in their place

@@ -4,7 +4,7 @@
         [--most 150] [--most SET=30] [--pool 600] [--pool SET=60] [--rounds 3] [--save]
 
 A SET is a folder as `aur eval` reads it, and the engine searches it as there. A model is named as
-embedders.py has it: `aurora`, `onnx:all-minilm-l6-v2`, `distilled`. Each line tells nDCG@10 of
+embedders.py has it: `aurora:deep`, `onnx:all-minilm-l6-v2`, `distilled`. Each line tells nDCG@10 of
 meaning alone and of the default fusion, where meaning has the shares that the model has by default;
 words alone are the same with every model. One that cannot be made is named and left out.
 

@@ -77,7 +77,7 @@ PEERS = {
     for peer in (
         Peer("bm25s", (("bm25s==0.3.16", "PyStemmer==3.1.0"),)),
         Peer("fts5"),
-        Peer("bundled", (("numpy",),)),
+        Peer("model", (("numpy",),)),
         Peer("lancedb", (("lancedb==0.40.0",),)),
         Peer("semble", (("semble==0.7.0",), TABLE)),
     )

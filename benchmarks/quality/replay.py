@@ -31,13 +31,12 @@ from pathlib import Path
 import numpy as np
 
 from aurora.config import Places, SettingsFiles
-from aurora.embeddings.aurora.provider import SHALLOW, AuroraProvider
-from aurora.embeddings.base import ProviderOptions
 from aurora.engine import Memory
 from aurora.parsers.languages import GRAMMARS
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 import record
+from embedders import default_embedder
 from quality.sets import ndcg
 
 AUTO, WEIGHTED = "search.auto.activation", "search.weighted.activation"
@@ -126,7 +125,7 @@ def replay(clone: Path, home: Path, count: int, each: int) -> Iterator[tuple[Ask
 
 
 def ask(places: Places, now: datetime, asked: Sequence[Asked]) -> Sequence[Found]:
-    embedder = AuroraProvider(ProviderOptions(SHALLOW))
+    embedder = default_embedder()
     assert places.project
     with Memory(places, now=lambda: now, embedder=embedder) as memory:
         memory.index(places.project)

@@ -9,6 +9,9 @@ Beyond the first 250,000, chunks are generated from those: copy after copy of th
 half of the identifiers are renamed. The half is drawn anew for every copy, and its members change
 places with others of nearly the same number of occurrences. No name is invented, and each copy has
 as many frequent and rare words as the original; only who meets whom differs.
+
+With AURORA_BENCHMARK_TINY in the environment there are few chunks, of the standard library alone:
+nothing is fetched, and a script shows within seconds whether it still runs.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from __future__ import annotations
 import hashlib
 import json
 import keyword
+import os
 import random
 import re
 import subprocess
@@ -43,6 +47,9 @@ QUERIES = 200
 ASKED = 10_000  # queries come from the first so many chunks, which every size holds
 NEIGHBOURS = 64  # identifiers change places within so many of nearly the same frequency
 SEED = 20260101
+if "AURORA_BENCHMARK_TINY" in os.environ:
+    PACKAGES, ASKED, QUERIES = (), 1_000, 12
+    CACHE /= "tiny"
 SORTS = ("identifier", "words", "question")
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w{3,}")

@@ -40,7 +40,8 @@ class Engine(NamedTuple):
 def build_bm25s(folder: Path) -> None:
     import bm25s  # noqa: PLC0415
 
-    tokens = [list(map(sys.intern, ours.tokenize(text))) for text in ours.indexed_texts(folder)]
+    texts = ours.indexed_texts(folder)
+    tokens = [list(map(sys.intern, ours.document_terms(text))) for text in texts]
     index = bm25s.BM25(k1=K1, b=B, method="lucene")
     index.index(tokens, show_progress=False)
     index.save(str(folder / "bm25s"))
@@ -56,7 +57,7 @@ def open_bm25s(folder: Path, *, backend: str = "numpy") -> Ask:
         index.activate_numba_scorer()
 
     def ask(text: str) -> Sequence[int]:
-        tokens = [ours.tokenize(text)]
+        tokens = [ours.query_terms(text)]
         places, scores = index.retrieve(tokens, k=LIMIT, show_progress=False, n_threads=0)
         pairs = zip(places[0].tolist(), scores[0].tolist(), strict=True)
         return [place for place, score in pairs if score > 0]
@@ -111,7 +112,8 @@ def build_tantivy(folder: Path) -> None:
     index = open_tantivy_index(folder)
     writer = index.writer(heap_size=1 << 30, num_threads=1)
     for place, text in enumerate(ours.indexed_texts(folder)):
-        writer.add_document(tantivy.Document(text=" ".join(ours.tokenize(text)), place=place))
+        terms = " ".join(ours.document_terms(text))
+        writer.add_document(tantivy.Document(text=terms, place=place))
     writer.commit()
     writer.wait_merging_threads()
 
@@ -127,7 +129,7 @@ class TantivyAsk:
         self._query, self._should = tantivy.Query, tantivy.Occur.Should
 
     def __call__(self, text: str) -> Sequence[Any]:
-        words = dict.fromkeys(ours.tokenize(text))
+        words = ours.query_terms(text)
         terms = [self._query.term_query(self._schema, "text", word) for word in words]
         whole = self._query.boolean_query([(self._should, term) for term in terms])
         return [hit for _, hit in self._searcher.search(whole, LIMIT, count=False).hits]
@@ -208,6 +210,8 @@ def serve(name: str, folder: Path) -> None:
 
 
 def main() -> None:
+    if len(sys.argv) < 4:
+        raise SystemExit(__doc__)
     what, name, folder, *text = sys.argv[1:]
     if what == "build":
         ENGINES[name].build(Path(folder))

@@ -22,7 +22,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import re
 import shutil
 import subprocess
@@ -31,12 +30,13 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from importlib import metadata
 from pathlib import Path
 
 from cost import Cost, measure
 
-BENCHMARKS = Path(__file__).resolve().parents[1]
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+import record
+
 AUR = Path(sys.executable).with_name("aur")
 WORD = "added_by_the_benchmark"
 AUTHOR = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org", "-c", "commit.gpgsign=false")
@@ -259,24 +259,6 @@ def report_goals(name: str, phases: Sequence[Phase], parsing: Parsing) -> None:
         print(f"{what:<30}{number:>9.2f} < {limit:<9.2f}{verdict}")
 
 
-def cpu_model() -> str:
-    if shutil.which("lscpu"):
-        told = subprocess.run(["lscpu"], check=True, capture_output=True, text=True).stdout
-        if found := re.search(r"Model name:\s*(.+)", told):
-            return found[1]
-    return platform.processor() or platform.machine()
-
-
-def save(name: str, record: dict[str, object]) -> None:
-    head = git(BENCHMARKS, "rev-parse", "--short=12", "HEAD")
-    machine = {"cores": os.cpu_count(), "cpu": cpu_model(), "python": platform.python_version()}
-    versions = {"ours": metadata.version("aurora-memory"), "git": git(BENCHMARKS, "--version")}
-    target = BENCHMARKS / "results" / f"indexing-{name}-{head}.json"
-    whole = {"project": head, "versions": versions, "machine": machine, **record}
-    target.write_text(json.dumps(whole, indent=2) + "\n", encoding="utf-8")
-    print(f"written: {target.relative_to(BENCHMARKS.parent)}")
-
-
 def run(repo: Path, name: str, *, sample: int, rounds: int, goals: bool) -> None:
     with tempfile.TemporaryDirectory() as folder:
         clone = Path(folder, "clone").resolve()
@@ -294,7 +276,8 @@ def run(repo: Path, name: str, *, sample: int, rounds: int, goals: bool) -> None
         report_goals(name, phases, parsing)
     repository = {"name": name, "head": head, "commits": commits}
     measured = {"baselines": asdict(baselines), "parsing": asdict(parsing), "rounds": rounds}
-    save(name, {"repository": repository, "phases": list(map(asdict, phases)), **measured})
+    phases_ = {"git": git(Path(), "--version"), "phases": list(map(asdict, phases))}
+    record.save(f"indexing-{name}", {"repository": repository, **phases_, **measured})
 
 
 def main() -> None:

@@ -56,9 +56,9 @@ def open_fallback(folder: Path) -> Ask:
 
 def open_hybrid(folder: Path) -> Ask:
     """The usual search of a memory with vectors."""
-    from peers.bundled_embedder import BundledEmbedder  # noqa: PLC0415
+    from embedders import default_embedder  # noqa: PLC0415
 
-    return _asking(open_retriever(open_store(folder), folder, BundledEmbedder()), "hybrid")
+    return _asking(open_retriever(open_store(folder), folder, default_embedder()), "hybrid")
 
 
 def _asking(retriever: Retriever, mode: str) -> Ask:
@@ -74,8 +74,9 @@ def _asking(retriever: Retriever, mode: str) -> Ask:
 def open_ranking(folder: Path) -> Ask:
     """The keyword index alone, which answers ids as the peers do."""
     from aurora.signals.bm25 import BM25Scorer  # noqa: PLC0415
+    from aurora.text import WORDS  # noqa: PLC0415
 
-    scorer = BM25Scorer()
+    scorer = BM25Scorer(analysis=WORDS)
     scorer.load_index(folder / "indexes" / "bm25.idx")
 
     def ask(text: str) -> Sequence[int]:
@@ -128,10 +129,18 @@ def indexed_texts(folder: Path) -> Iterable[str]:
     store.close()
 
 
-def tokenize(text: str) -> list[str]:
-    from aurora.text import tokenize as split  # noqa: PLC0415
+def document_terms(text: str) -> list[str]:
+    """What our index holds of a text."""
+    from aurora.text import WORDS  # noqa: PLC0415
 
-    return split(text)
+    return list(WORDS.document(text))
+
+
+def query_terms(text: str) -> list[str]:
+    """What our index is asked for, without weights."""
+    from aurora.text import WORDS  # noqa: PLC0415
+
+    return list(WORDS.question(text))
 
 
 def recipe() -> str:
@@ -141,4 +150,4 @@ def recipe() -> str:
 
     body = "def getUserData(self):\n    return self.cache_2.load(HTTPServer) # 検索 ok"
     sample = Chunk("a/b.py:C.f", Kind.METHOD, "f_g", body, "C.f_g", "a/b.py")
-    return " ".join(tokenize(chunk_text(sample)))
+    return " ".join(document_terms(chunk_text(sample)))

@@ -3,13 +3,12 @@
     pip install bm25s==0.3.16 tantivy==0.27.0 numba==0.68.1
     python benchmarks/speed/search.py [--sizes 10000 100000 500000] [--rounds 3] [--fresh]
 
-Any of the four may be missing; its rows are then left out. `corpus.py` says what the chunks and
+Any of the three may be missing; its rows are then left out. `corpus.py` says what the chunks and
 the 200 questions are: the chunks are real code, those beyond 250,000 are real code with names
 changed. Each memory is made once, by parser, store and retriever, and kept with the peers' indexes
-in benchmarks/.cache/search; `--fresh` makes them again. Vectors are WordLlama's up to 100,000
-chunks and drawn by lot beyond, which takes as long to search. The keyword index is always the one
-that
-this Aurora makes.
+in benchmarks/.cache/search; `--fresh` makes them again. Vectors are those of
+the default model up to 100,000 chunks and drawn by lot beyond, which takes as long to search. The
+keyword index is always the one that this Aurora makes.
 
 Every engine is opened and asked in processes of its own:
 
@@ -27,11 +26,11 @@ a minute has no further ones, nor one whose first answer takes over five seconds
 every process). Files are in the page cache, as after any use.
 
 Fairness. All engines get the same texts and return their best ten. Aurora's ranking, bm25s (k1 1.5,
-b 0.75, lucene; index mapped) and tantivy (its own k1 1.2, b 0.75) also have the same tokens, so
-`agree`, the share of the top ten that an engine has in common with Aurora's ranking, should be near
-1 for them; FTS5 has its unicode61 words in a quoted OR. Tokenizing the question counts for all. The
-peers return places of texts and keep no texts: `aurora, ranking` is the like of them, the other
-rows of Aurora fetch chunks and histories from the store as well.
+b 0.75, lucene; index mapped) and tantivy (its own k1 1.2, b 0.75) also have the same terms, but no
+weights for those of a question; FTS5 has its unicode61 words in a quoted OR. `agree` is the share
+of the top ten that an engine has in common with Aurora's ranking. Tokenizing the question counts
+for all. The peers return places of texts and keep no texts: `aurora, ranking` is the like of them,
+the other rows of Aurora fetch chunks and histories from the store as well.
 
 A complete run (all default sizes) writes benchmarks/results/search-<commit>.json.
 """
@@ -61,7 +60,7 @@ from engines import ENGINES, RANKING
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 import record
-from peers.bundled_embedder import BundledEmbedder, DrawnVectors
+from embedders import DrawnVectors, default_embedder
 
 SIZES = (10_000, 100_000, 500_000)
 EMBEDDED = 100_000  # chunks of the largest memory that gets vectors of its own; beyond, drawn ones
@@ -140,9 +139,10 @@ def prepare(size: int, *, fresh: bool) -> Path:
         if not name.startswith("aurora") and changed(folder, part, ours.recipe()):
             spend(name, sys.executable, SCRIPT, "build", name, str(folder))
             kept(folder, part, ours.recipe())
-    if changed(folder, "vectors", BundledEmbedder().name):
+    model = default_embedder()
+    if changed(folder, "vectors", f"{model.name} {model.fingerprint}"):
         spend("vectors", sys.executable, __file__, "--embed", str(size))
-        kept(folder, "vectors", BundledEmbedder().name)
+        kept(folder, "vectors", f"{model.name} {model.fingerprint}")
     spend("aurora's indexes", sys.executable, SCRIPT, "build", RANKING, str(folder))
     return folder
 
@@ -399,7 +399,7 @@ def main() -> None:
     if given.make:
         make_memory(given.make)
     elif given.embed:
-        embedder = BundledEmbedder() if given.embed <= EMBEDDED else DrawnVectors()
+        embedder = default_embedder() if given.embed <= EMBEDDED else DrawnVectors()
         ours.add_vectors(CACHE / str(given.embed), embedder)
     else:
         run(given.sizes, rounds=given.rounds, fresh=given.fresh)

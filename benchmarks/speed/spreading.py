@@ -43,8 +43,13 @@ from embedding import cut  # noqa: E402
 
 from aurora.embeddings.base import ProviderOptions  # noqa: E402
 from aurora.embeddings.registry import make_provider  # noqa: E402
-from aurora.indexing.embedding import ChunkText, embedder_of, vectors_of  # noqa: E402
-from aurora.indexing.ray import RayEmbedder  # noqa: E402
+from aurora.indexing.embedding import ChunkText, RemoteEmbedder, embedder_of  # noqa: E402
+from aurora.indexing.ray import (  # noqa: E402
+    InProcess,
+    LocalProcesses,
+    RayCluster,
+    Spreader,
+)
 from tests.indexing.ray_nodes import Node, head_node  # noqa: E402
 
 WHOLE_RUN = 3
@@ -114,8 +119,8 @@ def measure(
 ) -> Measured:
     make = partial(make_provider, name, options)
     embedder, size = embedder_of(make()), make().batch_size
-    texts = [ChunkText(text) for text in some]
-    batches = [texts[at : at + size] for at in range(0, len(texts), size)]
+    chunks = [ChunkText(text) for text in some]
+    batches = [chunks[at : at + size] for at in range(0, len(chunks), size)]
     begin = time.perf_counter()
     if address:
         made = iter(RayEmbedder(address, make).embed(embedder, batches))

@@ -100,7 +100,8 @@ def _import_all(*, agents: bool) -> None:
     left_out = ("aurora.__main__",) if agents else ("aurora.__main__", "aurora.mcp")
     for module in pkgutil.walk_packages(aurora.__path__, "aurora."):
         if not module.name.startswith(left_out):
-            importlib.import_module(module.name)
+            with suppress(ModuleNotFoundError):  # an extra that is not installed
+                importlib.import_module(module.name)
     for name in ("numpy", "psycopg_pool", "ruamel.yaml"):  # imported by functions
         importlib.import_module(name)
 

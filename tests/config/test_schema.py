@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import product
 
 import pytest
 
@@ -12,7 +13,6 @@ from aurora.config.schema import (
     BM25Settings,
     Guard,
     SearchSettings,
-    Setting,
     UiSettings,
     build_settings,
     integer,
@@ -20,8 +20,7 @@ from aurora.config.schema import (
     number,
 )
 from aurora.errors import ConfigError
-
-every_setting = pytest.mark.parametrize("setting", CATALOGUE.values(), ids=CATALOGUE)
+from tests.tables import row
 
 
 def leaf(settings: Settings, key: str) -> object:
@@ -31,20 +30,22 @@ def leaf(settings: Settings, key: str) -> object:
     return value
 
 
-@every_setting
-def test_a_setting_accepts_its_own_default(setting: Setting) -> None:
+def test_a_setting_accepts_its_own_default() -> None:
     """The default is a value a user could have written, and the one `Settings()` holds."""
-    understood = setting.parse(setting.default)
-    assert (understood, type(understood)) == (setting.default, type(setting.default))
-    assert leaf(Settings(), setting.key) == setting.default
+    for setting in CATALOGUE.values():
+        with row(setting.key):
+            understood = setting.parse(setting.default)
+            assert (understood, type(understood)) == (setting.default, type(setting.default))
+            assert leaf(Settings(), setting.key) == setting.default
 
 
-@every_setting
-def test_a_setting_is_described_in_a_sentence(setting: Setting) -> None:
+def test_a_setting_is_described_in_a_sentence() -> None:
     """The help starts like a sentence and ends like one."""
-    assert setting.help == setting.help.strip()
-    assert setting.help.endswith(".")
-    assert setting.help[0].isupper() or setting.help[0] == "`"
+    for setting in CATALOGUE.values():
+        with row(setting.key):
+            assert setting.help == setting.help.strip()
+            assert setting.help.endswith(".")
+            assert setting.help[0].isupper() or setting.help[0] == "`"
 
 
 @pytest.mark.parametrize("value", ["", "10.0.0.5:6379", "ray.example.org:1", "[::1]:6379"])
@@ -61,20 +62,19 @@ def test_what_is_no_host_and_port_is_no_cluster(value: object) -> None:
         CATALOGUE["indexing.ray"].parse(value)
 
 
-@every_setting
-def test_a_setting_reaches_the_settings_it_names(setting: Setting) -> None:
+def test_a_setting_reaches_the_settings_it_names() -> None:
     """What is parsed for a key arrives at that key and nowhere else."""
-    marked = build_settings({setting.key: "marked"})
-    changed = [key for key in CATALOGUE if leaf(marked, key) != leaf(Settings(), key)]
-    assert changed == [setting.key]
+    for name in CATALOGUE:
+        marked = build_settings({name: "marked"})
+        changed = [key for key in CATALOGUE if leaf(marked, key) != leaf(Settings(), key)]
+        assert changed == [name]
 
 
-@every_setting
-@pytest.mark.parametrize("value", [None, [], {}, object(), math.nan, b"x"], ids=type)
-def test_a_setting_refuses_what_no_file_should_hold(setting: Setting, value: object) -> None:
+def test_a_setting_refuses_what_no_file_should_hold() -> None:
     """A wrong kind of value is a ValueError with a reason, never another error."""
-    with pytest.raises(ValueError, match="Must be "):
-        setting.parse(value)
+    for setting, value in product(CATALOGUE.values(), (None, [], {}, object(), math.nan, b"x")):
+        with row(setting.key, value), pytest.raises(ValueError, match="Must be "):
+            setting.parse(value)
 
 
 def test_variables_are_unique_and_leave_aurora_home_alone() -> None:
@@ -99,11 +99,11 @@ def test_the_settings_of_the_requirements_exist_with_their_defaults() -> None:
     assert {key: CATALOGUE[key].default for key in required} == required
 
 
-@every_setting
-def test_every_setting_has_an_upper_bound(setting: Setting) -> None:
+def test_every_setting_has_an_upper_bound() -> None:
     """No file can make one take all of the memory, or of the time."""
-    for value in (10**400, 1e300, "a" * 100_000, f"http://{'a' * 100_000}", "a" * 99_990 + ":6379"):
-        with pytest.raises(ValueError, match="Must be "):
+    long = ("a" * 100_000, f"http://{'a' * 100_000}", "a" * 99_990 + ":6379")
+    for setting, value in product(CATALOGUE.values(), (10**400, 1e300, *long)):
+        with row(setting.key, type(value)), pytest.raises(ValueError, match="Must be "):
             setting.parse(value)
 
 

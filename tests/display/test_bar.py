@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from itertools import product
 
 import pytest
 from rich.cells import cell_len
@@ -10,6 +11,7 @@ from rich.console import Console
 
 from aurora.display.progress_bar import ProgressBar
 from aurora.types import Progress
+from tests.tables import row
 
 HALFWAY = Progress("Indexing", 2500, 5000)
 
@@ -41,12 +43,12 @@ def test_what_there_is_no_room_for_is_left_out(columns: int, line: str) -> None:
     assert drawn(HALFWAY, 400.0, columns=columns) == line
 
 
-@pytest.mark.parametrize("columns", range(4, 130))
-@pytest.mark.parametrize("task", ["Indexing", "Reading git history", "读取历史"])
-def test_no_line_reaches_the_end_of_the_terminal(columns: int, task: str) -> None:
+def test_no_line_reaches_the_end_of_the_terminal() -> None:
     """A terminal writes `^C` behind it, and there must be room for that."""
-    for progress in (Progress(task, 12, 100_000), Progress(task, 99_999, 0)):
-        assert cell_len(drawn(progress, 0.25, columns=columns)) <= columns - 3
+    for task, columns in product(("Indexing", "Reading git history", "读取历史"), range(4, 130)):
+        for progress in (Progress(task, 12, 100_000), Progress(task, 99_999, 0)):
+            with row(progress, columns):
+                assert cell_len(drawn(progress, 0.25, columns=columns)) <= columns - 3
 
 
 @pytest.mark.parametrize(

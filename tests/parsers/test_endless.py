@@ -17,6 +17,7 @@ from tests.builders import parse
 from tests.parsers.samples import SAMPLES
 from tests.parsers.test_languages import rows
 from tests.properties import examples
+from tests.tables import row
 
 PYTHON = "import os\n\n\ndef f():\n    return os\n\n\nclass A:\n    def m(self):\n        pass\n"
 SOURCES = {path: sample.text for path, sample in SAMPLES.items()} | {"a.py": PYTHON}
@@ -73,15 +74,19 @@ def require_all_in_pieces(text: str, path: str) -> None:
     assert max((len(chunk.content) for chunk in chunks), default=0) <= LONGEST
 
 
-@pytest.mark.parametrize("unit", ENDLESS.values(), ids=ENDLESS)
-@pytest.mark.parametrize("path", EVERYTHING)
-def test_a_file_may_be_one_line(path: str, unit: str) -> None:
-    require_all_in_pieces(of_size(unit, 300_000), path)
+def test_a_file_may_be_one_line() -> None:
+    for name, unit in ENDLESS.items():
+        text = of_size(unit, 300_000)
+        for path in EVERYTHING:
+            with row(path, name):
+                require_all_in_pieces(text, path)
 
 
-@pytest.mark.parametrize("path", EVERYTHING)
-def test_the_largest_file_may_be_one_line(path: str) -> None:
-    require_all_in_pieces(of_size(ENDLESS["code"], LARGEST), path)
+def test_the_largest_file_may_be_one_line() -> None:
+    text = of_size(ENDLESS["code"], LARGEST)
+    for path in EVERYTHING:
+        with row(path):
+            require_all_in_pieces(text, path)
 
 
 @pytest.mark.parametrize("path", ["a.py", "a.go", "a.sh", "a.md", "a.rst", "a.zzz", LOG])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack
+from itertools import product
 
 import pytest
 
@@ -16,6 +17,7 @@ from tests.backends import BACKENDS
 from tests.builders import make_chunk
 from tests.embedders import WordsProvider
 from tests.retrieval.conftest import Searched
+from tests.tables import row
 
 FUSIONS = ("weighted", "rrf", "cascade", "staged")
 MODES = ("hybrid", "keyword", "semantic")
@@ -83,13 +85,11 @@ QUERIES = [
 
 @pytest.mark.parametrize("keyword", ["bm25", "fulltext"])
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize(("text", "expected"), QUERIES, ids=[text for text, _ in QUERIES])
-def test_the_right_chunk_is_first(
-    polyglot: Searched, text: str, expected: str, mode: str, keyword: str
-) -> None:
-    for fusion in FUSIONS:
-        (best,) = polyglot.search(text, mode, fusion=fusion, keyword=keyword, limit=1).results
-        assert best.chunk == CHUNKS[expected], fusion
+def test_the_right_chunk_is_first(polyglot: Searched, mode: str, keyword: str) -> None:
+    for (text, expected), fusion in product(QUERIES, FUSIONS):
+        with row(text, fusion):
+            (best,) = polyglot.search(text, mode, fusion=fusion, keyword=keyword, limit=1).results
+            assert best.chunk == CHUNKS[expected]
 
 
 @pytest.mark.parametrize("mode", ["hybrid", "keyword"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import shutil
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from aurora import Memory, Places
 from aurora.redaction import Redactor
 from tests.builders import write_tree
 from tests.cli.conftest import Shell
+from tests.tables import row
 
 # Put together here, so that no tool that looks for secrets stumbles over this file.
 A36, HEX32, HEX64 = "aB3dE5gH7jK9mN1pQ3sT5vX7zA9cD1fG3hJ5", "9f" * 16, "0a1b" * 16
@@ -49,14 +51,13 @@ PEM = "-----BEGIN RSA " + "PRIVATE KEY-----"
 PEM_END = "-----END RSA " + "PRIVATE KEY-----"
 
 
-@pytest.mark.parametrize("kind", KEYS)
-@pytest.mark.parametrize(
-    "around", ["{}", "key = '{}'", "see {}.", "[{}]", '{{"a": "{}"}}', "a={};"]
-)
-def test_a_key_is_replaced_by_its_kind(kind: str, around: str) -> None:
-    redactor = Redactor()
-    assert redactor.text(around.format(KEYS[kind])) == around.format(f"[redacted: {kind}]")
-    assert redactor.kinds == {kind: 1}
+def test_a_key_is_replaced_by_its_kind() -> None:
+    surroundings = ("{}", "key = '{}'", "see {}.", "[{}]", '{{"a": "{}"}}', "a={};")
+    for kind, around in product(KEYS, surroundings):
+        with row(kind, around):
+            redactor = Redactor()
+            assert redactor.text(around.format(KEYS[kind])) == around.format(f"[redacted: {kind}]")
+            assert redactor.kinds == {kind: 1}
 
 
 @pytest.mark.parametrize("kind", PLACES)

@@ -79,6 +79,8 @@ def answer(opened: Open, groups: Sequence[Mapping[str, list[list[str]]]]) -> dic
 
 def main(ways: Mapping[str, Open], *, packages: Sequence[str] = ()) -> None:
     """JOB and ANSWERS are the arguments; a way that fails is named and left out."""
+    if len(sys.argv) != 3:
+        raise SystemExit(f"usage: {Path(sys.argv[0]).name} JOB ANSWERS: quality/peers.py runs it")
     job, answers = map(Path, sys.argv[1:3])
     groups = json.loads(job.read_text(encoding="utf-8"))
     told = {}

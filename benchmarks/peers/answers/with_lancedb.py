@@ -15,7 +15,7 @@ import lancedb
 from asking import PLACES, Ask, Text, documents, main, pieces
 from lancedb.index import FTS
 from lancedb.rerankers import LinearCombinationReranker, Reranker, RRFReranker
-from with_bundled import PROVIDER, embed
+from with_model import PROVIDER, embed
 
 CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]")
 PAIRS = {

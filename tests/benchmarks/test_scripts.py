@@ -1,0 +1,156 @@
+"""Every benchmark script runs to its end on a tiny size. What it measures then means nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.builders import write_tree
+from tests.evaluation.small_sets import write_set
+
+ROOT = Path(__file__).parents[2]
+SCRIPTS = sorted(
+    file.relative_to(ROOT / "benchmarks").as_posix()
+    for file in (ROOT / "benchmarks").rglob("*.py")
+    if 'if __name__ == "__main__":' in file.read_text(encoding="utf-8")
+    and ".cache" not in file.parts
+)
+# {repo} is a repository, {set} a labelled set, {models} a folder with MiniLM.
+RUNS: dict[str, Sequence[str]] = {
+    "load/scenes.py": ("--clients=2", "--calls=12", "--chunks=30"),
+    "load/sustained.py": ("--without-peer", "--seconds=2", "--clients=2", "--chunks=30"),
+    "quality/ablation.py": ("{set}", "--most=3"),
+    "quality/confidence.py": ("{set}",),
+    "quality/distilled.py": ("--models={models}",),
+    "quality/fallback.py": ("{repo}", "--queries=aurora"),
+    "quality/fusions.py": ("{set}", "--most=3"),
+    "quality/identifiers.py": ("{repo}", "--count=3"),
+    "quality/models.py": ("{set}", "--model=aurora:shallow", "--most=3", "--rounds=0"),
+    "quality/peers.py": ("{set}", "--most=3", "--peer=fts5"),
+    "quality/redaction.py": ("{repo}",),
+    "quality/replay.py": ("{repo}", "--moments=2", "--questions=3"),
+    "quality/shares.py": ("{set}", "--model=aurora:shallow", "--most=3"),
+    "quality/use.py": ("{repo}", "--count=3"),
+    "speed/bm25_build.py": ("--chunks=200", "--rounds=1"),
+    "speed/bm25_merge.py": ("--chunks=200", "--rounds=1"),
+    "speed/embedding.py": ("--provider=aurora:shallow", "--rounds=1", "--seconds=0.1"),
+    "speed/history.py": ("--repo={repo}", "--sample=3"),
+    "speed/indexing.py": ("--repo={repo}", "--sample=2"),
+    "speed/postgres.py": ("--sizes", "200", "--questions=3"),
+    "speed/search.py": ("--sizes", "300", "--rounds=1"),
+    "speed/spreading.py": ("--rounds=1", "--aurora=80", "--onnx=0"),
+    "speed/startup.py": ("--rounds=2",),
+}
+# These need what is not here, and say so.
+REFUSALS: dict[str, tuple[Sequence[str], str]] = {
+    "peers/original.py": (("--repo=nowhere",), "no repository of Flask"),
+    "peers/answers/with_bm25s.py": ((), "JOB ANSWERS"),
+    "peers/answers/with_fts5.py": ((), "JOB ANSWERS"),
+    "peers/answers/with_lancedb.py": ((), "lancedb"),
+    "peers/answers/with_model.py": ((), "JOB ANSWERS"),
+    "peers/answers/with_semble.py": ((), "model2vec"),
+    "speed/engines.py": ((), "first ENGINE FOLDER TEXT"),
+}
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The scripts beside links to what they read: results and caches stay out of the project."""
+    folder = tmp_path_factory.mktemp("scripts")
+    ignored = shutil.ignore_patterns("results", ".cache", "__pycache__")
+    shutil.copytree(ROOT / "benchmarks", folder / "benchmarks", ignore=ignored)
+    (folder / "benchmarks" / "results").mkdir()
+    for name in ("docs", "src", "tests"):
+        (folder / name).symlink_to(ROOT / name)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def repo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Eight commits of four files, each file with functions that have a docstring."""
+    root = tmp_path_factory.mktemp("repository") / "birds"
+    root.mkdir()
+    git(root, "init", "--quiet")
+    for number in range(8):
+        name = ("heron", "stork", "crane", "egret")[number % 4]
+        functions = (
+            f'def {name}_{verb}_{n}(water):\n    """{verb.title()} where the {name} of the lake '
+            f'number {n} likes to be."""\n    return water + {n}\n\n\n'
+            for n in range(number + 2)
+            for verb in ("wade", "fly")
+        )
+        write_tree(root, {f"{name}.py": "".join(functions), "notes.md": f"# Birds\n\n{name}\n"})
+        git(root, "add", "--all")
+        git(root, "commit", "--quiet", "--message", f"let the {name} of lake {number} wade and fly")
+    return root
+
+
+def git(folder: Path, *words: str) -> None:
+    names = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
+    subprocess.run(["git", *names, *words], cwd=folder, check=True)
+
+
+@pytest.fixture(scope="module")
+def labelled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Twelve texts, and twelve questions of which some name a word that no text has."""
+    words = "heron kettle stork river stove bridge candle harbour meadow violin anchor lantern"
+    texts = [
+        {"id": f"d{n}", "text": f"The {word} stands beside the old house, as the {n} of them do."}
+        for n, word in enumerate(words.split())
+    ]
+    questions = [
+        {"id": f"q{n}", "text": word if n % 3 else "what stands beside a house"}
+        for n, word in enumerate(words.split())
+    ]
+    grades = [(f"q{n}", f"d{n}", 1) for n in range(len(texts))]
+    return write_set(tmp_path_factory.mktemp("sets") / "things", texts, questions, grades)
+
+
+def run(copy: Path, script: str, words: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-W", "error::SyntaxWarning", copy / "benchmarks" / script, *words],
+        cwd=copy,
+        env={**os.environ, "AURORA_BENCHMARK_TINY": "1", "HOME": str(copy)},
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
+
+
+def test_every_script_is_run() -> None:
+    assert sorted({*RUNS, *REFUSALS}) == SCRIPTS
+
+
+@pytest.mark.timeout(1200)  # on a busy machine
+@pytest.mark.parametrize("script", RUNS)
+def test_a_script_runs_to_its_end(
+    script: str, copy: Path, repo: Path, labelled: Path, request: pytest.FixtureRequest
+) -> None:
+    needs_model = any("{models}" in word for word in RUNS[script])
+    models = request.getfixturevalue("models") if needs_model else ""
+    words = [word.format(repo=repo, set=labelled, models=models) for word in RUNS[script]]
+
+    done = run(copy, script, words)
+
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
+    assert done.stdout or done.stderr
+    assert "Traceback" not in done.stderr
+    for result in (copy / "benchmarks" / "results").glob("*.json"):
+        assert json.loads(result.read_text(encoding="utf-8"))["project"]
+
+
+@pytest.mark.parametrize("script", REFUSALS)
+def test_a_script_says_what_it_needs(script: str, copy: Path) -> None:
+    words, message = REFUSALS[script]
+
+    done = run(copy, script, words)
+
+    assert done.returncode != 0
+    assert message in done.stdout + done.stderr

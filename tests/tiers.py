@@ -1,0 +1,116 @@
+"""The tier of every test: core, full or stress.
+
+`make test` runs the core: what carries no mark. `make test-full` runs what is marked `full`: slow
+ways, the rest of PostgreSQL, other programs. `make stress` runs what is marked `stress` for longer;
+those tests are `full` too and run there briefly. A test gets its marks from the tables below, by
+the beginning of its name below `tests/`. A mark on the test itself works as well.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+CORE = "not full and not stress"  # what `make test` selects
+
+STRESS = ("concurrency/", "crash/", "faults/", "fuzz/")
+
+FULL = (
+    *STRESS,
+    "benchmarks/",  # every script, on a tiny size
+    "shell/",  # the twenty shell scripts of seed 000, and the page about them
+    "upgrades/",  # memories of older versions
+    # other programs: the MCP Inspector, shells, pip, Ray, a terminal
+    "cli/test_completion.py",
+    "cli/test_hostile_completion.py",
+    "cli/test_progress.py",
+    "cli/test_streams.py",
+    "cli/test_terminal.py",
+    "indexing/test_ray_cluster.py",
+    "indexing/test_remote_embedding.py",
+    "mcp/test_inspector.py",
+    "test_packaging.py",
+    # servers and processes that wait, live long or are killed
+    "cli/test_copy.py",
+    "cli/test_watch.py",
+    "indexing/test_copying.py",
+    "indexing/test_kill.py",
+    "indexing/test_trouble.py",
+    "indexing/test_turns.py",
+    "mcp/test_connections.py",
+    "mcp/test_load.py",
+    "mcp/test_long_running.py",
+    "mcp/test_signals.py",
+    "postgres/",  # the tests' own server
+    # attacks, damage and bad input, beyond what units show
+    "cli/test_bad_input.py",
+    "mcp/test_hostile.py",
+    "security/test_hostile_clone.py",
+    "security/test_hostile_git.py",
+    "security/test_peer_without_token.py",
+    "security/test_secret_samples.py::test_a_hostile_line",
+    "stores/test_sqlite_salvage.py",
+    # random pasts of a repository, and sizes that take seconds
+    "indexing/test_histories.py",
+    "indexing/test_logs.py::test_a_large_log",
+    "indexing/test_logs.py::test_a_log_may_grow_large",
+    "indexing/test_logs.py::test_a_log_of_120_mb",
+    "indexing/test_staged_pasts.py",
+    "indexing/test_transfer.py::test_lines_changed_at_random",
+    "parsers/test_code_stdlib.py",
+    "parsers/test_endless.py",
+    "sources/test_history_random.py",
+    "sources/test_walk.py::test_a_file_below_a_thousand_folders",
+    "sources/test_walk.py::test_a_path_that_is_longer",
+    # models that are made or converted first, and packages that only the extra `dev` brings
+    "cli/test_models.py",
+    "embeddings/own/test_runtime.py",
+    "embeddings/pulling/",
+    "embeddings/test_onnx",
+    "embeddings/test_sentences.py",
+    "evaluation/test_metrics.py",
+    "evaluation/test_resampling.py::test_a_p_value_is_near",
+    "evaluation/test_resampling.py::test_an_interval_is_that_of_scipy",
+    "evaluation/test_runs.py",
+    "training/",
+    # both stores at once, partitions, random states of a server
+    "retrieval/test_parity.py",
+    "stores/test_postgres.py::TestPartitionedStore",
+    "stores/test_postgres.py::TestPostgresStore::test_states_of_some_files",
+)
+
+# What the core runs on PostgreSQL: the conformance suite, every command and every tool.
+CORE_ON_SERVER = (
+    "cli/test_commands.py",
+    "cli/test_index.py",
+    "mcp/test_every_tool.py",
+    "stores/test_postgres.py",
+    "stores/test_server_addresses.py",
+)
+
+_MODELS = {"onnx_provider", "models"}  # fixtures that convert one
+_SERVERS = {"memory_url", "own_postgres", "postgres", "postgres_databases", "postgres_url"}
+
+
+def mark(item: pytest.Item) -> None:
+    name = item.nodeid.removeprefix("tests/")
+    on_server = is_on_server(item) and not name.startswith(CORE_ON_SERVER)
+    if name.startswith(FULL) or on_server or not _MODELS.isdisjoint(fixtures(item)):
+        item.add_marker("full")
+    if name.startswith(STRESS):
+        item.add_marker("stress")
+
+
+def is_on_server(item: pytest.Item) -> bool:
+    """Whether a test needs a PostgreSQL server: by a fixture, or by the parameter `postgres`."""
+    called = getattr(item, "callspec", None)
+    parameters = called.params.values() if called else ()
+    return "postgres" in parameters or not _SERVERS.isdisjoint(fixtures(item))
+
+
+def fixtures(item: pytest.Item) -> list[str]:
+    return getattr(item, "fixturenames", [])
+
+
+def is_left_out(path: str, expression: str) -> bool:
+    """Whether the core need not even read this file or folder, by its path below `tests/`."""
+    return expression == CORE and path.startswith(tuple(name for name in FULL if "::" not in name))
