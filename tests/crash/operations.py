@@ -14,7 +14,7 @@ from aurora.engine.transfer import copy_between
 from aurora.indexing import embedding, histories, reader, transfer
 from aurora.indexing import transfer as copying
 from aurora.stores.postgres import migrate as migrating
-from aurora.stores.postgres import store as postgres_store
+from aurora.stores.postgres import ranking_sql
 from aurora.stores.postgres.schema import MIGRATIONS, Migration
 from tests.crash import beginnings
 from tests.crash.projects import LESSONS, LONG, SHORT
@@ -30,7 +30,7 @@ SMALL: tuple[Patch, ...] = (
     (histories, "_BATCH", 3),
     (copying, "_PAGE", 10),
     (transfer, "_PAGE", 10),
-    (postgres_store, "PAGE", 10),
+    (ranking_sql, "PAGE", 10),
 )
 _COLOUR = ("ALTER TABLE chunks ADD COLUMN colour text", "UPDATE chunks SET colour = 'red'")
 _SHAPES = ("CREATE TABLE shapes (name text)", "INSERT INTO shapes VALUES ('round')")

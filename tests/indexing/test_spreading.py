@@ -40,7 +40,7 @@ MANY = 400  # chunks: a hundred batches of the provider, enough to be worth othe
 
 @pytest.fixture
 def many(store: SQLiteStore) -> SQLiteStore:
-    store.put_chunks(
+    store.chunks.put_chunks(
         [make_chunk(name=f"f{n}", content=f"pie {n} " + "o" * n, path="1.py") for n in range(MANY)]
     )
     return store
@@ -149,7 +149,9 @@ def test_many_vectors_are_made_elsewhere_and_are_the_same(
 
 def test_few_vectors_are_made_here(store: SQLiteStore) -> None:
     """Before another process had started they are done."""
-    store.put_chunks([make_chunk(name=f"f{number}", path="1.py") for number in range(4 * 39)])
+    store.chunks.put_chunks(
+        [make_chunk(name=f"f{number}", path="1.py") for number in range(4 * 39)]
+    )
     elsewhere = RemoteEmbedder(TWO, work.no_model)
     assert embed_missing(store, VowelProvider(), elsewhere=elsewhere) == Embedded(4 * 39)
 
@@ -202,8 +204,8 @@ def test_a_chunk_that_changes_while_it_is_away_gets_no_old_vector(many: SQLiteSt
 
     def change(event: Event) -> None:
         if event == Progress("Embedding", 4, MANY):
-            many.put_chunks([changed])
-            many.delete_chunks(["1.py:f6"])
+            many.chunks.put_chunks([changed])
+            many.chunks.delete_chunks(["1.py:f6"])
 
     elsewhere = RemoteEmbedder(TWO, VowelProvider)
     embedded = embed_missing(many, VowelProvider(), elsewhere=elsewhere, listen=change)
@@ -251,7 +253,9 @@ def test_an_index_by_two_processes_is_that_of_one(tmp_path: Path) -> None:
         shell.ok("init")
         done = shell.run("mem", "index", "--no-git")
         with closing(SQLiteStore(root / ".aurora" / "memory.db")) as store:
-            found = dict(store.get_embeddings([chunk.id for chunk in store.iter_chunks()]))
+            found = dict(
+                store.vectors.get_embeddings([chunk.id for chunk in store.chunks.iter_chunks()])
+            )
         shutil.rmtree(root / ".aurora")
         assert len(found) == 65 * 160 >= 40 * 256
         return done.stdout + done.stderr, found

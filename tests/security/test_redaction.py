@@ -194,7 +194,7 @@ def test_an_import_loses_its_secrets_and_their_vectors(shell: Shell, tmp_path: P
         other.import_(exported)
         chunks = {chunk.id: chunk for chunk in other.chunks()}
         assert "[redacted: GitHub token]" in chunks["deploy.py:deploy"].content
-        assert other._store.get_embeddings(["deploy.py:deploy"]) == {}
+        assert other._store.vectors.get_embeddings(["deploy.py:deploy"]) == {}
         assert TOKEN not in json.dumps([chunk.content for chunk in chunks.values()])
 
 

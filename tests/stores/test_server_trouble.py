@@ -64,7 +64,7 @@ def test_who_is_not_let_in_is_told_why_and_what_to_do(said: str, message: str, h
         (errors.TooManyConnections("many"), StoreError, f"{SHOWN}: many", "check user, password"),
         (errors.IndexCorrupted("torn"), StoreFormatError, f"{SHOWN} is damaged: torn", "REINDEX"),
         (errors.SyntaxError("near x"), StoreError, f"{SHOWN}: near x",
-         "`aur db status` tells how the server is"),
+         "`aur db status` shows the state of the server"),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, psycopg.Error) else "",
 )  # fmt: skip

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from aurora.engine.opening import OpenedMemory
 from aurora.errors import AuroraError, ConfigError, EmbeddingError
-from aurora.stores.base import Embedder, RankingStore
+from aurora.stores.base import Embedder
 from aurora.types import Note
 
 if TYPE_CHECKING:
@@ -61,13 +61,13 @@ class EmbeddingMemory(OpenedMemory):
 
     def vectors_of(self) -> Embedder | None:
         """Who made the vectors that searches go by."""
-        return self._store.embedder()
+        return self._store.vectors.embedder()
 
     def _embedder(self) -> EmbeddingProvider | None:
         """Who embeds what is new: whoever made the vectors there are, until `reembed`."""
         if self._embedders.are_off:
             return None
-        owner = self._store.embedder()
+        owner = self._store.vectors.embedder()
         try:
             chosen = self._embedders.chosen()
             if owner is None or owner.name == chosen.name:
@@ -92,7 +92,7 @@ class EmbeddingMemory(OpenedMemory):
 
     def _improve_vectors(self) -> Sequence[str]:
         """The chosen provider takes over from the quick one, if that made do; warnings."""
-        if not self._has_quick_vectors(self._store.embedder()):
+        if not self._has_quick_vectors(self._store.vectors.embedder()):
             return ()
         better = self._embedders.chosen().name
         self._listen(Note(f"Everything can be found now; the better vectors of {better} follow"))
@@ -110,7 +110,7 @@ class EmbeddingMemory(OpenedMemory):
         from aurora.indexing.embedding import embed  # noqa: PLC0415 - as in `index`
 
         try:
-            known = self._store.get_embeddings(chunk_ids)
+            known = self._store.vectors.get_embeddings(chunk_ids)
             missing = [id_ for id_ in chunk_ids if id_ not in known]
             provider = self._embedder() if missing else None
             if provider is None:
@@ -135,11 +135,11 @@ class EmbeddingMemory(OpenedMemory):
     def _make_searchable(self) -> None:
         """Bring the indexes up to date, so that the next search finds them so."""
         store = self._store
-        if isinstance(store, RankingStore):
-            store.prepare_search()
+        if store.ranking is not None:
+            store.ranking.prepare_search()
             return
         self.retriever.bm25.refresh()
-        if store.embedder() is not None and not self._embedders.are_off:
+        if store.vectors.embedder() is not None and not self._embedders.are_off:
             self.retriever.vectors.current()
 
     def _redactor(self) -> Redactor:

@@ -15,7 +15,7 @@ from aurora.engine.location import SqliteLocation, shown_name
 from aurora.engine.opening import OpenedMemory
 from aurora.errors import IndexFileError, NoMemoryError
 from aurora.files import require_own
-from aurora.stores.base import SEARCHABLE_SUCCESS, Embedder, RankingStore, Reclaimed
+from aurora.stores.base import SEARCHABLE_SUCCESS, Embedder, Ranking, Reclaimed
 from aurora.stores.sqlite.connection import schema_of
 from aurora.stores.sqlite.schema import MIGRATIONS
 from aurora.stores.sqlite.store import SQLiteStore
@@ -50,23 +50,23 @@ class InspectableMemory(OpenedMemory):
         store, index_path = self._store, self.index_path
         return Stats(
             name=self.name,
-            chunks=store.count_chunks(),
-            files=store.count_files(),
-            namespaces=store.count_namespaces(),
+            chunks=store.chunks.count_chunks(),
+            files=store.chunks.count_files(),
+            namespaces=store.chunks.count_namespaces(),
             generation=store.generation(),
             bytes=self._bytes(),
             index_path=index_path,
-            index_bytes=_size(index_path) if index_path else self._ranking_store().search_bytes(),
+            index_bytes=_size(index_path) if index_path else self._ranking().search_bytes(),
             index=self._check_index() if index_path else IndexCheck(IndexState.CURRENT),
-            indexed_at=store.indexed_at(),
-            embedder=store.embedder(),
-            embedded=store.count_vectors(),
+            indexed_at=store.chunks.indexed_at(),
+            embedder=store.vectors.embedder(),
+            embedded=store.vectors.count_vectors(),
         )
 
     def _bytes(self) -> int:
         at = self.whereabouts
         if not isinstance(at, SqliteLocation):
-            return self._ranking_store().total_bytes()
+            return self._ranking().total_bytes()
         return _size(at.path) + _size(at.path.with_name(f"{at.path.name}-wal"))
 
     @property
@@ -75,11 +75,11 @@ class InspectableMemory(OpenedMemory):
         is_file = isinstance(self.whereabouts, SqliteLocation)
         return self.index_folder / "bm25.idx" if is_file else None
 
-    def _ranking_store(self) -> RankingStore:
-        store = self._store
-        if not isinstance(store, RankingStore):
-            raise TypeError(f"{store!r} ranks nothing by itself")
-        return store
+    def _ranking(self) -> Ranking:
+        ranking = self._store.ranking
+        if ranking is None:
+            raise TypeError(f"{self._store!r} has no ranking")
+        return ranking
 
     def _check_index(self) -> IndexCheck:
         # Not by the retriever: its imports take as long as all the rest of this.
@@ -93,32 +93,32 @@ class InspectableMemory(OpenedMemory):
 
     def find_ids(self, prefix: str, *, limit: int) -> list[str]:
         """Ids that start so, in order."""
-        return self._store.find_ids_from(prefix, limit=limit)
+        return self._store.chunks.find_ids_from(prefix, limit=limit)
 
     def chunks(self) -> Iterator[Chunk]:
         """Everything that is stored. Being read here is not an access."""
         self._tell_damage(look=True)
-        return self._store.iter_chunks()
+        return self._store.chunks.iter_chunks()
 
     def languages(self) -> list[str]:
-        return self._store.list_languages()
+        return self._store.chunks.list_languages()
 
     def namespaces(self) -> Mapping[str, int]:
         """How many chunks each holds; the unnamed one is `""`."""
-        return self._store.count_namespaces()
+        return self._store.chunks.count_namespaces()
 
     def is_found(self, chunk_id: str) -> bool:
         """Whether searches may find a chunk: a pattern that mostly failed is kept aside."""
-        tried = self._store.get_reasoning(chunk_id)
+        tried = self._store.chunks.get_reasoning(chunk_id)
         return tried is None or tried.success_score >= SEARCHABLE_SUCCESS
 
     def damage(self) -> str:
         """What every answer must say while the memory is damaged; nothing while it is whole."""
-        return self._store.damage()
+        return self._store.maintenance.damage()
 
     def check(self) -> list[str]:
         """Look for damage in the database and its text indexes; nothing in the list is good."""
-        return self._store.check()
+        return self._store.maintenance.check()
 
     def reclaim(self) -> Reclaimed | None:
         """Make a file that cannot even be opened usable again, with all that can be read of it.
@@ -137,7 +137,7 @@ class InspectableMemory(OpenedMemory):
         `index` reads the files again. Documents and lessons among them are lost.
         """
         store = self._store
-        gone = store.repair()
+        gone = store.maintenance.repair()
         if isinstance(store, SQLiteStore) and self._is_of_project(store.path):
             note_identity(self.places.home, store)
         self.rebuild_bm25()
@@ -146,7 +146,7 @@ class InspectableMemory(OpenedMemory):
     @property
     def indexed_at(self) -> datetime | None:
         """When a run of indexing last came to its end."""
-        return self._read_again(self._store.indexed_at)
+        return self._read_again(self._store.chunks.indexed_at)
 
     @property
     def generation(self) -> int:
@@ -155,15 +155,15 @@ class InspectableMemory(OpenedMemory):
 
     def rebuild_bm25(self) -> int:
         """Build and save the keyword index anew; tells how many chunks it holds (FR-8.3)."""
-        if isinstance(self._store, RankingStore):
-            return self._store.rebuild_words()
+        if self._store.ranking is not None:
+            return self._store.ranking.rebuild_words()
         built = len(self.retriever.bm25.rebuild())
         if not self.index_saved:
             raise IndexFileError(
                 f"The BM25 index could not be saved to {self.index_path}",
                 hint="check who owns the folder and whether the disk is full",
             )
-        stored = sum(self._store.count_chunks().values())
+        stored = sum(self._store.chunks.count_chunks().values())
         if built != stored:
             raise IndexFileError(
                 f"The BM25 index holds {built} chunks, the memory {stored}",
@@ -174,7 +174,7 @@ class InspectableMemory(OpenedMemory):
     @property
     def index_saved(self) -> bool:
         """False when the keyword index is only in memory, because it could not be written."""
-        return isinstance(self._store, RankingStore) or self.retriever.bm25.saved
+        return self._store.ranking is not None or self.retriever.bm25.saved
 
 
 def _size(path: Path) -> int:

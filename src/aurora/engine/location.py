@@ -109,7 +109,7 @@ class SqliteLocation:
 
     def scrub(self) -> None:
         with closing(self.open()) as store:
-            store.scrub()
+            store.maintenance.scrub()
 
     def _was_emptied(self) -> bool:
         """By a disk that lost it. One that another process is making is soon filled."""
@@ -180,7 +180,7 @@ class PostgresLocation:
 
     def scrub(self) -> None:
         with closing(self.open()) as store:
-            store.rewrite()
+            store.maintenance.rewrite()
 
     def status(self) -> ServerStatus:
         require_driver()

@@ -171,7 +171,7 @@ class Memory(TransferableMemory, InspectableMemory, EmbeddingMemory):
         if damage or not is_use:
             return found
         try:
-            self._store.record_access(found.id, self._now())
+            self._store.chunks.record_access(found.id, self._now())
         except StoreError as exc:  # locked, full or read-only: the answer is there all the same
             self._listen(Note(f"This use is not remembered: {exc.message}", warning=True))
         return found
@@ -180,7 +180,7 @@ class Memory(TransferableMemory, InspectableMemory, EmbeddingMemory):
         """The chunk; of a document's first one, all that the document was cut into."""
         from aurora.indexing.documents import piece_ids  # noqa: PLC0415 - as in `index`
 
-        return self._store.get_chunks(piece_ids([chunk])) or [chunk]
+        return self._store.chunks.get_chunks(piece_ids([chunk])) or [chunk]
 
     def learn(
         self, text: str, *, pattern_type: str = "pattern", score: float = 1.0, context: str = ""
@@ -299,6 +299,6 @@ class Memory(TransferableMemory, InspectableMemory, EmbeddingMemory):
     def _scrub(self) -> None:
         self._scrub_derived()
         try:
-            self._store.scrub()
+            self._store.maintenance.scrub()
         except StoreBusyError as exc:
             self._tell(exc)

@@ -173,12 +173,12 @@ class OpenedMemory:
         try:
             return read()
         except StoreFormatError:
-            if not self._store.damage(look=True):
+            if not self._store.maintenance.damage(look=True):
                 raise
             return read()
 
     def _tell_damage(self, *, look: bool = False) -> tuple[Note, ...]:
-        damage = self._store.damage(look=look)
+        damage = self._store.maintenance.damage(look=look)
         notes = (Note(damage, warning=True),) if damage else ()
         for note in notes:
             self._listen(note)
@@ -221,7 +221,7 @@ class OpenedMemory:
 
         with self._lock:
             loaded, store, embedders = self._files.current(), self._store, self._embedders
-            owner = store.embedder()
+            owner = store.vectors.embedder()
             config = make_config(loaded, embedder=owner.name if owner else "")
             return self._retrievers.get(
                 (store.identity, config, loaded.settings.embedding),
@@ -245,7 +245,7 @@ class OpenedMemory:
 
         if wanted is Rerank.LLM:
             return Listwise(self._llm.reranker.rank)
-        tokens = self._embedders.of_tokens(self._store.embedder())
+        tokens = self._embedders.of_tokens(self._store.vectors.embedder())
         return LateInteraction(tokens, seconds=self.settings.search.rerank.seconds)
 
     @property

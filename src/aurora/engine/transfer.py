@@ -18,7 +18,7 @@ from aurora.engine.location import (
 )
 from aurora.errors import NoMemoryError, TransferError
 from aurora.indexing.transfer import Copied, copy_memory
-from aurora.stores.base import RankingStore, Store
+from aurora.stores.base import Store
 from aurora.types import Listener, Note, ignore_events
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def copy_between(
         )
     with ExitStack() as opened:
         giving = opened.enter_context(closing(source.open(listen)))
-        if damage := giving.damage(look=True):
+        if damage := giving.maintenance.damage(look=True):
             listen(Note(damage, warning=True))
         target.make()
         taking = opened.enter_context(closing(target.open()))
@@ -122,8 +122,8 @@ def copy_between(
 
 def _prepare(store: Store) -> None:
     """What a file's searches go by is made by the next one of them."""
-    if isinstance(store, RankingStore):
-        store.prepare_search()
+    if store.ranking is not None:
+        store.ranking.prepare_search()
 
 
 def _require_two(source: StoreLocation, target: StoreLocation) -> None:

@@ -174,11 +174,11 @@ def put_document(store: Store, pieces: Sequence[Chunk]) -> Added:
     """Make these the pieces of one document, whatever it had: all of them or none."""
     first = pieces[0]
     with store.transaction():
-        before = store.get_chunks([first.id])
-        known = {piece.id: piece for piece in store.get_chunks(piece_ids(before))}
+        before = store.chunks.get_chunks([first.id])
+        known = {piece.id: piece for piece in store.chunks.get_chunks(piece_ids(before))}
         wanted = {piece.id: _dated(piece, known.get(piece.id)) for piece in pieces}
-        gone = store.delete_chunks(known.keys() - wanted.keys())
-        changed = store.put_chunks(wanted.values())
+        gone = store.chunks.delete_chunks(known.keys() - wanted.keys())
+        changed = store.chunks.put_chunks(wanted.values())
     outcome = Outcome.REPLACED if gone + changed else Outcome.UNCHANGED
     title = str(first.metadata["title"])
     return Added(first.id, title, len(pieces), outcome if before else Outcome.ADDED)
@@ -275,11 +275,11 @@ def learn(
         raise ValueError(f"a success score lies in [0, 1], not {score}")
     chunk = _chunk(text.strip(), pattern_type, context.strip(), now)
     with store.transaction():
-        known = store.get_reasoning(chunk.id)
+        known = store.chunks.get_reasoning(chunk.id)
         if known is not None:
             chunk = replace(chunk, created_at=known.created_at)
-        store.put_chunks([chunk])
-        store.put_reasoning(chunk.id, _tried(known, pattern_type, score, now))
+        store.chunks.put_chunks([chunk])
+        store.chunks.put_reasoning(chunk.id, _tried(known, pattern_type, score, now))
     return chunk
 
 
@@ -313,10 +313,10 @@ def find_to_forget(store: Store, names: Names, what: str) -> list[str]:
     The id of a document stands for all its pieces.
     """
     if what.startswith(_NAMESPACE):
-        return store.find_in_namespace(what.removeprefix(_NAMESPACE))
-    ids = piece_ids(store.get_chunks([what]))
-    found = {chunk.id for chunk in store.get_chunks(ids)}
-    return sorted(found.union(*map(store.find_below, _places(names, what))))
+        return store.chunks.find_in_namespace(what.removeprefix(_NAMESPACE))
+    ids = piece_ids(store.chunks.get_chunks([what]))
+    found = {chunk.id for chunk in store.chunks.get_chunks(ids)}
+    return sorted(found.union(*map(store.chunks.find_below, _places(names, what))))
 
 
 def _places(names: Names, what: str) -> set[str]:
@@ -340,10 +340,10 @@ class Forgotten(NamedTuple):
 def forget(store: Store, chunk_ids: Sequence[str]) -> Forgotten:
     """Remove chunks with all that is remembered of them."""
     with store.transaction():
-        chunks = store.get_chunks(chunk_ids)
-        gone = store.delete_chunks(chunk_ids)
+        chunks = store.chunks.get_chunks(chunk_ids)
+        gone = store.chunks.delete_chunks(chunk_ids)
         paths = {chunk.path for chunk in chunks if chunk.path}
-        empty = tuple(sorted(path for path in paths if not store.find_below(path)))
-        store.forget_files(empty)  # so that a later index reads them again
+        empty = tuple(sorted(path for path in paths if not store.chunks.find_below(path)))
+        store.chunks.forget_files(empty)  # so that a later index reads them again
     prose = {name for chunk in chunks if chunk.kind.is_prose for name in (chunk.id, chunk.name)}
     return Forgotten(gone, empty, frozenset(prose - {""}))

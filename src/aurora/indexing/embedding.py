@@ -202,10 +202,10 @@ def embed_missing(
 ) -> Embedded:
     """Give every chunk that may be found a vector, if it has none: one of `quick`, where there are
     many and none has one yet."""
-    missing = store.find_unembedded()
+    missing = store.vectors.find_unembedded()
     if not missing:
         return Embedded()  # a model that is not needed is not loaded, not even for its name
-    if quick is not None and len(missing) >= MANY and store.embedder() is None:
+    if quick is not None and len(missing) >= MANY and store.vectors.embedder() is None:
         return embed(store, quick, missing, listen=listen)
     return embed(store, provider, missing, elsewhere=elsewhere, listen=listen)
 
@@ -224,7 +224,9 @@ def embed(
     """
     try:
         embedder, size = embedder_of(provider), max(provider.batch_size, 1)
-        store.put_embeddings(embedder, ())  # refused here, where vectors of another are there
+        store.vectors.put_embeddings(
+            embedder, ()
+        )  # refused here, where vectors of another are there
     except Exception as exc:  # a provider may fail in any way, and chunks are found by words then
         logger.warning("no vectors are made: %r", exc)
         return Embedded(len(chunk_ids), len(chunk_ids), (_said(exc),), gave_up=True)
@@ -281,7 +283,7 @@ class _Run:
 
         def texts() -> Iterator[Sequence[ChunkText]]:
             for wanted in batches:
-                chunks = self._store.get_chunks(wanted)
+                chunks = self._store.chunks.get_chunks(wanted)
                 waiting.append((len(wanted), chunks))
                 yield [embedding_text(chunk) for chunk in chunks]
 
@@ -310,10 +312,12 @@ class _Run:
             self.done += len(made)
             self.in_a_row = 0 if made else self.in_a_row
         with self._store.transaction():
-            there = {chunk.id: chunk for chunk in self._store.get_chunks([id_ for id_, _ in made])}
+            there = {
+                chunk.id: chunk for chunk in self._store.chunks.get_chunks([id_ for id_, _ in made])
+            }
             old = {chunk.id for chunk in chunks if not _is_same(chunk, there.get(chunk.id))}
             fresh = [(id_, vector) for id_, vector in made if id_ not in old]
-            self._store.put_embeddings(self._embedder, fresh)
+            self._store.vectors.put_embeddings(self._embedder, fresh)
         self.forgotten, self.done = (
             self.forgotten + len(made) - len(fresh),
             self.done - len(made) + len(fresh),
@@ -362,18 +366,18 @@ def reembed(
 ) -> Reembedded:
     """Make the provider's vectors those of the memory. One who indexes at a time."""
     with write_turn(store, listen=listen):
-        before, wanted = store.embedder(), embedder_of(provider)
+        before, wanted = store.vectors.embedder(), embedder_of(provider)
         if before is None or before == wanted:
-            store.stop_reembedding()  # whoever else was to take over no longer is
+            store.vectors.stop_reembedding()  # whoever else was to take over no longer is
             made = embed_missing(store, provider, elsewhere=elsewhere, listen=listen)
             return Reembedded(before, wanted, made)
-        store.start_reembedding(wanted)
+        store.vectors.start_reembedding(wanted)
         embedded = _embed_all(store, provider, elsewhere, listen)
         # A model that embeds nothing takes nothing over; what it made before counts, too.
         there, missing = _count(store)
         is_done = not embedded.gave_up and (there > 0 or not missing)
         if is_done:
-            store.finish_reembedding()
+            store.vectors.finish_reembedding()
         return Reembedded(before, wanted, embedded, is_done)
 
 
@@ -387,11 +391,11 @@ def _embed_all(
     # What came or changed meanwhile. Where some failed, what changed cannot be told from them: it
     # waits for the next run of indexing.
     tried = set(missing) if first.failed else set()
-    late = [id_ for id_ in store.find_unembedded(by_next=True) if id_ not in tried]
+    late = [id_ for id_ in store.vectors.find_unembedded(by_next=True) if id_ not in tried]
     return first if first.gave_up or not late else first + embed(store, provider, late)
 
 
 def _count(store: Store) -> tuple[int, list[str]]:
     """How many chunks have a vector of the next embedder, and which have none."""
-    missing = store.find_unembedded(by_next=True)
-    return sum(store.count_chunks().values()) - len(missing), missing
+    missing = store.vectors.find_unembedded(by_next=True)
+    return sum(store.chunks.count_chunks().values()) - len(missing), missing

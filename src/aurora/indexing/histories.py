@@ -124,7 +124,7 @@ class HistoryReader:
         """Remember what git said."""
         changed, troubles = 0, []
         for answer in answers:
-            states = self._store.file_states(answer.found)
+            states = self._store.chunks.file_states(answer.found)
             found = [(state, answer.found[n]) for n, state in states.items() if not state.left_out]
             changed += self._keep(found, answer.stamp)
             self._confirm(answer.others, answer.stamp)
@@ -144,15 +144,17 @@ class HistoryReader:
         for at in range(0, len(found), _BATCH):
             with self._store.transaction():
                 for state, history in found[at : at + _BATCH]:
-                    told = _told(history, self._store.iter_lines(state.path))
-                    changed += self._store.put_histories(told)
+                    told = _told(history, self._store.chunks.iter_lines(state.path))
+                    changed += self._store.chunks.put_histories(told)
                     passing = isinstance(history, Unavailable) and not history.lasting
-                    self._store.put_file_states([self._stamped(state, "" if passing else stamp)])
+                    self._store.chunks.put_file_states(
+                        [self._stamped(state, "" if passing else stamp)]
+                    )
         return changed
 
     def _confirm(self, states: Iterable[FileState], stamp: str) -> None:
         """Histories that still hold are as good as read now."""
-        self._store.put_file_states(
+        self._store.chunks.put_file_states(
             self._stamped(state, stamp)
             for state in states
             if not state.left_out and (state.history_stamp != stamp or self._is_old(state))

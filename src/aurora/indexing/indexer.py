@@ -76,7 +76,7 @@ class Indexer:
 
         `known` are the states of the files before, if somebody has read them already.
         """
-        known = self._store.file_states() if known is None else known
+        known = self._store.chunks.file_states() if known is None else known
         listed = set(map(self._names.of, scan.files))
         gone = self._gone(scan, (known[name] for name in known.keys() - listed), scan.shut)
         reader = FileReader(self._store, self._names, known, gone, self._redactor)
@@ -114,7 +114,7 @@ class Indexer:
         return gone
 
     def _forget(self, gone: Sequence[FileState], tally: Tally) -> int:
-        self._store.forget_files(state.path for state in gone)
+        self._store.chunks.forget_files(state.path for state in gone)
         left = (state for state in gone if not state.left_out and state.path not in tally.moved)
         return tally.removed + sum(1 for _ in left)
 
@@ -216,7 +216,7 @@ def run_index(
             if embedded.made:
                 make_searchable()
             kept = past.keep(asking.result()) if past else Kept()
-        store.put_indexed_at(now())
+        store.chunks.put_indexed_at(now())
     return replace(
         report,
         logs=found.logs,
@@ -228,16 +228,16 @@ def run_index(
 
 def _known(store: Store, found: Scan, names: Names, version: str) -> Mapping[str, FileState]:
     """What is remembered of files, with the identities that they have now."""
-    known = store.file_states()
+    known = store.chunks.file_states()
     files = (file for file in found.files.values() if isinstance(file, SourceFile))
     recognised = list(recognise(files, known, names, version))
     if not recognised:
         return known
-    store.put_file_states(recognised)
+    store.chunks.put_file_states(recognised)
     return {**known, **{state.path: state for state in recognised}}
 
 
 def _unknown(store: Store) -> Mapping[str, FileState]:
     """What is remembered of files, with identities that no file has: all are read."""
-    states = store.file_states().values()
+    states = store.chunks.file_states().values()
     return {state.path: replace(state, identity="none") for state in states}

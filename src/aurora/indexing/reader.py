@@ -109,12 +109,14 @@ class FileReader:
     def flush(self) -> None:
         """Write what is waiting."""
         with self._store.transaction():
-            self._store.put_file_states(read.state for read in self._batch if read.chunks is None)
+            self._store.chunks.put_file_states(
+                read.state for read in self._batch if read.chunks is None
+            )
             for read in self._batch:
                 if read.moved_from:
-                    self._store.move_file(read.moved_from, read.state.path)
+                    self._store.chunks.move_file(read.moved_from, read.state.path)
                 if read.chunks is not None:
-                    self._store.replace_file(read.state, read.chunks)
+                    self._store.chunks.replace_file(read.state, read.chunks)
         self._batch.clear()
         self._rows = 0
 
@@ -191,7 +193,7 @@ class FileReader:
         try:
             with self._telling_of_secrets(name):
                 lines = self._redactor.lines(read_lines(file.path))
-                self._store.replace_file(state, iter_chunks(name, lines))
+                self._store.chunks.replace_file(state, iter_chunks(name, lines))
         except AuroraError:
             raise  # of the store, and of no file
         except Exception as exc:

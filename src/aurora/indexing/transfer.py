@@ -52,14 +52,14 @@ from aurora.indexing.export_format import (
 )
 from aurora.indexing.turns import retry_on_disconnect, write_turn
 from aurora.redaction import Redactor
-from aurora.stores.base import Embedder, FileState, RankingStore, Record, RecordCounts, Store
+from aurora.stores.base import Embedder, FileState, Record, RecordCounts, Store
 from aurora.text import printable
 from aurora.types import ForeignDocument, Json, Listener, Note, Progress, ignore_events
 
 
 def require_embedder(store: Store, other: Embedder | None, *, doing: str) -> None:
     """Refuse vectors of another embedder; `doing` is what --no-vectors does without them."""
-    owner = store.embedder()
+    owner = store.vectors.embedder()
     if owner is None or other is None:
         return
     try:
@@ -71,9 +71,9 @@ def require_embedder(store: Store, other: Embedder | None, *, doing: str) -> Non
 
 def merge_files(store: Store, files: Sequence[FileState]) -> None:
     """Of a file that both know with different content, the chunks of both are there now."""
-    known = store.file_states([state.path for state in files])
+    known = store.chunks.file_states([state.path for state in files])
     merged = (_merged(state, known.get(state.path, state)) for state in files)
-    store.add_files([state for state in merged if known.get(state.path) != state])
+    store.chunks.add_files([state for state in merged if known.get(state.path) != state])
 
 
 def _merged(state: FileState, known: FileState) -> FileState:
@@ -87,10 +87,12 @@ def mark_robbed(store: Store, records: Sequence[Record]) -> None:
     """A file that loses a chunk, because another file's has its id, is read again."""
     paths = {record.chunk.id: record.chunk.path for record in records}
     robbed = {
-        chunk.path for chunk in store.get_chunks(list(paths)) if chunk.path != paths[chunk.id]
+        chunk.path
+        for chunk in store.chunks.get_chunks(list(paths))
+        if chunk.path != paths[chunk.id]
     }
     if robbed:
-        store.put_file_states(map(_to_be_read, store.file_states(robbed).values()))
+        store.chunks.put_file_states(map(_to_be_read, store.chunks.file_states(robbed).values()))
 
 
 def _to_be_read(state: FileState) -> FileState:
@@ -100,9 +102,9 @@ def _to_be_read(state: FileState) -> FileState:
 
 def put_indexed_at(store: Store, other: datetime | None) -> None:
     """When either of them was last indexed."""
-    own = store.indexed_at()
+    own = store.chunks.indexed_at()
     if other is not None and (own is None or other > own):
-        store.put_indexed_at(other)
+        store.chunks.put_indexed_at(other)
 
 
 _IMPORT_PAGE = 500  # lines taken in at a time
@@ -128,14 +130,14 @@ class Imported:
 def export_memory(store: Store, stream: Writer, *, listen: Listener = ignore_events) -> Counts:
     """Write all that a memory holds, line by line; tells how much that was."""
     with store.snapshot() as still:
-        states = still.file_states()
-        chunks = sum(still.count_namespaces().values())
-        header = Header(len(states), chunks, still.embedder(), still.indexed_at())
+        states = still.chunks.file_states()
+        chunks = sum(still.chunks.count_namespaces().values())
+        header = Header(len(states), chunks, still.vectors.embedder(), still.chunks.indexed_at())
         stream.write(encode_header(header))
         for path in sorted(states):
             stream.write(encode(states[path]))
         counts = Counts(len(states))
-        for record in still.iter_records():
+        for record in still.maintenance.iter_records():
             stream.write(_encoded(record, listen))
             counts = _counted(counts, record)
             listen(Progress("Exporting", counts.chunks, chunks))
@@ -241,7 +243,7 @@ def import_memory(
             records = [_redacted(item, redactor) for item in some if isinstance(item, Record)]
             merge_files(store, files)
             mark_robbed(store, records)
-            new = imported.new + store.put_records(records, embedder=embedder)
+            new = imported.new + store.maintenance.put_records(records, embedder=embedder)
             imported = Imported(imported.files + len(files), imported.chunks + len(records), new)
             listen(Progress("Importing", imported.chunks, export.header.chunks))
         put_indexed_at(store, export.header.indexed_at)
@@ -291,7 +293,7 @@ class _Target(NamedTuple):
     def put(self, page: Sequence[Record]) -> int:
         with self.store.transaction():
             mark_robbed(self.store, page)
-            return self.store.put_records(page, embedder=self.embedder)
+            return self.store.maintenance.put_records(page, embedder=self.embedder)
 
     def put_files(self, page: Sequence[FileState]) -> int:
         with self.store.transaction():
@@ -300,9 +302,9 @@ class _Target(NamedTuple):
 
     def renew_statistics(self) -> None:
         """Or a database that does not know yet how much it holds would read all of it each time."""
-        if isinstance(self.store, RankingStore):
+        if self.store.ranking is not None:
             with suppress(StoreUnreachableError):  # the next page says so, and waits
-                self.store.renew_statistics()
+                self.store.ranking.renew_statistics()
 
     def again(self, write: Callable[[Sequence[T]], int], page: Sequence[T]) -> int:
         """A page that did not arrive is sent again: one that did is not written twice."""
@@ -319,20 +321,20 @@ def copy_memory(
     """
     with source.snapshot() as still, write_turn(target, listen=listen):
         if vectors:
-            require_embedder(target, still.embedder(), doing="copies")
-        into = _Target(target, still.embedder() if vectors else None, listen)
-        counts, before = still.count_records(), target.count_records()
+            require_embedder(target, still.vectors.embedder(), doing="copies")
+        into = _Target(target, still.vectors.embedder() if vectors else None, listen)
+        counts, before = still.maintenance.count_records(), target.maintenance.count_records()
         new = _copy_records(still, into, counts.chunks)
         files = _copy_files(still, into)
-        put_indexed_at(target, still.indexed_at())
-    copied = Copied(files, new, counts, target.count_records())
+        put_indexed_at(target, still.chunks.indexed_at())
+    copied = Copied(files, new, counts, target.maintenance.count_records())
     _require_all(copied, before, vectors=vectors)
     return copied
 
 
 def _copy_records(source: Store, into: _Target, total: int) -> int:
     done = new = next_look = 0
-    records = source.iter_records()
+    records = source.maintenance.iter_records()
     while page := list(islice(records, _PAGE)):
         if done >= next_look:
             into.renew_statistics()
@@ -345,7 +347,7 @@ def _copy_records(source: Store, into: _Target, total: int) -> int:
 
 def _copy_files(source: Store, into: _Target) -> int:
     """After all chunks: a file whose state is known is not read again by an index."""
-    states = source.file_states()
+    states = source.chunks.file_states()
     rest = iter([states[path] for path in sorted(states)])
     while page := list(islice(rest, _PAGE)):
         into.again(into.put_files, page)

@@ -44,7 +44,7 @@ from aurora.signals.recency import RecencySignal
 from aurora.signals.semantic import Embedders, SemanticSignal
 from aurora.signals.stored import ServerKeywords, ServerSemantic, server_signals
 from aurora.signals.vector_index import VectorIndex
-from aurora.stores.base import RankingStore, Store
+from aurora.stores.base import Store
 from aurora.text import has_cjk, is_joining, tokenize
 from aurora.types import Fused, Listener, Mode, Note, Place, Ranking, ignore_events
 
@@ -92,8 +92,10 @@ class Signals:
         self.vectors = VectorIndex(store, index_folder / "vectors.idx", now=now, listen=listen)
         self._words: BM25Signal | ServerKeywords = self.bm25
         self._semantic: SemanticSignal | ServerSemantic | None
-        if isinstance(store, RankingStore):
-            self._words, self._semantic = server_signals(store, parameters, embedders)
+        if store.ranking is not None:
+            self._words, self._semantic = server_signals(
+                store.ranking, store.vectors, parameters, embedders
+            )
         else:
             self._semantic = None if embedders is None else SemanticSignal(self.vectors, embedders)
         self._fulltext = FulltextSignal(store)
@@ -350,7 +352,7 @@ def load_context(
     store: Store, rows: Collection[int], words: str, *, best: frozenset[int]
 ) -> CandidateContext:
     """`words`: those of the question, which may ask for tests or examples."""
-    places, asked = store.get_places(list(rows)), frozenset(tokenize(words))
+    places, asked = store.search.get_places(list(rows)), frozenset(tokenize(words))
     code = frozenset(row for row, place in places.items() if not place.kind.is_prose)
     unasked = [pattern for pattern, words_ in _ASIDE.items() if asked.isdisjoint(words_)]
     return CandidateContext(

@@ -126,7 +126,9 @@ _COLONS = 10  # tried as the one between a file and a name
 
 
 def find_chunk(store: Store, chunk_id: str) -> Chunk:
-    found = store.get_chunks([chunk_id]) or store.get_chunks([_complete(store, chunk_id)])
+    found = store.chunks.get_chunks([chunk_id]) or store.chunks.get_chunks(
+        [_complete(store, chunk_id)]
+    )
     if not found:  # forgotten by another process a moment ago
         raise _not_found(chunk_id)
     return found[0]
@@ -136,8 +138,8 @@ def _complete(store: Store, ending: str) -> str:
     limit = _CANDIDATES + 1
     # Ids are written with `/` everywhere; on Windows people type the other one.
     candidates = (
-        store.find_ids(ending, limit=limit)
-        or store.find_ids(ending.replace("\\", "/"), limit=limit)
+        store.chunks.find_ids(ending, limit=limit)
+        or store.chunks.find_ids(ending.replace("\\", "/"), limit=limit)
         or _shown_so(store, ending)
     )
     if not candidates:
@@ -158,7 +160,7 @@ def _shown_so(store: Store, words: str) -> list[str]:
     """
     for at in islice((at for at, letter in enumerate(words) if letter == ":"), _COLONS):
         path, name = words[:at], words[at + 1 :]
-        chunks = store.get_chunks(store.find_below(path)) if path else []
+        chunks = store.chunks.get_chunks(store.chunks.find_below(path)) if path else []
         ids = [one.id for one in chunks if (one.path, one.qualified_name) == (path, name)]
         if ids:
             return ids

@@ -63,9 +63,9 @@ def fetch_results(
     store: Store, outcomes: Sequence[Fused], text: str, answers: Mapping[str, Answer]
 ) -> tuple[SearchResult, ...]:
     """Results in the same order; chunks that were forgotten a moment ago are left out."""
-    chunks = store.get_rows([outcome.row for outcome in outcomes])
+    chunks = store.chunks.get_rows([outcome.row for outcome in outcomes])
     ids = [chunk.id for chunk in chunks.values()]
-    histories, accesses = store.get_histories(ids), store.get_accesses(ids)
+    histories, accesses = store.chunks.get_histories(ids), store.chunks.get_accesses(ids)
     words, matched = dict.fromkeys(tokenize(text)), _matched(text, answers)
     return tuple(
         SearchResult(
@@ -166,13 +166,13 @@ class Eligible:
 
     def _find(self, criteria: Criteria) -> array[int]:
         if criteria.since is not None:  # commits and files' times change within a generation
-            return self._store.find_rows(criteria)
+            return self._store.search.find_rows(criteria)
         key = (self._store.generation(), criteria)
         with self._lock:
             if key in self._known:
                 self._known.move_to_end(key)
                 return self._known[key]
-        rows = self._store.find_rows(criteria)
+        rows = self._store.search.find_rows(criteria)
         with self._lock:
             self._known[key] = rows
             while len(self._known) > _REMEMBERED:
@@ -301,7 +301,7 @@ class Retriever:
 
     def _nearest(self, words: str) -> tuple[str, ...]:
         """Names like the words, and the words that names are made of."""
-        names = list(self._store.iter_names())
+        names = list(self._store.search.iter_names())
         parts = chain.from_iterable(map(tokenize, names))
         return nearest_names(words, dict.fromkeys(chain(names, parts)))
 

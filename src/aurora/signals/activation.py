@@ -171,7 +171,7 @@ class ActivationAnswer:
         """Ranks are those among the rows: nobody asks for the activation of all chunks."""
         uses = {
             row: (*one.accesses, *one.commits)
-            for row, one in self._store.get_uses(list(rows)).items()
+            for row, one in self._store.search.get_uses(list(rows)).items()
         }
         activations = self._engine.activations(uses, self._now.timestamp())
         return SparseAnswer(activations).hits(rows)

@@ -57,7 +57,7 @@ class ExactSignal:
         parts = [part for part in _SEPARATOR.split(_CALL.sub("", asked)) if part]
         if not parts:
             return {}
-        found = self._store.find_definitions(parts[-1], limit=_MOST + 1)
+        found = self._store.search.find_definitions(parts[-1], limit=_MOST + 1)
         if len(found) > _MOST:
             return {}
         qualified = [one for one in found if _is_qualified(one, parts)]
@@ -68,7 +68,7 @@ class ExactSignal:
         """`get.user.data` for what is spelt `get_user_data` or `getUserData`."""
         if len(parts) == 1:
             return {}
-        found = self._store.find_definitions("".join(parts), limit=_MOST)
+        found = self._store.search.find_definitions("".join(parts), limit=_MOST)
         return {one.row: _at_most(FOLDED, one) for one in found}
 
 
@@ -114,4 +114,4 @@ class FulltextSignal:
         self._store = store
 
     def ask(self, question: Question) -> SparseAnswer:
-        return SparseAnswer(dict(self._store.find_text(question.text, limit=_DEEPEST)))
+        return SparseAnswer(dict(self._store.search.find_text(question.text, limit=_DEEPEST)))

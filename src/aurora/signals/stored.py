@@ -14,7 +14,7 @@ from aurora.errors import EmbeddingError
 from aurora.signals.base import Question
 from aurora.signals.bm25_formula import BM25Parameters, discount, rarity, saturate
 from aurora.signals.semantic import FAINTEST, Embedders, QuestionEmbedder
-from aurora.stores.base import Embedder, Ranked, RankingStore, Scored, WeighedTerm, WordsAsked
+from aurora.stores.base import Embedder, Ranked, Ranking, Scored, Vectors, WeighedTerm, WordsAsked
 from aurora.text import query_words, question_terms, words_found
 from aurora.types import Hit
 
@@ -26,8 +26,8 @@ _BY_MEANING: Callable[[Scored], int] = attrgetter("cosine_rank")
 class ServerSearch:
     """One question to the store. Asked by the first who wants to know, for both signals."""
 
-    def __init__(self, store: RankingStore) -> None:
-        self._store = store
+    def __init__(self, ranking: Ranking) -> None:
+        self._ranking = ranking
         self.words: WordsAsked | None = None
         self.vector: Sequence[float] | None = None
         self.total = 0  # chunks that may be found
@@ -47,7 +47,7 @@ class ServerSearch:
         """The best of all, or of those a filter lets through; a search has one filter."""
         asked = self._best if among is None else self._passing
         if pool not in asked:
-            asked[pool] = self._store.rank(self.words, self.vector, pool=pool, among=among)
+            asked[pool] = self._ranking.rank(self.words, self.vector, pool=pool, among=among)
             self._places.clear()
             for row, one in asked[pool].scored.items():
                 self._known.setdefault(row, one)
@@ -56,7 +56,7 @@ class ServerSearch:
     def scored(self, rows: Collection[int]) -> list[Scored]:
         unknown = [row for row in rows if row not in self._known]
         if unknown:
-            self._known.update(self._store.score(self.words, self.vector, unknown))
+            self._known.update(self._ranking.score(self.words, self.vector, unknown))
         return [self._known[row] for row in rows if row in self._known]
 
     def place(self, row: int, rank: Callable[[Scored], int]) -> int:
@@ -89,7 +89,7 @@ class ServerKeywords:
     def ask(self, question: Question) -> ServerKeywordAnswer:
         search = self._searches.of(question)
         asked = question_terms(question.text)
-        counted = self._searches.store.count_terms(list(asked))
+        counted = self._searches.ranking.count_terms(list(asked))
         search.total = counted.chunks
         weights = {term: share * self._rarity(counted.chunks, counted.containing.get(term, 0))
                    for term, share in asked.items()}  # fmt: skip
@@ -177,16 +177,16 @@ class ServerSemantic:
 
     @property
     def reads_cjk(self) -> bool:
-        owner = self._searches.store.embedder()
+        owner = self._searches.vectors.embedder()
         return owner is None or self._embedder.reads_cjk(owner)
 
     def knows(self, question: Question) -> bool:
-        owner = self._searches.store.embedder()
+        owner = self._searches.vectors.embedder()
         return owner is None or self._embedder.knows(question.text, owner)
 
     def ask(self, question: Question) -> ServerSemanticAnswer:
         """Raises `EmbeddingError` when there is nothing to compare, or nothing to compare with."""
-        owner: Embedder | None = self._searches.store.embedder()
+        owner: Embedder | None = self._searches.vectors.embedder()
         if owner is None:
             raise EmbeddingError("No chunk has a vector yet", hint="make them with `aur mem index`")
         search = self._searches.of(question)
@@ -220,20 +220,20 @@ def _cosine(one: Scored) -> float | None:
 class Searches:
     """The search of the question that a thread is at: both signals find the same one."""
 
-    def __init__(self, store: RankingStore) -> None:
-        self.store = store
+    def __init__(self, ranking: Ranking, vectors: Vectors) -> None:
+        self.ranking, self.vectors = ranking, vectors
         self._local = threading.local()
 
     def of(self, question: Question) -> ServerSearch:
         known: tuple[Question, ServerSearch] | None = getattr(self._local, "search", None)
         if known is None or known[0] is not question:
-            self._local.search = known = (question, ServerSearch(self.store))
+            self._local.search = known = (question, ServerSearch(self.ranking))
         return known[1]
 
 
 def server_signals(
-    store: RankingStore, parameters: BM25Parameters, embedders: Embedders | None
+    ranking: Ranking, vectors: Vectors, parameters: BM25Parameters, embedders: Embedders | None
 ) -> tuple[ServerKeywords, ServerSemantic | None]:
-    searches = Searches(store)
+    searches = Searches(ranking, vectors)
     meaning = None if embedders is None else ServerSemantic(searches, embedders)
     return ServerKeywords(searches, parameters), meaning

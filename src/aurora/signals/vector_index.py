@@ -102,7 +102,7 @@ class VectorIndex(DerivedIndex[Vectors]):
         return {"store": self._store.identity, **_told(self._owner())}
 
     def _owner(self) -> Embedder:
-        return self._store.embedder() or _NOBODY
+        return self._store.vectors.embedder() or _NOBODY
 
     def _facts(self, index: Vectors) -> Mapping[str, Json]:
         return index.facts
@@ -115,7 +115,7 @@ class VectorIndex(DerivedIndex[Vectors]):
 
     def _merge(self, base: Vectors) -> Vectors:
         """What stayed is copied from the index, only what is new is read from the store."""
-        there, known = self._store.vector_revisions(), base.generations()
+        there, known = self._store.vectors.vector_revisions(), base.generations()
         kept = {
             row: (generation, base.vector(known[row][0]).tobytes())
             for row, generation in there.items()
@@ -134,7 +134,7 @@ class VectorIndex(DerivedIndex[Vectors]):
         self, owner: Embedder, kept: dict[int, tuple[int, bytes]], rows: list[int] | None
     ) -> Vectors | None:
         """None when another embedder took over meanwhile: what was read may be of both."""
-        for revision, vector in self._store.iter_vectors(rows):
+        for revision, vector in self._store.vectors.iter_vectors(rows):
             if len(vector) == VECTOR_WIDTH * owner.dimension:
                 kept[revision.row] = (revision.generation, _widened(vector))
         return join_vectors(kept, owner) if owner == self._owner() else None

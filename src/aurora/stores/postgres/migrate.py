@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import secrets
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import psycopg
 from psycopg import sql
 
 from aurora.errors import StoreError, StoreFormatError
-from aurora.stores.postgres.connection import Connection, Connections
 from aurora.stores.postgres.schema import (
     LEAST_SERVER,
     LEAST_VECTORS,
@@ -18,6 +17,9 @@ from aurora.stores.postgres.schema import (
     statements_of,
 )
 from aurora.text import RECIPE, TERMS_VERSION, TOKENIZER_VERSION
+
+if TYPE_CHECKING:
+    from aurora.stores.postgres.connection import Connection, Connections
 
 # How the words of every chunk were made.
 WORDS = f"{TOKENIZER_VERSION}.{RECIPE}.{TERMS_VERSION}"

@@ -8,13 +8,14 @@ from dataclasses import dataclass, field
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from aurora.errors import AuroraError, NoMemoryError, StoreError
+from aurora.errors import AuroraError, StoreError
 from aurora.stores.postgres.address import Address
 from aurora.stores.postgres.connection import (
     CONNECT_SECONDS,
     Connection,
     Connections,
     explained,
+    no_memory,
     plain,
 )
 from aurora.stores.postgres.migrate import (
@@ -67,9 +68,7 @@ def read_status(address: Address) -> ServerStatus:
                     status.untold[name] = plain(exc)
         require_newest(connections)
         if status.told.get("schema_version") == 0:
-            raise NoMemoryError(
-                f"There is no memory yet at {address.shown}", hint="make one with `aur db init`"
-            )
+            raise no_memory(address.shown)
         if status.told.get("pgvector", "") is None:
             raise StoreError(
                 f"{address.shown} has lost pgvector", hint="run `CREATE EXTENSION vector` there"
