@@ -136,62 +136,48 @@ class Chunks(Protocol):
 
     def put_chunks(self, chunks: Iterable[Chunk]) -> int:
         """Insert or replace by id; returns how many were new or different."""
-        ...
 
     def delete_chunks(self, chunk_ids: Iterable[str]) -> int:
         """Remove chunks and everything attached to them; returns how many existed."""
-        ...
 
     def get_chunks(self, chunk_ids: Sequence[str]) -> list[Chunk]:
         """The chunks in the order of `chunk_ids`."""
-        ...
 
     def get_rows(self, rows: Sequence[int]) -> Mapping[int, Chunk]:
         """Searchable chunks by row, in no order."""
-        ...
 
     def iter_chunks(self) -> Iterator[Chunk]:
         """Every searchable chunk, oldest first. Holds no lock between pages."""
-        ...
 
     def iter_revised(self, rows: Sequence[int] | None = None) -> Iterator[tuple[Revision, Chunk]]:
         """Like `iter_chunks`, with revisions; only the chunks of `rows` if given."""
-        ...
 
     def revisions(self) -> Mapping[int, int]:
         """Row → generation of every searchable chunk, oldest first, all of one moment."""
-        ...
 
     def count_chunks(self) -> Mapping[Kind, int]:
         """Searchable chunks per kind, without kinds that have none."""
-        ...
 
     def list_languages(self) -> list[str]:
         """The languages of all chunks, sorted, without the unknown language."""
-        ...
 
     def count_namespaces(self) -> Mapping[str, int]:
         """Chunks per namespace; the unnamed namespace is `""`."""
-        ...
 
     def find_ids(self, suffix: str, *, limit: int) -> list[str]:
         """Ids with this exact suffix (`%` and `_` are plain), sorted."""
-        ...
 
     def find_ids_from(self, prefix: str, *, limit: int) -> list[str]:
         """Ids with this exact prefix, sorted; all ids if it is empty."""
-        ...
 
     def find_below(self, path: str) -> list[str]:
         """Sorted ids of the chunks of a file, or of all files below a folder.
 
         `.` is the folder that relative paths start from.
         """
-        ...
 
     def find_in_namespace(self, namespace: str) -> list[str]:
         """Sorted ids of the chunks of a namespace."""
-        ...
 
     def replace_file(self, state: FileState, chunks: Iterable[Chunk]) -> int:
         """Make `chunks` the only chunks of one file; returns how many rows changed.
@@ -199,7 +185,6 @@ class Chunks(Protocol):
         Reads `chunks` in pages. If a chunk of another file has the same id, the new chunk gets a
         number appended to its id.
         """
-        ...
 
     def move_file(self, old: str, new: str) -> int:
         """Give a file's chunks another path and matching ids; returns how many moved.
@@ -207,60 +192,47 @@ class Chunks(Protocol):
         Everything attached to the chunks moves too, except vectors, which depend on the path. A
         chunk whose new id is taken is removed. The state of the old path is removed.
         """
-        ...
 
     def file_states(self, paths: Iterable[str] | None = None) -> Mapping[str, FileState]:
         """File states by path; all states if `paths` is None."""
-        ...
 
     def count_files(self) -> int:
         """The number of known files that were not left out."""
-        ...
 
     def put_file_states(self, states: Iterable[FileState]) -> None:
         """Update the states of known files. Their chunks stay."""
-        ...
 
     def add_files(self, states: Iterable[FileState]) -> None:
         """Insert or update file states. Chunks stay."""
-        ...
 
     def forget_files(self, paths: Iterable[str]) -> int:
         """Remove files with their chunks; returns how many chunks were removed."""
-        ...
 
     def indexed_at(self) -> datetime | None:
         """When an index run last finished; None before the first."""
-        ...
 
     def put_indexed_at(self, at: datetime) -> None:
         """Record that an index run finished. The generation stays."""
-        ...
 
     def put_reasoning(self, chunk_id: str, reasoning: Reasoning) -> None:
         """Attach or replace the reasoning record of an existing chunk."""
-        ...
 
     def get_reasoning(self, chunk_id: str) -> Reasoning | None: ...
 
     def record_access(self, chunk_id: str, at: datetime) -> None:
         """Add one access to an existing chunk. The generation stays."""
-        ...
 
     def get_accesses(self, chunk_ids: Sequence[str]) -> Mapping[str, tuple[datetime, ...]]:
         """The accesses of each chunk, oldest first, without chunks that have none."""
-        ...
 
     def iter_lines(self, path: str) -> Iterator[tuple[str, Lines]]:
         """Ids and lines of a file's chunks, without chunks that have no lines."""
-        ...
 
     def put_histories(self, histories: Mapping[str, ChunkHistory]) -> int:
         """Store git histories by chunk id; returns how many were new or different.
 
         The generation stays. `read_at` is not stored here: it belongs to the file state.
         """
-        ...
 
     def get_histories(self, chunk_ids: Sequence[str]) -> Mapping[str, ChunkHistory]: ...
 
@@ -273,11 +245,9 @@ class Vectors(Protocol):
 
     def embedder(self) -> Embedder | None:
         """The embedder of the vectors in use; None while there are no vectors."""
-        ...
 
     def next_embedder(self) -> Embedder | None:
         """The embedder that replaces the current one; None if no reembedding is in progress."""
-        ...
 
     def start_reembedding(self, embedder: Embedder) -> None:
         """Accept vectors of this embedder beside those in use.
@@ -285,40 +255,32 @@ class Vectors(Protocol):
         Continues an earlier reembedding to the same embedder and drops one to another embedder.
         `StoreError` if there are no vectors to replace, or only its own.
         """
-        ...
 
     def stop_reembedding(self) -> None:
         """Drop the vectors of the next embedder, if there is one."""
-        ...
 
     def finish_reembedding(self) -> None:
         """Replace all vectors by those of the next embedder at once."""
-        ...
 
     def put_embeddings(self, embedder: Embedder, vectors: Iterable[tuple[str, bytes]]) -> None:
         """Store vectors by chunk id. Refuses vectors of any other embedder."""
-        ...
 
     def get_embeddings(self, chunk_ids: Sequence[str]) -> Mapping[str, bytes]: ...
 
     def iter_vectors(self, rows: Sequence[int] | None = None) -> Iterator[tuple[Revision, bytes]]:
         """Vectors of searchable chunks by ascending row; only those of `rows` if given."""
-        ...
 
     def vector_revisions(self) -> Mapping[int, int]:
         """Row → generation of every searchable chunk with a vector, by ascending row."""
-        ...
 
     def count_vectors(self) -> int:
         """The number of searchable chunks with a vector."""
-        ...
 
     def find_unembedded(self, *, by_next: bool = False) -> list[str]:
         """Ids of searchable chunks without a vector, oldest first.
 
         `by_next`: without a vector of the next embedder.
         """
-        ...
 
 
 class Search(Protocol):
@@ -329,34 +291,27 @@ class Search(Protocol):
 
         Globs follow `.gitignore` for paths, and are case-insensitive `*`, `?`, `[…]` for names.
         """
-        ...
 
     def find_text(self, text: str, *, limit: int) -> list[tuple[int, float]]:
         """The database's own text search: rows and scores in [0, 1), best first.
 
         Any text is a valid query. A query without words finds nothing.
         """
-        ...
 
     def find_definitions(self, name: str, *, limit: int) -> list[Definition]:
         """Chunks with this name in any spelling (`text.fold_name`)."""
-        ...
 
     def iter_names(self) -> Iterator[str]:
         """All distinct chunk names, in no order."""
-        ...
 
     def dated_paths(self) -> Mapping[int, str]:
         """Row → path of knowledge whose path has a YYYY-MM-DD, without conversation logs."""
-        ...
 
     def get_places(self, rows: Sequence[int]) -> Mapping[int, Place]:
         """The position of chunks in their file or conversation."""
-        ...
 
     def get_uses(self, rows: Sequence[int]) -> Mapping[int, Uses]:
         """Accesses and commits by row, without rows that have neither."""
-        ...
 
 
 class Maintenance(Protocol):
@@ -367,7 +322,6 @@ class Maintenance(Protocol):
 
         Reads in pages. Use a `snapshot` to read all of one moment.
         """
-        ...
 
     def count_records(self) -> RecordCounts: ...
 
@@ -378,7 +332,6 @@ class Maintenance(Protocol):
         what it lacks. Accesses are merged, so that importing a record twice changes nothing.
         Without the embedder that made them, vectors are ignored.
         """
-        ...
 
     def scrub(self) -> None:
         """Overwrite removed text, in text indexes and the log too.
@@ -386,14 +339,12 @@ class Maintenance(Protocol):
         `StoreBusyError` while a reader prevents it, or if it takes long on a server. The log and
         the backups of a server are not changed.
         """
-        ...
 
     def check(self) -> list[str]:
         """Look for damage in all data; an empty list means there is none.
 
         `StoreError` if the check is impossible: on a read-only disk, or while the store is busy.
         """
-        ...
 
     def damage(self, *, look: bool = False) -> str:
         """A warning to show with every answer while the memory is damaged; empty otherwise.
@@ -401,7 +352,6 @@ class Maintenance(Protocol):
         A damaged memory answers with all readable data and refuses writes. `look`: check all data
         first, even if nothing indicates damage.
         """
-        ...
 
     def repair(self) -> list[str]:
         """Remove damaged data and rebuild text indexes; returns the ids of removed chunks.
@@ -409,7 +359,6 @@ class Maintenance(Protocol):
         The next index run reads all files again. `StoreFormatError` if damage remains: readable
         rows stay readable.
         """
-        ...
 
 
 class TermCounts(NamedTuple):
@@ -473,33 +422,26 @@ class Ranking(Protocol):
 
         `among` are the rows that a filter allows. Ranks are then ranks among these rows.
         """
-        ...
 
     def score(
         self, words: WordsAsked | None, vector: Sequence[float] | None, rows: Sequence[int]
     ) -> Mapping[int, Scored]:
         """The numbers of given rows, without ranks."""
-        ...
 
     def prepare_search(self) -> None:
         """Refresh statistics and build an index of vectors if there are many."""
-        ...
 
     def renew_statistics(self) -> None:
         """Refresh the statistics of the query planner after a large import."""
-        ...
 
     def rebuild_words(self, listen: Listener = ...) -> int:
         """Make the words of all chunks again; returns the number of chunks."""
-        ...
 
     def search_bytes(self) -> int:
         """The size of the keyword tables."""
-        ...
 
     def total_bytes(self) -> int:
         """The size of the whole memory."""
-        ...
 
 
 class Store(Protocol):
@@ -520,33 +462,27 @@ class Store(Protocol):
     @property
     def ranking(self) -> Ranking | None:
         """None if signals must rank by index files beside the store."""
-        ...
 
     @property
     def identity(self) -> str:
         """A random word made with the store. It tells the indexes of two stores apart."""
-        ...
 
     def generation(self) -> int:
         """A number that grows with every change of searchable data. Accesses do not count."""
-        ...
 
     def transaction(self) -> AbstractContextManager[None]:
         """All writes inside take effect together or not at all. A nested one joins the outer."""
-        ...
 
     def snapshot(self) -> AbstractContextManager[Store]:
         """The store as it is now, for reading in this thread: later writes are not visible.
 
         Readers and writers do not block each other. Writing to a snapshot is a `StoreError`.
         """
-        ...
 
     def alone(self) -> AbstractContextManager[None]:
         """Hold the index lock of this store, among all processes and threads.
 
         `StoreBusyError` at once if another holds it. The lock of a killed process is released.
         """
-        ...
 
     def close(self) -> None: ...

@@ -64,7 +64,6 @@ class ChunkTable(Chunks, Protocol):
 
     def write_changed(self, before: Mapping[str, Chunk], wanted: Mapping[str, Chunk]) -> int:
         """Write the chunks that differ from `before`; returns how many. Drops stale vectors."""
-        ...
 
     def add_accesses(self, accesses: Iterable[tuple[str, datetime]]) -> None: ...
 
@@ -188,11 +187,9 @@ class VectorTables(Protocol):
 
     def empty_next(self) -> None:
         """Drop the vectors of the next embedder."""
-        ...
 
     def promote_next(self) -> None:
         """Replace the vectors in use by the next ones, in constant time."""
-        ...
 
     def put_vectors(self, table: str, vectors: Iterable[tuple[str, bytes]]) -> None: ...
 
@@ -279,27 +276,22 @@ class RowSource(Protocol):
 
     def hidden_rows(self) -> set[int]:
         """The rows that are not searchable."""
-        ...
 
     def rows_with_labels(self, labels: Mapping[str, Sequence[str]]) -> set[int]:
         """Rows with one of the values of each label. Languages are in lower case."""
-        ...
 
     def rows_under(self, globs: Sequence[str]) -> set[int]: ...
 
     def rows_named(self, glob: str) -> set[int]:
         """Rows whose name or qualified name matches."""
-        ...
 
     def rows_with_phrase(self, phrase: str) -> set[int] | None:
         """Rows with these words next to each other; None if there is no word."""
-        ...
 
     def rows_with_metadata(self, key: str, value: str) -> set[int]: ...
 
     def rows_since(self, moment: datetime) -> set[int]:
         """Rows dated or committed since; by file time if there is no date, or edits wait."""
-        ...
 
 
 def find_rows(source: RowSource, criteria: Criteria) -> array[int]:
