@@ -76,7 +76,7 @@ def explained(exc: psycopg.Error, shown: str) -> StoreError:
         return StoreUnreachableError(
             f"Cannot reach {shown}: {text}",
             hint="check that the server runs and that host and port are right, then try again; "
-            "what was not kept is done again",
+            "the next run repeats what was not saved",
         )
     for kinds, message, hint in _EXPLANATIONS:
         if isinstance(exc, kinds):
@@ -118,11 +118,11 @@ _REFUSALS: tuple[tuple[str, str, str], ...] = (
     (
         "role .* (does not exist|is not permitted)|permission denied for database",
         "{shown} does not let this user in: {text}",
-        "correct the user in store.url, or have an administrator make one who may connect",
+        "correct the user in store.url, or have an administrator allow the user to connect",
     ),
     (
         "no pg_hba.conf entry",
-        "{shown} lets nobody in from here: {text}",
+        "{shown} accepts no connection from this machine: {text}",
         "have its administrator add a line for you to pg_hba.conf, or use sslmode=require",
     ),
     (
@@ -147,7 +147,7 @@ _EXPLANATIONS: tuple[tuple[_Kinds, str, str], ...] = (
     (
         _DISK,
         "{shown} cannot write: {text}",
-        "free some space on the server, then try again; nothing half was kept",
+        "free some space on the server, then try again; nothing was saved in part",
     ),
     (
         _READ_ONLY,
@@ -178,7 +178,7 @@ _EXPLANATIONS: tuple[tuple[_Kinds, str, str], ...] = (
     (
         (errors.DataCorrupted, errors.IndexCorrupted),
         "{shown} is damaged: {text}",
-        "restore it from a backup; `REINDEX` mends an index",
+        "restore it from a backup; `REINDEX` repairs an index",
     ),
 )
 _CLASSES: dict[_Kinds, type[StoreError]] = {

@@ -65,7 +65,7 @@ def require_newest(connections: Connections) -> None:
     if version.is_older:
         raise StoreFormatError(
             f"{shown} was written by an older Aurora",
-            hint="`aur db migrate` brings it up to date, for everybody who uses it",
+            hint="`aur db migrate` brings it up to date, for all its users",
         )
 
 
