@@ -43,7 +43,7 @@ def found(memory: Memory, query: str) -> list[str]:
 
 
 def all_ids(memory: Memory) -> set[str]:
-    return {chunk.id for chunk in memory.admin.store.iter_chunks()}
+    return {chunk.id for chunk in memory.admin.store.chunks.iter_chunks()}
 
 
 def test_the_right_plan_is_first(memory: Memory) -> None:
@@ -97,7 +97,7 @@ def test_a_file_is_called_as_the_index_calls_it(
         Path("../link.md"),
     ]
     assert len({add_file(memory, path) for path in paths}) == 1
-    (chunk,) = memory.admin.store.iter_chunks()
+    (chunk,) = memory.admin.store.chunks.iter_chunks()
     assert (chunk.path, chunk.metadata["origin"]) == ("", "docs/spec.md")
 
 
@@ -170,7 +170,7 @@ def test_forgetting_a_namespace_takes_its_documents(memory: Memory, project: Pat
 def test_what_has_no_file_is_below_no_folder(memory: Memory, what: str) -> None:
     memory.add("keep me")
     memory.learn("keep me, too")
-    memory.admin.store.put_chunks([make_chunk(path="/elsewhere/a.py", name="f")])
+    memory.admin.store.chunks.put_chunks([make_chunk(path="/elsewhere/a.py", name="f")])
     assert set(memory.admin.find_to_forget(what)) <= {"/elsewhere/a.py:f"}
 
 

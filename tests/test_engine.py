@@ -95,7 +95,7 @@ def test_what_results_show_of_a_log_is_enough_to_open_it(memory: Memory, project
     log = make_chunk(
         "Why.", "talks/a:b.md", "Response", id="conv-a-phase9", qualified_name="Login: why.Response"
     )
-    memory.admin.store.put_chunks([log])
+    memory.admin.store.chunks.put_chunks([log])
     assert memory.get("talks/a:b.md:Login: why.Response") == log
     for other in ("talks/a:b.md:Login", ":", "a:b:c:d", "talks:Login: why.Response"):
         with pytest.raises(ChunkNotFoundError):
@@ -112,9 +112,9 @@ def test_opening_a_chunk_is_an_access_and_listing_it_is_not(memory: Memory, proj
     memory.index(project)
     for _ in range(3):
         memory.search("password")
-    assert memory.admin.store.get_accesses(["auth/login.py:Login.check"]) == {}
+    assert memory.admin.store.chunks.get_accesses(["auth/login.py:Login.check"]) == {}
     memory.get("auth/login.py:Login.check")
-    accesses = memory.admin.store.get_accesses(["auth/login.py:Login.check"])
+    accesses = memory.admin.store.chunks.get_accesses(["auth/login.py:Login.check"])
     assert accesses == {"auth/login.py:Login.check": (NOW,)}
 
 

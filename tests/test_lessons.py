@@ -52,7 +52,7 @@ def test_a_repeated_success_raises_the_use_count(memory: Memory) -> None:
     seen = []
     for score in (1.0, 0.8, 0.0):
         chunk = memory.learn("split the work", pattern_type="decomposition", score=score)
-        seen.append(memory.admin.store.get_reasoning(chunk.id))
+        seen.append(memory.admin.store.chunks.get_reasoning(chunk.id))
     assert seen == [
         Reasoning("decomposition", 1.0, 1, NOW),
         Reasoning("decomposition", 0.9, 2, NOW),
@@ -114,13 +114,13 @@ def test_forgetting_by_id_file_and_folder(
     memory: Memory, project: Path, monkeypatch: pytest.MonkeyPatch, what: str, gone: set[str]
 ) -> None:
     memory.index(project)
-    everything = {chunk.name for chunk in memory.admin.store.iter_chunks()}
+    everything = {chunk.name for chunk in memory.admin.store.chunks.iter_chunks()}
     monkeypatch.chdir(project)
 
     assert memory.forget(memory.admin.find_to_forget(what)) == len(gone)
 
-    assert {chunk.name for chunk in memory.admin.store.iter_chunks()} == everything - gone
-    assert memory.admin.store.check() == []
+    assert {chunk.name for chunk in memory.admin.store.chunks.iter_chunks()} == everything - gone
+    assert memory.admin.store.maintenance.check() == []
 
 
 def test_a_file_below_the_working_directory_is_meant(
@@ -141,6 +141,8 @@ def test_a_forgotten_file_comes_back_with_the_next_index(memory: Memory, project
 
 def test_forgetting_a_namespace(memory: Memory, project: Path) -> None:
     memory.index(project)
-    memory.admin.store.put_chunks([make_chunk(path="", name="n", id="doc-1", namespace="trial")])
+    memory.admin.store.chunks.put_chunks(
+        [make_chunk(path="", name="n", id="doc-1", namespace="trial")]
+    )
     assert memory.admin.find_to_forget("namespace:trial") == ["doc-1"]
     assert memory.admin.find_to_forget("namespace:other") == []

@@ -28,7 +28,7 @@ def memory(tmp_path: Path) -> Iterator[Memory]:
     places = Places(tmp_path / "home", tmp_path)
     with Memory(places, now=lambda: NOW, embedder=WordProvider()) as memory:
         memory.admin.create()
-        memory.admin.store.put_chunks(CHUNKS)
+        memory.admin.store.chunks.put_chunks(CHUNKS)
         embed_missing(memory.admin.store, WordProvider())
         yield memory
 
@@ -129,7 +129,7 @@ def test_by_words_or_by_meaning_alone_use_has_no_say(
 
 def test_a_result_tells_how_often_it_was_opened_and_when_last(memory: Memory) -> None:
     for hours in (5, 1, 3):
-        memory.admin.store.record_access(OPENED, NOW - timedelta(hours=hours))
+        memory.admin.store.chunks.record_access(OPENED, NOW - timedelta(hours=hours))
     opened = results(memory, "weighted")
     assert (opened[OPENED].accesses, opened[OPENED].last_access) == (3, NOW - timedelta(hours=1))
     assert opened[OPENED].last_used == NOW - timedelta(hours=1)

@@ -66,7 +66,7 @@ def searches(folder: Path, most: int) -> Iterator[Search]:
     for texts, asked in by_group(corpus, draw(queries, most)):
         with tempfile.TemporaryDirectory() as scratch:
             store = SQLiteStore(Path(scratch) / "memory.db")
-            store.put_chunks(chain.from_iterable(map(chunks, texts)))
+            store.chunks.put_chunks(chain.from_iterable(map(chunks, texts)))
             embed_missing(store, provider)
             retriever = Retriever(
                 store,

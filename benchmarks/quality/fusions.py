@@ -43,7 +43,7 @@ def ask(
 ) -> dict[str, dict[str, list[str]]]:
     """Way → query → ids of what was found."""
     store, embedder = SQLiteStore(folder / "memory.db"), default_embedder()
-    store.put_chunks(chain.from_iterable(map(chunks, corpus)))
+    store.chunks.put_chunks(chain.from_iterable(map(chunks, corpus)))
     if (made := embed_missing(store, embedder)).failed:
         raise SystemExit("\n".join(made.warnings))  # or words would be measured in their place
     retrievers = {

@@ -44,7 +44,7 @@ WAYS: Mapping[str, Mapping[str, object]] = {
 def questions(memory: Path, count: int) -> list[tuple[str, str]]:
     """(words, chunk id), always the same ones."""
     lot, store, found = random.Random(3), SQLiteStore(memory), []  # noqa: S311 - no secret
-    chunks = [chunk for chunk in store.iter_chunks() if chunk.kind in DEFINITIONS]
+    chunks = [chunk for chunk in store.chunks.iter_chunks() if chunk.kind in DEFINITIONS]
     store.close()
     for chunk in lot.sample(chunks, len(chunks)):
         said = SENTENCE.search(chunk.content)

@@ -45,7 +45,7 @@ def open_copy(memory: Path | None, folder: Path, *, chunks: int) -> SQLiteStore:
         shutil.copy(memory / "memory.db", folder / "memory.db")
         return SQLiteStore(folder / "memory.db")
     store = SQLiteStore(folder / "memory.db")
-    store.put_chunks(islice(python_chunks(), chunks))
+    store.chunks.put_chunks(islice(python_chunks(), chunks))
     return store
 
 
@@ -72,7 +72,9 @@ def measure(
     merging, building = [], []
     for number in range(rounds):
         word = f"revised_{time.time_ns()}_{number}"
-        store.put_chunks(replace(chunk, content=f"{chunk.content}\n{word}") for chunk in changed)
+        store.chunks.put_chunks(
+            replace(chunk, content=f"{chunk.content}\n{word}") for chunk in changed
+        )
         merging.append(cpu_seconds(BM25Signal(store, path, now=lambda: NOW).refresh))
         merged = path.read_bytes()
         building.append(cpu_seconds(BM25Signal(store, path, now=lambda: NOW).rebuild))
@@ -91,7 +93,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         store, path = open_copy(given.memory, folder, chunks=given.chunks), folder / "bm25.idx"
-        chunks = list(store.iter_chunks())
+        chunks = list(store.chunks.iter_chunks())
         BM25Signal(store, path, now=lambda: NOW).rebuild()
         print(f"{len(chunks):,} chunks, index of {path.stat().st_size / 1e6:.1f} MB")
         print(f"{'changed':<24}{'chunks':>8}{'merge s':>9}{'build s':>9}{'build / merge':>15}")

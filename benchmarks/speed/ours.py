@@ -88,7 +88,7 @@ def open_ranking(folder: Path) -> Ask:
 
 def put_chunks(folder: Path, chunks: Iterable[Chunk]) -> None:
     store = open_store(folder)
-    store.put_chunks(chunks)
+    store.chunks.put_chunks(chunks)
     store.close()
 
 
@@ -115,7 +115,7 @@ def add_vectors(folder: Path, embedder: EmbeddingProvider) -> None:
 def chunk_ids(folder: Path) -> list[str]:
     """In the order that the peers know them by."""
     store = open_store(folder)
-    ids = [chunk.id for chunk in store.iter_chunks()]
+    ids = [chunk.id for chunk in store.chunks.iter_chunks()]
     store.close()
     return ids
 
@@ -125,7 +125,7 @@ def indexed_texts(folder: Path) -> Iterable[str]:
     from aurora.text import chunk_text  # noqa: PLC0415
 
     store = open_store(folder)
-    yield from map(chunk_text, store.iter_chunks())
+    yield from map(chunk_text, store.chunks.iter_chunks())
     store.close()
 
 

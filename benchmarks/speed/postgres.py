@@ -92,8 +92,8 @@ class Pair:
             pairs = [(chunk.id, vector) for chunk, vector in zip(page, vectors, strict=True)]
             for name, store in self.stores.items():
                 with timed(seconds[name], "ingest"), store.transaction():
-                    store.put_chunks(page)
-                    store.put_embeddings(embedder, pairs)
+                    store.chunks.put_chunks(page)
+                    store.vectors.put_embeddings(embedder, pairs)
             print(f"\r{sum(1 for _ in page):,}", end="", file=sys.stderr)
 
     def make_ready(self, seconds: dict[str, dict[str, Any]]) -> None:
@@ -102,7 +102,7 @@ class Pair:
             retriever.bm25.refresh()
             retriever.vectors.current()
         with timed(seconds["postgres"], "ready"):
-            self.server.prepare_search()
+            self.server.ranking.prepare_search()
 
     def retriever(self, name: str, fusion: str) -> Retriever:
         return Retriever(
@@ -164,8 +164,8 @@ def question_vector(provider: EmbeddingProvider, text: str) -> Sequence[float]:
 def recall(pair: Pair, questions: Sequence[corpus.Question]) -> dict[str, Any]:
     """The nearest ten by the index against the nearest ten of all."""
     store, provider = pair.server, pair.provider
-    slot, has_index = store._vectors_in_use()
-    rows = list(store.revisions())
+    slot, has_index = store.ranking.vectors_in_use()
+    rows = list(store.chunks.revisions())
     few = rows[:: max(1, len(rows) // (len(rows) // 100))] if len(rows) > 100 else rows
     found: dict[str, list[float]] = {"all": [], "filtered": [], "filled": []}
     for question in questions:
@@ -176,7 +176,7 @@ def recall(pair: Pair, questions: Sequence[corpus.Question]) -> dict[str, Any]:
                 statement = rank_statement(
                     None, "", vector, slot=slot, by_index=by_index, pool=10, among=among
                 )
-                by[by_index] = ranked(store._ask(statement), 10).by_meaning
+                by[by_index] = ranked(store.database.rows(*statement), 10).by_meaning
             found[name].append(len(set(by[True]) & set(by[False])) / 10)
             if among is not None:
                 found["filled"].append(len(by[True]) / 10)
@@ -187,11 +187,11 @@ def recall(pair: Pair, questions: Sequence[corpus.Question]) -> dict[str, Any]:
 def plans(pair: Pair, question: str) -> dict[str, Any]:
     """Which indexes answer a hybrid question."""
     store = pair.server
-    searches, asked = Searches(store), Question(question, ours.NOW)
+    searches, asked = Searches(store.ranking, store.vectors), Question(question, ours.NOW)
     ServerKeywords(searches, BM25Parameters()).score(asked)
     words = searches.of(asked).words
     vector = question_vector(pair.provider, question)
-    slot, has_index = store._vectors_in_use()
+    slot, has_index = store.ranking.vectors_in_use()
     statement = rank_statement(
         words,
         proposals(words)[0].query,
@@ -203,7 +203,7 @@ def plans(pair: Pair, question: str) -> dict[str, Any]:
     )
     lines = [
         str(line)
-        for (line,) in store._rows(
+        for (line,) in store.database.rows(
             f"EXPLAIN (ANALYZE, TIMING OFF) {statement.sql}", statement.values
         )
     ]
@@ -228,7 +228,9 @@ def seed_statement(pair: Pair, questions: Sequence[corpus.Question]) -> dict[str
         vector = question_vector(pair.provider, question.text)
         written = "[" + ",".join(map(repr, vector)) + "]"
         start = time.perf_counter()
-        store._rows(sql, {"v": written, "q": any_of(dict.fromkeys(tokenize(question.text)))})
+        store.database.rows(
+            sql, {"v": written, "q": any_of(dict.fromkeys(tokenize(question.text)))}
+        )
         taken["seed"].append(1000 * (time.perf_counter() - start))
         start = time.perf_counter()
         ask.retrieve(Query(question.text, 10))
@@ -250,7 +252,7 @@ def sizes(pair: Pair) -> dict[str, Any]:
         by_access[key] = by_access.get(key, 0.0) + size / mib
     files = [file for file in pair.folder.rglob("*") if file.is_file()]
     return {
-        "postgres_mib": round(pair.server.total_bytes() / mib, 1),
+        "postgres_mib": round(pair.server.ranking.total_bytes() / mib, 1),
         "postgres_parts_mib": {k: round(v, 1) for k, v in by_access.items() if v >= 0.1},
         "sqlite_mib": {file.name: round(file.stat().st_size / mib, 1) for file in files},
     }

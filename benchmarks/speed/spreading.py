@@ -43,13 +43,8 @@ from embedding import cut  # noqa: E402
 
 from aurora.embeddings.base import ProviderOptions  # noqa: E402
 from aurora.embeddings.registry import make_provider  # noqa: E402
-from aurora.indexing.embedding import ChunkText, RemoteEmbedder, embedder_of  # noqa: E402
-from aurora.indexing.ray import (  # noqa: E402
-    InProcess,
-    LocalProcesses,
-    RayCluster,
-    Spreader,
-)
+from aurora.indexing.embedding import ChunkText, embedder_of, vectors_of  # noqa: E402
+from aurora.indexing.ray import RayEmbedder  # noqa: E402
 from tests.indexing.ray_nodes import Node, head_node  # noqa: E402
 
 WHOLE_RUN = 3

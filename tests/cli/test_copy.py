@@ -45,7 +45,7 @@ def held_on_server(url: str) -> tuple[object, ...]:
 
 def fill(store: Store) -> None:
     """More than a copy takes in before it can be killed."""
-    store.put_records(
+    store.maintenance.put_records(
         (
             Record(
                 make_chunk(
@@ -60,8 +60,8 @@ def fill(store: Store) -> None:
         ),
         embedder=MODEL,
     )  # fmt: skip
-    store.add_files(FileState(f"f{n}.py", n, n, "4:x") for n in range(50))
-    store.put_indexed_at(NOW)
+    store.chunks.add_files(FileState(f"f{n}.py", n, n, "4:x") for n in range(50))
+    store.chunks.put_indexed_at(NOW)
 
 
 def test_to_a_server_and_back(indexed: Shell, memory_url: str) -> None:
@@ -100,7 +100,7 @@ def test_a_target_with_something_in_it_is_merged_and_that_is_told(
     indexed: Shell, memory_url: str
 ) -> None:
     with closing(PostgresStore.open(memory_url)) as store:
-        store.put_chunks([make_chunk(name="own")])
+        store.chunks.put_chunks([make_chunk(name="own")])
     done = indexed.run("mem", "copy", "--to", memory_url)
     assert done.returncode == 0
     assert "the two memories are merged" in done.stderr
@@ -110,7 +110,7 @@ def test_a_target_with_something_in_it_is_merged_and_that_is_told(
 def test_vectors_of_another_model(indexed: Shell, memory_url: str) -> None:
     with closing(PostgresStore.open(memory_url)) as store:
         record = Record(make_chunk(name="own"), vector=pack_vector([1, 2, 3]))
-        store.put_records([record], embedder=MODEL)
+        store.maintenance.put_records([record], embedder=MODEL)
     error, hint = error_and_hint(indexed.fails("mem", "copy", "--to", memory_url))
     assert "vectors of tiny (3 dimensions)" in error
     assert "--no-vectors" in hint

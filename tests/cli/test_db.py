@@ -189,7 +189,7 @@ def test_status_of_a_primary_and_its_standby(project: Shell, own_postgres: Postg
         with psycopg.connect(standby.url(), autocommit=True) as connection:
             connection.execute("SELECT pg_wal_replay_pause()")
         store = PostgresStore.open(own_postgres.url())
-        store.put_chunks([make_chunk()])
+        store.chunks.put_chunks([make_chunk()])
         store.close()
         second = json.loads(project.ok("db", "status", "--json"))["hosts"][1]
         assert second["lag_bytes"] > 0

@@ -204,8 +204,8 @@ def test_names_of_a_project_are_asked_of_its_own_memory(shell: Shell) -> None:
     own = {"memory.db-shm", "memory.db-wal", "memory.db-seal"}  # notes of readers and of times
     assert changed <= own
     with shell.store() as store:
-        ids = [chunk.id for chunk in store.iter_chunks()]
-        assert not any(store.get_accesses(ids).values())
+        ids = [chunk.id for chunk in store.chunks.iter_chunks()]
+        assert not any(store.chunks.get_accesses(ids).values())
 
 
 def test_names_of_a_repository_without_a_memory(shell: Shell) -> None:

@@ -75,7 +75,7 @@ def by_origin(store: Store) -> dict[str, Chunk]:
     """First pieces by the id that they had."""
     return {
         str(chunk.metadata["aurorakb_id"]): chunk
-        for chunk in store.iter_chunks()
+        for chunk in store.chunks.iter_chunks()
         if chunk.metadata.get("part") == 1
     }
 
@@ -144,7 +144,7 @@ def test_into_a_memory_on_a_server_with_a_prefix(
     shell.ok("db", "import-aurorakb", "--from", knowledge, "--namespace-prefix", "kb/")
     with closing(PostgresStore.open(memory_url)) as store:
         chunks = by_origin(store)
-        assert store.check() == []
+        assert store.maintenance.check() == []
     assert chunks[str(key(1))].namespace == "kb/test"
     assert chunks[str(key(2))].content == HOSTILE
 

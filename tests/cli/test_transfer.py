@@ -142,7 +142,7 @@ def test_without_a_memory_there_is_nothing_to_export(shell: Shell) -> None:
 
 def test_a_reader_that_has_seen_enough_is_no_failure(indexed: Shell) -> None:
     with indexed.store() as store:
-        store.put_chunks([make_chunk("x" * 5000, name=f"f{n}") for n in range(500)])
+        store.chunks.put_chunks([make_chunk("x" * 5000, name=f"f{n}") for n in range(500)])
     with subprocess.Popen(
         [AUR, "mem", "export"], cwd=indexed.cwd, env=indexed.environment,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -171,7 +171,7 @@ def test_a_full_disk_is_said(indexed: Shell) -> None:
 @without_memory
 def test_a_terminal_gets_the_lines_and_nothing_in_between(indexed: Shell) -> None:
     with indexed.store() as store:
-        store.put_chunks([make_chunk("x" * 300, name=f"f{n}") for n in range(3000)])
+        store.chunks.put_chunks([make_chunk("x" * 300, name=f"f{n}") for n in range(3000)])
     terminal = Terminal([AUR, "mem", "export"], cwd=indexed.cwd, env=indexed.environment)
     assert terminal.wait() == 0
     written = terminal.written.split("\r\n")[:-1]
@@ -253,8 +253,8 @@ def test_vectors_of_another_embedder_are_left_out_when_told(
         shell.environ["AURORA_EMBEDDING_PROVIDER"] = "none"
         shell.ok("mem", "index")
         with shell.store() as store:
-            vectors = [(chunk.id, b"\0\0" * dimension) for chunk in store.iter_chunks()]
-            store.put_embeddings(Embedder("model", dimension, "1"), vectors)
+            vectors = [(chunk.id, b"\0\0" * dimension) for chunk in store.chunks.iter_chunks()]
+            store.vectors.put_embeddings(Embedder("model", dimension, "1"), vectors)
     indexed.ok("mem", "export", str(tmp_path / "backup.jsonl"))
     before = held(other)
     error, hint = error_and_hint(other.fails("mem", "import", str(tmp_path / "backup.jsonl")))
@@ -282,7 +282,7 @@ def test_an_import_killed_at_any_moment_leaves_the_memory_whole(
     killed = 0
     for number in range(8):
         with indexed.store() as store:
-            store.forget_files(["big.py"])
+            store.chunks.forget_files(["big.py"])
         assert held(indexed) == before
         with indexed.start("mem", "import", str(export)) as process:
             try:

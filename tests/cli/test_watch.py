@@ -152,7 +152,7 @@ def test_a_commit_brings_the_histories_up_to_date(
 
     assert watch.counts() == (0, 0, 0, 7)
     with shell.store() as store:
-        history = store.get_histories(["settings.py:module"])["settings.py:module"]
+        history = store.chunks.get_histories(["settings.py:module"])["settings.py:module"]
     assert (history.tracking, len(history.commits)) == (Tracking.TRACKED, 1)
 
 
@@ -197,7 +197,7 @@ def test_a_signal_ends_it_well_in_the_middle_of_a_run(
             watch = start()
             watch.err.until("Waiting for it to finish")
             assert watch.stop(number) == "Stopped\n"
-        assert store.check() == []
+        assert store.maintenance.check() == []
 
 
 def test_a_run_waits_for_its_turn_and_sees_what_came_meanwhile(

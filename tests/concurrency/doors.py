@@ -114,7 +114,7 @@ class Engine:
     def _audit(self) -> None:
         """At any moment every document is whole, and of one version."""
         with self._memory.admin.store.snapshot() as still:
-            chunks = still.get_chunks(still.find_in_namespace("soak"))
+            chunks = still.chunks.get_chunks(still.chunks.find_in_namespace("soak"))
         documents: dict[str, list[str]] = {}
         for chunk in chunks:
             documents.setdefault(chunk.id.partition("@")[0], []).append(chunk.content.split()[-1])

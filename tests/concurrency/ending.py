@@ -30,8 +30,8 @@ def require_whole(memory: Memory) -> None:
     if isinstance(at, SqliteLocation):
         with closing(sqlite3.connect(at.path)) as file:
             assert file.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-    assert memory.admin.store.find_unembedded() == []
-    assert memory.admin.store.next_embedder() is None
+    assert memory.admin.store.vectors.find_unembedded() == []
+    assert memory.admin.store.vectors.next_embedder() is None
     untrue = list(_untrue_vectors(memory.admin.store))
     assert untrue == [], f"vectors of other texts: {untrue}"
 
@@ -70,10 +70,10 @@ def _documents(chunks: Iterable[Chunk]) -> dict[str, list[str]]:
 
 
 def _untrue_vectors(store: Store) -> Iterable[str]:
-    owner = store.embedder()
+    owner = store.vectors.embedder()
     assert owner is not None
-    vectors = {row: unpack_vector(vector) for (row, _), vector in store.iter_vectors()}
-    chunks = store.get_rows(list(vectors))
+    vectors = {row: unpack_vector(vector) for (row, _), vector in store.vectors.iter_vectors()}
+    chunks = store.chunks.get_rows(list(vectors))
     provider = AuroraProvider(ProviderOptions(owner.name.partition("/")[2]))
     made = map(
         unpack_vector, vectors_of(provider, [embedding_text(chunks[row]) for row in vectors])

@@ -13,9 +13,9 @@ from tests.indexing.test_turns import await_line
 
 def take_over(store: Store, provider: AuroraProvider) -> None:
     """What `reembed` does once it has its turn."""
-    store.start_reembedding(embedder_of(provider))
-    embed(store, provider, store.find_unembedded(by_next=True))
-    store.finish_reembedding()
+    store.vectors.start_reembedding(embedder_of(provider))
+    embed(store, provider, store.vectors.find_unembedded(by_next=True))
+    store.vectors.finish_reembedding()
 
 
 def test_an_index_that_waited_embeds_by_whoever_took_over(indexed: Shell) -> None:
@@ -26,4 +26,4 @@ def test_an_index_that_waited_embeds_by_whoever_took_over(indexed: Shell) -> Non
             await_line(waiting.stderr, "Waiting for it to finish")
             take_over(store, AuroraProvider(ProviderOptions(SHALLOW)))
         _, talk = waiting.communicate()
-        assert (waiting.returncode, store.find_unembedded()) == (0, []), talk
+        assert (waiting.returncode, store.vectors.find_unembedded()) == (0, []), talk

@@ -38,18 +38,20 @@ def hand(memory: Memory, tmp_path: Path) -> Hand:
 
 
 def drop(memory: Memory, id_: str) -> None:
-    memory.admin.store.delete_chunks([id_])
+    memory.admin.store.chunks.delete_chunks([id_])
 
 
 def spoil_a_piece(memory: Memory, id_: str) -> None:
-    [piece] = memory.admin.store.get_chunks([f"{id_}@2"])
-    memory.admin.store.put_chunks([replace(piece, content="Another version, abcdefghijklmn")])
+    [piece] = memory.admin.store.chunks.get_chunks([f"{id_}@2"])
+    memory.admin.store.chunks.put_chunks(
+        [replace(piece, content="Another version, abcdefghijklmn")]
+    )
 
 
 def spoil_a_vector(memory: Memory, id_: str) -> None:
-    owner = memory.admin.store.embedder()
+    owner = memory.admin.store.vectors.embedder()
     assert owner is not None
-    memory.admin.store.put_embeddings(owner, [(id_, pack_vector([1.0] + [0.0] * 255))])
+    memory.admin.store.vectors.put_embeddings(owner, [(id_, pack_vector([1.0] + [0.0] * 255))])
 
 
 def test_a_memory_that_is_as_it_was_told_passes(memory: Memory, hand: Hand) -> None:
@@ -70,8 +72,8 @@ def test_a_lost_or_half_document_is_noticed(memory: Memory, hand: Hand, sabotage
 
 def test_what_comes_back_is_noticed(memory: Memory, hand: Hand) -> None:
     [(id_, word)] = hand.known.gone.items()
-    [kept] = memory.admin.store.get_chunks(list(hand.known.kept))
-    memory.admin.store.put_chunks([replace(kept, id=id_, content=f"It is back: {word}")])
+    [kept] = memory.admin.store.chunks.get_chunks(list(hand.known.kept))
+    memory.admin.store.chunks.put_chunks([replace(kept, id=id_, content=f"It is back: {word}")])
     with pytest.raises(AssertionError, match="forgotten"):
         require_known(memory, [hand.known])
     for deed in ("read gone", "find gone"):

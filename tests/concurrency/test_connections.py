@@ -26,11 +26,11 @@ def no_collector() -> Iterator[None]:
 @pytest.mark.usefixtures("no_collector")
 def test_a_thread_that_ended_leaves_no_file_open(tmp_path: Path) -> None:
     with closing(SQLiteStore(tmp_path / "memory.db")) as store:
-        store.put_chunks([make_chunk()])
-        together(1, store.count_chunks)
+        store.chunks.put_chunks([make_chunk()])
+        together(1, store.chunks.count_chunks)
         before = psutil.Process().num_fds()
 
         for _ in range(20):
-            together(1, store.count_chunks)
+            together(1, store.chunks.count_chunks)
 
         assert psutil.Process().num_fds() <= before

@@ -29,13 +29,13 @@ def test_a_second_thread_does_not_cost_the_first_one_its_locks(tmp_path: Path) -
     database = tmp_path / "memory.db"
     log = tmp_path / "memory.db-wal"
     with closing(SQLiteStore(database)) as store:
-        store.put_chunks([make_chunk()])
-        together(1, store.count_chunks)  # a connection of its own, opened and closed
+        store.chunks.put_chunks([make_chunk()])
+        together(1, store.chunks.count_chunks)  # a connection of its own, opened and closed
         before = log.stat().st_ino
 
         subprocess.run([sys.executable, "-c", COME_AND_GO, str(database)], check=True)
 
         assert log.exists(), "the other process removed the log that this one writes to"
         assert log.stat().st_ino == before
-        store.put_chunks([make_chunk(path="b.py")])
-        assert len(store.get_chunks(["a.py:f", "b.py:f"])) == 2
+        store.chunks.put_chunks([make_chunk(path="b.py")])
+        assert len(store.chunks.get_chunks(["a.py:f", "b.py:f"])) == 2

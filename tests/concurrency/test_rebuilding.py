@@ -19,14 +19,14 @@ def rebuild_behind(store: PostgresStore, url: str, write: str) -> None:
     """Have a rebuild wait for a writer that has not ended yet: it has read what was before."""
     other = PostgresStore.open(url)
     old = make_chunk("def first(): return oldword")
-    store.put_chunks([old, make_chunk(path="b.py")])
+    store.chunks.put_chunks([old, make_chunk(path="b.py")])
     with closing(other), psycopg.connect(url, autocommit=True) as watching:
-        rebuilding = threading.Thread(target=other.rebuild_words)
+        rebuilding = threading.Thread(target=other.ranking.rebuild_words)
         with store.transaction():
             if write == "replace":
-                store.put_chunks([replace(old, content="def first(): return newword")])
+                store.chunks.put_chunks([replace(old, content="def first(): return newword")])
             else:
-                store.delete_chunks([old.id])
+                store.chunks.delete_chunks([old.id])
             rebuilding.start()
             wait_until(lambda: watching.execute(WAITS).fetchone() == (1,), "the rebuild to wait")
         rebuilding.join()
@@ -35,13 +35,13 @@ def rebuild_behind(store: PostgresStore, url: str, write: str) -> None:
 def test_a_text_that_was_replaced_meanwhile_is_found_by_its_own_words(memory_url: str) -> None:
     with closing(PostgresStore.open(memory_url)) as store:
         rebuild_behind(store, memory_url, "replace")
-        assert store.check() == []
-        assert [row for row, _ in store.find_text("newword", limit=5)]
-        assert not store.find_text("oldword", limit=5)
+        assert store.maintenance.check() == []
+        assert [row for row, _ in store.search.find_text("newword", limit=5)]
+        assert not store.search.find_text("oldword", limit=5)
 
 
 def test_what_was_removed_meanwhile_has_no_words_any_more(memory_url: str) -> None:
     with closing(PostgresStore.open(memory_url)) as store:
         rebuild_behind(store, memory_url, "remove")
-        assert store.check() == []
-        assert not store.find_text("oldword", limit=5)
+        assert store.maintenance.check() == []
+        assert not store.search.find_text("oldword", limit=5)

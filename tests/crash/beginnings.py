@@ -82,13 +82,13 @@ def fill(store: Store) -> None:
     for n in range(9):
         path = f"other{n}.py" if n else "kept.py"
         chunks = parse(module(f"other{n}", "pear"), path)
-        store.replace_file(FileState(path, 60 + n, 5, f"4:{n}"), chunks)
-    store.put_chunks(cut_document(LONG, Labels(namespace="far"), now=NOW))
+        store.chunks.replace_file(FileState(path, 60 + n, 5, f"4:{n}"), chunks)
+    store.chunks.put_chunks(cut_document(LONG, Labels(namespace="far"), now=NOW))
     lesson = make_chunk("Guess where pears are", "", "guess", id="guess", kind=Kind.REASONING)
-    store.put_chunks([lesson])
-    store.put_reasoning("guess", Reasoning("pattern", 0.2, 0, NOW))
-    store.record_access("other1.py:other1_1", NOW)
-    store.put_indexed_at(NOW)
+    store.chunks.put_chunks([lesson])
+    store.chunks.put_reasoning("guess", Reasoning("pattern", 0.2, 0, NOW))
+    store.chunks.record_access("other1.py:other1_1", NOW)
+    store.chunks.put_indexed_at(NOW)
     embed_missing(store, SHALLOW)
 
 

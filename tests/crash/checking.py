@@ -86,7 +86,7 @@ def look(world: World) -> State | None:
 def _look_into(at: StoreLocation) -> State | None:
     try:
         with closing(at.open()) as store:
-            assert store.check() == []
+            assert store.maintenance.check() == []
             return _read(store)
     except NoMemoryError:
         return NOTHING
@@ -107,8 +107,8 @@ def _wait_until_alone(url: str) -> None:
 
 
 def _read(store: Store) -> State:
-    records = {record.chunk.id: record for record in store.iter_records()}
-    embedder = store.embedder()
+    records = {record.chunk.id: record for record in store.maintenance.iter_records()}
+    embedder = store.vectors.embedder()
     for record in records.values():
         if record.vector is not None:
             assert embedder is not None
@@ -118,11 +118,11 @@ def _read(store: Store) -> State:
         {id_: replace(record, vector=None) for id_, record in records.items()},
         {
             path: replace(state, identity="")  # inodes of a copy are others
-            for path, state in store.file_states().items()
+            for path, state in store.chunks.file_states().items()
         },
         frozenset(id_ for id_, record in records.items() if record.vector is not None),
         embedder,
-        store.indexed_at(),
+        store.chunks.indexed_at(),
     )
 
 

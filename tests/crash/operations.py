@@ -13,7 +13,7 @@ from aurora.engine.admin import copy_between
 from aurora.engine.location import PostgresLocation, SqliteLocation, parse_place
 from aurora.indexing import embedding, histories, import_export, reader
 from aurora.stores.postgres import migrate as migrating
-from aurora.stores.postgres import store as postgres_store
+from aurora.stores.postgres import ranking_sql
 from aurora.stores.postgres.schema import MIGRATIONS, Migration
 from tests.crash import beginnings
 from tests.crash.projects import LESSONS, LONG, SHORT
@@ -28,7 +28,7 @@ SMALL: tuple[Patch, ...] = (
     (reader, "_BATCH_ROWS", 12),
     (histories, "_BATCH", 3),
     (import_export, "_PAGE", 10),
-    (postgres_store, "PAGE", 10),
+    (ranking_sql, "PAGE", 10),
 )
 _COLOUR = ("ALTER TABLE chunks ADD COLUMN colour text", "UPDATE chunks SET colour = 'red'")
 _SHAPES = ("CREATE TABLE shapes (name text)", "INSERT INTO shapes VALUES ('round')")

@@ -179,7 +179,7 @@ def _caller() -> str:
     frame = sys._getframe(1)
     while frame.f_back and (
         frame.f_globals["__name__"].startswith(_PLUMBING)
-        or frame.f_code.co_name in ("transaction", "_writing")
+        or frame.f_code.co_name in ("transaction", "writing")
     ):
         frame = frame.f_back
     return frame.f_code.co_name

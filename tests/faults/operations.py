@@ -163,8 +163,8 @@ def state_of(world: World, name: str) -> State:
     """What a whole database holds: damage of any kind is an error."""
     stream, texts = io.BytesIO(), defaultdict[str, dict[str, str]](dict)
     with closing(SQLiteStore(world.memory_folder / OPERATIONS[name].database)) as store:
-        problems = [row for row in store._rows("PRAGMA integrity_check") if row != ("ok",)]
-        assert [*store.check(), *problems] == []
+        problems = [row for row in store.database.rows("PRAGMA integrity_check") if row != ("ok",)]
+        assert [*store.maintenance.check(), *problems] == []
         export_memory(store, stream)
     header, *lines = map(json.loads, stream.getvalue().splitlines())
     chunks = {line["id"]: line for line in lines if line["type"] == "chunk"}

@@ -42,9 +42,9 @@ RECORDS = [
 
 
 def fill(store: Store) -> None:
-    store.add_files(FILES)
-    store.put_records(RECORDS, embedder=MODEL)
-    store.put_indexed_at(LATER)
+    store.chunks.add_files(FILES)
+    store.maintenance.put_records(RECORDS, embedder=MODEL)
+    store.chunks.put_indexed_at(LATER)
 
 
 def exported(store: Store) -> bytes:
@@ -80,9 +80,9 @@ def everything(store: Store) -> tuple[object, ...]:
     The identities of files belong to a file system, and are not exported.
     """
     return (
-        list(store.iter_records()),
-        {path: replace(state, identity="") for path, state in store.file_states().items()},
-        store.embedder(),
-        store.indexed_at(),
-        store.check(),
+        list(store.maintenance.iter_records()),
+        {path: replace(state, identity="") for path, state in store.chunks.file_states().items()},
+        store.vectors.embedder(),
+        store.chunks.indexed_at(),
+        store.maintenance.check(),
     )

@@ -43,24 +43,24 @@ class Remembered:
 def remembered(database: Path) -> Remembered:
     """What a whole database holds: damage of any kind fails the test."""
     with closing(SQLiteStore(database)) as store:
-        assert store.check() == []
-        chunks = {chunk.id: chunk for chunk in store.iter_chunks()}
-        files = store.file_states().items()
-        histories = store.get_histories(list(chunks)).items()
+        assert store.maintenance.check() == []
+        chunks = {chunk.id: chunk for chunk in store.chunks.iter_chunks()}
+        files = store.chunks.file_states().items()
+        histories = store.chunks.get_histories(list(chunks)).items()
         return Remembered(
             chunks,
             {path: replace(state, history_read_at=None) for path, state in files},
             {id_: replace(history, read_at=None) for id_, history in histories},
-            frozenset(store.get_embeddings(list(chunks))),
+            frozenset(store.vectors.get_embeddings(list(chunks))),
         )
 
 
 def untrue_vectors(database: Path) -> list[str]:
     """Ids of chunks whose vector is of another text, by the model that made them."""
     with closing(SQLiteStore(database)) as store:
-        owner = store.embedder()
-        vectors = {row: vector for (row, _), vector in store.iter_vectors()}
-        chunks = store.get_rows(list(vectors))
+        owner = store.vectors.embedder()
+        vectors = {row: vector for (row, _), vector in store.vectors.iter_vectors()}
+        chunks = store.chunks.get_rows(list(vectors))
     if not vectors:
         return []
     made = _made(owner.name.partition("/")[2] if owner else "")

@@ -70,20 +70,20 @@ def test_the_same_again_changes_nothing(pair: tuple[Store, Store]) -> None:
 def test_it_is_the_memory_of_one_moment(pair: tuple[Store, Store]) -> None:
     """What is written to the source while it is copied is not in the copy."""
     source, target = pair
-    source.put_chunks([make_chunk("old", name=f"f{n}") for n in range(1200)])
+    source.chunks.put_chunks([make_chunk("old", name=f"f{n}") for n in range(1200)])
 
     def disturb(_: Event) -> None:
-        source.put_chunks([make_chunk("new", name=f"f{n}") for n in range(1300)])
+        source.chunks.put_chunks([make_chunk("new", name=f"f{n}") for n in range(1300)])
 
     copy_memory(source, target, listen=disturb)
-    assert {chunk.content for chunk in target.iter_chunks()} == {"old"}
-    assert target.count_records().chunks == 1200
+    assert {chunk.content for chunk in target.chunks.iter_chunks()} == {"old"}
+    assert target.maintenance.count_records().chunks == 1200
 
 
 def test_what_the_target_has_is_kept_and_told(pair: tuple[Store, Store]) -> None:
     source, target = pair
     fill(source)
-    target.put_records(
+    target.maintenance.put_records(
         [
             Record(make_chunk("mine", name="own"), accesses=(NOW,)),
             replace(RECORDS[1], accesses=(NOW, LATER, LATER + timedelta(days=1)), vector=None),
@@ -92,7 +92,7 @@ def test_what_the_target_has_is_kept_and_told(pair: tuple[Store, Store]) -> None
     copied = copy_memory(source, target)
     assert copied.is_merged
     assert (copied.new, copied.target) == (3, RecordCounts(5, 5, 1, 2))
-    assert target.get_accesses(["a.py:a"])["a.py:a"] == (
+    assert target.chunks.get_accesses(["a.py:a"])["a.py:a"] == (
         NOW, NOW, LATER, LATER + timedelta(days=1)
     )  # fmt: skip
 
@@ -100,9 +100,9 @@ def test_what_the_target_has_is_kept_and_told(pair: tuple[Store, Store]) -> None
 def test_a_file_with_other_content_is_read_again(pair: tuple[Store, Store]) -> None:
     source, target = pair
     fill(source)
-    target.add_files([replace(FILES[0], digest="4:y"), FileState("own.py", 1, 2, "3")])
+    target.chunks.add_files([replace(FILES[0], digest="4:y"), FileState("own.py", 1, 2, "3")])
     copy_memory(source, target)
-    states = target.file_states()
+    states = target.chunks.file_states()
     assert states["a.py"].digest == ""
     assert states["own.py"].digest == "3"
     assert states["b.bin"] == FILES[1]
@@ -111,23 +111,23 @@ def test_a_file_with_other_content_is_read_again(pair: tuple[Store, Store]) -> N
 def test_no_state_of_a_file_is_there_before_its_chunks(pair: tuple[Store, Store]) -> None:
     """Or an index after a copy that was killed would believe that it has all of a file."""
     source, target = pair
-    source.put_chunks([make_chunk(name=f"f{n}") for n in range(1200)])
-    source.add_files(FILES)
+    source.chunks.put_chunks([make_chunk(name=f"f{n}") for n in range(1200)])
+    source.chunks.add_files(FILES)
     seen = []
 
     def look(event: Event) -> None:
         assert isinstance(event, Progress)
-        seen.append((event.done, dict(target.file_states())))
+        seen.append((event.done, dict(target.chunks.file_states())))
 
     copy_memory(source, target, listen=look)
     assert seen == [(500, {}), (1000, {}), (1200, {})]
-    assert target.file_states() == source.file_states()
+    assert target.chunks.file_states() == source.chunks.file_states()
 
 
 def test_vectors_of_another_model_are_refused_or_left_out(pair: tuple[Store, Store]) -> None:
     source, target = pair
     fill(source)
-    target.put_records([Record(make_chunk(name="own"), vector=VECTOR)], embedder=OTHER)
+    target.maintenance.put_records([Record(make_chunk(name="own"), vector=VECTOR)], embedder=OTHER)
     before = everything(target)
     with pytest.raises(EmbedderMismatchError, match="vectors of other") as failure:
         copy_memory(source, target)
@@ -135,7 +135,7 @@ def test_vectors_of_another_model_are_refused_or_left_out(pair: tuple[Store, Sto
     assert everything(target) == before
     copied = copy_memory(source, target, vectors=False)
     assert (copied.target.chunks, copied.target.vectors) == (5, 1)
-    assert target.embedder() == OTHER
+    assert target.vectors.embedder() == OTHER
 
 
 def test_a_page_that_does_not_arrive_is_sent_again(in_file: Store, tmp_path: Path) -> None:
@@ -144,10 +144,16 @@ def test_a_page_that_does_not_arrive_is_sent_again(in_file: Store, tmp_path: Pat
     class Shaky(SQLiteStore):
         times = 0
 
-        def put_records(self, records: object, **more: object) -> int:
-            new = super().put_records(records, **more)  # type: ignore[arg-type]
-            self.times += 1
-            return new
+        def __init__(self, path: Path) -> None:
+            super().__init__(path)
+            put_records = self.maintenance.put_records
+
+            def counted(records: object, **more: object) -> int:
+                new = put_records(records, **more)  # type: ignore[arg-type]
+                self.times += 1
+                return new
+
+            self.maintenance.put_records = counted  # type: ignore[method-assign]
 
         def transaction(self):  # type: ignore[no-untyped-def]
             if self.times == 2:
@@ -155,7 +161,7 @@ def test_a_page_that_does_not_arrive_is_sent_again(in_file: Store, tmp_path: Pat
                 raise StoreUnreachableError("gone for a moment")
             return super().transaction()
 
-    in_file.put_chunks([make_chunk(name=f"f{n}") for n in range(1200)])
+    in_file.chunks.put_chunks([make_chunk(name=f"f{n}") for n in range(1200)])
     target = Shaky(tmp_path / "shaky.db")
     told: list[Event] = []
     copied = copy_memory(in_file, target, listen=told.append)
@@ -170,7 +176,7 @@ def test_a_page_that_does_not_arrive_is_sent_again(in_file: Store, tmp_path: Pat
 def test_a_server_that_crashes_midway_is_waited_for(
     in_file: Store, own_postgres: PostgresServer
 ) -> None:
-    in_file.put_records(
+    in_file.maintenance.put_records(
         [Record(make_chunk(name=f"f{n}"), accesses=(NOW, NOW)) for n in range(2500)]
     )
     target = PostgresStore.create(own_postgres.url())
@@ -185,18 +191,18 @@ def test_a_server_that_crashes_midway_is_waited_for(
     copied = copy_memory(in_file, target, listen=crash)
     assert crashed == [1000]
     assert copied.target == copied.source == RecordCounts(2500, 5000, 0, 0)
-    assert list(target.iter_records()) == list(in_file.iter_records())
+    assert list(target.maintenance.iter_records()) == list(in_file.maintenance.iter_records())
     target.close()
 
 
 def test_a_copy_that_lost_something_says_so(pair: tuple[Store, Store]) -> None:
     source, target = pair
-    source.put_chunks([make_chunk(name=f"f{n}") for n in range(1200)])
+    source.chunks.put_chunks([make_chunk(name=f"f{n}") for n in range(1200)])
 
     def lose(event: Event) -> None:
         assert isinstance(event, Progress)
         if event.done == 1000:
-            target.delete_chunks(["a.py:f7"])
+            target.chunks.delete_chunks(["a.py:f7"])
 
     with pytest.raises(TransferError, match="1,199 chunks of 1,200"):
         copy_memory(source, target, listen=lose)
@@ -270,13 +276,15 @@ def records(draw: st.DrawFn) -> list[Record]:
 def test_there_and_back_again_is_the_same(
     given_records: list[Record], on_server: Store, fresh_file: Callable[[], Store]
 ) -> None:
-    on_server.delete_chunks([record.chunk.id for record in on_server.iter_records()])
+    on_server.chunks.delete_chunks(
+        [record.chunk.id for record in on_server.maintenance.iter_records()]
+    )
     first, last = fresh_file(), fresh_file()
-    first.put_records(given_records, embedder=MODEL)
+    first.maintenance.put_records(given_records, embedder=MODEL)
     copy_memory(first, on_server)
     copy_memory(on_server, last)
-    assert list(last.iter_records()) == list(first.iter_records())
-    assert last.check() == []
+    assert list(last.maintenance.iter_records()) == list(first.maintenance.iter_records())
+    assert last.maintenance.check() == []
 
 
 @pytest.fixture

@@ -49,7 +49,7 @@ def digest(*key: str) -> str:
 
 
 def contents(store: SQLiteStore) -> dict[str, str]:
-    return {chunk.id: chunk.content for chunk in store.iter_chunks()}
+    return {chunk.id: chunk.content for chunk in store.chunks.iter_chunks()}
 
 
 def test_a_short_file_is_one_chunk_with_all_that_is_known() -> None:
@@ -202,20 +202,20 @@ def test_an_unchanged_file_changes_nothing(store: SQLiteStore) -> None:
     text = section("One") + section("Two")
     labels = Labels(metadata={"any": {"a": (1, 2.5, None, True, "é")}})  # comes back as a list
     put_document(store, cut_document(text, labels, name="a.md", now=NOW))
-    before, chunks = store.generation(), list(store.iter_chunks())
+    before, chunks = store.generation(), list(store.chunks.iter_chunks())
 
     pieces = cut_document(text, labels, name="a.md", now=LATER)
     assert put_document(store, pieces) == Added(pieces[0].id, "One", 2, Outcome.UNCHANGED)
 
     assert store.generation() == before
-    assert list(store.iter_chunks()) == chunks
+    assert list(store.chunks.iter_chunks()) == chunks
     assert {chunk.created_at for chunk in chunks} == {NOW}
 
 
 def test_an_edited_file_takes_its_own_place(store: SQLiteStore) -> None:
     id_ = put(store, section("One") + section("Two") + section("Three")).id
     for part in ("", "@2", "@3"):
-        store.record_access(id_ + part, NOW)
+        store.chunks.record_access(id_ + part, NOW)
 
     added = put_later(store, section("One") + section("Zwei"))
 
@@ -223,9 +223,12 @@ def test_an_edited_file_takes_its_own_place(store: SQLiteStore) -> None:
     assert contents(store) == {
         id_: section("One").rstrip(), f"{id_}@2": section("Zwei").rstrip(),
     }  # fmt: skip
-    assert store.get_accesses([id_, f"{id_}@2", f"{id_}@3"]) == {id_: (NOW,), f"{id_}@2": (NOW,)}
-    assert [chunk.created_at for chunk in store.iter_chunks()] == [NOW, LATER]
-    assert store.check() == []
+    assert store.chunks.get_accesses([id_, f"{id_}@2", f"{id_}@3"]) == {
+        id_: (NOW,),
+        f"{id_}@2": (NOW,),
+    }
+    assert [chunk.created_at for chunk in store.chunks.iter_chunks()] == [NOW, LATER]
+    assert store.maintenance.check() == []
 
 
 def test_a_new_title_is_no_new_document(store: SQLiteStore) -> None:
@@ -239,7 +242,7 @@ def test_new_labels_are_no_news_of_the_text(store: SQLiteStore) -> None:
     labels = Labels(metadata={"status": "agreed"})
     added = put_document(store, cut_document("Text.", labels, name="a.md", now=LATER))
 
-    (chunk,) = store.iter_chunks()
+    (chunk,) = store.chunks.iter_chunks()
     assert (added.outcome, chunk.metadata["status"]) == (Outcome.REPLACED, "agreed")
     assert chunk.created_at == NOW
 
@@ -260,7 +263,7 @@ def test_a_piece_that_was_forgotten_comes_back(store: SQLiteStore) -> None:
     text = section("One") + section("Two")
     id_ = put(store, text).id
     before = contents(store)
-    store.delete_chunks([f"{id_}@2"])
+    store.chunks.delete_chunks([f"{id_}@2"])
 
     assert put(store, text).outcome is Outcome.REPLACED
     assert contents(store) == before

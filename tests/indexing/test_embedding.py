@@ -55,13 +55,13 @@ def store_of(memory: Memory) -> SQLiteStore:
 
 
 def vectors(store: Store) -> dict[str, list[float]]:
-    ids = [chunk.id for chunk in store.iter_chunks()]
-    return {id_: list(unpack_vector(v)) for id_, v in store.get_embeddings(ids).items()}
+    ids = [chunk.id for chunk in store.chunks.iter_chunks()]
+    return {id_: list(unpack_vector(v)) for id_, v in store.vectors.get_embeddings(ids).items()}
 
 
 def made_of(store: Store) -> dict[str, list[float]]:
     """What the vectors must be when nothing is missing and nothing is old."""
-    return {chunk.id: kept(made(*embedding_text(chunk))) for chunk in store.iter_chunks()}
+    return {chunk.id: kept(made(*embedding_text(chunk))) for chunk in store.chunks.iter_chunks()}
 
 
 def made(text: str, label: str) -> Sequence[float]:
@@ -94,13 +94,15 @@ def test_every_chunk_gets_a_vector_of_its_name_and_content(open_memory: Open, ro
         "# Notes\n\nwords", "Notes", "area\ndef area():\n    pass", "use indexes",
     ]  # fmt: skip
     assert vectors(store) == made_of(store)
-    assert store.embedder() == Embedder("vowels", 5, "1")
+    assert store.vectors.embedder() == Embedder("vowels", 5, "1")
     assert (report.embedded, report.is_partial) == (Embedded(2), False)
 
 
 def test_a_vector_has_half_as_much_of_the_words_of_its_path(store: SQLiteStore) -> None:
     """However long the text is: `src/HTTPUtil_v2.py` says `src HTTP Util v`."""
-    store.put_chunks([make_chunk("a" * 90, "src/HTTPUtil_v2.py", "x"), make_chunk("e", "1.py")])
+    store.chunks.put_chunks(
+        [make_chunk("a" * 90, "src/HTTPUtil_v2.py", "x"), make_chunk("e", "1.py")]
+    )
     provider = VowelProvider()
     embed_missing(store, provider)
     assert provider.asked == [["x\n" + "a" * 90, "f\ne"], ["src HTTP Util v"]]
@@ -111,7 +113,7 @@ def test_a_vector_has_half_as_much_of_the_words_of_its_path(store: SQLiteStore) 
 def test_a_path_is_asked_for_once_for_all_chunks_of_a_file(store: SQLiteStore) -> None:
     """Their batches come one after the other."""
     for path in ("area.py", "unit.py"):
-        store.put_chunks([make_chunk("e", path, f"f{n}") for n in range(10)])
+        store.chunks.put_chunks([make_chunk("e", path, f"f{n}") for n in range(10)])
     provider = VowelProvider(batch_size=4)
     embed_missing(store, provider)
     asked = [text for texts in provider.asked for text in texts if "\n" not in text]
@@ -205,7 +207,7 @@ def test_a_provider_that_is_away_is_not_asked_for_every_chunk(
     assert (report.embedded.wanted, report.embedded.failed, report.is_partial) == (30, 30, True)
     assert len(away.asked) == 13  # three batches of four, two of them whole, and ten alone
     assert memory.search("f7").results[0].chunk_id == "1.py:f7"
-    assert store_of(memory).embedder() is None
+    assert store_of(memory).vectors.embedder() is None
 
     other = VowelProvider(name="other", fingerprint="2")  # nothing was made: it may come in
     assert open_memory(other).index(root).embedded == Embedded(30)
@@ -279,10 +281,10 @@ def test_only_what_has_a_new_text_is_embedded_again(open_memory: Open, root: Pat
 
 
 def test_a_chunk_forgotten_meanwhile_is_no_failure(store: SQLiteStore) -> None:
-    store.put_chunks([make_chunk(name=f"f{number}", path="1.py") for number in range(8)])
+    store.chunks.put_chunks([make_chunk(name=f"f{number}", path="1.py") for number in range(8)])
 
     def forget_the_rest(texts: Sequence[str]) -> list[list[float]]:
-        store.delete_chunks([f"1.py:f{number}" for number in range(3, 8)])
+        store.chunks.delete_chunks([f"1.py:f{number}" for number in range(3, 8)])
         return [count_vowels(text) for text in texts]
 
     provider = VowelProvider(forget_the_rest)
@@ -303,11 +305,11 @@ def test_a_text_changed_meanwhile_gets_no_vector_of_the_old_one(
     changed = replace(chunk, **change)  # type: ignore[arg-type]
 
     def change_it(texts: Sequence[str]) -> list[list[float]]:
-        store.put_chunks([changed])
+        store.chunks.put_chunks([changed])
         assert embed(store, VowelProvider(), [changed.id]) == Embedded(1)
         return [count_vowels(text) for text in texts]
 
-    store.put_chunks([chunk, make_chunk("a i", "b.py", "g")])
+    store.chunks.put_chunks([chunk, make_chunk("a i", "b.py", "g")])
     assert embed(store, VowelProvider(change_it), [chunk.id, "b.py:g"]) == Embedded(1)
     assert vectors(store) == made_of(store)
 
@@ -316,10 +318,10 @@ def test_a_chunk_that_only_moved_meanwhile_keeps_its_vector(store: SQLiteStore) 
     chunk = make_chunk()
 
     def move_it(texts: Sequence[str]) -> list[list[float]]:
-        store.put_chunks([replace(chunk, lines=Lines(7, 8))])
+        store.chunks.put_chunks([replace(chunk, lines=Lines(7, 8))])
         return [count_vowels(text) for text in texts]
 
-    store.put_chunks([chunk])
+    store.chunks.put_chunks([chunk])
     assert embed(store, VowelProvider(move_it), [chunk.id]) == Embedded(1)
     assert vectors(store) == made_of(store)
 
@@ -376,9 +378,9 @@ OTHERS = [
 def test_vectors_of_another_model_are_not_made_and_that_is_told(
     store: SQLiteStore, other: VowelProvider
 ) -> None:
-    store.put_chunks([make_chunk(path="1.py")])
+    store.chunks.put_chunks([make_chunk(path="1.py")])
     assert embed_missing(store, VowelProvider()) == Embedded(1)
-    store.put_chunks([make_chunk(name="fresh", path="1.py")])
+    store.chunks.put_chunks([make_chunk(name="fresh", path="1.py")])
     before = vectors(store)
 
     embedded = embed_missing(store, other)
@@ -436,13 +438,13 @@ def test_a_provider_that_cannot_even_say_what_it_is_makes_no_vectors(
                 raise error
             return super().__getattribute__(name)
 
-    store.put_chunks([make_chunk(path="1.py"), make_chunk(name="g", path="1.py")])
+    store.chunks.put_chunks([make_chunk(path="1.py"), make_chunk(name="g", path="1.py")])
     assert embed_missing(store, Failing()) == Embedded(2, 2, (told,), gave_up=True)
-    assert (vectors(store), store.embedder()) == ({}, None)
+    assert (vectors(store), store.vectors.embedder()) == ({}, None)
 
 
 def test_a_provider_that_wants_no_text_at_once_gets_one(store: SQLiteStore) -> None:
-    store.put_chunks([make_chunk(path="1.py"), make_chunk(name="g", path="1.py")])
+    store.chunks.put_chunks([make_chunk(path="1.py"), make_chunk(name="g", path="1.py")])
     provider = VowelProvider(batch_size=0)
     assert embed_missing(store, provider) == Embedded(2)
     assert [len(texts) for texts in provider.asked] == [1, 1]

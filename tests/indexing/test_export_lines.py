@@ -89,13 +89,13 @@ def test_any_record_is_kept_by_a_store_as_it_was(
     with closing(SQLiteStore(path)) as store:
         decoded = decode(encode(record), MODEL)
         assert isinstance(decoded, Record)
-        store.put_records([decoded], embedder=MODEL)
-        (kept,) = store.iter_records()
+        store.maintenance.put_records([decoded], embedder=MODEL)
+        (kept,) = store.maintenance.iter_records()
         assert kept.chunk.metadata == record.chunk.metadata
         assert (kept.reasoning is None, kept.history) == (record.reasoning is None, record.history)
         assert len(kept.accesses) == len(record.accesses)
-        store.dated_paths()
-        assert store.check() == []
+        store.search.dated_paths()
+        assert store.maintenance.check() == []
 
 
 @pytest.mark.parametrize(

@@ -37,8 +37,8 @@ def memory(tmp_path: Path, root: Path) -> Iterator[Memory]:
 def stored(memory: Memory) -> dict[str, tuple[Chunk, ChunkHistory | None]]:
     """Every chunk by id, with its history less the time it was read at."""
     with closing(SQLiteStore(memory.admin.path)) as store:
-        chunks = list(store.iter_chunks())
-        histories = store.get_histories([chunk.id for chunk in chunks])
+        chunks = list(store.chunks.iter_chunks())
+        histories = store.chunks.get_histories([chunk.id for chunk in chunks])
     found = {id_: replace(history, read_at=None) for id_, history in histories.items()}
     return {chunk.id: (chunk, found.get(chunk.id)) for chunk in chunks}
 
@@ -208,7 +208,7 @@ def test_an_unchanged_history_is_not_written_again_but_counts_as_seen(
         for _ in moments:
             memory.index(root)
             with closing(SQLiteStore(memory.admin.path)) as store:
-                read_at = store.get_histories(["a.py:f"])["a.py:f"].read_at
+                read_at = store.chunks.get_histories(["a.py:f"])["a.py:f"].read_at
                 read.append((read_at, store.generation()))
     assert [at for at, _ in read] == [moments[0], moments[0], moments[2]]
     assert len({generation for _, generation in read}) == 1

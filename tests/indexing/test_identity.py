@@ -89,8 +89,8 @@ def test_a_copied_project_is_read_and_neither_parsed_nor_embedded_nor_asked_abou
 def forget_identities(places: Places) -> None:
     """As a memory of an older version is."""
     with Memory(places) as memory:
-        states = memory.admin.store.file_states().values()
-        memory.admin.store.put_file_states(replace(state, identity="") for state in states)
+        states = memory.admin.store.chunks.file_states().values()
+        memory.admin.store.chunks.put_file_states(replace(state, identity="") for state in states)
 
 
 def test_an_older_memory_is_not_read_anew_and_learns_the_identities(places: Places) -> None:
@@ -102,7 +102,7 @@ def test_an_older_memory_is_not_read_anew_and_learns_the_identities(places: Plac
 
     assert (report.parsed, report.unchanged, found(places, "six")) == (0, 2, [])  # not opened
     with Memory(places) as memory:
-        assert all(state.identity for state in memory.admin.store.file_states().values())
+        assert all(state.identity for state in memory.admin.store.chunks.file_states().values())
     edit(places.project / "a.py")  # from here on the identity counts
     assert (index(places).parsed, found(places, "six")) == (1, ["a.py:f"])
 

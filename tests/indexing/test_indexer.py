@@ -32,7 +32,7 @@ def report(
 
 
 def contents(store: SQLiteStore) -> dict[str, str]:
-    return {chunk.id: chunk.content for chunk in store.iter_chunks()}
+    return {chunk.id: chunk.content for chunk in store.chunks.iter_chunks()}
 
 
 def test_the_first_run_reads_everything(store: SQLiteStore, root: Path) -> None:
@@ -42,10 +42,10 @@ def test_the_first_run_reads_everything(store: SQLiteStore, root: Path) -> None:
     assert Indexer(store, root).index(scan(root)) == report(scanned=3, parsed=3)
     assert contents(store).keys() == IDS
     assert store.generation() > generation
-    assert store.count_chunks() == {
+    assert store.chunks.count_chunks() == {
         Kind.FUNCTION: 2, Kind.CLASS: 1, Kind.METHOD: 1, Kind.KNOWLEDGE: 1,
     }  # fmt: skip
-    state = store.file_states()["sub/b.py"]
+    state = store.chunks.file_states()["sub/b.py"]
     status = (root / "sub" / "b.py").stat()
     assert (state.size, state.modified_ns) == (status.st_size, status.st_mtime_ns)
 
@@ -53,10 +53,10 @@ def test_the_first_run_reads_everything(store: SQLiteStore, root: Path) -> None:
 def test_a_second_run_parses_nothing(store: SQLiteStore, root: Path) -> None:
     write_tree(root, FILES | {"empty.py": "", "blank.md": "\n\n"})
     Indexer(store, root).index(scan(root))
-    before = (contents(store), store.file_states(), store.generation())
+    before = (contents(store), store.chunks.file_states(), store.generation())
 
     assert Indexer(store, root).index(scan(root)) == report(scanned=5, unchanged=5)
-    assert (contents(store), store.file_states(), store.generation()) == before
+    assert (contents(store), store.chunks.file_states(), store.generation()) == before
 
 
 def test_a_file_of_the_same_size_and_time_and_identity_is_not_opened(
@@ -79,7 +79,7 @@ def test_a_touched_file_is_read_and_not_parsed(store: SQLiteStore, root: Path) -
 
     assert Indexer(store, root).index(scan(root)) == report(scanned=3, unchanged=3)
     assert store.generation() == generation
-    assert store.file_states()["a.py"].modified_ns == 1
+    assert store.chunks.file_states()["a.py"].modified_ns == 1
 
 
 def test_a_change_of_the_same_size_is_noticed_by_its_time(store: SQLiteStore, root: Path) -> None:
@@ -96,9 +96,9 @@ def test_only_what_changed_in_a_file_is_replaced(store: SQLiteStore, root: Path)
     write_tree(root, FILES)
     Indexer(store, root).index(scan(root))
     embedder = Embedder("test", 2, "1")
-    store.put_embeddings(embedder, [(id_, pack_vector([1, 0])) for id_ in IDS])
+    store.vectors.put_embeddings(embedder, [(id_, pack_vector([1, 0])) for id_ in IDS])
     for id_ in IDS:
-        store.record_access(id_, NOW)
+        store.chunks.record_access(id_, NOW)
     generation = store.generation()
 
     write_tree(
@@ -107,12 +107,14 @@ def test_only_what_changed_in_a_file_is_replaced(store: SQLiteStore, root: Path)
 
     assert Indexer(store, root).index(scan(root)) == report(scanned=3, parsed=1, unchanged=2)
     assert contents(store).keys() == IDS - {"a.py:g"} | {"a.py:module", "a.py:h"}
-    assert store.get_chunks(["a.py:f"])[0].lines == (4, 5)
-    assert store.get_embeddings(["a.py:f", "a.py:h", "sub/b.py:B"]).keys() == {
+    assert store.chunks.get_chunks(["a.py:f"])[0].lines == (4, 5)
+    assert store.vectors.get_embeddings(["a.py:f", "a.py:h", "sub/b.py:B"]).keys() == {
         "a.py:f",
         "sub/b.py:B",
     }
-    assert store.get_accesses(sorted(contents(store))) == dict.fromkeys(IDS - {"a.py:g"}, (NOW,))
+    assert store.chunks.get_accesses(sorted(contents(store))) == dict.fromkeys(
+        IDS - {"a.py:g"}, (NOW,)
+    )
     assert store.generation() > generation
 
 
@@ -121,22 +123,22 @@ def test_a_chunk_with_new_text_keeps_its_accesses_and_not_its_vector(
 ) -> None:
     write_tree(root, FILES)
     Indexer(store, root).index(scan(root))
-    store.put_embeddings(Embedder("test", 1, "1"), [("NOTES.md:Notes", pack_vector([1]))])
-    store.record_access("NOTES.md:Notes", NOW)
+    store.vectors.put_embeddings(Embedder("test", 1, "1"), [("NOTES.md:Notes", pack_vector([1]))])
+    store.chunks.record_access("NOTES.md:Notes", NOW)
 
     write_tree(root, {"NOTES.md": "# Notes\n\nMore.\n"})
     Indexer(store, root).index(scan(root))
 
-    assert store.get_embeddings(["NOTES.md:Notes"]) == {}
-    assert store.get_accesses(["NOTES.md:Notes"]) == {"NOTES.md:Notes": (NOW,)}
+    assert store.vectors.get_embeddings(["NOTES.md:Notes"]) == {}
+    assert store.chunks.get_accesses(["NOTES.md:Notes"]) == {"NOTES.md:Notes": (NOW,)}
 
 
 def test_files_of_an_older_parser_are_parsed_again(store: SQLiteStore, root: Path) -> None:
     write_tree(root, FILES)
     Indexer(store, root).index(scan(root))
-    now = store.file_states()["a.py"]
+    now = store.chunks.file_states()["a.py"]
     older = FileState(now.path, now.size, now.modified_ns, f"0:{now.digest.partition(':')[2]}")
-    store.replace_file(older, [])
+    store.chunks.replace_file(older, [])
 
     assert Indexer(store, root).index(scan(root)) == report(scanned=3, parsed=1, unchanged=2)
     assert contents(store).keys() == IDS
@@ -159,12 +161,12 @@ def test_logs_of_one_name_in_two_folders_are_both_kept(store: SQLiteStore, root:
 
     Indexer(store, root).index(scan(root))
 
-    assert {chunk.path: chunk.id for chunk in store.iter_chunks()} == {
+    assert {chunk.path: chunk.id for chunk in store.chunks.iter_chunks()} == {
         "a/session.md": "a/conv-session-phase1",
         "b/session.md": "b/conv-session-phase1",
         "logs/conversations/2025/12/session.md": "2025/12/conv-session-phase1",
     }
-    for chunk in store.iter_chunks():
+    for chunk in store.chunks.iter_chunks():
         assert chunk.metadata["source_file"] == chunk.path
         assert chunk.created_at == datetime(2025, 12, 15, tzinfo=UTC)
     assert Indexer(store, root).index(scan(root)) == report(scanned=3, unchanged=3)
@@ -182,4 +184,4 @@ def test_what_is_stored_is_the_text_of_the_file(
 
     assert "\n".join(contents(store).values()) == text
     assert Indexer(store, root).index(scan(root)) == report(scanned=1, unchanged=1)
-    assert store.check() == []
+    assert store.maintenance.check() == []

@@ -58,7 +58,7 @@ def whole(path: Path, text: str) -> list[Chunk]:
 
 def logged(memory: Memory) -> list[Chunk]:
     with closing(SQLiteStore(memory.admin.path)) as store:
-        return [chunk for chunk in store.iter_chunks() if chunk.kind is Kind.KNOWLEDGE]
+        return [chunk for chunk in store.chunks.iter_chunks() if chunk.kind is Kind.KNOWLEDGE]
 
 
 @pytest.fixture
@@ -110,8 +110,8 @@ def test_a_log_of_120_mb_is_never_held_in_memory(tmp_path: Path, logs: Path) -> 
     assert parsed == 1
     assert peak < 100 * MB  # with Python, the parsers and SQLite's own pages
     with closing(SQLiteStore(Path(arguments[0]))) as store:
-        chunks = list(store.iter_chunks())
-        assert store.check() == []
+        chunks = list(store.chunks.iter_chunks())
+        assert store.maintenance.check() == []
     assert (chunks[0].id, chunks[-1].content) == (
         "conv-huge-2025-12-15-phase1", "## Phase 62: The End\nlast words",
     )  # fmt: skip
@@ -135,8 +135,8 @@ def test_a_log_as_remembered_is_not_opened(
     status = log.stat()
     log.write_bytes(b"\xff" * status.st_size)
     os.utime(log, ns=(status.st_atime_ns, status.st_mtime_ns))
-    states = memory.admin.store.file_states().values()
-    memory.admin.store.put_file_states(replace(state, identity="") for state in states)
+    states = memory.admin.store.chunks.file_states().values()
+    memory.admin.store.chunks.put_file_states(replace(state, identity="") for state in states)
 
     report = memory.index(root)
 

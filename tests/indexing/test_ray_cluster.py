@@ -37,7 +37,7 @@ TEXTS = [f"def f{n}(): return 'the {n}th file' # " + "opened and read " * n for 
 
 @pytest.fixture
 def many(store: SQLiteStore) -> SQLiteStore:
-    store.put_chunks(
+    store.chunks.put_chunks(
         [make_chunk(name=f"f{n}", content=f"pie {n} " + "o" * n, path="1.py") for n in range(MANY)]
     )
     return store

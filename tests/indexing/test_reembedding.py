@@ -27,15 +27,15 @@ def named(provider: VowelProvider) -> VowelProvider:
 
 @pytest.fixture
 def embedded(store: SQLiteStore) -> SQLiteStore:
-    store.put_chunks(CHUNKS)
+    store.chunks.put_chunks(CHUNKS)
     assert embed_missing(store, VowelProvider()) == Embedded(12)
     return store
 
 
 def state(store: SQLiteStore) -> tuple[Embedder | None, Embedder | None, int, int]:
     """Who is in use and who is next, and for how many chunks they have no vector."""
-    missing = (store.find_unembedded(), store.find_unembedded(by_next=True))
-    return store.embedder(), store.next_embedder(), *map(len, missing)
+    missing = (store.vectors.find_unembedded(), store.vectors.find_unembedded(by_next=True))
+    return store.vectors.embedder(), store.vectors.next_embedder(), *map(len, missing)
 
 
 def test_all_vectors_are_made_and_then_take_over(embedded: SQLiteStore) -> None:
@@ -48,23 +48,23 @@ def test_all_vectors_are_made_and_then_take_over(embedded: SQLiteStore) -> None:
 
 
 def test_a_memory_without_vectors_gets_its_first(store: SQLiteStore) -> None:
-    store.put_chunks(CHUNKS)
+    store.chunks.put_chunks(CHUNKS)
     assert reembed(store, named(VowelProvider())) == Reembedded(None, NEW, Embedded(12))
     assert state(store) == (NEW, None, 0, 12)
 
 
 def test_an_empty_memory_changes_hands_too(store: SQLiteStore) -> None:
-    store.put_chunks(CHUNKS[:1])
+    store.chunks.put_chunks(CHUNKS[:1])
     embed_missing(store, VowelProvider())
-    store.delete_chunks(IDS)
+    store.chunks.delete_chunks(IDS)
     assert reembed(store, named(VowelProvider())) == Reembedded(OLD, NEW, Embedded())
     assert state(store) == (NEW, None, 0, 0)
 
 
 def test_to_the_model_in_use_only_what_is_missing_is_made(embedded: SQLiteStore) -> None:
     """Whoever else was to take over is not any more."""
-    embedded.start_reembedding(NEW)
-    embedded.put_chunks([make_chunk(name="late", path="1.py")])
+    embedded.vectors.start_reembedding(NEW)
+    embedded.chunks.put_chunks([make_chunk(name="late", path="1.py")])
     provider = VowelProvider()
     assert reembed(embedded, provider) == Reembedded(OLD, OLD, Embedded(1))
     assert state(embedded) == (OLD, None, 0, 13)
@@ -75,21 +75,21 @@ def test_what_cannot_be_embedded_is_named_and_keeps_nobody_waiting(embedded: SQL
     done = reembed(embedded, named(failing_for("f7")))
     warning = "Failed to generate embedding for chunk 1.py:f7: model is away"
     assert done == Reembedded(OLD, NEW, Embedded(12, 1, (warning,)))
-    assert (state(embedded), embedded.find_unembedded()) == ((NEW, None, 1, 12), [IDS[7]])
+    assert (state(embedded), embedded.vectors.find_unembedded()) == ((NEW, None, 1, 12), [IDS[7]])
 
 
 def test_a_model_that_is_away_takes_nothing_over(embedded: SQLiteStore) -> None:
-    before = embedded.generation(), embedded.get_embeddings(IDS)
+    before = embedded.generation(), embedded.vectors.get_embeddings(IDS)
     done = reembed(embedded, named(failing_for("f")))
     assert not done.is_done
     assert (done.embedded.wanted, done.embedded.made, done.embedded.gave_up) == (12, 0, True)
-    assert (embedded.generation(), embedded.get_embeddings(IDS)) == before
+    assert (embedded.generation(), embedded.vectors.get_embeddings(IDS)) == before
     assert state(embedded) == (OLD, NEW, 0, 12)
 
 
 def test_a_model_that_embeds_nothing_takes_nothing_over(embedded: SQLiteStore) -> None:
     """However few there are: then it is not even away."""
-    embedded.delete_chunks(IDS[3:])
+    embedded.chunks.delete_chunks(IDS[3:])
     done = reembed(embedded, named(failing_for("f")))
     assert (done.is_done, done.embedded.failed, done.embedded.gave_up) == (False, 3, False)
     assert state(embedded) == (OLD, NEW, 0, 3)
@@ -136,10 +136,10 @@ def test_a_change_that_goes_on_ends_also_where_the_rest_cannot_be_embedded(
     """Else the one chunk that no model takes would keep the others waiting for good."""
     with pytest.raises(KeyboardInterrupt):
         reembed(embedded, stopped_at("f11"))
-    embedded.put_embeddings(NEW, [(id_, bytes(10)) for id_ in IDS[:11]])
+    embedded.vectors.put_embeddings(NEW, [(id_, bytes(10)) for id_ in IDS[:11]])
     done = reembed(embedded, named(failing_for("f11")))
     assert (done.is_done, done.embedded.wanted, done.embedded.failed) == (True, 1, 1)
-    assert (state(embedded), embedded.find_unembedded()) == ((NEW, None, 1, 12), [IDS[11]])
+    assert (state(embedded), embedded.vectors.find_unembedded()) == ((NEW, None, 1, 12), [IDS[11]])
 
 
 def test_a_change_of_mind_drops_what_was_made_for_the_first(embedded: SQLiteStore) -> None:
@@ -162,9 +162,9 @@ def test_what_is_new_or_changed_meanwhile_is_embedded_before_the_end(
                     make_chunk(name="late", path="1.py"),
                     make_chunk("other", name="f0", path="1.py"),
                 ]
-                other.put_chunks(late)
+                other.chunks.put_chunks(late)
                 assert embed_missing(other, VowelProvider()) == Embedded(2)
-                other.delete_chunks([IDS[1]])
+                other.chunks.delete_chunks([IDS[1]])
         return [count_vowels(text) for text in texts]
 
     provider = named(VowelProvider(make))

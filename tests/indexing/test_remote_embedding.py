@@ -47,7 +47,7 @@ class Here:
 
 @pytest.fixture
 def many(store: SQLiteStore) -> SQLiteStore:
-    store.put_chunks(
+    store.chunks.put_chunks(
         [make_chunk(name=f"f{n}", content=f"pie {n} " + "o" * n, path="1.py") for n in range(MANY)]
     )
     return store
@@ -68,7 +68,9 @@ def test_many_vectors_are_made_there_and_are_the_same(many: SQLiteStore) -> None
 
 def test_few_vectors_are_made_here(store: SQLiteStore) -> None:
     """Before another machine had started they are done."""
-    store.put_chunks([make_chunk(name=f"f{number}", path="1.py") for number in range(4 * 39)])
+    store.chunks.put_chunks(
+        [make_chunk(name=f"f{number}", path="1.py") for number in range(4 * 39)]
+    )
     embedded = embed_missing(store, VowelProvider(), remote=Here(work.no_model))
     assert embedded == Embedded(4 * 39)
 
@@ -117,8 +119,8 @@ def test_a_chunk_that_changes_while_it_is_away_gets_no_old_vector(many: SQLiteSt
 
     def change(event: Event) -> None:
         if event == Progress("Embedding", 4, MANY):
-            many.put_chunks([changed])
-            many.delete_chunks(["1.py:f6"])
+            many.chunks.put_chunks([changed])
+            many.chunks.delete_chunks(["1.py:f6"])
 
     embedded = embed_missing(many, VowelProvider(), remote=Here(VowelProvider), listen=change)
 

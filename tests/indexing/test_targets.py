@@ -20,8 +20,8 @@ from tests.sources.repository import make_repository
 
 def known(store: SQLiteStore) -> set[str]:
     """Paths that are remembered, and that the chunks and the file states agree on."""
-    paths = {path for path, state in store.file_states().items() if not state.left_out}
-    assert {chunk.path for chunk in store.iter_chunks()} == paths
+    paths = {path for path, state in store.chunks.file_states().items() if not state.left_out}
+    assert {chunk.path for chunk in store.chunks.iter_chunks()} == paths
     return paths
 
 
@@ -59,13 +59,13 @@ def test_a_file_that_is_no_longer_text_leaves(
 
     assert Indexer(store, root).index(scan(root)).removed == 1
     assert known(store) == {".gitignore", "kept.py"}
-    assert store.check() == []
+    assert store.maintenance.check() == []
 
 
 def test_a_renamed_file_keeps_what_hangs_on_its_chunks(store: SQLiteStore, root: Path) -> None:
     write_tree(root, {"old.py": "def f(): pass\n", "other.py": "x = 1\n"})
     Indexer(store, root).index(scan(root))
-    store.record_access("old.py:f", NOW)
+    store.chunks.record_access("old.py:f", NOW)
     (root / "sub").mkdir()
     (root / "old.py").rename(root / "sub" / "new.py")
 
@@ -73,20 +73,20 @@ def test_a_renamed_file_keeps_what_hangs_on_its_chunks(store: SQLiteStore, root:
 
     assert (report.parsed, report.unchanged, report.removed) == (1, 1, 0)
     assert known(store) == {"sub/new.py", "other.py"}
-    assert {chunk.id for chunk in store.iter_chunks()} == {"sub/new.py:f", "other.py:module"}
-    assert store.get_accesses(["sub/new.py:f"]) == {"sub/new.py:f": (NOW,)}
-    assert store.check() == []
+    assert {chunk.id for chunk in store.chunks.iter_chunks()} == {"sub/new.py:f", "other.py:module"}
+    assert store.chunks.get_accesses(["sub/new.py:f"]) == {"sub/new.py:f": (NOW,)}
+    assert store.maintenance.check() == []
 
 
 def test_a_copy_is_no_rename(store: SQLiteStore, root: Path) -> None:
     write_tree(root, {"old.py": "def f(): pass\n"})
     Indexer(store, root).index(scan(root))
-    store.record_access("old.py:f", NOW)
+    store.chunks.record_access("old.py:f", NOW)
     shutil.copy(root / "old.py", root / "new.py")
 
     assert Indexer(store, root).index(scan(root)).removed == 0
     assert known(store) == {"old.py", "new.py"}
-    assert store.get_accesses(["old.py:f", "new.py:f"]) == {"old.py:f": (NOW,)}
+    assert store.chunks.get_accesses(["old.py:f", "new.py:f"]) == {"old.py:f": (NOW,)}
 
 
 def test_of_two_copies_that_are_gone_one_is_renamed_and_one_forgotten(
@@ -192,11 +192,11 @@ def test_a_project_that_moved_is_known_again(
 ) -> None:
     write_tree(root, {"a.py": "def f(): pass\n"})
     Indexer(store, root).index(scan(root))
-    store.record_access("a.py:f", NOW)
+    store.chunks.record_access("a.py:f", NOW)
     moved = root.rename(tmp_path / "moved")
 
     assert Indexer(store, moved).index(scan(moved)).unchanged == 1
-    assert store.get_accesses(["a.py:f"]) == {"a.py:f": (NOW,)}
+    assert store.chunks.get_accesses(["a.py:f"]) == {"a.py:f": (NOW,)}
 
 
 def test_what_is_left_out_is_counted_by_reason(store: SQLiteStore, root: Path) -> None:

@@ -104,12 +104,15 @@ def test_a_memory_with_everything_in_it_comes_back_whole(
 ) -> None:
     """Every record, the same answers with the same scores, and nothing left to index."""
     before, found = everything(memory.admin.store), answers(memory)
-    records = list(memory.admin.store.iter_records())
+    records = list(memory.admin.store.maintenance.iter_records())
     assert any(record.reasoning and record.reasoning.success_score < 0.5 for record in records)
     assert all(record.vector for record in records if record.chunk.path)
     assert all(record.history for record in records if record.chunk.path)
     assert sum(len(record.accesses) for record in records) == 3
-    assert {state.left_out for state in memory.admin.store.file_states().values()} == {"", "binary"}
+    assert {state.left_out for state in memory.admin.store.chunks.file_states().values()} == {
+        "",
+        "binary",
+    }
     told, stream = memory.stats(), io.BytesIO()
 
     counts = memory.export(stream)
@@ -164,25 +167,29 @@ def test_an_empty_memory_is_an_export_too(store: Store, other: Store) -> None:
 
 def test_an_export_is_of_one_moment(store: Store) -> None:
     """What another writes while it is written is not in it, nor is it half of that."""
-    store.put_chunks([make_chunk(name=f"f{n}") for n in range(1200)])
+    store.chunks.put_chunks([make_chunk(name=f"f{n}") for n in range(1200)])
 
     class Meddler(io.BytesIO):
         def write(self, line: object) -> int:
             if self.tell() == 0:
-                store.replace_file(FILES[0], [make_chunk(name="f3"), make_chunk(name="late")])
-                store.put_embeddings(MODEL, [("a.py:late", b"\0" * 6)])
+                store.chunks.replace_file(
+                    FILES[0], [make_chunk(name="f3"), make_chunk(name="late")]
+                )
+                store.vectors.put_embeddings(MODEL, [("a.py:late", b"\0" * 6)])
             return super().write(line)  # type: ignore[arg-type]
 
     stream = Meddler()
     counts = export_memory(store, stream)
     assert (counts.files, counts.chunks, counts.vectors) == (0, 1200, 0)
     assert b"late" not in stream.getvalue()
-    assert len(list(store.iter_chunks())) == 2
+    assert len(list(store.chunks.iter_chunks())) == 2
 
 
 def test_a_number_that_is_no_json_is_exported_as_null_and_told(store: Store) -> None:
     """Only a program can put it there. It must not keep all the rest from being exported."""
-    store.put_chunks([make_chunk(metadata={"score": float("nan"), "by": ["me", float("inf")]})])
+    store.chunks.put_chunks(
+        [make_chunk(metadata={"score": float("nan"), "by": ["me", float("inf")]})]
+    )
     events: list[Event] = []
     stream = io.BytesIO()
     assert export_memory(store, stream, listen=events.append).chunks == 1
@@ -210,18 +217,18 @@ def test_nothing_is_taken_away_and_what_comes_replaces(store: Store) -> None:
     fill(store)
     newer = make_chunk("def z(): return 2", name="z")
     before = make_chunk("mine", path="mine.py")
-    store.put_chunks([before])
-    store.record_access("a.py:z", NOW)
-    store.put_indexed_at(LATER + timedelta(days=1))
+    store.chunks.put_chunks([before])
+    store.chunks.record_access("a.py:z", NOW)
+    store.chunks.put_indexed_at(LATER + timedelta(days=1))
 
     report = imported(store, lines_of([Record(newer, accesses=(NOW, LATER))]))
 
     assert (report.chunks, report.new) == (1, 0)
-    found = {record.chunk.id: record for record in store.iter_records()}
+    found = {record.chunk.id: record for record in store.maintenance.iter_records()}
     assert found["a.py:z"] == Record(newer, None, (NOW, LATER), RECORDS[0].history)
     assert found["mine.py:f"].chunk == before
     assert len(found) == len(RECORDS) + 1
-    assert store.indexed_at() == LATER + timedelta(days=1)
+    assert store.chunks.indexed_at() == LATER + timedelta(days=1)
 
 
 def test_a_file_that_both_know_differently_is_read_again(memory: Memory, project: Path) -> None:
@@ -231,26 +238,26 @@ def test_a_file_that_both_know_differently_is_read_again(memory: Memory, project
     write_tree(project, {"app.py": "def main(): pass\n\n\ndef fresh(): pass\n"})
     memory.index(project)
     memory.get("app.py:fresh")
-    expected = {chunk.id: chunk for chunk in memory.admin.store.iter_chunks()}
+    expected = {chunk.id: chunk for chunk in memory.admin.store.chunks.iter_chunks()}
     stream.seek(0)
 
     memory.admin.import_(stream)
 
-    ids = set(memory.admin.store.find_below("app.py"))
+    ids = set(memory.admin.store.chunks.find_below("app.py"))
     assert {"app.py:App.serve", "app.py:fresh", "app.py:main"} <= ids
     assert memory.index(project).parsed == 1
-    assert {chunk.id: chunk for chunk in memory.admin.store.iter_chunks()} == expected
-    assert memory.admin.store.get_accesses(["app.py:fresh"]) == {"app.py:fresh": (LATER,)}
+    assert {chunk.id: chunk for chunk in memory.admin.store.chunks.iter_chunks()} == expected
+    assert memory.admin.store.chunks.get_accesses(["app.py:fresh"]) == {"app.py:fresh": (LATER,)}
     assert memory.index(project).parsed == 0
 
 
 def test_a_file_that_loses_a_chunk_to_another_files_is_read_again(store: Store) -> None:
-    store.replace_file(FILES[0], [make_chunk("mine", id="same")])
+    store.chunks.replace_file(FILES[0], [make_chunk("mine", id="same")])
     theirs = FileState("b.py", 1, 2, "4:b")
 
     imported(store, lines_of([Record(make_chunk("theirs", "b.py", id="same"))], [theirs]))
 
-    states = store.file_states()
+    states = store.chunks.file_states()
     assert states["b.py"] == theirs
     assert states["a.py"] == replace(FILES[0], digest="", history_stamp="")
 
@@ -262,9 +269,9 @@ def test_a_file_that_loses_a_chunk_to_another_files_is_read_again(store: Store) 
 def test_a_file_is_left_out_only_where_both_leave_it_out(
     store: Store, known: str, comes: str, left_out: str
 ) -> None:
-    store.add_files([FileState("x", 1, 2, "4:a", left_out=known)])
+    store.chunks.add_files([FileState("x", 1, 2, "4:a", left_out=known)])
     imported(store, lines_of([], [FileState("x", 1, 2, "4:b", left_out=comes)]))
-    assert store.file_states() == {"x": FileState("x", 1, 2, "", left_out=left_out)}
+    assert store.chunks.file_states() == {"x": FileState("x", 1, 2, "", left_out=left_out)}
 
 
 def test_vectors_of_another_embedder_are_refused_unless_they_are_left_out(store: Store) -> None:
@@ -279,8 +286,8 @@ def test_vectors_of_another_embedder_are_refused_unless_they_are_left_out(store:
     assert everything(store) == before
 
     assert imported(store, export, vectors=False).new == 1
-    assert store.get_embeddings(["n.py:f"]) == {}
-    assert store.embedder() == MODEL
+    assert store.vectors.get_embeddings(["n.py:f"]) == {}
+    assert store.vectors.embedder() == MODEL
 
 
 def test_an_export_with_vectors_twice_as_wide_is_still_read(store: Store, other: Store) -> None:
@@ -289,8 +296,8 @@ def test_an_export_with_vectors_twice_as_wide_is_still_read(store: Store, other:
     narrow = replace(RECORDS[1], vector=pack_vector([0.0, 0.6, -0.8]))
     for _ in range(2):
         imported(store, lines_of([wide, RECORDS[0]]))
-        assert list(store.iter_records()) == [narrow, RECORDS[0]]
-    assert store.embedder() == MODEL
+        assert list(store.maintenance.iter_records()) == [narrow, RECORDS[0]]
+    assert store.vectors.embedder() == MODEL
     imported(other, exported(store))
     assert everything(other) == everything(store)
 
@@ -300,24 +307,27 @@ def test_an_import_while_another_model_takes_over_goes_to_the_one_in_use(store: 
     fill(store)
     big = Embedder("big", 1, "x")
     ids = [record.chunk.id for record in RECORDS]
-    store.start_reembedding(big)
-    store.put_embeddings(big, [(id_, pack_vector([1.0])) for id_ in ids])
+    store.vectors.start_reembedding(big)
+    store.vectors.put_embeddings(big, [(id_, pack_vector([1.0])) for id_ in ids])
     with pytest.raises(EmbedderMismatchError, match="vectors of tiny"):
         imported(store, lines_of([Record(make_chunk(), vector=pack_vector([1.0]))], [], big))
 
     changed = Record(make_chunk("other", name="z"), vector=VECTOR)
     imported(store, lines_of([changed, Record(make_chunk(path="n.py"), vector=VECTOR), RECORDS[1]]))
 
-    assert store.get_embeddings(["a.py:z", "n.py:f"]) == {"a.py:z": VECTOR, "n.py:f": VECTOR}
-    assert (store.embedder(), store.next_embedder()) == (MODEL, big)
-    assert store.find_unembedded(by_next=True) == ["a.py:z", "n.py:f"]
+    assert store.vectors.get_embeddings(["a.py:z", "n.py:f"]) == {
+        "a.py:z": VECTOR,
+        "n.py:f": VECTOR,
+    }
+    assert (store.vectors.embedder(), store.vectors.next_embedder()) == (MODEL, big)
+    assert store.vectors.find_unembedded(by_next=True) == ["a.py:z", "n.py:f"]
 
 
 def test_without_vectors_the_memory_has_no_embedder_yet(store: Store, other: Store) -> None:
     fill(store)
     imported(other, exported(store), vectors=False)
-    assert [record.vector for record in other.iter_records()] == [None] * len(RECORDS)
-    assert other.embedder() is None
+    assert [record.vector for record in other.maintenance.iter_records()] == [None] * len(RECORDS)
+    assert other.vectors.embedder() is None
 
 
 # What is no export
@@ -397,8 +407,8 @@ def test_what_is_not_a_whole_export_is_refused_and_changes_nothing(
     store: Store, other: Store, spoil: Callable[[bytes], bytes], told: str
 ) -> None:
     fill(store)
-    other.put_records([Record(make_chunk("mine", name="z"), accesses=(NOW,))])
-    other.add_files([replace(FILES[0], digest="4:mine")])
+    other.maintenance.put_records([Record(make_chunk("mine", name="z"), accesses=(NOW,))])
+    other.chunks.add_files([replace(FILES[0], digest="4:mine")])
     before, generation = everything(other), other.generation()
 
     with pytest.raises(TransferError, match=told) as caught:
@@ -411,7 +421,7 @@ def test_what_is_not_a_whole_export_is_refused_and_changes_nothing(
 
 
 def test_a_disk_that_breaks_while_reading_changes_nothing(store: Store, other: Store) -> None:
-    store.put_chunks([make_chunk(name=f"f{n}") for n in range(1500)])
+    store.chunks.put_chunks([make_chunk(name=f"f{n}") for n in range(1500)])
 
     class Broken(io.BytesIO):
         def readline(self, size: int | None = -1) -> bytes:
@@ -422,7 +432,7 @@ def test_a_disk_that_breaks_while_reading_changes_nothing(store: Store, other: S
     memory = Memory(Places(other.path.parent))
     with memory, pytest.raises(OSError, match="the disk is gone"):
         memory.admin.import_(Broken(exported(store)))
-    assert list(other.iter_records()) == []
+    assert list(other.maintenance.iter_records()) == []
 
 
 JUNK = (
@@ -451,7 +461,7 @@ def test_lines_changed_at_random_are_refused_or_imported_and_never_break_a_memor
             refused += 1
             assert everything(other) == before
         assert everything(other)[-1] == []
-        other.dated_paths()
+        other.search.dated_paths()
     assert 200 < refused < 400
-    other.delete_chunks([chunk.id for chunk in other.iter_chunks()])
-    assert other.check() == []
+    other.chunks.delete_chunks([chunk.id for chunk in other.chunks.iter_chunks()])
+    assert other.maintenance.check() == []

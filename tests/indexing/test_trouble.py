@@ -51,8 +51,8 @@ def many_files(version: int) -> dict[str, str | bytes]:
 
 
 def everything(store: Store) -> tuple[list[object], dict[str, FileState]]:
-    chunks = sorted(store.iter_chunks(), key=lambda chunk: chunk.id)
-    states = store.file_states().items()
+    chunks = sorted(store.chunks.iter_chunks(), key=lambda chunk: chunk.id)
+    states = store.chunks.file_states().items()
     return [*chunks], {path: replace(state, identity="") for path, state in states}
 
 
@@ -91,7 +91,7 @@ def test_a_stopped_first_run_leaves_a_smaller_memory_and_the_next_completes_it(
     chunks, states = everything(store)
     assert len(states) == 20  # the first batch: it is written when 2,000 chunks wait
     assert len(chunks) == 20 * FUNCTIONS
-    assert store.check() == []
+    assert store.maintenance.check() == []
 
     report = Indexer(store, root).index(scan(root))
     assert (report.parsed, report.unchanged) == (5, 20)
@@ -114,8 +114,8 @@ def test_a_stopped_later_run_leaves_each_file_old_or_new(
 
     stop(store, root)
 
-    versions = {chunk.path: set[str]() for chunk in store.iter_chunks()}
-    for chunk in store.iter_chunks():
+    versions = {chunk.path: set[str]() for chunk in store.chunks.iter_chunks()}
+    for chunk in store.chunks.iter_chunks():
         versions[chunk.path].add(chunk.content.split()[-1])
     assert sorted(versions.values(), key=str) == [{"1"}] * 5 + [{"1000"}] * 20
     Indexer(store, root).index(scan(root))
@@ -130,8 +130,8 @@ def test_a_file_with_syntax_errors_is_named_and_kept(store: SQLiteStore, root: P
     report = Indexer(store, root).index(scan(root))
 
     assert (report.parsed, report.warnings) == (3, ("bad.py has syntax errors",))
-    assert store.file_states().keys() == {"a.py", "bad.py", "z.py"}
-    assert any("secret_word" in chunk.content for chunk in store.iter_chunks())
+    assert store.chunks.file_states().keys() == {"a.py", "bad.py", "z.py"}
+    assert any("secret_word" in chunk.content for chunk in store.chunks.iter_chunks())
 
 
 def test_a_parser_that_fails_is_counted_and_named_and_stops_nothing(
@@ -151,7 +151,7 @@ def test_a_parser_that_fails_is_counted_and_named_and_stops_nothing(
 
     report = Indexer(store, root).index(scan(root))
 
-    assert store.file_states().keys() == {"b.md"}
+    assert store.chunks.file_states().keys() == {"b.md"}
     assert report.warnings == ("a.py: cannot be parsed (IndexError('a.py'))",)
     assert (report.scanned, report.parsed, report.skipped) == (2, 1, {"cannot be parsed": 1})
 
@@ -171,10 +171,10 @@ def test_what_is_known_of_a_file_stays_while_its_parser_fails(
         report = Indexer(store, root).index(scan(root))
 
     assert (report.failed, report.removed, report.is_partial) == (1, 0, True)
-    assert {chunk.content for chunk in store.iter_chunks()} == {"old = 1", "words"}
+    assert {chunk.content for chunk in store.chunks.iter_chunks()} == {"old = 1", "words"}
     report = Indexer(store, root).index(scan(root))
     assert (report.parsed, report.unchanged, report.is_partial) == (1, 1, False)
-    assert {chunk.content for chunk in store.iter_chunks()} == {"new = 22", "words"}
+    assert {chunk.content for chunk in store.chunks.iter_chunks()} == {"new = 22", "words"}
 
 
 def test_a_file_that_may_not_be_read_is_named_and_read_when_it_may() -> None:
@@ -188,7 +188,7 @@ def test_a_file_that_may_not_be_read_is_named_and_read_when_it_may() -> None:
                 (root / file).chmod(0)
             report = Indexer(store, root).index(scan(root))
 
-            assert {chunk.content for chunk in store.iter_chunks()} == {"one", "two", "four"}
+            assert {chunk.content for chunk in store.chunks.iter_chunks()} == {"one", "two", "four"}
             assert (report.failed, report.removed, report.is_partial) == (2, 0, True)
             assert report.skipped == {"unreadable": 2}
             assert report.warnings == (
@@ -197,7 +197,7 @@ def test_a_file_that_may_not_be_read_is_named_and_read_when_it_may() -> None:
             for file in ("b.txt", "c.txt"):
                 (root / file).chmod(0o600)
             assert Indexer(store, root).index(scan(root)).is_partial is False
-            assert {chunk.content for chunk in store.iter_chunks()} == {
+            assert {chunk.content for chunk in store.chunks.iter_chunks()} == {
                 "one", "two and more", "three", "four",
             }  # fmt: skip
 
@@ -206,13 +206,13 @@ def test_a_file_that_may_not_be_read_is_named_and_read_when_it_may() -> None:
 def test_what_is_known_of_an_unreadable_file_stays(store: SQLiteStore) -> None:
     path = ALWAYS_UNREADABLE.resolve().as_posix()
     chunk = make_chunk("remembered", path)
-    store.replace_file(FileState(path, 1, 1, ""), [chunk])
+    store.chunks.replace_file(FileState(path, 1, 1, ""), [chunk])
 
     report = Indexer(store, None).index(scan(ALWAYS_UNREADABLE))
 
     assert report.skipped == {"unreadable": 1}
     assert report.warnings == (f"{path}: unreadable: Input/output error",)
-    assert store.get_chunks([chunk.id]) == [chunk]
+    assert store.chunks.get_chunks([chunk.id]) == [chunk]
 
 
 def test_what_is_known_of_an_unreadable_folder_stays() -> None:
@@ -225,7 +225,7 @@ def test_what_is_known_of_an_unreadable_folder_stays() -> None:
             report = Indexer(store, root).index(scan(root))
             (root / "shut").chmod(0o700)
 
-            assert {chunk.content for chunk in store.iter_chunks()} == {"one", "two"}
+            assert {chunk.content for chunk in store.chunks.iter_chunks()} == {"one", "two"}
             assert (report.removed, report.skipped) == (0, {"unreadable": 1})
 
 
@@ -243,7 +243,7 @@ def test_untracked_files_of_an_unreadable_folder_stay() -> None:
             for folder in (root / "shut", root / "in"):
                 folder.chmod(0o700)
 
-            assert {chunk.content for chunk in store.iter_chunks()} == {
+            assert {chunk.content for chunk in store.chunks.iter_chunks()} == {
                 "one", "two", "three", "four",
             }  # fmt: skip
             assert (report.removed, report.is_partial) == (0, True)
@@ -270,8 +270,8 @@ def test_a_file_that_goes_while_others_are_read_is_gone(
     report = Indexer(store, root, listen=listen).index(scan(root))
 
     assert (report.removed, report.failed, report.warnings, report.skipped) == (1, 0, (), {})
-    assert {chunk.content for chunk in store.iter_chunks()} == {"one", "three"}
-    assert store.file_states().keys() == {"a.txt", "c.txt"}
+    assert {chunk.content for chunk in store.chunks.iter_chunks()} == {"one", "three"}
+    assert store.chunks.file_states().keys() == {"a.txt", "c.txt"}
 
 
 @pytest.mark.parametrize("outer", ["submodule", "plain folder"])
@@ -291,7 +291,7 @@ def test_a_broken_repository_inside_costs_only_itself(
 
     report = Indexer(store, root).index(scan(root))
 
-    assert {"changed", "two"} <= {chunk.content for chunk in store.iter_chunks()}
+    assert {"changed", "two"} <= {chunk.content for chunk in store.chunks.iter_chunks()}
     assert (report.removed, report.is_partial) == (0, True)
     assert report.warnings[0].startswith("inner: unreadable: git cannot tell which files of ")
 
@@ -302,5 +302,7 @@ def test_empty_files_are_written_in_batches_too(
     monkeypatch.setattr("aurora.indexing.reader._BATCH_ROWS", 3)
     write_tree(root, {f"e{n}.py": "" for n in range(9)})
     known: list[int] = []
-    Indexer(store, root, listen=lambda _: known.append(len(store.file_states()))).index(scan(root))
+    Indexer(store, root, listen=lambda _: known.append(len(store.chunks.file_states()))).index(
+        scan(root)
+    )
     assert known == [0, 0, 3, 3, 3, 6, 6, 6, 9]

@@ -42,7 +42,7 @@ journal = os.open(sys.argv[2], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 for _ in range(5):
     with take_turn(store):
         os.write(journal, f"{os.getpid()} begins\\n".encode())
-        store.file_states()
+        store.chunks.file_states()
         os.write(journal, f"{os.getpid()} ends\\n".encode())
 """
 
@@ -109,7 +109,7 @@ def test_those_who_come_later_say_that_they_wait_and_for_whom(
             for other in others:
                 line = await_line(other.stderr, "Waiting")
                 assert line.endswith(WAITING.format(os.getpid()))
-            assert store.file_states() == {}  # nobody has begun
+            assert store.chunks.file_states() == {}  # nobody has begun
         ends = [other.communicate() for other in others]
 
     assert [other.returncode for other in others] == [0] * count
@@ -254,9 +254,9 @@ def test_everything_else_goes_on_while_somebody_indexes(
 
     shell.ok("mem", "index")  # brings back what was forgotten of a file that is there
     with closing(SQLiteStore(database(shell))) as store:
-        assert store.get_reasoning(kept) is not None
-        assert store.get_reasoning(lost) is None
-        assert len(store.get_accesses(["part1/m7.py:f3"])["part1/m7.py:f3"]) == 1
+        assert store.chunks.get_reasoning(kept) is not None
+        assert store.chunks.get_reasoning(lost) is None
+        assert len(store.chunks.get_accesses(["part1/m7.py:f3"])["part1/m7.py:f3"]) == 1
     found = remembered(database(shell))
     of_files = {id_: chunk for id_, chunk in found.chunks.items() if id_ != kept}
     assert of_files.keys() == alone.chunks.keys() | {"fresh.py:brand_new"}
@@ -306,10 +306,10 @@ def test_many_use_a_memory_that_is_indexed_again_and_again(shell: Shell) -> None
     warnings = {event.text for event in heard if isinstance(event, Note) and event.warning}
     assert {text for text in warnings if "what was removed is still in it" not in text} == set()
     with closing(SQLiteStore(database(shell))) as store:
-        assert store.check() == []
-        lessons = [chunk.id for chunk in store.iter_chunks() if chunk.kind == "reasoning"]
+        assert store.maintenance.check() == []
+        lessons = [chunk.id for chunk in store.chunks.iter_chunks() if chunk.kind == "reasoning"]
         log = "conv-a-2025-12-15-phase1"
         assert sorted(lessons) == sorted(kept) != []
-        assert len(store.get_accesses([log])[log]) == len(uses) > 0
-        paths = {path for path in store.file_states() if path.endswith(".py")}
+        assert len(store.chunks.get_accesses([log])[log]) == len(uses) > 0
+        paths = {path for path in store.chunks.file_states() if path.endswith(".py")}
     assert paths == {str(file.relative_to(shell.cwd)) for file in shell.cwd.glob("part*/*.py")}

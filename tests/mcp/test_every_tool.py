@@ -180,7 +180,7 @@ async def test_a_long_text_comes_in_pages_that_join(project: Project) -> None:
             cursor = page["next_cursor"]
 
         assert read == whole["content"]
-        uses = project.desk().memory().admin.store.get_accesses([kept["id"]])
+        uses = project.desk().memory().admin.store.chunks.get_accesses([kept["id"]])
         assert len(uses[kept["id"]]) == 2  # the whole once, the pages once
 
 

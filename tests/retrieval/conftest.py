@@ -29,7 +29,7 @@ class Searched:
         self.provider: EmbeddingProvider | None = None
 
     def put(self, *chunks: Chunk, provider: EmbeddingProvider | None = None) -> None:
-        self.store.put_chunks(chunks)
+        self.store.chunks.put_chunks(chunks)
         if provider is not None:
             self.provider = provider
             assert embed_missing(self.store, provider).failed == 0

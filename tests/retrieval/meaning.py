@@ -64,5 +64,5 @@ def retriever_on(
 
 def remember(store: Store, *chunks: Chunk) -> None:
     """Chunks with their vectors."""
-    store.put_chunks(chunks)
+    store.chunks.put_chunks(chunks)
     embed_missing(store, WordProvider())

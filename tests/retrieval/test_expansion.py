@@ -110,7 +110,7 @@ def test_parts_sum_to_scores_and_the_first_do_not_depend_on_how_many_are_asked_f
 
 def test_a_definition_asked_for_by_name_stays_first(filled: Store) -> None:
     """Whatever the terms say: which one was meant is for the query to say."""
-    filled.put_chunks(
+    filled.chunks.put_chunks(
         [
             make_chunk("def log_in(): pass", "a.py", "log_in"),
             make_chunk("def session(): pass", "b.py", "session"),

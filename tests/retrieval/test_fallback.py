@@ -36,7 +36,7 @@ def filled(store: Store) -> Store:
     remember(store, *CHUNKS, make_chunk("a garden", name="g", path="g.py"))
     for number, chunk in enumerate(CHUNKS):
         for _ in range(1 + number * 7 % 5):
-            store.record_access(chunk.id, NOW)
+            store.chunks.record_access(chunk.id, NOW)
     return store
 
 
@@ -156,7 +156,7 @@ def test_asked_for_words_alone_nothing_is_missing(
 
 
 def test_chunks_without_any_vector_are_found_by_words(store: Store) -> None:
-    store.put_chunks(CHUNKS)
+    store.chunks.put_chunks(CHUNKS)
     provider = WordProvider()
     answer = retriever_on(store, provider).retrieve(Query("test query"))
     assert (len(answer.results), answer.signals) == (8, ("bm25",))
@@ -197,7 +197,7 @@ def test_without_a_keyword_match_meaning_alone_decides_and_says_so(
         make_chunk("login " * 3, name="first", path="a.py"),
     )
     for _ in range(100):
-        filled.record_access("a.py:second", NOW)
+        filled.chunks.record_access("a.py:second", NOW)
     query = Query("authentication signin", fusion=fusion)
     answer = retriever_on(filled, WordProvider(), nudge=0.0).retrieve(query)
     assert [result.chunk.name for result in answer.results] == ["first", "second"]
@@ -210,7 +210,9 @@ def test_parts_of_words_are_no_answer_but_single_cjk_characters_are(
     store: Store, fusion: str
 ) -> None:
     """To the index, which has pairs of them, one character is a part; to a reader it is a word."""
-    store.put_chunks([make_chunk("the passwords", name="a"), make_chunk("用户认证", name="b")])
+    store.chunks.put_chunks(
+        [make_chunk("the passwords", name="a"), make_chunk("用户认证", name="b")]
+    )
     retriever = retriever_on(store)
     assert retriever.retrieve(Query("asswords", fusion=fusion)).results == ()
     answer = retriever.retrieve(Query("证", fusion=fusion))
@@ -254,7 +256,7 @@ def places(places: Places) -> Places:
     """With chunks in it."""
     with Memory(places) as memory:
         memory.admin.create()
-        memory.admin.store.put_chunks(CHUNKS)
+        memory.admin.store.chunks.put_chunks(CHUNKS)
         embed_missing(memory.admin.store, WordProvider())
     return places
 

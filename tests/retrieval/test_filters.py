@@ -50,7 +50,7 @@ def memory(places: Places) -> Iterator[Memory]:
 
 
 def put(memory: Memory, chunks: list[Chunk]) -> None:
-    memory.admin.store.put_chunks(chunks)
+    memory.admin.store.chunks.put_chunks(chunks)
     embed_missing(memory.admin.store, WordProvider())
 
 
@@ -224,7 +224,7 @@ def test_a_filter_alone_lists_the_newest_first(
         make_chunk("text", name=f"n{n}", path=f"{n}.md", kind=Kind.KNOWLEDGE) for n in range(5)
     ]
     for note in notes:
-        memory.admin.store.put_chunks([note])
+        memory.admin.store.chunks.put_chunks([note])
     found = memory.search(text, limit=3, criteria=criteria)
     assert [result.chunk.name for result in found.results] == ["n4", "n3", "n2"]
     assert (found.fusion, found.signals) == ("newest", ())
@@ -252,5 +252,5 @@ def test_commits_read_since_the_last_question_count(memory: Memory) -> None:
     put(memory, [old])
     recent = read_criteria(now=NOW, since="7d")
     assert names(memory.search(QUESTION, criteria=recent)) == set()
-    memory.admin.store.put_histories({old.id: ChunkHistory(commits=(int(NOW.timestamp()),))})
+    memory.admin.store.chunks.put_histories({old.id: ChunkHistory(commits=(int(NOW.timestamp()),))})
     assert names(memory.search(QUESTION, criteria=recent)) == {"dated"}

@@ -48,7 +48,7 @@ def use(store: Store, chunks: list[Chunk]) -> None:
     """Some are used more often than others."""
     for number, chunk in enumerate(chunks):
         for _ in range(number * 7 % 5):
-            store.record_access(chunk.id, NOW)
+            store.chunks.record_access(chunk.id, NOW)
 
 
 def test_ut_hybrid_01_staged_retrieval_stage_1_filtering(store: Store) -> None:
@@ -94,7 +94,7 @@ def test_ut_hybrid_03_no_bm25_normalization(store: Store) -> None:
     results = retriever.retrieve(Query(question, limit=30)).results
 
     own = BM25Scorer(analysis=WORDS)
-    own.build_index(Entry(chunk.id, chunk_text(chunk)) for chunk in store.iter_chunks())
+    own.build_index(Entry(chunk.id, chunk_text(chunk)) for chunk in store.chunks.iter_chunks())
     expected = dict(own.rank(question, pool=30))
     assert {r.chunk_id: raw(r, "bm25") for r in results} == pytest.approx(expected)
     assert max(raw(result, "bm25") for result in results) != 1.0
@@ -107,7 +107,7 @@ def test_ut_hybrid_04_stage_2_normalization_within_candidates(store: Store) -> N
     remember(store, *chunks, nearer)
     use(store, chunks)
     for _ in range(50):
-        store.record_access(nearer.id, NOW)
+        store.chunks.record_access(nearer.id, NOW)
 
     results = (
         retriever_on(store, WordProvider(), fusion="staged")
@@ -223,7 +223,7 @@ def test_ut_hybrid_12_exact_match_priority(store: Store, fusion: str, asked: str
     remember(store, *pattern, exact)
     for chunk in pattern:
         for _ in range(20):
-            store.record_access(chunk.id, NOW)
+            store.chunks.record_access(chunk.id, NOW)
 
     query = Query(asked, fusion=fusion, min_score=0.0)
     results = retriever_on(store, WordProvider()).retrieve(query).results

@@ -85,7 +85,7 @@ def test_nobody_is_lost_and_the_parts_sum_to_the_scores(data: st.DataObject) -> 
 
 @pytest.fixture
 def filled(store: Store) -> Store:
-    store.put_chunks(
+    store.chunks.put_chunks(
         make_chunk(
             name=f"note{n}", path=f"n{n}.md", kind=Kind.KNOWLEDGE, content="paint " * (n + 1)
         )
@@ -142,7 +142,7 @@ def test_the_first_are_named_anew_and_the_rest_follows(filled: Store) -> None:
 
 def test_a_reader_sees_where_a_text_is_and_the_lines_that_say_most(store: Store) -> None:
     body = "import os\n" * 50 + "def brush():\n    wet paint here\n" + "x = 1\n" * 100
-    store.put_chunks(
+    store.chunks.put_chunks(
         [
             make_chunk(body, "house/walls.py", "Walls", kind=Kind.CODE),
             make_chunk("paint", "b.py", "b", kind=Kind.CODE),
@@ -160,7 +160,7 @@ def test_a_reader_sees_where_a_text_is_and_the_lines_that_say_most(store: Store)
 def test_a_definition_asked_for_by_name_stays_first_and_nobody_is_asked(
     filled: Store,
 ) -> None:
-    filled.put_chunks([make_chunk("def paint(): pass", "a.py", name="paint")])
+    filled.chunks.put_chunks([make_chunk("def paint(): pass", "a.py", name="paint")])
     reader = Backwards()
     assert look(filled, Listwise(reader.rank)).results[0].chunk.id == "a.py:paint"
     assert reader.asked == []
@@ -181,7 +181,7 @@ def test_a_model_that_talks_nonsense_changes_nothing_but_is_told(filled: Store) 
 def test_a_search_that_is_sure_has_no_second_look_where_only_the_unsure_have(
     filled: Store,
 ) -> None:
-    filled.put_chunks(
+    filled.chunks.put_chunks(
         [make_chunk("red varnish", "v.md", "varnish", kind=Kind.KNOWLEDGE, id="varnish")]
     )
     reader = Backwards()

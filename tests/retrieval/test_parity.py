@@ -97,8 +97,12 @@ def both(tmp_path: Path, memory_url: str) -> Iterator[tuple[Memory, Memory]]:
         for name in ("put_chunks", "SearchConfig", "rarity"):
             in_file.get(in_file.search(name, limit=1).results[0].chunk_id)
         source, target = in_file.admin.store, on_server.admin.store
-        target.add_files(source.file_states().values())  # `since` goes by when a file was changed
-        target.put_records(source.iter_records(), embedder=source.embedder())
+        target.chunks.add_files(
+            source.chunks.file_states().values()
+        )  # `since` goes by when a file was changed
+        target.maintenance.put_records(
+            source.maintenance.iter_records(), embedder=source.vectors.embedder()
+        )
         yield in_file, on_server
 
 

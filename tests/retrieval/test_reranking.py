@@ -41,7 +41,7 @@ class ColourTokens:
 
 @pytest.fixture
 def store(store: Store) -> Store:
-    store.put_chunks(
+    store.chunks.put_chunks(
         make_chunk(name=f"note{n}", path=f"n{n}.md", kind=Kind.KNOWLEDGE, content=content)
         for n, content in enumerate(
             ["paint paint paint", "paint red", "paint red green", *["paint paint"] * 40]
@@ -127,7 +127,7 @@ def test_a_model_that_is_too_slow_changes_nothing(store: Store) -> None:
 
 
 def test_a_definition_asked_for_by_name_stays_first(store: Store) -> None:
-    store.put_chunks([make_chunk("def red_green(): pass", "a.py", name="red_green")])
+    store.chunks.put_chunks([make_chunk("def red_green(): pass", "a.py", name="red_green")])
     tokens = ColourTokens()
     best = look(store, LateInteraction(tokens), "red_green")[0]
     assert (best.chunk.name, tokens.read) == ("red_green", [])
@@ -142,7 +142,7 @@ def test_without_the_model_the_order_is_as_it_was_and_that_is_said(store: Store)
 
 
 def test_a_real_model_finds_the_answer_that_shares_fewer_words(store: Store, models: Path) -> None:
-    store.put_chunks(
+    store.chunks.put_chunks(
         make_chunk(name=name, path=f"{name}.md", kind=Kind.KNOWLEDGE, content=content)
         for name, content in {
             "list": "A user of a list of a group.",

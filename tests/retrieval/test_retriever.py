@@ -11,6 +11,7 @@ from aurora.errors import QueryError
 from aurora.retrieval.candidates import FALLBACK
 from aurora.retrieval.retriever import Retriever
 from aurora.stores.base import Reasoning, Store, Uses
+from aurora.stores.sqlite.search import SQLiteSearch
 from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import Criteria, Kind, Note, Query
 from tests.builders import NOW, make_chunk
@@ -20,7 +21,7 @@ from tests.signals.corpus import standard_library_chunks
 
 def test_results_carry_chunk_score_and_reasons(store: Store) -> None:
     chunk = make_chunk("def login(): check the password", name="login")
-    store.put_chunks([chunk, make_chunk("unrelated", name="g")])
+    store.chunks.put_chunks([chunk, make_chunk("unrelated", name="g")])
 
     answer = retriever_on(store).retrieve(Query("password", limit=5))
 
@@ -33,7 +34,7 @@ def test_results_carry_chunk_score_and_reasons(store: Store) -> None:
 
 
 def test_the_first_three_of_ten_are_the_three_of_three(store: Store) -> None:
-    store.put_chunks(standard_library_chunks()[:2000])
+    store.chunks.put_chunks(standard_library_chunks()[:2000])
     retriever = retriever_on(store, stage1_top_k=10)
     for query in ("open file", "encode", "parse header value", "event loop callback"):
         everything = retriever.retrieve(Query(query, limit=200)).results
@@ -42,7 +43,7 @@ def test_the_first_three_of_ten_are_the_three_of_three(store: Store) -> None:
 
 
 def test_more_results_than_candidates_can_be_asked_for(store: Store) -> None:
-    store.put_chunks([make_chunk("same words", name=f"f{number}") for number in range(150)])
+    store.chunks.put_chunks([make_chunk("same words", name=f"f{number}") for number in range(150)])
     answer = retriever_on(store, stage1_top_k=100).retrieve(Query("words", limit=150))
     assert len(answer.results) == 150
 
@@ -59,20 +60,21 @@ def test_a_candidate_not_worth_showing_hides_no_other(store: Store) -> None:
 def test_a_filter_looks_no_deeper_than_it_has_to(tmp_path: Path) -> None:
     """Where all that may be a result is found, nothing else is fused for it."""
 
-    class Watched(SQLiteStore):
+    class Watched(SQLiteSearch):
         most = 0
 
         def get_uses(self, rows: Sequence[int]) -> Mapping[int, Uses]:
             self.most = max(self.most, len(rows))
             return super().get_uses(rows)
 
-    store = Watched(tmp_path / "memory.db")
-    store.put_chunks([make_chunk("same words", name=f"f{number}") for number in range(500)])
-    store.put_chunks([make_chunk("same words", name="C", kind=Kind.CLASS)])
+    store = SQLiteStore(tmp_path / "memory.db")
+    store.search = watched = Watched(store.database)
+    store.chunks.put_chunks([make_chunk("same words", name=f"f{number}") for number in range(500)])
+    store.chunks.put_chunks([make_chunk("same words", name="C", kind=Kind.CLASS)])
     retriever = retriever_on(store, fusion="staged", stage1_top_k=20)
     answer = retriever.retrieve(Query("words", criteria=Criteria(kinds=(Kind.CLASS,))))
     assert [result.chunk.name for result in answer.results] == ["C"]
-    assert store.most == 21
+    assert watched.most == 21
     store.close()
 
 
@@ -97,17 +99,17 @@ def test_an_empty_query_is_an_error_with_an_example(store: Store, text: str) -> 
     ids=["punctuation", "unknown", "sql", "quote", "fts", "operators", "surrogate"],
 )
 def test_no_query_is_a_syntax_error(store: Store, text: str) -> None:
-    store.put_chunks([make_chunk("plain words here")])
+    store.chunks.put_chunks([make_chunk("plain words here")])
     assert retriever_on(store).retrieve(Query(text)).results == ()
 
 
 def test_a_chunk_forgotten_meanwhile_is_left_out(store: Store) -> None:
     """Another process deletes between ranking and fetching: the index still knows the id."""
-    store.put_chunks([make_chunk("one word"), make_chunk("two words word", name="g")])
+    store.chunks.put_chunks([make_chunk("one word"), make_chunk("two words word", name="g")])
     retriever = retriever_on(store)
     assert len(retriever.retrieve(Query("word")).results) == 2
     frozen = store.generation()
-    store.delete_chunks(["a.py:f"])
+    store.chunks.delete_chunks(["a.py:f"])
     store.generation = lambda: frozen  # type: ignore[method-assign]
     assert [r.chunk_id for r in retriever.retrieve(Query("word")).results] == ["a.py:g"]
 
@@ -115,8 +117,8 @@ def test_a_chunk_forgotten_meanwhile_is_left_out(store: Store) -> None:
 def test_failed_reasoning_is_never_found(store: Store) -> None:
     for name, score in (("good", 0.8), ("bad", 0.2)):
         chunk = make_chunk("retry with backoff", name=name, kind=Kind.REASONING)
-        store.put_chunks([chunk])
-        store.put_reasoning(chunk.id, Reasoning("verification", score, 1, NOW))
+        store.chunks.put_chunks([chunk])
+        store.chunks.put_reasoning(chunk.id, Reasoning("verification", score, 1, NOW))
     assert [r.chunk.name for r in retriever_on(store).retrieve(Query("backoff")).results] == [
         "good"
     ]
@@ -130,8 +132,8 @@ def test_a_limit_below_one_is_a_mistake(limit: int) -> None:
 
 def test_words_that_every_chunk_has_are_no_answer_to_a_long_question(store: Store) -> None:
     """Otherwise a question about something else would be answered with the least bad rows."""
-    store.put_chunks([make_chunk(f"the thing {n}", name=f"f{n}") for n in range(50)])
-    store.put_chunks([make_chunk("the kubernetes ingress", name="ingress")])
+    store.chunks.put_chunks([make_chunk(f"the thing {n}", name=f"f{n}") for n in range(50)])
+    store.chunks.put_chunks([make_chunk("the kubernetes ingress", name="ingress")])
     retriever = retriever_on(store)
     assert retriever.retrieve(Query("what does the quantum teleporter do")).results == ()
     assert len(retriever.retrieve(Query("the quantum")).results) == 10  # half of it is there
@@ -141,7 +143,9 @@ def test_words_that_every_chunk_has_are_no_answer_to_a_long_question(store: Stor
 
 def test_a_phrase_that_no_chunk_has_is_searched_by_its_words(store: Store) -> None:
     """People put titles in quotes, too; the answer says what it did."""
-    store.put_chunks([make_chunk("start up lean and early", name="notes"), make_chunk("lean")])
+    store.chunks.put_chunks(
+        [make_chunk("start up lean and early", name="notes"), make_chunk("lean")]
+    )
     events: list[object] = []
     retriever = Retriever(
         store, index_folder=index_folder(store), now=lambda: NOW, listen=events.append

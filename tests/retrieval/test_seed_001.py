@@ -135,7 +135,7 @@ def test_use_is_no_more_than_a_nudge_beside_both(memory: Searched) -> None:
     assert memory.scores("river", nudge=0.1) == {
         name: pytest.approx(0.9 * score, abs=1e-12) for name, score in plain.items()
     }
-    memory.admin.store.record_access(RIVER.id, NOW - timedelta(hours=1))
+    memory.admin.store.chunks.record_access(RIVER.id, NOW - timedelta(hours=1))
     used = memory.search("river", nudge=0.1).results[0]
     assert used.score == pytest.approx(
         0.9 * plain["second"] + 0.1 * part(used, "activation").normalised
@@ -219,7 +219,7 @@ def fulltext(memory: Searched, text: str) -> dict[str, float]:
 
 def ranked(memory: Searched, table: str, question: str) -> dict[str, float]:
     """What SQLite itself says, turned into [0, 1)."""
-    rows = memory.admin.store._connection.execute(
+    rows = memory.admin.store.database.connection.execute(
         f"SELECT chunks.name, bm25({table}, 5.0, 1.0) FROM {table} "
         f"JOIN chunks ON chunks.rowid = {table}.rowid WHERE {table} MATCH ?",
         (question,),
@@ -229,7 +229,7 @@ def ranked(memory: Searched, table: str, question: str) -> dict[str, float]:
 
 def drop(memory: Searched, *tables: str) -> None:
     for one in tables:
-        memory.admin.store._connection.execute(f"DROP TABLE {one}")
+        memory.admin.store.database.connection.execute(f"DROP TABLE {one}")
 
 
 @sqlite_tiers

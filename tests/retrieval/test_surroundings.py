@@ -13,8 +13,8 @@ pytestmark = pytest.mark.one_store("asks a store for places alone, as its confor
 
 
 def aside(store: Store, path: str, words: str = "how is it parsed", **fields: object) -> bool:
-    store.put_chunks([make_chunk("parse", path, **fields)])
-    (row,) = store.revisions()
+    store.chunks.put_chunks([make_chunk("parse", path, **fields)])
+    (row,) = store.chunks.revisions()
     return row in load_context(store, [row], words, best=frozenset()).aside
 
 
@@ -76,7 +76,7 @@ def test_prose_never_stands_aside(store: Store, kind: Kind) -> None:
 
 
 def test_homes_code_and_the_best_are_told(store: Store) -> None:
-    store.put_chunks(
+    store.chunks.put_chunks(
         [
             make_chunk(path="a.py", name="f"),
             make_chunk(path="a.py", name="A", kind=Kind.CLASS),
@@ -84,7 +84,7 @@ def test_homes_code_and_the_best_are_told(store: Store) -> None:
             make_chunk(path="", name="p2", id="doc-guide@2", kind=Kind.KNOWLEDGE),
         ]
     )
-    one, two, three, four = rows = list(store.revisions())
+    one, two, three, four = rows = list(store.chunks.revisions())
     around = load_context(store, rows, "anything", best=frozenset({two}))
     assert around.files == {one: "a.py", two: "a.py", three: "a.md", four: "doc-guide"}
     assert (around.code, around.best) == ({one, two}, {two})
@@ -99,9 +99,9 @@ def turn(name: str, namespace: str = "", **metadata: object) -> Chunk:
 
 def beside(store: Store, *chunks: Chunk) -> dict[str, set[str]]:
     """Of each chunk, by name, who was heard right before and after it."""
-    store.put_chunks(chunks)
-    rows = list(store.revisions())
-    names = {row: chunk.name for row, chunk in store.get_rows(rows).items()}
+    store.chunks.put_chunks(chunks)
+    rows = list(store.chunks.revisions())
+    names = {row: chunk.name for row, chunk in store.chunks.get_rows(rows).items()}
     around = load_context(store, rows, "anything", best=frozenset(rows))
     return {names[row]: {names[one] for one in others} for row, others in around.beside.items()}
 
@@ -143,6 +143,6 @@ def test_the_phases_of_a_conversation_log_are_neighbours(store: Store) -> None:
 
 
 def test_a_turn_that_is_no_candidate_is_nobodys_neighbour(store: Store) -> None:
-    store.put_chunks([turn("a", session="s", seq=1), turn("b", session="s", seq=2)])
-    first, _ = store.revisions()
+    store.chunks.put_chunks([turn("a", session="s", seq=1), turn("b", session="s", seq=2)])
+    first, _ = store.chunks.revisions()
     assert load_context(store, [first], "anything", best=frozenset()).beside == {first: []}

@@ -106,16 +106,16 @@ def test_threes_of_forgotten_characters_are_in_no_index(tmp_path: Path) -> None:
     """Such an index has no word as a whole, and what it has begins with what the one before has."""
 
     def has(store: SQLiteStore, part: str) -> bool:
-        blocks = store._rows("SELECT block FROM chunks_trigrams_data")
+        blocks = store.database.rows("SELECT block FROM chunks_trigrams_data")
         return part.encode()[1:] in b" ".join(block for (block,) in blocks)
 
     kept, gone = make_chunk("用户认证", "a.md"), make_chunk("奇异鸟类学", "b.md")
     with closing(SQLiteStore(tmp_path / "memory.db")) as store:
-        store.put_chunks([kept, gone])
+        store.chunks.put_chunks([kept, gone])
         assert has(store, "鸟类学")
 
-        store.delete_chunks([gone.id])
-        store.scrub()
+        store.chunks.delete_chunks([gone.id])
+        store.maintenance.scrub()
 
         assert not has(store, "鸟类学")
         assert has(store, "用户认")
@@ -170,10 +170,10 @@ def fill_server(url: str) -> list[str]:
     ]
     others = [make_chunk(f"other {n} " * 30, f"o{n}.py", f"f{n}") for n in range(300)]
     with closing(PostgresStore.open(url)) as store:
-        store.put_chunks([*others[:150], *secret, *others[150:]])
-        store.replace_file(FileState("zanzibarquux.py", 1, 1, "d"), secret[:1])
-        store.put_reasoning(secret[1].id, Reasoning("xylophonicine", 0.9, 3, NOW))
-        store.renew_statistics()  # as autovacuum does by itself
+        store.chunks.put_chunks([*others[:150], *secret, *others[150:]])
+        store.chunks.replace_file(FileState("zanzibarquux.py", 1, 1, "d"), secret[:1])
+        store.chunks.put_reasoning(secret[1].id, Reasoning("xylophonicine", 0.9, 3, NOW))
+        store.ranking.renew_statistics()  # as autovacuum does by itself
     return [chunk.id for chunk in secret]
 
 
@@ -186,9 +186,9 @@ def test_forgotten_words_are_in_no_file_of_a_server(
     }
     with closing(PostgresStore.open(memory_url)) as store:
         forget(store, gone)
-        store.scrub()
+        store.maintenance.scrub()
         assert files_of(postgres, memory_url) == []
-        assert (store.check(), len(list(store.iter_chunks()))) == ([], 300)
+        assert (store.maintenance.check(), len(list(store.chunks.iter_chunks()))) == ([], 300)
 
 
 def test_of_a_large_one_they_are_gone_after_a_scrub(
@@ -201,7 +201,7 @@ def test_of_a_large_one_they_are_gone_after_a_scrub(
     with closing(PostgresStore.open(memory_url)) as store:
         forget(store, gone)
         with pytest.raises(StoreBusyError, match="is still in the files of") as raised:
-            store.scrub()
+            store.maintenance.scrub()
     assert raised.value.hint == "`aur db scrub` writes them anew, while nobody can search"
     assert files_of(postgres, memory_url) != []
 
@@ -217,8 +217,8 @@ def test_while_another_sees_the_old_rows_it_is_told(
         with store.snapshot():
             forget(store, gone)
             with pytest.raises(StoreBusyError, match="is being read by another process: what was"):
-                store.scrub()
-        store.scrub()
+                store.maintenance.scrub()
+        store.maintenance.scrub()
         assert files_of(postgres, memory_url) == []
 
 
@@ -235,10 +235,10 @@ def test_who_does_not_own_the_tables_is_told_that_words_stay(
         with closing(PostgresStore.open(guest)) as store:
             forget(store, gone)
             with pytest.raises(StoreBusyError) as raised:
-                store.scrub()
+                store.maintenance.scrub()
         assert raised.value.hint == "have the owner run `aur db scrub`"
         with closing(PostgresStore.open(memory_url)) as store:
-            store.scrub()
+            store.maintenance.scrub()
         assert files_of(postgres, memory_url) == []
     finally:
         with psycopg.connect(memory_url, autocommit=True) as owner:
@@ -248,11 +248,11 @@ def test_who_does_not_own_the_tables_is_told_that_words_stay(
 
 def test_a_server_forgets_the_words_too(memory_url: str) -> None:
     with closing(PostgresStore.open(memory_url)) as store:
-        store.put_chunks([make_chunk("zanzibarquux", "s.py"), make_chunk("other", "o.py")])
-        store.delete_chunks([make_chunk("zanzibarquux", "s.py").id])
-        store.scrub()
+        store.chunks.put_chunks([make_chunk("zanzibarquux", "s.py"), make_chunk("other", "o.py")])
+        store.chunks.delete_chunks([make_chunk("zanzibarquux", "s.py").id])
+        store.maintenance.scrub()
 
-        left = [word for (word,) in store._rows("SELECT term FROM terms")]
+        left = [word for (word,) in store.database.rows("SELECT term FROM terms")]
         assert "other" in left
         assert not any("zanzibar" in word for word in left)
-        assert store.check() == []
+        assert store.maintenance.check() == []

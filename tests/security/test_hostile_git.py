@@ -63,7 +63,7 @@ def shell(tmp_path: Path) -> Shell:
 
 def chunks_of(shell: Shell) -> set[str]:
     with shell.store() as store:
-        return set(store.file_states())
+        return set(store.chunks.file_states())
 
 
 def stand_in(folder: Path, first: str) -> Path:

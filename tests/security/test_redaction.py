@@ -195,7 +195,7 @@ def test_an_import_loses_its_secrets_and_their_vectors(shell: Shell, tmp_path: P
         other.admin.import_(exported)
         chunks = {chunk.id: chunk for chunk in other.admin.chunks()}
         assert "[redacted: GitHub token]" in chunks["deploy.py:deploy"].content
-        assert other.admin.store.get_embeddings(["deploy.py:deploy"]) == {}
+        assert other.admin.store.vectors.get_embeddings(["deploy.py:deploy"]) == {}
         assert TOKEN not in json.dumps([chunk.content for chunk in chunks.values()])
 
 

@@ -13,6 +13,6 @@ from tests.signals.merging import FOUR, Bench
 @pytest.fixture
 def bench(tmp_path: Path) -> Iterator[Bench]:
     bench = Bench(tmp_path)
-    bench.store.put_chunks(FOUR)
+    bench.store.chunks.put_chunks(FOUR)
     yield bench
     bench.store.close()

@@ -8,6 +8,7 @@ from pathlib import Path
 from aurora.signals.bm25 import BM25Signal
 from aurora.signals.bm25_formula import BM25Parameters
 from aurora.stores.base import Reasoning, Revision
+from aurora.stores.sqlite.chunks import SQLiteChunks
 from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import Chunk, Event
 from tests.builders import NOW, make_chunk
@@ -15,14 +16,25 @@ from tests.builders import NOW, make_chunk
 FOUR = [make_chunk(f"number {name}", name=name) for name in ("one", "two", "three", "four")]
 
 
-class Watched(SQLiteStore):
-    """A store that remembers which rows were read for indexing: `None` stands for all."""
+class WatchedChunks(SQLiteChunks):
+    """Remembers which rows were read for indexing: `None` stands for all."""
 
     read: list[Sequence[int] | None]
 
     def iter_revised(self, rows: Sequence[int] | None = None) -> Iterator[tuple[Revision, Chunk]]:
         self.read.append(rows)
         return super().iter_revised(rows)
+
+
+class Watched(SQLiteStore):
+    """A store with such chunks."""
+
+    chunks: WatchedChunks
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.chunks = WatchedChunks(self.database)
+        self.chunks.read = []
 
 
 class Bench:
@@ -35,7 +47,6 @@ class Bench:
 
     def open(self) -> None:
         self.store = Watched(self.folder / "memory.db")
-        self.store.read = []
 
     def signal(self, path: Path | None = None, **parameters: float) -> BM25Signal:
         return BM25Signal(
@@ -48,7 +59,7 @@ class Bench:
 
     def rows_read(self) -> list[Sequence[int] | None]:
         """Since the last time this was asked."""
-        read, self.store.read = self.store.read, []
+        read, self.store.chunks.read = self.store.chunks.read, []
         return read
 
     def rebuilt(self, **parameters: float) -> bytes:
@@ -58,8 +69,8 @@ class Bench:
         return other.read_bytes()
 
 
-class Raced(SQLiteStore):
-    """A store that another process writes to between the look at its revisions and the reading."""
+class RacedChunks(SQLiteChunks):
+    """Another process writes between the look at their revisions and the reading."""
 
     write: Callable[[SQLiteStore], object] | None = None
 
@@ -67,10 +78,20 @@ class Raced(SQLiteStore):
         found = super().revisions()
         if self.write is not None:
             write, self.write = self.write, None
-            other = SQLiteStore(self.path)
+            other = SQLiteStore(self._database.path)
             write(other)
             other.close()
         return found
+
+
+class Raced(SQLiteStore):
+    """A store with such chunks."""
+
+    chunks: RacedChunks
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.chunks = RacedChunks(self.database)
 
 
 def reasoning(score: float) -> Reasoning:

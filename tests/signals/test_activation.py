@@ -23,11 +23,11 @@ QUESTION = Question("anything", NOW)
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[SQLiteStore]:
     store = SQLiteStore(tmp_path / "memory.db")
-    store.put_chunks([OPENED, COMMITTED, BOTH, NEVER])
-    store.record_access(OPENED.id, TODAY)
-    store.record_access(BOTH.id, TODAY)
+    store.chunks.put_chunks([OPENED, COMMITTED, BOTH, NEVER])
+    store.chunks.record_access(OPENED.id, TODAY)
+    store.chunks.record_access(BOTH.id, TODAY)
     seconds = (int(BEFORE.timestamp()),)
-    store.put_histories(
+    store.chunks.put_histories(
         {id_: ChunkHistory(Tracking.TRACKED, seconds) for id_ in (COMMITTED.id, BOTH.id)}
     )
     yield store
@@ -36,7 +36,7 @@ def store(tmp_path: Path) -> Iterator[SQLiteStore]:
 
 def test_openings_and_commits_count_alike(store: SQLiteStore) -> None:
     """S is 1 for today and ½ for four days ago, and P is S / (1 + S)."""
-    assert store.revisions().keys() == set(ROWS.values())
+    assert store.chunks.revisions().keys() == set(ROWS.values())
     assert ActivationSignal(store).score(QUESTION).hits(list(ROWS.values())) == [
         Hit(1, pytest.approx(1 / 2), 2),
         Hit(2, pytest.approx(1 / 3), 3),

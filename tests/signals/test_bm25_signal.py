@@ -27,7 +27,7 @@ CORRUPTED = Note("BM25 index corrupted, rebuilding...", warning=True)
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[SQLiteStore]:
     store = SQLiteStore(tmp_path / "memory.db")
-    store.put_chunks([AUTH, PARSE])
+    store.chunks.put_chunks([AUTH, PARSE])
     yield store
     store.close()
 
@@ -49,7 +49,7 @@ class Bench:
 
     def find(self, text: str, signal: BM25Signal | None = None) -> list[str]:
         rows = (signal or self.signal()).score(Question(text, NOW)).best(10)
-        chunks = self.store.get_rows(rows)
+        chunks = self.store.chunks.get_rows(rows)
         return [chunks[row].id for row in rows]
 
     def score(self, text: str, signal: BM25Signal) -> float:
@@ -67,7 +67,7 @@ def test_where_somebody_keeps_conversation_logs_says_nothing_of_them(bench: Benc
     """A user called git is not in every log about git; the file's own name counts."""
     path = "/home/git/.aurora/logs/conversations/2025/12/oauth-impl.md"
     log = make_chunk("Why we did it.", path, "Retrieval", metadata={"source": "conversation"})
-    bench.store.put_chunks([log, make_chunk("Why.", "/home/git/notes/plan.md", "Plan")])
+    bench.store.chunks.put_chunks([log, make_chunk("Why.", "/home/git/notes/plan.md", "Plan")])
     assert bench.find("oauth") == [log.id]
     assert bench.find("git") == ["/home/git/notes/plan.md:Plan"]
 
@@ -75,7 +75,7 @@ def test_where_somebody_keeps_conversation_logs_says_nothing_of_them(bench: Benc
 def test_name_signature_path_and_content_can_all_be_found(bench: Bench) -> None:
     chunk = make_chunk("body", "lib/tools.py", "run", qualified_name="Engine.run",
                        metadata={"signature": "def run(speed)"})  # fmt: skip
-    bench.store.put_chunks([chunk])
+    bench.store.chunks.put_chunks([chunk])
     for word in ("run", "engine", "tools", "speed", "body", "Engine.run"):
         assert bench.find(word) == [chunk.id], word
 
@@ -147,24 +147,29 @@ def test_a_second_process_uses_the_saved_index(bench: Bench) -> None:
     ("change", "note", "found"),
     [
         (
-            lambda store: store.put_chunks(
+            lambda store: store.chunks.put_chunks(
                 [make_chunk("password " * 2, name=one) for one in "ghi"]
             ),
             "Rebuilding BM25 index (detected 3 new chunks)...",
             ["a.py:g", "a.py:h", "a.py:i", "a.py:login"],
         ),
         (
-            lambda store: store.put_chunks([make_chunk("password " * 3, name="g"), FIRST, SECOND]),
+            lambda store: store.chunks.put_chunks(
+                [make_chunk("password " * 3, name="g"), FIRST, SECOND]
+            ),
             "Rebuilding BM25 index (detected 1 new chunks)...",
             ["a.py:g", PARSE.id],
         ),
         (
-            lambda store: (store.delete_chunks([AUTH.id]), store.put_chunks([SECOND])),
+            lambda store: (
+                store.chunks.delete_chunks([AUTH.id]),
+                store.chunks.put_chunks([SECOND]),
+            ),
             "Rebuilding BM25 index (detected 1 removed chunks)...",
             [PARSE.id],
         ),
         (
-            lambda store: store.put_chunks([FIRST, SECOND]),
+            lambda store: store.chunks.put_chunks([FIRST, SECOND]),
             "Rebuilding BM25 index (chunks changed)...",
             [PARSE.id],
         ),
@@ -188,7 +193,7 @@ def test_an_index_of_which_most_changed_is_rebuilt(
 )
 def test_progress_is_told_every_thousand_chunks(bench: Bench, more: int, told: list[int]) -> None:
     """FR-8.2"""
-    bench.store.put_chunks([make_chunk(name=f"f{number}") for number in range(more)])
+    bench.store.chunks.put_chunks([make_chunk(name=f"f{number}") for number in range(more)])
     bench.find("password")
     assert bench.events == [Progress("Building BM25 index", done, more + 2) for done in told]
 
@@ -220,9 +225,9 @@ def test_a_damaged_index_is_rebuilt_with_the_seeds_warning(
 
 def test_an_index_of_another_store_is_not_used(bench: Bench, tmp_path: Path) -> None:
     other = SQLiteStore(tmp_path / "other.db")
-    other.put_chunks([make_chunk("password of another store", name="x"), PARSE])
+    other.chunks.put_chunks([make_chunk("password of another store", name="x"), PARSE])
     with other.transaction():
-        other._set_fact("generation", str(bench.store.generation()))
+        other.database.set_fact("generation", str(bench.store.generation()))
     Bench(other, bench.path).find("password")
     assert other.generation() == bench.store.generation()
     other.close()
@@ -286,7 +291,7 @@ def test_an_index_that_cannot_be_saved_still_answers(bench: Bench) -> None:
 
 def test_ten_threads_load_one_index(bench: Bench) -> None:
     """Seed 003: ten concurrent first searches, one load."""
-    bench.store.put_chunks([make_chunk(name=f"f{number}") for number in range(1000)])
+    bench.store.chunks.put_chunks([make_chunk(name=f"f{number}") for number in range(1000)])
     signal = bench.signal()
     assert together(10, lambda: bench.find("password", signal)) == [[AUTH.id]] * 10
     progress = [Progress("Building BM25 index", done, 1002) for done in (1000, 1002)]

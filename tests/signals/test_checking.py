@@ -21,7 +21,7 @@ from tests.signals.vectored import VectorBench
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[SQLiteStore]:
     store = SQLiteStore(tmp_path / "memory.db")
-    store.put_chunks([make_chunk(f"def f{n}(): pass", name=f"f{n}") for n in range(500)])
+    store.chunks.put_chunks([make_chunk(f"def f{n}(): pass", name=f"f{n}") for n in range(500)])
     yield store
     store.close()
 
@@ -54,7 +54,7 @@ def test_an_index_of_the_store_as_it_is_now_is_current(signal: BM25Signal) -> No
 
 def test_an_index_of_the_store_as_it_was_is_behind(store: SQLiteStore, signal: BM25Signal) -> None:
     signal.refresh()
-    store.put_chunks([make_chunk("def late(): pass", name="late")])
+    store.chunks.put_chunks([make_chunk("def late(): pass", name="late")])
     assert signal.check().state is IndexState.BEHIND
 
 
@@ -100,7 +100,7 @@ def test_a_folder_in_place_of_the_file_is_damage(signal: BM25Signal, tmp_path: P
     ("change", "state"),
     [
         (lambda _: None, IndexState.CURRENT),
-        (lambda bench: bench.store.put_chunks([make_chunk("later")]), IndexState.BEHIND),
+        (lambda bench: bench.store.chunks.put_chunks([make_chunk("later")]), IndexState.BEHIND),
         (lambda bench: os.truncate(bench.path, 9000), IndexState.DAMAGED),
         (lambda bench: bench.path.unlink(), IndexState.MISSING),
     ],
@@ -110,7 +110,7 @@ def test_the_vector_index_is_told_the_same_way(
     tmp_path: Path, change: Callable[[VectorBench], object], state: IndexState
 ) -> None:
     bench = VectorBench(tmp_path)
-    bench.store.put_chunks([make_chunk("aaa", name="a")])
+    bench.store.chunks.put_chunks([make_chunk("aaa", name="a")])
     bench.embed()
     bench.index().current()
     change(bench)

@@ -48,7 +48,7 @@ CORPUS = (
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[SQLiteStore]:
     store = SQLiteStore(tmp_path / "memory.db")
-    store.put_chunks(CORPUS)
+    store.chunks.put_chunks(CORPUS)
     yield store
     store.close()
 
@@ -56,7 +56,7 @@ def store(tmp_path: Path) -> Iterator[SQLiteStore]:
 def levels(store: SQLiteStore, text: str) -> dict[str, float]:
     answer = ExactSignal(store).score(Question(text, NOW))
     rows = answer.best(1000)
-    chunks = store.get_rows(rows)
+    chunks = store.chunks.get_rows(rows)
     return {chunks[hit.row].id: hit.score for hit in answer.hits(rows)}
 
 
@@ -149,13 +149,13 @@ def test_levels_fall_from_the_sure_to_the_assumed() -> None:
 
 
 def test_both_spellings_are_there_and_the_one_asked_for_is_above(store: SQLiteStore) -> None:
-    store.put_chunks([named("web/data.ts", "getUserData")])
+    store.chunks.put_chunks([named("web/data.ts", "getUserData")])
     assert levels(store, "getUserData") == {"web/data.ts:getUserData": SPELT, SNAKE.id: FOLDED}
     assert levels(store, "get_user_data") == {"web/data.ts:getUserData": FOLDED, SNAKE.id: SPELT}
 
 
 def test_failed_reasoning_defines_nothing(store: SQLiteStore) -> None:
-    store.put_reasoning(SNAKE.id, reasoning(0.2))
+    store.chunks.put_reasoning(SNAKE.id, reasoning(0.2))
     assert levels(store, "get_user_data") == {}
 
 
@@ -163,7 +163,7 @@ def test_failed_reasoning_defines_nothing(store: SQLiteStore) -> None:
 def test_a_name_of_more_than_two_hundred_says_nothing(
     store: SQLiteStore, many: int, found: int
 ) -> None:
-    store.put_chunks([named(f"m{number}.py", "__init__") for number in range(many)])
+    store.chunks.put_chunks([named(f"m{number}.py", "__init__") for number in range(many)])
     assert len(levels(store, "__init__")) == found
     assert len(levels(store, "what does __init__ do")) == found
 
@@ -224,7 +224,7 @@ def crowded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SQLiteStore]:
         )
         for n in range(150)
     ]  # fmt: skip
-    store.put_chunks([*callers, *notes, DEFINITION])
+    store.chunks.put_chunks([*callers, *notes, DEFINITION])
     assert embed_missing(store, WordsProvider(dimension=256)).failed == 0
     yield store
     store.close()

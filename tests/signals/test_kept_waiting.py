@@ -43,7 +43,7 @@ class Slow(BM25Signal):
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Watched]:
     store = Watched(tmp_path / "memory.db")
-    store.put_chunks([make_chunk(name="first")])
+    store.chunks.put_chunks([make_chunk(name="first")])
     yield store
     store.close()
 
@@ -61,10 +61,10 @@ def test_who_waits_takes_what_was_made_since(store: Watched, tmp_path: Path) -> 
         pass
 
     with ThreadPoolExecutor(3) as pool:
-        store.put_chunks([make_chunk(name="second")])
+        store.chunks.put_chunks([make_chunk(name="second")])
         one = pool.submit(signal.current)
         signal.begun.acquire()  # it is at work
-        store.put_chunks([make_chunk(name="third")])
+        store.chunks.put_chunks([make_chunk(name="third")])
         while store.came.acquire(blocking=False):
             pass
         others = [pool.submit(signal.current) for _ in range(2)]
@@ -72,7 +72,7 @@ def test_who_waits_takes_what_was_made_since(store: Watched, tmp_path: Path) -> 
         come(store)  # both wait for the first, who need not have seen the third chunk
         signal.may_go.release()
         signal.begun.acquire()  # one of them does the work for both
-        store.put_chunks([make_chunk(name="fourth")])
+        store.chunks.put_chunks([make_chunk(name="fourth")])
         signal.may_go.release()
 
         assert len(one.result(30)) >= 2

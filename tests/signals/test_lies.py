@@ -113,7 +113,7 @@ def test_an_error_of_ours_is_not_blamed_on_a_file(monkeypatch: pytest.MonkeyPatc
 @pytest.fixture
 def bench(tmp_path: Path) -> Iterator[VectorBench]:
     bench = VectorBench(tmp_path)
-    bench.store.put_chunks([make_chunk(letter * 9, name=f"_{letter}") for letter in "aei"])
+    bench.store.chunks.put_chunks([make_chunk(letter * 9, name=f"_{letter}") for letter in "aei"])
     bench.embed()
     yield bench
     bench.store.close()

@@ -17,23 +17,28 @@ from tests.builders import NOW, make_chunk
 from tests.signals.merging import FOUR, Bench, reasoning
 
 CHANGES: dict[str, tuple[Callable[[SQLiteStore], object], list[int]]] = {
-    "changed": (lambda store: store.put_chunks([make_chunk("other words", name="two")]), [2]),
-    "new": (lambda store: store.put_chunks([make_chunk("number five", name="five")]), [5]),
-    "deleted": (lambda store: store.delete_chunks(["a.py:one"]), []),
+    "changed": (
+        lambda store: store.chunks.put_chunks([make_chunk("other words", name="two")]),
+        [2],
+    ),
+    "new": (lambda store: store.chunks.put_chunks([make_chunk("number five", name="five")]), [5]),
+    "deleted": (lambda store: store.chunks.delete_chunks(["a.py:one"]), []),
     "put again": (
-        lambda store: (store.delete_chunks(["a.py:one"]), store.put_chunks(FOUR[:1])),
+        lambda store: (store.chunks.delete_chunks(["a.py:one"]), store.chunks.put_chunks(FOUR[:1])),
         [5],
     ),
-    "no longer found": (lambda store: store.put_reasoning("a.py:two", reasoning(0.4)), []),
-    "no other text": (lambda store: store.put_reasoning("a.py:two", reasoning(0.9)), []),
+    "no longer found": (lambda store: store.chunks.put_reasoning("a.py:two", reasoning(0.4)), []),
+    "no other text": (lambda store: store.chunks.put_reasoning("a.py:two", reasoning(0.9)), []),
     "a file": (
-        lambda store: store.replace_file(
+        lambda store: store.chunks.replace_file(
             FileState("a.py", 1, 2, "x"), [FOUR[0], FOUR[2], make_chunk(name="six")]
         ),
         [5],
     ),
     "half of all": (
-        lambda store: store.put_chunks([replace(chunk, content="same") for chunk in FOUR[1:3]]),
+        lambda store: store.chunks.put_chunks(
+            [replace(chunk, content="same") for chunk in FOUR[1:3]]
+        ),
         [2, 3],
     ),
 }
@@ -52,23 +57,25 @@ def test_a_change_is_merged_in_silence_and_only_what_changed_is_read(
     count = (bench.signal() if fresh else signal).refresh()
 
     assert (bench.rows_read(), bench.events) == ([rows], [])
-    assert count == len(bench.store.revisions())
+    assert count == len(bench.store.chunks.revisions())
     assert bench.path.read_bytes() == bench.rebuilt()
 
 
 def test_a_log_tells_how_much_was_merged(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
     bench.signal().refresh()
-    bench.store.put_chunks([make_chunk("number five", name="five")])
+    bench.store.chunks.put_chunks([make_chunk("number five", name="five")])
     with caplog.at_level(logging.DEBUG, logger="aurora.signals.bm25"):
         bench.signal().refresh()
     assert caplog.messages == ["merging 1 of 5 chunks into the BM25 index"]
 
 
 def test_a_merge_of_many_chunks_tells_how_far_it_is(bench: Bench) -> None:
-    bench.store.put_chunks([make_chunk(name=f"f{number}") for number in range(2500)])
+    bench.store.chunks.put_chunks([make_chunk(name=f"f{number}") for number in range(2500)])
     bench.signal().refresh()
     bench.events.clear()
-    bench.store.put_chunks([make_chunk("other", name=f"f{number}") for number in range(1100)])
+    bench.store.chunks.put_chunks(
+        [make_chunk("other", name=f"f{number}") for number in range(1100)]
+    )
     bench.signal().refresh()
     assert bench.events == [
         Progress("Building BM25 index", 1000, 1100),
@@ -78,7 +85,7 @@ def test_a_merge_of_many_chunks_tells_how_far_it_is(bench: Bench) -> None:
 
 def test_more_than_half_changed_is_built_anew(bench: Bench) -> None:
     bench.signal().refresh()
-    bench.store.put_chunks([replace(chunk, content="same") for chunk in FOUR[:3]])
+    bench.store.chunks.put_chunks([replace(chunk, content="same") for chunk in FOUR[:3]])
     bench.rows_read()
     bench.signal().refresh()
     assert bench.rows_read() == [None]
@@ -86,9 +93,9 @@ def test_more_than_half_changed_is_built_anew(bench: Bench) -> None:
 
 
 def test_a_chunk_that_may_be_found_again_comes_back_to_its_place(bench: Bench) -> None:
-    bench.store.put_reasoning("a.py:two", reasoning(0.1))
+    bench.store.chunks.put_reasoning("a.py:two", reasoning(0.1))
     bench.signal().refresh()
-    bench.store.put_reasoning("a.py:two", reasoning(0.8))
+    bench.store.chunks.put_reasoning("a.py:two", reasoning(0.8))
     bench.rows_read()
     assert bench.signal().refresh() == 4
     assert bench.rows_read() == [[2]]
@@ -98,8 +105,8 @@ def test_a_chunk_that_may_be_found_again_comes_back_to_its_place(bench: Bench) -
 def test_from_nothing_to_a_few_to_nothing(bench: Bench) -> None:
     signal = bench.signal()
     for chunks in ([], FOUR, [], FOUR[:1], []):
-        bench.store.delete_chunks([chunk.id for chunk in FOUR])
-        bench.store.put_chunks(chunks)
+        bench.store.chunks.delete_chunks([chunk.id for chunk in FOUR])
+        bench.store.chunks.put_chunks(chunks)
         assert signal.refresh() == len(chunks)
         assert bench.path.read_bytes() == bench.rebuilt()
         assert len(signal.score(Question("number", NOW)).best(9)) == len(chunks)
@@ -107,7 +114,7 @@ def test_from_nothing_to_a_few_to_nothing(bench: Bench) -> None:
 
 def test_an_index_of_other_parameters_is_merged_and_weighed_anew(bench: Bench) -> None:
     bench.signal().refresh()
-    bench.store.put_chunks([make_chunk("number five", name="five")])
+    bench.store.chunks.put_chunks([make_chunk("number five", name="five")])
     bench.rows_read()
     bench.signal(k1=0.5, b=0.2).refresh()
     assert bench.rows_read() == [[5]]
@@ -118,7 +125,7 @@ def test_an_index_that_cannot_be_saved_is_merged_in_memory(bench: Bench) -> None
     bench.path.mkdir()  # where the file should be
     signal = bench.signal()
     signal.refresh()
-    bench.store.put_chunks([make_chunk("number five", name="five")])
+    bench.store.chunks.put_chunks([make_chunk("number five", name="five")])
     bench.rows_read()
     assert signal.refresh() == 5
     assert bench.rows_read() == [[5]]
@@ -128,7 +135,7 @@ def test_an_index_that_cannot_be_saved_is_merged_in_memory(bench: Bench) -> None
 def test_the_index_that_another_process_brought_up_to_date_is_used(bench: Bench) -> None:
     signal = bench.signal()
     signal.refresh()
-    bench.store.put_chunks([make_chunk("number five", name="five")])
+    bench.store.chunks.put_chunks([make_chunk("number five", name="five")])
     bench.signal().refresh()
     bench.rows_read()
     assert signal.refresh() == 5
@@ -142,14 +149,14 @@ def test_an_index_without_revisions_is_of_another_version(
         patch.setattr(bm25, "_LAYOUT", 1)
         patch.setattr(bm25, "_ARRAYS", bm25._ARRAYS[:-2])
         bench.signal().refresh()
-    bench.store.put_chunks([make_chunk("number five", name="five")])
+    bench.store.chunks.put_chunks([make_chunk("number five", name="five")])
     assert bench.signal(k1=0.5).refresh() == 5
     assert bench.events == [Note("Rebuilding BM25 index (made by another version)...")]
 
 
 def test_what_was_learned_but_failed_is_not_merged(bench: Bench) -> None:
     bench.signal().refresh()
-    bench.store.put_chunks([make_chunk("learned", name="five", kind=Kind.REASONING)])
-    bench.store.put_reasoning("a.py:five", reasoning(0.2))
+    bench.store.chunks.put_chunks([make_chunk("learned", name="five", kind=Kind.REASONING)])
+    bench.store.chunks.put_reasoning("a.py:five", reasoning(0.2))
     assert bench.signal().refresh() == 4
     assert bench.path.read_bytes() == bench.rebuilt()

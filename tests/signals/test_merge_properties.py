@@ -17,7 +17,6 @@ from aurora.signals.base import Entry, Question
 from aurora.signals.bm25_index import build_postings, compare, merge_postings
 from aurora.signals.index_file import Array
 from aurora.stores.base import Revision
-from aurora.stores.sqlite.store import SQLiteStore
 from aurora.text import chunk_text
 from tests.builders import NOW, make_chunk, parse
 from tests.properties import examples
@@ -94,10 +93,16 @@ chunks = st.builds(
     lambda name, content, path: make_chunk(content, path, name, id=name), names, texts, names
 )
 steps = st.one_of(
-    st.tuples(st.just(SQLiteStore.put_chunks), st.tuples(st.lists(chunks, max_size=4))),
-    st.tuples(st.just(SQLiteStore.delete_chunks), st.tuples(st.lists(names, max_size=4))),
     st.tuples(
-        st.just(SQLiteStore.put_reasoning),
+        st.just(lambda store, *given: store.chunks.put_chunks(*given)),
+        st.tuples(st.lists(chunks, max_size=4)),
+    ),
+    st.tuples(
+        st.just(lambda store, *given: store.chunks.delete_chunks(*given)),
+        st.tuples(st.lists(names, max_size=4)),
+    ),
+    st.tuples(
+        st.just(lambda store, *given: store.chunks.put_reasoning(*given)),
         st.tuples(names, st.builds(reasoning, st.sampled_from([0.0, 0.49, 0.5, 1.0]))),
     ),
 )
@@ -119,7 +124,7 @@ def test_a_store_that_lives(
     """Put, replaced, deleted, hidden and found again; the files and the answers are the same."""
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(Path(folder))
-        bench.store.put_chunks(FOUR)
+        bench.store.chunks.put_chunks(FOUR)
         signal = bench.signal()
         signal.refresh()
         for new_process, changes in rounds:

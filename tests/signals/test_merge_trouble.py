@@ -24,7 +24,7 @@ def test_a_damaged_index_is_not_merged_but_rebuilt(bench: Bench, word: bytes) ->
     whole = bench.path.read_bytes()
     assert word in whole
     bench.path.write_bytes(whole.replace(word, bytes(reversed(word))))
-    bench.store.put_chunks([make_chunk("number five", name="five")])
+    bench.store.chunks.put_chunks([make_chunk("number five", name="five")])
     bench.rows_read()
 
     assert bench.signal().refresh() == 5
@@ -38,7 +38,7 @@ def test_an_index_cut_short_while_in_use_is_rebuilt(bench: Bench) -> None:
     signal = bench.signal()
     signal.refresh()
     os.truncate(bench.path, 100)
-    bench.store.put_chunks([make_chunk("number five", name="five")])
+    bench.store.chunks.put_chunks([make_chunk("number five", name="five")])
     assert signal.refresh() == 5
     assert bench.events == [CORRUPTED]
     assert bench.path.read_bytes() == bench.rebuilt()
@@ -52,13 +52,15 @@ def test_an_index_of_another_life_of_the_store_leaves_no_trace(
     bench.signal().refresh()
     bench.store.close()
     shutil.copy(bench.folder / "memory.db", bench.folder / "backup.db")
-    bench.store.put_chunks([make_chunk("here", name="two"), make_chunk("number five", name="five")])
+    bench.store.chunks.put_chunks(
+        [make_chunk("here", name="two"), make_chunk("number five", name="five")]
+    )
     bench.signal().refresh()
     bench.store.close()
 
     shutil.move(bench.folder / "backup.db", bench.folder / "memory.db")
     bench.open()
-    bench.store.put_chunks(after)
+    bench.store.chunks.put_chunks(after)
     signal = bench.signal()
 
     assert signal.score(Question("here five", NOW)).best(9) == []
@@ -69,11 +71,11 @@ def test_an_index_of_another_life_of_the_store_leaves_no_trace(
 @pytest.mark.parametrize(
     "write",
     [
-        lambda store: store.delete_chunks(["a.py:two"]),
-        lambda store: store.put_chunks([make_chunk("raced", name="two")]),
-        lambda store: store.put_chunks([make_chunk("raced", name="one")]),
-        lambda store: store.put_reasoning("a.py:two", reasoning(0.0)),
-        lambda store: store.forget_files(["a.py"]),
+        lambda store: store.chunks.delete_chunks(["a.py:two"]),
+        lambda store: store.chunks.put_chunks([make_chunk("raced", name="two")]),
+        lambda store: store.chunks.put_chunks([make_chunk("raced", name="one")]),
+        lambda store: store.chunks.put_reasoning("a.py:two", reasoning(0.0)),
+        lambda store: store.chunks.forget_files(["a.py"]),
     ],
     ids=["deleted", "changed", "another-changed", "hidden", "everything-gone"],
 )
@@ -81,9 +83,9 @@ def test_what_another_process_writes_meanwhile_comes_with_the_next_look(
     bench: Bench, write: Callable[[SQLiteStore], object]
 ) -> None:
     bench.signal().refresh()
-    bench.store.put_chunks([make_chunk("changed", name="two")])
+    bench.store.chunks.put_chunks([make_chunk("changed", name="two")])
     raced = Raced(bench.store.path)
-    raced.write = write
+    raced.chunks.write = write
     signal = BM25Signal(raced, bench.path, now=lambda: NOW)
 
     signal.refresh()
@@ -96,17 +98,17 @@ def test_what_another_process_writes_meanwhile_comes_with_the_next_look(
 def test_a_text_read_late_is_known_by_its_own_revision(bench: Bench) -> None:
     """Otherwise a backup of the moment before would find its text taken for known."""
     bench.signal().refresh()
-    bench.store.put_chunks([make_chunk("changed", name="two")])
+    bench.store.chunks.put_chunks([make_chunk("changed", name="two")])
     bench.store.close()
     shutil.copy(bench.folder / "memory.db", bench.folder / "backup.db")
     raced = Raced(bench.store.path)
-    raced.write = lambda store: store.put_chunks([make_chunk("raced", name="two")])
+    raced.chunks.write = lambda store: store.chunks.put_chunks([make_chunk("raced", name="two")])
     BM25Signal(raced, bench.path, now=lambda: NOW).refresh()
     raced.close()
 
     shutil.move(bench.folder / "backup.db", bench.folder / "memory.db")
     bench.open()
-    bench.store.put_chunks([make_chunk("number five", name="five")])
+    bench.store.chunks.put_chunks([make_chunk("number five", name="five")])
     bench.signal().refresh()
 
     assert bench.path.read_bytes() == bench.rebuilt()

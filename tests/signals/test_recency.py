@@ -29,14 +29,14 @@ def store(tmp_path: Path) -> Iterator[SQLiteStore]:
 
 
 def put(store: SQLiteStore, *paths: str, kind: Kind = Kind.KNOWLEDGE) -> None:
-    store.put_chunks([make_chunk("words", path, "n", kind=kind) for path in paths])
+    store.chunks.put_chunks([make_chunk("words", path, "n", kind=kind) for path in paths])
 
 
 def factors(
     store: SQLiteStore, signal: RecencySignal | None = None, now: datetime = TODAY
 ) -> dict[str, float]:
     answer = (signal or RecencySignal(store)).score(Question("words", now))
-    chunks = store.get_rows(list(store.revisions()))
+    chunks = store.chunks.get_rows(list(store.chunks.revisions()))
     return {chunks[hit.row].path: hit.score for hit in answer.hits(list(chunks))}
 
 
@@ -113,9 +113,9 @@ def test_the_signal_follows_the_store(store: SQLiteStore) -> None:
     assert factors(store, signal) == {"2026-10-16.md": pytest.approx(0.5)}
     put(store, "2026-09-16.md", "MEMORY.md")
     assert factors(store, signal).keys() == {"2026-10-16.md", "2026-09-16.md"}
-    store.delete_chunks(["2026-10-16.md:n"])
+    store.chunks.delete_chunks(["2026-10-16.md:n"])
     assert factors(store, signal) == {"2026-09-16.md": pytest.approx(0.25)}
-    store.put_reasoning("2026-09-16.md:n", reasoning(0.1))
+    store.chunks.put_reasoning("2026-09-16.md:n", reasoning(0.1))
     assert factors(store, signal) == {}
 
 

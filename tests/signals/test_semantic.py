@@ -176,7 +176,7 @@ def test_vectors_far_from_unit_length_rank_by_angle(values: list[list[float]]) -
 def test_what_means_the_same_is_first_and_what_points_elsewhere_is_no_answer(
     bench: VectorBench,
 ) -> None:
-    bench.store.put_chunks([A, E, AE])
+    bench.store.chunks.put_chunks([A, E, AE])
     bench.embed()
     assert bench.find("eeeeeeee") == ["_e", "_ae"]
     answer = bench.signal().score(Question("eeeeeeee", NOW))
@@ -187,7 +187,7 @@ def test_what_means_the_same_is_first_and_what_points_elsewhere_is_no_answer(
 
 
 def test_a_filter_changes_neither_score_nor_rank(bench: VectorBench) -> None:
-    bench.store.put_chunks([A, E, AE])
+    bench.store.chunks.put_chunks([A, E, AE])
     bench.embed()
     answer = bench.signal().score(Question("ee", NOW))
     assert answer.best(9, among=[1, 3]) == [3]
@@ -198,7 +198,7 @@ def test_a_filter_changes_neither_score_nor_rank(bench: VectorBench) -> None:
 def test_without_numpy_the_signal_answers_alike(
     bench: VectorBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bench.store.put_chunks([A, E, AE])
+    bench.store.chunks.put_chunks([A, E, AE])
     bench.embed()
     quick = bench.signal().score(Question("aee", NOW))
     monkeypatch.setitem(sys.modules, "aurora.signals.cosines", None)
@@ -228,11 +228,13 @@ store.close()
 @pytest.mark.parametrize("folder", ["indexes", "fresh"])
 def test_a_python_without_numpy_searches_by_meaning(bench: VectorBench, folder: str) -> None:
     """Neither reading the vector index nor making it needs numpy, and nothing else is asked."""
-    bench.store.put_chunks([A, E, AE])
+    bench.store.chunks.put_chunks([A, E, AE])
     bench.embed()
     answer = bench.signal().score(Question("aee", NOW))
     rows = answer.best(9)
-    expected = [(bench.store.get_rows([r])[r].name, answer.hits([r])[0].score.hex()) for r in rows]
+    expected = [
+        (bench.store.chunks.get_rows([r])[r].name, answer.hits([r])[0].score.hex()) for r in rows
+    ]
     top = Path(__file__).parents[2]
     source = Path(aurora.__file__).parents[1]
 
@@ -250,7 +252,7 @@ def test_a_python_without_numpy_searches_by_meaning(bench: VectorBench, folder: 
 
 
 def test_no_vectors_is_said_with_the_next_step(bench: VectorBench) -> None:
-    bench.store.put_chunks([A])
+    bench.store.chunks.put_chunks([A])
     with pytest.raises(EmbeddingError, match="No chunk has a vector") as caught:
         bench.signal().score(Question("aee", NOW))
     assert "aur mem index" in caught.value.hint
@@ -287,7 +289,7 @@ def test_a_question_that_cannot_be_embedded_is_one_kind_of_error(
     bench: VectorBench, ask: Callable[[str], list[float]]
 ) -> None:
     bench.provider = TableProvider({"a": [1.0, 2.0]}, asked=ask)
-    bench.store.put_chunks([A])
+    bench.store.chunks.put_chunks([A])
     bench.embed()
     with pytest.raises(EmbeddingError):
         bench.signal().score(Question("aee", NOW))
@@ -297,7 +299,7 @@ def test_a_question_that_cannot_be_embedded_is_one_kind_of_error(
 def test_a_question_of_any_length_has_a_direction(bench: VectorBench, size: float) -> None:
     """Also one that float32 could not hold."""
     bench.provider = TableProvider({"a": [1.0, 0.0], "e": [0.0, 1.0]}, asked=lambda _: [0.0, size])
-    bench.store.put_chunks([A, E])
+    bench.store.chunks.put_chunks([A, E])
     bench.embed()
     answer = bench.signal().score(Question("?", NOW))
     assert [(hit.row, hit.score) for hit in answer.hits([1, 2])] == [(2, 1.0)]
@@ -305,16 +307,16 @@ def test_a_question_of_any_length_has_a_direction(bench: VectorBench, size: floa
 
 def test_a_question_without_meaning_is_no_question_to_it(bench: VectorBench) -> None:
     """So that a search goes by words alone, with all of their weight."""
-    bench.store.put_chunks([A, E])
+    bench.store.chunks.put_chunks([A, E])
     bench.embed()
     with pytest.raises(EmbeddingError, match="vowels knows none of these words"):
         bench.find("zzz")
 
 
 def test_vectors_of_another_model_are_not_compared(bench: VectorBench) -> None:
-    bench.store.put_chunks([A])
+    bench.store.chunks.put_chunks([A])
     other = Embedder("vowels", 5, "2")
-    bench.store.put_embeddings(other, [(A.id, pack_vector([1.0, 0, 0, 0, 0]))])
+    bench.store.vectors.put_embeddings(other, [(A.id, pack_vector([1.0, 0, 0, 0, 0]))])
     with pytest.raises(EmbedderMismatchError, match="holds vectors of vowels") as caught:
         bench.signal().score(Question("aee", NOW))
     assert isinstance(caught.value, AuroraError)

@@ -32,7 +32,7 @@ IA = make_chunk("iii a", "_", "_ia")
 @pytest.fixture
 def bench(tmp_path: Path) -> Iterator[VectorBench]:
     bench = VectorBench(tmp_path)
-    bench.store.put_chunks([A, E])
+    bench.store.chunks.put_chunks([A, E])
     bench.embed()
     yield bench
     bench.store.close()
@@ -49,7 +49,7 @@ def contents(vectors: Vectors) -> dict[int, tuple[int, list[float]]]:
 def stored(store: SQLiteStore) -> dict[int, tuple[int, list[float]]]:
     return {
         revision.row: (revision.generation, list(unpack_vector(vector)))
-        for revision, vector in store.iter_vectors()
+        for revision, vector in store.vectors.iter_vectors()
     }
 
 
@@ -60,7 +60,7 @@ FIRST = Note("Rebuilding vector index (detected the first vectors)...")
 
 def test_an_index_asked_for_too_early_is_made_when_there_are_vectors(tmp_path: Path) -> None:
     bench = VectorBench(tmp_path)
-    bench.store.put_chunks([A])
+    bench.store.chunks.put_chunks([A])
     index = bench.index()
     assert len(index.current()) == 0
     bench.embed()
@@ -85,22 +85,25 @@ def test_a_second_process_uses_the_saved_index(bench: VectorBench) -> None:
 
 def change(store: SQLiteStore) -> None:
     """The text of one, without a vector until it is embedded anew."""
-    store.put_chunks([replace(A, content="uuu")])
+    store.chunks.put_chunks([replace(A, content="uuu")])
 
 
 def hide(store: SQLiteStore) -> None:
-    store.put_chunks([replace(A, kind=Kind.REASONING)])
-    store.put_reasoning(A.id, reasoning(0.49))
+    store.chunks.put_chunks([replace(A, kind=Kind.REASONING)])
+    store.chunks.put_reasoning(A.id, reasoning(0.49))
 
 
 CHANGES = {
-    "new": lambda store: store.put_chunks([IA]),
+    "new": lambda store: store.chunks.put_chunks([IA]),
     "changed": change,
-    "deleted": lambda store: store.delete_chunks([A.id]),
+    "deleted": lambda store: store.chunks.delete_chunks([A.id]),
     "hidden": hide,
-    "all-gone": lambda store: store.delete_chunks([A.id, E.id]),
-    "another-and-less": lambda store: (store.put_chunks([IA]), store.delete_chunks([E.id])),
-    "moved": lambda store: store.put_chunks([replace(A, lines=None)]),
+    "all-gone": lambda store: store.chunks.delete_chunks([A.id, E.id]),
+    "another-and-less": lambda store: (
+        store.chunks.put_chunks([IA]),
+        store.chunks.delete_chunks([E.id]),
+    ),
+    "moved": lambda store: store.chunks.put_chunks([replace(A, lines=None)]),
 }
 
 
@@ -135,7 +138,7 @@ def test_failed_reasoning_is_hidden_and_comes_back_when_it_works(bench: VectorBe
     signal = bench.signal()
     hide(bench.store)
     assert bench.find("ae", signal) == ["_e"]
-    bench.store.put_reasoning(A.id, reasoning(0.5))
+    bench.store.chunks.put_reasoning(A.id, reasoning(0.5))
     assert bench.find("ae", signal) == ["_a", "_e"]
 
 
@@ -143,7 +146,7 @@ def test_what_another_process_wrote_is_found(bench: VectorBench) -> None:
     signal = bench.signal()
     bench.find("aa", signal)
     other = SQLiteStore(bench.store.path)
-    other.put_chunks([make_chunk("ooo", "_", "_o")])
+    other.chunks.put_chunks([make_chunk("ooo", "_", "_o")])
     own, bench.store = bench.store, other
     bench.embed()
     bench.store = own
@@ -154,7 +157,7 @@ def test_what_another_process_wrote_is_found(bench: VectorBench) -> None:
 def test_an_index_another_process_brought_up_to_date_is_taken_over(bench: VectorBench) -> None:
     index = bench.index()
     index.current()
-    bench.store.put_chunks([IA])
+    bench.store.chunks.put_chunks([IA])
     bench.embed()
     bench.index().current()
     stamp = bench.path.stat().st_mtime_ns
@@ -181,11 +184,11 @@ def test_after_any_changes_merging_equals_making_anew(
     for step, number, text in steps:
         chunk = make_chunk(text, "_", f"_{number}", kind=Kind.REASONING)
         if step == "put":
-            bench.store.put_chunks([chunk])
+            bench.store.chunks.put_chunks([chunk])
         elif step == "delete":
-            bench.store.delete_chunks([chunk.id])
-        elif step == "hide" and bench.store.get_chunks([chunk.id]):
-            bench.store.put_reasoning(chunk.id, reasoning(len(text) / 4))
+            bench.store.chunks.delete_chunks([chunk.id])
+        elif step == "hide" and bench.store.chunks.get_chunks([chunk.id]):
+            bench.store.chunks.put_reasoning(chunk.id, reasoning(len(text) / 4))
         elif step == "embed":
             bench.embed()
         else:
@@ -244,7 +247,7 @@ def test_a_damaged_page_shows_on_the_first_read_and_is_mended(bench: VectorBench
 def test_a_damaged_page_is_not_carried_on_by_a_merge(bench: VectorBench) -> None:
     bench.find("aa")
     flip_vector(bench.path)
-    bench.store.put_chunks([IA])
+    bench.store.chunks.put_chunks([IA])
     bench.embed()
     assert bench.find("aa") == ["_a", "_ia"]
     assert bench.events == [CORRUPTED]
@@ -273,7 +276,7 @@ def test_an_index_cut_short_while_in_use_is_mended(bench: VectorBench) -> None:
     signal = bench.signal()
     bench.find("aa", signal)
     os.truncate(bench.path, 100)
-    bench.store.put_chunks([IA])
+    bench.store.chunks.put_chunks([IA])
     bench.embed()
     assert bench.find("ii", signal) == ["_ia"]
     assert bench.events == [CORRUPTED]
@@ -302,11 +305,11 @@ def test_a_deleted_index_is_made_again_without_alarm(bench: VectorBench) -> None
 def test_an_index_of_another_store_is_not_used(bench: VectorBench, tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     other = VectorBench(tmp_path / "other")
-    other.store.put_chunks([make_chunk("aaa", "_", "_other"), E])
+    other.store.chunks.put_chunks([make_chunk("aaa", "_", "_other"), E])
     other.embed()
     other.path = bench.path
     with other.store.transaction():
-        other.store._set_fact("generation", str(bench.store.generation()))
+        other.store.database.set_fact("generation", str(bench.store.generation()))
     other.find("aa")
     assert other.store.generation() == bench.store.generation()
     other.store.close()
@@ -319,12 +322,12 @@ def test_an_index_of_another_model_is_not_used(tmp_path: Path) -> None:
     for number, provider in enumerate([VowelProvider(), VowelProvider(fingerprint="2")]):
         bench = VectorBench(tmp_path)
         bench.path = tmp_path / f"{number}.idx"
-        bench.store.put_chunks([A, E])
+        bench.store.chunks.put_chunks([A, E])
         bench.provider = provider
         with bench.store.transaction():
-            bench.store._connection.execute("DELETE FROM embeddings")
-            bench.store._connection.execute("DELETE FROM facts WHERE name LIKE 'embedder%'")
-        assert bench.store.embedder() is None
+            bench.store.database.connection.execute("DELETE FROM embeddings")
+            bench.store.database.connection.execute("DELETE FROM facts WHERE name LIKE 'embedder%'")
+        assert bench.store.vectors.embedder() is None
         bench.embed()
         bench.find("aa")
         files.append(bench.path)
@@ -406,8 +409,8 @@ def test_vectors_come_back_as_they_were_written(
 
 def test_a_store_without_a_model_has_an_empty_index(tmp_path: Path) -> None:
     store = SQLiteStore(tmp_path / "memory.db")
-    store.put_chunks([A])
+    store.chunks.put_chunks([A])
     index = VectorIndex(store, tmp_path / "vectors.idx", now=lambda: NOW)
-    assert (len(index.current()), store.embedder()) == (0, None)
+    assert (len(index.current()), store.vectors.embedder()) == (0, None)
     assert len(VectorIndex(store, tmp_path / "vectors.idx", now=lambda: NOW).current()) == 0
     store.close()

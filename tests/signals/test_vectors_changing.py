@@ -28,6 +28,7 @@ from aurora.signals.semantic import SemanticSignal
 from aurora.signals.vector_index import VectorIndex, Vectors
 from aurora.stores.base import Embedder, Revision
 from aurora.stores.sqlite.store import SQLiteStore
+from aurora.stores.sqlite.vectors import SQLiteVectors
 from aurora.types import Event, Note
 from tests.builders import NOW, make_chunk
 from tests.indexing.providers import VowelProvider, count_vowels
@@ -55,6 +56,8 @@ class Watched(SQLiteStore):
         self.asked, self.moment = 0, -1
         self.happen: Callable[[], None] = lambda: None
         super().__init__(path)
+        self.vectors = WatchedVectors(self.database)
+        self.vectors.count = self._count
 
     def _count(self) -> None:
         self.asked += 1
@@ -65,17 +68,21 @@ class Watched(SQLiteStore):
         self._count()
         return super().generation()
 
+
+class WatchedVectors(SQLiteVectors):
+    count: Callable[[], None]
+
     def embedder(self) -> Embedder | None:
-        self._count()
+        self.count()
         return super().embedder()
 
     def vector_revisions(self) -> dict[int, int]:
-        self._count()
+        self.count()
         return dict(super().vector_revisions())
 
     def iter_vectors(self, rows: Sequence[int] | None = None) -> Iterator[tuple[Revision, bytes]]:
         for vector in super().iter_vectors(rows):
-            self._count()
+            self.count()
             yield vector
 
 
@@ -86,7 +93,7 @@ def take_over(path: Path) -> None:
 
 
 def fill(store: SQLiteStore) -> None:
-    store.put_chunks(CHUNKS)
+    store.chunks.put_chunks(CHUNKS)
     embed_missing(store, OLD)
 
 
@@ -94,8 +101,8 @@ def fill_and_index(store: SQLiteStore) -> None:
     """So that there is an index to merge with."""
     fill(store)
     index_of(store).current()
-    store.put_chunks([LATE])
-    store.delete_chunks([CHUNKS[0].id])
+    store.chunks.put_chunks([LATE])
+    store.chunks.delete_chunks([CHUNKS[0].id])
     embed_missing(store, OLD)
 
 
@@ -107,14 +114,14 @@ def index_of(store: SQLiteStore, events: list[Event] | None = None) -> VectorInd
 def of_one_embedder(vectors: Vectors, store: SQLiteStore) -> bool:
     """Whether each vector is what the embedder that they name makes of the chunk."""
     rows, model = vectors.rows.tolist(), MODELS[vectors.embedder]
-    chunks = store.get_rows(rows)
+    chunks = store.chunks.get_rows(rows)
     made = vectors_of(model, [embedding_text(chunks[row]) for row in rows])
     narrow = [list(unpack_vector(vector)) for vector in made]
     return list(contents(vectors).values()) == narrow
 
 
 def stored(store: SQLiteStore) -> dict[int, list[float]]:
-    vectors = store.iter_vectors()
+    vectors = store.vectors.iter_vectors()
     return {row: array("f", unpack_vector(vector)).tolist() for (row, _), vector in vectors}
 
 
@@ -145,13 +152,13 @@ def test_no_index_ever_holds_vectors_of_both(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, prepare: Callable[[SQLiteStore], None]
 ) -> None:
     """Neither the one in use, nor the file, nor what the next process makes of it."""
-    monkeypatch.setattr("aurora.stores.sqlite.search.PAGE", 1)  # a page may be of either
+    monkeypatch.setattr("aurora.stores.shared.PAGE", 1)  # a page may be of either
 
     def work(store: Watched) -> None:
         index = index_of(store)
         assert of_one_embedder(index.current(), store)
         assert of_one_embedder(index_of(store)._load(), store)
-        if store.embedder() == embedder_of(NEW):
+        if store.vectors.embedder() == embedder_of(NEW):
             for later in (index, index_of(store)):
                 assert later.current().embedder == embedder_of(NEW)
                 assert contents(later.current()) == stored(store)
@@ -162,7 +169,7 @@ def test_no_index_ever_holds_vectors_of_both(
 def test_a_question_is_asked_of_the_model_whose_vectors_it_meets(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("aurora.stores.sqlite.search.PAGE", 1)
+    monkeypatch.setattr("aurora.stores.shared.PAGE", 1)
 
     def work(store: Watched) -> None:
         signal = SemanticSignal(index_of(store), MODELS.__getitem__)
@@ -190,7 +197,7 @@ def test_vectors_that_wait_to_take_over_are_in_no_index(tmp_path: Path) -> None:
         fill(store)
         index = index_of(store)
         before = index.current()
-        store.start_reembedding(embedder_of(NEW))
+        store.vectors.start_reembedding(embedder_of(NEW))
         assert embed(store, NEW, [chunk.id for chunk in CHUNKS]).made == len(CHUNKS)
         assert index.current() is before
         assert contents(index_of(store).current()) == contents(before)

@@ -43,7 +43,7 @@ class VectorBench:
 
     def find(self, text: str, signal: SemanticSignal | None = None) -> list[str]:
         rows = (signal or self.signal()).score(Question(text, NOW)).best(10)
-        chunks = self.store.get_rows(rows)
+        chunks = self.store.chunks.get_rows(rows)
         return [chunks[row].name for row in rows]
 
     def rebuilt(self) -> bytes:

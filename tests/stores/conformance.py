@@ -28,7 +28,7 @@ HISTORY = ChunkHistory(commits=(100, 200), uncommitted=True)
 
 
 def by_id(store: Store) -> dict[str, str]:
-    return {chunk.id: chunk.content for chunk in store.iter_chunks()}
+    return {chunk.id: chunk.content for chunk in store.chunks.iter_chunks()}
 
 
 FULL = Chunk(
@@ -57,52 +57,52 @@ class StoreConformance(SearchConformance, TransferConformance, ReembeddingConfor
 
     @pytest.mark.parametrize("chunk", [make_chunk(), FULL], ids=["function", "every-field"])
     def test_a_chunk_comes_back_as_it_was(self, store: Store, chunk: Chunk) -> None:
-        assert store.put_chunks([chunk]) == 1
-        assert store.get_chunks([chunk.id]) == [chunk]
+        assert store.chunks.put_chunks([chunk]) == 1
+        assert store.chunks.get_chunks([chunk.id]) == [chunk]
 
     def test_chunks_survive_closing(self, open_store: Callable[[], Store]) -> None:
         first = open_store()
-        first.put_chunks([FULL])
+        first.chunks.put_chunks([FULL])
         before = (first.identity, first.generation())
         first.close()
 
         again = open_store()
 
-        assert again.get_chunks([FULL.id]) == [FULL]
+        assert again.chunks.get_chunks([FULL.id]) == [FULL]
         assert (again.identity, again.generation()) == before
 
     def test_chunks_come_in_the_order_asked_for_without_the_missing(self, store: Store) -> None:
         a, b = make_chunk(name="a"), make_chunk(name="b")
-        store.put_chunks([a, b])
-        assert store.get_chunks([b.id, "nowhere", a.id, b.id]) == [b, a, b]
+        store.chunks.put_chunks([a, b])
+        assert store.chunks.get_chunks([b.id, "nowhere", a.id, b.id]) == [b, a, b]
 
     def test_many_ids_at_once(self, store: Store) -> None:
         chunks = [make_chunk(name=f"f{number}") for number in range(2500)]
-        assert store.put_chunks(chunks) == 2500
-        assert store.get_chunks([chunk.id for chunk in chunks]) == chunks
-        assert list(store.iter_chunks()) == chunks
-        assert store.delete_chunks([chunk.id for chunk in chunks]) == 2500
+        assert store.chunks.put_chunks(chunks) == 2500
+        assert store.chunks.get_chunks([chunk.id for chunk in chunks]) == chunks
+        assert list(store.chunks.iter_chunks()) == chunks
+        assert store.chunks.delete_chunks([chunk.id for chunk in chunks]) == 2500
 
     def test_writing_an_id_again_replaces_the_chunk(self, store: Store) -> None:
-        store.put_chunks([make_chunk("old")])
-        assert store.put_chunks([make_chunk("new")]) == 1
-        assert [chunk.content for chunk in store.iter_chunks()] == ["new"]
+        store.chunks.put_chunks([make_chunk("old")])
+        assert store.chunks.put_chunks([make_chunk("new")]) == 1
+        assert [chunk.content for chunk in store.chunks.iter_chunks()] == ["new"]
 
     def test_writing_the_same_again_changes_nothing(self, store: Store) -> None:
-        store.put_chunks([FULL])
+        store.chunks.put_chunks([FULL])
         generation = store.generation()
-        assert store.put_chunks([FULL]) == 0
+        assert store.chunks.put_chunks([FULL]) == 0
         assert store.generation() == generation
 
     def test_deleting_counts_what_was_there(self, store: Store) -> None:
-        store.put_chunks([make_chunk(name="a"), make_chunk(name="b")])
-        assert store.delete_chunks(["a.py:a", "nowhere"]) == 1
-        assert [chunk.name for chunk in store.iter_chunks()] == ["b"]
+        store.chunks.put_chunks([make_chunk(name="a"), make_chunk(name="b")])
+        assert store.chunks.delete_chunks(["a.py:a", "nowhere"]) == 1
+        assert [chunk.name for chunk in store.chunks.iter_chunks()] == ["b"]
 
     def test_counts_by_kind_and_namespace(self, store: Store) -> None:
-        store.put_chunks([make_chunk(name="a"), make_chunk(name="b"), FULL])
-        assert store.count_chunks() == {Kind.FUNCTION: 2, Kind.KNOWLEDGE: 1}
-        assert store.count_namespaces() == {"": 2, "team": 1}
+        store.chunks.put_chunks([make_chunk(name="a"), make_chunk(name="b"), FULL])
+        assert store.chunks.count_chunks() == {Kind.FUNCTION: 2, Kind.KNOWLEDGE: 1}
+        assert store.chunks.count_namespaces() == {"": 2, "team": 1}
 
     @pytest.mark.parametrize(
         ("suffix", "found"),
@@ -117,11 +117,11 @@ class StoreConformance(SearchConformance, TransferConformance, ReembeddingConfor
         ids=["two", "one", "percent", "underscore-is-plain", "injection", "empty"],
     )
     def test_ids_by_ending(self, store: Store, suffix: str, found: list[str]) -> None:
-        store.put_chunks([
+        store.chunks.put_chunks([
             make_chunk(name="f_1"), make_chunk(name="fx1"), make_chunk(path="b/a.py", name="f_1"),
         ])  # fmt: skip
-        assert store.find_ids(suffix, limit=5) == found
-        assert len(store.find_ids("1", limit=2)) == 2
+        assert store.chunks.find_ids(suffix, limit=5) == found
+        assert len(store.chunks.find_ids("1", limit=2)) == 2
 
     @pytest.mark.parametrize(
         ("prefix", "found"),
@@ -138,51 +138,54 @@ class StoreConformance(SearchConformance, TransferConformance, ReembeddingConfor
         ids=["two", "underscore-is-plain", "case", "cjk", "percent", "no-text", "half", "empty"],
     )
     def test_ids_by_beginning(self, store: Store, prefix: str, found: list[str]) -> None:
-        store.put_chunks([
+        store.chunks.put_chunks([
             make_chunk(name="f_1"), make_chunk(name="fx1"), make_chunk(path="b/a.py", name="f_1"),
             make_chunk(path="用户.py", name="认证"),
         ])  # fmt: skip
-        assert store.find_ids_from(prefix, limit=5) == found
-        assert store.find_ids_from(prefix, limit=1) == found[:1]
+        assert store.chunks.find_ids_from(prefix, limit=5) == found
+        assert store.chunks.find_ids_from(prefix, limit=1) == found[:1]
 
     @pytest.mark.parametrize("half", ["\ud800", "a.py:f\udfff"])
     def test_halves_of_characters_are_nothings_name(self, store: Store, half: str) -> None:
         """As a broken terminal hands them on."""
-        store.put_chunks([make_chunk(name="f", namespace="n")])
+        store.chunks.put_chunks([make_chunk(name="f", namespace="n")])
         ids = ["a.py:f", half]
-        assert [chunk.id for chunk in store.get_chunks(ids)] == ["a.py:f"]
-        assert store.find_ids(half, limit=5) == []
-        assert store.find_below(half) == []
-        assert store.find_in_namespace(half) == []
-        assert (store.get_reasoning(half), store.get_accesses([half])) == (None, {})
-        assert (store.get_histories([half]), store.get_embeddings([half])) == ({}, {})
-        assert store.file_states([half]) == {}
+        assert [chunk.id for chunk in store.chunks.get_chunks(ids)] == ["a.py:f"]
+        assert store.chunks.find_ids(half, limit=5) == []
+        assert store.chunks.find_below(half) == []
+        assert store.chunks.find_in_namespace(half) == []
+        assert (store.chunks.get_reasoning(half), store.chunks.get_accesses([half])) == (None, {})
+        assert (store.chunks.get_histories([half]), store.vectors.get_embeddings([half])) == (
+            {},
+            {},
+        )
+        assert store.chunks.file_states([half]) == {}
 
     def test_languages_in_order_without_the_unknown_one(self, store: Store) -> None:
-        assert store.list_languages() == []
-        store.put_chunks([
+        assert store.chunks.list_languages() == []
+        store.chunks.put_chunks([
             make_chunk(name="a"), make_chunk(name="b"), make_chunk(name="c", language="go"),
             make_chunk(name="d", language=""),
         ])  # fmt: skip
-        assert store.list_languages() == ["go", "python"]
+        assert store.chunks.list_languages() == ["go", "python"]
 
     def test_ids_by_file_folder_and_namespace(self, store: Store) -> None:
-        store.put_chunks([
+        store.chunks.put_chunks([
             make_chunk(path="a/x.py"), make_chunk(path="a/b/y.py"), make_chunk(path="ab/z.py"),
             make_chunk(path="a_b/z.py"), make_chunk(path="aX/x.py"), FULL,
         ])  # fmt: skip
-        assert store.find_below("a") == ["a/b/y.py:f", "a/x.py:f"]
-        assert store.find_below("a/") == ["a/b/y.py:f", "a/x.py:f"]
-        assert store.find_below("a/x.py") == ["a/x.py:f"]
-        assert store.find_below("aX") == ["aX/x.py:f"]
-        assert store.find_below("a%") == store.find_below("nowhere") == []
-        assert store.find_in_namespace("team") == [FULL.id]
+        assert store.chunks.find_below("a") == ["a/b/y.py:f", "a/x.py:f"]
+        assert store.chunks.find_below("a/") == ["a/b/y.py:f", "a/x.py:f"]
+        assert store.chunks.find_below("a/x.py") == ["a/x.py:f"]
+        assert store.chunks.find_below("aX") == ["aX/x.py:f"]
+        assert store.chunks.find_below("a%") == store.chunks.find_below("nowhere") == []
+        assert store.chunks.find_in_namespace("team") == [FULL.id]
 
     def test_the_folder_of_relative_paths_holds_no_other(self, store: Store) -> None:
         paths = ["a.py", "b/c.py", "/elsewhere/d.py", "C:/windows/e.py", ""]
-        store.put_chunks(make_chunk(path=path, name="f") for path in paths)
-        assert store.find_below(".") == ["a.py:f", "b/c.py:f"]
-        assert store.find_in_namespace("tea_") == []
+        store.chunks.put_chunks(make_chunk(path=path, name="f") for path in paths)
+        assert store.chunks.find_below(".") == ["a.py:f", "b/c.py:f"]
+        assert store.chunks.find_in_namespace("tea_") == []
 
     @pytest.mark.parametrize(
         "text",
@@ -191,74 +194,74 @@ class StoreConformance(SearchConformance, TransferConformance, ReembeddingConfor
     )
     def test_hostile_text_is_only_text(self, store: Store, text: str) -> None:
         chunk = make_chunk(text, name=text[:50], metadata={"k": text[:50]})
-        store.put_chunks([chunk])
-        assert store.get_chunks([chunk.id]) == [chunk]
-        assert store.check() == []
+        store.chunks.put_chunks([chunk])
+        assert store.chunks.get_chunks([chunk.id]) == [chunk]
+        assert store.maintenance.check() == []
 
     # Revisions
 
     def test_every_chunk_that_may_be_found_has_a_revision(self, store: Store) -> None:
         chunks = [make_chunk(name=f"f{number}") for number in range(2500)]
-        store.put_chunks(chunks)
-        revised = list(store.iter_revised())
-        assert [chunk for _, chunk in revised] == chunks == list(store.iter_chunks())
+        store.chunks.put_chunks(chunks)
+        revised = list(store.chunks.iter_revised())
+        assert [chunk for _, chunk in revised] == chunks == list(store.chunks.iter_chunks())
         assert [revision for revision, _ in revised] == in_order(store)
-        assert sorted(store.revisions()) == list(store.revisions())
+        assert sorted(store.chunks.revisions()) == list(store.chunks.revisions())
 
     def test_revisions_stay_while_the_texts_do(self, store: Store) -> None:
-        store.put_chunks([make_chunk(), FULL])
+        store.chunks.put_chunks([make_chunk(), FULL])
         before = in_order(store)
-        store.put_chunks([FULL])
-        store.record_access(FULL.id, NOW)
-        store.put_file_states([STATE])
-        store.put_embeddings(MODEL, [(FULL.id, VECTOR)])
-        store.put_reasoning(FULL.id, PATTERN)
+        store.chunks.put_chunks([FULL])
+        store.chunks.record_access(FULL.id, NOW)
+        store.chunks.put_file_states([STATE])
+        store.vectors.put_embeddings(MODEL, [(FULL.id, VECTOR)])
+        store.chunks.put_reasoning(FULL.id, PATTERN)
         assert in_order(store) == before
 
     def test_a_changed_chunk_has_a_new_revision_in_its_old_row(self, store: Store) -> None:
-        store.put_chunks([make_chunk(), FULL])
+        store.chunks.put_chunks([make_chunk(), FULL])
         old, other = in_order(store)
-        store.put_chunks([make_chunk("changed")])
+        store.chunks.put_chunks([make_chunk("changed")])
         assert in_order(store) == [Revision(old.row, store.generation()), other]
 
     def test_a_new_chunk_comes_last_also_where_one_was_deleted(self, store: Store) -> None:
-        store.put_chunks([make_chunk(), FULL])
+        store.chunks.put_chunks([make_chunk(), FULL])
         first, second = in_order(store)
-        store.delete_chunks(["a.py:f"])
+        store.chunks.delete_chunks(["a.py:f"])
         assert in_order(store) == [second]
-        store.put_chunks([make_chunk()])
+        store.chunks.put_chunks([make_chunk()])
         assert in_order(store)[0] == second
         assert in_order(store)[1] > max(first, second)
 
     def test_a_row_is_never_given_again(self, store: Store) -> None:
-        store.put_chunks([make_chunk()])
+        store.chunks.put_chunks([make_chunk()])
         first = in_order(store)
-        store.delete_chunks(["a.py:f"])
-        assert store.revisions() == {}
-        store.put_chunks([make_chunk()])
+        store.chunks.delete_chunks(["a.py:f"])
+        assert store.chunks.revisions() == {}
+        store.chunks.put_chunks([make_chunk()])
         assert in_order(store)[0].row > first[0].row
 
     def test_chunks_written_together_share_a_generation(self, store: Store) -> None:
         with store.transaction():
-            store.put_chunks([make_chunk()])
-            store.replace_file(STATE, [make_chunk("again"), make_chunk(name="g")])
-        assert set(store.revisions().values()) == {store.generation()}
+            store.chunks.put_chunks([make_chunk()])
+            store.chunks.replace_file(STATE, [make_chunk("again"), make_chunk(name="g")])
+        assert set(store.chunks.revisions().values()) == {store.generation()}
 
     def test_a_score_moves_a_chunk_out_and_in_without_a_new_revision(self, store: Store) -> None:
-        store.put_chunks([make_chunk(kind=Kind.REASONING), FULL])
+        store.chunks.put_chunks([make_chunk(kind=Kind.REASONING), FULL])
         both = in_order(store)
         for score, expected in [(0.49, both[1:]), (0.5, both), (0.0, both[1:]), (1.0, both)]:
-            store.put_reasoning("a.py:f", replace(PATTERN, success_score=score))
+            store.chunks.put_reasoning("a.py:f", replace(PATTERN, success_score=score))
             assert in_order(store) == expected
 
     def test_a_failed_transaction_leaves_the_revisions(self, store: Store) -> None:
-        store.put_chunks([make_chunk(), FULL])
+        store.chunks.put_chunks([make_chunk(), FULL])
         before = in_order(store)
 
         def change_and_fail() -> None:
             with store.transaction():
-                store.put_chunks([make_chunk("lost")])
-                store.delete_chunks([FULL.id])
+                store.chunks.put_chunks([make_chunk("lost")])
+                store.chunks.delete_chunks([FULL.id])
                 raise RuntimeError("stop")
 
         with pytest.raises(RuntimeError, match="stop"):
@@ -268,76 +271,80 @@ class StoreConformance(SearchConformance, TransferConformance, ReembeddingConfor
     def test_chunks_of_some_rows(self, store: Store) -> None:
         """Oldest first, each once, without the missing and the ones that may not be found."""
         chunks = [make_chunk(name=f"f{number}") for number in range(1200)]
-        store.put_chunks(chunks)
-        store.put_reasoning("a.py:f7", replace(PATTERN, success_score=0.1))
+        store.chunks.put_chunks(chunks)
+        store.chunks.put_reasoning("a.py:f7", replace(PATTERN, success_score=0.1))
         rows = [revision.row for revision in in_order(store)]
-        revised = dict(store.iter_revised([*reversed(rows), rows[3], rows[-1] + 1]))
+        revised = dict(store.chunks.iter_revised([*reversed(rows), rows[3], rows[-1] + 1]))
         assert list(revised.values()) == chunks[:7] + chunks[8:]
         assert list(revised) == in_order(store)
-        assert list(store.iter_revised([])) == []
-        assert [chunk for _, chunk in store.iter_revised(rows[:1])] == chunks[:1]
+        assert list(store.chunks.iter_revised([])) == []
+        assert [chunk for _, chunk in store.chunks.iter_revised(rows[:1])] == chunks[:1]
 
     # Generations and transactions
 
     def test_the_generation_grows_with_what_can_be_found(self, store: Store) -> None:
         seen = [store.generation()]
         for change in (
-            lambda: store.put_chunks([make_chunk(), FULL]),
-            lambda: store.put_chunks([make_chunk("changed")]),
-            lambda: store.put_reasoning(FULL.id, PATTERN),
-            lambda: store.put_embeddings(MODEL, [(FULL.id, VECTOR)]),
-            lambda: store.delete_chunks([FULL.id]),
-            lambda: store.replace_file(STATE, []),
+            lambda: store.chunks.put_chunks([make_chunk(), FULL]),
+            lambda: store.chunks.put_chunks([make_chunk("changed")]),
+            lambda: store.chunks.put_reasoning(FULL.id, PATTERN),
+            lambda: store.vectors.put_embeddings(MODEL, [(FULL.id, VECTOR)]),
+            lambda: store.chunks.delete_chunks([FULL.id]),
+            lambda: store.chunks.replace_file(STATE, []),
         ):
             change()
             seen.append(store.generation())
         assert seen == sorted(set(seen))
 
     def test_files_that_were_left_out_do_not_count(self, store: Store) -> None:
-        assert store.count_files() == 0
-        store.replace_file(STATE, [])
-        store.replace_file(replace(STATE, path="b.bin", left_out="binary"), [])
-        assert (store.count_files(), len(store.file_states())) == (1, 2)
+        assert store.chunks.count_files() == 0
+        store.chunks.replace_file(STATE, [])
+        store.chunks.replace_file(replace(STATE, path="b.bin", left_out="binary"), [])
+        assert (store.chunks.count_files(), len(store.chunks.file_states())) == (1, 2)
 
     def test_states_of_some_files(self, store: Store) -> None:
         states = {name: replace(STATE, path=name) for name in (f"f{n}.py" for n in range(1200))}
         for state in states.values():
-            store.replace_file(state, [])
-        assert store.file_states() == store.file_states([*states, "nowhere.py"]) == states
-        assert store.file_states(["f7.py"]) == {"f7.py": states["f7.py"]}
-        assert store.file_states([]) == {}
+            store.chunks.replace_file(state, [])
+        assert (
+            store.chunks.file_states()
+            == store.chunks.file_states([*states, "nowhere.py"])
+            == states
+        )
+        assert store.chunks.file_states(["f7.py"]) == {"f7.py": states["f7.py"]}
+        assert store.chunks.file_states([]) == {}
 
     def test_an_access_or_a_file_state_is_no_new_generation(self, store: Store) -> None:
-        store.put_chunks([make_chunk()])
+        store.chunks.put_chunks([make_chunk()])
         generation = store.generation()
-        store.record_access("a.py:f", NOW)
-        store.put_file_states([STATE])
-        store.delete_chunks(["nowhere"])
+        store.chunks.record_access("a.py:f", NOW)
+        store.chunks.put_file_states([STATE])
+        store.chunks.delete_chunks(["nowhere"])
         assert store.generation() == generation
 
     def test_a_transaction_is_one_generation(self, store: Store) -> None:
         before = store.generation()
         with store.transaction():
-            store.put_chunks([make_chunk(name="a")])
-            store.put_chunks([make_chunk(name="b")])
+            store.chunks.put_chunks([make_chunk(name="a")])
+            store.chunks.put_chunks([make_chunk(name="b")])
             assert store.generation() == before
         assert store.generation() > before
 
     def test_a_failed_transaction_leaves_what_was_there(self, store: Store) -> None:
-        store.put_chunks([make_chunk("kept")])
+        store.chunks.put_chunks([make_chunk("kept")])
         generation = store.generation()
 
         def change_and_fail() -> None:
             with store.transaction():
-                store.put_chunks([make_chunk("lost"), FULL])
-                store.delete_chunks(["a.py:f"])
+                store.chunks.put_chunks([make_chunk("lost"), FULL])
+                store.chunks.delete_chunks(["a.py:f"])
                 raise RuntimeError("stop")
 
         with pytest.raises(RuntimeError, match="stop"):
             change_and_fail()
-        assert [chunk.content for chunk in store.iter_chunks()] == ["kept"]
+        assert [chunk.content for chunk in store.chunks.iter_chunks()] == ["kept"]
         assert store.generation() == generation
-        assert store.check() == []
+        assert store.maintenance.check() == []
 
     def test_threads_read_while_one_writes(self, store: Store) -> None:
         """Every reader sees whole batches only, never half of one."""
@@ -346,7 +353,7 @@ class StoreConformance(SearchConformance, TransferConformance, ReembeddingConfor
 
         def read() -> None:
             try:
-                counts.extend(sum(store.count_chunks().values()) for _ in range(50))
+                counts.extend(sum(store.chunks.count_chunks().values()) for _ in range(50))
             except BaseException as exc:
                 failures.append(exc)
 
@@ -354,37 +361,41 @@ class StoreConformance(SearchConformance, TransferConformance, ReembeddingConfor
         for reader in readers:
             reader.start()
         for batch in range(10):
-            store.put_chunks([make_chunk(name=f"f{batch}_{number}") for number in range(20)])
+            store.chunks.put_chunks([make_chunk(name=f"f{batch}_{number}") for number in range(20)])
         for reader in readers:
             reader.join()
 
         assert failures == []
         assert {count % 20 for count in counts} <= {0}
-        assert sum(store.count_chunks().values()) == 200
+        assert sum(store.chunks.count_chunks().values()) == 200
 
     # Files
 
     def test_a_file_is_replaced_whole(self, store: Store) -> None:
         kept, old = make_chunk(name="kept"), make_chunk(name="old")
         other = make_chunk(path="b.py")
-        store.put_chunks([other])
-        store.replace_file(STATE, [kept, old])
-        store.record_access(kept.id, NOW)
+        store.chunks.put_chunks([other])
+        store.chunks.replace_file(STATE, [kept, old])
+        store.chunks.record_access(kept.id, NOW)
         new_state = replace(STATE, digest="other")
 
-        changed = store.replace_file(new_state, [kept, make_chunk(name="new")])
+        changed = store.chunks.replace_file(new_state, [kept, make_chunk(name="new")])
 
         assert changed == 2
-        assert {chunk.id for chunk in store.iter_chunks()} == {"a.py:kept", "a.py:new", "b.py:f"}
-        assert store.file_states() == {"a.py": new_state}
-        assert store.get_accesses([kept.id]) == {kept.id: (NOW,)}
+        assert {chunk.id for chunk in store.chunks.iter_chunks()} == {
+            "a.py:kept",
+            "a.py:new",
+            "b.py:f",
+        }
+        assert store.chunks.file_states() == {"a.py": new_state}
+        assert store.chunks.get_accesses([kept.id]) == {kept.id: (NOW,)}
 
     def test_a_file_forgotten_takes_its_chunks_along(self, store: Store) -> None:
-        store.replace_file(STATE, [make_chunk(name="a"), make_chunk(name="b")])
-        store.put_chunks([make_chunk(path="b.py")])
-        assert store.forget_files(["a.py", "nowhere.py"]) == 2
-        assert [chunk.id for chunk in store.iter_chunks()] == ["b.py:f"]
-        assert store.file_states() == {}
+        store.chunks.replace_file(STATE, [make_chunk(name="a"), make_chunk(name="b")])
+        store.chunks.put_chunks([make_chunk(path="b.py")])
+        assert store.chunks.forget_files(["a.py", "nowhere.py"]) == 2
+        assert [chunk.id for chunk in store.chunks.iter_chunks()] == ["b.py:f"]
+        assert store.chunks.file_states() == {}
 
     def test_a_file_may_give_its_chunks_as_a_stream(self, store: Store) -> None:
         """More than any page holds, and the first are written before the last is made."""
@@ -393,39 +404,41 @@ class StoreConformance(SearchConformance, TransferConformance, ReembeddingConfor
         def chunks() -> Iterator[Chunk]:
             for number in range(2500):
                 yield make_chunk(name=f"f{number}")
-            written.append(len(store.find_below("a.py")))
+            written.append(len(store.chunks.find_below("a.py")))
 
-        assert store.replace_file(STATE, chunks()) == 2500
+        assert store.chunks.replace_file(STATE, chunks()) == 2500
         assert written == [2000]
-        assert store.replace_file(STATE, chunks()) == 0
-        assert store.replace_file(STATE, [make_chunk(name="f7")]) == 2499
-        assert [chunk.id for chunk in store.iter_chunks()] == ["a.py:f7"]
+        assert store.chunks.replace_file(STATE, chunks()) == 0
+        assert store.chunks.replace_file(STATE, [make_chunk(name="f7")]) == 2499
+        assert [chunk.id for chunk in store.chunks.iter_chunks()] == ["a.py:f7"]
 
     def test_a_stream_that_breaks_leaves_the_file_as_it_was(self, store: Store) -> None:
-        store.replace_file(STATE, [make_chunk("old")])
-        before = (store.file_states(), store.generation())
+        store.chunks.replace_file(STATE, [make_chunk("old")])
+        before = (store.chunks.file_states(), store.generation())
 
         def chunks() -> Iterator[Chunk]:
             yield from (make_chunk("new", name=f"f{number}") for number in range(2500))
             raise OSError("the disk is gone")
 
         with pytest.raises(OSError, match="the disk is gone"):
-            store.replace_file(replace(STATE, digest="new"), chunks())
-        assert [chunk.content for chunk in store.iter_chunks()] == ["old"]
-        assert (store.file_states(), store.generation()) == before
-        assert store.check() == []
+            store.chunks.replace_file(replace(STATE, digest="new"), chunks())
+        assert [chunk.content for chunk in store.chunks.iter_chunks()] == ["old"]
+        assert (store.chunks.file_states(), store.generation()) == before
+        assert store.maintenance.check() == []
 
     def test_an_id_of_another_file_is_never_taken(self, store: Store) -> None:
         mine, theirs = make_chunk("mine", id="same"), make_chunk("theirs", "b.py", id="same")
-        store.replace_file(STATE, [mine])
-        store.record_access("same", NOW)
-        store.replace_file(replace(STATE, path="b.py"), [theirs])
-        store.replace_file(replace(STATE, path="c.py"), [make_chunk("third", "c.py", id="same")])
+        store.chunks.replace_file(STATE, [mine])
+        store.chunks.record_access("same", NOW)
+        store.chunks.replace_file(replace(STATE, path="b.py"), [theirs])
+        store.chunks.replace_file(
+            replace(STATE, path="c.py"), [make_chunk("third", "c.py", id="same")]
+        )
 
         assert by_id(store) == {"same": "mine", "same#2": "theirs", "same#3": "third"}
-        assert store.replace_file(replace(STATE, path="b.py"), [theirs]) == 0
-        assert store.get_accesses(["same", "same#2"]) == {"same": (NOW,)}
-        assert store.replace_file(STATE, [make_chunk("mine again", id="same")]) == 1
+        assert store.chunks.replace_file(replace(STATE, path="b.py"), [theirs]) == 0
+        assert store.chunks.get_accesses(["same", "same#2"]) == {"same": (NOW,)}
+        assert store.chunks.replace_file(STATE, [make_chunk("mine again", id="same")]) == 1
         assert by_id(store) == {"same": "mine again", "same#2": "theirs", "same#3": "third"}
 
     @pytest.mark.parametrize("between", [0, 1500], ids=["side-by-side", "pages-apart"])
@@ -433,13 +446,15 @@ class StoreConformance(SearchConformance, TransferConformance, ReembeddingConfor
         self, store: Store, between: int
     ) -> None:
         """A log of long phases has numbers of its own: `conv-a-phase1#2` is its second piece."""
-        store.put_chunks([make_chunk("theirs", "b.py", id="x"), make_chunk("t", "b.py", id="y")])
+        store.chunks.put_chunks(
+            [make_chunk("theirs", "b.py", id="x"), make_chunk("t", "b.py", id="y")]
+        )
         own = [make_chunk(f"piece {n}", id=f"x#{n}") for n in range(2, 5)]
         filler = [make_chunk("filler", name=f"f{n}") for n in range(between)]
         first, last = make_chunk("piece 1", id="x"), make_chunk("y", id="y")
 
         for chunks in ([first, *filler, *own, last], [*own, *filler, first, last]):
-            store.replace_file(STATE, chunks)
+            store.chunks.replace_file(STATE, chunks)
             contents = by_id(store)
             assert len(contents) == between + 7
             assert (contents["x"], contents["y"]) == ("theirs", "t")
@@ -449,59 +464,61 @@ class StoreConformance(SearchConformance, TransferConformance, ReembeddingConfor
             if not between:
                 assert [contents[chunk.id] for chunk in own] == ["piece 2", "piece 3", "piece 4"]
         generation = store.generation()
-        assert store.replace_file(STATE, chunks) == 0
+        assert store.chunks.replace_file(STATE, chunks) == 0
         assert store.generation() == generation
 
     def test_a_chunk_under_another_id_loses_the_vector_of_its_old_text(self, store: Store) -> None:
-        store.put_chunks([make_chunk("theirs", "b.py", id="same")])
-        store.replace_file(STATE, [make_chunk("old", id="same")])
-        store.put_embeddings(MODEL, [("same#2", VECTOR)])
-        store.replace_file(STATE, [make_chunk("old", id="same", lines=None)])
-        assert store.get_embeddings(["same#2"]) == {"same#2": VECTOR}
-        store.replace_file(STATE, [make_chunk("new", id="same")])
-        assert store.get_embeddings(["same#2"]) == {}
+        store.chunks.put_chunks([make_chunk("theirs", "b.py", id="same")])
+        store.chunks.replace_file(STATE, [make_chunk("old", id="same")])
+        store.vectors.put_embeddings(MODEL, [("same#2", VECTOR)])
+        store.chunks.replace_file(STATE, [make_chunk("old", id="same", lines=None)])
+        assert store.vectors.get_embeddings(["same#2"]) == {"same#2": VECTOR}
+        store.chunks.replace_file(STATE, [make_chunk("new", id="same")])
+        assert store.vectors.get_embeddings(["same#2"]) == {}
 
     def test_a_file_that_moved_takes_all_along(self, store: Store) -> None:
         """All but the vectors: those were made of the path, too."""
-        store.replace_file(STATE, [make_chunk(name="f"), make_chunk("x", id="conv-1")])
-        store.put_chunks([make_chunk(path="aXpy"), make_chunk(path="a.py2")])
-        store.record_access("a.py:f", NOW)
-        store.put_histories({"a.py:f": HISTORY})
-        store.put_embeddings(MODEL, [("a.py:f", VECTOR), ("aXpy:f", VECTOR)])
+        store.chunks.replace_file(STATE, [make_chunk(name="f"), make_chunk("x", id="conv-1")])
+        store.chunks.put_chunks([make_chunk(path="aXpy"), make_chunk(path="a.py2")])
+        store.chunks.record_access("a.py:f", NOW)
+        store.chunks.put_histories({"a.py:f": HISTORY})
+        store.vectors.put_embeddings(MODEL, [("a.py:f", VECTOR), ("aXpy:f", VECTOR)])
         generation = store.generation()
 
-        assert store.move_file("a.py", "sub/b.py") == 2
+        assert store.chunks.move_file("a.py", "sub/b.py") == 2
 
-        assert {chunk.id: chunk.path for chunk in store.iter_chunks()} == {
+        assert {chunk.id: chunk.path for chunk in store.chunks.iter_chunks()} == {
             "sub/b.py:f": "sub/b.py", "conv-1": "sub/b.py", "aXpy:f": "aXpy", "a.py2:f": "a.py2",
         }  # fmt: skip
-        assert store.get_accesses(["sub/b.py:f"]) == {"sub/b.py:f": (NOW,)}
-        assert store.get_histories(["sub/b.py:f"]) == {"sub/b.py:f": HISTORY}
-        assert store.get_embeddings(["sub/b.py:f", "aXpy:f"]) == {"aXpy:f": VECTOR}
-        assert store.file_states() == {}  # the new path's state comes with its chunks
+        assert store.chunks.get_accesses(["sub/b.py:f"]) == {"sub/b.py:f": (NOW,)}
+        assert store.chunks.get_histories(["sub/b.py:f"]) == {"sub/b.py:f": HISTORY}
+        assert store.vectors.get_embeddings(["sub/b.py:f", "aXpy:f"]) == {"aXpy:f": VECTOR}
+        assert store.chunks.file_states() == {}  # the new path's state comes with its chunks
         assert store.generation() > generation
-        assert store.check() == []
+        assert store.maintenance.check() == []
 
     def test_a_move_onto_ids_that_are_taken_takes_none_of_them(self, store: Store) -> None:
-        store.replace_file(STATE, [make_chunk("moved", name="f"), make_chunk("too", name="g")])
-        store.put_chunks([make_chunk("in the way", "other.py", id="b.py:f")])
+        store.chunks.replace_file(
+            STATE, [make_chunk("moved", name="f"), make_chunk("too", name="g")]
+        )
+        store.chunks.put_chunks([make_chunk("in the way", "other.py", id="b.py:f")])
 
-        assert store.move_file("a.py", "b.py") == 1
+        assert store.chunks.move_file("a.py", "b.py") == 1
         assert by_id(store) == {"b.py:f": "in the way", "b.py:g": "too"}
-        store.replace_file(replace(STATE, path="b.py"), [make_chunk("moved", "b.py")])
+        store.chunks.replace_file(replace(STATE, path="b.py"), [make_chunk("moved", "b.py")])
         assert by_id(store) == {"b.py:f": "in the way", "b.py:f#2": "moved"}
-        assert store.move_file("nowhere.py", "c.py") == 0
-        assert store.check() == []
+        assert store.chunks.move_file("nowhere.py", "c.py") == 0
+        assert store.maintenance.check() == []
 
     def test_only_states_of_known_files_are_replaced(self, store: Store) -> None:
         left_out = FileState("b.bin", 5, 6, "1:", left_out="binary")
-        store.replace_file(STATE, [make_chunk()])
-        store.replace_file(left_out, [])
+        store.chunks.replace_file(STATE, [make_chunk()])
+        store.chunks.replace_file(left_out, [])
         told = replace(STATE, modified_ns=9, history_stamp="abc", history_read_at=NOW)
 
-        store.put_file_states([told, FileState("nowhere.py", 1, 2, "x")])
+        store.chunks.put_file_states([told, FileState("nowhere.py", 1, 2, "x")])
 
-        assert store.file_states() == {"a.py": told, "b.bin": left_out}
+        assert store.chunks.file_states() == {"a.py": told, "b.bin": left_out}
 
     # Histories
 
@@ -509,56 +526,59 @@ class StoreConformance(SearchConformance, TransferConformance, ReembeddingConfor
         self, store: Store, open_store: Callable[[], Store]
     ) -> None:
         before = store.generation()
-        assert store.indexed_at() is None
-        store.put_indexed_at(NOW)
-        store.put_indexed_at(NOW + timedelta(microseconds=1))
-        assert open_store().indexed_at() == NOW + timedelta(microseconds=1)
+        assert store.chunks.indexed_at() is None
+        store.chunks.put_indexed_at(NOW)
+        store.chunks.put_indexed_at(NOW + timedelta(microseconds=1))
+        assert open_store().chunks.indexed_at() == NOW + timedelta(microseconds=1)
         assert store.generation() == before
 
     def test_histories_come_back_and_are_no_new_generation(self, store: Store) -> None:
         """What can be found does not change by what git says of it."""
         read = replace(STATE, history_stamp="abc", history_read_at=NOW)
-        store.replace_file(read, [make_chunk(name="f"), make_chunk(name="g")])
+        store.chunks.replace_file(read, [make_chunk(name="f"), make_chunk(name="g")])
         untracked = ChunkHistory(Tracking.UNTRACKED)
         generation = store.generation()
 
-        assert store.put_histories({"a.py:f": HISTORY, "a.py:g": untracked, "gone": HISTORY}) == 2
-        assert store.put_histories({"a.py:f": HISTORY, "a.py:g": untracked}) == 0
-        assert store.get_histories(["a.py:f", "a.py:g", "gone"]) == {
+        assert (
+            store.chunks.put_histories({"a.py:f": HISTORY, "a.py:g": untracked, "gone": HISTORY})
+            == 2
+        )
+        assert store.chunks.put_histories({"a.py:f": HISTORY, "a.py:g": untracked}) == 0
+        assert store.chunks.get_histories(["a.py:f", "a.py:g", "gone"]) == {
             "a.py:f": replace(HISTORY, read_at=NOW), "a.py:g": replace(untracked, read_at=NOW),
         }  # fmt: skip
         committed = replace(HISTORY, commits=(1, 2, 3), uncommitted=False)
-        assert store.put_histories({"a.py:f": committed}) == 1
-        assert store.get_histories(["a.py:f"]) == {"a.py:f": replace(committed, read_at=NOW)}
+        assert store.chunks.put_histories({"a.py:f": committed}) == 1
+        assert store.chunks.get_histories(["a.py:f"]) == {"a.py:f": replace(committed, read_at=NOW)}
         assert store.generation() == generation
 
     def test_a_history_stays_with_its_chunk_and_goes_with_it(self, store: Store) -> None:
-        store.replace_file(STATE, [make_chunk()])
-        store.put_histories({"a.py:f": HISTORY})
-        store.replace_file(STATE, [make_chunk("new")])
-        assert store.get_histories(["a.py:f"]) == {"a.py:f": HISTORY}
-        store.forget_files(["a.py"])
-        store.replace_file(STATE, [make_chunk("new")])
-        assert store.get_histories(["a.py:f"]) == {}
+        store.chunks.replace_file(STATE, [make_chunk()])
+        store.chunks.put_histories({"a.py:f": HISTORY})
+        store.chunks.replace_file(STATE, [make_chunk("new")])
+        assert store.chunks.get_histories(["a.py:f"]) == {"a.py:f": HISTORY}
+        store.chunks.forget_files(["a.py"])
+        store.chunks.replace_file(STATE, [make_chunk("new")])
+        assert store.chunks.get_histories(["a.py:f"]) == {}
 
     @pytest.mark.parametrize("seconds", [0, -1, 2**31, -(2**40), 2**62], ids=str)
     def test_commits_of_any_clock_are_kept(self, store: Store, seconds: int) -> None:
-        store.put_chunks([make_chunk()])
-        store.put_histories({"a.py:f": ChunkHistory(commits=(seconds,))})
-        assert store.get_histories(["a.py:f"])["a.py:f"].commits == (seconds,)
+        store.chunks.put_chunks([make_chunk()])
+        store.chunks.put_histories({"a.py:f": ChunkHistory(commits=(seconds,))})
+        assert store.chunks.get_histories(["a.py:f"])["a.py:f"].commits == (seconds,)
 
     def test_commits_beyond_any_calendar_are_kept_as_far_as_a_column_holds(
         self, store: Store
     ) -> None:
-        store.put_chunks([make_chunk()])
-        store.put_histories({"a.py:f": ChunkHistory(commits=(-(2**70), 2**70))})
-        assert store.get_histories(["a.py:f"])["a.py:f"].commits == (-(2**63), 2**63 - 1)
+        store.chunks.put_chunks([make_chunk()])
+        store.chunks.put_histories({"a.py:f": ChunkHistory(commits=(-(2**70), 2**70))})
+        assert store.chunks.get_histories(["a.py:f"])["a.py:f"].commits == (-(2**63), 2**63 - 1)
 
     def test_lines_of_a_file_without_those_that_have_none(self, store: Store) -> None:
         chunks = [make_chunk(name="f"), make_chunk(name="g", lines=None), make_chunk(path="b.py")]
-        store.put_chunks(chunks)
-        assert dict(store.iter_lines("a.py")) == {"a.py:f": Lines(1, 1)}
-        assert dict(store.iter_lines("nowhere.py")) == {}
+        store.chunks.put_chunks(chunks)
+        assert dict(store.chunks.iter_lines("a.py")) == {"a.py:f": Lines(1, 1)}
+        assert dict(store.chunks.iter_lines("nowhere.py")) == {}
 
     # One who indexes at a time
 
@@ -574,7 +594,7 @@ class StoreConformance(SearchConformance, TransferConformance, ReembeddingConfor
                 ):
                     pass
             assert "has finished" in caught.value.hint
-            second.put_chunks([make_chunk()])  # only indexing is alone
+            second.chunks.put_chunks([make_chunk()])  # only indexing is alone
         with second.alone(), pytest.raises(StoreBusyError), first.alone():
             pass
 
@@ -587,51 +607,51 @@ class StoreConformance(SearchConformance, TransferConformance, ReembeddingConfor
     # Reasoning and accesses
 
     def test_reasoning_comes_back_and_can_be_replaced(self, store: Store) -> None:
-        store.put_chunks([make_chunk(kind=Kind.REASONING)])
-        assert store.get_reasoning("a.py:f") is None
-        store.put_reasoning("a.py:f", PATTERN)
+        store.chunks.put_chunks([make_chunk(kind=Kind.REASONING)])
+        assert store.chunks.get_reasoning("a.py:f") is None
+        store.chunks.put_reasoning("a.py:f", PATTERN)
         used = replace(PATTERN, usage_count=3)
-        store.put_reasoning("a.py:f", used)
-        assert store.get_reasoning("a.py:f") == used
+        store.chunks.put_reasoning("a.py:f", used)
+        assert store.chunks.get_reasoning("a.py:f") == used
 
     @pytest.mark.parametrize(("score", "found"), [(0.0, 0), (0.49, 0), (0.5, 1), (1.0, 1)])
     def test_failed_reasoning_is_kept_but_not_found(
         self, store: Store, score: float, found: int
     ) -> None:
         """Seed 000, FR-4.1 and FR-4.4."""
-        store.put_chunks([make_chunk(kind=Kind.REASONING)])
-        store.put_reasoning("a.py:f", replace(PATTERN, success_score=score))
-        assert len(list(store.iter_chunks())) == found
-        assert sum(store.count_chunks().values()) == found
-        assert len(store.get_chunks(["a.py:f"])) == 1
+        store.chunks.put_chunks([make_chunk(kind=Kind.REASONING)])
+        store.chunks.put_reasoning("a.py:f", replace(PATTERN, success_score=score))
+        assert len(list(store.chunks.iter_chunks())) == found
+        assert sum(store.chunks.count_chunks().values()) == found
+        assert len(store.chunks.get_chunks(["a.py:f"])) == 1
 
     def test_accesses_are_kept_in_order(self, store: Store) -> None:
-        store.put_chunks([make_chunk(), FULL])
+        store.chunks.put_chunks([make_chunk(), FULL])
         later = NOW + timedelta(days=1, microseconds=5)
-        store.record_access("a.py:f", later)
-        store.record_access("a.py:f", NOW)
-        store.record_access("nowhere", NOW)
-        assert store.get_accesses(["a.py:f", FULL.id, "nowhere"]) == {"a.py:f": (NOW, later)}
+        store.chunks.record_access("a.py:f", later)
+        store.chunks.record_access("a.py:f", NOW)
+        store.chunks.record_access("nowhere", NOW)
+        assert store.chunks.get_accesses(["a.py:f", FULL.id, "nowhere"]) == {"a.py:f": (NOW, later)}
 
     def test_a_deleted_chunk_leaves_nothing_behind(self, store: Store) -> None:
-        store.put_chunks([make_chunk()])
-        store.record_access("a.py:f", NOW)
-        store.put_reasoning("a.py:f", PATTERN)
-        store.put_embeddings(MODEL, [("a.py:f", VECTOR)])
-        store.delete_chunks(["a.py:f"])
-        store.put_chunks([make_chunk()])
-        assert store.get_accesses(["a.py:f"]) == {}
-        assert store.get_reasoning("a.py:f") is None
-        assert store.get_embeddings(["a.py:f"]) == {}
+        store.chunks.put_chunks([make_chunk()])
+        store.chunks.record_access("a.py:f", NOW)
+        store.chunks.put_reasoning("a.py:f", PATTERN)
+        store.vectors.put_embeddings(MODEL, [("a.py:f", VECTOR)])
+        store.chunks.delete_chunks(["a.py:f"])
+        store.chunks.put_chunks([make_chunk()])
+        assert store.chunks.get_accesses(["a.py:f"]) == {}
+        assert store.chunks.get_reasoning("a.py:f") is None
+        assert store.vectors.get_embeddings(["a.py:f"]) == {}
 
     # Embeddings
 
     def test_vectors_come_back_bit_for_bit(self, store: Store) -> None:
-        store.put_chunks([make_chunk(), FULL])
-        store.put_embeddings(MODEL, [("a.py:f", VECTOR), ("nowhere", VECTOR)])
-        assert store.get_embeddings(["a.py:f", FULL.id, "nowhere"]) == {"a.py:f": VECTOR}
+        store.chunks.put_chunks([make_chunk(), FULL])
+        store.vectors.put_embeddings(MODEL, [("a.py:f", VECTOR), ("nowhere", VECTOR)])
+        assert store.vectors.get_embeddings(["a.py:f", FULL.id, "nowhere"]) == {"a.py:f": VECTOR}
         assert list(unpack_vector(VECTOR)) == [0.5, -1.0, 0.25]
-        assert store.embedder() == MODEL
+        assert store.vectors.embedder() == MODEL
 
     def test_vectors_are_little_endian_float16(self) -> None:
         assert VECTOR.hex() == "0038" + "00bc" + "0034"
@@ -642,38 +662,38 @@ class StoreConformance(SearchConformance, TransferConformance, ReembeddingConfor
         ids=["name", "dimension", "fingerprint"],
     )
     def test_vectors_of_two_models_never_mix(self, store: Store, other: Embedder) -> None:
-        store.put_chunks([make_chunk()])
-        store.put_embeddings(MODEL, [("a.py:f", VECTOR)])
+        store.chunks.put_chunks([make_chunk()])
+        store.vectors.put_embeddings(MODEL, [("a.py:f", VECTOR)])
         with pytest.raises(EmbedderMismatchError, match="tiny"):
-            store.put_embeddings(other, [("a.py:f", pack_vector([0.0] * other.dimension))])
-        assert store.get_embeddings(["a.py:f"]) == {"a.py:f": VECTOR}
-        assert store.embedder() == MODEL
+            store.vectors.put_embeddings(other, [("a.py:f", pack_vector([0.0] * other.dimension))])
+        assert store.vectors.get_embeddings(["a.py:f"]) == {"a.py:f": VECTOR}
+        assert store.vectors.embedder() == MODEL
 
     def test_an_embedder_that_made_nothing_owns_nothing(self, store: Store) -> None:
         """One that failed for every chunk must not keep the next one out."""
-        store.put_chunks([make_chunk()])
-        store.put_embeddings(Embedder("broken", 8, "x"), [])
-        assert store.embedder() is None
-        store.put_embeddings(MODEL, [("a.py:f", VECTOR)])
-        assert store.embedder() == MODEL
+        store.chunks.put_chunks([make_chunk()])
+        store.vectors.put_embeddings(Embedder("broken", 8, "x"), [])
+        assert store.vectors.embedder() is None
+        store.vectors.put_embeddings(MODEL, [("a.py:f", VECTOR)])
+        assert store.vectors.embedder() == MODEL
         with pytest.raises(EmbedderMismatchError):
-            store.put_embeddings(Embedder("broken", 8, "x"), [])
+            store.vectors.put_embeddings(Embedder("broken", 8, "x"), [])
 
     def test_chunks_without_a_vector_are_found_oldest_first(self, store: Store) -> None:
         names = ["c", "a", "b"]
-        store.put_chunks([make_chunk(name=name) for name in names])
+        store.chunks.put_chunks([make_chunk(name=name) for name in names])
         failed = make_chunk(name="failed", kind=Kind.REASONING)
-        store.put_chunks([failed])
-        store.put_reasoning(failed.id, replace(PATTERN, success_score=0.1))
-        assert store.find_unembedded() == ["a.py:c", "a.py:a", "a.py:b"]
-        store.put_embeddings(MODEL, [("a.py:a", VECTOR)])
-        assert store.find_unembedded() == ["a.py:c", "a.py:b"]
+        store.chunks.put_chunks([failed])
+        store.chunks.put_reasoning(failed.id, replace(PATTERN, success_score=0.1))
+        assert store.vectors.find_unembedded() == ["a.py:c", "a.py:a", "a.py:b"]
+        store.vectors.put_embeddings(MODEL, [("a.py:a", VECTOR)])
+        assert store.vectors.find_unembedded() == ["a.py:c", "a.py:b"]
 
     def test_a_vector_of_the_wrong_length_is_refused(self, store: Store) -> None:
-        store.put_chunks([make_chunk()])
+        store.chunks.put_chunks([make_chunk()])
         with pytest.raises(ValueError, match="has 8 bytes, tiny makes 6"):
-            store.put_embeddings(MODEL, [("a.py:f", b"12345678")])
-        assert store.embedder() is None
+            store.vectors.put_embeddings(MODEL, [("a.py:f", b"12345678")])
+        assert store.vectors.embedder() is None
 
     @pytest.mark.parametrize(
         ("change", "stays"),
@@ -683,17 +703,21 @@ class StoreConformance(SearchConformance, TransferConformance, ReembeddingConfor
     def test_a_vector_stays_while_its_text_does(
         self, store: Store, change: dict[str, object], stays: bool
     ) -> None:
-        store.put_chunks([make_chunk()])
-        store.put_embeddings(MODEL, [("a.py:f", VECTOR)])
-        store.put_chunks([make_chunk(**change)])  # type: ignore[arg-type]
-        assert store.get_embeddings(["a.py:f"]) == ({"a.py:f": VECTOR} if stays else {})
+        store.chunks.put_chunks([make_chunk()])
+        store.vectors.put_embeddings(MODEL, [("a.py:f", VECTOR)])
+        store.chunks.put_chunks([make_chunk(**change)])  # type: ignore[arg-type]
+        assert store.vectors.get_embeddings(["a.py:f"]) == ({"a.py:f": VECTOR} if stays else {})
 
     def test_a_fresh_store_is_whole_and_empty(self, store: Store) -> None:
-        assert store.check() == []
-        assert list(store.iter_chunks()) == []
-        assert (store.count_chunks(), store.count_namespaces(), store.file_states()) == ({}, {}, {})
-        assert store.embedder() is None
+        assert store.maintenance.check() == []
+        assert list(store.chunks.iter_chunks()) == []
+        assert (
+            store.chunks.count_chunks(),
+            store.chunks.count_namespaces(),
+            store.chunks.file_states(),
+        ) == ({}, {}, {})
+        assert store.vectors.embedder() is None
 
 
 def in_order(store: Store) -> list[Revision]:
-    return [Revision(*pair) for pair in store.revisions().items()]
+    return [Revision(*pair) for pair in store.chunks.revisions().items()]

@@ -46,12 +46,14 @@ ids_of_hostile = [text[:12].encode("unicode_escape").decode() for text in HOSTIL
 
 
 def names(store: Store, criteria: Criteria) -> set[str]:
-    return {chunk.name for chunk in store.get_rows(store.find_rows(criteria)).values()}
+    return {
+        chunk.name for chunk in store.chunks.get_rows(store.search.find_rows(criteria)).values()
+    }
 
 
 def found(store: Store, text: str, limit: int = 10) -> list[str]:
-    hits = store.find_text(text, limit=limit)
-    chunks = store.get_rows([row for row, _ in hits])
+    hits = store.search.find_text(text, limit=limit)
+    chunks = store.chunks.get_rows([row for row, _ in hits])
     return [chunks[row].name for row, _ in hits]
 
 
@@ -61,54 +63,54 @@ class SearchConformance:
     @pytest.fixture
     def full(self, open_store: Callable[[], Store]) -> Store:
         store = open_store()
-        store.put_chunks(CORPUS)
+        store.chunks.put_chunks(CORPUS)
         return store
 
     @pytest.fixture
     def failed(self, full: Store) -> Store:
         """Every chunk is reasoning that did not work."""
         for chunk in CORPUS:
-            full.put_reasoning(chunk.id, FAILED)
+            full.chunks.put_reasoning(chunk.id, FAILED)
         return full
 
     # Rows
 
     def test_chunks_by_row_without_the_missing(self, full: Store) -> None:
-        rows = list(full.revisions())
-        assert full.get_rows([rows[1], rows[0], rows[1], 999, -1]) == {
+        rows = list(full.chunks.revisions())
+        assert full.chunks.get_rows([rows[1], rows[0], rows[1], 999, -1]) == {
             rows[0]: GET_USER, rows[1]: SERVER,
         }  # fmt: skip
-        assert full.get_rows([]) == {}
+        assert full.chunks.get_rows([]) == {}
 
     def test_many_rows_at_once(self, full: Store) -> None:
-        full.put_chunks(make_chunk(name=f"f{number}") for number in range(1200))
-        rows = full.find_rows(Criteria())
-        assert len(full.get_rows(rows)) == len(rows) == 1204
+        full.chunks.put_chunks(make_chunk(name=f"f{number}") for number in range(1200))
+        rows = full.search.find_rows(Criteria())
+        assert len(full.chunks.get_rows(rows)) == len(rows) == 1204
 
     def test_failed_reasoning_is_nowhere_found(self, failed: Store) -> None:
         rows = range(10)
-        failed.record_access(GET_USER.id, NOW)
-        failed.put_histories({GET_USER.id: ChunkHistory(commits=(1,))})
-        failed.put_embeddings(MODEL, [(GET_USER.id, pack_vector([1.0]))])
+        failed.chunks.record_access(GET_USER.id, NOW)
+        failed.chunks.put_histories({GET_USER.id: ChunkHistory(commits=(1,))})
+        failed.vectors.put_embeddings(MODEL, [(GET_USER.id, pack_vector([1.0]))])
         asked = [
             Criteria(), Criteria(kinds=tuple(Kind)), Criteria(paths=("**",)),
             Criteria(names=("*",)), Criteria(names=("get_user",)), Criteria(phrases=("token",)),
             Criteria(phrases=("认证",)), Criteria(metadata=(("source", "note"),)),
             Criteria(since=datetime(1960, 1, 1, tzinfo=UTC)), Criteria(without=("nothing",)),
         ]  # fmt: skip
-        assert [list(failed.find_rows(criteria)) for criteria in asked] == [[]] * len(asked)
+        assert [list(failed.search.find_rows(criteria)) for criteria in asked] == [[]] * len(asked)
         for text in ("token", "用户认证流程", "认证", "oken"):
-            assert failed.find_text(text, limit=10) == []
-        assert failed.find_definitions("get_user", limit=10) == []
-        assert list(failed.iter_names()) == []
-        assert failed.get_rows(rows) == failed.get_uses(rows) == {}
-        assert list(failed.iter_vectors()) == list(failed.iter_vectors(rows)) == []
+            assert failed.search.find_text(text, limit=10) == []
+        assert failed.search.find_definitions("get_user", limit=10) == []
+        assert list(failed.search.iter_names()) == []
+        assert failed.chunks.get_rows(rows) == failed.search.get_uses(rows) == {}
+        assert list(failed.vectors.iter_vectors()) == list(failed.vectors.iter_vectors(rows)) == []
 
     # Criteria
 
     def test_nothing_asked_is_everything_in_order(self, full: Store) -> None:
-        rows = full.find_rows(Criteria())
-        assert (rows, rows.typecode) == (array("q", full.revisions()), "q")
+        rows = full.search.find_rows(Criteria())
+        assert (rows, rows.typecode) == (array("q", full.chunks.revisions()), "q")
         assert list(rows) == sorted(rows)
 
     @pytest.mark.parametrize(
@@ -166,14 +168,14 @@ class SearchConformance:
 
     def test_paths_are_meant_as_people_write_them(self, full: Store) -> None:
         """`#` would begin a comment in a `.gitignore`, and `./` would mean nothing."""
-        full.put_chunks([make_chunk(path="#1.md", name="issue")])
+        full.chunks.put_chunks([make_chunk(path="#1.md", name="issue")])
         assert names(full, Criteria(paths=("#1.md",))) == {"issue"}
         everywhere = {chunk.name for chunk in CORPUS if chunk.path} | {"issue"}
         assert names(full, Criteria(paths=("./",))) == everywhere
 
     def test_more_paths_than_one_statement_takes(self, full: Store) -> None:
-        full.put_chunks(make_chunk(path=f"many/{number}.py") for number in range(1200))
-        assert len(full.find_rows(Criteria(paths=("many/",)))) == 1200
+        full.chunks.put_chunks(make_chunk(path=f"many/{number}.py") for number in range(1200))
+        assert len(full.search.find_rows(Criteria(paths=("many/",)))) == 1200
 
     @pytest.mark.parametrize(
         ("glob", "expected"),
@@ -206,12 +208,12 @@ class SearchConformance:
 
     @pytest.mark.parametrize(("name", "glob"), [("save!", "save!*"), ("100% safe", "100%*")])
     def test_a_name_may_have_what_is_a_sign_to_sql(self, full: Store, name: str, glob: str) -> None:
-        full.put_chunks([make_chunk(name=name), make_chunk(name="save")])
+        full.chunks.put_chunks([make_chunk(name=name), make_chunk(name="save")])
         assert names(full, Criteria(names=(glob,))) == {name}
 
     @pytest.mark.parametrize("glob", ["École*", "éCOLE*", "*COLE_NORMALE"])
     def test_letters_of_any_script_have_any_case(self, full: Store, glob: str) -> None:
-        full.put_chunks([make_chunk(name="École_normale")])
+        full.chunks.put_chunks([make_chunk(name="École_normale")])
         assert names(full, Criteria(names=(glob,))) == {"École_normale"}
 
     @pytest.mark.parametrize(
@@ -245,7 +247,7 @@ class SearchConformance:
         self, full: Store
     ) -> None:
         told: dict[str, Json] = {"author": "José", "reviewer": {"team": "core"}}
-        full.put_chunks([make_chunk(metadata=told)])
+        full.chunks.put_chunks([make_chunk(metadata=told)])
         assert names(full, Criteria(metadata=(("author", "José"),))) == {"f"}
         assert names(full, Criteria(metadata=(("team", "core"),))) == set()
 
@@ -285,8 +287,8 @@ class SearchConformance:
     ) -> None:
         at = None if created is None else datetime.fromtimestamp(created, UTC)
         chunk = make_chunk(path="dated.py", created_at=at)
-        full.replace_file(FileState("dated.py", 1, modified * 10**9, "digest"), [chunk])
-        full.put_histories({chunk.id: history} if history else {})
+        full.chunks.replace_file(FileState("dated.py", 1, modified * 10**9, "digest"), [chunk])
+        full.chunks.put_histories({chunk.id: history} if history else {})
         moment = datetime.fromtimestamp(newest, UTC)
         second = timedelta(seconds=1)
         assert names(full, Criteria(since=moment - second)) == {"f"}
@@ -295,12 +297,14 @@ class SearchConformance:
 
     def test_many_chunks_may_be_committed_since(self, full: Store) -> None:
         commits = {GET_USER.id: (100, 500), SERVER.id: (300,), NOTE.id: (400, 700)}
-        full.put_histories({id_: ChunkHistory(commits=at) for id_, at in commits.items()})
+        full.chunks.put_histories({id_: ChunkHistory(commits=at) for id_, at in commits.items()})
         moment = datetime.fromtimestamp(400, UTC)
         assert names(full, Criteria(since=moment)) == {GET_USER.name, NOTE.name}
 
     def test_any_date_can_be_asked_for(self, full: Store) -> None:
-        full.replace_file(FileState("dated.py", 1, 10**9, "digest"), [make_chunk(path="dated.py")])
+        full.chunks.replace_file(
+            FileState("dated.py", 1, 10**9, "digest"), [make_chunk(path="dated.py")]
+        )
         first, last = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
         assert names(full, Criteria(since=first)) == {"f"}
         assert names(full, Criteria(since=last)) == set()
@@ -340,7 +344,7 @@ class SearchConformance:
 
     def test_a_word_ends_where_a_script_without_spaces_begins(self, full: Store) -> None:
         chunk = make_chunk("先使用token认证db", name="mixed")
-        full.put_chunks([chunk, make_chunk("用tokens", name="other")])
+        full.chunks.put_chunks([chunk, make_chunk("用tokens", name="other")])
         for phrase in ("TOKEN", "db", "token认证", "使用 token", "token 认 证 db", "用"):
             assert "mixed" in names(full, Criteria(phrases=(phrase,)))
             assert "mixed" not in names(full, Criteria(without=(phrase,)))
@@ -359,9 +363,9 @@ class SearchConformance:
             if field.name in ("kinds", "since"):
                 continue
             value = ((text, text),) if field.name == "metadata" else (text,)
-            rows = full.find_rows(Criteria(**{field.name: value}))
-            assert set(rows) <= set(full.revisions())
-        assert full.check() == []
+            rows = full.search.find_rows(Criteria(**{field.name: value}))
+            assert set(rows) <= set(full.chunks.revisions())
+        assert full.maintenance.check() == []
 
     # Text
 
@@ -391,29 +395,31 @@ class SearchConformance:
         assert sorted(found(full, text)) == sorted(chunk.name for chunk in expected)
 
     def test_a_word_in_a_name_weighs_more(self, full: Store) -> None:
-        full.put_chunks([
+        full.chunks.put_chunks([
             make_chunk("delta the words of a text", name="other"),
             make_chunk("some the words of a text", name="delta"),
         ])  # fmt: skip
         assert found(full, "delta") == ["delta", "other"]
 
     def test_equals_come_in_the_order_of_rows_and_the_limit_holds(self, full: Store) -> None:
-        full.put_chunks(make_chunk("same text 一二", name=f"f{number}") for number in range(9))
+        full.chunks.put_chunks(
+            make_chunk("same text 一二", name=f"f{number}") for number in range(9)
+        )
         for text in ("same", "same text 一二", "一二", "sam"):
             assert found(full, text, limit=3) == ["f0", "f1", "f2"]
             assert len(found(full, text, limit=100)) == 9
 
     def test_the_best_is_found_behind_a_thousand_others(self, full: Store) -> None:
-        full.put_chunks(make_chunk("一二 xyz", name=f"f{number}") for number in range(1000))
-        full.put_chunks([make_chunk("一二 三四", name="best")])
+        full.chunks.put_chunks(make_chunk("一二 xyz", name=f"f{number}") for number in range(1000))
+        full.chunks.put_chunks([make_chunk("一二 三四", name="best")])
         assert found(full, "一二 三四", limit=1) == ["best"]
 
     def test_more_words_score_more(self, full: Store) -> None:
-        full.put_chunks([
+        full.chunks.put_chunks([
             make_chunk("甲 乙 丙", name="three"), make_chunk("甲 乙", name="two"),
             make_chunk("x", name="甲"), make_chunk("甲", name="one"),
         ])  # fmt: skip
-        scores = [score for _, score in full.find_text("甲 乙 丙 丁", limit=9)]
+        scores = [score for _, score in full.search.find_text("甲 乙 丙 丁", limit=9)]
         assert found(full, "甲 乙 丙 丁") == ["three", "two", "甲", "one"]
         assert scores == sorted(set(scores), reverse=True)
 
@@ -421,7 +427,7 @@ class SearchConformance:
     def test_any_text_is_a_question(self, full: Store, text: str) -> None:
         check_hits(full, text)
         check_hits(full, f"token {text} token")
-        assert full.check() == []
+        assert full.maintenance.check() == []
 
     @settings(
         max_examples=examples(200),
@@ -435,9 +441,9 @@ class SearchConformance:
     def test_questions_are_never_a_syntax(self, full: Store, text: str) -> None:
         check_hits(full, text)
         for field in ("names", "paths", "phrases", "without", "languages"):
-            rows = full.find_rows(Criteria(**{field: (text,)}))
-            assert set(rows) <= set(full.revisions())
-        full.find_definitions(text, limit=3)
+            rows = full.search.find_rows(Criteria(**{field: (text,)}))
+            assert set(rows) <= set(full.chunks.revisions())
+        full.search.find_definitions(text, limit=3)
 
     # Names
 
@@ -453,39 +459,46 @@ class SearchConformance:
     def test_definitions_by_any_spelling(
         self, full: Store, name: str, expected: Sequence[Chunk]
     ) -> None:
-        rows = {chunk.name: row for row, chunk in full.get_rows(list(full.revisions())).items()}
-        assert full.find_definitions(name, limit=10) == [
+        rows = {
+            chunk.name: row
+            for row, chunk in full.chunks.get_rows(list(full.chunks.revisions())).items()
+        }
+        assert full.search.find_definitions(name, limit=10) == [
             Definition(rows[c.name], c.kind, c.name, c.qualified_name, c.path) for c in expected
         ]
 
     def test_definitions_of_one_name_come_oldest_first_up_to_the_limit(self, full: Store) -> None:
         spelt = ["setUp", "set_up", "SETUP", "set-up"]
-        full.put_chunks(make_chunk(name=name) for name in [*spelt, "setups"])
-        definitions = full.find_definitions("Set Up", limit=10)
+        full.chunks.put_chunks(make_chunk(name=name) for name in [*spelt, "setups"])
+        definitions = full.search.find_definitions("Set Up", limit=10)
         assert [definition.name for definition in definitions] == spelt
-        assert full.find_definitions("setup", limit=2) == definitions[:2]
+        assert full.search.find_definitions("setup", limit=2) == definitions[:2]
 
     def test_a_name_of_nothing_but_spelling_is_taken_as_it_is(self, full: Store) -> None:
-        full.put_chunks(make_chunk(name=name) for name in ["_", "__", "", " "])
-        assert [found.name for found in full.find_definitions("_", limit=9)] == ["_"]
-        assert full.find_definitions("", limit=9) == []
+        full.chunks.put_chunks(make_chunk(name=name) for name in ["_", "__", "", " "])
+        assert [found.name for found in full.search.find_definitions("_", limit=9)] == ["_"]
+        assert full.search.find_definitions("", limit=9) == []
 
     def test_a_name_goes_on_behind_a_nul(self, full: Store) -> None:
-        full.put_chunks(make_chunk(name=name) for name in ["A_b\0C_d", "A_b", "A_b\0C_e"])
-        assert [found.name for found in full.find_definitions("ab\0cd", limit=9)] == ["A_b\0C_d"]
+        full.chunks.put_chunks(make_chunk(name=name) for name in ["A_b\0C_d", "A_b", "A_b\0C_e"])
+        assert [found.name for found in full.search.find_definitions("ab\0cd", limit=9)] == [
+            "A_b\0C_d"
+        ]
         assert names(full, Criteria(names=("ab\0cd",))) == {"A_b\0C_d"}
 
     def test_names_come_once(self, full: Store) -> None:
-        full.put_chunks([make_chunk(path=path, name="twice") for path in ("a.py", "b.py")])
-        assert sorted(full.iter_names()) == sorted({chunk.name for chunk in CORPUS} | {"twice"})
+        full.chunks.put_chunks([make_chunk(path=path, name="twice") for path in ("a.py", "b.py")])
+        assert sorted(full.search.iter_names()) == sorted(
+            {chunk.name for chunk in CORPUS} | {"twice"}
+        )
 
     # Places
 
     def test_a_chunk_stands_in_its_file_or_its_document(self, full: Store) -> None:
         piece = make_chunk("more", "", "Page 2", id="doc-guide@2", kind=Kind.KNOWLEDGE)
-        full.put_chunks([piece])
-        rows = list(full.revisions())
-        places = full.get_places([*reversed(rows), rows[0], 10**9])
+        full.chunks.put_chunks([piece])
+        rows = list(full.chunks.revisions())
+        places = full.search.get_places([*reversed(rows), rows[0], 10**9])
         assert dict(places) == dict(
             zip(
                 rows,
@@ -499,7 +512,7 @@ class SearchConformance:
                 strict=True,
             )
         )
-        assert full.get_places([]) == {}
+        assert full.search.get_places([]) == {}
 
     @pytest.mark.parametrize(
         ("metadata", "turn"),
@@ -522,39 +535,39 @@ class SearchConformance:
         said = make_chunk(
             "hello", "", "t", kind=Kind.KNOWLEDGE, namespace="n", metadata=metadata
         )  # fmt: skip
-        full.put_chunks([said])
-        *_, row = full.revisions()
-        place = full.get_places([row])[row]
+        full.chunks.put_chunks([said])
+        *_, row = full.chunks.revisions()
+        place = full.search.get_places([row])[row]
         assert place == Place(
             Kind.KNOWLEDGE, "", said.id, "n\0s1", row if turn is None else turn
         )  # fmt: skip
 
     def test_sessions_of_two_namespaces_are_two(self, full: Store) -> None:
-        full.put_chunks(
+        full.chunks.put_chunks(
             make_chunk("hi", "", space, namespace=space, metadata={"session": 1, "seq": 1})
             for space in ("a", "b")
         )
-        *_, one, other = full.revisions()
-        places = full.get_places([one, other])
+        *_, one, other = full.chunks.revisions()
+        places = full.search.get_places([one, other])
         assert places[one].conversation != places[other].conversation
         assert places[one].conversation == "a\x001"
 
     def test_phases_of_a_log_are_turns_in_their_order(self, full: Store) -> None:
         log = {"source": "conversation", "phase_number": 4}
-        full.put_chunks(
+        full.chunks.put_chunks(
             make_chunk(name, "logs/a.md", name, kind=Kind.KNOWLEDGE, metadata=log)
             for name in ("Assess", "Answer")
         )
-        *_, first, second = full.revisions()
-        assert full.get_places([second, first]) == {
+        *_, first, second = full.chunks.revisions()
+        assert full.search.get_places([second, first]) == {
             row: Place(Kind.KNOWLEDGE, "logs/a.md", "logs/a.md", "logs/a.md", row)
             for row in (first, second)
         }
 
     def test_many_places_at_once(self, full: Store) -> None:
-        full.put_chunks(make_chunk(name=f"f{number}") for number in range(2500))
-        rows = list(full.revisions())
-        assert full.get_places(rows).keys() == set(rows)
+        full.chunks.put_chunks(make_chunk(name=f"f{number}") for number in range(2500))
+        rows = list(full.chunks.revisions())
+        assert full.search.get_places(rows).keys() == set(rows)
 
     def test_prose_that_has_a_date_in_its_path(self, full: Store) -> None:
         """But for conversations, which tell their dates themselves."""
@@ -563,65 +576,65 @@ class SearchConformance:
             make_chunk("a", "notes/2025-12-15.md", "a", kind=Kind.KNOWLEDGE),
             make_chunk("b", "2025-01-02 x.md", "b", kind=Kind.KNOWLEDGE, metadata={"source": "x"}),
         ]
-        full.put_chunks([
+        full.chunks.put_chunks([
             *dated,
             make_chunk("code", "2025-12-15/code.py", "code"),
             make_chunk("log", "logs/2025-12-15.md", "log", kind=Kind.KNOWLEDGE, metadata=log),
             make_chunk("month", "notes/2025-12.md", "month", kind=Kind.KNOWLEDGE),
             make_chunk("failed", "2024-12-15.md", "failed", kind=Kind.KNOWLEDGE),
         ])  # fmt: skip
-        full.put_reasoning("2024-12-15.md:failed", FAILED)
-        paths = full.dated_paths()
-        assert [full.get_rows([row])[row] for row in sorted(paths)] == dated
+        full.chunks.put_reasoning("2024-12-15.md:failed", FAILED)
+        paths = full.search.dated_paths()
+        assert [full.chunks.get_rows([row])[row] for row in sorted(paths)] == dated
         assert [paths[row] for row in sorted(paths)] == [chunk.path for chunk in dated]
 
     # Uses and vectors
 
     def test_uses_are_accesses_and_commits_oldest_first(self, full: Store) -> None:
-        first, second, third, _ = full.revisions()
+        first, second, third, _ = full.chunks.revisions()
         for days in (2, 0, 1):
-            full.record_access(GET_USER.id, NOW + timedelta(days=days))
-        full.put_histories({
+            full.chunks.record_access(GET_USER.id, NOW + timedelta(days=days))
+        full.chunks.put_histories({
             GET_USER.id: ChunkHistory(commits=(-7, 200)), SERVER.id: ChunkHistory(commits=(5,)),
             NOTE.id: ChunkHistory(Tracking.UNTRACKED),
         })  # fmt: skip
-        uses = full.get_uses([third, second, first, first, 999])
+        uses = full.search.get_uses([third, second, first, first, 999])
         accesses = [NOW.timestamp() + day * 86400 for day in range(3)]
         assert {row: (list(use.accesses), list(use.commits)) for row, use in uses.items()} == {
             first: (accesses, [-7, 200]), second: ([], [5]),
         }  # fmt: skip
         assert all(isinstance(use, Uses) for use in uses.values())
-        assert full.get_uses([]) == {}
+        assert full.search.get_uses([]) == {}
 
     def test_vectors_come_with_their_revisions_in_the_order_of_rows(self, full: Store) -> None:
         chunks = [make_chunk(name=f"f{number}") for number in range(2500)]
-        full.put_chunks(chunks)
+        full.chunks.put_chunks(chunks)
         packed = [(chunk.id, pack_vector([float(n)])) for n, chunk in enumerate(chunks)]
-        full.put_embeddings(MODEL, reversed(packed))
-        full.put_reasoning(chunks[7].id, FAILED)
-        vectors = dict(full.iter_vectors())
-        revisions = list(full.revisions().items())[len(CORPUS) :]
+        full.vectors.put_embeddings(MODEL, reversed(packed))
+        full.chunks.put_reasoning(chunks[7].id, FAILED)
+        vectors = dict(full.vectors.iter_vectors())
+        revisions = list(full.chunks.revisions().items())[len(CORPUS) :]
         assert list(vectors) == revisions
         assert list(vectors.values()) == [v for n, (_, v) in enumerate(packed) if n != 7]
 
         rows = [row for row, _ in revisions]
-        asked = [rows[2000], rows[3], rows[3], 10**9, *full.revisions()][:4]
-        some = list(full.iter_vectors(asked))
+        asked = [rows[2000], rows[3], rows[3], 10**9, *full.chunks.revisions()][:4]
+        some = list(full.vectors.iter_vectors(asked))
         assert some == [(revisions[n], vectors[revisions[n]]) for n in (3, 2000)]
-        assert list(full.iter_vectors([])) == []
+        assert list(full.vectors.iter_vectors([])) == []
 
     def test_a_vector_has_the_revision_of_its_new_text(self, full: Store) -> None:
-        full.put_embeddings(MODEL, [(GET_USER.id, pack_vector([1.0]))])
-        full.put_chunks([replace(GET_USER, lines=None)])
-        ((revision, _),) = full.iter_vectors()
-        assert revision.generation == full.revisions()[revision.row] == full.generation()
+        full.vectors.put_embeddings(MODEL, [(GET_USER.id, pack_vector([1.0]))])
+        full.chunks.put_chunks([replace(GET_USER, lines=None)])
+        ((revision, _),) = full.vectors.iter_vectors()
+        assert revision.generation == full.chunks.revisions()[revision.row] == full.generation()
 
 
 def check_hits(store: Store, text: str) -> None:
-    hits = store.find_text(text, limit=3)
+    hits = store.search.find_text(text, limit=3)
     scores = [score for _, score in hits]
     assert len(hits) <= 3
     assert len({row for row, _ in hits}) == len(hits)
-    assert {row for row, _ in hits} <= set(store.revisions())
+    assert {row for row, _ in hits} <= set(store.chunks.revisions())
     assert scores == sorted(scores, reverse=True)
     assert all(0 <= score < 1 for score in scores)

@@ -66,8 +66,10 @@ class TestPartitionedStore(TransferConformance, ReembeddingConformance):
         return open_store()
 
     def test_namespaces_lie_in_tables_of_their_own(self, store: PostgresStore) -> None:
-        store.put_chunks(make_chunk(name=f"f{n}", namespace=f"team{n}") for n in range(12))
-        tables = store._rows("SELECT tableoid::regclass::text, count(*) FROM chunks GROUP BY 1")
+        store.chunks.put_chunks(make_chunk(name=f"f{n}", namespace=f"team{n}") for n in range(12))
+        tables = store.database.rows(
+            "SELECT tableoid::regclass::text, count(*) FROM chunks GROUP BY 1"
+        )
         assert len(tables) == 3
         assert sum(count for _, count in tables) == 12
 
@@ -81,17 +83,17 @@ def test_a_chunk_in_another_namespace_takes_all_along(
         closing(PostgresStore.open(url)) as store,
     ):
         chunk = make_chunk(namespace="a")
-        store.put_chunks([chunk])
-        store.record_access(chunk.id, NOW)
-        store.put_histories({chunk.id: HISTORY})
+        store.chunks.put_chunks([chunk])
+        store.chunks.record_access(chunk.id, NOW)
+        store.chunks.put_histories({chunk.id: HISTORY})
         for namespace in ("b", "", "c"):
             moved = make_chunk(namespace=namespace)
-            assert store.put_chunks([moved]) == 1
-            assert store.get_chunks([chunk.id]) == [moved]
-            assert store.get_accesses([chunk.id]) == {chunk.id: (NOW,)}
-            assert store.get_histories([chunk.id]) == {chunk.id: HISTORY}
-            assert store.count_namespaces() == {namespace: 1}
-            assert store.check() == []
+            assert store.chunks.put_chunks([moved]) == 1
+            assert store.chunks.get_chunks([chunk.id]) == [moved]
+            assert store.chunks.get_accesses([chunk.id]) == {chunk.id: (NOW,)}
+            assert store.chunks.get_histories([chunk.id]) == {chunk.id: HISTORY}
+            assert store.chunks.count_namespaces() == {namespace: 1}
+            assert store.maintenance.check() == []
 
 
 # What the seed's own statements do with what people type
@@ -99,27 +101,27 @@ def test_a_chunk_in_another_namespace_takes_all_along(
 
 @pytest.mark.parametrize("text", HOSTILE, ids=ids_of_hostile)
 def test_what_breaks_the_seeds_query_is_a_question_here(store: PostgresStore, text: str) -> None:
-    store.put_chunks([make_chunk("some words", name="some")])
-    assert len(store.find_text(f"{text} words", limit=5)) <= 1
+    store.chunks.put_chunks([make_chunk("some words", name="some")])
+    assert len(store.search.find_text(f"{text} words", limit=5)) <= 1
 
 
 def test_the_seeds_query_fails_on_most_hostile_texts_and_ours_on_none(
     store: PostgresStore, memory_url: str
 ) -> None:
     """Seed 004 joins the words by ` & ` and puts them into the statement. Research met 87 %."""
-    store.put_chunks([make_chunk("some words", name="some")])
+    store.chunks.put_chunks([make_chunk("some words", name="some")])
     failed = total = 0
     with psycopg.connect(memory_url, autocommit=True) as connection:
         for text in SYNTAX:
             total += 1
-            store.find_text(text, limit=5)
+            store.search.find_text(text, limit=5)
             tsquery = " & ".join(text.split())
             try:
                 connection.execute(f"SELECT to_tsquery('english', '{tsquery}')")
             except psycopg.Error:
                 failed += 1
     assert failed / total > 0.8, (failed, total)
-    assert store.check() == []
+    assert store.maintenance.check() == []
 
 
 SYNTAX = [
@@ -143,15 +145,15 @@ SYNTAX = [
 
 
 def test_a_statement_in_a_question_changes_nothing(store: PostgresStore) -> None:
-    store.put_chunks([make_chunk("some words", name="some")])
+    store.chunks.put_chunks([make_chunk("some words", name="some")])
     for text in ("'; DROP TABLE aurora.chunks CASCADE; --", "x') OR true --", "%s %(a)s", "$1"):
-        store.find_text(text, limit=5)
-        store.find_definitions(text, limit=5)
-        store.find_rows(Criteria(names=(text,), paths=(text,), metadata=((text, text),)))
-        store.find_ids(text, limit=5)
-        store.find_below(text)
-        assert store.get_chunks([text]) == []
-    assert sum(store.count_chunks().values()) == 1
+        store.search.find_text(text, limit=5)
+        store.search.find_definitions(text, limit=5)
+        store.search.find_rows(Criteria(names=(text,), paths=(text,), metadata=((text, text),)))
+        store.chunks.find_ids(text, limit=5)
+        store.chunks.find_below(text)
+        assert store.chunks.get_chunks([text]) == []
+    assert sum(store.chunks.count_chunks().values()) == 1
 
 
 # Texts that PostgreSQL does not hold
@@ -174,8 +176,8 @@ def test_a_nul_comes_back_and_so_does_what_stands_for_it(text: str) -> None:
 )
 def test_any_text_comes_back_from_the_server(store: PostgresStore, text: str, key: str) -> None:
     chunk = make_chunk(text, name=text[:20], metadata={key: [text, {key: None}]})
-    store.put_chunks([chunk])
-    assert store.get_chunks([chunk.id]) == [chunk]
+    store.chunks.put_chunks([chunk])
+    assert store.chunks.get_chunks([chunk.id]) == [chunk]
 
 
 def test_the_longest_texts_are_kept_whole_and_found_by_their_beginning(
@@ -183,9 +185,9 @@ def test_the_longest_texts_are_kept_whole_and_found_by_their_beginning(
 ) -> None:
     """More words than a tsvector holds."""
     text = " ".join(f"word{number:x}" * 3 for number in range(120_000))
-    store.put_chunks([make_chunk(text, name="long")])
-    assert store.get_chunks(["a.py:long"])[0].content == text
-    assert store.find_text("word7word7word7", limit=1)
+    store.chunks.put_chunks([make_chunk(text, name="long")])
+    assert store.chunks.get_chunks(["a.py:long"])[0].content == text
+    assert store.search.find_text("word7word7word7", limit=1)
     assert len(words_of(make_chunk(text)).tsv.encode()) < 3_000_000
 
 
@@ -195,14 +197,14 @@ def test_the_longest_texts_are_kept_whole_and_found_by_their_beginning(
 def test_a_writer_that_waits_too_long_is_told(
     open_store: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("aurora.stores.postgres.database.BUSY_SECONDS", 1)
+    monkeypatch.setattr("aurora.stores.postgres.connection.BUSY_SECONDS", 1)
     first, second = open_store(), open_store()
     with first.transaction():
-        first.put_chunks([make_chunk()])
+        first.chunks.put_chunks([make_chunk()])
         with pytest.raises(StoreBusyError, match="is in use by another process"):
-            second.put_chunks([FULL])
-        assert second.count_chunks() == {}  # who reads does not wait
-    assert second.put_chunks([FULL]) == 1
+            second.chunks.put_chunks([FULL])
+        assert second.chunks.count_chunks() == {}  # who reads does not wait
+    assert second.chunks.put_chunks([FULL]) == 1
 
 
 def test_an_empty_database_has_no_memory_and_says_how_to_make_one(postgres_url: str) -> None:
@@ -216,30 +218,30 @@ def test_memories_in_two_schemas_know_nothing_of_each_other(postgres_url: str) -
         closing(PostgresStore.create(postgres_url, "one")) as one,
         closing(PostgresStore.create(postgres_url, "two")) as two,
     ):
-        one.put_chunks([make_chunk()])
+        one.chunks.put_chunks([make_chunk()])
         with one.alone(), two.alone(), one.transaction():
-            two.put_chunks([FULL])
+            two.chunks.put_chunks([FULL])
         assert one.identity != two.identity
-        assert [chunk.id for chunk in two.iter_chunks()] == [FULL.id]
-        assert (one.check(), two.check()) == ([], [])
+        assert [chunk.id for chunk in two.chunks.iter_chunks()] == [FULL.id]
+        assert (one.maintenance.check(), two.maintenance.check()) == ([], [])
 
 
 def test_what_is_wrong_is_found(store: PostgresStore) -> None:
-    store.put_chunks([make_chunk(name="a"), make_chunk(name="b")])
+    store.chunks.put_chunks([make_chunk(name="a"), make_chunk(name="b")])
     with store.transaction():
-        store._execute('DELETE FROM words WHERE "row" = (SELECT min("row") FROM words)')
-        store._execute("UPDATE terms SET chunks = chunks + 1")
-    problems = store.check()
+        store.database.execute('DELETE FROM words WHERE "row" = (SELECT min("row") FROM words)')
+        store.database.execute("UPDATE terms SET chunks = chunks + 1")
+    problems = store.maintenance.check()
     assert any("lack theirs" in problem for problem in problems)
     assert any("counted wrong" in problem for problem in problems)
-    assert store.rebuild_words() == 2
-    assert store.check() == []
+    assert store.ranking.rebuild_words() == 2
+    assert store.maintenance.check() == []
 
 
 def test_of_what_a_server_says_its_first_words_are_told(store: PostgresStore) -> None:
     """Without the line and the place in a statement that nobody typed."""
     with pytest.raises(StoreError) as caught:
-        store._rows("SELECT nonsense FROM chunks")
+        store.database.rows("SELECT nonsense FROM chunks")
     assert caught.value.message == f'{store.address.shown}: column "nonsense" does not exist'
 
 

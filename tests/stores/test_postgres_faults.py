@@ -59,7 +59,7 @@ class Writer(threading.Thread):
         number = 0
         while not self._ended.is_set() or not self.kept or self.kept[-1] < number - 1:
             try:
-                self._store.put_chunks(batch(number))
+                self._store.chunks.put_chunks(batch(number))
             except AuroraError as exc:
                 self.told.append(exc)
                 time.sleep(0.05)
@@ -86,12 +86,12 @@ def wait_until(is_so: Callable[[], bool]) -> None:
 def require_kept(store: Store, writer: Writer) -> None:
     """Every batch that was acknowledged is there, and no half one."""
     assert writer.others == []
-    names = [chunk.name for chunk in store.iter_chunks()]
+    names = [chunk.name for chunk in store.chunks.iter_chunks()]
     assert len(names) == len(set(names))
     batches = {int(name[1:].partition("_")[0]) for name in names}
     assert batches >= set(writer.kept)
     assert len(names) == 50 * len(batches)
-    assert store.check() == []
+    assert store.maintenance.check() == []
 
 
 @pytest.mark.long
@@ -109,30 +109,30 @@ def test_a_server_killed_while_it_is_written_loses_nothing_that_was_acknowledged
         writer.finish()
         require_kept(store, writer)
         assert all(isinstance(exc, StoreUnreachableError) for exc in writer.told)
-        assert store.find_text("batch0", limit=100)
+        assert store.search.find_text("batch0", limit=100)
 
 
 @pytest.mark.long
 def test_a_search_waits_for_a_server_that_comes_back(own_postgres: PostgresServer) -> None:
     """Killed between two questions and during one: the answer is the same, a little later."""
     with opened(own_postgres.url()) as store:
-        store.put_chunks(batch(1))
-        expected = store.find_text("batch1", limit=10)
+        store.chunks.put_chunks(batch(1))
+        expected = store.search.find_text("batch1", limit=10)
         own_postgres.kill()
         comeback = threading.Timer(0.5, own_postgres.start)
         comeback.start()
-        assert store.find_text("batch1", limit=10) == expected
+        assert store.search.find_text("batch1", limit=10) == expected
         comeback.join()
 
         kill = threading.Timer(0.2, own_postgres.kill)
         kill.start()
-        asked = threading.Thread(target=lambda: store._rows("SELECT pg_sleep(1)"))
+        asked = threading.Thread(target=lambda: store.database.rows("SELECT pg_sleep(1)"))
         asked.start()
         kill.join()
         own_postgres.start()
         asked.join(timeout=30)
         assert not asked.is_alive()
-        assert store.find_text("batch1", limit=10) == expected
+        assert store.search.find_text("batch1", limit=10) == expected
 
 
 def test_a_server_that_stays_away_is_told_with_its_address_and_without_its_password(
@@ -141,11 +141,11 @@ def test_a_server_that_stays_away_is_told_with_its_address_and_without_its_passw
     monkeypatch.setattr("aurora.stores.postgres.connection.PAUSES", (0.01, 0.02))
     monkeypatch.setattr("aurora.stores.postgres.connection.CONNECT_SECONDS", 1)
     with opened(own_postgres.url()) as store:
-        store.put_chunks(batch(1))
+        store.chunks.put_chunks(batch(1))
         own_postgres.kill()
         for ask in (
-            lambda: store.find_text("batch1", limit=1),
-            lambda: store.put_chunks(batch(2)),
+            lambda: store.search.find_text("batch1", limit=1),
+            lambda: store.chunks.put_chunks(batch(2)),
             lambda: PostgresStore.open(own_postgres.url()),
         ):
             with pytest.raises(StoreUnreachableError) as caught:
@@ -154,8 +154,8 @@ def test_a_server_that_stays_away_is_told_with_its_address_and_without_its_passw
             assert own_postgres.password not in str(caught.value)
             assert "check that the server runs" in caught.value.hint
         own_postgres.start()
-        assert once_back(lambda: store.find_text("batch1", limit=1))
-        assert store.find_text("batch2", limit=1) == []
+        assert once_back(lambda: store.search.find_text("batch1", limit=1))
+        assert store.search.find_text("batch2", limit=1) == []
 
 
 def once_back(ask: Callable[[], T], seconds: float = 60.0) -> T:
@@ -171,37 +171,37 @@ def once_back(ask: Callable[[], T], seconds: float = 60.0) -> T:
 
 def test_a_connection_that_is_cut_is_made_again(own_postgres: PostgresServer) -> None:
     with Proxy(own_postgres.port) as proxy, opened(own_postgres.url(port=proxy.port)) as store:
-        store.put_chunks(batch(1))
+        store.chunks.put_chunks(batch(1))
         proxy.cut()
         threading.Timer(0.3, proxy.mend).start()
-        assert len(store.find_text("batch1", limit=100)) == 50
+        assert len(store.search.find_text("batch1", limit=100)) == 50
         proxy.cut()
         proxy.mend()
         with pytest.raises(
             StoreUnreachableError
         ):  # a change is not sent twice behind its writer's back
-            store.put_chunks(batch(2))
-        assert store.put_chunks(batch(2)) == 50
-        assert store.check() == []
+            store.chunks.put_chunks(batch(2))
+        assert store.chunks.put_chunks(batch(2)) == 50
+        assert store.maintenance.check() == []
 
 
 def test_a_cut_in_the_middle_of_a_transaction_keeps_nothing_of_it(
     own_postgres: PostgresServer,
 ) -> None:
     with Proxy(own_postgres.port) as proxy, opened(own_postgres.url(port=proxy.port)) as store:
-        store.put_chunks(batch(1))
+        store.chunks.put_chunks(batch(1))
         before = store.generation()
 
         def write_and_lose() -> None:
             with store.transaction():
-                store.put_chunks(batch(2))
+                store.chunks.put_chunks(batch(2))
                 proxy.cut()
                 proxy.mend()
-                store.put_chunks(batch(3))
+                store.chunks.put_chunks(batch(3))
 
         with pytest.raises(StoreUnreachableError):
             write_and_lose()
-        assert sum(store.count_chunks().values()) == 50
+        assert sum(store.chunks.count_chunks().values()) == 50
         assert store.generation() == before
 
 
@@ -209,7 +209,7 @@ def fill(store: Store) -> tuple[int, StoreError]:
     """How many batches found room, and what was told of the first that did not."""
     for number in range(1000):
         try:
-            store.put_chunks(batch(number))
+            store.chunks.put_chunks(batch(number))
         except StoreError as exc:
             return number, exc
     pytest.fail("the disk has no end")
@@ -225,12 +225,12 @@ def test_a_full_disk_is_told_and_room_is_all_it_takes(own_postgres: PostgresServ
             assert "cannot write" in caught.message
             assert "free some space" in caught.hint
             assert kept > 0
-            assert sum(store.count_chunks().values()) == 50 * kept
-            assert len(store.find_text("batch0", limit=100)) == 50
+            assert sum(store.chunks.count_chunks().values()) == 50 * kept
+            assert len(store.search.find_text("batch0", limit=100)) == 50
             disk.grow(100)
-            assert store.put_chunks(batch(kept)) == 50
-            assert sum(store.count_chunks().values()) == 50 * (kept + 1)
-            assert store.check() == []
+            assert store.chunks.put_chunks(batch(kept)) == 50
+            assert sum(store.chunks.count_chunks().values()) == 50 * (kept + 1)
+            assert store.maintenance.check() == []
 
 
 # A primary and its replica
@@ -252,7 +252,7 @@ def several(primary: PostgresServer, standby: PostgresServer, which: str) -> str
 
 
 def served_by(store: PostgresStore) -> int:
-    return int(store._rows("SELECT inet_server_port()")[0][0])
+    return int(store.database.rows("SELECT inet_server_port()")[0][0])
 
 
 @pytest.mark.long
@@ -262,13 +262,13 @@ def test_reads_go_to_the_replica_and_writes_to_the_primary(
     primary, standby = pair
     with opened(several(primary, standby, "prefer-standby")) as store:
         assert served_by(store) == standby.port
-        store.put_chunks(batch(1))
+        store.chunks.put_chunks(batch(1))
         standby.catch_up(primary)
         assert served_by(store) == standby.port
-        assert len(store.find_text("batch1", limit=100)) == 50
-        store.record_access("a.py:f1_1", NOW)
+        assert len(store.search.find_text("batch1", limit=100)) == 50
+        store.chunks.record_access("a.py:f1_1", NOW)
         standby.catch_up(primary)
-        assert store.get_accesses(["a.py:f1_1"]) == {"a.py:f1_1": (NOW,)}
+        assert store.chunks.get_accesses(["a.py:f1_1"]) == {"a.py:f1_1": (NOW,)}
 
 
 @pytest.mark.long
@@ -297,16 +297,16 @@ def test_who_has_written_reads_it_though_the_replica_lags(
     with opened(url) as writer, closing(PostgresStore.open(standby.url())) as reader:
         with psycopg.connect(standby.url(), autocommit=True) as connection:
             connection.execute("SELECT pg_wal_replay_pause()")
-            writer.put_chunks(batch(1))
-            writer.put_embeddings(MODEL, [("a.py:f1_1", VECTOR)])
+            writer.chunks.put_chunks(batch(1))
+            writer.vectors.put_embeddings(MODEL, [("a.py:f1_1", VECTOR)])
             assert served_by(writer) == primary.port
-            assert len(writer.find_text("batch1", limit=100)) == 50
-            assert writer.embedder() == MODEL
-            assert reader.find_text("batch1", limit=100) == []
-            assert reader.check() == []
+            assert len(writer.search.find_text("batch1", limit=100)) == 50
+            assert writer.vectors.embedder() == MODEL
+            assert reader.search.find_text("batch1", limit=100) == []
+            assert reader.maintenance.check() == []
             connection.execute("SELECT pg_wal_replay_resume()")
         standby.catch_up(primary)
-        assert len(reader.find_text("batch1", limit=100)) == 50
+        assert len(reader.search.find_text("batch1", limit=100)) == 50
         assert reader.generation() == writer.generation()
         assert served_by(writer) == standby.port
 
@@ -317,12 +317,12 @@ def test_a_replica_alone_can_be_searched_and_says_that_it_cannot_be_written(
 ) -> None:
     primary, standby = pair
     with closing(PostgresStore.open(primary.url())) as store:
-        store.put_chunks(batch(1))
+        store.chunks.put_chunks(batch(1))
     standby.catch_up(primary)
     with closing(PostgresStore.open(standby.url())) as store:
-        assert len(store.find_text("batch1", limit=100)) == 50
+        assert len(store.search.find_text("batch1", limit=100)) == 50
         with pytest.raises(StoreError, match="can only be read") as caught:
-            store.put_chunks(batch(2))
+            store.chunks.put_chunks(batch(2))
         assert "name the primary" in caught.value.hint
 
 
@@ -332,16 +332,16 @@ def test_the_replica_takes_over_when_the_primary_dies(
 ) -> None:
     primary, standby = pair
     with opened(several(primary, standby, "any")) as store:
-        store.put_chunks(batch(1))
+        store.chunks.put_chunks(batch(1))
         standby.catch_up(primary)
         primary.kill()
         standby.promote()
-        assert len(store.find_text("batch1", limit=100)) == 50
+        assert len(store.search.find_text("batch1", limit=100)) == 50
         for _ in range(3):  # the first may find the old connection
             try:
-                store.put_chunks(batch(2))
+                store.chunks.put_chunks(batch(2))
                 break
             except StoreUnreachableError:
                 continue
-        assert len(store.find_text("batch2", limit=100)) == 50
-        assert store.check() == []
+        assert len(store.search.find_text("batch2", limit=100)) == 50
+        assert store.maintenance.check() == []

@@ -135,13 +135,13 @@ def test_who_has_it_open_writes_nothing_once_a_newer_one_was_there(
     with closing(PostgresStore.open(memory_url)) as running:
         set_fact(memory_url, name, value)
         with pytest.raises(StoreFormatError, match="newer Aurora"):
-            running.put_chunks([make_chunk()])
-        assert running.count_chunks() == {}
+            running.chunks.put_chunks([make_chunk()])
+        assert running.chunks.count_chunks() == {}
 
 
 def test_words_of_an_older_tokenizer_are_made_anew(memory_url: str) -> None:
     store = PostgresStore.open(memory_url)
-    store.put_chunks([make_chunk(f"word{n}", name=f"f{n}") for n in range(2500)])
+    store.chunks.put_chunks([make_chunk(f"word{n}", name=f"f{n}") for n in range(2500)])
     store.close()
     set_fact(memory_url, "words", "0.1")
     with psycopg.connect(memory_url) as connection:
@@ -154,14 +154,14 @@ def test_words_of_an_older_tokenizer_are_made_anew(memory_url: str) -> None:
     assert told == [Progress("Making words", done, 2500) for done in (1000, 2000, 2500)]
     assert fact(memory_url, "words") == WORDS
     store = PostgresStore.open(memory_url)
-    assert len(store.find_text("word77", limit=5)) == 1
-    assert store.check() == []
+    assert len(store.search.find_text("word77", limit=5)) == 1
+    assert store.maintenance.check() == []
     store.close()
 
 
 def test_words_that_were_half_made_are_all_made_again(memory_url: str) -> None:
     store = PostgresStore.open(memory_url)
-    store.put_chunks([make_chunk(f"word{n}", name=f"f{n}") for n in range(2500)])
+    store.chunks.put_chunks([make_chunk(f"word{n}", name=f"f{n}") for n in range(2500)])
     store.close()
     set_fact(memory_url, "words", "0.1")
 

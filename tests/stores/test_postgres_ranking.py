@@ -55,12 +55,12 @@ def store(memory_url: str) -> Iterator[PostgresStore]:
 
 
 def ask(store: PostgresStore, text: str, **parameters: float) -> ServerKeywordScores:
-    signal = ServerKeywords(Searches(store), BM25Parameters(**parameters))  # type: ignore[arg-type]
+    signal = ServerKeywords(Searches(store.ranking, store.vectors), BM25Parameters(**parameters))  # type: ignore[arg-type]
     return signal.score(Question(text, datetime(2026, 1, 1, tzinfo=UTC)))
 
 
 def chunks_of(store: PostgresStore, rows: Sequence[int]) -> list[Chunk]:
-    found = store.get_rows(rows)
+    found = store.chunks.get_rows(rows)
     return [found[row] for row in rows]
 
 
@@ -70,10 +70,13 @@ def chunks_of(store: PostgresStore, rows: Sequence[int]) -> list[Chunk]:
 def test_scores_and_order_are_those_of_the_index_file(
     store: PostgresStore, chunks: list[Chunk], parameters: dict[str, float]
 ) -> None:
-    store.put_chunks(chunks)
+    store.chunks.put_chunks(chunks)
     scorer = BM25Scorer(**parameters, analysis=WORDS)  # type: ignore[arg-type]
     scorer.build_index((chunk.id, chunk_text(chunk)) for chunk in chunks)
-    rows = {row: chunk.id for row, chunk in store.get_rows(list(store.revisions())).items()}
+    rows = {
+        row: chunk.id
+        for row, chunk in store.chunks.get_rows(list(store.chunks.revisions())).items()
+    }
     for text in QUESTIONS:
         answer, expected = ask(store, text, **parameters), dict(scorer.rank(text, pool=50))
         best = answer.best(50)
@@ -93,25 +96,25 @@ def test_scores_and_order_are_those_of_the_index_file(
 def test_statistics_follow_every_change(store: PostgresStore, chunks: list[Chunk]) -> None:
     draw = random.Random(7)  # noqa: S311 - not for secrets
     known = {chunk.id: chunk for chunk in chunks[:200]}
-    store.put_chunks(known.values())
+    store.chunks.put_chunks(known.values())
     for step in range(8):
         for chunk in draw.sample(sorted(known.values(), key=lambda one: one.id), 10):
             lot = draw.random()
             if lot < 0.3:
-                store.delete_chunks([chunk.id])
+                store.chunks.delete_chunks([chunk.id])
                 del known[chunk.id]
             elif lot < 0.6:
                 changed = make_chunk(
                     f"new words of step{step}", chunk.path, chunk.name, id=chunk.id
                 )
-                store.put_chunks([changed])
+                store.chunks.put_chunks([changed])
                 known[chunk.id] = changed
             else:
                 score = draw.choice([0.1, 0.9])
-                store.put_reasoning(chunk.id, Reasoning("x", score, 1, NOW))
-    assert store.check() == []
-    found = list(store.iter_chunks())
-    counted = store.count_terms(["new", "step7", "zzyzx"])
+                store.chunks.put_reasoning(chunk.id, Reasoning("x", score, 1, NOW))
+    assert store.maintenance.check() == []
+    found = list(store.chunks.iter_chunks())
+    counted = store.ranking.count_terms(["new", "step7", "zzyzx"])
     texts = [WORDS.document(chunk_text(chunk)) for chunk in found]
     length = sum(max(len(text), WORDS.shortest) for text in texts)
     assert (counted.chunks, counted.tokens) == (len(found), length)
@@ -124,12 +127,12 @@ def test_common_words_alone_still_find_as_many_as_are_asked_for(
 ) -> None:
     """However little may be judged: rare words propose, and where they are too few, others do."""
     monkeypatch.setattr(ranking_sql, "_WORK", (20, 100, 400))
-    store.put_chunks(make_chunk("common words everywhere", name=f"f{n}") for n in range(300))
-    store.put_chunks([make_chunk("common words and rarity", name="rare")])
+    store.chunks.put_chunks(make_chunk("common words everywhere", name=f"f{n}") for n in range(300))
+    store.chunks.put_chunks([make_chunk("common words and rarity", name="rare")])
     assert len(ask(store, "common words").best(100)) == 100
     best = ask(store, "common words rarity").best(100)
     assert len(best) >= 20
-    assert store.get_rows(best[:1])[best[0]].name == "rare"
+    assert store.chunks.get_rows(best[:1])[best[0]].name == "rare"
 
 
 # Vectors
@@ -149,24 +152,24 @@ def many(
     draw = random.Random(3)  # noqa: S311 - as above
     chunks = [make_chunk(f"word{n % 50} text", name=f"f{n}") for n in range(2000)]
     vectors = [vector(draw) for _ in chunks]
-    store.put_chunks(chunks)
+    store.chunks.put_chunks(chunks)
     pairs = zip((chunk.id for chunk in chunks), map(pack_vector, vectors), strict=True)
-    store.put_embeddings(MODEL, pairs)
-    store.prepare_search()
+    store.vectors.put_embeddings(MODEL, pairs)
+    store.ranking.prepare_search()
     return store, vectors
 
 
 def plan(store: PostgresStore, statement: ranking_sql.Statement) -> str:
     # A thousand rows are read faster than any index; the plan is what a million would have.
     with store.transaction():
-        store._execute("SET LOCAL enable_seqscan = off")
-        lines = store._rows(f"EXPLAIN {statement.sql}", statement.values)
+        store.database.execute("SET LOCAL enable_seqscan = off")
+        lines = store.database.rows(f"EXPLAIN {statement.sql}", statement.values)
     return "\n".join(str(line) for (line,) in lines)
 
 
 def test_both_indexes_answer_one_statement(many: tuple[PostgresStore, list[list[float]]]) -> None:
     store, vectors = many
-    search = Searches(store)
+    search = Searches(store.ranking, store.vectors)
     asked = Question("word7 text", datetime(2026, 1, 1, tzinfo=UTC))
     ServerKeywords(search, BM25Parameters()).score(asked)
     words = search.of(asked).words
@@ -181,13 +184,13 @@ def test_both_indexes_answer_one_statement(many: tuple[PostgresStore, list[list[
 
 def test_the_index_finds_the_nearest(many: tuple[PostgresStore, list[list[float]]]) -> None:
     store, vectors = many
-    assert store._vectors_in_use() == (0, True)
+    assert store.ranking.vectors_in_use() == (0, True)
     right = 0
     for asked in vectors[:20]:
-        by_index = store.rank(None, asked, pool=10).by_meaning
+        by_index = store.ranking.rank(None, asked, pool=10).by_meaning
         exact = ranked(
-            store._ask(
-                ranking_sql.rank_statement(
+            store.database.rows(
+                *ranking_sql.rank_statement(
                     None, "", asked, slot=0, by_index=False, pool=10, among=None
                 )
             ),
@@ -204,9 +207,9 @@ def test_a_filter_still_fills_the_limit(
 ) -> None:
     """Without a scan that goes on, an index gives what is left of its first candidates."""
     store, vectors = many
-    among = list(store.revisions())[::every]
+    among = list(store.chunks.revisions())[::every]
     for asked in vectors[:5]:
-        found = store.rank(None, asked, pool=40, among=among).by_meaning
+        found = store.ranking.rank(None, asked, pool=40, among=among).by_meaning
         assert len(found) == 40
         assert set(found) <= set(among)
 
@@ -215,16 +218,16 @@ def test_an_index_follows_what_comes_and_goes(
     many: tuple[PostgresStore, list[list[float]]],
 ) -> None:
     store, vectors = many
-    (first,) = store.rank(None, vectors[5], pool=1).by_meaning
-    name = store.get_rows([first])[first].id
-    store.delete_chunks([name])
-    assert store.rank(None, vectors[5], pool=1).by_meaning != [first]
-    store.put_chunks([make_chunk("again", name="again")])
-    store.put_embeddings(MODEL, [("a.py:again", pack_vector(vectors[5]))])
-    (found,) = store.rank(None, vectors[5], pool=1).by_meaning
-    assert store.get_rows([found])[found].name == "again"
-    store.put_reasoning("a.py:again", Reasoning("x", 0.1, 1, NOW))
-    assert store.rank(None, vectors[5], pool=1).by_meaning != [found]
+    (first,) = store.ranking.rank(None, vectors[5], pool=1).by_meaning
+    name = store.chunks.get_rows([first])[first].id
+    store.chunks.delete_chunks([name])
+    assert store.ranking.rank(None, vectors[5], pool=1).by_meaning != [first]
+    store.chunks.put_chunks([make_chunk("again", name="again")])
+    store.vectors.put_embeddings(MODEL, [("a.py:again", pack_vector(vectors[5]))])
+    (found,) = store.ranking.rank(None, vectors[5], pool=1).by_meaning
+    assert store.chunks.get_rows([found])[found].name == "again"
+    store.chunks.put_reasoning("a.py:again", Reasoning("x", 0.1, 1, NOW))
+    assert store.ranking.rank(None, vectors[5], pool=1).by_meaning != [found]
 
 
 def test_another_model_gets_an_index_of_its_own(
@@ -232,14 +235,14 @@ def test_another_model_gets_an_index_of_its_own(
 ) -> None:
     store, _ = many
     other = Embedder("other", 4, "xyz")
-    store.start_reembedding(other)
-    ids = store.find_unembedded(by_next=True)
-    store.put_embeddings(other, ((id_, pack_vector([1.0, 0.0, 0.0, 0.0])) for id_ in ids))
-    store.finish_reembedding()
-    assert store._vectors_in_use() == (1, False)
-    store.prepare_search()
-    assert store._vectors_in_use() == (1, True)
-    assert len(store.rank(None, [1.0, 0.0, 0.0, 0.0], pool=10).by_meaning) == 10
+    store.vectors.start_reembedding(other)
+    ids = store.vectors.find_unembedded(by_next=True)
+    store.vectors.put_embeddings(other, ((id_, pack_vector([1.0, 0.0, 0.0, 0.0])) for id_ in ids))
+    store.vectors.finish_reembedding()
+    assert store.ranking.vectors_in_use() == (1, False)
+    store.ranking.prepare_search()
+    assert store.ranking.vectors_in_use() == (1, True)
+    assert len(store.ranking.rank(None, [1.0, 0.0, 0.0, 0.0], pool=10).by_meaning) == 10
 
 
 def test_an_index_that_was_stopped_halfway_is_made_again(
@@ -247,18 +250,18 @@ def test_an_index_that_was_stopped_halfway_is_made_again(
 ) -> None:
     store, vectors = many
     with store.transaction():
-        store._execute(
+        store.database.execute(
             "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'vectors_0_hnsw'::regclass"
         )
-    assert any("not valid" in problem for problem in store.check())
-    store.prepare_search()
-    assert store.check() == []
-    assert store.rank(None, vectors[0], pool=10).by_meaning
+    assert any("not valid" in problem for problem in store.maintenance.check())
+    store.ranking.prepare_search()
+    assert store.maintenance.check() == []
+    assert store.ranking.rank(None, vectors[0], pool=10).by_meaning
 
 
 def test_a_zero_vector_is_near_to_nothing(store: PostgresStore) -> None:
-    store.put_chunks([make_chunk(name="zero"), make_chunk(name="one")])
+    store.chunks.put_chunks([make_chunk(name="zero"), make_chunk(name="one")])
     one = pack_vector([1.0] + [0.0] * 7)
-    store.put_embeddings(MODEL, [("a.py:zero", pack_vector([0.0] * 8)), ("a.py:one", one)])
-    found = store.rank(None, unpack_vector(one), pool=10)
-    assert [store.get_rows([row])[row].name for row in found.by_meaning] == ["one"]
+    store.vectors.put_embeddings(MODEL, [("a.py:zero", pack_vector([0.0] * 8)), ("a.py:one", one)])
+    found = store.ranking.rank(None, unpack_vector(one), pool=10)
+    assert [store.chunks.get_rows([row])[row].name for row in found.by_meaning] == ["one"]

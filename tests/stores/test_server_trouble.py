@@ -28,7 +28,7 @@ REFUSED = 'connection to server at "db" (10.0.0.1), port 5432 failed: FATAL:  '
          "PGPASSWORD"),
         (f'{REFUSED}database "mem" does not exist', f"{SHOWN}: connection", "createdb"),
         (f'{REFUSED}role "ada" does not exist', "does not let this user in: ", "correct the user"),
-        (f'{REFUSED}no pg_hba.conf entry for "x"', "lets nobody in from here: ", "pg_hba.conf"),
+        (f'{REFUSED}no pg_hba.conf entry for "x"', "accepts no connection from ", "pg_hba.conf"),
         ('could not translate host name "db" to address', "cannot be found: ", "correct the host"),
     ],
 )  # fmt: skip
@@ -64,7 +64,7 @@ def test_who_is_not_let_in_is_told_why_and_what_to_do(said: str, message: str, h
         (errors.TooManyConnections("many"), StoreError, f"{SHOWN}: many", "check user, password"),
         (errors.IndexCorrupted("torn"), StoreFormatError, f"{SHOWN} is damaged: torn", "REINDEX"),
         (errors.SyntaxError("near x"), StoreError, f"{SHOWN}: near x",
-         "`aur db status` tells how the server is"),
+         "`aur db status` shows the state of the server"),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, psycopg.Error) else "",
 )  # fmt: skip
@@ -93,7 +93,7 @@ def test_a_server_that_cannot_be_reached_may_be_reached_later(exc: psycopg.Error
     assert (type(told), told.message) == (StoreUnreachableError, f"Cannot reach {SHOWN}: x")
     assert told.hint == (
         "check that the server runs and that host and port are right, then try again; "
-        "what was not kept is done again"
+        "the next run repeats what was not saved"
     )
 
 

@@ -71,22 +71,22 @@ def trigrams(store: SQLiteStore, query: str) -> int:
 
 
 def test_the_text_indexes_follow_every_change(store: SQLiteStore) -> None:
-    store.put_chunks([make_chunk("alpha 用户认证"), make_chunk("beta", name="g")])
+    store.chunks.put_chunks([make_chunk("alpha 用户认证"), make_chunk("beta", name="g")])
     assert (words(store, "alpha"), words(store, "beta"), trigrams(store, '"用户认"')) == (1, 1, 1)
 
-    store.put_chunks([make_chunk("gamma")])
+    store.chunks.put_chunks([make_chunk("gamma")])
     assert (words(store, "alpha"), words(store, "gamma"), trigrams(store, '"用户认"')) == (0, 1, 0)
 
-    store.put_chunks([make_chunk("delta 认证流程")])
+    store.chunks.put_chunks([make_chunk("delta 认证流程")])
     assert (words(store, "gamma"), trigrams(store, '"证流程"')) == (0, 1)
 
-    store.delete_chunks(["a.py:f", "a.py:g"])
+    store.chunks.delete_chunks(["a.py:f", "a.py:g"])
     assert (words(store, "delta OR beta"), trigrams(store, '"证流程"')) == (0, 0)
-    assert store.check() == []
+    assert store.maintenance.check() == []
 
 
 def test_only_cjk_rows_pay_for_trigrams(store: SQLiteStore) -> None:
-    store.put_chunks([make_chunk("plain ascii text"), FULL])
+    store.chunks.put_chunks([make_chunk("plain ascii text"), FULL])
     assert sql(store.path, "SELECT count(*) FROM chunks_trigrams_docsize") == [(1,)]
 
 
@@ -94,20 +94,20 @@ def test_a_kind_that_there_is_not_keeps_nobody_from_asking_where_chunks_stand(
     store: SQLiteStore,
 ) -> None:
     """Who reads the chunk itself is told of the damage."""
-    store.put_chunks([FULL])
+    store.chunks.put_chunks([FULL])
     sql(store.path, "UPDATE chunks SET kind = 'nonsense'")
-    assert [place.kind for place in store.get_places([1]).values()] == [Kind.CODE]
+    assert [place.kind for place in store.search.get_places([1]).values()] == [Kind.CODE]
     with pytest.raises(StoreFormatError, match="damaged"):
-        store.get_rows([1])
+        store.chunks.get_rows([1])
     with pytest.raises(StoreFormatError, match=r"db is damaged: 'nonsense' is not a valid Kind"):
-        store.count_chunks()
+        store.chunks.count_chunks()
 
 
 @pytest.mark.parametrize("table", ["chunks_words", "chunks_trigrams"])
 def test_check_finds_a_text_index_out_of_step(store: SQLiteStore, table: str) -> None:
-    store.put_chunks([FULL])
+    store.chunks.put_chunks([FULL])
     sql(store.path, f"INSERT INTO {table}({table}) VALUES ('delete-all')")
-    [problem] = store.check()
+    [problem] = store.maintenance.check()
     assert problem.startswith(f"text index {table}: ")
     assert "malformed" in problem
 
@@ -116,7 +116,7 @@ PATHS = "CREATE INDEX chunks_path ON chunks(path)"
 
 
 def test_an_index_that_does_not_know_all_rows_is_found_and_made_anew(store: SQLiteStore) -> None:
-    store.put_chunks([FULL])
+    store.chunks.put_chunks([FULL])
     store.close()
     rewrite = "UPDATE sqlite_schema SET sql = ? WHERE name = 'chunks_path'"
     for statement in ("CREATE INDEX chunks_path ON chunks(path) WHERE path = ''", PATHS):
@@ -126,9 +126,9 @@ def test_an_index_that_does_not_know_all_rows_is_found_and_made_anew(store: SQLi
         if statement != PATHS:
             sql(store.path, "REINDEX chunks_path")  # which takes every row out
     with closing(SQLiteStore(store.path)) as again:
-        assert again.check()[0] == "row 1 missing from index chunks_path"
-        assert again.repair() == []
-        assert again.check() == []
+        assert again.maintenance.check()[0] == "row 1 missing from index chunks_path"
+        assert again.maintenance.repair() == []
+        assert again.maintenance.check() == []
 
 
 def test_no_statement_has_more_values_than_any_sqlite_takes() -> None:
@@ -179,7 +179,7 @@ def test_another_programs_database_is_refused_and_untouched(tmp_path: Path) -> N
 
 
 def test_a_newer_database_is_refused_and_untouched(store: SQLiteStore) -> None:
-    store.put_chunks([FULL])
+    store.chunks.put_chunks([FULL])
     store.close()
     sql(store.path, "PRAGMA user_version = 99")
     before = store.path.read_bytes()
@@ -190,7 +190,7 @@ def test_a_newer_database_is_refused_and_untouched(store: SQLiteStore) -> None:
 
 
 def test_a_newer_program_that_came_meanwhile_is_told_with_the_file(store: SQLiteStore) -> None:
-    store.put_chunks([FULL])
+    store.chunks.put_chunks([FULL])
     sql(store.path, "PRAGMA user_version = 99")
     told = f"{re.escape(str(store.path))} was written by a newer Aurora"
     with pytest.raises(StoreFormatError, match=told) as caught:
@@ -205,7 +205,7 @@ def test_an_empty_file_becomes_a_store(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
     path.touch()
     store = SQLiteStore(path)
-    assert store.check() == []
+    assert store.maintenance.check() == []
     store.close()
 
 
@@ -220,7 +220,7 @@ def test_a_failed_migration_leaves_no_half_schema(
             SQLiteStore(tmp_path / "memory.db")
     assert sql(tmp_path / "memory.db", "SELECT count(*) FROM sqlite_schema") == [(0,)]
     store = SQLiteStore(tmp_path / "memory.db")
-    assert store.check() == []
+    assert store.maintenance.check() == []
     store.close()
 
 
@@ -236,18 +236,18 @@ def test_words_can_be_merged_as_often_as_somebody_forgets(store: SQLiteStore) ->
     """SQLite 3.40 takes a text index for damaged after some thousand merges of all."""
     with store.transaction():
         for number in range(1500):
-            store.put_chunks([make_chunk(f"def f(): return {number}", f"{number}.py", "f")])
-            store._merge_words()
-    assert store.check() == []
-    assert [row for row, _ in store.find_text("1499", limit=5)] == [1500]
+            store.chunks.put_chunks([make_chunk(f"def f(): return {number}", f"{number}.py", "f")])
+            store.maintenance.merge_words()
+    assert store.maintenance.check() == []
+    assert [row for row, _ in store.search.find_text("1499", limit=5)] == [1500]
 
 
 def test_forgetting_cleans_up_also_where_a_text_index_is_missing(store: SQLiteStore) -> None:
     """As a SQLite that was built without trigrams would leave it."""
-    store.put_chunks([FULL])
-    store._connection.execute("DROP TABLE chunks_trigrams")
-    store.scrub()
-    assert store.get_chunks([FULL.id]) == [FULL]
+    store.chunks.put_chunks([FULL])
+    store.database.connection.execute("DROP TABLE chunks_trigrams")
+    store.maintenance.scrub()
+    assert store.chunks.get_chunks([FULL.id]) == [FULL]
 
 
 def test_a_new_memory_has_no_generation(store: SQLiteStore) -> None:
@@ -257,10 +257,10 @@ def test_a_new_memory_has_no_generation(store: SQLiteStore) -> None:
 def test_a_generation_grows_also_where_chance_gives_the_smallest_step(
     store: SQLiteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("aurora.stores.sqlite.database.os.urandom", bytes)  # that many zeros
+    monkeypatch.setattr("aurora.stores.sqlite.connection.os.urandom", bytes)  # that many zeros
     seen = [store.generation()]
     for content in ("one", "two", "three"):
-        store.put_chunks([make_chunk(content)])
+        store.chunks.put_chunks([make_chunk(content)])
         seen.append(store.generation())
     assert seen == sorted(set(seen))
 
@@ -269,21 +269,21 @@ def test_copies_that_go_their_own_ways_share_no_new_revision(
     store: SQLiteStore, tmp_path: Path
 ) -> None:
     """The same row changed in both: an index of one must not take the other's text for known."""
-    store.put_chunks([make_chunk(), FULL])
+    store.chunks.put_chunks([make_chunk(), FULL])
     store.close()
     shutil.copy(store.path, tmp_path / "copy.db")
     copy = SQLiteStore(tmp_path / "copy.db")
-    assert copy.revisions() == store.revisions()
-    store.put_chunks([make_chunk("here")])
-    copy.put_chunks([make_chunk("there")])
-    assert len(store.revisions().items() & copy.revisions().items()) == 1
+    assert copy.chunks.revisions() == store.chunks.revisions()
+    store.chunks.put_chunks([make_chunk("here")])
+    copy.chunks.put_chunks([make_chunk("there")])
+    assert len(store.chunks.revisions().items() & copy.chunks.revisions().items()) == 1
     copy.close()
 
 
 def test_what_was_written_before_revisions_were_numbered_counts_as_new(tmp_path: Path) -> None:
     """m003: two copies could have given one number to two texts."""
     path, copy = tmp_path / "memory.db", tmp_path / "copy.db"
-    make_older(path, 1, lambda store: store.put_chunks([make_chunk(), FULL]))
+    make_older(path, 1, lambda store: store.chunks.put_chunks([make_chunk(), FULL]))
     sql(path, "UPDATE chunks SET generation = 1")
     before = int(str(sql(path, "SELECT value FROM facts WHERE name = 'generation'")[0][0]))
     shutil.copy(path, copy)
@@ -292,8 +292,11 @@ def test_what_was_written_before_revisions_were_numbered_counts_as_new(tmp_path:
 
     for store in stores:
         assert store.generation() > before
-        assert set(store.revisions().values()) == {store.generation()}
-        assert (list(store.iter_chunks()), store.check()) == ([make_chunk(), FULL], [])
+        assert set(store.chunks.revisions().values()) == {store.generation()}
+        assert (list(store.chunks.iter_chunks()), store.maintenance.check()) == (
+            [make_chunk(), FULL],
+            [],
+        )
     assert stores[0].generation() != stores[1].generation()
     for store in stores:
         store.close()
@@ -301,18 +304,18 @@ def test_what_was_written_before_revisions_were_numbered_counts_as_new(tmp_path:
 
 def test_a_store_of_the_first_schema_is_brought_up_to_date_and_keeps_all(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
-    make_older(path, 1, lambda store: store.put_chunks([make_chunk(), FULL]))
+    make_older(path, 1, lambda store: store.chunks.put_chunks([make_chunk(), FULL]))
     [(before,)] = sql(path, "SELECT value FROM facts WHERE name = 'identity'")
     sql(path, "INSERT INTO files VALUES ('a.py', 10, 123, 'digest')")
 
     store = SQLiteStore(path)
 
     assert store.identity == before
-    assert store.get_chunks(["a.py:f", FULL.id]) == [make_chunk(), FULL]
-    assert store.file_states() == {"a.py": replace(STATE, identity="")}
-    assert store.get_histories(["a.py:f"]) == {}
-    assert store.put_histories({"a.py:f": HISTORY}) == 1
-    assert store.check() == []
+    assert store.chunks.get_chunks(["a.py:f", FULL.id]) == [make_chunk(), FULL]
+    assert store.chunks.file_states() == {"a.py": replace(STATE, identity="")}
+    assert store.chunks.get_histories(["a.py:f"]) == {}
+    assert store.chunks.put_histories({"a.py:f": HISTORY}) == 1
+    assert store.maintenance.check() == []
     assert sql(path, "PRAGMA user_version") == [(len(MIGRATIONS),)]
     store.close()
 
@@ -320,12 +323,12 @@ def test_a_store_of_the_first_schema_is_brought_up_to_date_and_keeps_all(tmp_pat
 def test_a_writer_that_waits_too_long_says_so(store: SQLiteStore) -> None:
     with closing(sqlite3.connect(store.path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
-        store._connection.execute("PRAGMA busy_timeout = 50")
+        store.database.connection.execute("PRAGMA busy_timeout = 50")
         told = f"{re.escape(str(store.path))} is in use by another process"
         with pytest.raises(StoreBusyError, match=told):
-            store.put_chunks([FULL])
+            store.chunks.put_chunks([FULL])
         other.execute("ROLLBACK")
-    assert store.put_chunks([FULL]) == 1
+    assert store.chunks.put_chunks([FULL]) == 1
 
 
 @pytest.mark.parametrize(
@@ -338,7 +341,7 @@ def test_a_writer_that_waits_too_long_says_so(store: SQLiteStore) -> None:
          "{path} is in use by another process (waited 10 s)",
          "wait until the other `aur` has finished, then try again"),
         ("Could not decode to UTF-8 column 'name' with text 'x'", StoreFormatError,
-         "{path} is damaged: a text in it is no text any more",
+         "{path} is damaged: a text in it is not valid UTF-8",
          "`aur mem repair` keeps all that can be read, and files are read again"),
         ("database disk image is malformed", StoreFormatError,
          "{path} is not a usable database: database disk image is malformed",
@@ -354,7 +357,7 @@ def test_a_writer_that_waits_too_long_says_so(store: SQLiteStore) -> None:
         ("database or disk is full", StoreError,
          "Cannot write {path}: database or disk is full", "free some space, then try again"),
         ("no such table: x", StoreError,
-         "{path}: no such table: x", "`aur doctor` tells what is wrong, such as a full disk"),
+         "{path}: no such table: x", "`aur doctor` shows problems such as a full disk"),
     ],
     ids=lambda value: value if isinstance(value, str) and "{" not in value else "",
 )  # fmt: skip
@@ -372,7 +375,7 @@ def test_what_sqlite_says_is_told_with_the_file_and_a_next_step(
 def test_what_it_says_inside_of_two_transactions_is_told_with_the_file(store: SQLiteStore) -> None:
     told = f"^{re.escape(str(store.path))}: no such table: nowhere"
     with pytest.raises(StoreError, match=told), store.transaction(), store.transaction():
-        store._connection.execute("DELETE FROM nowhere")
+        store.database.connection.execute("DELETE FROM nowhere")
 
 
 def test_a_folder_in_place_of_the_file_is_an_error(tmp_path: Path) -> None:
@@ -382,9 +385,9 @@ def test_a_folder_in_place_of_the_file_is_an_error(tmp_path: Path) -> None:
 
 def test_who_opens_a_memory_waits_for_nobody_who_writes(store: SQLiteStore) -> None:
     with store.transaction():
-        store.put_chunks([FULL])
+        store.chunks.put_chunks([FULL])
         with closing(SQLiteStore(store.path)) as other:
-            assert other.count_chunks() == {}
+            assert other.chunks.count_chunks() == {}
 
 
 def test_who_makes_a_memory_waits_for_another_who_does(
@@ -417,7 +420,7 @@ def test_a_store_may_be_closed_while_other_threads_have_it_open(store: SQLiteSto
     asked, closed = threading.Event(), threading.Event()
 
     def read() -> None:
-        store.count_chunks()
+        store.chunks.count_chunks()
         asked.set()
         closed.wait()
 
@@ -429,7 +432,7 @@ def test_a_store_may_be_closed_while_other_threads_have_it_open(store: SQLiteSto
     finally:
         closed.set()
         reader.join()
-    assert store.count_chunks() == {}
+    assert store.chunks.count_chunks() == {}
 
 
 def test_a_folder_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
@@ -441,23 +444,23 @@ def test_a_folder_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
 def test_a_thread_takes_its_connection_along(store: SQLiteStore) -> None:
     """A server that starts a thread a request does not run out of files."""
     for _ in range(20):
-        thread = threading.Thread(target=store.count_chunks)
+        thread = threading.Thread(target=store.chunks.count_chunks)
         thread.start()
         thread.join()
     gc.collect()
-    assert len(store._connections) == 1
+    assert len(store.database.connections) == 1
 
 
 def test_a_thread_keeps_its_connection(store: SQLiteStore) -> None:
-    before = store._connection
-    store.put_chunks([FULL])
-    assert store._connection is before
+    before = store.database.connection
+    store.chunks.put_chunks([FULL])
+    assert store.database.connection is before
 
 
 def test_a_thread_that_ends_closes_its_connection(store: SQLiteStore) -> None:
     """At once, not when the collector comes by."""
     held: list[sqlite3.Connection] = []
-    thread = threading.Thread(target=lambda: held.append(store._connection))
+    thread = threading.Thread(target=lambda: held.append(store.database.connection))
     thread.start()
     thread.join()
     with pytest.raises(sqlite3.ProgrammingError, match="closed database"):
@@ -467,7 +470,7 @@ def test_a_thread_that_ends_closes_its_connection(store: SQLiteStore) -> None:
 def _open_and_write(path: Path, number: int) -> None:
     store = SQLiteStore(path)
     for step in range(20):
-        store.put_chunks([make_chunk(name=f"f{number}_{step}")])
+        store.chunks.put_chunks([make_chunk(name=f"f{number}_{step}")])
     store.close()
 
 
@@ -482,7 +485,7 @@ def test_processes_that_start_together_share_one_store(tmp_path: Path) -> None:
         writer.join()
     assert [writer.exitcode for writer in writers] == [0] * 4
     store = SQLiteStore(path)
-    assert (len(list(store.iter_chunks())), store.check()) == (80, [])
+    assert (len(list(store.chunks.iter_chunks())), store.maintenance.check()) == (80, [])
     assert store.generation() >= 80
     store.close()
 
@@ -511,7 +514,7 @@ def test_a_store_that_another_is_just_making_is_recognised(tmp_path: Path) -> No
 def _write_forever(path: Path, told: multiprocessing.connection.Connection) -> None:
     store = SQLiteStore(path)
     for number in range(1_000_000):
-        store.put_chunks([make_chunk(name=f"{number}_{part}") for part in range(10)])
+        store.chunks.put_chunks([make_chunk(name=f"{number}_{part}") for part in range(10)])
         told.send(number)
 
 
@@ -530,10 +533,10 @@ def test_a_killed_writer_loses_nothing_it_acknowledged(tmp_path: Path) -> None:
         last = hears.recv()
 
     store = SQLiteStore(path)
-    found = {chunk.name for chunk in store.iter_chunks()}
+    found = {chunk.name for chunk in store.chunks.iter_chunks()}
     assert {f"{number}_{part}" for number in range(last + 1) for part in range(10)} <= found
     assert len(found) % 10 == 0
-    assert store.check() == []
+    assert store.maintenance.check() == []
     store.close()
 
 
@@ -546,12 +549,12 @@ def test_a_memory_on_a_disk_mounted_read_only_can_be_read(tmp_path: Path) -> Non
         pytest.skip("nothing can be mounted here")
     try:
         with closing(SQLiteStore(disk / "a memory?#.db")) as store:
-            store.put_chunks([make_chunk("one"), make_chunk("two", name="g")])
+            store.chunks.put_chunks([make_chunk("one"), make_chunk("two", name="g")])
         subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
         with closing(SQLiteStore(disk / "a memory?#.db")) as store:
-            assert len(list(store.iter_chunks())) == 2
+            assert len(list(store.chunks.iter_chunks())) == 2
             with pytest.raises(StoreError, match="readonly"):
-                store.put_chunks([make_chunk("three", name="h")])
+                store.chunks.put_chunks([make_chunk("three", name="h")])
     finally:
         subprocess.run(["umount", disk], check=True)
 
@@ -559,37 +562,37 @@ def test_a_memory_on_a_disk_mounted_read_only_can_be_read(tmp_path: Path) -> Non
 def test_a_memory_on_a_full_disk_can_be_read() -> None:
     with mounted(4) as disk:
         with closing(SQLiteStore(disk / "memory.db")) as store:
-            store.put_chunks([make_chunk("one"), make_chunk("two", name="g")])
+            store.chunks.put_chunks([make_chunk("one"), make_chunk("two", name="g")])
         with suppress(OSError), (disk / "filler").open("wb", buffering=0) as filler:
             while True:
                 filler.write(b"x" * 4096)
         with closing(SQLiteStore(disk / "memory.db")) as store:
-            assert len(list(store.iter_chunks())) == 2
+            assert len(list(store.chunks.iter_chunks())) == 2
             with pytest.raises(StoreError):
-                store.put_chunks([make_chunk("three", name="h")])
+                store.chunks.put_chunks([make_chunk("three", name="h")])
 
 
 def test_what_was_removed_is_in_no_file_once_it_is_scrubbed(store: SQLiteStore) -> None:
-    store.put_chunks([make_chunk("zanzibarquux"), FULL])
-    store.delete_chunks(["a.py:f"])
-    store.scrub()
+    store.chunks.put_chunks([make_chunk("zanzibarquux"), FULL])
+    store.chunks.delete_chunks(["a.py:f"])
+    store.maintenance.scrub()
     for file in store.path.parent.iterdir():
         assert b"zanzibarquux" not in file.read_bytes()
-    assert store.get_chunks([FULL.id]) == [FULL]
+    assert store.chunks.get_chunks([FULL.id]) == [FULL]
 
 
 def test_who_scrubs_while_another_reads_is_told_and_waits_for_writers_as_before(
     store: SQLiteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("aurora.stores.sqlite.store._READERS_MS", 50)
-    store.put_chunks([make_chunk()])
+    store.chunks.put_chunks([make_chunk()])
     with store.snapshot():
-        store.delete_chunks(["a.py:f"])
+        store.chunks.delete_chunks(["a.py:f"])
         with pytest.raises(StoreBusyError, match="db is being read by another process") as caught:
-            store.scrub()
+            store.maintenance.scrub()
     assert caught.value.hint == "it is overwritten with the next `aur mem forget`"
-    assert store._rows("PRAGMA busy_timeout") == [(sqlite_connection.BUSY_MS,)]
-    store.scrub()
+    assert store.database.rows("PRAGMA busy_timeout") == [(sqlite_connection.BUSY_MS,)]
+    store.maintenance.scrub()
 
 
 def test_an_older_memory_that_cannot_be_changed_is_refused_with_a_way_out(tmp_path: Path) -> None:
@@ -644,7 +647,7 @@ def test_who_may_only_look_sees_what_another_has_just_written_and_leaves_nothing
             count: tuple[int] = connection.execute("SELECT count(*) FROM chunks").fetchone()
             return count
 
-    store.put_chunks([FULL])
+    store.chunks.put_chunks([FULL])
     assert look() == (1,)
     store.close()
     assert look() == (1,)
@@ -662,4 +665,4 @@ def test_a_check_that_cannot_look_is_an_error_and_no_damage() -> None:
             closing(SQLiteStore(path)) as store,
             pytest.raises(StoreError, match=f"Cannot open {re.escape(str(path))}: .* readonly"),
         ):
-            store.check()
+            store.maintenance.check()

@@ -31,14 +31,14 @@ BAD_UTF8 = "x'ff'"
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[SQLiteStore]:
     with closing(SQLiteStore(tmp_path / "memory.db")) as store:
-        store.replace_file(FileState(FULL.path, 1, 1, "d"), [FULL])
-        store.put_chunks([OTHER])
-        store.put_embeddings(
+        store.chunks.replace_file(FileState(FULL.path, 1, 1, "d"), [FULL])
+        store.chunks.put_chunks([OTHER])
+        store.vectors.put_embeddings(
             TINY, [(FULL.id, pack([1.0, 0.0, 0.0])), (OTHER.id, pack([0.0, 1.0, 0.0]))]
         )
-        store.put_histories({FULL.id: ChunkHistory(Tracking.TRACKED, (5, 7), False)})
-        store.put_reasoning(FULL.id, Reasoning("fix", 0.9, 3, NOW))
-        store.record_access(FULL.id, NOW)
+        store.chunks.put_histories({FULL.id: ChunkHistory(Tracking.TRACKED, (5, 7), False)})
+        store.chunks.put_reasoning(FULL.id, Reasoning("fix", 0.9, 3, NOW))
+        store.chunks.record_access(FULL.id, NOW)
         yield store
 
 
@@ -61,16 +61,16 @@ def test_a_damaged_chunk_is_refused_and_taken_out(
     alter(store, f"UPDATE chunks SET {column} = {changed} WHERE path = '{FULL.path}'")
 
     with pytest.raises(StoreFormatError) as raised:
-        list(store.iter_chunks())
+        list(store.chunks.iter_chunks())
     assert "is damaged" in raised.value.message
     assert "aur mem repair" in str(raised.value.hint)
     with pytest.raises(StoreFormatError, match="damaged"):
-        list(store.iter_records())
-    assert "damage in 1 row of chunks" in store.check()
+        list(store.maintenance.iter_records())
+    assert "damage in 1 row of chunks" in store.maintenance.check()
 
-    assert len(store.repair()) == 1
-    assert (list(store.iter_chunks()), store.check()) == ([OTHER], [])
-    assert store.file_states() == {}  # so that the file is read again
+    assert len(store.maintenance.repair()) == 1
+    assert (list(store.chunks.iter_chunks()), store.maintenance.check()) == ([OTHER], [])
+    assert store.chunks.file_states() == {}  # so that the file is read again
 
 
 @pytest.mark.parametrize("column", ["start_line", "end_line", "created_at"])
@@ -78,39 +78,39 @@ def test_a_damaged_number_is_refused(store: SQLiteStore, column: str) -> None:
     alter(store, f"UPDATE chunks SET {column} = coalesce({column}, 0) + 1 WHERE path <> 'b.py'")
     told = f"The chunk '{FULL.id}' is damaged: it is not as it was written"
     with pytest.raises(StoreFormatError, match=told):
-        store.get_chunks([FULL.id])
+        store.chunks.get_chunks([FULL.id])
 
 
 def vectors(store: SQLiteStore) -> object:
-    return list(store.iter_vectors())
+    return list(store.vectors.iter_vectors())
 
 
 def some_vectors(store: SQLiteStore) -> object:
-    return store.get_embeddings([FULL.id])
+    return store.vectors.get_embeddings([FULL.id])
 
 
 def histories(store: SQLiteStore) -> object:
-    return store.get_histories([FULL.id])
+    return store.chunks.get_histories([FULL.id])
 
 
 def uses(store: SQLiteStore) -> object:
-    return store.get_uses(list(store.revisions()))
+    return store.search.get_uses(list(store.chunks.revisions()))
 
 
 def judged(store: SQLiteStore) -> object:
-    return store.get_reasoning(FULL.id)
+    return store.chunks.get_reasoning(FULL.id)
 
 
 def accesses(store: SQLiteStore) -> object:
-    return store.get_accesses([FULL.id])
+    return store.chunks.get_accesses([FULL.id])
 
 
 def chunks(store: SQLiteStore) -> object:
-    return list(store.iter_chunks())
+    return list(store.chunks.iter_chunks())
 
 
 def records(store: SQLiteStore) -> object:
-    return list(store.iter_records())
+    return list(store.maintenance.iter_records())
 
 
 @pytest.mark.parametrize(
@@ -140,9 +140,9 @@ def test_what_hangs_on_a_chunk_is_refused_and_taken_out(
         with pytest.raises(StoreFormatError, match="is damaged"):
             read(store)
 
-    assert store.repair() == []
-    assert store.check() == []
-    assert list(store.iter_chunks()) == [FULL, OTHER]
+    assert store.maintenance.repair() == []
+    assert store.maintenance.check() == []
+    assert list(store.chunks.iter_chunks()) == [FULL, OTHER]
     for read in readers:
         read(store)
 
@@ -158,7 +158,7 @@ def test_what_hangs_on_a_chunk_is_refused_and_taken_out(
         ("UPDATE histories SET uncommitted = 1", histories, "The history of row 1"),
         ("UPDATE accesses SET at = at + 1", accesses, "An access of row 1"),
         ("UPDATE reasoning SET usage_count = 4", judged, "The pattern of row 1"),
-        ("UPDATE reasoning SET usage_count = 4", chunks, f"What is known of '{FULL.id}'"),
+        ("UPDATE reasoning SET usage_count = 4", chunks, f"The reasoning of '{FULL.id}'"),
     ],
     ids=["vector", "history", "access", "pattern", "judgement"],
 )
@@ -176,7 +176,7 @@ def test_a_row_that_nobody_writes_is_damage_though_its_checksum_is_right(
     rewrite(store.path, "chunks", f"kind = 'nonsense' WHERE path = '{FULL.path}'")
     told = f"^The chunk '{FULL.id}' is damaged: 'nonsense' is not a valid Kind"
     with pytest.raises(StoreFormatError, match=told):
-        store.get_chunks([FULL.id])
+        store.chunks.get_chunks([FULL.id])
 
 
 @pytest.mark.parametrize(
@@ -184,18 +184,20 @@ def test_a_row_that_nobody_writes_is_damage_though_its_checksum_is_right(
 )
 def test_such_a_row_is_found_left_out_and_taken_out(store: SQLiteStore, change: str) -> None:
     rewrite(store.path, "chunks", f"{change} WHERE path = '{FULL.path}'")
-    assert "damage in 1 row of chunks. 1 chunk cannot be read" in store.damage(look=True)
-    assert list(store.iter_chunks()) == [OTHER]
-    assert [record.chunk for record in store.iter_records()] == [OTHER]
-    assert store.repair() == [FULL.id]
-    assert (store.check(), list(store.iter_chunks())) == ([], [OTHER])
+    assert "damage in 1 row of chunks. 1 chunk cannot be read" in store.maintenance.damage(
+        look=True
+    )
+    assert list(store.chunks.iter_chunks()) == [OTHER]
+    assert [record.chunk for record in store.maintenance.iter_records()] == [OTHER]
+    assert store.maintenance.repair() == [FULL.id]
+    assert (store.maintenance.check(), list(store.chunks.iter_chunks())) == ([], [OTHER])
 
 
 def test_numbers_that_json_does_not_have_are_no_damage(store: SQLiteStore) -> None:
     strange = replace(OTHER, metadata={"least": float("-inf"), "score": float("nan")})
-    store.put_chunks([strange])
-    assert (store.check(), store.repair()) == ([], [])
-    assert len(list(store.iter_chunks())) == 2
+    store.chunks.put_chunks([strange])
+    assert (store.maintenance.check(), store.maintenance.repair()) == ([], [])
+    assert len(list(store.chunks.iter_chunks())) == 2
 
 
 def test_a_place_that_has_lost_its_path_is_damage(store: SQLiteStore) -> None:
@@ -206,11 +208,11 @@ def test_a_place_that_has_lost_its_path_is_damage(store: SQLiteStore) -> None:
             "UPDATE sqlite_schema SET sql = replace(sql, 'path            TEXT    NOT NULL', "
             "'path            TEXT') WHERE name = 'chunks'"
         )
-    assert store.get_places([1])
+    assert store.search.get_places([1])
     alter(store, "UPDATE chunks SET path = NULL WHERE rowid = 2")
-    assert store.get_places([1])
+    assert store.search.get_places([1])
     with pytest.raises(StoreFormatError, match=r"^The chunk of row 2 is damaged"):
-        store.get_places([1, 2])
+        store.search.get_places([1, 2])
 
 
 @pytest.mark.parametrize(
@@ -221,12 +223,12 @@ def test_a_place_that_has_lost_its_path_is_damage(store: SQLiteStore) -> None:
 def test_a_damaged_state_counts_as_none(store: SQLiteStore, change: str) -> None:
     """So its file is read again."""
     alter(store, f"UPDATE files SET {change}")
-    assert store.file_states() == {}
-    assert store.file_states([FULL.path]) == {}
-    assert store.get_histories([FULL.id])[FULL.id].read_at is None
-    assert "damage in 1 row of files" in store.check()
-    assert store.repair() == []
-    assert store.check() == []
+    assert store.chunks.file_states() == {}
+    assert store.chunks.file_states([FULL.path]) == {}
+    assert store.chunks.get_histories([FULL.id])[FULL.id].read_at is None
+    assert "damage in 1 row of files" in store.maintenance.check()
+    assert store.maintenance.repair() == []
+    assert store.maintenance.check() == []
 
 
 @pytest.mark.parametrize("change", ["value = value || '1'", "name = name || 'x'"])
@@ -236,32 +238,32 @@ def test_a_damaged_state_counts_as_none(store: SQLiteStore, change: str) -> None
 def test_a_damaged_fact_is_refused_and_taken_out(
     store: SQLiteStore, fact: str, change: str
 ) -> None:
-    store.put_indexed_at(NOW)
-    newest = max(store.revisions().values())
+    store.chunks.put_indexed_at(NOW)
+    newest = max(store.chunks.revisions().values())
     alter(store, f"UPDATE facts SET {change} WHERE name = '{fact}'")
     readers: dict[str, Callable[[SQLiteStore], object]] = {
         "identity": lambda store: store.identity,
         "generation": SQLiteStore.generation,
-        "indexed_at": SQLiteStore.indexed_at,
-        "embedder.name": SQLiteStore.embedder,
-        "embedder.dimension": SQLiteStore.embedder,
+        "indexed_at": lambda store: store.chunks.indexed_at(),
+        "embedder.name": lambda store: store.vectors.embedder(),
+        "embedder.dimension": lambda store: store.vectors.embedder(),
     }
     with closing(SQLiteStore(store.path)) as again:  # it opens, or nobody could repair it
         with pytest.raises(StoreFormatError, match=f"The fact '{fact}x?' is damaged"):
             readers[fact](again)
-        before = again.check()
+        before = again.maintenance.check()
         assert before == ["damage in 1 row of facts"]
-        assert again.repair() == []
-        assert again.check() == []
+        assert again.maintenance.repair() == []
+        assert again.maintenance.check() == []
         readers[fact](again)
         assert again.generation() > newest
         if fact.startswith("embedder"):
-            assert (again.embedder(), again.count_vectors()) == (None, 0)
+            assert (again.vectors.embedder(), again.vectors.count_vectors()) == (None, 0)
 
 
 def test_a_generation_that_is_no_number_is_damage(store: SQLiteStore) -> None:
     with store.transaction():
-        store._set_fact("generation", "many")
+        store.database.set_fact("generation", "many")
     with pytest.raises(StoreFormatError, match=r"memory\.db is damaged: invalid literal .* 'many'"):
         store.generation()
 
@@ -270,7 +272,7 @@ def test_repairing_gives_a_memory_that_lost_a_fact_another_identity(store: SQLit
     """Indexes know what they are made of by it, and are made anew."""
     before = store.identity
     alter(store, "UPDATE facts SET value = '7' WHERE name = 'generation'")
-    store.repair()
+    store.maintenance.repair()
     with closing(SQLiteStore(store.path)) as again:
         assert again.identity != before
 
@@ -279,53 +281,53 @@ def test_repairing_gives_a_memory_that_lost_a_fact_another_identity(store: SQLit
 def test_vectors_of_the_next_model_stay_while_it_is_known_whose_they_are(
     store: SQLiteStore, fact: str, left: list[str]
 ) -> None:
-    store.put_indexed_at(NOW)
-    store.start_reembedding(NEXT)
-    store.put_embeddings(NEXT, [(OTHER.id, pack([1.0, 0.0]))])
+    store.chunks.put_indexed_at(NOW)
+    store.vectors.start_reembedding(NEXT)
+    store.vectors.put_embeddings(NEXT, [(OTHER.id, pack([1.0, 0.0]))])
     alter(store, f"UPDATE facts SET value = value || 'x' WHERE name = '{fact}'")
-    store.repair()
-    store.start_reembedding(NEXT)
-    assert store.find_unembedded(by_next=True) == [
+    store.maintenance.repair()
+    store.vectors.start_reembedding(NEXT)
+    assert store.vectors.find_unembedded(by_next=True) == [
         id_ for id_ in (FULL.id, OTHER.id) if id_ not in left
     ]
 
 
 def test_moving_a_file_keeps_its_rows_true(store: SQLiteStore) -> None:
-    assert store.move_file(FULL.path, "moved.py") == 1
-    assert [chunk.path for chunk in store.iter_chunks()] == ["moved.py", "b.py"]
-    assert store.check() == []
+    assert store.chunks.move_file(FULL.path, "moved.py") == 1
+    assert [chunk.path for chunk in store.chunks.iter_chunks()] == ["moved.py", "b.py"]
+    assert store.maintenance.check() == []
 
 
 def test_a_text_index_that_lost_its_words_is_made_anew(store: SQLiteStore) -> None:
     alter(store, "INSERT INTO chunks_words(chunks_words) VALUES ('delete-all')")
-    assert store.check() != []
-    assert store.repair() == []
-    assert store.check() == []
+    assert store.maintenance.check() != []
+    assert store.maintenance.repair() == []
+    assert store.maintenance.check() == []
 
 
 @pytest.mark.parametrize("checksum", [0, 1])
 def test_no_checksum_is_right_of_a_time_that_is_none(store: SQLiteStore, checksum: int) -> None:
     alter(store, f"UPDATE accesses SET at = 'never', checksum = {checksum}")
-    assert store.check() == ["damage in 1 row of accesses"]
+    assert store.maintenance.check() == ["damage in 1 row of accesses"]
 
 
 def test_what_hangs_on_nothing_is_taken_out(store: SQLiteStore) -> None:
     alter(store, f"DELETE FROM chunks WHERE path = '{OTHER.path}'")  # but not what hangs on it
-    assert store.check() == ["dangling reference in embeddings"]
-    assert store.repair() == []
-    assert store.check() == []
-    assert (list(store.iter_chunks()), store.count_vectors()) == ([FULL], 1)
+    assert store.maintenance.check() == ["dangling reference in embeddings"]
+    assert store.maintenance.repair() == []
+    assert store.maintenance.check() == []
+    assert (list(store.chunks.iter_chunks()), store.vectors.count_vectors()) == ([FULL], 1)
 
 
 def test_a_table_that_is_none_of_ours_is_refused_and_left_behind(store: SQLiteStore) -> None:
     with closing(sqlite3.connect(store.path)) as file, file:
         file.execute("CREATE TABLE another (value)")
     with pytest.raises(ForeignSchemaError, match="table another"):
-        store.check()
+        store.maintenance.check()
     with SQLiteStore.copy_foreign(store.path) as copy:
         copy.put_in_place()
     with closing(SQLiteStore(store.path)) as again:
-        assert (again.check(), list(again.iter_chunks())) == ([], [FULL, OTHER])
+        assert (again.maintenance.check(), list(again.chunks.iter_chunks())) == ([], [FULL, OTHER])
 
 
 def test_a_file_that_is_no_database_any_more_cannot_be_repaired(store: SQLiteStore) -> None:
@@ -333,7 +335,7 @@ def test_a_file_that_is_no_database_any_more_cannot_be_repaired(store: SQLiteSto
     with closing(SQLiteStore(store.path)) as open_before:
         store.path.write_bytes(b"x" * 5000)
         with pytest.raises(StoreFormatError) as raised:
-            open_before.repair()
+            open_before.maintenance.repair()
     assert f"{store.path} is not a usable database: " in raised.value.message
 
 

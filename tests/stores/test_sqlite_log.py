@@ -17,7 +17,7 @@ from tests.builders import make_chunk
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[SQLiteStore]:
     with closing(SQLiteStore(tmp_path / "memory.db")) as store:
-        store.put_chunks([make_chunk(name="first")])
+        store.chunks.put_chunks([make_chunk(name="first")])
         yield store
 
 
@@ -34,7 +34,7 @@ def log_of(store: SQLiteStore) -> int:
 
 
 def write(store: SQLiteStore, *, size: int = 2 * LONG, name: str = "big") -> None:
-    store.put_chunks([make_chunk(f"{name} " * (size // (len(name) + 1)), name=name)])
+    store.chunks.put_chunks([make_chunk(f"{name} " * (size // (len(name) + 1)), name=name)])
 
 
 def test_a_long_log_is_moved_over(store: SQLiteStore) -> None:
@@ -42,7 +42,7 @@ def test_a_long_log_is_moved_over(store: SQLiteStore) -> None:
     assert store.path.stat().st_size > LONG
     write(store, size=100, name="small")
     assert log_of(store) == LONG  # a part of it is old: what is in use is less
-    assert store.check() == []
+    assert store.maintenance.check() == []
 
 
 def test_a_short_one_is_left(store: SQLiteStore) -> None:
@@ -62,7 +62,7 @@ def test_nobody_can_commit_meanwhile(store: SQLiteStore, other: sqlite3.Connecti
             except sqlite3.OperationalError as exc:
                 tried.append(str(exc))
 
-    store._connection.set_trace_callback(trace)
+    store.database.connection.set_trace_callback(trace)
     write(store)
     assert tried == ["database is locked"]
     other.execute("BEGIN IMMEDIATE")  # and he waits no longer than that
@@ -75,17 +75,17 @@ def test_who_meets_a_writer_leaves_it_to_him(store: SQLiteStore, other: sqlite3.
     other.execute("COMMIT")
     before = Stamp.of(store.path)
     other.execute("BEGIN IMMEDIATE")
-    shorten_log(store._connection, store.path)
+    shorten_log(store.database.connection, store.path)
     assert Stamp.of(store.path) == before
     other.execute("COMMIT")
-    shorten_log(store._connection, store.path)
+    shorten_log(store.database.connection, store.path)
     assert store.path.stat().st_size > LONG
 
 
 def test_who_reads_an_older_state_keeps_it(store: SQLiteStore) -> None:
     with store.snapshot() as still:
         write(store)
-        assert [chunk.name for chunk in still.iter_chunks()] == ["first"]
+        assert [chunk.name for chunk in still.chunks.iter_chunks()] == ["first"]
         assert log_of(store) > LONG
     write(store, size=100, name="next")
     write(store, size=100, name="last")
@@ -95,5 +95,5 @@ def test_who_reads_an_older_state_keeps_it(store: SQLiteStore) -> None:
 def test_sqlite_does_not_do_it_by_itself(store: SQLiteStore) -> None:
     with store.snapshot() as still:
         for each in (store, still):
-            [(pages,)] = each._rows("PRAGMA wal_autocheckpoint")
+            [(pages,)] = each.database.rows("PRAGMA wal_autocheckpoint")
             assert pages == 0

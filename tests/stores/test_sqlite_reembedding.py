@@ -40,10 +40,10 @@ TABLES = ("embeddings", "next_embeddings")
 def store(tmp_path: Path) -> Iterator[SQLiteStore]:
     """On the way from one model to another, with all vectors of both."""
     with closing(SQLiteStore(tmp_path / "memory.db")) as store:
-        store.put_chunks([F, G])
-        store.put_embeddings(OLD, OLD_VECTORS.items())
-        store.start_reembedding(NEW)
-        store.put_embeddings(NEW, NEW_VECTORS.items())
+        store.chunks.put_chunks([F, G])
+        store.vectors.put_embeddings(OLD, OLD_VECTORS.items())
+        store.vectors.start_reembedding(NEW)
+        store.vectors.put_embeddings(NEW, NEW_VECTORS.items())
         yield store
 
 
@@ -66,18 +66,18 @@ def test_tables_that_changed_places_are_as_they_were(store: SQLiteStore) -> None
     """Also, a chunk that leaves takes its vectors of both along: no row is left of it."""
     before = shape(store)
     assert count(store) == [2, 2]
-    store.finish_reembedding()
+    store.vectors.finish_reembedding()
     assert shape(store) == before
     assert count(store) == [2, 0]
-    store.start_reembedding(OLD)
-    store.put_embeddings(OLD, OLD_VECTORS.items())
-    store.delete_chunks([F.id])
+    store.vectors.start_reembedding(OLD)
+    store.vectors.put_embeddings(OLD, OLD_VECTORS.items())
+    store.chunks.delete_chunks([F.id])
     assert count(store) == [1, 1]
     assert rows(store.path, "PRAGMA foreign_key_check") == []
 
 
 def test_what_was_stopped_leaves_no_row(store: SQLiteStore) -> None:
-    store.stop_reembedding()
+    store.vectors.stop_reembedding()
     assert count(store) == [2, 0]
     assert rows(store.path, "SELECT name FROM facts WHERE name GLOB 'next*'") == []
 
@@ -85,8 +85,8 @@ def test_what_was_stopped_leaves_no_row(store: SQLiteStore) -> None:
 def _take_over_and_wait(path: Path, told: multiprocessing.connection.Connection) -> None:
     store = SQLiteStore(path)
     with store.transaction():
-        store.finish_reembedding()
-        told.send((store.embedder(), store.get_embeddings([F.id, G.id])))
+        store.vectors.finish_reembedding()
+        told.send((store.vectors.embedder(), store.vectors.get_embeddings([F.id, G.id])))
         signal.pause()
 
 
@@ -105,10 +105,13 @@ def test_who_is_killed_before_the_end_of_a_takeover_leaves_the_old_ones(
 
     with closing(SQLiteStore(store.path)) as again:
         assert seen(again) == before
-        assert (again.next_embedder(), again.find_unembedded(by_next=True)) == (NEW, [])
-        assert again.check() == []
-        again.finish_reembedding()
-        assert again.get_embeddings([F.id, G.id]) == NEW_VECTORS
+        assert (again.vectors.next_embedder(), again.vectors.find_unembedded(by_next=True)) == (
+            NEW,
+            [],
+        )
+        assert again.maintenance.check() == []
+        again.vectors.finish_reembedding()
+        assert again.vectors.get_embeddings([F.id, G.id]) == NEW_VECTORS
 
 
 # From before
@@ -126,9 +129,9 @@ def make_before_float16(path: Path) -> tuple[str, int]:
     told: list[tuple[str, int]] = []
 
     def fill(store: SQLiteStore) -> None:
-        store.put_records(RECORDS)
-        store.add_files([STATE])
-        store.put_indexed_at(NOW)
+        store.maintenance.put_records(RECORDS)
+        store.chunks.add_files([STATE])
+        store.chunks.put_indexed_at(NOW)
         told.append((store.identity, store.generation()))
 
     make_older(path, 4, fill)
@@ -149,23 +152,29 @@ def test_vectors_twice_as_wide_are_dropped_and_all_else_is_kept(tmp_path: Path) 
     assert rows(path, "SELECT DISTINCT length(vector) FROM embeddings") == [(12,)]
 
     with closing(SQLiteStore(path)) as store:
-        assert (store.embedder(), store.next_embedder()) == (None, None)
-        assert list(store.iter_vectors()) == []
-        assert store.find_unembedded() == [F.id, LESSON.id]
+        assert (store.vectors.embedder(), store.vectors.next_embedder()) == (None, None)
+        assert list(store.vectors.iter_vectors()) == []
+        assert store.vectors.find_unembedded() == [F.id, LESSON.id]
 
-        assert list(store.iter_records()) == RECORDS
-        assert store.file_states() == {"a.py": STATE}
-        assert (store.indexed_at(), store.check()) == (NOW, [])
+        assert list(store.maintenance.iter_records()) == RECORDS
+        assert store.chunks.file_states() == {"a.py": STATE}
+        assert (store.chunks.indexed_at(), store.maintenance.check()) == (NOW, [])
         assert (store.identity, store.generation()) == before  # the keyword index is still right
         assert rows(path, "PRAGMA user_version") == [(len(MIGRATIONS),)]
 
-        store.put_embeddings(NEW, [(F.id, new(1))])
-        assert (store.embedder(), store.get_embeddings([F.id])) == (NEW, {F.id: new(1)})
+        store.vectors.put_embeddings(NEW, [(F.id, new(1))])
+        assert (store.vectors.embedder(), store.vectors.get_embeddings([F.id])) == (
+            NEW,
+            {F.id: new(1)},
+        )
 
 
 def test_the_model_of_before_may_go_on_with_narrow_vectors(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
     make_before_float16(path)
     with closing(SQLiteStore(path)) as store:
-        store.put_embeddings(OLD, [(F.id, old(1))])
-        assert list(store.iter_records()) == [replace(RECORDS[0], vector=old(1)), RECORDS[1]]
+        store.vectors.put_embeddings(OLD, [(F.id, old(1))])
+        assert list(store.maintenance.iter_records()) == [
+            replace(RECORDS[0], vector=old(1)),
+            RECORDS[1],
+        ]

@@ -39,13 +39,13 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     path = tmp_path_factory.mktemp("whole") / "memory.db"
     with closing(SQLiteStore(path)) as store:
         for chunk in CHUNKS[:5]:
-            store.replace_file(FileState(chunk.path, 1, 1, "d"), [chunk])
-        store.put_chunks(CHUNKS)
-        store.put_embeddings(TINY, [(chunk.id, pack([1.0, 0.0, 0.0])) for chunk in CHUNKS])
-        store.put_reasoning(CHUNKS[0].id, Reasoning("fix", 0.9, 3, NOW))
+            store.chunks.replace_file(FileState(chunk.path, 1, 1, "d"), [chunk])
+        store.chunks.put_chunks(CHUNKS)
+        store.vectors.put_embeddings(TINY, [(chunk.id, pack([1.0, 0.0, 0.0])) for chunk in CHUNKS])
+        store.chunks.put_reasoning(CHUNKS[0].id, Reasoning("fix", 0.9, 3, NOW))
         with store.transaction():
             for chunk in reversed(CHUNKS[:USED]):
-                store.record_access(chunk.id, NOW)
+                store.chunks.record_access(chunk.id, NOW)
     return path.read_bytes()
 
 
@@ -79,7 +79,7 @@ def sorted_by_id(chunks: list[Chunk]) -> list[Chunk]:
 
 
 def count_accesses(store: SQLiteStore) -> int:
-    return sum(map(len, store.get_accesses([chunk.id for chunk in CHUNKS]).values()))
+    return sum(map(len, store.chunks.get_accesses([chunk.id for chunk in CHUNKS]).values()))
 
 
 @pytest.mark.parametrize("page", [ZEROS, NOISE], ids=["zeros", "noise"])
@@ -92,56 +92,56 @@ def count_accesses(store: SQLiteStore) -> int:
 def test_an_index_is_made_anew_and_nothing_is_lost(path: Path, index: str, page: bytes) -> None:
     overwrite(path, index, "leaf", page)
     with closing(SQLiteStore(path)) as store:
-        assert store.check() != []
-        assert list(store.iter_chunks()) == CHUNKS  # read past the index
-        assert f"{path} is damaged: " in store.damage()
-        assert store.repair() == []
-        assert store.damage() == ""
-        assert list(store.iter_chunks()) == CHUNKS
-        assert store.count_vectors() == len(CHUNKS)
+        assert store.maintenance.check() != []
+        assert list(store.chunks.iter_chunks()) == CHUNKS  # read past the index
+        assert f"{path} is damaged: " in store.maintenance.damage()
+        assert store.maintenance.repair() == []
+        assert store.maintenance.damage() == ""
+        assert list(store.chunks.iter_chunks()) == CHUNKS
+        assert store.vectors.count_vectors() == len(CHUNKS)
         assert count_accesses(store) == USED
-        assert store.get_reasoning(CHUNKS[0].id) == Reasoning("fix", 0.9, 3, NOW)
-        assert store.file_states() == {}  # so that all are read again
-        assert store.embedder() == TINY
-        assert store.check() == []
+        assert store.chunks.get_reasoning(CHUNKS[0].id) == Reasoning("fix", 0.9, 3, NOW)
+        assert store.chunks.file_states() == {}  # so that all are read again
+        assert store.vectors.embedder() == TINY
+        assert store.maintenance.check() == []
 
 
 @pytest.mark.parametrize("page", [ZEROS, NOISE], ids=["zeros", "noise"])
 def test_of_a_table_what_was_in_the_page_is_lost(path: Path, page: bytes) -> None:
     lost = overwrite(path, "chunks", "leaf", page)
     with closing(SQLiteStore(path)) as store:
-        assert store.check() != []
-        rescued = list(store.iter_chunks())
+        assert store.maintenance.check() != []
+        rescued = list(store.chunks.iter_chunks())
         told = f"At least {lost} chunks cannot be read, so that answers may be incomplete. `aur"
-        assert told in store.damage()
-        gone = store.repair()
-        left = list(store.iter_chunks())
+        assert told in store.maintenance.damage()
+        gone = store.maintenance.repair()
+        left = list(store.chunks.iter_chunks())
         assert left == rescued
         assert gone == [chunk.id for chunk in sorted_by_id(CHUNKS) if chunk not in left]
         assert 0 < lost == len(CHUNKS) - len(left)
         assert [chunk for chunk in left if chunk not in CHUNKS] == []
-        assert store.count_vectors() == len(left)  # none of a chunk that is gone
-        assert store.find_unembedded() == []
-        assert store.check() == []
+        assert store.vectors.count_vectors() == len(left)  # none of a chunk that is gone
+        assert store.vectors.find_unembedded() == []
+        assert store.maintenance.check() == []
 
 
 def test_of_what_was_used_no_more_is_lost_and_nothing_is_there_twice(path: Path) -> None:
     lost = overwrite(path, "accesses", "leaf", ZEROS)
     with closing(SQLiteStore(path)) as store:
-        store.repair()
+        store.maintenance.repair()
         assert 0 < lost == USED - count_accesses(store)
-        assert list(store.iter_chunks()) == CHUNKS
+        assert list(store.chunks.iter_chunks()) == CHUNKS
 
 
 @pytest.mark.parametrize(("table", "kind"), [("chunks", "internal"), ("embeddings", "leaf")])
 def test_more_may_be_lost_and_the_rest_is_whole(path: Path, table: str, kind: str) -> None:
     overwrite(path, table, kind, ZEROS)
     with closing(SQLiteStore(path)) as store:
-        store.repair()
-        assert store.check() == []
-        assert [chunk for chunk in store.iter_chunks() if chunk not in CHUNKS] == []
+        store.maintenance.repair()
+        assert store.maintenance.check() == []
+        assert [chunk for chunk in store.chunks.iter_chunks() if chunk not in CHUNKS] == []
         if table == "embeddings":
-            assert len(store.find_unembedded()) > 0
+            assert len(store.vectors.find_unembedded()) > 0
 
 
 def test_without_its_facts_it_is_another_memory(path: Path) -> None:
@@ -149,19 +149,19 @@ def test_without_its_facts_it_is_another_memory(path: Path) -> None:
         before = store.identity
     overwrite(path, "facts", "leaf", ZEROS)
     with closing(SQLiteStore(path)) as store:
-        store.repair()
+        store.maintenance.repair()
         assert store.identity != before
-        assert store.generation() > max(store.revisions().values())
-        assert (store.embedder(), store.count_vectors()) == (None, 0)
-        assert list(store.iter_chunks()) == CHUNKS
+        assert store.generation() > max(store.chunks.revisions().values())
+        assert (store.vectors.embedder(), store.vectors.count_vectors()) == (None, 0)
+        assert list(store.chunks.iter_chunks()) == CHUNKS
 
 
 def test_who_has_it_open_reads_what_was_saved(path: Path, store: SQLiteStore) -> None:
-    assert store.get_chunks([CHUNKS[0].id])
+    assert store.chunks.get_chunks([CHUNKS[0].id])
     overwrite(path, "chunks_namespace", "leaf", NOISE)
     with closing(SQLiteStore(path)) as other:
-        other.repair()
-    assert list(store.iter_chunks()) == CHUNKS
+        other.maintenance.repair()
+    assert list(store.chunks.iter_chunks()) == CHUNKS
     assert [file.name for file in path.parent.iterdir() if file.is_dir()] == []
 
 
@@ -171,8 +171,8 @@ def test_what_a_killed_repair_left_is_taken_away(path: Path) -> None:
     (left / "memory.db").write_bytes(path.read_bytes()[:5000])
     overwrite(path, "chunks_namespace", "leaf", NOISE)
     with closing(SQLiteStore(path)) as store:
-        store.repair()
-        assert list(store.iter_chunks()) == CHUNKS
+        store.maintenance.repair()
+        assert list(store.chunks.iter_chunks()) == CHUNKS
     assert not left.exists()
 
 
@@ -185,16 +185,16 @@ from aurora.stores.sqlite.store import SQLiteStore
 store = SQLiteStore(Path({str(path)!r}))
 end = random.choice([0.01, 0.05, 0.2, 0.6]) * random.uniform(0.1, 1)
 signal.setitimer(signal.ITIMER_REAL, end)  # of the process
-store.repair()"""
+store.maintenance.repair()"""
     ends = [
         subprocess.run([sys.executable, "-c", program], check=False).returncode for _ in range(8)
     ]
     assert set(ends) <= {-signal.SIGALRM, 0}
     assert -signal.SIGALRM in ends
     with closing(SQLiteStore(path)) as store:
-        store.repair()
-        assert list(store.iter_chunks()) == CHUNKS
-        assert store.count_vectors() == len(CHUNKS)
+        store.maintenance.repair()
+        assert list(store.chunks.iter_chunks()) == CHUNKS
+        assert store.vectors.count_vectors() == len(CHUNKS)
 
 
 def test_what_sqlite_finds_is_told_without_its_heading(path: Path) -> None:
@@ -202,12 +202,12 @@ def test_what_sqlite_finds_is_told_without_its_heading(path: Path) -> None:
     data[36:40] = (5).to_bytes(4)  # free pages, of which there are none
     path.write_bytes(data)
     with closing(SQLiteStore(path)) as store:
-        [problem] = store.check()
+        [problem] = store.maintenance.check()
         assert problem.endswith("reelist: size is 0 but should be 5")
         assert "*" not in problem
-        assert store.repair() == []
-        assert store.check() == []
-        assert list(store.iter_chunks()) == CHUNKS
+        assert store.maintenance.repair() == []
+        assert store.maintenance.check() == []
+        assert list(store.chunks.iter_chunks()) == CHUNKS
 
 
 def test_where_nothing_new_can_be_laid_beside_it_that_is_told(path: Path) -> None:
@@ -218,7 +218,7 @@ def test_where_nothing_new_can_be_laid_beside_it_that_is_told(path: Path) -> Non
         closing(SQLiteStore(path)) as store,
         pytest.raises(StoreError, match=f"Cannot make the folder {re.escape(str(there))}: "),
     ):
-        store.repair()
+        store.maintenance.repair()
     assert there.exists()
 
 
@@ -228,7 +228,7 @@ def test_a_page_that_goes_bad_below_its_seal_is_told_with_the_file(path: Path) -
     with seal.turn():
         seal.put(seal.doubt())
     with closing(SQLiteStore(path)) as store, pytest.raises(StoreFormatError) as raised:
-        list(store.iter_chunks())
+        list(store.chunks.iter_chunks())
     told = f"{path} is not a usable database: database disk image is malformed"
     assert raised.value.message == told
 
@@ -311,8 +311,8 @@ def with_free_pages(tmp_path_factory: pytest.TempPathFactory, whole: bytes) -> b
     path = tmp_path_factory.mktemp("free") / "memory.db"
     path.write_bytes(whole)
     with closing(SQLiteStore(path)) as store:
-        store.put_histories({CHUNKS[1].id: ChunkHistory(Tracking.TRACKED, (5, 7), False)})
-        store.delete_chunks([chunk.id for chunk in CHUNKS[KEPT:]])
+        store.chunks.put_histories({CHUNKS[1].id: ChunkHistory(Tracking.TRACKED, (5, 7), False)})
+        store.chunks.delete_chunks([chunk.id for chunk in CHUNKS[KEPT:]])
     data = path.read_bytes()
     assert number(data, 36) > 9  # free pages
     return data
@@ -329,7 +329,11 @@ def leaking(tmp_path: Path, with_free_pages: bytes, request: pytest.FixtureReque
 
 def everything(store: SQLiteStore) -> object:
     with store.snapshot() as still:
-        return list(still.iter_records()), still.embedder(), still.count_records()
+        return (
+            list(still.maintenance.iter_records()),
+            still.vectors.embedder(),
+            still.maintenance.count_records(),
+        )
 
 
 @pytest.mark.parametrize("leaking", STRUCTURES, indirect=True)
@@ -341,11 +345,11 @@ def test_a_file_whose_rows_can_all_be_read_is_repaired_with_all_of_them(
     with closing(SQLiteStore(other)) as store:
         before = everything(store)
     with closing(SQLiteStore(leaking)) as store:
-        assert store.check() != []
-        assert store.repair() == []
-        assert (everything(store), store.check()) == (before, [])
-        store.put_chunks(CHUNKS)  # which takes free pages
-        assert store.check() == []
+        assert store.maintenance.check() != []
+        assert store.maintenance.repair() == []
+        assert (everything(store), store.maintenance.check()) == (before, [])
+        store.chunks.put_chunks(CHUNKS)  # which takes free pages
+        assert store.maintenance.check() == []
 
 
 @pytest.mark.parametrize("leaking", STRUCTURES, indirect=True)
@@ -355,15 +359,18 @@ def test_before_that_all_of_it_is_read_and_nothing_is_written(
     other = leaking.with_name("other.db")
     other.write_bytes(with_free_pages)
     with closing(SQLiteStore(other)) as store:
-        before = everything(store), store.file_states(), store.identity, store.generation()
+        before = everything(store), store.chunks.file_states(), store.identity, store.generation()
     data = leaking.read_bytes()
     with closing(SQLiteStore(leaking)) as store:
-        now = everything(store), store.file_states(), store.identity, store.generation()
+        now = everything(store), store.chunks.file_states(), store.identity, store.generation()
         assert now == before
-        assert f"{leaking} is damaged: " in store.damage()
-        assert ". All of its chunks can be read. `aur mem repair` keeps all" in store.damage()
+        assert f"{leaking} is damaged: " in store.maintenance.damage()
+        assert (
+            ". All of its chunks can be read. `aur mem repair` keeps all"
+            in store.maintenance.damage()
+        )
         with pytest.raises(StoreFormatError, match="is damaged") as raised:
-            store.put_chunks(CHUNKS)
+            store.chunks.put_chunks(CHUNKS)
         assert "aur mem repair" in str(raised.value.hint)
     assert leaking.read_bytes() == data
 
@@ -391,13 +398,13 @@ def test_a_file_that_cannot_be_opened_is_put_back_with_all_that_can_be_read(
     kept, lost = reclaimed
     assert (kept.name, kept.read_bytes()) == ("memory.db.damaged", data)
     with closing(SQLiteStore(path)) as store:
-        assert (store.repair(), store.check()) == ([], [])
-        left = list(store.iter_chunks())
+        assert (store.maintenance.repair(), store.maintenance.check()) == ([], [])
+        left = list(store.chunks.iter_chunks())
         assert [chunk for chunk in left if chunk not in CHUNKS] == []
         assert len(left) == len(CHUNKS) if spoil is spoil_header else len(left) > 200  # of 1500
         assert {*lost}.isdisjoint(chunk.id for chunk in left)
         assert (lost == []) == (spoil is spoil_header)
-        assert store.get_reasoning(CHUNKS[0].id) == Reasoning("fix", 0.9, 3, NOW)
+        assert store.chunks.get_reasoning(CHUNKS[0].id) == Reasoning("fix", 0.9, 3, NOW)
     assert SQLiteStore.reclaim(path) is None
     assert sorted(file.suffix for file in path.parent.iterdir() if file.is_dir()) == []
 
@@ -435,7 +442,7 @@ def test_a_person_gets_back_a_file_that_was_cut_off(filled: Shell) -> None:
 def test_many_threads_read_a_damaged_file_at_once(path: Path) -> None:
     overwrite(path, "chunks_path", "leaf", ZEROS)
     with closing(SQLiteStore(path)) as store, ThreadPoolExecutor(8) as threads:
-        read = [threads.submit(lambda: list(store.iter_chunks())) for _ in range(16)]
+        read = [threads.submit(lambda: list(store.chunks.iter_chunks())) for _ in range(16)]
         assert all(one.result() == CHUNKS for one in read)
 
 

@@ -19,9 +19,8 @@ import pytest
 
 from aurora.errors import StoreBusyError, StoreFormatError
 from aurora.stores.base import FileState, Reasoning
-from aurora.stores.sqlite import database as sqlite_file
 from aurora.stores.sqlite import integrity as sqlite_seal
-from aurora.stores.sqlite.integrity import Seal
+from aurora.stores.sqlite.integrity import Integrity, Seal
 from aurora.stores.sqlite.store import SQLiteStore
 from tests.builders import make_chunk
 from tests.cli.conftest import Shell
@@ -38,7 +37,7 @@ def path(tmp_path: Path) -> Path:
     path = tmp_path / "memory.db"
     with closing(SQLiteStore(path)) as store:
         for chunk in CHUNKS:
-            store.replace_file(FileState(chunk.path, 1, 1, "d"), [chunk])
+            store.chunks.replace_file(FileState(chunk.path, 1, 1, "d"), [chunk])
     return path
 
 
@@ -46,13 +45,13 @@ def path(tmp_path: Path) -> Path:
 def looks(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """Files that were looked at as a whole."""
     looked: list[Path] = []
-    examine = SQLiteStore._examine
+    examine = Integrity.examine
 
-    def note(store: SQLiteStore) -> None:
-        looked.append(store.path)
-        examine(store)
+    def note(integrity: Integrity) -> None:
+        looked.append(integrity.path)
+        examine(integrity)
 
-    monkeypatch.setattr(SQLiteStore, "_examine", note)
+    monkeypatch.setattr(Integrity, "examine", note)
     return looked
 
 
@@ -62,7 +61,7 @@ def seal_of(path: Path) -> Path:
 
 def read(path: Path) -> list[str]:
     with closing(SQLiteStore(path)) as store:
-        return [chunk.id for chunk in store.get_chunks([ID])]
+        return [chunk.id for chunk in store.chunks.get_chunks([ID])]
 
 
 def tear(path: Path, index: str = "sqlite_autoindex_chunks_1", word: bytes = ID.encode()) -> None:
@@ -92,7 +91,7 @@ def aside(program: str, path: Path) -> None:
 def test_what_aurora_left_is_not_looked_at(path: Path, looks: list[Path]) -> None:
     assert read(path) == [ID]
     with closing(SQLiteStore(path)) as store:
-        store.delete_chunks([ID])
+        store.chunks.delete_chunks([ID])
     assert read(path) == []
     assert looks == []
 
@@ -133,30 +132,30 @@ def test_who_has_found_it_sealed_does_not_read_the_seal_again(
     path: Path, looks: list[Path]
 ) -> None:
     with closing(SQLiteStore(path)) as store:
-        assert store.get_chunks([ID])
+        assert store.chunks.get_chunks([ID])
         seal_of(path).unlink()
-        assert store.get_chunks([ID])
+        assert store.chunks.get_chunks([ID])
     assert looks == []
 
 
 def test_a_log_tells_that_it_is_looked_at(path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.DEBUG, logger=sqlite_file.__name__)
+    caplog.set_level(logging.DEBUG, logger=sqlite_seal.__name__)
     touch(path)
     assert read(path) == [ID]
     assert caplog.messages == [f"{path} is checked for damage"]
 
 
 READERS: dict[str, Callable[[SQLiteStore], object]] = {
-    "get": lambda store: store.get_chunks([ID]),
-    "find": lambda store: store.find_in_namespace("old"),
-    "iterate": lambda store: list(store.iter_chunks()),
-    "count": SQLiteStore.count_chunks,
+    "get": lambda store: store.chunks.get_chunks([ID]),
+    "find": lambda store: store.chunks.find_in_namespace("old"),
+    "iterate": lambda store: list(store.chunks.iter_chunks()),
+    "count": lambda store: store.chunks.count_chunks(),
     "generation": SQLiteStore.generation,
-    "export": lambda store: list(store.iter_records()),
+    "export": lambda store: list(store.maintenance.iter_records()),
 }
 WRITERS: dict[str, Callable[[SQLiteStore], object]] = {
-    "write": lambda store: store.put_chunks(CHUNKS[:1]),
-    "delete": lambda store: store.delete_chunks([ID]),
+    "write": lambda store: store.chunks.put_chunks(CHUNKS[:1]),
+    "delete": lambda store: store.chunks.delete_chunks([ID]),
     "index": lambda store: store.alone().__enter__(),
 }
 INDEXES = [("sqlite_autoindex_chunks_1", ID.encode()), ("chunks_namespace", b"old")]
@@ -173,7 +172,7 @@ def test_an_index_that_would_hide_rows_is_not_asked(
     with closing(SQLiteStore(path)) as store:
         for _ in range(2):  # it is not believed the second time
             assert READERS[reader](store) == before
-            assert f"{path} is damaged: row " in store.damage()
+            assert f"{path} is damaged: row " in store.maintenance.damage()
     assert looks == [path]
 
 
@@ -203,7 +202,7 @@ def test_the_first_problem_is_told_and_how_many_there_are(
     path: Path, tables: list[str], more: str
 ) -> None:
     with closing(SQLiteStore(path)) as store:
-        store.put_reasoning(ID, Reasoning("fix", 0.9, 3, datetime(2026, 1, 1, tzinfo=UTC)))
+        store.chunks.put_reasoning(ID, Reasoning("fix", 0.9, 3, datetime(2026, 1, 1, tzinfo=UTC)))
     with closing(sqlite3.connect(path)) as file, file:
         for table in tables:
             file.execute(f"UPDATE {table} SET checksum = checksum + 1")
@@ -212,22 +211,22 @@ def test_the_first_problem_is_told_and_how_many_there_are(
 
 def damage(path: Path) -> str:
     with closing(SQLiteStore(path)) as store:
-        return store.damage()
+        return store.maintenance.damage()
 
 
 def test_a_file_that_is_damaged_while_it_is_open_is_told(path: Path) -> None:
     with closing(SQLiteStore(path)) as store:
-        assert store.get_chunks([ID])  # its pages are in the cache now
-        assert store.damage() == ""
+        assert store.chunks.get_chunks([ID])  # its pages are in the cache now
+        assert store.maintenance.damage() == ""
         tear(path)
-        assert [chunk.id for chunk in store.get_chunks([ID])] == [ID]
-        assert "is damaged: row " in store.damage()
+        assert [chunk.id for chunk in store.chunks.get_chunks([ID])] == [ID]
+        assert "is damaged: row " in store.maintenance.damage()
 
 
 def test_who_checks_a_damaged_one_does_not_seal_it(path: Path) -> None:
     tear(path)
     with closing(SQLiteStore(path)) as store:
-        assert store.check() != []
+        assert store.maintenance.check() != []
         assert not store.is_sealed
     assert "is damaged" in damage(path)
 
@@ -235,11 +234,11 @@ def test_who_checks_a_damaged_one_does_not_seal_it(path: Path) -> None:
 def test_it_is_mended_and_all_files_are_read_again(path: Path, looks: list[Path]) -> None:
     tear(path)
     with closing(SQLiteStore(path)) as store:
-        assert store.check() != []
-        assert store.repair() == []
-        assert store.file_states() == {}
-        assert store.check() == []
-        assert [chunk.id for chunk in store.get_chunks([ID])] == [ID]
+        assert store.maintenance.check() != []
+        assert store.maintenance.repair() == []
+        assert store.chunks.file_states() == {}
+        assert store.maintenance.check() == []
+        assert [chunk.id for chunk in store.chunks.get_chunks([ID])] == [ID]
     assert looks == []
 
 
@@ -249,25 +248,25 @@ def test_what_a_newer_program_made_of_it_is_told_as_such(path: Path) -> None:
             newer.execute("PRAGMA user_version = 99")
             newer.execute("PRAGMA wal_checkpoint")  # so that it is in the file
         with pytest.raises(StoreFormatError, match="written by a newer Aurora"):
-            store.get_chunks([ID])
+            store.chunks.get_chunks([ID])
 
 
 def test_a_log_that_is_written_into_the_file_breaks_no_seal(path: Path, looks: list[Path]) -> None:
     """SQLite does so within a commit, when the log has grown."""
     with closing(SQLiteStore(path)) as store:
         before = path.stat().st_size
-        store.put_chunks([make_chunk("x" * 6_000_000, "big.py", "big")])
+        store.chunks.put_chunks([make_chunk("x" * 6_000_000, "big.py", "big")])
         assert path.stat().st_size > before
-        store.put_chunks([make_chunk("y", "small.py", "small")])
-        assert store.get_chunks([ID])
+        store.chunks.put_chunks([make_chunk("y", "small.py", "small")])
+        assert store.chunks.get_chunks([ID])
         assert read(path) == [ID]
     assert looks == []
 
 
 def test_who_forgets_leaves_it_sealed(path: Path, looks: list[Path]) -> None:
     with closing(SQLiteStore(path)) as store:
-        store.delete_chunks([ID])
-        store.scrub()
+        store.chunks.delete_chunks([ID])
+        store.maintenance.scrub()
         assert store.is_sealed
         assert read(path) == []
     assert looks == []
@@ -275,7 +274,7 @@ def test_who_forgets_leaves_it_sealed(path: Path, looks: list[Path]) -> None:
 
 def test_what_is_written_into_a_file_with_a_broken_seal_does_not_seal_it(path: Path) -> None:
     with closing(SQLiteStore(path)) as store, store.transaction():
-        store.put_chunks([make_chunk("x" * 6_000_000, "big.py", "big")])
+        store.chunks.put_chunks([make_chunk("x" * 6_000_000, "big.py", "big")])
         tear(path, "chunks", b"def f7()")  # in a page that is not written anew
     assert "is damaged: damage in 1 row of chunks, and 1 problem more. 1 chunk" in damage(path)
     assert read(path) == []
@@ -283,7 +282,7 @@ def test_what_is_written_into_a_file_with_a_broken_seal_does_not_seal_it(path: P
 
 def test_who_forgets_to_close_it_leaves_it_sealed(path: Path, looks: list[Path]) -> None:
     def write() -> None:
-        SQLiteStore(path).delete_chunks([CHUNKS[0].id])
+        SQLiteStore(path).chunks.delete_chunks([CHUNKS[0].id])
 
     write()
     assert not path.with_name("memory.db-wal").exists()
@@ -302,14 +301,14 @@ def test_what_a_killed_process_wrote_is_there_and_looked_at(path: Path) -> None:
         aside(f"{DELETING}import os; os.kill(os.getpid(), {signal.SIGKILL:d})", path)
     assert raised.value.returncode == -signal.SIGKILL
     with closing(SQLiteStore(path)) as store:
-        assert store.get_chunks([CHUNKS[0].id]) == []
-        assert store.check() == []
+        assert store.chunks.get_chunks([CHUNKS[0].id]) == []
+        assert store.maintenance.check() == []
 
 
 DELETING = f"""
 from aurora.stores.sqlite.store import SQLiteStore
 store = SQLiteStore(file)
-store.delete_chunks([{CHUNKS[0].id!r}])
+store.chunks.delete_chunks([{CHUNKS[0].id!r}])
 """  # and it is not closed
 
 
@@ -320,13 +319,13 @@ def test_readers_do_not_wait_for_who_changes_the_file(
     with closing(SQLiteStore(path)) as store, Seal(path).turn() as is_ours:
         assert is_ours
         touch(path)
-        assert store.get_chunks([ID])
+        assert store.chunks.get_chunks([ID])
     assert looks == []
 
 
 def test_who_writes_does_not_wait_long_for_another(path: Path) -> None:
     with closing(SQLiteStore(path)) as store, Seal(path).turn():
-        assert store.delete_chunks([ID]) == 1
+        assert store.chunks.delete_chunks([ID]) == 1
     assert read(path) == []
 
 
@@ -351,7 +350,7 @@ def test_who_checks_it_waits_for_who_writes(path: Path) -> None:
 
     def check() -> None:
         with closing(SQLiteStore(path)) as store:
-            found.append(store.check())
+            found.append(store.maintenance.check())
 
     checking = Thread(target=check)
     with closing(SQLiteStore(path)) as writer:
@@ -379,7 +378,7 @@ def test_who_comes_while_it_is_examined_waits(path: Path, looks: list[Path]) -> 
 
 
 def test_nobody_waits_for_ever(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sqlite_file, "_PATIENCE", 0.05)
+    monkeypatch.setattr(sqlite_seal, "_CHECK_PATIENCE", 0.05)
     seal_of(path).write_bytes(b"")
     touch(path)
     with Seal(path).turn(), pytest.raises(StoreBusyError) as raised:
@@ -403,7 +402,7 @@ def test_where_no_seal_can_be_kept_every_process_looks(path: Path, looks: list[P
     seal_of(path).unlink()
     seal_of(path).mkdir()
     with closing(SQLiteStore(path)) as store:
-        assert store.get_chunks([ID]) == store.get_chunks([ID])
+        assert store.chunks.get_chunks([ID]) == store.chunks.get_chunks([ID])
     assert looks == [path]
     assert read(path) == [ID]
     assert looks == [path, path]
@@ -420,7 +419,7 @@ def still(path: Path) -> Iterator[Path]:
 def test_a_copy_on_a_disk_mounted_read_only_is_looked_at(still: Path, looks: list[Path]) -> None:
     remount(still.parents[1], "ro")
     with closing(SQLiteStore(still)) as store:
-        assert store.get_chunks([ID]) == store.get_chunks([ID])
+        assert store.chunks.get_chunks([ID]) == store.chunks.get_chunks([ID])
     assert looks == [still]
 
 
@@ -428,13 +427,13 @@ def test_who_may_only_read_sees_what_others_write_later(still: Path) -> None:
     """SQLite takes such a file for one that never changes, and would not look again."""
     remount(still.parents[1], "ro")
     with closing(SQLiteStore(still)) as store:
-        assert store.get_chunks([CHUNKS[0].id]) == [CHUNKS[0]]
+        assert store.chunks.get_chunks([CHUNKS[0].id]) == [CHUNKS[0]]
         remount(still.parents[1], "rw")
         aside(DELETING, still)
         remount(still.parents[1], "ro")
-        assert store.get_chunks([CHUNKS[0].id]) == []
+        assert store.chunks.get_chunks([CHUNKS[0].id]) == []
         with store.snapshot() as moment:
-            assert len(list(moment.iter_chunks())) == len(CHUNKS) - 1
+            assert len(list(moment.chunks.iter_chunks())) == len(CHUNKS) - 1
 
 
 def test_a_damaged_one_there_is_told(still: Path) -> None:
@@ -448,10 +447,10 @@ def test_damage_below_the_seal_there_is_told_once_it_is_known(still: Path) -> No
     seal(still)
     remount(still.parents[1], "ro")  # where the seal cannot be broken
     with closing(SQLiteStore(still)) as store:
-        assert (store.damage(), store.get_chunks([ID])) == ("", [])
-        assert "is damaged: row " in store.damage(look=True)
-        assert [chunk.id for chunk in store.get_chunks([ID])] == [ID]
-        assert "is damaged: row " in store.damage()
+        assert (store.maintenance.damage(), store.chunks.get_chunks([ID])) == ("", [])
+        assert "is damaged: row " in store.maintenance.damage(look=True)
+        assert [chunk.id for chunk in store.chunks.get_chunks([ID])] == [ID]
+        assert "is damaged: row " in store.maintenance.damage()
 
 
 def test_while_somebody_writes_all_but_words_is_looked_at(path: Path, looks: list[Path]) -> None:
@@ -473,12 +472,12 @@ def test_indexing_looks_at_all_of_it_every_week(path: Path, looks: list[Path]) -
         seal(path)
     with closing(SQLiteStore(path)) as store:
         with store.alone():
-            assert (store.get_chunks([ID]), looks) == ([], [])  # which nobody has noticed
+            assert (store.chunks.get_chunks([ID]), looks) == ([], [])  # which nobody has noticed
         *stamp, _ = seal_of(path).read_text().split()
         seal_of(path).write_text(" ".join([*stamp, "1700000000"]))
         with pytest.raises(StoreFormatError, match="is damaged"), store.alone():
             pass
-        assert [chunk.id for chunk in store.get_chunks([ID])] == [ID]
+        assert [chunk.id for chunk in store.chunks.get_chunks([ID])] == [ID]
     assert looks == [path]
 
 

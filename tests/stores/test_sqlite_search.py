@@ -32,7 +32,7 @@ READS = settings(
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[SQLiteStore]:
     store = SQLiteStore(tmp_path / "memory.db")
-    store.put_chunks(CORPUS)
+    store.chunks.put_chunks(CORPUS)
     yield store
     store.close()
 
@@ -41,30 +41,32 @@ def store(tmp_path: Path) -> Iterator[SQLiteStore]:
 def without_fts(store: SQLiteStore) -> SQLiteStore:
     """As a SQLite that was built without FTS5 would leave it: no text index answers."""
     for table in ("chunks_words", "chunks_trigrams"):
-        store._connection.execute(f"DROP TABLE {table}")
+        store.database.connection.execute(f"DROP TABLE {table}")
     return store
 
 
 def statements(store: SQLiteStore, ask: Callable[[], object]) -> list[str]:
     """The SQL that a question runs, with its values."""
     seen: list[str] = []
-    store._connection.set_trace_callback(seen.append)
+    store.database.connection.set_trace_callback(seen.append)
     ask()
-    store._connection.set_trace_callback(None)
+    store.database.connection.set_trace_callback(None)
     return [sql for sql in seen if sql.lstrip().startswith("SELECT")]
 
 
 def plan(store: SQLiteStore, ask: Callable[[], object]) -> str:
     """How SQLite looks for the answer to the last thing a question asks."""
     *_, sql = statements(store, ask)
-    return "\n".join(row[3] for row in store._connection.execute(f"EXPLAIN QUERY PLAN {sql}"))
+    return "\n".join(
+        row[3] for row in store.database.connection.execute(f"EXPLAIN QUERY PLAN {sql}")
+    )
 
 
 # Indexes
 
 
 def test_definitions_are_looked_up_by_the_index_of_names(store: SQLiteStore) -> None:
-    used = plan(store, lambda: store.find_definitions("get_user", limit=5))
+    used = plan(store, lambda: store.search.find_definitions("get_user", limit=5))
     assert "USING INDEX chunks_name (<expr>=?)" in used
 
 
@@ -79,24 +81,26 @@ def test_definitions_are_looked_up_by_the_index_of_names(store: SQLiteStore) -> 
     ids=["kind", "language", "namespace-and-type", "all"],
 )
 def test_labels_are_compared_without_reading_texts(store: SQLiteStore, criteria: Criteria) -> None:
-    assert "chunks USING COVERING INDEX" in plan(store, lambda: store.find_rows(criteria))
+    assert "chunks USING COVERING INDEX" in plan(store, lambda: store.search.find_rows(criteria))
 
 
 def test_names_are_read_without_the_texts_beside_them(store: SQLiteStore) -> None:
-    assert "USING COVERING INDEX chunks_name" in plan(store, lambda: list(store.iter_names()))
+    assert "USING COVERING INDEX chunks_name" in plan(
+        store, lambda: list(store.search.iter_names())
+    )
     named = Criteria(names=("get*",))
-    assert "USING COVERING INDEX chunks_name" in plan(store, lambda: store.find_rows(named))
+    assert "USING COVERING INDEX chunks_name" in plan(store, lambda: store.search.find_rows(named))
 
 
 def test_counting_kinds_still_reads_no_texts(store: SQLiteStore) -> None:
     """m004 drops the index of kinds that m002 made for it."""
-    assert "chunks USING COVERING INDEX chunks_labels" in plan(store, store.count_chunks)
+    assert "chunks USING COVERING INDEX chunks_labels" in plan(store, store.chunks.count_chunks)
 
 
 @pytest.mark.parametrize("phrase", ["认证", "token"])
 def test_only_texts_with_cjk_are_read_for_a_phrase(store: SQLiteStore, phrase: str) -> None:
     criteria = Criteria(phrases=(phrase,))
-    assert "chunks USING INDEX chunks_cjk" in plan(store, lambda: store.find_rows(criteria))
+    assert "chunks USING INDEX chunks_cjk" in plan(store, lambda: store.search.find_rows(criteria))
 
 
 @READS
@@ -108,11 +112,13 @@ def test_names_are_folded_in_sql_as_in_python(name: str) -> None:
 
 
 def test_chunks_of_an_older_schema_are_found(tmp_path: Path) -> None:
-    make_older(tmp_path / "memory.db", 3, lambda store: store.put_chunks(CORPUS))
+    make_older(tmp_path / "memory.db", 3, lambda store: store.chunks.put_chunks(CORPUS))
     store = SQLiteStore(tmp_path / "memory.db")
-    assert [found.name for found in store.find_definitions("GetUser", limit=5)] == ["get_user"]
+    assert [found.name for found in store.search.find_definitions("GetUser", limit=5)] == [
+        "get_user"
+    ]
     assert names(store, Criteria(kinds=(Kind.CLASS,))) == {"HTTPServer"}
-    assert store.check() == []
+    assert store.maintenance.check() == []
     store.close()
 
 
@@ -152,11 +158,11 @@ def test_text_is_found_best_first(store: SQLiteStore, text: str, expected: list[
 
 
 def test_a_score_is_the_rank_of_the_index_brought_below_1(store: SQLiteStore) -> None:
-    ((rank,),) = store._connection.execute(
+    ((rank,),) = store.database.connection.execute(
         "SELECT bm25(chunks_words, 5.0, 1.0) FROM chunks_words WHERE chunks_words MATCH 'safe'"
     )
     assert rank < -0.1
-    assert [score for _, score in store.find_text("safe", limit=5)] == [-rank / (1 - rank)]
+    assert [score for _, score in store.search.find_text("safe", limit=5)] == [-rank / (1 - rank)]
 
 
 @pytest.mark.parametrize(
@@ -165,17 +171,17 @@ def test_a_score_is_the_rank_of_the_index_brought_below_1(store: SQLiteStore) ->
 def test_without_an_index_each_word_is_a_point_and_one_in_a_name_a_little_more(
     without_fts: SQLiteStore, text: str, points: float
 ) -> None:
-    ((_, score), *_) = without_fts.find_text(text, limit=5)
+    ((_, score), *_) = without_fts.search.find_text(text, limit=5)
     assert score == pytest.approx(points / (1 + points))
 
 
 def test_an_underscore_is_no_wildcard(store: SQLiteStore) -> None:
-    store.put_chunks([make_chunk(name="getxuser")])
+    store.chunks.put_chunks([make_chunk(name="getxuser")])
     assert found(store, "et_use") == ["get_user"]  # a part of a word is found by LIKE
 
 
 def test_three_letters_of_cjk_are_enough_for_the_index(store: SQLiteStore) -> None:
-    asked = statements(store, lambda: store.find_text("用户认", limit=5))
+    asked = statements(store, lambda: store.search.find_text("用户认", limit=5))
     assert any("chunks_trigrams MATCH" in sql for sql in asked)
     assert not any(" LIKE " in sql for sql in asked)
 
@@ -186,23 +192,23 @@ def test_three_letters_of_cjk_are_enough_for_the_index(store: SQLiteStore) -> No
 def test_phrases_mean_the_same_without_fts(store: SQLiteStore, phrase: str) -> None:
     criteria = [Criteria(phrases=(phrase,)), Criteria(without=(phrase,))]
     with_index = [names(store, one) for one in criteria]
-    store._connection.execute("DROP TABLE chunks_words")
+    store.database.connection.execute("DROP TABLE chunks_words")
     assert [names(store, one) for one in criteria] == with_index
 
 
 def test_a_damaged_text_index_is_no_missing_one(store: SQLiteStore) -> None:
     """What is broken is said, not searched around."""
-    store._connection.execute("UPDATE chunks_words_data SET block = x'ffffffffffffffff'")
+    store.database.connection.execute("UPDATE chunks_words_data SET block = x'ffffffffffffffff'")
     store.close()
     with pytest.raises(StoreError):
-        store.find_text("users", limit=5)
+        store.search.find_text("users", limit=5)
 
 
 def test_an_index_that_was_interrupted_is_no_missing_one(store: SQLiteStore) -> None:
     once = iter([1])
-    store._connection.set_progress_handler(lambda: next(once, 0), 1)
+    store.database.connection.set_progress_handler(lambda: next(once, 0), 1)
     with pytest.raises(StoreError, match="interrupted"):
-        store.find_text("users", limit=5)
+        store.search.find_text("users", limit=5)
 
 
 @pytest.mark.parametrize(
@@ -223,7 +229,7 @@ LETTERS = "abAB _-.\n(\"'认"
 def test_the_text_index_and_the_pattern_find_the_same_phrases(
     store: SQLiteStore, phrase: str, content: str
 ) -> None:
-    store.put_chunks([make_chunk(content, "p.py", "x")])
+    store.chunks.put_chunks([make_chunk(content, "p.py", "x")])
     words = phrase_words(phrase)
     fits = not words or phrase_pattern(words).search(content)
     criteria = Criteria(paths=("p.py",), phrases=(phrase,))

@@ -29,11 +29,13 @@ def fill(project: Path, document: Path, *lessons: tuple[str, str]) -> None:
         aur(project, "mem", "get", "auth.py:authenticate_user")
     aur(project, "mem", "index")  # vectors and histories of what came later
     with closing(SQLiteStore(project / ".aurora" / "memory.db")) as store:
-        store.record_access("auth.py:AuthManager.logout", datetime(2026, 3, 14, 9, tzinfo=UTC))
-        if store.embedder() is None:
+        store.chunks.record_access(
+            "auth.py:AuthManager.logout", datetime(2026, 3, 14, 9, tzinfo=UTC)
+        )
+        if store.vectors.embedder() is None:
             put_vectors(store, Embedder("tiny", 3, "1"))
         if hasattr(store, "start_reembedding"):  # one that nobody finished
-            store.start_reembedding(Embedder("another", 3, "1"))
+            store.vectors.start_reembedding(Embedder("another", 3, "1"))
             put_vectors(store, Embedder("another", 3, "1"))
     aur(project, "mem", "export", str(document.with_name("export.jsonl")))
 
@@ -45,7 +47,7 @@ def put_vectors(store: SQLiteStore, embedder: Embedder) -> None:
     except ImportError:
         from aurora.stores.base import pack_vector  # type: ignore[attr-defined,no-redef]
     made = [(id_, pack_vector(vector)) for id_, vector in VECTORS.items()]
-    store.put_embeddings(embedder, made)
+    store.vectors.put_embeddings(embedder, made)
 
 
 def aur(project: Path, *words: str) -> None:

@@ -30,7 +30,7 @@ def test_all_of_it_is_taken_in(tmp_path: Path, memory_url: str, name: str) -> No
     for store in (SQLiteStore(tmp_path / "memory.db"), PostgresStore.open(memory_url)):
         with closing(store):
             imported(store, old)
-            assert store.check() == []
+            assert store.maintenance.check() == []
             assert read(exported(store)) == wanted
 
 

@@ -134,7 +134,8 @@ def refused_untouched(path: Path, said: str, hint: str) -> None:
 OPENS = """
 import sys; from pathlib import Path; from aurora.stores.sqlite.store import SQLiteStore
 print("there", flush=True); sys.stdin.readline()
-store = SQLiteStore(Path(sys.argv[1])); print(sum(store.count_namespaces().values())); store.close()
+store = SQLiteStore(Path(sys.argv[1]))
+print(sum(store.chunks.count_namespaces().values())); store.close()
 """
 
 
@@ -145,11 +146,14 @@ def test_who_has_a_memory_open_refuses_it_once_a_newer_one_was_there(
     """As a server does that runs on while its users upgrade: its rows are of another form."""
     path = tmp_path / "memory.db"
     with closing(SQLiteStore(path)) as running:
-        running.put_chunks([make_chunk("def f(): pass")] if filled else [])
+        running.chunks.put_chunks([make_chunk("def f(): pass")] if filled else [])
         with closing(sqlite3.connect(path)) as newer:
             newer.execute("PRAGMA user_version = 99")
         before = everything(path)
-        for use in (running.generation, lambda: running.put_chunks([make_chunk("x", "b.py")])):
+        for use in (
+            running.generation,
+            lambda: running.chunks.put_chunks([make_chunk("x", "b.py")]),
+        ):
             with pytest.raises(StoreFormatError, match="schema 99") as refused:
                 use()
             assert refused.value.message.startswith(f"{path} was written by a newer Aurora")
@@ -166,5 +170,5 @@ def test_processes_that_migrate_at_once_take_each_step_once(tmp_path: Path) -> N
     assert [process.stdout.readline() for process in processes] == ["there\n"] * 3
     assert [process.communicate("\n")[0] for process in processes] == [f"{chunks}\n"] * 3
     with closing(SQLiteStore(path)) as store:
-        assert store.check() == []
+        assert store.maintenance.check() == []
     assert numbers(path)[1] == len(MIGRATIONS)

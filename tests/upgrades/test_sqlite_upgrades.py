@@ -35,7 +35,7 @@ def test_the_newest_schema_has_a_memory() -> None:
 
 def migrated(path: Path) -> None:
     with closing(SQLiteStore(path)) as store:
-        assert store.check() == []
+        assert store.maintenance.check() == []
 
 
 @every_memory
@@ -80,7 +80,7 @@ def test_it_is_still_the_same_memory(tmp_path: Path, name: str) -> None:
 
     assert query(path, facts) == before
     with closing(SQLiteStore(path)) as store:
-        assert (store.embedder() is not None) == (number(name) >= NARROW)
+        assert (store.vectors.embedder() is not None) == (number(name) >= NARROW)
 
 
 @every_memory

@@ -1,4 +1,4 @@
-"""The quick bundled model alone: the cosine of its vectors, and nothing else."""
+"""The bundled model alone: the cosine of its vectors, and nothing else."""
 
 from __future__ import annotations
 
@@ -7,16 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 from asking import PLACES, Ask, Text, documents, main, pieces
 
-from aurora.embeddings.aurora.provider import SHALLOW, AuroraProvider
 from aurora.embeddings.base import ProviderOptions
-<<<<<<<< HEAD:benchmarks/peers/answers/with_bundled.py
-
-PROVIDER = AuroraProvider(ProviderOptions(SHALLOW))
-========
 from aurora.embeddings.registry import make_provider
 
 PROVIDER = make_provider("aurora", ProviderOptions())
->>>>>>>> tiers:benchmarks/peers/answers/with_model.py
 
 
 def embed(texts: Sequence[str]) -> np.ndarray:
@@ -37,8 +31,4 @@ def open_texts(texts: Sequence[Text]) -> Ask:
 
 
 if __name__ == "__main__":
-<<<<<<<< HEAD:benchmarks/peers/answers/with_bundled.py
-    main({"bundled model alone": open_texts}, packages=("numpy",))
-========
     main({"our model alone": open_texts}, packages=("numpy",))
->>>>>>>> tiers:benchmarks/peers/answers/with_model.py

@@ -25,7 +25,7 @@ from aurora.errors import (
     TransferError,
 )
 from aurora.files import require_own
-from aurora.stores.base import SEARCHABLE_SUCCESS, Embedder, RankingStore, Reclaimed, Store
+from aurora.stores.base import SEARCHABLE_SUCCESS, Embedder, Reclaimed, Store
 from aurora.types import Chunk, Listener, Note, ignore_events
 
 if TYPE_CHECKING:
@@ -87,17 +87,17 @@ class MemoryAdmin:
     def chunks(self) -> Iterator[Chunk]:
         """All chunks that can be found. Reading them here is not an access."""
         self._opened.tell_damage(look=True)
-        return self.store.iter_chunks()
+        return self.store.chunks.iter_chunks()
 
     def pieces(self, chunk: Chunk) -> list[Chunk]:
         """The chunk; for the first chunk of a document, all chunks of the document."""
         from aurora.indexing.documents import piece_ids  # noqa: PLC0415
 
-        return self.store.get_chunks(piece_ids([chunk])) or [chunk]
+        return self.store.chunks.get_chunks(piece_ids([chunk])) or [chunk]
 
     def find_ids(self, prefix: str, *, limit: int) -> list[str]:
         """Ids with this prefix, in order."""
-        return self.store.find_ids_from(prefix, limit=limit)
+        return self.store.chunks.find_ids_from(prefix, limit=limit)
 
     def find_to_forget(self, word: str) -> list[str]:
         """Chunk ids that a word stands for: an id, a file or folder, or `namespace:NAME`."""
@@ -107,21 +107,21 @@ class MemoryAdmin:
         return find_to_forget(self.store, Names(self.root), word)
 
     def languages(self) -> list[str]:
-        return self.store.list_languages()
+        return self.store.chunks.list_languages()
 
     def namespaces(self) -> Mapping[str, int]:
         """The number of chunks in each namespace; the unnamed one is `""`."""
-        return self.store.count_namespaces()
+        return self.store.chunks.count_namespaces()
 
     def is_found(self, chunk_id: str) -> bool:
         """False for a lesson that mostly failed: searches do not return it."""
-        reasoning = self.store.get_reasoning(chunk_id)
+        reasoning = self.store.chunks.get_reasoning(chunk_id)
         return reasoning is None or reasoning.success_score >= SEARCHABLE_SUCCESS
 
     @property
     def indexed_at(self) -> datetime | None:
         """When the last index run ended."""
-        return self._opened.read_again(self.store.indexed_at)
+        return self._opened.read_again(self.store.chunks.indexed_at)
 
     @property
     def generation(self) -> int:
@@ -132,11 +132,11 @@ class MemoryAdmin:
 
     def damage(self) -> str:
         """A warning for every answer while the memory is damaged; empty while it is whole."""
-        return self.store.damage()
+        return self.store.maintenance.damage()
 
     def check(self) -> list[str]:
         """The problems found in the database and its text indexes."""
-        return self.store.check()
+        return self.store.maintenance.check()
 
     def reclaim(self) -> Reclaimed | None:
         """Rebuild a file that cannot be opened, from all that can be read; None if it opens."""
@@ -155,7 +155,7 @@ class MemoryAdmin:
         """
         # Not read again after the repair: its new identity would look like another user's file.
         store, project_store = self.store, self._opened.project_store
-        removed = store.repair()
+        removed = store.maintenance.repair()
         if project_store:
             note_identity(self._opened.places.home, project_store)
         self.rebuild_bm25()
@@ -163,15 +163,15 @@ class MemoryAdmin:
 
     def rebuild_bm25(self) -> int:
         """Rebuild and save the keyword index; the number of chunks that it holds."""
-        if ranking_store := self._opened.ranking_store:
-            return ranking_store.rebuild_words()
+        if ranking := self.store.ranking:
+            return ranking.rebuild_words()
         built = len(self.retriever.bm25.rebuild())
         if not self.index_saved:
             raise IndexFileError(
                 f"The BM25 index could not be saved to {self.index_path}",
                 hint="check who owns the folder and whether the disk is full",
             )
-        stored = sum(self.store.count_chunks().values())
+        stored = sum(self.store.chunks.count_chunks().values())
         if built != stored:
             raise IndexFileError(
                 f"The BM25 index holds {built} chunks, the memory {stored}",
@@ -182,7 +182,7 @@ class MemoryAdmin:
     @property
     def index_saved(self) -> bool:
         """False if the keyword index is only in memory, because its file cannot be written."""
-        return self._opened.ranking_store is not None or self.retriever.bm25.saved
+        return self.store.ranking is not None or self.retriever.bm25.saved
 
     def scrub(self) -> None:
         """Overwrite removed data in every file. Concurrent calls share one run."""
@@ -191,7 +191,7 @@ class MemoryAdmin:
     def _scrub(self) -> None:
         self._scrub_derived()
         try:
-            self.store.scrub()
+            self.store.maintenance.scrub()
         except StoreBusyError as exc:
             self._opened.warn(exc)
 
@@ -232,7 +232,7 @@ class MemoryAdmin:
 
     def vectors_of(self) -> Embedder | None:
         """The embedder that made the vectors."""
-        return self.store.embedder()
+        return self.store.vectors.embedder()
 
     def chosen_embedder(self) -> str:
         """The name of the provider that the settings choose; empty if there is none."""
@@ -349,7 +349,7 @@ def copy_between(
         )
     with ExitStack() as opened:
         source_store = opened.enter_context(closing(source.open(listen)))
-        if damage := source_store.damage(look=True):
+        if damage := source_store.maintenance.damage(look=True):
             listen(Note(damage, warning=True))
         target.make()
         target_store = opened.enter_context(closing(target.open()))
@@ -357,8 +357,8 @@ def copy_between(
         if source.server and source_store.identity == target_store.identity:
             raise _same_memory(source)
         copied = copy_memory(source_store, target_store, vectors=vectors, listen=listen)
-        if isinstance(target_store, RankingStore):
-            target_store.prepare_search()
+        if target_store.ranking is not None:
+            target_store.ranking.prepare_search()
     return copied
 
 

@@ -125,7 +125,7 @@ class SqliteLocation:
 
     def scrub(self) -> None:
         with closing(self.open()) as store:
-            store.scrub()
+            store.maintenance.scrub()
 
     def _was_emptied(self) -> bool:
         """True for an empty file beside indexes. A process that creates it fills it soon."""
@@ -203,7 +203,7 @@ class PostgresLocation:
 
     def scrub(self) -> None:
         with closing(self.open()) as store:
-            store.rewrite()
+            store.maintenance.rewrite()
 
     def status(self) -> ServerStatus:
         address = self._address

@@ -251,7 +251,7 @@ class Memory:
         chunk, damage = opened.read(lambda: find_chunk(opened.store, chunk_id))
         if is_use and not damage:
             try:
-                opened.store.record_access(chunk.id, opened.now())
+                opened.store.chunks.record_access(chunk.id, opened.now())
             except StoreError as exc:  # locked, full or read-only: the chunk is returned anyway
                 opened.warn(f"This use is not remembered: {exc.message}")
         return chunk
@@ -358,22 +358,22 @@ class Memory:
 
     def _count(self) -> Stats:
         opened, path, index_path = self._opened, self._opened.location.path, self.admin.index_path
-        store, ranking_store = opened.store, opened.ranking_store
+        store, ranking = opened.store, opened.store.ranking
         return Stats(
             name=self.name,
-            chunks=store.count_chunks(),
-            files=store.count_files(),
-            namespaces=store.count_namespaces(),
+            chunks=store.chunks.count_chunks(),
+            files=store.chunks.count_files(),
+            namespaces=store.chunks.count_namespaces(),
             generation=store.generation(),
-            bytes=ranking_store.total_bytes()
-            if ranking_store
+            bytes=ranking.total_bytes()
+            if ranking
             else _size(path) + _size(path and path.with_name(f"{path.name}-wal")),
             index_path=index_path,
-            index_bytes=ranking_store.search_bytes() if ranking_store else _size(index_path),
+            index_bytes=ranking.search_bytes() if ranking else _size(index_path),
             index=self._check_index(index_path) if index_path else IndexCheck(IndexState.CURRENT),
-            indexed_at=store.indexed_at(),
-            embedder=store.embedder(),
-            embedded=store.count_vectors(),
+            indexed_at=store.chunks.indexed_at(),
+            embedder=store.vectors.embedder(),
+            embedded=store.vectors.count_vectors(),
         )
 
     def _check_index(self, path: Path) -> IndexCheck:

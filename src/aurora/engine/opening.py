@@ -38,7 +38,7 @@ from aurora.errors import (
     StoreFormatError,
 )
 from aurora.files import require_own
-from aurora.stores.base import RankingStore, Store
+from aurora.stores.base import Store
 from aurora.types import Listener, Note, Rerank
 
 if TYPE_CHECKING:
@@ -186,12 +186,6 @@ class OpenedMemory:
                 self._clear_retrievers()
             return self._store
 
-    @property
-    def ranking_store(self) -> RankingStore | None:
-        """The store, if its database ranks by itself and needs no index files."""
-        store = self.store
-        return store if isinstance(store, RankingStore) else None
-
     def _read_trust(self) -> KnownMemory | None:
         """What the user's list says of a store that hides rows: they may have been adopted."""
         store = self._project_store
@@ -257,12 +251,12 @@ class OpenedMemory:
         try:
             return read()
         except StoreFormatError:
-            if not self.store.damage(look=True):
+            if not self.store.maintenance.damage(look=True):
                 raise
             return read()
 
     def tell_damage(self, *, look: bool = False) -> tuple[Note, ...]:
-        damage = self.store.damage(look=look)
+        damage = self.store.maintenance.damage(look=look)
         notes = (Note(damage, warning=True),) if damage else ()
         for note in notes:
             self.listen(note)
@@ -294,7 +288,7 @@ class OpenedMemory:
 
         with self._lock:
             loaded, store, embedders = self.files.current(), self.store, self.embedders
-            owner = store.embedder()
+            owner = store.vectors.embedder()
             config = make_config(loaded, embedder=owner.name if owner else "")
             if self._retrievers is None:
                 self._retrievers = RetrieverCache(clock=time.monotonic)
@@ -324,7 +318,7 @@ class OpenedMemory:
 
         if wanted is Rerank.LLM:
             return Listwise(self.llm.reranker.rank)
-        tokens = self.embedders.of_tokens(self.store.embedder())
+        tokens = self.embedders.of_tokens(self.store.vectors.embedder())
         return LateInteraction(tokens, seconds=self.settings.search.rerank.seconds)
 
     @property

@@ -25,7 +25,7 @@ class VectorUpdates:
         opened, embedders = self._opened, self._opened.embedders
         if embedders.are_off:
             return None
-        owner = opened.store.embedder()
+        owner = opened.store.vectors.embedder()
         try:
             chosen = embedders.chosen()
             if owner is None or owner.name == chosen.name:
@@ -65,7 +65,7 @@ class VectorUpdates:
         """Make vectors of chunks just stored. If that fails, the next index run makes them."""
         try:
             store = self._opened.store
-            embedded = store.get_embeddings(chunk_ids)
+            embedded = store.vectors.get_embeddings(chunk_ids)
             missing = [id_ for id_ in chunk_ids if id_ not in embedded]
             provider = self.embedder() if missing else None
             if provider is None:
@@ -103,7 +103,7 @@ class VectorUpdates:
 
     def improve(self) -> Sequence[str]:
         """Replace quick vectors, if there are any, by those of the chosen provider; warnings."""
-        if not self._are_quick(self._opened.store.embedder()):
+        if not self._are_quick(self._opened.store.vectors.embedder()):
             return ()
         better = self._opened.embedders.chosen().name
         self._opened.listen(
@@ -118,10 +118,10 @@ class VectorUpdates:
     def make_searchable(self) -> None:
         """Bring the indexes up to date, so that the next search need not."""
         opened = self._opened
-        if ranking_store := opened.ranking_store:
-            ranking_store.prepare_search()
+        if ranking := opened.store.ranking:
+            ranking.prepare_search()
             return
         retriever = opened.retriever
         retriever.bm25.refresh()
-        if opened.store.embedder() is not None and not opened.embedders.are_off:
+        if opened.store.vectors.embedder() is not None and not opened.embedders.are_off:
             retriever.vectors.current()

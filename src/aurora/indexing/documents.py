@@ -163,11 +163,11 @@ def put_document(store: Store, pieces: Sequence[Chunk]) -> Added:
     """Store the chunks of one document, and remove those that it had before."""
     first = pieces[0]
     with store.transaction():
-        before = store.get_chunks([first.id])
-        stored = {piece.id: piece for piece in store.get_chunks(piece_ids(before))}
+        before = store.chunks.get_chunks([first.id])
+        stored = {piece.id: piece for piece in store.chunks.get_chunks(piece_ids(before))}
         wanted = {piece.id: _dated(piece, stored.get(piece.id)) for piece in pieces}
-        removed = store.delete_chunks(stored.keys() - wanted.keys())
-        changed = store.put_chunks(wanted.values())
+        removed = store.chunks.delete_chunks(stored.keys() - wanted.keys())
+        changed = store.chunks.put_chunks(wanted.values())
     outcome = Outcome.REPLACED if removed + changed else Outcome.UNCHANGED
     title = str(first.metadata["title"])
     return Added(first.id, title, len(pieces), outcome if before else Outcome.ADDED)
@@ -273,11 +273,11 @@ def learn(
         metadata={"source": "reasoning", "pattern_type": pattern_type},
     )
     with store.transaction():
-        before = store.get_reasoning(chunk.id)
+        before = store.chunks.get_reasoning(chunk.id)
         if before is not None:
             chunk = replace(chunk, created_at=before.created_at)
-        store.put_chunks([chunk])
-        store.put_reasoning(chunk.id, _tried(before, pattern_type, score, now))
+        store.chunks.put_chunks([chunk])
+        store.chunks.put_reasoning(chunk.id, _tried(before, pattern_type, score, now))
     return chunk
 
 
@@ -307,8 +307,8 @@ def find_to_forget(store: Store, names: Names, word: str) -> list[str]:
     The id of a document stands for all of its chunks.
     """
     if word.startswith(_NAMESPACE):
-        return store.find_in_namespace(word.removeprefix(_NAMESPACE))
-    chunks = store.get_chunks(piece_ids(store.get_chunks([word])))
+        return store.chunks.find_in_namespace(word.removeprefix(_NAMESPACE))
+    chunks = store.chunks.get_chunks(piece_ids(store.chunks.get_chunks([word])))
     try:
         path = Path(word).resolve()
     except (OSError, ValueError, RuntimeError):  # not a path: a null byte, a loop of links
@@ -316,16 +316,16 @@ def find_to_forget(store: Store, names: Names, word: str) -> list[str]:
     else:
         # Documents and lessons have no path, and are below no folder.
         paths = {word.rstrip("/"), path.as_posix(), names.of(path)} - {""}
-    return sorted({chunk.id for chunk in chunks}.union(*map(store.find_below, paths)))
+    return sorted({chunk.id for chunk in chunks}.union(*map(store.chunks.find_below, paths)))
 
 
 def forget(store: Store, chunk_ids: Sequence[str]) -> Forgotten:
     """Remove chunks with everything that belongs to them."""
     with store.transaction():
-        chunks = store.get_chunks(chunk_ids)
-        removed = store.delete_chunks(chunk_ids)
+        chunks = store.chunks.get_chunks(chunk_ids)
+        removed = store.chunks.delete_chunks(chunk_ids)
         paths = {chunk.path for chunk in chunks if chunk.path}
-        empty = tuple(sorted(path for path in paths if not store.find_below(path)))
-        store.forget_files(empty)  # so that a later index run reads them again
+        empty = tuple(sorted(path for path in paths if not store.chunks.find_below(path)))
+        store.chunks.forget_files(empty)  # so that a later index run reads them again
     prose = {name for chunk in chunks if chunk.kind.is_prose for name in (chunk.id, chunk.name)}
     return Forgotten(removed, empty, frozenset(prose - {""}))

@@ -188,10 +188,10 @@ def embed_missing(
 
     The `quick` provider makes them, if there are many and the memory has no vectors yet.
     """
-    missing = store.find_unembedded()
+    missing = store.vectors.find_unembedded()
     if not missing:
         return Embedded()  # the model is not loaded
-    if quick is not None and len(missing) >= QUICK_FROM and store.embedder() is None:
+    if quick is not None and len(missing) >= QUICK_FROM and store.vectors.embedder() is None:
         return embed(store, quick, missing, listen=listen)
     return embed(store, provider, missing, remote=remote, listen=listen)
 
@@ -210,7 +210,9 @@ def embed(
     """
     try:
         embedder, size = embedder_of(provider), max(provider.batch_size, 1)
-        store.put_embeddings(embedder, ())  # raises if the memory has vectors of another one
+        store.vectors.put_embeddings(
+            embedder, ()
+        )  # raises if the memory has vectors of another one
     except Exception as exc:  # a provider may fail in any way; words still find the chunks
         logger.warning("no vectors are made: %r", exc)
         reason = (
@@ -261,7 +263,7 @@ class _Run:
 
         def texts() -> Iterator[Sequence[ChunkText]]:
             for chunk_ids in batches:
-                chunks = self._store.get_chunks(chunk_ids)
+                chunks = self._store.chunks.get_chunks(chunk_ids)
                 waiting.append((len(chunk_ids), chunks))
                 yield [embedding_text(chunk) for chunk in chunks]
 
@@ -292,10 +294,10 @@ class _Run:
             self.in_a_row = 0 if pairs else self.in_a_row
         with self._store.transaction():
             ids = [id_ for id_, _ in pairs]
-            stored = {chunk.id: chunk for chunk in self._store.get_chunks(ids)}
+            stored = {chunk.id: chunk for chunk in self._store.chunks.get_chunks(ids)}
             fresh = {chunk.id for chunk in chunks if _has_same_text(chunk, stored.get(chunk.id))}
             kept = [(id_, vector) for id_, vector in pairs if id_ in fresh]
-            self._store.put_embeddings(self._embedder, kept)
+            self._store.vectors.put_embeddings(self._embedder, kept)
         self.forgotten += len(pairs) - len(kept)
         self.done -= len(pairs) - len(kept)
 
@@ -350,18 +352,18 @@ def reembed(
     Each batch is stored, so a run that was killed continues where it stopped.
     """
     with write_turn(store, listen=listen):
-        before, wanted = store.embedder(), embedder_of(provider)
+        before, wanted = store.vectors.embedder(), embedder_of(provider)
         if before is None or before == wanted:
-            store.stop_reembedding()  # a change to a third embedder is abandoned
+            store.vectors.stop_reembedding()  # a change to a third embedder is abandoned
             embedded = embed_missing(store, provider, remote=remote, listen=listen)
             return Reembedded(before, wanted, embedded)
-        store.start_reembedding(wanted)
+        store.vectors.start_reembedding(wanted)
         embedded = _embed_all(store, provider, remote, listen)
         # A model that embeds nothing replaces nothing. Vectors of an earlier run count, too.
         count, missing = _count_next(store)
         is_done = not embedded.gave_up and (count > 0 or not missing)
         if is_done:
-            store.finish_reembedding()
+            store.vectors.finish_reembedding()
         return Reembedded(before, wanted, embedded, is_done)
 
 
@@ -375,11 +377,11 @@ def _embed_all(
     # Chunks that were added or changed meanwhile. After failures these cannot be told from failed
     # ones: they wait for the next index run.
     tried = set(missing) if first.failed else set()
-    late = [id_ for id_ in store.find_unembedded(by_next=True) if id_ not in tried]
+    late = [id_ for id_ in store.vectors.find_unembedded(by_next=True) if id_ not in tried]
     return first if first.gave_up or not late else first + embed(store, provider, late)
 
 
 def _count_next(store: Store) -> tuple[int, list[str]]:
     """The number of chunks with a vector of the next embedder, and the ids of the others."""
-    missing = store.find_unembedded(by_next=True)
-    return sum(store.count_chunks().values()) - len(missing), missing
+    missing = store.vectors.find_unembedded(by_next=True)
+    return sum(store.chunks.count_chunks().values()) - len(missing), missing

@@ -130,7 +130,7 @@ class HistoryReader:
         """Store git's answers."""
         changed, warnings = 0, []
         for repository in repositories:
-            states = self._store.file_states(repository.by_name)
+            states = self._store.chunks.file_states(repository.by_name)
             histories = [
                 (state, repository.by_name[name])
                 for name, state in states.items()
@@ -146,15 +146,17 @@ class HistoryReader:
         for at in range(0, len(histories), _BATCH):
             with self._store.transaction():
                 for state, history in histories[at : at + _BATCH]:
-                    lines = self._store.iter_lines(state.path)
-                    changed += self._store.put_histories(_by_chunk(history, lines))
+                    lines = self._store.chunks.iter_lines(state.path)
+                    changed += self._store.chunks.put_histories(_by_chunk(history, lines))
                     passing = isinstance(history, Unavailable) and not history.lasting
-                    self._store.put_file_states([self._stamped(state, "" if passing else stamp)])
+                    self._store.chunks.put_file_states(
+                        [self._stamped(state, "" if passing else stamp)]
+                    )
         return changed
 
     def _confirm(self, states: Iterable[FileState], stamp: str) -> None:
         """Mark valid histories as read now."""
-        self._store.put_file_states(
+        self._store.chunks.put_file_states(
             self._stamped(state, stamp)
             for state in states
             if not state.left_out and (state.history_stamp != stamp or self._is_old(state))

@@ -29,7 +29,7 @@ from aurora.indexing.export_format import (
 )
 from aurora.indexing.turns import retry_on_disconnect, write_turn
 from aurora.redaction import Redactor
-from aurora.stores.base import Embedder, FileState, RankingStore, Record, RecordCounts, Store
+from aurora.stores.base import Embedder, FileState, Record, RecordCounts, Store
 from aurora.types import Listener, Note, Progress, ignore_events
 
 T = TypeVar("T")
@@ -51,14 +51,16 @@ def export_memory(
 ) -> ExportCounts:
     """Write all that a memory holds, line by line; the counts of the last line."""
     with store.snapshot() as snapshot:
-        states = snapshot.file_states()
-        chunks = sum(snapshot.count_namespaces().values())
-        header = Header(len(states), chunks, snapshot.embedder(), snapshot.indexed_at())
+        states = snapshot.chunks.file_states()
+        chunks = sum(snapshot.chunks.count_namespaces().values())
+        header = Header(
+            len(states), chunks, snapshot.vectors.embedder(), snapshot.chunks.indexed_at()
+        )
         stream.write(encode_header(header))
         for path in sorted(states):
             stream.write(encode(states[path]))
         counts = ExportCounts(len(states))
-        for record in snapshot.iter_records():
+        for record in snapshot.maintenance.iter_records():
             stream.write(_encode_record(record, listen))
             counts = _counted(counts, record)
             listen(Progress("Exporting", counts.chunks, chunks))
@@ -171,7 +173,7 @@ def import_memory(
             records = [_redacted(item, redactor) for item in page if isinstance(item, Record)]
             _merge_files(store, files)
             _mark_robbed_files(store, records)
-            new = imported.new + store.put_records(records, embedder=embedder)
+            new = imported.new + store.maintenance.put_records(records, embedder=embedder)
             imported = Imported(imported.files + len(files), imported.chunks + len(records), new)
             listen(Progress("Importing", imported.chunks, export.header.chunks))
         _put_indexed_at(store, export.header.indexed_at)
@@ -215,13 +217,13 @@ def copy_memory(
     """
     with source.snapshot() as snapshot, write_turn(target, listen=listen):
         if vectors:
-            _require_embedder(target, snapshot.embedder(), doing="copies")
-        into = _Target(target, snapshot.embedder() if vectors else None, listen)
-        counts, before = snapshot.count_records(), target.count_records()
+            _require_embedder(target, snapshot.vectors.embedder(), doing="copies")
+        into = _Target(target, snapshot.vectors.embedder() if vectors else None, listen)
+        counts, before = snapshot.maintenance.count_records(), target.maintenance.count_records()
         new = _copy_records(snapshot, into, counts.chunks)
         files = _copy_files(snapshot, into)
-        _put_indexed_at(target, snapshot.indexed_at())
-    copied = Copied(files, new, counts, target.count_records())
+        _put_indexed_at(target, snapshot.chunks.indexed_at())
+    copied = Copied(files, new, counts, target.maintenance.count_records())
     _require_all(copied, before, vectors=vectors)
     return copied
 
@@ -236,7 +238,7 @@ class _Target(NamedTuple):
     def put_records(self, page: Sequence[Record]) -> int:
         with self.store.transaction():
             _mark_robbed_files(self.store, page)
-            return self.store.put_records(page, embedder=self.embedder)
+            return self.store.maintenance.put_records(page, embedder=self.embedder)
 
     def put_files(self, page: Sequence[FileState]) -> int:
         with self.store.transaction():
@@ -245,9 +247,9 @@ class _Target(NamedTuple):
 
     def renew_statistics(self) -> None:
         """Without statistics, a database would read all of its rows for each page."""
-        if isinstance(self.store, RankingStore):
+        if self.store.ranking is not None:
             with suppress(StoreUnreachableError):  # the next page retries
-                self.store.renew_statistics()
+                self.store.ranking.renew_statistics()
 
     def retry(self, write: Callable[[Sequence[T]], int], page: Sequence[T]) -> int:
         """Write a page again after a disconnect. A page that arrived is not written twice."""
@@ -256,7 +258,7 @@ class _Target(NamedTuple):
 
 def _copy_records(source: Store, into: _Target, total: int) -> int:
     done = new = next_look = 0
-    records = source.iter_records()
+    records = source.maintenance.iter_records()
     while page := list(islice(records, _PAGE)):
         if done >= next_look:
             into.renew_statistics()
@@ -269,7 +271,7 @@ def _copy_records(source: Store, into: _Target, total: int) -> int:
 
 def _copy_files(source: Store, into: _Target) -> int:
     """Copy the states of files, after all chunks: an index run skips a file with a known state."""
-    states = source.file_states()
+    states = source.chunks.file_states()
     rest = iter([states[path] for path in sorted(states)])
     while page := list(islice(rest, _PAGE)):
         into.retry(into.put_files, page)
@@ -295,7 +297,7 @@ def _require_all(copied: Copied, before: RecordCounts, *, vectors: bool) -> None
 
 def _require_embedder(store: Store, other: Embedder | None, *, doing: str) -> None:
     """Refuse vectors of another embedder. The hint says what --no-vectors is `doing`."""
-    owner = store.embedder()
+    owner = store.vectors.embedder()
     if owner is None or other is None:
         return
     try:
@@ -307,9 +309,9 @@ def _require_embedder(store: Store, other: Embedder | None, *, doing: str) -> No
 
 def _merge_files(store: Store, files: Sequence[FileState]) -> None:
     """Store states of files. A file with other content than stored now has chunks of both."""
-    stored = store.file_states([state.path for state in files])
+    stored = store.chunks.file_states([state.path for state in files])
     merged = (_merged(state, stored.get(state.path, state)) for state in files)
-    store.add_files([state for state in merged if stored.get(state.path) != state])
+    store.chunks.add_files([state for state in merged if stored.get(state.path) != state])
 
 
 def _merged(state: FileState, stored: FileState) -> FileState:
@@ -323,10 +325,12 @@ def _mark_robbed_files(store: Store, records: Sequence[Record]) -> None:
     """Have a file read again if it loses a chunk to another file with the same chunk id."""
     paths = {record.chunk.id: record.chunk.path for record in records}
     robbed = {
-        chunk.path for chunk in store.get_chunks(list(paths)) if chunk.path != paths[chunk.id]
+        chunk.path
+        for chunk in store.chunks.get_chunks(list(paths))
+        if chunk.path != paths[chunk.id]
     }
     if robbed:
-        store.put_file_states(map(_to_be_read, store.file_states(robbed).values()))
+        store.chunks.put_file_states(map(_to_be_read, store.chunks.file_states(robbed).values()))
 
 
 def _to_be_read(state: FileState) -> FileState:
@@ -336,6 +340,6 @@ def _to_be_read(state: FileState) -> FileState:
 
 def _put_indexed_at(store: Store, other: datetime | None) -> None:
     """Store the later time of both memories' last index runs."""
-    own = store.indexed_at()
+    own = store.chunks.indexed_at()
     if other is not None and (own is None or other > own):
-        store.put_indexed_at(other)
+        store.chunks.put_indexed_at(other)

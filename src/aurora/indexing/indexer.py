@@ -116,7 +116,7 @@ def run_index(
             if embedded.made:
                 vectors.make_searchable()
             kept = reader.keep(wait_for_histories()) if reader else KeptHistories()
-        store.put_indexed_at(now())
+        store.chunks.put_indexed_at(now())
     return replace(
         report,
         logs=scanned.logs,
@@ -130,18 +130,18 @@ def _current_states(
     store: Store, scanned: Scan, names: Names, version: str
 ) -> Mapping[str, FileState]:
     """The stored states of files, with the identities that the files have now."""
-    states = store.file_states()
+    states = store.chunks.file_states()
     files = (file for file in scanned.files.values() if isinstance(file, SourceFile))
     recognised = list(recognise(files, states, names, version))
     if not recognised:
         return states
-    store.put_file_states(recognised)
+    store.chunks.put_file_states(recognised)
     return {**states, **{state.path: state for state in recognised}}
 
 
 def _forced_states(store: Store) -> Mapping[str, FileState]:
     """The stored states of files, with an identity that no file has: all files are read."""
-    states = store.file_states().values()
+    states = store.chunks.file_states().values()
     return {state.path: replace(state, identity="none") for state in states}
 
 
@@ -165,7 +165,7 @@ class Indexer:
 
         `states` are the stored states of files, if the caller has read them.
         """
-        states = self._store.file_states() if states is None else states
+        states = self._store.chunks.file_states() if states is None else states
         scanned = set(map(self._names.of, scan.files))
         gone = self._gone(scan, (states[name] for name in states.keys() - scanned), scan.shut)
         reader = FileReader(self._store, self._names, states, gone, self._redactor)
@@ -203,7 +203,7 @@ class Indexer:
         return gone
 
     def _remove(self, gone: Sequence[FileState], tally: Tally) -> int:
-        self._store.forget_files(state.path for state in gone)
+        self._store.chunks.forget_files(state.path for state in gone)
         removed = (state for state in gone if not state.left_out and state.path not in tally.moved)
         return tally.removed + sum(1 for _ in removed)
 

@@ -162,14 +162,14 @@ class FileReader:
     def flush(self) -> None:
         """Write the waiting batch."""
         with self._store.transaction():
-            self._store.put_file_states(
+            self._store.chunks.put_file_states(
                 write.state for write in self._batch if write.chunks is None
             )
             for write in self._batch:
                 if write.moved_from:
-                    self._store.move_file(write.moved_from, write.state.path)
+                    self._store.chunks.move_file(write.moved_from, write.state.path)
                 if write.chunks is not None:
-                    self._store.replace_file(write.state, write.chunks)
+                    self._store.chunks.replace_file(write.state, write.chunks)
         self._batch.clear()
         self._rows = 0
 
@@ -248,7 +248,7 @@ class FileReader:
         try:
             with self._warning_of_secrets(name):
                 lines = self._redactor.lines(read_lines(file.path))
-                self._store.replace_file(state, iter_chunks(name, lines))
+                self._store.chunks.replace_file(state, iter_chunks(name, lines))
         except AuroraError:
             raise  # an error of the store, not of this file
         except Exception as exc:

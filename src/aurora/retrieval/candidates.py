@@ -36,7 +36,7 @@ from aurora.signals.recency import RecencySignal
 from aurora.signals.semantic import Embedders, SemanticSignal
 from aurora.signals.server_ranking import ServerKeywords, ServerSemantic, server_signals
 from aurora.signals.vector_index import VectorIndex
-from aurora.stores.base import RankingStore, Store
+from aurora.stores.base import Store
 from aurora.text import has_cjk, is_stop_word, tokenize
 from aurora.types import Fused, Listener, Mode, Note, Place, Ranking, ignore_events
 
@@ -105,8 +105,10 @@ class Signals:
         self.vectors = VectorIndex(store, index_folder / "vectors.idx", now=now, listen=listen)
         bm25: BM25Signal | ServerKeywords = self.bm25
         self._semantic: SemanticSignal | ServerSemantic | None
-        if isinstance(store, RankingStore):
-            bm25, self._semantic = server_signals(store, parameters, embedders)
+        if store.ranking is not None:
+            bm25, self._semantic = server_signals(
+                store.ranking, store.vectors, parameters, embedders
+            )
         else:
             self._semantic = None if embedders is None else SemanticSignal(self.vectors, embedders)
         self._fulltext = FulltextSignal(store)
@@ -355,7 +357,7 @@ def load_context(
     store: Store, rows: Collection[int], words: str, *, best: frozenset[int]
 ) -> CandidateContext:
     """Read from the store where candidates are. `words` of the query may ask for tests."""
-    places, query = store.get_places(list(rows)), frozenset(tokenize(words))
+    places, query = store.search.get_places(list(rows)), frozenset(tokenize(words))
     code = frozenset(row for row, place in places.items() if not place.kind.is_prose)
     patterns = [pattern for pattern, asking in _ASIDE.items() if query.isdisjoint(asking)]
     return CandidateContext(

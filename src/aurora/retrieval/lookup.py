@@ -30,7 +30,9 @@ _PART = r"(?-i:(?<![^\W_])|(?<![A-Z])(?=[A-Z])|(?=[A-Z][a-z]))"
 
 
 def find_chunk(store: Store, chunk_id: str) -> Chunk:
-    chunks = store.get_chunks([chunk_id]) or store.get_chunks([_complete(store, chunk_id)])
+    chunks = store.chunks.get_chunks([chunk_id]) or store.chunks.get_chunks(
+        [_complete(store, chunk_id)]
+    )
     if not chunks:  # deleted by another process meanwhile
         raise _not_found(chunk_id)
     return chunks[0]
@@ -41,8 +43,8 @@ def _complete(store: Store, ending: str) -> str:
     limit = _CANDIDATES + 1
     # Ids contain `/` on every system; on Windows a user may type backslashes.
     ids = (
-        store.find_ids(ending, limit=limit)
-        or store.find_ids(ending.replace("\\", "/"), limit=limit)
+        store.chunks.find_ids(ending, limit=limit)
+        or store.chunks.find_ids(ending.replace("\\", "/"), limit=limit)
         or _find_shown(store, ending)
     )
     if not ids:
@@ -63,7 +65,7 @@ def _find_shown(store: Store, text: str) -> list[str]:
     """
     for at in islice((at for at, letter in enumerate(text) if letter == ":"), _COLONS):
         path, name = text[:at], text[at + 1 :]
-        chunks = store.get_chunks(store.find_below(path)) if path else []
+        chunks = store.chunks.get_chunks(store.chunks.find_below(path)) if path else []
         ids = [chunk.id for chunk in chunks if (chunk.path, chunk.qualified_name) == (path, name)]
         if ids:
             return ids

@@ -198,7 +198,7 @@ class Retriever:
 
     def _nearest(self, words: str) -> tuple[str, ...]:
         """Names like the words, and words that names are made of."""
-        names = list(self._store.iter_names())
+        names = list(self._store.search.iter_names())
         parts = chain.from_iterable(map(tokenize, names))
         return nearest_names(words, dict.fromkeys(chain(names, parts)))
 
@@ -224,9 +224,9 @@ def build_results(
     store: Store, fused: Sequence[Fused], words: str, scores: Scores
 ) -> tuple[SearchResult, ...]:
     """Read the chunks from the store, in the same order. Chunks deleted meanwhile are left out."""
-    chunks = store.get_rows([scored.row for scored in fused])
+    chunks = store.chunks.get_rows([scored.row for scored in fused])
     ids = [chunk.id for chunk in chunks.values()]
-    histories, accesses = store.get_histories(ids), store.get_accesses(ids)
+    histories, accesses = store.chunks.get_histories(ids), store.chunks.get_accesses(ids)
     keyword = next((each for each in scores.values() if isinstance(each, KeywordScores)), None)
     tokens, stems = dict.fromkeys(tokenize(words)), {} if keyword else query_words(words)
     results = []
@@ -265,13 +265,13 @@ class FilterCache:
 
     def _find(self, criteria: Criteria) -> array[int]:
         if criteria.since is not None:  # commits and times of files change within a generation
-            return self._store.find_rows(criteria)
+            return self._store.search.find_rows(criteria)
         key = (self._store.generation(), criteria)
         with self._lock:
             if key in self._rows:
                 self._rows.move_to_end(key)
                 return self._rows[key]
-        rows = self._store.find_rows(criteria)
+        rows = self._store.search.find_rows(criteria)
         with self._lock:
             self._rows[key] = rows
             while len(self._rows) > _CACHED_FILTERS:

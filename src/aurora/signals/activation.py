@@ -123,7 +123,7 @@ class ActivationScores:
         """Ranks are those among the rows: the activation of all chunks is never needed."""
         uses = {
             row: (*used.accesses, *used.commits)
-            for row, used in self._store.get_uses(list(rows)).items()
+            for row, used in self._store.search.get_uses(list(rows)).items()
         }
         activations = self._engine.activations(uses, self._now.timestamp())
         return SparseScores(activations).hits(rows)

@@ -315,21 +315,21 @@ class BM25Signal(DerivedIndex[BM25Scorer]):
     def _merge(self, base: BM25Scorer) -> BM25Scorer | None:
         """Other processes may write meanwhile: each text comes with its own revision, and the
         generation was read before, so the next call sees that the index is outdated."""
-        revisions = self._store.revisions()
+        revisions = self._store.chunks.revisions()
         difference = base.compare(revisions)
         changed = len(difference.rows)
         if changed > _MERGE_SHARE * len(revisions):
             return None
         logger.debug("merging %d of %d chunks into the BM25 index", changed, len(revisions))
         merged = self._new_scorer()
-        entries = self._entries(self._store.iter_revised(difference.rows), changed)
+        entries = self._entries(self._store.chunks.iter_revised(difference.rows), changed)
         merged.merge_index(base, difference, entries)
         return merged
 
     def _make(self) -> BM25Scorer:
         scorer = self._new_scorer()
-        total = sum(self._store.count_chunks().values())
-        scorer.build_index(self._entries(self._store.iter_revised(), total))
+        total = sum(self._store.chunks.count_chunks().values())
+        scorer.build_index(self._entries(self._store.chunks.iter_revised(), total))
         return scorer
 
     def _entries(self, revised: Iterable[tuple[Revision, Chunk]], total: int) -> Iterator[Entry]:
@@ -347,7 +347,7 @@ class BM25Signal(DerivedIndex[BM25Scorer]):
         return BM25Scorer(k1, b, idf=idf, analysis=WORDS)
 
     def _difference(self, index: BM25Scorer) -> str:
-        new = sum(self._store.count_chunks().values()) - len(index)
+        new = sum(self._store.chunks.count_chunks().values()) - len(index)
         if new == 0:
             return "chunks changed"
         return f"detected {new} new chunks" if new > 0 else f"detected {-new} removed chunks"

@@ -44,7 +44,7 @@ class FulltextSignal:
         self._store = store
 
     def score(self, question: Question) -> SparseScores:
-        return SparseScores(dict(self._store.find_text(question.text, limit=_DEEPEST)))
+        return SparseScores(dict(self._store.search.find_text(question.text, limit=_DEEPEST)))
 
 
 class ExactSignal:
@@ -68,7 +68,7 @@ class ExactSignal:
         parts = [part for part in _SEPARATOR.split(_CALL.sub("", name)) if part]
         if not parts:
             return {}
-        definitions = self._store.find_definitions(parts[-1], limit=_MOST + 1)
+        definitions = self._store.search.find_definitions(parts[-1], limit=_MOST + 1)
         if len(definitions) > _MOST:
             return {}
         levels = {d.row: _level(d, parts) for d in definitions if _is_qualified(d, parts)}
@@ -78,7 +78,7 @@ class ExactSignal:
         """`get.user.data` for a chunk named `get_user_data` or `getUserData`."""
         if len(parts) == 1:
             return {}
-        definitions = self._store.find_definitions("".join(parts), limit=_MOST)
+        definitions = self._store.search.find_definitions("".join(parts), limit=_MOST)
         return {definition.row: _at_most(FOLDED, definition) for definition in definitions}
 
 

@@ -46,7 +46,7 @@ class RecencySignal:
     def _dates(self) -> Mapping[int, datetime]:
         generation = self._store.generation()
         if self._cached[0] != generation:
-            paths = self._store.dated_paths()
+            paths = self._store.search.dated_paths()
             dates = {row: date for row, path in paths.items() if (date := find_date(path))}
             self._cached = (generation, dates)
         return self._cached[1]

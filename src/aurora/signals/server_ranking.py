@@ -14,7 +14,7 @@ from aurora.errors import EmbeddingError
 from aurora.signals.base import Question
 from aurora.signals.bm25_formula import BM25Parameters, discount, rarity, saturate
 from aurora.signals.semantic import FAINTEST, Embedders, QuestionEmbedder
-from aurora.stores.base import Ranked, RankingStore, Scored, WeighedTerm, WordsAsked
+from aurora.stores.base import Ranked, Ranking, Scored, Vectors, WeighedTerm, WordsAsked
 from aurora.text import query_terms, query_words, words_found
 from aurora.types import Hit
 
@@ -26,8 +26,8 @@ _COSINE_RANK: Callable[[Scored], int] = attrgetter("cosine_rank")
 class ServerSearch:
     """The database queries of one search, cached for both signals."""
 
-    def __init__(self, store: RankingStore) -> None:
-        self._store = store
+    def __init__(self, ranking: Ranking) -> None:
+        self._ranking = ranking
         self.words: WordsAsked | None = None
         self.vector: Sequence[float] | None = None
         self.total = 0  # chunks that a search may find
@@ -46,7 +46,7 @@ class ServerSearch:
         """The best of all chunks, or of those that pass the filter. A search has one filter."""
         cache = self._best if among is None else self._passing
         if pool not in cache:
-            cache[pool] = self._store.rank(self.words, self.vector, pool=pool, among=among)
+            cache[pool] = self._ranking.rank(self.words, self.vector, pool=pool, among=among)
             self._places.clear()
             for row, scored in cache[pool].scored.items():
                 self._scored.setdefault(row, scored)
@@ -55,7 +55,7 @@ class ServerSearch:
     def scored(self, rows: Collection[int]) -> list[Scored]:
         missing = [row for row in rows if row not in self._scored]
         if missing:
-            self._scored.update(self._store.score(self.words, self.vector, missing))
+            self._scored.update(self._ranking.score(self.words, self.vector, missing))
         return [self._scored[row] for row in rows if row in self._scored]
 
     def place(self, row: int, rank: Callable[[Scored], int]) -> int:
@@ -80,14 +80,14 @@ class ServerSearch:
 class Searches:
     """The current search of each thread: both signals of a question share it."""
 
-    def __init__(self, store: RankingStore) -> None:
-        self.store = store
+    def __init__(self, ranking: Ranking, vectors: Vectors) -> None:
+        self.ranking, self.vectors = ranking, vectors
         self._local = threading.local()
 
     def of(self, question: Question) -> ServerSearch:
         current: tuple[Question, ServerSearch] | None = getattr(self._local, "search", None)
         if current is None or current[0] is not question:
-            self._local.search = current = (question, ServerSearch(self.store))
+            self._local.search = current = (question, ServerSearch(self.ranking))
         return current[1]
 
 
@@ -102,7 +102,7 @@ class ServerKeywords:
     def score(self, question: Question) -> ServerKeywordScores:
         search, (k1, b, idf) = self._searches.of(question), self._parameters
         shares = query_terms(question.text)
-        counts = self._searches.store.count_terms(list(shares))
+        counts = self._searches.ranking.count_terms(list(shares))
         search.total = counts.chunks
         weights = {
             term: share * float(rarity(counts.chunks, counts.containing.get(term, 0), variant=idf))
@@ -184,16 +184,16 @@ class ServerSemantic:
 
     @property
     def reads_cjk(self) -> bool:
-        owner = self._searches.store.embedder()
+        owner = self._searches.vectors.embedder()
         return owner is None or self._embedder.reads_cjk(owner)
 
     def knows(self, question: Question) -> bool:
-        owner = self._searches.store.embedder()
+        owner = self._searches.vectors.embedder()
         return owner is None or self._embedder.knows(question.text, owner)
 
     def score(self, question: Question) -> ServerSemanticScores:
         """Raises `EmbeddingError` without vectors of chunks or without one of the question."""
-        owner = self._searches.store.embedder()
+        owner = self._searches.vectors.embedder()
         if owner is None:
             raise EmbeddingError("No chunk has a vector yet", hint="make them with `aur mem index`")
         search = self._searches.of(question)
@@ -228,8 +228,8 @@ def _cosine(scored: Scored) -> float:
 
 
 def server_signals(
-    store: RankingStore, parameters: BM25Parameters, embedders: Embedders | None
+    ranking: Ranking, vectors: Vectors, parameters: BM25Parameters, embedders: Embedders | None
 ) -> tuple[ServerKeywords, ServerSemantic | None]:
-    searches = Searches(store)
+    searches = Searches(ranking, vectors)
     semantic = None if embedders is None else ServerSemantic(searches, embedders)
     return ServerKeywords(searches, parameters), semantic

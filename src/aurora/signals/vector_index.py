@@ -106,11 +106,11 @@ class VectorIndex(DerivedIndex[Vectors]):
         return {"store": self._store.identity, **_embedder_facts(self._owner())}
 
     def _owner(self) -> Embedder:
-        return self._store.embedder() or _NO_EMBEDDER
+        return self._store.vectors.embedder() or _NO_EMBEDDER
 
     def _merge(self, base: Vectors) -> Vectors:
         """Copy unchanged vectors from the index and read only the new ones from the store."""
-        revisions, indexed = self._store.vector_revisions(), base.generations()
+        revisions, indexed = self._store.vectors.vector_revisions(), base.generations()
         kept = {
             row: (generation, base.vector(indexed[row][0]).tobytes())
             for row, generation in revisions.items()
@@ -130,7 +130,7 @@ class VectorIndex(DerivedIndex[Vectors]):
     ) -> Vectors | None:
         """Add the store's vectors to `parts`. None when the embedder changed meanwhile: the
         vectors may then be of both."""
-        for revision, packed in self._store.iter_vectors(rows):
+        for revision, packed in self._store.vectors.iter_vectors(rows):
             if len(packed) == VECTOR_WIDTH * owner.dimension:
                 parts[revision.row] = (revision.generation, _as_float32(packed))
         return join_vectors(parts, owner) if owner == self._owner() else None

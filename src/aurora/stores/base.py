@@ -1,16 +1,14 @@
-"""What every store promises. `tests/stores/conformance.py` holds each implementation to it.
+"""The promises of a store. `tests/stores/conformance.py` holds each implementation to them.
 
-Promises that hold for all methods:
+A store has four parts, `Chunks`, `Vectors`, `Search` and `Maintenance`, and a fifth, `Ranking`, if
+its database ranks chunks by itself. These promises hold for all methods:
 
-* A write is durable and whole when its transaction ends; a failure leaves what was there before.
-* Ids are unique. Writing an id again replaces the chunk; accesses stay, and the embedding stays
-  while the text it was made of does.
-* Asking for an id that is not there is no error: it is left out of the answer.
-* Every error is an `AuroraError`; none of the database's own leaks out.
-
-What a store promises that ranks chunks by itself, where a memory is too large to bring it here.
-
-A store without this is read into index files beside it (`signals.bm25_signal`, `signals.vectors`).
+* A write is durable and complete when its transaction ends. A failed write changes nothing.
+* Ids are unique. Writing an id again replaces the chunk. Its accesses stay, and its embedding stays
+  while the embedded text is the same.
+* An unknown id is no error: the answer leaves it out.
+* "Searchable" chunks are all but reasoning with a success below `SEARCHABLE_SUCCESS`.
+* Every error is an `AuroraError`. Errors of the database are translated.
 """
 
 from __future__ import annotations
@@ -21,29 +19,32 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple, Protocol
 
 from aurora.errors import EmbedderMismatchError
 from aurora.types import Chunk, ChunkHistory, Criteria, Kind, Lines, Listener, Place
 
-SEARCHABLE_SUCCESS = 0.5  # reasoning below this is kept but not found (seed 000, FR-4.4)
+SEARCHABLE_SUCCESS = 0.5  # reasoning below this is kept but not found
 
 
 class Revision(NamedTuple):
-    """Names one text of one chunk. No other text ever has the same revision, not even in a copy of
-    the store that goes its own way: what was derived from a revision stays true of it."""
+    """Names one text of one chunk.
 
-    row: int  # older chunks have smaller ones; one that was given is never given again
-    generation: int  # the store's since the change that wrote the chunk as it is
+    No other text ever has the same revision, not even in a copy of the store that is changed
+    independently. Data derived from a revision stays valid for it.
+    """
+
+    row: int  # grows with each new chunk; a number is never used again
+    generation: int  # of the store after the change that wrote this text
 
 
 @dataclass(frozen=True, slots=True)
 class FileState:
-    """What a file was when its chunks were made, to tell whether it must be read again.
+    """The state of a file when its chunks were made. Tells whether the file must be read again.
 
-    A file that was read and left out has no chunks, but the reason. `history_stamp` names the
-    state of the repository that its chunks' histories were read at; it is empty before they were.
-    `identity` is the one of `SourceFile`, empty where it is not known.
+    A file that was read and left out has no chunks but a reason in `left_out`. `history_stamp`
+    names the repository state of its chunks' histories, empty before they are read. `identity` is
+    that of `SourceFile`, empty if unknown.
     """
 
     path: str
@@ -58,7 +59,7 @@ class FileState:
 
 @dataclass(frozen=True, slots=True)
 class Reasoning:
-    """The record behind a chunk of kind `reasoning` (seed 000, FR-4.3)."""
+    """The record behind a chunk of kind `reasoning`."""
 
     pattern_type: str
     success_score: float
@@ -67,14 +68,14 @@ class Reasoning:
 
 
 class Embedder(NamedTuple):
-    """Which model made the vectors of a memory. Vectors of two embedders never mix."""
+    """The model that made the vectors of a memory. Vectors of two embedders never mix."""
 
     name: str
     dimension: int
     fingerprint: str
 
     def require(self, other: Embedder) -> None:
-        """Raise `EmbedderMismatchError` if the other's vectors are not like these."""
+        """Raise `EmbedderMismatchError` unless `other` makes the same vectors."""
         if other == self:
             return
         same_name = (other.name, other.dimension) == (self.name, self.dimension)
@@ -82,26 +83,23 @@ class Embedder(NamedTuple):
         raise EmbedderMismatchError(
             f"This memory holds vectors of {self.name} ({self.dimension} dimensions), "
             f"not of {other.name} ({other.dimension}){version}",
-            hint="make its vectors anew with `aur mem reembed`, or set `embedding.provider` back",
+            hint="make its vectors again with `aur mem reembed`, or set `embedding.provider` back",
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A chunk with all that hangs on it, as it goes from one memory into another.
-
-    When the history was read is not part of it: that is kept with the state of the file.
-    """
+    """A chunk and everything attached to it, as one memory exports it and another imports it."""
 
     chunk: Chunk
     reasoning: Reasoning | None = None
     accesses: tuple[datetime, ...] = ()  # oldest first
-    history: ChunkHistory | None = None
+    history: ChunkHistory | None = None  # without `read_at`, which belongs to the file state
     vector: bytes | None = None
 
 
 class RecordCounts(NamedTuple):
-    """How much a memory holds, also of what may not be found."""
+    """Numbers of all rows of a memory, searchable or not."""
 
     chunks: int
     accesses: int
@@ -110,14 +108,14 @@ class RecordCounts(NamedTuple):
 
 
 class Reclaimed(NamedTuple):
-    """What became of a database file that could not be opened, and was made anew."""
+    """The result of rebuilding a database file that could not be opened."""
 
-    kept: Path  # the file as it was
-    lost: list[str]  # ids of chunks that could not be read, as far as they are known
+    kept: Path  # the unchanged damaged file
+    lost: list[str]  # ids of unreadable chunks, as far as known
 
 
 class Definition(NamedTuple):
-    """A chunk by its name: what must be known to tell whether it is the one asked for."""
+    """A chunk found by its name."""
 
     row: int
     kind: Kind
@@ -127,323 +125,252 @@ class Definition(NamedTuple):
 
 
 class Uses(NamedTuple):
-    """When a chunk was used: opened by somebody, or changed by a commit. Seconds since 1970."""
+    """When a chunk was opened and when commits changed it, in seconds since 1970, oldest first."""
 
     accesses: Sequence[float] = ()
     commits: Sequence[int] = ()
 
 
-class Store(Protocol):
-    """One memory's chunks and everything remembered about them."""
-
-    @property
-    def identity(self) -> str:
-        """A random word made with the store: an index of another store is not an index of this."""
-        ...
-
-    def generation(self) -> int:
-        """A number that grows with every change of what can be found. Accesses do not count."""
-        ...
-
-    def transaction(self) -> AbstractContextManager[None]:
-        """All writes inside take effect together or not at all. Nested ones join the outer one."""
-        ...
-
-    def snapshot(self) -> AbstractContextManager[Store]:
-        """The store as it is now, to be read by this thread: what is written later is not in it.
-
-        Nobody waits for it, and it waits for nobody. Writing to it is a `StoreError`.
-        """
-        ...
+class Chunks(Protocol):
+    """Chunks, the files they come from, and what is remembered about them."""
 
     def put_chunks(self, chunks: Iterable[Chunk]) -> int:
         """Insert or replace by id; returns how many were new or different."""
-        ...
 
     def delete_chunks(self, chunk_ids: Iterable[str]) -> int:
-        """Remove chunks and all that hangs on them; returns how many there were."""
-        ...
+        """Remove chunks and everything attached to them; returns how many existed."""
 
     def get_chunks(self, chunk_ids: Sequence[str]) -> list[Chunk]:
-        """The chunks in the order asked for."""
-        ...
+        """The chunks in the order of `chunk_ids`."""
 
     def get_rows(self, rows: Sequence[int]) -> Mapping[int, Chunk]:
-        """The chunks that may be found by their rows; in no order."""
-        ...
+        """Searchable chunks by row, in no order."""
 
-    def get_places(self, rows: Sequence[int]) -> Mapping[int, Place]:
-        """Where chunks stand. A document's turn in a conversation is what its metadata says."""
-        ...
+    def iter_chunks(self) -> Iterator[Chunk]:
+        """Every searchable chunk, oldest first. Holds no lock between pages."""
 
-    def find_rows(self, criteria: Criteria) -> array[int]:
-        """Rows of the chunks that may be found and fit, ascending; all of them if nothing is asked.
+    def iter_revised(self, rows: Sequence[int] | None = None) -> Iterator[tuple[Revision, Chunk]]:
+        """Like `iter_chunks`, with revisions; only the chunks of `rows` if given."""
 
-        Globs are those of `.gitignore` on paths, and case-insensitive `*`, `?` and `[…]` on names.
-        """
-        ...
+    def revisions(self) -> Mapping[int, int]:
+        """Row → generation of every searchable chunk, oldest first, all of one moment."""
 
-    def find_text(self, text: str, *, limit: int) -> list[tuple[int, float]]:
-        """The store's own text search: rows and scores in [0, 1), best first (seed 001).
+    def count_chunks(self) -> Mapping[Kind, int]:
+        """Searchable chunks per kind, without kinds that have none."""
 
-        Any text is a question; one without a word finds nothing.
-        """
-        ...
+    def list_languages(self) -> list[str]:
+        """The languages of all chunks, sorted, without the unknown language."""
 
-    def find_definitions(self, name: str, *, limit: int) -> list[Definition]:
-        """Chunks that may be found and have this name, however it is spelt (`text.fold_name`)."""
-        ...
-
-    def iter_names(self) -> Iterator[str]:
-        """Every name a chunk that may be found has, once, in no order."""
-        ...
-
-    def dated_paths(self) -> Mapping[int, str]:
-        """Paths of the knowledge that may be found and whose path holds a YYYY-MM-DD, by row.
-
-        Without conversation logs: those are records of what was said, not notes of a day.
-        """
-        ...
+    def count_namespaces(self) -> Mapping[str, int]:
+        """Chunks per namespace; the unnamed namespace is `""`."""
 
     def find_ids(self, suffix: str, *, limit: int) -> list[str]:
-        """Ids that end so, exactly (`%` and `_` are plain), in order."""
-        ...
+        """Ids with this exact suffix (`%` and `_` are plain), sorted."""
 
     def find_ids_from(self, prefix: str, *, limit: int) -> list[str]:
-        """Ids that start so, exactly, in order; any id for an empty prefix."""
-        ...
+        """Ids with this exact prefix, sorted; all ids if it is empty."""
 
     def find_below(self, path: str) -> list[str]:
-        """Ids of the chunks of a file, or of all files below a folder, in order.
+        """Sorted ids of the chunks of a file, or of all files below a folder.
 
         `.` is the folder that relative paths start from.
         """
-        ...
 
     def find_in_namespace(self, namespace: str) -> list[str]:
-        """Ids of the chunks of a namespace, in order."""
-        ...
-
-    def iter_chunks(self) -> Iterator[Chunk]:
-        """Every chunk that may be found, oldest first, without holding a lock in between."""
-        ...
-
-    def iter_revised(self, rows: Sequence[int] | None = None) -> Iterator[tuple[Revision, Chunk]]:
-        """As `iter_chunks`, each chunk beside its revision; only the chunks of `rows` if given."""
-        ...
-
-    def revisions(self) -> Mapping[int, int]:
-        """Row → generation of every chunk that may be found, oldest first, all of one moment."""
-        ...
-
-    def count_chunks(self) -> Mapping[Kind, int]:
-        """How many chunks of each kind may be found; kinds that have none are left out."""
-        ...
-
-    def list_languages(self) -> list[str]:
-        """The languages that chunks are written in, in order; without the unknown one."""
-        ...
-
-    def count_namespaces(self) -> Mapping[str, int]:
-        """How many chunks each namespace holds; the unnamed one is `""`."""
-        ...
+        """Sorted ids of the chunks of a namespace."""
 
     def replace_file(self, state: FileState, chunks: Iterable[Chunk]) -> int:
-        """Make these the chunks of one file, whatever it had; returns how many rows changed.
+        """Make `chunks` the only chunks of one file; returns how many rows changed.
 
-        They are taken as they come, never all at once. An id that another file's chunk has is not
-        taken from it: the new chunk gets a number behind its id.
+        Reads `chunks` in pages. If a chunk of another file has the same id, the new chunk gets a
+        number appended to its id.
         """
-        ...
 
     def move_file(self, old: str, new: str) -> int:
-        """Give a file's chunks another path; ids follow it, and so does what hangs on them.
+        """Give a file's chunks another path and matching ids; returns how many moved.
 
-        Only vectors are dropped: they were made of the path, too. Returns how many chunks took the
-        new path; one whose new id is taken leaves. The old path's state is forgotten.
+        Everything attached to the chunks moves too, except vectors, which depend on the path. A
+        chunk whose new id is taken is removed. The state of the old path is removed.
         """
-        ...
 
     def file_states(self, paths: Iterable[str] | None = None) -> Mapping[str, FileState]:
-        """The states of files by path; of all of them, if none are named."""
-        ...
+        """File states by path; all states if `paths` is None."""
 
     def count_files(self) -> int:
-        """How many files are known that were not left out."""
-        ...
+        """The number of known files that were not left out."""
 
     def put_file_states(self, states: Iterable[FileState]) -> None:
-        """Remember new states of files that are known, while their chunks stay."""
-        ...
+        """Update the states of known files. Their chunks stay."""
 
     def add_files(self, states: Iterable[FileState]) -> None:
-        """Remember states of files, known or not; their chunks are not touched."""
-        ...
+        """Insert or update file states. Chunks stay."""
 
     def forget_files(self, paths: Iterable[str]) -> int:
-        """Remove files with their chunks; returns how many chunks left."""
-        ...
+        """Remove files with their chunks; returns how many chunks were removed."""
 
     def indexed_at(self) -> datetime | None:
-        """When a run of indexing last came to its end; nothing before the first."""
-        ...
+        """When an index run last finished; None before the first."""
 
     def put_indexed_at(self, at: datetime) -> None:
-        """Remember that a run of indexing came to its end. The generation stays."""
-        ...
+        """Record that an index run finished. The generation stays."""
 
     def put_reasoning(self, chunk_id: str, reasoning: Reasoning) -> None:
-        """Attach or replace the record of a chunk that is there."""
-        ...
+        """Attach or replace the reasoning record of an existing chunk."""
 
     def get_reasoning(self, chunk_id: str) -> Reasoning | None: ...
 
     def record_access(self, chunk_id: str, at: datetime) -> None:
-        """Remember one use of a chunk that is there."""
-        ...
+        """Add one access to an existing chunk. The generation stays."""
 
     def get_accesses(self, chunk_ids: Sequence[str]) -> Mapping[str, tuple[datetime, ...]]:
-        """The uses of each chunk, oldest first; chunks never used are left out."""
-        ...
+        """The accesses of each chunk, oldest first, without chunks that have none."""
 
-    def get_uses(self, rows: Sequence[int]) -> Mapping[int, Uses]:
-        """Accesses and commits by row, each oldest first; rows that have neither are left out."""
-        ...
+    def iter_lines(self, path: str) -> Iterator[tuple[str, Lines]]:
+        """Ids and lines of a file's chunks, without chunks that have no lines."""
+
+    def put_histories(self, histories: Mapping[str, ChunkHistory]) -> int:
+        """Store git histories by chunk id; returns how many were new or different.
+
+        The generation stays. `read_at` is not stored here: it belongs to the file state.
+        """
+
+    def get_histories(self, chunk_ids: Sequence[str]) -> Mapping[str, ChunkHistory]: ...
+
+
+class Vectors(Protocol):
+    """The vectors of one embedder, and beside them those of the embedder that replaces it.
+
+    Vectors are bytes as `aurora.packing` writes them.
+    """
 
     def embedder(self) -> Embedder | None:
-        """Who made the vectors, once there are any."""
-        ...
+        """The embedder of the vectors in use; None while there are no vectors."""
 
     def next_embedder(self) -> Embedder | None:
-        """Whose vectors are to take their place, while such a change is under way."""
-        ...
+        """The embedder that replaces the current one; None if no reembedding is in progress."""
 
     def start_reembedding(self, embedder: Embedder) -> None:
-        """Keep vectors of this embedder, too, beside those in use, until they are all there.
+        """Accept vectors of this embedder beside those in use.
 
-        A change to the same one goes on where it was; what was made for another is dropped. A
-        `StoreError` when there is nothing to replace: no vectors, or its own.
+        Continues an earlier reembedding to the same embedder and drops one to another embedder.
+        `StoreError` if there are no vectors to replace, or only its own.
         """
-        ...
 
     def stop_reembedding(self) -> None:
-        """Drop what was made for the next embedder, if there is one; the vectors in use stay."""
-        ...
+        """Drop the vectors of the next embedder, if there is one."""
 
     def finish_reembedding(self) -> None:
-        """Let the vectors of the next embedder take the place of the others, all at once."""
-        ...
+        """Replace all vectors by those of the next embedder at once."""
 
     def put_embeddings(self, embedder: Embedder, vectors: Iterable[tuple[str, bytes]]) -> None:
-        """Keep vectors (see `packing`) by chunk id; refuses those of any other embedder."""
-        ...
+        """Store vectors by chunk id. Refuses vectors of any other embedder."""
 
     def get_embeddings(self, chunk_ids: Sequence[str]) -> Mapping[str, bytes]: ...
 
     def iter_vectors(self, rows: Sequence[int] | None = None) -> Iterator[tuple[Revision, bytes]]:
-        """Vectors of chunks that may be found, by ascending row; only of `rows` if given."""
-        ...
+        """Vectors of searchable chunks by ascending row; only those of `rows` if given."""
 
     def vector_revisions(self) -> Mapping[int, int]:
-        """Row → generation of every chunk that may be found and has a vector, by ascending row."""
-        ...
+        """Row → generation of every searchable chunk with a vector, by ascending row."""
 
     def count_vectors(self) -> int:
-        """How many chunks may be found and have a vector."""
-        ...
+        """The number of searchable chunks with a vector."""
 
     def find_unembedded(self, *, by_next: bool = False) -> list[str]:
-        """Ids of the chunks that may be found and have no vector, oldest first.
+        """Ids of searchable chunks without a vector, oldest first.
 
-        `by_next`: none of the next embedder.
+        `by_next`: without a vector of the next embedder.
         """
-        ...
 
-    def iter_lines(self, path: str) -> Iterator[tuple[str, Lines]]:
-        """Ids and lines of a file's chunks; those without lines are left out."""
-        ...
 
-    def put_histories(self, histories: Mapping[str, ChunkHistory]) -> int:
-        """Keep what git told, by chunk id; returns how many were new or different.
+class Search(Protocol):
+    """What filters and signals read of many chunks at once. All answers are searchable chunks."""
 
-        What can be found does not change by it, and neither does the generation. When they were
-        read is kept with the state of the file.
+    def find_rows(self, criteria: Criteria) -> array[int]:
+        """Ascending rows of the chunks that match all criteria; all rows without criteria.
+
+        Globs follow `.gitignore` for paths, and are case-insensitive `*`, `?`, `[…]` for names.
         """
-        ...
 
-    def get_histories(self, chunk_ids: Sequence[str]) -> Mapping[str, ChunkHistory]: ...
+    def find_text(self, text: str, *, limit: int) -> list[tuple[int, float]]:
+        """The database's own text search: rows and scores in [0, 1), best first.
+
+        Any text is a valid query. A query without words finds nothing.
+        """
+
+    def find_definitions(self, name: str, *, limit: int) -> list[Definition]:
+        """Chunks with this name in any spelling (`text.fold_name`)."""
+
+    def iter_names(self) -> Iterator[str]:
+        """All distinct chunk names, in no order."""
+
+    def dated_paths(self) -> Mapping[int, str]:
+        """Row → path of knowledge whose path has a YYYY-MM-DD, without conversation logs."""
+
+    def get_places(self, rows: Sequence[int]) -> Mapping[int, Place]:
+        """The position of chunks in their file or conversation."""
+
+    def get_uses(self, rows: Sequence[int]) -> Mapping[int, Uses]:
+        """Accesses and commits by row, without rows that have neither."""
+
+
+class Maintenance(Protocol):
+    """Whole memories: export, import, removal of deleted data, damage and repair."""
 
     def iter_records(self) -> Iterator[Record]:
-        """Every chunk, also one that may not be found, oldest first, with all that hangs on it.
+        """Every chunk, searchable or not, oldest first, with everything attached.
 
-        Read in pages: whoever needs all of one moment asks a `snapshot`.
+        Reads in pages. Use a `snapshot` to read all of one moment.
         """
-        ...
 
-    def count_records(self) -> RecordCounts:
-        """How many records there are, and how much hangs on them."""
-        ...
+    def count_records(self) -> RecordCounts: ...
 
     def put_records(self, records: Iterable[Record], *, embedder: Embedder | None = None) -> int:
-        """Take in chunks with all that hangs on them, by id; returns how many ids were new.
+        """Import records by id; returns how many ids were new.
 
-        They are taken as they come, never all at once, and new ones in this order. What a record
-        has replaces what was there, and what it lacks stays; accesses are united, so that taking
-        in the same again changes nothing. Without the embedder that made them, vectors are left.
+        Reads `records` in pages and keeps their order. A record replaces what it has and keeps
+        what it lacks. Accesses are merged, so that importing a record twice changes nothing.
+        Without the embedder that made them, vectors are ignored.
         """
-        ...
-
-    def alone(self) -> AbstractContextManager[None]:
-        """Be the only one who indexes into this store, among all processes and threads.
-
-        Raises `StoreBusyError` at once while another is. A process that dies lets go.
-        """
-        ...
 
     def scrub(self) -> None:
-        """Overwrite what was removed, in the file's text indexes and log, too.
+        """Overwrite removed text, in text indexes and the log too.
 
-        Raises `StoreBusyError` while another keeps it from that, or where it would take long on a
-        server. A server's log and its backups are the server's matter.
+        `StoreBusyError` while a reader prevents it, or if it takes long on a server. The log and
+        the backups of a server are not changed.
         """
-        ...
-
-    def repair(self) -> list[str]:
-        """Take out what is damaged and make text indexes anew; ids of the chunks that left.
-
-        Files are read again by the next run of indexing. Raises `StoreFormatError` where that is
-        not enough: the rows that can be read stay readable.
-        """
-        ...
-
-    def damage(self, *, look: bool = False) -> str:
-        """What every answer must say while the memory is damaged; nothing while it is whole.
-
-        A damaged memory answers with all that can be read of it, and refuses to be written to.
-        `look`: check all of it first, though nothing tells of damage.
-        """
-        ...
 
     def check(self) -> list[str]:
-        """Look for damage; an empty list means the store and its text indexes are whole.
+        """Look for damage in all data; an empty list means there is none.
 
-        Raises `StoreError` where it cannot look: on a disk mounted read-only, or while busy.
+        `StoreError` if the check is impossible: on a read-only disk, or while the store is busy.
         """
-        ...
 
-    def close(self) -> None: ...
+    def damage(self, *, look: bool = False) -> str:
+        """A warning to show with every answer while the memory is damaged; empty otherwise.
+
+        A damaged memory answers with all readable data and refuses writes. `look`: check all data
+        first, even if nothing indicates damage.
+        """
+
+    def repair(self) -> list[str]:
+        """Remove damaged data and rebuild text indexes; returns the ids of removed chunks.
+
+        The next index run reads all files again. `StoreFormatError` if damage remains: readable
+        rows stay readable.
+        """
 
 
 class TermCounts(NamedTuple):
-    """What BM25 must know of all chunks that may be found."""
+    """Statistics of all searchable chunks for BM25."""
 
     chunks: int
     tokens: int
-    containing: Mapping[str, int]  # chunks that have a term; those that none has are left out
+    containing: Mapping[str, int]  # chunks per term, without terms that no chunk has
 
 
 class WeighedTerm(NamedTuple):
-    """A term of a question: what it weighs there, and how many chunks have it."""
+    """A query term, its weight, and the number of chunks that contain it."""
 
     text: str
     weight: float
@@ -451,7 +378,7 @@ class WeighedTerm(NamedTuple):
 
 
 class WordsAsked(NamedTuple):
-    """A question in words, for BM25. The rarest terms come first."""
+    """A keyword query for BM25. The rarest terms come first."""
 
     terms: tuple[WeighedTerm, ...]
     k1: float
@@ -460,7 +387,7 @@ class WordsAsked(NamedTuple):
 
 
 class Scored(NamedTuple):
-    """What is known of a chunk for a question. A rank is 0 where there is nothing to rank."""
+    """The raw numbers of one chunk for a query. A rank is 0 if the chunk has none."""
 
     row: int
     length: int
@@ -471,16 +398,15 @@ class Scored(NamedTuple):
 
 
 class Ranked(NamedTuple):
-    """The best by words and the best by meaning, each best first, and what is known of all."""
+    """The best rows by words and by meaning, best first, and the numbers of all of them."""
 
     by_words: list[int]
     by_meaning: list[int]
     scored: Mapping[int, Scored]
 
 
-@runtime_checkable
-class RankingStore(Store, Protocol):
-    """A store whose database finds the best."""
+class Ranking(Protocol):
+    """Ranking inside the database, for memories too large to be read into index files."""
 
     def count_terms(self, terms: Sequence[str]) -> TermCounts: ...
 
@@ -492,34 +418,71 @@ class RankingStore(Store, Protocol):
         pool: int,
         among: Sequence[int] | None = None,
     ) -> Ranked:
-        """The best `pool` by each that is asked for, in one question to the database.
+        """The best `pool` chunks by words and by vector, in one query to the database.
 
-        `among` are the rows that a filter lets through; ranks are then those among them.
+        `among` are the rows that a filter allows. Ranks are then ranks among these rows.
         """
-        ...
 
     def score(
         self, words: WordsAsked | None, vector: Sequence[float] | None, rows: Sequence[int]
     ) -> Mapping[int, Scored]:
-        """What is known of some chunks; they have no ranks."""
-        ...
+        """The numbers of given rows, without ranks."""
 
     def prepare_search(self) -> None:
-        """Make what searches go by quick: statistics, and an index of many vectors."""
-        ...
+        """Refresh statistics and build an index of vectors if there are many."""
 
     def renew_statistics(self) -> None:
-        """Have the database look at how much there is, after much has come at once."""
-        ...
+        """Refresh the statistics of the query planner after a large import."""
 
     def rebuild_words(self, listen: Listener = ...) -> int:
-        """Make the words of all chunks anew; tells of how many."""
-        ...
+        """Make the words of all chunks again; returns the number of chunks."""
 
     def search_bytes(self) -> int:
-        """How much room the words take that searches go by."""
-        ...
+        """The size of the keyword tables."""
 
     def total_bytes(self) -> int:
-        """How much room all of the memory takes."""
-        ...
+        """The size of the whole memory."""
+
+
+class Store(Protocol):
+    """One memory: its parts, and what concerns all of them."""
+
+    @property
+    def chunks(self) -> Chunks: ...
+
+    @property
+    def vectors(self) -> Vectors: ...
+
+    @property
+    def search(self) -> Search: ...
+
+    @property
+    def maintenance(self) -> Maintenance: ...
+
+    @property
+    def ranking(self) -> Ranking | None:
+        """None if signals must rank by index files beside the store."""
+
+    @property
+    def identity(self) -> str:
+        """A random word made with the store. It tells the indexes of two stores apart."""
+
+    def generation(self) -> int:
+        """A number that grows with every change of searchable data. Accesses do not count."""
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """All writes inside take effect together or not at all. A nested one joins the outer."""
+
+    def snapshot(self) -> AbstractContextManager[Store]:
+        """The store as it is now, for reading in this thread: later writes are not visible.
+
+        Readers and writers do not block each other. Writing to a snapshot is a `StoreError`.
+        """
+
+    def alone(self) -> AbstractContextManager[None]:
+        """Hold the index lock of this store, among all processes and threads.
+
+        `StoreBusyError` at once if another holds it. The lock of a killed process is released.
+        """
+
+    def close(self) -> None: ...

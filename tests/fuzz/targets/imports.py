@@ -59,8 +59,8 @@ def _check_import(data: bytes) -> None:
         try:
             import_memory(store, Export(io.BytesIO(data)))
         except AuroraError:
-            assert not store.file_states()  # all of it, or nothing
-            assert not sum(store.count_namespaces().values())
+            assert not store.chunks.file_states()  # all of it, or nothing
+            assert not sum(store.chunks.count_namespaces().values())
             return
         first = _exported(store)
         assert import_memory(store, Export(io.BytesIO(data))).new == 0

@@ -1,4 +1,4 @@
-"""Where a memory in PostgreSQL is: its URL taken apart, and as it may be shown."""
+"""Parses the URL of a memory in PostgreSQL, and shows it without its password."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _SCHEMES = ("postgresql://", "postgres://")
 
 
 class Address(NamedTuple):
-    """Who knows the URL knows the password: only `shown` is for messages."""
+    """The URL may contain a password, so that only `shown` is for messages."""
 
     url: str
     schema: str
     shown: str
-    is_several: bool  # hosts: those that are written to may be others than those that are read
+    is_several: bool  # hosts, of which only the primary can be written
 
     def __repr__(self) -> str:
         return f"Address({self.shown})"
@@ -34,21 +34,20 @@ def is_postgres(url: str) -> bool:
 
 
 class Openly(NamedTuple):
-    """An address without its password, and the line of ~/.pgpass that would hold it."""
+    """An address without its password, and a line of ~/.pgpass for it."""
 
     url: str
-    pgpass: str  # empty where there was no password
+    pgpass: str  # empty if there is no password
 
 
 def without_password(url: str, schema: str = DEFAULT_SCHEMA) -> Openly:
-    """For a file that others may read. `ConfigError` where the password cannot be cut out."""
+    """An address for a file that others may read. `ConfigError` if the password cannot be cut."""
     parse_address(url, schema)
     parts = conninfo_to_dict(url)
     if not parts.get("password"):
         return Openly(url, "")
     bare = _LOGIN.sub(r"\1@", _PARAMETER.sub("", url), count=1).replace("?&", "?").rstrip("?&")
-    known = {name: value for name, value in parts.items() if name != "password"}
-    if conninfo_to_dict(bare) != known:
+    if conninfo_to_dict(bare) != {name: parts[name] for name in parts if name != "password"}:
         raise ConfigError(
             "The password cannot be taken out of this address",
             hint="write it without one, and put the password into PGPASSWORD or ~/.pgpass",
@@ -61,7 +60,7 @@ def without_password(url: str, schema: str = DEFAULT_SCHEMA) -> Openly:
 
 
 def _is_plain(url: str, ports: str) -> bool:
-    """False where a password that was not encoded may have become part of a host or a name."""
+    """False if an unencoded password may have become part of a host or a name."""
     login, _, path = url.partition("?")[0].partition("://")[2].partition("/")
     numbers = [port for port in ports.split(",") if port]
     if any(map(str.isspace, login + path)):
@@ -74,7 +73,7 @@ def _shown_schema(schema: str) -> str:
 
 
 def parse_address(url: str, schema: str = DEFAULT_SCHEMA) -> Address:
-    """Raises `ConfigError` for what is no address, without repeating it: it may hold a password."""
+    """`ConfigError` if it is invalid, without repeating it: it may contain a password."""
     try:
         parts = conninfo_to_dict(url) if is_postgres(url) else None
     except psycopg.Error:

@@ -1,6 +1,6 @@
-"""Reading the table of AuroraKB (seed 004): documents with metadata and a vector. Never writing.
+"""Reads the table of AuroraKB: documents with metadata and a vector. Writes nothing.
 
-Only `id` and `content` must be there. All is of one moment, read in pages by the id.
+Only the columns `id` and `content` are required. All pages are of one moment.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _STILL = "SET datestyle = 'ISO'; SET timezone = 'UTC'; SET statement_timeout = 0
 
 
 class AuroraKB:
-    """The documents of one table, as they are at one moment."""
+    """The documents of one table at one moment."""
 
     def __init__(self, connection: psycopg.Connection[Any], table: str) -> None:
         self._connection = connection
@@ -51,12 +51,12 @@ class AuroraKB:
 
     @property
     def vector_type(self) -> str:
-        """What its vectors are, such as `vector(1536)`; empty where it has none."""
+        """The type of its vectors, such as `vector(1536)`; empty if it has none."""
         return self._types.get(_VECTOR, "")
 
     @property
     def key_space(self) -> str:
-        """In which ids are unique: everywhere, or only in this table."""
+        """The scope of its ids: empty for UUIDs, else the table's name."""
         if self._types["id"] == "uuid":
             return ""
         return f"{self._connection.info.dbname}.{self._table.as_string(self._connection)}"
@@ -67,14 +67,14 @@ class AuroraKB:
         return int(row[0]) if row else 0
 
     def pages(self) -> Iterator[list[ForeignDocument]]:
-        """By ascending id, as the server orders them."""
+        """Documents by ascending id in the server's order."""
         columns = [
             sql.SQL("{}::text").format(sql.Identifier(name))
             if name in self._types
             else sql.SQL("NULL")
             for name in _TAKEN
         ]
-        # The type is the server's own word for it, and no input.
+        # The type comes from the server's catalogue, not from a user.
         after = sql.SQL("WHERE id > %s::{}").format(sql.SQL(self._types["id"]))
         last: str | None = None
         while True:
@@ -94,7 +94,7 @@ class AuroraKB:
 
 @contextmanager
 def open_aurorakb(url: str, table: str) -> Iterator[AuroraKB]:
-    """Errors are of the source: that it is away is not our memory's trouble."""
+    """Open a table for reading. Errors name the source, not the memory."""
     address = parse_address(url)
     conninfo = make_conninfo(url, application_name="aurora", connect_timeout=CONNECT_SECONDS)
     with translated(address.shown), psycopg.connect(conninfo) as connection:
@@ -113,7 +113,7 @@ def _document(row: tuple[str | None, ...]) -> ForeignDocument:
 
 
 def _moment(written: str | None) -> datetime | None:
-    """None for what Python has no date for, such as infinity."""
+    """None for dates that Python does not have, such as infinity."""
     try:
         at = datetime.fromisoformat(written or "")
     except ValueError:
@@ -126,15 +126,15 @@ def _metadata(written: str | None) -> Json:
         return None
     try:
         read: Json = json.loads(written, parse_float=_number, parse_int=_number)
-    except ValueError:  # a column of plain text may hold anything
+    except ValueError:  # a text column that is not JSON
         return written
-    # Halves of characters can be written in JSON, and nowhere else.
+    # JSON can contain lone surrogates, which no other format can.
     whole: Json = json.loads(json.dumps(read, ensure_ascii=False).encode(errors="replace"))
     return whole
 
 
 def _number(written: str) -> Any:
-    """Numbers that no float holds stay as they are written."""
+    """Numbers beyond the range of floats stay texts."""
     try:
         value = int(written) if written.lstrip("-").isdecimal() else float(written)
     except ValueError:

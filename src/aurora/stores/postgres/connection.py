@@ -1,24 +1,24 @@
-"""Connections to one server, or to a primary and its replicas, shared by all threads.
+"""One schema of a PostgreSQL database: connections, errors, transactions, facts and generation.
 
-Of several hosts the connection string says which are read (`target_session_attrs`,
-`load_balance_hosts`); writes always find the primary. Who has written reads from the primary until
-the replica has what was written.
-
-PostgreSQL's errors as ours: what happened, where, and the next step. Never a password.
+With several hosts, the connection string says which of them are read (`target_session_attrs`,
+`load_balance_hosts`). Writes always go to the primary. After a write, this process reads from the
+primary until the replica has caught up. Readers never wait. Writers take turns by a lock that ends
+with the transaction, so that generations grow and ids are unique. No message contains a password.
 """
 
 from __future__ import annotations
 
 import logging
 import re
+import secrets
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import psycopg
-from psycopg import errors, sql
+from psycopg import IsolationLevel, errors, sql
 from psycopg.conninfo import make_conninfo
 from psycopg_pool import ConnectionPool, PoolTimeout
 
@@ -30,9 +30,12 @@ from aurora.errors import (
     StoreUnreachableError,
 )
 from aurora.stores.postgres.address import Address
-from aurora.stores.postgres.rows import ADAPTERS
+from aurora.stores.postgres.migrate import LOCK, require_newest, require_same
+from aurora.stores.postgres.rows import ADAPTERS, Row
 
-BUSY_SECONDS = 10  # how long a writer waits for another one before it gives up
+# Errors
+
+BUSY_SECONDS = 10  # how long a writer waits for another writer
 _AWAY = (
     PoolTimeout,
     errors.AdminShutdown,
@@ -48,7 +51,7 @@ _SECRET = re.compile(r"(password\s*=\s*)\S+|(//[^:/@\s]*:)[^@\s]*@", re.IGNORECA
 
 @contextmanager
 def translated(shown: str) -> Iterator[None]:
-    """Turn the driver's errors into ours, with the server's name and the next step."""
+    """Turn the driver's errors into Aurora's, with the server's name and the next step."""
     try:
         yield
     except psycopg.Error as exc:
@@ -58,7 +61,7 @@ def translated(shown: str) -> Iterator[None]:
 
 
 def is_away(exc: BaseException) -> bool:
-    """Whether the server, or the way to it, is what failed: the same may work in a moment."""
+    """Whether the server or the network failed, so that a retry may succeed."""
     if isinstance(exc, _AWAY):
         return True
     return isinstance(exc, psycopg.OperationalError) and exc.sqlstate is None
@@ -73,24 +76,28 @@ def explained(exc: psycopg.Error, shown: str) -> StoreError:
         return StoreUnreachableError(
             f"Cannot reach {shown}: {text}",
             hint="check that the server runs and that host and port are right, then try again; "
-            "what was not kept is done again",
+            "the next run repeats what was not saved",
         )
     for kinds, message, hint in _EXPLANATIONS:
         if isinstance(exc, kinds):
             error = _CLASSES.get(kinds, StoreError)
             return error(message.format(shown=shown, text=text), hint=hint)
-    return StoreError(f"{shown}: {text}", hint="`aur db status` tells how the server is")
+    return StoreError(f"{shown}: {text}", hint="`aur db status` shows the state of the server")
+
+
+def no_memory(shown: str) -> NoMemoryError:
+    return NoMemoryError(f"There is no memory yet at {shown}", hint="make one with `aur db init`")
 
 
 def plain(exc: psycopg.Error) -> str:
-    """The server's own first words, without what must not be seen."""
-    said = (exc.diag.message_primary if exc.diag else None) or str(exc)
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
-    told = [line for line in lines if not line.startswith("Is the server running")] or lines
-    return _SECRET.sub(r"\1\2…@", told[-1] if told else type(exc).__name__)
+    """The server's main message without secrets."""
+    message = (exc.diag.message_primary if exc.diag else None) or str(exc)
+    lines = [line.strip() for line in message.splitlines() if line.strip()]
+    useful = [line for line in lines if not line.startswith("Is the server running")] or lines
+    return _SECRET.sub(r"\1\2…@", useful[-1] if useful else type(exc).__name__)
 
 
-# The driver has no code for what happens while it connects; the words say it.
+# Errors while connecting have no code, so that their text is matched.
 _REFUSALS: tuple[tuple[str, str, str], ...] = (
     (
         "does not support SSL|root certificate file|certificate verify failed",
@@ -111,11 +118,11 @@ _REFUSALS: tuple[tuple[str, str, str], ...] = (
     (
         "role .* (does not exist|is not permitted)|permission denied for database",
         "{shown} does not let this user in: {text}",
-        "correct the user in store.url, or have an administrator make one who may connect",
+        "correct the user in store.url, or have an administrator allow the user to connect",
     ),
     (
         "no pg_hba.conf entry",
-        "{shown} lets nobody in from here: {text}",
+        "{shown} accepts no connection from this machine: {text}",
         "have its administrator add a line for you to pg_hba.conf, or use sslmode=require",
     ),
     (
@@ -140,7 +147,7 @@ _EXPLANATIONS: tuple[tuple[_Kinds, str, str], ...] = (
     (
         _DISK,
         "{shown} cannot write: {text}",
-        "free some space on the server, then try again; nothing half was kept",
+        "free some space on the server, then try again; nothing was saved in part",
     ),
     (
         _READ_ONLY,
@@ -171,7 +178,7 @@ _EXPLANATIONS: tuple[tuple[_Kinds, str, str], ...] = (
     (
         (errors.DataCorrupted, errors.IndexCorrupted),
         "{shown} is damaged: {text}",
-        "restore it from a backup; `REINDEX` mends an index",
+        "restore it from a backup; `REINDEX` repairs an index",
     ),
 )
 _CLASSES: dict[_Kinds, type[StoreError]] = {
@@ -180,48 +187,48 @@ _CLASSES: dict[_Kinds, type[StoreError]] = {
     (errors.DataCorrupted, errors.IndexCorrupted): StoreFormatError,
 }
 
+# Connections
 
 T = TypeVar("T")
 Connection = psycopg.Connection[tuple[Any, ...]]
 
 MOST = 10  # connections of one process
 CONNECT_SECONDS = 5
-PAUSES = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2)  # seconds before each further try; a restart takes about 2
-# What HNSW offers at a time, and that it goes on when a filter leaves too few of those.
+PAUSES = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2)  # seconds before each retry; a restart takes about 2
 _SETTINGS = (
-    "SET jit = off",  # it takes longer than any question of ours
-    "SET random_page_cost = 1.1",  # disks do not turn any more
-    "SET hnsw.ef_search = 400",
-    "SET hnsw.iterative_scan = strict_order",
+    "SET jit = off",  # takes longer than any of Aurora's queries
+    "SET random_page_cost = 1.1",  # solid-state disks
+    "SET hnsw.ef_search = 400",  # candidates of an HNSW scan
+    "SET hnsw.iterative_scan = strict_order",  # continue if a filter leaves too few of them
 )
-# Statements are planned for what is asked and how large the tables are now; and a pool between us
-# and the server may hand each to another of its connections.
+# No prepared statements: each is planned for its values and the current table sizes, and a pooler
+# in front of the server may send each to another connection.
 _KWARGS: dict[str, Any] = {"autocommit": True, "context": ADAPTERS, "prepare_threshold": None}
 _BEHIND = "SELECT pg_is_in_recovery() AND coalesce(pg_last_wal_replay_lsn() < %s::pg_lsn, true)"
 
-# Its warnings repeat what our errors say, and would go to the terminal.
+# The pool's warnings repeat Aurora's errors and would go to the terminal.
 logging.getLogger("psycopg.pool").addHandler(logging.NullHandler())
 logging.getLogger("psycopg.pool").propagate = False
 
 
 class Connections:
-    """Nothing is opened before the first question."""
+    """Pools of connections, shared by all threads and opened by the first query."""
 
     def __init__(self, address: Address) -> None:
         self.address = address
         self._pools: dict[bool, ConnectionPool[Connection]] = {}
-        self._written: str | None = None  # where the primary's log was when we last wrote
+        self._written: str | None = None  # position of the primary's log after the last write
         self._lock = threading.Lock()
 
     def connect(self, *, to_write: bool = False) -> Connection:
-        """One of its own, outside the pool; tells at once what is wrong."""
+        """A connection outside the pool. Errors are raised at once."""
         connection = psycopg.connect(self._conninfo(to_write=to_write), **_KWARGS)
         self._prepare(connection)
         return connection
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """A replica's, where there are some and this process has not just written."""
+        """A replica's connection, unless the replica lacks a write of this process."""
         with self._pool(to_write=False).connection() as connection:
             if not self._is_behind(connection):
                 yield connection
@@ -235,7 +242,7 @@ class Connections:
             yield connection
 
     def has_written(self, connection: Connection) -> None:
-        """To be told after a commit; only replicas could lack what was written."""
+        """Note a commit, which replicas may lack for a moment."""
         if self.address.is_several:
             row = connection.execute("SELECT pg_current_wal_lsn()::text").fetchone()
             self._written = str(row[0]) if row else None
@@ -250,18 +257,18 @@ class Connections:
             self._written = None
         return is_behind
 
-    def again(self, ask: Callable[[], T]) -> T:
-        """What `ask` answers; asked again where the connection was cut and nothing was changed."""
+    def again(self, read: Callable[[], T]) -> T:
+        """The result of `read`, which is retried if the connection was lost."""
         for pause in PAUSES:
             try:
-                return ask()
+                return read()
             except psycopg.Error as exc:
                 if not is_away(exc):
                     raise
             time.sleep(pause)
             for pool in list(self._pools.values()):
-                pool.check()  # of those that lie ready, others are cut as well
-        return ask()
+                pool.check()  # other idle connections are lost too
+        return read()
 
     def _pool(self, *, to_write: bool) -> ConnectionPool[Connection]:
         with self._lock:
@@ -290,7 +297,7 @@ class Connections:
         )
 
     def _prepare(self, connection: Connection) -> None:
-        """All in one message: a server may be far away."""
+        """Send all settings in one message, because the server may be far away."""
         schema = self.address.schema
         first = sql.SQL("SET search_path = {}, public; SET aurora.schema = {}").format(
             sql.Identifier(schema), sql.Literal(schema)
@@ -307,3 +314,160 @@ class Connections:
     def translated(self) -> Iterator[None]:
         with translated(self.address.shown):
             yield
+
+
+# One schema
+
+Parameters: TypeAlias = Sequence[object] | Mapping[str, object]
+
+# Each generation is a random step above the last: see `sqlite.connection`.
+_STEPS = 1 << 32
+
+
+class _ThreadState(threading.local):
+    """The connection of one thread while in a transaction, and the generation it has drawn."""
+
+    connection: Connection | None = None
+    drawn: int | None = None
+
+    @contextmanager
+    def using(self, connection: Connection) -> Iterator[None]:
+        """Send all queries of this thread over this connection."""
+        self.connection, self.drawn = connection, None
+        try:
+            yield
+        finally:
+            self.connection = None
+
+
+class Database:
+    """One existing schema of a database. `migrate.migrate` creates it."""
+
+    def __init__(self, address: Address, *, newest: bool = True) -> None:
+        """`newest`: refuse tables or words of another version."""
+        self.address = address
+        self.connections = Connections(address)
+        self._local = _ThreadState()
+        try:
+            self.identity = self._open(newest=newest)
+        except BaseException:
+            self.connections.close()
+            raise
+
+    def _open(self, *, newest: bool) -> str:
+        if newest:
+            require_newest(self.connections)
+        identity = self.fact("identity")
+        if identity is None:
+            raise no_memory(self.address.shown)
+        return identity
+
+    def close(self) -> None:
+        self.connections.close()
+
+    # Reading
+
+    def rows(self, sql: str, values: Parameters = ()) -> list[Row]:
+        own = self._local.connection
+
+        def read() -> list[Row]:
+            with self.connections.reading() as connection:
+                return _fetch(connection, sql, values)
+
+        with self.connections.translated():
+            return self.connections.again(read) if own is None else _fetch(own, sql, values)
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Database]:
+        """A second database whose reads in this thread are all of one moment."""
+        still = Database(self.address)
+        try:
+            with still.connections.translated(), still.connections.reading() as connection:
+                connection.isolation_level = IsolationLevel.REPEATABLE_READ
+                connection.read_only = True
+                try:
+                    with connection.transaction(), still._local.using(connection):
+                        still.generation()  # the first read sets the moment
+                        yield still
+                finally:
+                    connection.isolation_level = connection.read_only = None
+        finally:
+            still.close()
+
+    # Writing
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        if self._local.connection is not None:
+            with self.connections.translated():
+                yield
+            return
+        with self.connections.translated(), self.connections.writing() as connection:
+            with connection.transaction():
+                # Not retried on a lost connection: only the caller knows what to repeat.
+                connection.execute(f"SET LOCAL lock_timeout = '{BUSY_SECONDS}s'")
+                connection.execute(
+                    "SELECT pg_advisory_xact_lock(%s, hashtext(%s))", (LOCK, self.address.schema)
+                )
+                require_same(connection, self.address.shown)
+                with self._local.using(connection):
+                    yield
+                    if self._local.drawn is not None:
+                        self.set_fact("generation", str(self._local.drawn))
+            self.connections.has_written(connection)
+
+    def run_alone(self, sql: str) -> None:
+        """Run a statement that cannot be part of a transaction."""
+        with self.connections.translated(), self.connections.writing() as connection:
+            connection.execute(sql)
+
+    def execute(self, sql: str, values: Parameters = ()) -> int:
+        """Run one statement inside a transaction; returns the rows changed."""
+        return self._own_connection().execute(sql, values).rowcount
+
+    def execute_many(self, sql: str, values: Iterable[Parameters]) -> None:
+        self._own_connection().cursor().executemany(sql, list(values))
+
+    def _own_connection(self) -> Connection:
+        if self._local.connection is None:
+            raise RuntimeError("a change outside a transaction")
+        return self._local.connection
+
+    def write(self, sql: str, values: Parameters = ()) -> int:
+        """Like `execute`, for a change of searchable data."""
+        count = self.execute(sql, values)
+        if count:
+            self.draw_generation()
+        return count
+
+    def draw_generation(self) -> int:
+        """The generation after this transaction."""
+        if self._local.drawn is None:
+            self._local.drawn = self.generation() + 1 + secrets.randbelow(_STEPS)
+        return self._local.drawn
+
+    # Facts
+
+    def generation(self) -> int:
+        return int(self.fact("generation") or 0)
+
+    def fact(self, name: str) -> str | None:
+        return self.facts([name]).get(name)
+
+    def facts(self, names: Sequence[str]) -> dict[str, str]:
+        return dict(self.rows("SELECT name, value FROM facts WHERE name = ANY(%s)", (list(names),)))
+
+    def set_fact(self, name: str, value: str) -> None:
+        self.execute(
+            "INSERT INTO facts AS known VALUES (%s, %s) ON CONFLICT (name) DO UPDATE "
+            "SET value = excluded.value WHERE known.value <> excluded.value",
+            (name, value),
+        )
+
+    def remove_facts(self, names: Iterable[str]) -> None:
+        self.execute("DELETE FROM facts WHERE name = ANY(%s)", (list(names),))
+
+
+def _fetch(connection: Connection, sql: str, values: Parameters) -> list[Row]:
+    cursor = connection.execute(sql, values)
+    return cursor.fetchall() if cursor.description else []

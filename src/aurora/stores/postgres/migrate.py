@@ -1,15 +1,14 @@
-"""Making the tables of a memory, and bringing them up to date: each step whole or not at all."""
+"""Creates the tables of a memory and migrates them, each step in one transaction."""
 
 from __future__ import annotations
 
 import secrets
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import psycopg
 from psycopg import sql
 
 from aurora.errors import StoreError, StoreFormatError
-from aurora.stores.postgres.connection import Connection, Connections
 from aurora.stores.postgres.schema import (
     LEAST_SERVER,
     LEAST_VECTORS,
@@ -19,67 +18,70 @@ from aurora.stores.postgres.schema import (
 )
 from aurora.text import CHUNK_TEXT_VERSION, TERMS_VERSION, TOKENIZER_VERSION
 
-# How the words of every chunk were made.
-WORDS = f"{TOKENIZER_VERSION}.{CHUNK_TEXT_VERSION}.{TERMS_VERSION}"
-LOCK = 0x41555241  # "AURA": locks of ours have it in front
+if TYPE_CHECKING:
+    from aurora.stores.postgres.connection import Connection, Connections
 
-# From the tables themselves: `to_regclass` remembers that there was none while it waits for a lock.
+# The version of the words of all chunks.
+WORDS = f"{TOKENIZER_VERSION}.{CHUNK_TEXT_VERSION}.{TERMS_VERSION}"
+LOCK = 0x41555241  # "AURA": the first key of Aurora's advisory locks
+
+# Reads the catalogue, because `to_regclass` caches a missing table while it waits for a lock.
 _HAS_FACTS = """
     SELECT nspname FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
     WHERE relname = 'facts' AND nspname = current_setting('aurora.schema')"""
 
 
 class Version(NamedTuple):
-    """How far the tables are; 0 where there are none."""
+    """The version of the tables, 0 if there are none, and of the words."""
 
     schema: int
     words: str = WORDS
 
     @property
     def is_older(self) -> bool:
-        """Than what this program writes; one that is not there is not old."""
+        """Whether a migration is needed."""
         return 0 < self.schema < len(MIGRATIONS) or (self.schema > 0 and self.words != WORDS)
 
 
 def read_version(connection: Connection) -> Version:
-    """Of the schema that the connection looks at first, which may not be there."""
-    there = connection.execute(_HAS_FACTS).fetchone()
-    if there is None:
+    """The version of the connection's schema, which may not exist."""
+    row = connection.execute(_HAS_FACTS).fetchone()
+    if row is None:
         return Version(0)
-    # By its full name: a schema that one may not use is else passed over, as if it were not there.
-    return _version(connection, sql.Identifier(there[0], "facts"))
+    # By its full name: without permission, the search path would skip the schema silently.
+    return _version(connection, sql.Identifier(row[0], "facts"))
 
 
 def _version(connection: Connection, facts: sql.Composable) -> Version:
-    asked = sql.SQL("SELECT name, value FROM {}").format(facts)
-    told: dict[str, str] = dict(connection.execute(asked).fetchall())
-    return Version(int(told.get("schema", 0)), told.get("words", ""))
+    query = sql.SQL("SELECT name, value FROM {}").format(facts)
+    values: dict[str, str] = dict(connection.execute(query).fetchall())
+    return Version(int(values.get("schema", 0)), values.get("words", ""))
 
 
 def require_newest(connections: Connections) -> None:
-    """Raise what a person has to do before the tables can be used."""
+    """Raise `StoreFormatError` if the tables are newer than this program, or need a migration."""
     version, shown = current_version(connections), connections.address.shown
     require_known(version, shown)
     if version.is_older:
         raise StoreFormatError(
             f"{shown} was written by an older Aurora",
-            hint="`aur db migrate` brings it up to date, for everybody who uses it",
+            hint="`aur db migrate` brings it up to date, for all its users",
         )
 
 
 def require_same(connection: Connection, shown: str) -> None:
-    """Raise where a newer program has been at work since this one opened the memory."""
+    """Raise if a newer program migrated the memory after this one opened it."""
     require_known(_version(connection, sql.Identifier("facts")), shown)
 
 
 def current_version(connections: Connections) -> Version:
-    # Outside the pool, which would wait for a server that is not there.
+    # Outside the pool, which would wait for a missing server.
     with connections.translated(), connections.connect() as connection:
         return read_version(connection)
 
 
 def require_known(version: Version, shown: str) -> None:
-    """Raise where a newer program has been at work."""
+    """Raise if a newer program wrote the memory."""
     if version.schema > len(MIGRATIONS):
         raise StoreFormatError(
             f"{shown} was written by a newer Aurora "
@@ -99,9 +101,9 @@ def _numbers(words: str) -> list[int]:
 
 
 def migrate(connections: Connections, *, partitions: int = 0) -> list[str]:
-    """Make the tables, or bring them to the newest schema; the names of the steps that were taken.
+    """Create the tables or migrate them; returns the names of the steps taken.
 
-    `partitions` by namespace can only be had from the beginning.
+    The number of `partitions` by namespace cannot be changed later.
     """
     shown = connections.address.shown
     with connections.translated(), connections.connect(to_write=True) as connection:
@@ -109,9 +111,9 @@ def migrate(connections: Connections, *, partitions: int = 0) -> list[str]:
         with connection.transaction():
             _lock(connection)
             done = [*_make_extension(connection, shown), *_make_schema(connection, connections)]
-            known = read_version(connection)
-            require_known(known, shown)
-            if known.schema and partitions and partitions != _partitions(connection):
+            current = read_version(connection)
+            require_known(current, shown)
+            if current.schema and partitions and partitions != _partitions(connection):
                 raise StoreError(
                     f"{shown} has {_partitions(connection)} partitions, which cannot be changed",
                     hint="make another memory with `aur db init --schema NAME --partitions N`, "
@@ -120,7 +122,7 @@ def migrate(connections: Connections, *, partitions: int = 0) -> list[str]:
         for number, migration in enumerate(MIGRATIONS, start=1):
             with connection.transaction():
                 _lock(connection)
-                # Asked inside the lock: another process may have migrated while we waited.
+                # Read inside the lock: another process may have migrated meanwhile.
                 version = read_version(connection).schema
                 if version > len(MIGRATIONS):
                     break
@@ -136,8 +138,7 @@ def migrate(connections: Connections, *, partitions: int = 0) -> list[str]:
 
 def _make_schema(connection: Connection, connections: Connections) -> list[str]:
     name = connections.address.schema
-    there = connection.execute("SELECT 1 FROM pg_namespace WHERE nspname = %s", (name,)).fetchone()
-    if there is not None:
+    if connection.execute("SELECT 1 FROM pg_namespace WHERE nspname = %s", (name,)).fetchone():
         return []
     try:
         with connection.transaction():
@@ -190,9 +191,9 @@ def _require_server(connection: Connection, shown: str) -> None:
 
 
 def _make_extension(connection: Connection, shown: str) -> list[str]:
-    """pgvector, if it is not there yet; what is missing is said as a person can help it."""
-    made, found = False, vector_version(connection)
-    if found is None:
+    """Create pgvector if it is missing, and check its version."""
+    is_new, version = False, vector_version(connection)
+    if version is None:
         try:
             with connection.transaction():
                 connection.execute(f"CREATE EXTENSION IF NOT EXISTS {VECTORS} SCHEMA public")
@@ -209,14 +210,14 @@ def _make_extension(connection: Connection, shown: str) -> list[str]:
                 hint="have an administrator run `CREATE EXTENSION vector` in the database "
                 f"{connection.info.dbname}, then run `aur db init` again",
             ) from exc
-        made, found = True, vector_version(connection)
-    if found is None or tuple(map(int, found.split(".")[:2])) < LEAST_VECTORS:
+        is_new, version = True, vector_version(connection)
+    if version is None or tuple(map(int, version.split(".")[:2])) < LEAST_VECTORS:
         least = ".".join(map(str, LEAST_VECTORS))
         raise StoreError(
-            f"{shown} has pgvector {found}",
+            f"{shown} has pgvector {version}",
             hint=f"a memory needs {least}: install it, then `ALTER EXTENSION vector UPDATE`",
         )
-    return [f"pgvector {found}"] if made else []
+    return [f"pgvector {version}"] if is_new else []
 
 
 def vector_version(connection: Connection) -> str | None:

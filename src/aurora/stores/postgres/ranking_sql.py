@@ -1,28 +1,29 @@
-"""The statements that rank: which words propose, what each chunk scores, all values bound.
+"""`Ranking` in PostgreSQL: the best chunks for a query by words and by vector, in one statement.
 
-`ts_rank_cd` of one word is the sum of the weights of its places (see `words`). Times what the name
-counts it is the frequency that BM25 is made of, to the last bit that BM25 can tell.
-
-The best chunks for a question, by the database itself: words and vectors in one statement.
-
-Two lists of candidates, each by its own index, and then what is known of both: one condition with
-OR would use neither index. Words propose by the rarest terms first, as many as can be judged in
-time; all terms judge. Everything a person typed is a bound value.
+The statement makes two lists of candidates, each by its own index, and scores both: one condition
+with OR would use neither index. The rarest terms select the candidates, as many as can be scored in
+time, and all terms score them. `ts_rank_cd` of one word is the sum of the weights of its positions
+(see `rows.words_of`), from which BM25's term frequency follows. All user input is bound.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from aurora.stores.base import Ranked, Scored, TermCounts, WeighedTerm, WordsAsked
-from aurora.stores.postgres.rows import any_of, quote
-from aurora.stores.postgres.vectors import PostgresEmbeddings
+from aurora.stores.base import Ranked, Revision, Scored, TermCounts, WeighedTerm, WordsAsked
+from aurora.stores.postgres.chunks import PostgresChunks
+from aurora.stores.postgres.connection import Database
+from aurora.stores.postgres.migrate import WORDS
+from aurora.stores.postgres.rows import Row, any_of, quote
+from aurora.stores.postgres.vectors import PostgresVectors
+from aurora.stores.shared import PAGE
+from aurora.types import Chunk, Listener, Progress, ignore_events
 
-# Chunks times terms that are judged, a microsecond each; more only where those do not suffice.
+# Chunks times terms to score, a microsecond each; the larger ones only if needed.
 _WORK = (20_000, 100_000, 400_000)
-_MOST_TERMS = 64  # of a question; the rarest
+_MOST_TERMS = 64  # the rarest of a query
 
 
 class Statement(NamedTuple):
@@ -31,22 +32,22 @@ class Statement(NamedTuple):
 
 
 class Proposal(NamedTuple):
-    """Words that propose chunks, and the most that a chunk without them can score."""
+    """A tsquery that selects candidates, and the highest score of a chunk without its words."""
 
     query: str
     rest: float
 
 
 def proposals(words: WordsAsked | None) -> list[Proposal]:
-    """The cheapest first; the last is all words, for when even the best few are missing.
+    """The cheapest first; the last has all words.
 
-    A chunk that has only common words of a question is worth little beside one that has a rare one.
+    A chunk with only common words of a query scores little beside a chunk with a rare word.
     """
     if words is None or not words.terms:
         return [Proposal("", 0.0)]
     terms = words.terms[:_MOST_TERMS]
-    made = (_propose(terms, work // len(terms), words.k1) for work in _WORK)
-    return list(dict.fromkeys((*made, Proposal(any_of(term.text for term in terms), 0.0))))
+    cheap = (_propose(terms, work // len(terms), words.k1) for work in _WORK)
+    return list(dict.fromkeys((*cheap, Proposal(any_of(term.text for term in terms), 0.0))))
 
 
 def _propose(terms: Sequence[WeighedTerm], most: int, k1: float) -> Proposal:
@@ -57,7 +58,7 @@ def _propose(terms: Sequence[WeighedTerm], most: int, k1: float) -> Proposal:
     rest = sum(max(term.weight, 0.0) * (k1 + 1.0) for term in terms[chosen:])
     query = any_of(term.text for term in terms[:chosen])
     if chunks > most and len(terms) > 1:
-        # Even the rarest is everywhere: then the best have it beside another.
+        # Even the rarest term is common, so the best chunks have it beside another.
         query = f"{query} & ({any_of(term.text for term in terms[1:])})"
     return Proposal(query, rest)
 
@@ -122,7 +123,7 @@ def _proposed(words: WordsAsked | None, filtered: str) -> str:
 
 
 def _near(dimension: int, slot: int, filtered: str, *, by_index: bool) -> str:
-    """Hidden chunks have vectors, too. In the index' own order, or all of them compared."""
+    """The nearest vectors, by the index or by comparing all. Hidden chunks are left out."""
     compared = f"""
         SELECT "row", vector::halfvec({dimension}) <=> %(vector)s::halfvec({dimension}) AS distance
         FROM vectors_{slot} WHERE slot = {slot} AND "row" <> ALL(ARRAY(
@@ -157,16 +158,16 @@ def _cosine(vector: Sequence[float] | None) -> str:
 
 
 def _known(words: WordsAsked | None) -> str:
-    """What BM25 is made of, to be put together as it is for every store."""
+    """The inputs of BM25, which is computed in Python for every store alike."""
     return f"words.length, ARRAY[{', '.join(_frequencies(words))}]::real[]"
 
 
 def _score(words: WordsAsked | None) -> str:
-    """The same put together here, so that the best can be told: f / (f + d) is 1 − d / (f + d),
-    which asks for the frequency once."""
+    """BM25 in SQL, to order candidates: f / (f + d) is written as 1 − d / (f + d), which computes
+    the frequency once."""
     shares = (
-        f"%(w{at})s * coalesce(1 - {_DISCOUNT} / nullif({one} + {_DISCOUNT}, 0), 0)"
-        for at, one in enumerate(_frequencies(words))
+        f"%(w{at})s * coalesce(1 - {_DISCOUNT} / nullif({frequency} + {_DISCOUNT}, 0), 0)"
+        for at, frequency in enumerate(_frequencies(words))
     )
     return " + ".join(shares) or "0"
 
@@ -197,24 +198,34 @@ def _vector_values(vector: Sequence[float] | None) -> dict[str, object]:
     return {} if vector is None else {"vector": "[" + ",".join(map(repr, vector)) + "]"}
 
 
-_EXACT = 50_000  # vectors that are compared one by one; beyond, an HNSW index proposes
-_FEW = 20_000  # rows of a filter among which all are compared
-_SURE = 20  # places by words that are right for sure; further ones nearly always are
+_EXACT = 50_000  # vectors that are compared one by one; with more, an HNSW index selects
+_FEW = 20_000  # rows of a filter that are all compared
+_SURE = 20  # ranks by words that are always exact; later ones nearly always are
 _INDEXES = """
     SELECT count(*) FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid
         JOIN pg_am ON pg_am.oid = relam
     WHERE amname = 'hnsw' AND indisvalid AND relkind = 'i'
         AND relnamespace = current_schema()::regnamespace
         AND indrelid IN (SELECT relid FROM pg_partition_tree(%s::regclass) WHERE isleaf)"""
+_COUNT_AGAIN = (
+    "DELETE FROM terms",
+    "INSERT INTO terms SELECT lexeme, namespace, count(*) FROM words, unnest(tsv) "
+    "GROUP BY lexeme, namespace",
+    "DELETE FROM totals",
+    "INSERT INTO totals SELECT namespace, count(*), sum(length) FROM words GROUP BY namespace",
+)
 
 
-class PostgresRanking(PostgresEmbeddings):
-    """What `RankingStore` promises."""
+class PostgresRanking:
+    """`Ranking` in one schema."""
 
-    _known_slot: tuple[int, int, bool] | None = None
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._chunks, self._vectors = PostgresChunks(database), PostgresVectors(database)
+        self._slot: tuple[int, int, bool] | None = None  # generation, slot, whether it has an index
 
     def count_terms(self, terms: Sequence[str]) -> TermCounts:
-        rows = self._rows(
+        rows = self._database.rows(
             "SELECT NULL, coalesce(sum(chunks), 0)::bigint, coalesce(sum(tokens), 0)::bigint "
             "FROM totals UNION ALL "
             "SELECT term, sum(chunks)::bigint, 0 FROM terms WHERE term = ANY(%s) GROUP BY term",
@@ -231,9 +242,9 @@ class PostgresRanking(PostgresEmbeddings):
         pool: int,
         among: Sequence[int] | None = None,
     ) -> Ranked:
-        slot, has_index = self._vectors_in_use() if vector is not None else (0, False)
+        slot, has_index = self.vectors_in_use() if vector is not None else (0, False)
         by_index = has_index and (among is None or len(among) > _FEW)
-        rows: list[tuple[Any, ...]] = []
+        rows: list[Row] = []
         *affordable, everything = proposals(words)
         for query, rest in (*affordable, everything):
             if query == everything.query and len(_scores(rows)) >= min(pool, _SURE):
@@ -241,7 +252,7 @@ class PostgresRanking(PostgresEmbeddings):
             statement = rank_statement(
                 words, query, vector, slot=slot, by_index=by_index, pool=pool, among=among
             )
-            rows = self._ask(statement)
+            rows = self._database.rows(*statement)
             if _suffice(rows, rest, pool=pool):
                 break
         return ranked(rows, pool)
@@ -249,101 +260,119 @@ class PostgresRanking(PostgresEmbeddings):
     def score(
         self, words: WordsAsked | None, vector: Sequence[float] | None, rows: Sequence[int]
     ) -> Mapping[int, Scored]:
-        slot = self._vectors_in_use()[0] if vector is not None else 0
+        slot = self.vectors_in_use()[0] if vector is not None else 0
         statement = score_statement(words, vector, slot=slot, rows=rows)
-        return {one.row: one for one in map(_scored, self._ask(statement))}
+        return {scored.row: scored for scored in map(_scored, self._database.rows(*statement))}
 
-    def _ask(self, statement: Statement) -> list[tuple[Any, ...]]:
-        return self._rows(statement.sql, statement.values)
-
-    def _vectors_in_use(self) -> tuple[int, bool]:
-        """Their slot, and whether there is an index of them; known until the memory changes."""
-        facts = self._facts(["slot", "generation"])
+    def vectors_in_use(self) -> tuple[int, bool]:
+        """Their slot, and whether it has an index; cached until the memory changes."""
+        facts = self._database.facts(["slot", "generation"])
         generation, slot = int(facts.get("generation", 0)), int(facts.get("slot", 0))
-        if self._known_slot is None or self._known_slot[:2] != (generation, slot):
-            indexes = self._rows(_INDEXES, (f"vectors_{slot}",))[0][0]
-            self._known_slot = (generation, slot, indexes > 0)
-        return self._known_slot[1:]
+        if self._slot is None or self._slot[:2] != (generation, slot):
+            indexes = self._database.rows(_INDEXES, (f"vectors_{slot}",))[0][0]
+            self._slot = (generation, slot, indexes > 0)
+        return self._slot[1:]
 
     def prepare_search(self) -> None:
-        """Not inside a transaction: an index of many vectors takes its time, and nobody waits."""
-        slot, dimension = int(self._fact("slot") or 0), self._dimension()
-        table = f"vectors_{slot}"
+        """Runs outside a transaction, because building an index takes time and blocks no reader."""
         self.renew_statistics()
-        enough = self._rows(
+        table, embedder = f"vectors_{self._database.fact('slot') or 0}", self._vectors.embedder()
+        enough = self._database.rows(
             f"SELECT count(*) FROM (SELECT 1 FROM {table} LIMIT %s) AS counted", (_EXACT,)
         )[0][0]
-        if enough < _EXACT or not dimension:
+        if enough < _EXACT or embedder is None:
             return
-        leaves = self._rows(
+        leaves = self._database.rows(
             "SELECT relid::regclass::text FROM pg_partition_tree(%s::regclass) "
             "JOIN pg_class ON pg_class.oid = relid "
-            "WHERE isleaf AND pg_has_role(relowner, 'USAGE')",  # to others it is not allowed
+            "WHERE isleaf AND pg_has_role(relowner, 'USAGE')",  # only the owner may build it
             (table,),
         )
         for (leaf,) in leaves:
-            self._make_index(leaf, dimension)
-        self._known_slot = None
+            self._make_index(leaf, embedder.dimension)
+        self._slot = None
 
     def renew_statistics(self) -> None:
-        self._without_transaction("ANALYZE words, chunks, embeddings, accesses, reasoning")
+        self._database.run_alone("ANALYZE words, chunks, embeddings, accesses, reasoning")
 
     def _make_index(self, table: str, dimension: int) -> None:
-        """One that was stopped halfway is of no use, and made again."""
+        """Build an HNSW index, again if an earlier build was interrupted."""
         name = f"{table.rpartition('.')[2]}_hnsw"
-        valid = self._rows(
+        valid = self._database.rows(
             "SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(%s)", (name,)
         )
         if valid and valid[0][0]:
             return
-        self._without_transaction(f"DROP INDEX IF EXISTS {name}")
-        self._without_transaction(
+        self._database.run_alone(f"DROP INDEX IF EXISTS {name}")
+        self._database.run_alone(
             f"CREATE INDEX CONCURRENTLY {name} ON {table} "
             f"USING hnsw ((vector::halfvec({int(dimension)})) halfvec_cosine_ops) "
             "WITH (m = 16, ef_construction = 128)"
         )
 
+    def rebuild_words(self, listen: Listener = ignore_events) -> int:
+        """Works in pages, so that searches continue. Then all statistics are counted again."""
+        count, last = 0, 0
+        total = sum(self._chunks.count_chunks().values())
+        while page := self._rebuild_page(last):
+            count, last = count + len(page), page[-1][0].row
+            listen(Progress("Making words", count, max(total, count)))
+        with self._database.transaction():
+            for statement in _COUNT_AGAIN:
+                self._database.execute(statement)
+            self._database.set_fact("words", WORDS)
+        return count
+
+    def _rebuild_page(self, last: int) -> list[tuple[Revision, Chunk]]:
+        """Reads and writes under one lock, so that no text changes in between."""
+        with self._database.transaction():
+            page = self._chunks.revised_page((last, PAGE))
+            self._chunks.remove_words([chunk.id for _, chunk in page])
+            self._chunks.add_words(chunk for _, chunk in page)
+        return page
+
     def search_bytes(self) -> int:
-        return self._bytes("words", "terms", "totals")
+        return table_bytes(self._database, "words", "terms", "totals")
 
     def total_bytes(self) -> int:
-        return self._bytes(
-            "chunks", "words", "embeddings", "terms", "totals", "accesses", "reasoning",
-            "histories", "files", "facts",
+        return table_bytes(
+            self._database, "chunks", "words", "embeddings", "terms", "totals", "accesses",
+            "reasoning", "histories", "files", "facts",
         )  # fmt: skip
 
-    def _bytes(self, *tables: str) -> int:
-        rows = self._rows(
-            "SELECT coalesce(sum(pg_total_relation_size(coalesce(relid, named))), 0)::bigint "
-            "FROM unnest(%s::regclass[]) AS named "
-            "LEFT JOIN LATERAL pg_partition_tree(named) ON true",
-            (list(tables),),
-        )
-        return int(rows[0][0])
+
+def table_bytes(database: Database, *tables: str) -> int:
+    rows = database.rows(
+        "SELECT coalesce(sum(pg_total_relation_size(coalesce(relid, named))), 0)::bigint "
+        "FROM unnest(%s::regclass[]) AS named "
+        "LEFT JOIN LATERAL pg_partition_tree(named) ON true",
+        (list(tables),),
+    )
+    return int(rows[0][0])
 
 
-def _suffice(rows: Sequence[tuple[Any, ...]], rest: float, *, pool: int) -> bool:
-    """Whether no chunk that was not proposed belongs among the first of those that were."""
+def _suffice(rows: Sequence[Row], rest: float, *, pool: int) -> bool:
+    """Whether no other chunk can belong among the first candidates."""
     scores = sorted(_scores(rows), reverse=True)
     return not rest or (len(scores) >= pool and scores[min(pool, _SURE) - 1] >= rest)
 
 
-def _scores(rows: Sequence[tuple[Any, ...]]) -> list[float]:
+def _scores(rows: Sequence[Row]) -> list[float]:
     return [row[-1] for row in rows if row[-1] is not None]
 
 
-def ranked(rows: Sequence[tuple[Any, ...]], pool: int) -> Ranked:
+def ranked(rows: Sequence[Row], pool: int) -> Ranked:
     scored = [_scored(row) for row in rows]
-    by_words = sorted((one.word_rank, one.row) for one in scored if one.word_rank)
-    by_meaning = sorted((one.cosine_rank, one.row) for one in scored if one.cosine_rank)
+    by_words = sorted((each.word_rank, each.row) for each in scored if each.word_rank)
+    by_meaning = sorted((each.cosine_rank, each.row) for each in scored if each.cosine_rank)
     return Ranked(
         [row for _, row in by_words[:pool]],
         [row for _, row in by_meaning[:pool]],
-        {one.row: one for one in scored},
+        {each.row: each for each in scored},
     )
 
 
-def _scored(row: tuple[Any, ...]) -> Scored:
+def _scored(row: Row) -> Scored:
     number, length, frequencies, word_rank, cosine, cosine_rank, _ = row
     return Scored(
         number, length or 0, tuple(frequencies or ()), word_rank or 0,

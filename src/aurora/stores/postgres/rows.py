@@ -1,14 +1,7 @@
-"""Rows of the PostgreSQL tables into values and back, and nothing else.
+"""Converts rows of the PostgreSQL tables to values and back, and chunks to their words.
 
-Texts that PostgreSQL does not hold: it has no NUL. Written, a NUL is two letters that mean it.
-
-The first of them is no character of any script. A text that has it anyway gets it back, too.
-
-The words of a chunk as a tsvector: our own tokens, none of which the server takes apart.
-
-Name, labels, content and summary have weights A to D. `ts_rank_cd` of a single word is the sum of
-the weights of its places, so that it tells how often a word is there: the name's places count as
-often as `chunk_words.name_times` says.
+PostgreSQL has no NUL in texts. It is written as `MARK` and `0`, where `MARK` is not a character of
+any script, and a `MARK` in a text as `MARK` and `1`.
 """
 
 from __future__ import annotations
@@ -45,21 +38,21 @@ _NUL, _ITSELF = f"{MARK}0", f"{MARK}1"
 
 
 def hide(text: str) -> str:
-    """As it is written."""
+    """A text as it is written to the database."""
     if "\0" not in text and MARK not in text:
         return text
     return text.replace(MARK, _ITSELF).replace("\0", _NUL)
 
 
 def show(text: str) -> str:
-    """As it was before."""
+    """A text from the database as it was before `hide`."""
     if MARK not in text:
         return text
     return text.replace(_NUL, "\0").replace(_ITSELF, MARK)
 
 
 def in_all_texts(value: Json, change: Callable[[str], str]) -> Json:
-    """The same value with every text in it changed, keys too."""
+    """The value with every text in it changed, including keys."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, list):
@@ -69,18 +62,17 @@ def in_all_texts(value: Json, change: Callable[[str], str]) -> Json:
     return value
 
 
-class _Hiding(StrDumper):
+class _HidingDumper(StrDumper):
     def dump(self, obj: str) -> Any:
         return super().dump(hide(obj))
 
 
 ADAPTERS = AdaptersMap(psycopg.adapters)
-ADAPTERS.register_dumper(str, _Hiding)
+ADAPTERS.register_dumper(str, _HidingDumper)
 
+Row: TypeAlias = tuple[Any, ...]  # the server's rows have no static type
 
-Row: TypeAlias = tuple[Any, ...]
-
-# As they are read: JSON is taken apart in Python, which wrote it.
+# Columns as they are read. Python parses the JSON that it wrote.
 COLUMNS = (
     "id, kind, name, qualified_name, path, start_line, end_line, language, content, namespace, "
     "document_type, created_at, metadata::text"
@@ -91,7 +83,7 @@ WRITTEN = {
     "language": "text", "content": "text", "document_type": "text", "created_at": "timestamptz",
     "metadata": "jsonb", "has_cjk": "boolean",
 }  # fmt: skip
-_EXPONENT = 1e16  # floats from here on are written with one
+_EXPONENT = 1e16  # larger floats are written with an exponent
 _FLOAT = re.compile(f'"{MARK}f([^"]*)"')
 FILE_COLUMNS = "path, size, modified_ns, digest, left_out, history_stamp, history_read_at, identity"
 
@@ -112,18 +104,20 @@ def chunk_values(chunk: Chunk) -> dict[str, object]:
 
 
 def as_json(rows: Iterable[Mapping[str, object]]) -> Json_:
-    """Many rows as one value."""
-    given: list[Any] = list(rows)
-    written = json.dumps(given, ensure_ascii=False)
+    """Many rows as one JSON value."""
+    values: list[Any] = list(rows)
+    written = json.dumps(values, ensure_ascii=False)
     if "\\u0000" in written or MARK in written or "e+" in written:
-        hidden: Any = in_all_texts(given, hide)
+        hidden: Any = in_all_texts(values, hide)
         written = _FLOAT.sub(r"\1", json.dumps(_with_floats(hidden), ensure_ascii=False))
-    return Json_(written, _as_it_is)
+    return Json_(written, lambda text: str(text).encode())
 
 
 def _with_floats(value: Any) -> Any:
-    """The server makes whole numbers of floats like 1e+16, and those come back as other values:
-    here they are texts of all their digits, which lose their quotes once all is written."""
+    """Replace large floats by texts of all digits, whose quotes `as_json` removes.
+
+    The server turns floats like 1e+16 into integers, which would be other values when read.
+    """
     if isinstance(value, float) and abs(value) >= _EXPONENT:
         return f"{MARK}f{value:.1f}"
     if isinstance(value, list):
@@ -131,10 +125,6 @@ def _with_floats(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _with_floats(item) for key, item in value.items()}
     return value
-
-
-def _as_it_is(written: Any) -> bytes:
-    return str(written).encode()
 
 
 def read_metadata(written: str) -> dict[str, Json]:
@@ -165,9 +155,9 @@ def chunk_from(row: Row) -> Chunk:
             created_at=_if_any(created_at),
             metadata=read_metadata(metadata),
         )
-    except (ValueError, TypeError) as exc:  # nobody writes such a row
+    except (ValueError, TypeError) as exc:  # Aurora never writes such a row
         raise StoreFormatError(
-            f"The chunk {id_!r} is damaged: {exc}", hint="`aur doctor` tells what else is"
+            f"The chunk {id_!r} is damaged: {exc}", hint="`aur doctor` looks for more damage"
         ) from exc
 
 
@@ -192,19 +182,13 @@ def file_values(state: FileState) -> tuple[object, ...]:
 def file_state_from(row: Row) -> FileState:
     path, size, modified_ns, digest, left_out, stamp, read_at, identity = row
     return FileState(
-        show(path),
-        size,
-        modified_ns,
-        show(digest),
-        show(left_out),
-        show(stamp),
-        _if_any(read_at),
-        show(identity),
-    )
+        show(path), size, modified_ns, show(digest), show(left_out), show(stamp),
+        _if_any(read_at), show(identity),
+    )  # fmt: skip
 
 
 def moment(at: datetime) -> datetime:
-    """The server tells times in its own zone."""
+    """A time in UTC: the server uses its own zone."""
     return at.astimezone(UTC)
 
 
@@ -213,26 +197,32 @@ def _if_any(at: datetime | None) -> datetime | None:
 
 
 def like(*parts: str) -> str:
-    """A pattern for `LIKE … ESCAPE '!'`: these texts, in this order, with anything around them."""
+    """A pattern for `LIKE … ESCAPE '!'`: these texts in this order, with anything around them."""
     plain = (part.replace("!", "!!").replace("%", "!%").replace("_", "!_") for part in parts[:32])
     return f"%{'%'.join(part[:128] for part in plain)}%"
 
 
-_LAST_PLACE = 16_383  # places of a tsvector; what comes later is there once
-_MOST_PLACES = 255  # of one word; BM25 has long had enough by then
-_MOST_BYTES = 1_000_000  # of all words; the server takes no more than 1,048,575
+_LAST_PLACE = 16_383  # last position in a tsvector; all later words have this one
+_MOST_PLACES = 255  # positions of one word in a tsvector
+_MOST_BYTES = 1_000_000  # of all words; the server's limit is 1,048,575
 _QUOTED = str.maketrans({"'": "''", "\\": "\\\\"})
 
 
 class Words(NamedTuple):
-    """What is stored of a chunk for its words to be found."""
+    """The row of a chunk in the table `words`."""
 
-    length: int  # terms, those of the name as often as they count
-    weights: list[float]  # of D, C, B and A, none above 1
+    length: int  # number of terms; those of the name count several times
+    weights: list[float]  # of D, C, B and A, at most 1
     tsv: str
 
 
 def words_of(chunk: Chunk) -> Words:
+    """The words of a chunk as a tsvector of Aurora's own tokens, which the server does not parse.
+
+    Name, labels, content and summary have weights A to D. `ts_rank_cd` of one word is the sum of
+    the weights of its positions. It tells how often the word occurs: positions in the name count as
+    often as `name_times` says.
+    """
     times = name_times(chunk)
     name = document_terms(chunk.name) if times else []
     labels, content = document_terms(chunk_labels(chunk)), document_terms(chunk.content)
@@ -241,24 +231,24 @@ def words_of(chunk: Chunk) -> Words:
     at = size = 1
     for weight, tokens in (("A", name), ("B", labels), ("C", content), ("D", summary)):
         for place, token in zip(_places(weight, at, len(tokens)), tokens, strict=True):
-            known = places.get(token)
-            if known is None:
+            own = places.get(token)
+            if own is None:
                 size += 4 * len(token) + 2
-                if size < _MOST_BYTES:  # a text this long is data; its start says enough
+                if size < _MOST_BYTES:  # a text this long is data, and its start is enough
                     places[token] = [place]
-            elif len(known) < _MOST_PLACES and known[-1] is not place:
-                known.append(place)
+            elif len(own) < _MOST_PLACES and own[-1] is not place:
+                own.append(place)
                 size += 2
-        at += len(tokens) + 1  # no phrase goes on from one field into the next
+        at += len(tokens) + 1  # no phrase spans two fields
     length = len(name) * times + len(labels) + len(content) + len(summary) * SUMMARY_TIMES
     share = 1.0 / max(times, SUMMARY_TIMES)
-    tsv = " ".join(f"{quote(token)}:{','.join(found)}" for token, found in places.items())
+    tsv = " ".join(f"{quote(token)}:{','.join(own)}" for token, own in places.items())
     weights = [SUMMARY_TIMES * share, share, share, times * share]
     return Words(max(length, SHORTEST), weights, tsv)
 
 
 def _places(weight: str, first: int, count: int) -> Iterator[str]:
-    """Places from the first on, as they are written; all behind the last there is are that one."""
+    """Written positions from the first on; all beyond the last position are the last."""
     written = _written(weight)
     yield from written[first : first + count]
     yield from repeat(written[-1], count - max(0, min(count, len(written) - first)))
@@ -270,7 +260,7 @@ def _written(weight: str) -> list[str]:
 
 
 def quote(token: str) -> str:
-    """A word as both tsvector and tsquery read it, whatever it is made of."""
+    """Any word in the syntax of tsvector and tsquery."""
     return f"'{hide(token).translate(_QUOTED)}'" if not token.isalnum() else f"'{token}'"
 
 
@@ -279,5 +269,5 @@ def any_of(tokens: Iterable[str]) -> str:
 
 
 def in_a_row(tokens: Iterable[str]) -> str:
-    """Next to each other: how pairs of characters make a longer run."""
+    """A tsquery of tokens next to each other, such as the pairs of a CJK run."""
     return "(" + " <-> ".join(map(quote, tokens)) + ")"

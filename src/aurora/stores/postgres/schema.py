@@ -1,9 +1,8 @@
-"""The tables of a memory in PostgreSQL, as numbered migrations. One that was released is never
-edited.
+"""The tables of a memory in PostgreSQL, as numbered migrations. A released one is never edited.
 
-A namespace is part of every key, so that the tables can be partitioned by it, or distributed by an
-extension such as Citus. That an id is given once in all namespaces is seen to by the one writer.
-Words and vectors lie in tables of their own: what ranks chunks is read without their texts.
+The namespace is part of every key, so that tables can be partitioned by it, or distributed by an
+extension such as Citus. Only one process writes at a time, which keeps ids unique in all
+namespaces. Words and vectors have their own tables, so that ranking reads no texts.
 """
 
 from __future__ import annotations
@@ -11,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-VECTORS = "vector"  # the extension; it has `halfvec` and scans that go on since 0.8
+VECTORS = "vector"  # the extension; 0.8 has `halfvec` and iterative scans
 LEAST_VECTORS = (0, 8)
-LEAST_SERVER = 15  # rows may move between partitions without losing what hangs on them
+LEAST_SERVER = 15  # rows can move between partitions with their references
 
 
 class Migration(NamedTuple):
-    """One step from a version to the next: SQL statements that run in one transaction.
+    """One step to the next version: SQL statements that run in one transaction.
 
-    `{partition}` stands where a table may be partitioned.
+    `{partition}` marks a table that can be partitioned.
     """
 
     name: str
@@ -30,8 +29,8 @@ _KEY = """
     PRIMARY KEY ("row", namespace),
     FOREIGN KEY ("row", namespace) REFERENCES chunks ON DELETE CASCADE ON UPDATE CASCADE"""
 
-# Vectors of two embedders, while one takes over: which slot is in use is a fact, so that nobody who
-# reads is kept waiting by the change. Each slot is a table, for an index of its own.
+# Two slots for the vectors of two embedders during reembedding. A fact names the slot in use, so
+# that the change blocks no reader. Each slot is a table with its own index.
 _EMBEDDINGS = (
     f"""CREATE TABLE embeddings (
             "row"      bigint   NOT NULL,
@@ -49,7 +48,7 @@ _EMBEDDINGS = (
     ),
 )
 
-# Statistics follow the words by themselves, whoever writes: a statement is counted once.
+# Triggers keep the statistics, once per statement.
 _COUNT = """
 CREATE FUNCTION count_{event}_words() RETURNS trigger LANGUAGE plpgsql
 SET search_path FROM CURRENT AS $$
@@ -105,7 +104,7 @@ MIGRATIONS: Sequence[Migration] = (
                    UNIQUE (id, namespace)
                ) {partition}""",
             "CREATE INDEX ON chunks (path)",
-            # Not of the unnamed one, which may hold all: keys would be looked up by this index.
+            # Without the unnamed namespace, which may hold all rows: keys would use this index.
             "CREATE INDEX ON chunks (namespace) WHERE namespace <> ''",
             "CREATE INDEX ON chunks (folded_name)",
             "CREATE INDEX ON chunks (kind, language, document_type)",
@@ -121,7 +120,7 @@ MIGRATIONS: Sequence[Migration] = (
                    tsv        tsvector NOT NULL,
                    {_KEY}
                ) {{partition}}""",
-            # As they are, and beside the rest: every question takes apart thousands of them.
+            # Uncompressed, because every query reads thousands of them.
             "ALTER TABLE words ALTER COLUMN tsv SET STORAGE EXTERNAL",
             "CREATE INDEX ON words USING gin (tsv)",
             """CREATE TABLE terms (
@@ -183,7 +182,7 @@ MIGRATIONS: Sequence[Migration] = (
 
 
 def statements_of(migration: Migration, partitions: int) -> Iterator[str]:
-    """Its statements, and those that make the partitions of the tables that are new."""
+    """The statements of a migration, and those for the partitions of new tables."""
     for statement in migration.statements:
         if "{partition}" not in statement:
             yield statement

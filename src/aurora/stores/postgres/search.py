@@ -1,30 +1,24 @@
-"""Which chunks fit a criterion, in PostgreSQL; `selecting` puts the answers together.
+"""`Search` in PostgreSQL: criteria, names, text search, places and uses.
 
-Chunks by their names in PostgreSQL, however they are spelt.
-
-PostgreSQL's own text search: our tokens by the GIN index, then LIKE for parts of words.
-
-Questions are taken apart into words first, and each is quoted, so no text is a syntax error to
-tsquery. Words are asked with OR: with AND a question in plain language finds next to nothing.
-
-What signals read of many chunks at once in PostgreSQL: their uses and their vectors, by row.
+The text search uses Aurora's own tokens in a GIN index, then ILIKE for parts of words. Queries are
+split into words first, and each is quoted, so that no text is a syntax error to tsquery. Words are
+combined by OR: with AND, a query in plain language finds next to nothing.
 """
 
 from __future__ import annotations
 
 import json
 import math
+from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
-from aurora.stores.base import Definition, Revision, Uses
-from aurora.stores.postgres.database import PostgresDatabase
+from aurora.stores import shared
+from aurora.stores.base import Definition, Uses
+from aurora.stores.postgres.connection import Database, Parameters
 from aurora.stores.postgres.rows import any_of, hide, in_a_row, like, read_metadata, show
-from aurora.stores.postgres.vectors import from_text
 from aurora.stores.shared import (
     PAGE,
-    Selecting,
-    Told,
     find_terms,
     fitting_paths,
     has_wildcard,
@@ -37,54 +31,18 @@ from aurora.stores.shared import (
     portions,
 )
 from aurora.text import fold_name, has_cjk, is_text, tokenize
-from aurora.types import Kind, Place
+from aurora.types import Criteria, Kind, Place
 
-# ILIKE and equality only narrow down; `name_test` decides.
-_LIKE = "(name ILIKE %s ESCAPE '!' OR qualified_name ILIKE %s ESCAPE '!')"
-_EQUAL = "(folded_name = %s OR qualified_name ILIKE %s ESCAPE '!')"
+# Names. ILIKE and equality only preselect; `name_test` decides.
+_NAMES_LIKE = "(name ILIKE %s ESCAPE '!' OR qualified_name ILIKE %s ESCAPE '!')"
+_NAMES_EQUAL = "(folded_name = %s OR qualified_name ILIKE %s ESCAPE '!')"
 
-
-class PostgresNames(PostgresDatabase):
-    """The part of `Store` that is about names."""
-
-    def find_definitions(self, name: str, *, limit: int) -> list[Definition]:
-        folded = fold_name(name)
-        if not name or not is_text(name):
-            return []
-        # `_` and `__` are both nothing once folded, and only then does the spelling matter.
-        rows = self._rows(
-            'SELECT "row", kind, name, qualified_name, path FROM chunks '
-            "WHERE is_found AND folded_name = %s AND (%s OR name = %s) "
-            'ORDER BY "row" LIMIT %s',
-            (folded, folded != "", name, limit),
-        )
-        return [Definition(row, Kind(kind), *map(show, rest)) for row, kind, *rest in rows]
-
-    def iter_names(self) -> Iterator[str]:
-        rows = self._rows("SELECT DISTINCT name FROM chunks WHERE is_found")
-        return (show(name) for (name,) in rows)
-
-    def _named(self, glob: str) -> set[int]:
-        if not is_text(glob):
-            return set()
-        fits, pattern = name_test(glob), like(*literal_parts(glob))
-        if has_wildcard(glob):
-            rows = self._names(_LIKE, pattern, pattern)
-        else:
-            rows = self._names(_EQUAL, fold_name(glob), pattern)
-        return {row for row, name, qualified in rows if fits(show(name), show(qualified))}
-
-    def _names(self, which: str, *values: str) -> list[tuple[int, str, str]]:
-        sql = f'SELECT "row", name, qualified_name FROM chunks WHERE is_found AND {which}'
-        return [(row, name, qualified) for row, name, qualified in self._rows(sql, values)]
-
-
-# Of D, C, B and A: a word in a name says what a chunk is about; in a text it may only be used.
+# Text search
+# Weights of D, C, B and A: a word in a name tells more about a chunk than a word in its text.
 _WEIGHTS = "'{0.1, 0.6, 0.7, 1.0}'"
-_COMPLETE = 3  # characters: a longer run of CJK says all that is meant, so all of it must be there
-_SHORTEST_LIKE = 3  # shorter words are part of nearly every text; seed 001
-
-# 32 brings a rank r to r / (r + 1); the order stays (seed 004).
+_COMPLETE = 3  # characters: all of a CJK run this long must be there
+_SHORTEST_LIKE = 3  # shorter words are part of nearly every text
+# Normalization 32 turns a rank r into r / (r + 1) and keeps the order.
 _RANKED = f"""
     SELECT "row", ts_rank_cd({_WEIGHTS}, tsv, %(query)s::tsquery, 32) AS rank
     FROM words WHERE tsv @@ %(query)s::tsquery
@@ -92,69 +50,8 @@ _RANKED = f"""
 _IN_NAME = "(name ILIKE {} ESCAPE '!')::int"
 _IN_EITHER = "(name ILIKE {} ESCAPE '!' OR content ILIKE {} ESCAPE '!')"
 
-
-class PostgresText(PostgresDatabase):
-    """The part of `Store` that is about words."""
-
-    def find_text(self, text: str, *, limit: int) -> list[tuple[int, float]]:
-        terms = find_terms(text)
-        query = _as_query(terms)
-        found = self._rows(_RANKED, {"query": query, "limit": limit}) if query else []
-        return [(row, float(rank)) for row, rank in found] or self._by_like(terms, limit)
-
-    def _by_like(self, terms: Sequence[str], limit: int) -> list[tuple[int, float]]:
-        """Each term by itself: more of them are better, and then more of them in the name."""
-        kept = [term for term in terms if has_cjk(term) or len(term) >= _SHORTEST_LIKE]
-        if not kept:
-            return []
-        values: dict[str, object] = {f"t{at}": like(term) for at, term in enumerate(kept)}
-        marks = [f"%({name})s" for name in values]
-        found = " + ".join(f"{_IN_EITHER.format(mark, mark)}::int" for mark in marks)
-        named = " + ".join(map(_IN_NAME.format, marks))
-        which = "AND has_cjk" if all(map(has_cjk, kept)) else ""
-        rows = self._rows(
-            'SELECT "row", points FROM (SELECT "row", '
-            f"({found}) + ({named})::float8 / {len(kept) + 1} AS points "
-            f"FROM chunks WHERE is_found {which} OFFSET 0) AS judged "
-            'WHERE points > 0 ORDER BY points DESC, "row" LIMIT %(limit)s',
-            {**values, "limit": limit},
-        )
-        return [(row, points / (1 + points)) for row, points in rows]
-
-    def _with_phrase(self, phrase: str) -> set[int] | None:
-        """ILIKE narrows down; the pattern decides, as in every store."""
-        words = phrase_words(phrase)
-        if not words:
-            return None
-        sought = like(*(word for word in words if word.isascii() or has_cjk(word)))
-        which = "AND has_cjk" if any(map(has_cjk, words)) else ""
-        rows = self._rows(
-            'SELECT "row", name, content FROM chunks '
-            f"WHERE is_found {which} AND {_IN_EITHER.format('%s', '%s')}",
-            (sought, sought),
-        )
-        if not rows:
-            return set()
-        pattern = phrase_pattern(words)
-        return {
-            row
-            for row, name, content in rows
-            if pattern.search(show(name)) or pattern.search(show(content))
-        }
-
-
-def _as_query(terms: Sequence[str]) -> str:
-    """A tsquery of quoted words; empty where the index could not answer for all of them."""
-    if any(has_cjk(term) and len(term) == 1 for term in terms):
-        return ""  # the index has pairs of characters
-    if any(map(has_cjk, terms)) and min(map(len, terms)) >= _COMPLETE:
-        return " & ".join(in_a_row(tokenize(term)) for term in terms if tokenize(term))
-    runs = [in_a_row(tokenize(term)) for term in terms if has_cjk(term)]
-    words = [token for term in terms if not has_cjk(term) for token in tokenize(term)[:1]]
-    return " | ".join(filter(None, [*runs, any_of(dict.fromkeys(words))]))
-
-
-_COLUMNS = {
+# Criteria
+_LABELS = {
     "kind": "kind",
     "language": "lower(language)",
     "namespace": "namespace",
@@ -168,58 +65,7 @@ _MODIFIED_SINCE = """
         histories.uncommitted
         OR (coalesce(cardinality(histories.commits), 0) = 0 AND chunks.created_at IS NULL))"""
 
-
-class PostgresCriteria(PostgresNames, PostgresText, Selecting):
-    """The part of `Store` that is about what may be a result."""
-
-    def _all_rows(self) -> set[int]:
-        return self._row_numbers("")
-
-    def _hidden_rows(self) -> set[int]:
-        return {row for (row,) in self._rows('SELECT "row" FROM chunks WHERE NOT is_found')}
-
-    def _labelled(self, labels: Mapping[str, Sequence[str]]) -> set[int]:
-        which = "".join(f" AND {_COLUMNS[label]} = ANY(%s)" for label in labels)
-        return self._row_numbers(which, [list(filter(is_text, some)) for some in labels.values()])
-
-    def _under(self, globs: Sequence[str]) -> set[int]:
-        paths = (show(path) for (path,) in self._rows("SELECT DISTINCT path FROM chunks"))
-        return self._row_numbers("AND path = ANY(%s)", (fitting_paths(paths, globs),))
-
-    def _with_metadata(self, key: str, value: str) -> set[int]:
-        """The index finds what holds the value, however it was typed; Python compares."""
-        if not (is_text(key) and is_text(value)):
-            return set()
-        shapes = list(_shapes(hide(key), hide(value)))
-        which = " OR ".join(["metadata @> %s::jsonb"] * len(shapes))
-        rows = self._rows(
-            f'SELECT "row", metadata::text FROM chunks WHERE is_found AND ({which})', shapes
-        )
-        return {row for row, written in rows if metadata_fits(read_metadata(written), key, value)}
-
-    def _since(self, moment: datetime) -> set[int]:
-        seconds = moment.timestamp()
-        dated = self._row_numbers("AND created_at >= %s", (moment,))
-        committed = self._rows(_COMMITTED_SINCE, (math.ceil(seconds),))
-        modified = self._rows(_MODIFIED_SINCE, (seconds,))
-        return dated | {row for (row,) in (*committed, *modified)}
-
-
-def _shapes(key: str, value: str) -> Iterator[str]:
-    """Metadata that has this value, or a list with it: as text, and as what it also spells."""
-    values: list[object] = [value]
-    try:
-        spelt = json.loads(value)
-    except ValueError:
-        spelt = value
-    if spelt is None or isinstance(spelt, bool | int | float):
-        values.append(spelt)
-    for one in values:
-        if not (isinstance(one, float) and not math.isfinite(one)):
-            yield json.dumps({key: one}, ensure_ascii=False)
-            yield json.dumps({key: [one]}, ensure_ascii=False)
-
-
+# Signals
 _USES = """
     SELECT chunks."row",
         (SELECT array_agg(extract(epoch FROM at)::float8 ORDER BY at) FROM accesses
@@ -227,9 +73,6 @@ _USES = """
         histories.commits
     FROM chunks LEFT JOIN histories USING ("row", namespace)
     WHERE is_found AND chunks."row" = ANY(%s)"""
-_VECTORS = """
-    SELECT chunks."row", generation, vector::text
-    FROM used_vectors JOIN chunks USING ("row", namespace) WHERE is_found"""
 _PLACES = """
     SELECT "row", id, kind, path, namespace,
         metadata ->> 'source', metadata ->> 'session', metadata ->> 'seq'
@@ -240,49 +83,179 @@ _DATED = """
         AND metadata ->> 'source' IS DISTINCT FROM 'conversation'"""
 
 
-class PostgresSignals(PostgresDatabase):
-    """The part of `Store` that is about what ranks chunks beside their words."""
+class PostgresSearch:
+    """`Search` in one schema."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    # Names
+
+    def find_definitions(self, name: str, *, limit: int) -> list[Definition]:
+        folded = fold_name(name)
+        if not name or not is_text(name):
+            return []
+        # `_` and `__` both fold to nothing, so these are compared as they are.
+        rows = self._database.rows(
+            'SELECT "row", kind, name, qualified_name, path FROM chunks '
+            "WHERE is_found AND folded_name = %s AND (%s OR name = %s) "
+            'ORDER BY "row" LIMIT %s',
+            (folded, folded != "", name, limit),
+        )
+        return [Definition(row, Kind(kind), *map(show, rest)) for row, kind, *rest in rows]
+
+    def iter_names(self) -> Iterator[str]:
+        rows = self._database.rows("SELECT DISTINCT name FROM chunks WHERE is_found")
+        return (show(name) for (name,) in rows)
+
+    def rows_named(self, glob: str) -> set[int]:
+        if not is_text(glob):
+            return set()
+        fits, pattern = name_test(glob), like(*literal_parts(glob))
+        condition, first = (
+            (_NAMES_LIKE, pattern) if has_wildcard(glob) else (_NAMES_EQUAL, fold_name(glob))
+        )
+        rows = self._database.rows(
+            f'SELECT "row", name, qualified_name FROM chunks WHERE is_found AND {condition}',
+            (first, pattern),
+        )
+        return {row for row, name, qualified in rows if fits(show(name), show(qualified))}
+
+    # Text
+
+    def find_text(self, text: str, *, limit: int) -> list[tuple[int, float]]:
+        terms = find_terms(text)
+        query = _as_query(terms)
+        rows = self._database.rows(_RANKED, {"query": query, "limit": limit}) if query else []
+        return [(row, float(rank)) for row, rank in rows] or self._by_like(terms, limit)
+
+    def _by_like(self, terms: Sequence[str], limit: int) -> list[tuple[int, float]]:
+        """By the number of terms in name or content, then by the number of terms in the name."""
+        kept = [term for term in terms if has_cjk(term) or len(term) >= _SHORTEST_LIKE]
+        if not kept:
+            return []
+        values: dict[str, object] = {f"t{at}": like(term) for at, term in enumerate(kept)}
+        marks = [f"%({name})s" for name in values]
+        in_either = " + ".join(f"{_IN_EITHER.format(mark, mark)}::int" for mark in marks)
+        in_names = " + ".join(map(_IN_NAME.format, marks))
+        condition = "AND has_cjk" if all(map(has_cjk, kept)) else ""
+        rows = self._database.rows(
+            'SELECT "row", points FROM (SELECT "row", '
+            f"({in_either}) + ({in_names})::float8 / {len(kept) + 1} AS points "
+            f"FROM chunks WHERE is_found {condition} OFFSET 0) AS judged "
+            'WHERE points > 0 ORDER BY points DESC, "row" LIMIT %(limit)s',
+            {**values, "limit": limit},
+        )
+        return [(row, points / (1 + points)) for row, points in rows]
+
+    def rows_with_phrase(self, phrase: str) -> set[int] | None:
+        """ILIKE preselects; the pattern that all stores share decides."""
+        words = phrase_words(phrase)
+        if not words:
+            return None
+        pattern = like(*(word for word in words if word.isascii() or has_cjk(word)))
+        condition = "AND has_cjk" if any(map(has_cjk, words)) else ""
+        rows = self._database.rows(
+            'SELECT "row", name, content FROM chunks '
+            f"WHERE is_found {condition} AND {_IN_EITHER.format('%s', '%s')}",
+            (pattern, pattern),
+        )
+        if not rows:
+            return set()
+        regex = phrase_pattern(words)
+        return {
+            row
+            for row, name, content in rows
+            if regex.search(show(name)) or regex.search(show(content))
+        }
+
+    # Criteria
+
+    def find_rows(self, criteria: Criteria) -> array[int]:
+        return shared.find_rows(self, criteria)
+
+    def all_rows(self) -> set[int]:
+        return self._row_numbers("")
+
+    def _row_numbers(self, condition: str, values: Parameters = ()) -> set[int]:
+        """Searchable rows with `condition`, an `AND …`."""
+        sql = f'SELECT array_agg("row") FROM chunks WHERE is_found {condition}'
+        return set(self._database.rows(sql, values)[0][0] or ())
+
+    def hidden_rows(self) -> set[int]:
+        rows = self._database.rows('SELECT "row" FROM chunks WHERE NOT is_found')
+        return {row for (row,) in rows}
+
+    def rows_with_labels(self, labels: Mapping[str, Sequence[str]]) -> set[int]:
+        condition = "".join(f" AND {_LABELS[label]} = ANY(%s)" for label in labels)
+        return self._row_numbers(condition, [[*filter(is_text, v)] for v in labels.values()])
+
+    def rows_under(self, globs: Sequence[str]) -> set[int]:
+        rows = self._database.rows("SELECT DISTINCT path FROM chunks")
+        paths = fitting_paths((show(path) for (path,) in rows), globs)
+        return self._row_numbers("AND path = ANY(%s)", (paths,))
+
+    def rows_with_metadata(self, key: str, value: str) -> set[int]:
+        """The index preselects by all types of the value; Python compares."""
+        if not (is_text(key) and is_text(value)):
+            return set()
+        shapes = list(_shapes(hide(key), hide(value)))
+        condition = " OR ".join(["metadata @> %s::jsonb"] * len(shapes))
+        rows = self._database.rows(
+            f'SELECT "row", metadata::text FROM chunks WHERE is_found AND ({condition})', shapes
+        )
+        return {row for row, written in rows if metadata_fits(read_metadata(written), key, value)}
+
+    def rows_since(self, moment: datetime) -> set[int]:
+        seconds = moment.timestamp()
+        dated = self._row_numbers("AND created_at >= %s", (moment,))
+        committed = self._database.rows(_COMMITTED_SINCE, (math.ceil(seconds),))
+        modified = self._database.rows(_MODIFIED_SINCE, (seconds,))
+        return dated | {row for (row,) in (*committed, *modified)}
+
+    # Signals
 
     def get_uses(self, rows: Sequence[int]) -> Mapping[int, Uses]:
         return {
             row: Uses(accesses or (), commits or ())
-            for some in portions(rows, PAGE)
-            for row, accesses, commits in self._rows(_USES, (some,))
+            for page in portions(rows, PAGE)
+            for row, accesses, commits in self._database.rows(_USES, (page,))
             if accesses or commits
         }
 
     def get_places(self, rows: Sequence[int]) -> Mapping[int, Place]:
         return {
-            row: place_of(Told(row, *(text and show(text) for text in texts)))
-            for some in portions(rows, PAGE)
-            for row, *texts in self._rows(_PLACES, (some,))
+            row: place_of([row, *(text and show(text) for text in texts)])
+            for page in portions(rows, PAGE)
+            for row, *texts in self._database.rows(_PLACES, (page,))
         }
 
-    def iter_vectors(self, rows: Sequence[int] | None = None) -> Iterator[tuple[Revision, bytes]]:
-        if rows is None:
-            yield from self._iter_all_vectors()
-            return
-        for some in portions(sorted(set(rows)), PAGE):
-            yield from self._vectors('AND "row" = ANY(%s) ORDER BY "row"', (some,))
-
-    def _iter_all_vectors(self) -> Iterator[tuple[Revision, bytes]]:
-        page, last = PAGE, 0
-        while page == PAGE:
-            vectors = self._vectors('AND "row" > %s ORDER BY "row" LIMIT %s', (last, PAGE))
-            yield from vectors
-            page, last = len(vectors), vectors[-1][0].row if vectors else 0
-
-    def _vectors(self, which: str, values: Sequence[object]) -> list[tuple[Revision, bytes]]:
-        rows = self._rows(f"{_VECTORS} {which}", values)
-        return [(Revision(row, generation), from_text(vector)) for row, generation, vector in rows]
-
-    def vector_revisions(self) -> Mapping[int, int]:
-        return dict(
-            self._rows(
-                'SELECT "row", generation FROM used_vectors JOIN chunks USING ("row", namespace) '
-                'WHERE is_found ORDER BY "row"'
-            )
-        )
-
     def dated_paths(self) -> Mapping[int, str]:
-        return {row: show(path) for row, path in self._rows(_DATED, (str(Kind.KNOWLEDGE),))}
+        rows = self._database.rows(_DATED, (str(Kind.KNOWLEDGE),))
+        return {row: show(path) for row, path in rows}
+
+
+def _as_query(terms: Sequence[str]) -> str:
+    """A tsquery of quoted words; empty if the index cannot answer for all of them."""
+    if any(has_cjk(term) and len(term) == 1 for term in terms):
+        return ""  # the index has pairs of characters
+    if any(map(has_cjk, terms)) and min(map(len, terms)) >= _COMPLETE:
+        return " & ".join(in_a_row(tokenize(term)) for term in terms if tokenize(term))
+    runs = [in_a_row(tokenize(term)) for term in terms if has_cjk(term)]
+    words = [token for term in terms if not has_cjk(term) for token in tokenize(term)[:1]]
+    return " | ".join(filter(None, [*runs, any_of(dict.fromkeys(words))]))
+
+
+def _shapes(key: str, value: str) -> Iterator[str]:
+    """Metadata with this value, or with a list of it: as text, and as the JSON that it spells."""
+    values: list[object] = [value]
+    try:
+        spelt = json.loads(value)
+    except ValueError:
+        spelt = value
+    if spelt is None or isinstance(spelt, bool | int | float):
+        values.append(spelt)
+    for each in values:
+        if not (isinstance(each, float) and not math.isfinite(each)):
+            yield json.dumps({key: each}, ensure_ascii=False)
+            yield json.dumps({key: [each]}, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""How a server is: asked question by question, so that what cannot be told hides nothing else."""
+"""The state of a server, read query by query, so that one failure hides nothing else."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from dataclasses import dataclass, field
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from aurora.errors import AuroraError, NoMemoryError, StoreError
+from aurora.errors import AuroraError, StoreError
 from aurora.stores.postgres.address import Address
 from aurora.stores.postgres.connection import (
     CONNECT_SECONDS,
     Connection,
     Connections,
     explained,
+    no_memory,
     plain,
 )
 from aurora.stores.postgres.migrate import (
@@ -46,13 +47,13 @@ _CONNECTIONS = """
 
 @dataclass(slots=True)
 class ServerStatus:
-    """`told` has what could be told, `untold` the reason for what could not."""
+    """`told` has the answers by name, `untold` the reasons of missing answers."""
 
     address: str
     hosts: list[dict[str, Json]] = field(default_factory=list)
     told: dict[str, Json] = field(default_factory=dict)
     untold: dict[str, str] = field(default_factory=dict)
-    trouble: AuroraError | None = None  # why the memory cannot be used
+    trouble: AuroraError | None = None  # the reason if the memory cannot be used
 
 
 def read_status(address: Address) -> ServerStatus:
@@ -67,9 +68,7 @@ def read_status(address: Address) -> ServerStatus:
                     status.untold[name] = plain(exc)
         require_newest(connections)
         if status.told.get("schema_version") == 0:
-            raise NoMemoryError(
-                f"There is no memory yet at {address.shown}", hint="make one with `aur db init`"
-            )
+            raise no_memory(address.shown)
         if status.told.get("pgvector", "") is None:
             raise StoreError(
                 f"{address.shown} has lost pgvector", hint="run `CREATE EXTENSION vector` there"
@@ -82,7 +81,7 @@ def read_status(address: Address) -> ServerStatus:
 
 
 def _hosts(address: Address) -> Iterator[dict[str, Json]]:
-    """Each by itself, whichever the connection string would choose."""
+    """The state of each host, not only of the one that the driver chooses."""
     seen = [_ask_host(address, at) for at in range(len(_split(address)))]
     primary = next((place for _, place in seen if place is not None), None)
     for host, place in seen:
@@ -94,7 +93,7 @@ def _hosts(address: Address) -> Iterator[dict[str, Json]]:
 
 
 def _split(address: Address) -> list[dict[str, str]]:
-    """What is said of each host: names, addresses and ports are lists beside each other."""
+    """The options of each host: names, addresses and ports are parallel lists."""
     parts = conninfo_to_dict(address.url)
     lists = {
         name: str(parts[name]).split(",")
@@ -110,7 +109,7 @@ def _split(address: Address) -> list[dict[str, str]]:
 
 
 def _ask_host(address: Address, at: int) -> tuple[dict[str, Json], str | None]:
-    """What is known of one host, and where its log is if it is the primary."""
+    """The state of one host, and the log position of a primary."""
     own = _split(address)[at]
     host: dict[str, Json] = {"host": f"{own.get('host') or own.get('hostaddr') or 'localhost'}"}
     if own.get("port"):

@@ -1,11 +1,11 @@
-"""Whole records in PostgreSQL: chunks with all that hangs on them, on their way out of a memory."""
+"""Records of a memory in PostgreSQL, read for export: each chunk with everything attached to it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from aurora.stores.base import Record, RecordCounts
-from aurora.stores.postgres.chunks import PostgresRecords
+from aurora.stores.postgres.connection import Database
 from aurora.stores.postgres.rows import (
     COLUMNS,
     Row,
@@ -14,8 +14,8 @@ from aurora.stores.postgres.rows import (
     moment,
     reasoning_from,
 )
-from aurora.stores.postgres.vectors import PostgresEmbeddings, from_text
-from aurora.stores.shared import PAGE, Uniting
+from aurora.stores.postgres.vectors import from_text
+from aurora.stores.shared import iter_pages
 
 _RECORDS = f"""
     SELECT {", ".join(f"chunks.{name}" for name in COLUMNS.split(", "))},
@@ -26,7 +26,7 @@ _RECORDS = f"""
     FROM chunks LEFT JOIN reasoning USING ("row", namespace)
         LEFT JOIN histories USING ("row", namespace) LEFT JOIN used_vectors USING ("row", namespace)
     WHERE chunks."row" > %s ORDER BY chunks."row" LIMIT %s"""
-_ROW = 13  # where the row's number stands; what hangs on the chunk comes after it
+_ROW = 13  # position of the row number; attached data follows
 
 _COUNTED = ", ".join(
     f"(SELECT count(*) FROM {table})"
@@ -34,20 +34,13 @@ _COUNTED = ", ".join(
 )
 
 
-class PostgresTransfer(PostgresRecords, PostgresEmbeddings, Uniting):
-    """The part of `Store` that is about going from one memory into another."""
+def iter_records(database: Database) -> Iterator[Record]:
+    rows = iter_pages(lambda page: database.rows(_RECORDS, page), lambda row: int(row[_ROW]))
+    return map(_record, rows)
 
-    def iter_records(self) -> Iterator[Record]:
-        last = 0
-        while True:
-            page = self._rows(_RECORDS, (last, PAGE))
-            yield from map(_record, page)
-            if len(page) < PAGE:
-                return
-            last = page[-1][_ROW]
 
-    def count_records(self) -> RecordCounts:
-        return RecordCounts(*self._rows(f"SELECT {_COUNTED}")[0])
+def count_records(database: Database) -> RecordCounts:
+    return RecordCounts(*database.rows(f"SELECT {_COUNTED}")[0])
 
 
 def _record(row: Row) -> Record:

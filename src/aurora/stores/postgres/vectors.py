@@ -1,15 +1,16 @@
-"""Vectors in PostgreSQL: `halfvec`, the numbers as they are packed; an HNSW index beyond a size."""
+"""`Vectors` in PostgreSQL: `halfvec` columns in two slots, one of which is in use."""
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from aurora.packing import VECTOR_WIDTH
-from aurora.stores.base import Embedder
-from aurora.stores.postgres.database import PostgresDatabase
+from aurora.stores import shared
+from aurora.stores.base import Embedder, Revision
+from aurora.stores.postgres.connection import Database, Parameters
 from aurora.stores.postgres.rows import as_json, show
-from aurora.stores.shared import NEXT, PAGE, USED, Owning, portions
+from aurora.stores.shared import NEXT, PAGE, USED, portions
 from aurora.text import is_text
 
 _PUT = """
@@ -18,71 +19,103 @@ _PUT = """
         FROM json_to_recordset(%s) AS given (id text, vector text)
         JOIN chunks ON chunks.id = given.id
     ON CONFLICT ("row", namespace, slot) DO UPDATE SET vector = excluded.vector"""
-_UNEMBEDDED = """
-    is_found AND NOT EXISTS (
-        SELECT 1 FROM {vectors} AS made
-        WHERE made."row" = chunks."row" AND made.namespace = chunks.namespace)
-    ORDER BY "row" """
+_FROM_EMBEDDED = 'FROM used_vectors JOIN chunks USING ("row", namespace) WHERE is_found'
 
 
-class PostgresEmbeddings(PostgresDatabase, Owning):
-    """The part of `Store` that is about vectors."""
+class PostgresVectors:
+    """`Vectors` in one schema."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def embedder(self) -> Embedder | None:
+        return shared.read_embedder(self._database, USED)
+
+    def next_embedder(self) -> Embedder | None:
+        return shared.read_embedder(self._database, NEXT)
+
+    def start_reembedding(self, embedder: Embedder) -> None:
+        shared.start_reembedding(self._database, self, embedder)
+
+    def stop_reembedding(self) -> None:
+        shared.stop_reembedding(self._database, self)
+
+    def finish_reembedding(self) -> None:
+        shared.finish_reembedding(self._database, self)
 
     def _slot(self, table: str) -> int:
-        used = int(self._fact("slot") or 0)
+        used = int(self._database.fact("slot") or 0)
         return used if table == USED else 1 - used
 
-    def _empty_next(self) -> None:
-        self._execute("DELETE FROM embeddings WHERE slot = %s", (self._slot(NEXT),))
+    def empty_next(self) -> None:
+        self._database.execute("DELETE FROM embeddings WHERE slot = %s", (self._slot(NEXT),))
 
-    def _promote_next(self) -> None:
-        self._set_fact("slot", str(self._slot(NEXT)))
-        self._empty_next()
+    def promote_next(self) -> None:
+        self._database.set_fact("slot", str(self._slot(NEXT)))
+        self.empty_next()
 
-    def _put_vectors(self, table: str, vectors: Iterable[tuple[str, bytes]]) -> None:
-        # A vector is put in once, however often it is given.
-        for some in portions(dict(vectors).items(), PAGE):
-            given = as_json({"id": id_, "vector": as_text(vector)} for id_, vector in some)
-            written = self._execute(_PUT, (self._slot(table), given))
-            if written and table == USED:  # of those to come nothing is found yet
-                self._draw_generation()
+    def put_embeddings(self, embedder: Embedder, vectors: Iterable[tuple[str, bytes]]) -> None:
+        shared.put_embeddings(self._database, self, embedder, vectors)
+
+    def put_vectors(self, table: str, vectors: Iterable[tuple[str, bytes]]) -> None:
+        # Vectors of the next embedder are not searchable yet, so the generation stays.
+        write = self._database.write if table == USED else self._database.execute
+        for page in portions(dict(vectors).items(), PAGE):  # each id once
+            given = as_json({"id": id_, "vector": as_text(vector)} for id_, vector in page)
+            write(_PUT, (self._slot(table), given))
 
     def get_embeddings(self, chunk_ids: Sequence[str]) -> Mapping[str, bytes]:
         return {
             show(id_): from_text(vector)
-            for some in portions(filter(is_text, chunk_ids), PAGE)
-            for id_, vector in self._rows(
+            for page in portions(filter(is_text, chunk_ids), PAGE)
+            for id_, vector in self._database.rows(
                 "SELECT chunks.id, vector::text FROM used_vectors "
                 'JOIN chunks USING ("row", namespace) WHERE chunks.id = ANY(%s)',
-                (some,),
+                (page,),
             )
         }
 
-    def find_unembedded(self, *, by_next: bool = False) -> list[str]:
-        which = _UNEMBEDDED.format(vectors="next_vectors" if by_next else "used_vectors")
-        return [show(id_) for (id_,) in self._rows(f"SELECT id FROM chunks WHERE {which}")]
+    def iter_vectors(self, rows: Sequence[int] | None = None) -> Iterator[tuple[Revision, bytes]]:
+        if rows is None:
+            yield from shared.iter_pages(self._vectors_page, lambda vector: vector[0].row)
+            return
+        for page in portions(sorted(set(rows)), PAGE):
+            yield from self._vectors('"row" = ANY(%s) ORDER BY "row"', (page,))
+
+    def _vectors_page(self, page: tuple[int, int]) -> list[tuple[Revision, bytes]]:
+        return self._vectors('"row" > %s ORDER BY "row" LIMIT %s', page)
+
+    def _vectors(self, condition: str, values: Parameters) -> list[tuple[Revision, bytes]]:
+        rows = self._database.rows(
+            f'SELECT "row", generation, vector::text {_FROM_EMBEDDED} AND {condition}', values
+        )
+        return [(Revision(row, generation), from_text(vector)) for row, generation, vector in rows]
+
+    def vector_revisions(self) -> Mapping[int, int]:
+        sql = f'SELECT "row", generation {_FROM_EMBEDDED} ORDER BY "row"'
+        return dict(self._database.rows(sql))
 
     def count_vectors(self) -> int:
-        return int(
-            self._rows(
-                'SELECT count(*) FROM used_vectors JOIN chunks USING ("row", namespace) '
-                "WHERE is_found"
-            )[0][0]
-        )
+        return int(self._database.rows(f"SELECT count(*) {_FROM_EMBEDDED}")[0][0])
 
-    def _dimension(self) -> int:
-        owner: Embedder | None = self.embedder()
-        return owner.dimension if owner is not None else 0
+    def find_unembedded(self, *, by_next: bool = False) -> list[str]:
+        rows = self._database.rows(
+            "SELECT id FROM chunks WHERE is_found AND NOT EXISTS ("
+            f"SELECT 1 FROM {'next' if by_next else 'used'}_vectors AS made "
+            'WHERE made."row" = chunks."row" AND made.namespace = chunks.namespace) '
+            'ORDER BY "row"'
+        )
+        return [show(id_) for (id_,) in rows]
 
 
 def as_text(vector: bytes) -> str:
-    """A packed vector as pgvector reads it, to the last bit."""
+    """A packed vector in pgvector's syntax, without loss."""
     numbers = struct.unpack(f"<{len(vector) // VECTOR_WIDTH}H", vector)
     return "[" + ",".join(map(_texts.__getitem__, numbers)) + "]"
 
 
 class _Texts(dict[int, str]):
-    """The bits of a half → its digits: there are 65,536 of them, and vectors repeat them."""
+    """The bits of a half-precision number → its digits, cached: vectors repeat the numbers."""
 
     def __missing__(self, bits: int) -> str:
         self[bits] = text = repr(struct.unpack("<e", struct.pack("<H", bits))[0])

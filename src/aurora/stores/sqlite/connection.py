@@ -1,10 +1,7 @@
-"""A lock that is a file: held by one process or thread, let go even by one that is killed.
+"""One SQLite file: opened safely, with its errors translated, transactions, facts and generation.
 
-What the SQLite library of this Python can do.
-
-Opening a SQLite file safely: pragmas, migrations, transactions, and errors a person can read.
-
-What the tables mean is left to `sqlite`; here is only what any use of the file needs.
+Each thread has its own connection, so that readers never wait for each other or for the writer.
+The meaning of the tables is left to the parts of the store.
 """
 
 from __future__ import annotations
@@ -12,55 +9,47 @@ from __future__ import annotations
 import os
 import sqlite3
 import sys
+import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import BinaryIO
+from typing import TypeAlias
+from weakref import WeakSet, finalize
 
 from aurora.errors import ForeignSchemaError, StoreBusyError, StoreError, StoreFormatError
-from aurora.files import lock, make_file, open_file, require_plain
-from aurora.stores.sqlite.integrity import LONG, Stamp, access_checksum, checksum, damaged, has_log
-from aurora.stores.sqlite.schema import APPLICATION_ID, CHECKSUMS, MIGRATIONS, find_foreign
+from aurora.files import lock, make_file, make_folder, open_file, require_plain
+from aurora.stores.sqlite.integrity import (
+    LONG,
+    Damage,
+    Integrity,
+    Seal,
+    Stamp,
+    access_checksum,
+    checksum,
+    damaged,
+    has_log,
+    is_corrupt,
+    is_missing,
+)
+from aurora.stores.sqlite.rows import Row, as_no_text, fact_from
+from aurora.stores.sqlite.schema import (
+    APPLICATION_ID,
+    CHECKSUMS,
+    MIGRATIONS,
+    find_foreign,
+    hide_waiting,
+    list_waiting,
+)
 
-
-@contextmanager
-def hold(path: Path) -> Iterator[None]:
-    """Hold the lock, or fail at once with the number of the process that does."""
-    try:
-        file = open_file(path, "a+b")
-    except OSError as exc:
-        raise StoreError(
-            f"Cannot open {path}: {exc.strerror}",
-            hint="check that the folder exists and is writable",
-        ) from exc
-    with file:
-        try:
-            lock(file)
-        except OSError as exc:
-            file.seek(0)
-            owner = file.read(20).decode("ascii", "replace").strip() or "unknown"
-            raise StoreBusyError(
-                f"{path.parent} is being indexed by another process ({owner})",
-                hint="wait until the other `aur mem index` has finished, then try again",
-            ) from exc
-        _sign(file)
-        yield
-
-
-def _sign(file: BinaryIO) -> None:
-    """Only to be named by those who wait: the lock is the operating system's, not the text."""
-    try:
-        os.ftruncate(file.fileno(), 0)
-        os.write(file.fileno(), str(os.getpid()).encode())  # nothing that closing would write again
-    except OSError:  # a full disk must not keep anyone from indexing
-        pass
+# The library
 
 
 @dataclass(frozen=True, slots=True)
 class SQLiteLibrary:
-    """Its version, and whether it has what a memory is made of."""
+    """The version of Python's SQLite library, and whether it has what a memory needs."""
 
     version: str
     has_fts5: bool
@@ -68,7 +57,7 @@ class SQLiteLibrary:
 
 
 def describe_library() -> SQLiteLibrary:
-    """Found out by trying: a library may be built without anything."""
+    """Try the features, because a library may be built without any of them."""
     with closing(sqlite3.connect(":memory:")) as connection:
         return SQLiteLibrary(
             sqlite3.sqlite_version,
@@ -87,55 +76,145 @@ def _can_make(connection: sqlite3.Connection, tokenizer: str) -> bool:
     return True
 
 
-BUSY_MS = 10_000  # how long a writer waits for another one before it gives up
-_PAUSE = 0.01
-_SHOWN = 3  # foreign objects named
-_LEAST_ROOM = 64 * 1024  # bytes on the disk: SQLite takes half of it to read beside others
+# Locks and errors
+
+
+@contextmanager
+def index_lock(path: Path) -> Iterator[None]:
+    """Hold the index lock of a database file, or fail at once with the holder's process id.
+
+    The operating system releases the lock of a killed process.
+    """
+    lock_path = path.with_name(f"{path.name}-indexing")
+    try:
+        file = open_file(lock_path, "a+b")
+    except OSError as exc:
+        raise StoreError(
+            f"Cannot open {lock_path}: {exc.strerror}",
+            hint="check that the folder exists and is writable",
+        ) from exc
+    with file:
+        try:
+            lock(file)
+        except OSError as exc:
+            file.seek(0)
+            owner = file.read(20).decode("ascii", "replace").strip() or "unknown"
+            raise StoreBusyError(
+                f"{path.parent} is being indexed by another process ({owner})",
+                hint="wait until the other `aur mem index` has finished, then try again",
+            ) from exc
+        with suppress(OSError):  # the id is only for messages: a full disk is no reason to fail
+            os.ftruncate(file.fileno(), 0)
+            os.write(file.fileno(), str(os.getpid()).encode())  # unbuffered: close writes nothing
+        yield
+
+
+@contextmanager
+def translated(path: Path) -> Iterator[None]:
+    """Turn SQLite's errors into Aurora's, with the file's name and the next step."""
+    try:
+        yield
+    except sqlite3.Error as exc:
+        raise _explained(exc, path) from exc
+    except UnicodeEncodeError as exc:
+        raise StoreError(f"{exc.object!r} is not UTF-8", hint="a memory holds only text") from exc
+
+
+def _explained(exc: sqlite3.Error, path: Path) -> StoreError:
+    text = str(exc)
+    if "locked" in text or "busy" in text:
+        return StoreBusyError(
+            f"{path} is in use by another process (waited {BUSY_MS // 1000} s)",
+            hint="wait until the other `aur` has finished, then try again",
+        )
+    if "decode to UTF-8" in text:  # without the text itself, which may be anything
+        return damaged(str(path), "a text in it is not valid UTF-8")
+    if is_corrupt(exc):
+        return StoreFormatError(
+            f"{path} is not a usable database: {text}",
+            hint="`aur mem repair` keeps all that can be read; if it cannot be opened, keep it "
+            f"(`mv {path} {path}.damaged`) and put a backup in its place, or index again and "
+            "`aur mem import` an export",
+        )
+    if "unable to open" in text or "readonly" in text:
+        return StoreError(
+            f"Cannot open {path}: {text}",
+            hint="check that the folder exists and is writable, and that the disk is not full",
+        )
+    if "full" in text:
+        return StoreError(f"Cannot write {path}: {text}", hint="free some space, then try again")
+    return StoreError(f"{path}: {text}", hint="`aur doctor` shows problems such as a full disk")
+
+
+# Opening
+
+BUSY_MS = 10_000  # how long a writer waits for another writer
+_PAUSE = 0.01  # seconds
+_SHOWN = 3  # foreign objects named in a message
+_LEAST_ROOM = 64 * 1024  # bytes of disk: SQLite needs half of it to read beside other processes
 _PRAGMAS = (
     f"PRAGMA busy_timeout = {BUSY_MS}",
     "PRAGMA foreign_keys = ON",
-    "PRAGMA synchronous = FULL",  # what was acknowledged survives a power cut, too
-    "PRAGMA secure_delete = ON",  # what was forgotten is overwritten, not only let go
+    "PRAGMA synchronous = FULL",  # a committed write survives a power cut
+    "PRAGMA secure_delete = ON",  # removed data is overwritten
     "PRAGMA wal_autocheckpoint = 0",  # `shorten_log` does it
-    f"PRAGMA journal_size_limit = {LONG}",  # by which it knows a long one
+    f"PRAGMA journal_size_limit = {LONG}",
 )
 _BESIDE = ("", "-wal", "-shm", "-journal")  # files that SQLite opens by their names
-# How a rollback journal ends that names another file, which SQLite would delete. Ours never do.
+# The end of a rollback journal that names another file, which SQLite would delete.
 _NAMES_ANOTHER = bytes.fromhex("d9d505f920a163d7")
-_CORRUPT = ("malformed", "not a database", "corrupt", "disk image", "vtable constructor failed")
 
 
 class Connection(sqlite3.Connection):
-    """A connection that goes with its thread: it can be referred to weakly and closes itself."""
+    """A connection that ends with its thread: it can be referenced weakly and closes itself."""
 
-    stamp: Stamp | None = None  # of a file that counts as unchanging, for SQLite does not look
+    stamp: Stamp | None = None  # of a file that SQLite takes for immutable
 
     def is_outdated(self, path: Path) -> bool:
-        """Somebody has changed it all the same."""
+        """Whether a file that was opened as immutable changed all the same."""
         if self.stamp is None or self.in_transaction:
             return False
         return self.stamp != Stamp.of(path) or has_log(path)
 
     def __del__(self) -> None:
-        with suppress(sqlite3.ProgrammingError):  # one that could not be opened is none
+        with suppress(sqlite3.ProgrammingError):  # a connection that could not be opened
             self.close()
 
 
 def connect(path: Path) -> Connection:
-    """Open the file, make or migrate its tables, and refuse what is not ours."""
+    """Open the file, create or migrate its tables, and refuse foreign files."""
     with translated(path):
         try:
             return _connect(path)
         except sqlite3.OperationalError:
-            if _cannot_change(path) and schema_of(path):  # one just made has nothing to read
+            if _cannot_change(path) and schema_of(path):  # a new file has nothing to read
                 return connect_unchanging(path)
             raise
 
 
-def connect_unchanging(path: Path) -> Connection:
-    """Open a file that cannot be written here, without the files that SQLite would lay beside it.
+def _connect(path: Path) -> Connection:
+    with suppress(OSError):  # SQLite reports the problem; its other files take on this mode
+        make_file(path)
+    if has_log(path):  # closing a foreign file that was opened for writing would apply its log
+        schema_of(path)
+    connection = _open(path)
+    try:
+        version = _recognise(connection, path)
+        for pragma in _PRAGMAS:
+            connection.execute(pragma)
+        _enter_wal_mode(connection)
+        if version < len(MIGRATIONS):
+            _migrate(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
-    Where somebody else's lie there, because he has it open, they are used.
+
+def connect_unchanging(path: Path) -> Connection:
+    """Open a file that cannot be written here, without creating SQLite's files beside it.
+
+    If another process has the file open, its files beside it are used.
     """
     with translated(path):
         stamp = None if has_log(path) else Stamp.of(path)
@@ -156,34 +235,40 @@ def connect_unchanging(path: Path) -> Connection:
 
 
 def connect_temporary() -> Connection:
-    """A database that no other connection sees, with our tables. SQLite gives its file no name, so
-    that a killed process leaves nothing behind."""
+    """An empty database with all tables. Its file has no name: a killed process leaves nothing."""
     connection = _connected("")
     _migrate(connection)
     return connection
 
 
+@contextmanager
+def open_apart(path: Path) -> Iterator[Connection]:
+    """A connection that shares no cached pages with others."""
+    with translated(path), closing(connect(path)) as connection:
+        yield connection
+
+
 def open_bare(path: Path) -> Connection:
-    """A file that is not asked whose it is."""
+    """A file whose owner and schema are not checked."""
     return _open(path)
 
 
 def schema_of(path: Path) -> int:
-    """The schema version of a file of ours, which stays as it is, however old."""
+    """The schema version of one of Aurora's files, which is not changed, even if it is old."""
     with translated(path), closing(_open(path, _unwritten(path))) as connection:
         return _recognise(connection, path)
 
 
 @contextmanager
 def open_foreign(path: Path, *, writing: bool = False) -> Iterator[tuple[Connection, list[str]]]:
-    """Open a file whatever its schema, with what Aurora never makes in it. Opening runs nothing."""
+    """A file with foreign objects in its schema, and their names. Opening runs none of them."""
     options = "mode=rw" if writing else _unwritten(path)
     with translated(path), closing(_open(path, options)) as connection:
         yield connection, require_tables(connection, path)
 
 
 def require_tables(connection: sqlite3.Connection, path: Path) -> list[str]:
-    """What Aurora never makes in a file, such as a trigger. Raises where its tables are no tables:
+    """Names of foreign objects such as a trigger. Raises if Aurora's tables are not plain tables:
     reading them could run anything."""
     objects = connection.execute("SELECT type, name, sql FROM sqlite_schema").fetchall()
     foreign = list(find_foreign(tuple(objects)))
@@ -196,8 +281,8 @@ def require_tables(connection: sqlite3.Connection, path: Path) -> list[str]:
 
 
 def identity_of(path: Path) -> str | None:
-    """The identity of a file of ours, which stays as it is; None where it has none yet, or damage
-    hides it."""
+    """The identity of one of Aurora's files, which is not changed; None if it has none, or if
+    damage hides it."""
     try:
         with translated(path), closing(_open(path, _unwritten(path))) as connection:
             if not _recognise(connection, path):
@@ -219,19 +304,18 @@ def _read_only(path: Path) -> str:
 
 
 def _cannot_change(path: Path) -> bool:
-    """Without permission, on a disk mounted read-only, or on one that is full to the brim."""
-    acting = os.access in os.supports_effective_ids  # as whom we act, not who started us
+    """Whether the permission is missing, or the disk is read-only or full."""
+    acting = os.access in os.supports_effective_ids  # the effective user, not the real one
     if not all(os.access(each, os.W_OK, effective_ids=acting) for each in (path, path.parent)):
-        return os.access(path, os.F_OK)  # no error, whatever the name
-    is_full = False
-    if sys.platform != "win32":  # which cannot tell
-        disk = os.statvfs(path)
-        is_full = disk.f_bavail * disk.f_frsize < _LEAST_ROOM
-    return is_full
+        return os.access(path, os.F_OK)  # False instead of an error for an invalid name
+    if sys.platform == "win32":  # statvfs is missing
+        return False
+    disk = os.statvfs(path)
+    return disk.f_bavail * disk.f_frsize < _LEAST_ROOM
 
 
 def _open(path: Path, options: str = "") -> Connection:
-    """Open the file with options of SQLite's addresses. No link is followed."""
+    """Open the file with options of a SQLite URI. Links are refused."""
     for ending in _BESIDE:
         require_plain(path.with_name(f"{path.name}{ending}"))
     _require_own_journal(path.with_name(f"{path.name}-journal"))
@@ -252,7 +336,7 @@ def _require_own_journal(journal: Path) -> None:
         with open_file(journal) as file:
             file.seek(-len(_NAMES_ANOTHER), os.SEEK_END)
             ending = file.read()
-    except OSError:  # nearly always: there is none
+    except OSError:  # the usual case: there is no journal
         return
     if ending == _NAMES_ANOTHER:
         raise StoreFormatError(
@@ -261,28 +345,9 @@ def _require_own_journal(journal: Path) -> None:
         )
 
 
-def _connect(path: Path) -> Connection:
-    with suppress(OSError):  # SQLite says what is wrong; its other files take on this mode
-        make_file(path)
-    if has_log(path):  # of another's file, too: opened to write, closing it would write the log
-        schema_of(path)
-    connection = _open(path)
-    try:
-        version = _recognise(connection, path)
-        for pragma in _PRAGMAS:
-            connection.execute(pragma)
-        _enter_wal_mode(connection)
-        if version < len(MIGRATIONS):
-            _migrate(connection)
-    except BaseException:
-        connection.close()
-        raise
-    return connection
-
-
 def _recognise(connection: sqlite3.Connection, path: Path) -> int:
-    """The schema version of a file of ours. Nothing is written before it is known to be ours."""
-    connection.execute("BEGIN")  # one moment for all three: another process may just be making it
+    """The schema version of one of Aurora's files. Nothing is written before this check."""
+    connection.execute("BEGIN")  # one moment for all three: another process may be creating it
     version = int(connection.execute("PRAGMA user_version").fetchone()[0])
     owner = int(connection.execute("PRAGMA application_id").fetchone()[0])
     objects = connection.execute("SELECT type, name, sql FROM sqlite_schema").fetchall()
@@ -304,7 +369,7 @@ def _recognise(connection: sqlite3.Connection, path: Path) -> int:
 
 
 def require_known(version: int, path: Path) -> None:
-    """Raise where a newer program has been at work, even since we opened the file."""
+    """Raise if a newer Aurora wrote the file, even after this process opened it."""
     if version > len(MIGRATIONS):
         raise StoreFormatError(
             f"{path} was written by a newer Aurora "
@@ -315,7 +380,7 @@ def require_known(version: int, path: Path) -> None:
 
 
 def _enter_wal_mode(connection: sqlite3.Connection) -> None:
-    """A new file is switched once; those who meet over it try again, for SQLite does not wait."""
+    """Switch a new file to WAL mode. Retries, because SQLite does not wait for other processes."""
     patience = time.monotonic() + BUSY_MS / 1000
     while True:
         try:
@@ -328,9 +393,9 @@ def _enter_wal_mode(connection: sqlite3.Connection) -> None:
 
 
 def _migrate(connection: sqlite3.Connection) -> None:
-    """Bring the file to the newest schema, all steps or none: a failure leaves it as it was."""
+    """Bring the file to the newest schema, all steps or none."""
     with transaction(connection):
-        # Asked inside the write lock: another process may have migrated while we waited.
+        # Read inside the write lock: another process may have migrated meanwhile.
         version = int(connection.execute("PRAGMA user_version").fetchone()[0])
         for migration in MIGRATIONS[version:]:
             for statement in migration.statements:
@@ -344,7 +409,7 @@ def transaction(
     connection: sqlite3.Connection,
     committing: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> Iterator[None]:
-    """Take the write lock, then commit or roll back; cleaning up never hides the first error."""
+    """Take the write lock, then commit or roll back. A failed rollback hides no earlier error."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -357,56 +422,251 @@ def transaction(
         raise
 
 
-@contextmanager
-def translated(path: Path) -> Iterator[None]:
-    """Turn SQLite's errors into ours, with the file's name and the next step."""
-    try:
-        yield
-    except sqlite3.Error as exc:
-        raise _explained(exc, path) from exc
-    except UnicodeEncodeError as exc:
-        raise StoreError(f"{exc.object!r} is not UTF-8", hint="a memory holds only text") from exc
+# One open file
+
+Parameters: TypeAlias = Sequence[object] | Mapping[str, object]
+
+# Each generation is a random step above the last. In two copies of a memory that change
+# independently, the same generation must not name different chunks.
+_STEP_BYTES = 4
+_GENERATION = """
+    SELECT facts.*, (SELECT user_version FROM pragma_user_version) FROM facts
+    WHERE name = 'generation'"""
 
 
-def is_corrupt(exc: sqlite3.Error) -> bool:
-    return any(word in str(exc) for word in _CORRUPT)
+class _ThreadState(threading.local):
+    """The connection of one thread, and the generation of its transaction."""
+
+    connection: Connection | None = None
+    drawn: int | None = None
+
+    def open(self, path: Path) -> Connection:
+        self.connection = connect(path)
+        self._closing = _Closing(self.connection)
+        return self.connection
+
+    def begin(self) -> None:
+        self.drawn = None
 
 
-def is_missing(exc: BaseException | None) -> bool:
-    """A table is not there, or what makes it: a library may be built without FTS5."""
-    words = ("no such table", "no such module")
-    return isinstance(exc, sqlite3.OperationalError) and any(word in str(exc) for word in words)
+class _Closing:
+    """Closes the connection when its thread ends.
+
+    A connection is part of a reference cycle and would otherwise wait for the garbage collector.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def __del__(self) -> None:
+        self._connection.close()
 
 
-def is_refused_write(exc: sqlite3.Error) -> bool:
-    """Another process is writing, or the file cannot be written here: nothing is wrong with it."""
-    primary = exc.sqlite_errorcode & 0xFF  # there are several kinds of each
-    return primary in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_READONLY)
+class Database:
+    """One file, which is created with its folder if missing.
 
+    A damaged file is not written. It is read from a copy of all undamaged rows, because its own
+    pages could hide some of them. Rows up to `waiting` are hidden, except those of files: the user
+    has not adopted them.
+    """
 
-def _explained(exc: sqlite3.Error, path: Path) -> StoreError:
-    text = str(exc)
-    if "locked" in text or "busy" in text:
-        return StoreBusyError(
-            f"{path} is in use by another process (waited {BUSY_MS // 1000} s)",
-            hint="wait until the other `aur` has finished, then try again",
+    def __init__(self, path: Path, *, waiting: int = 0, only: Connection | None = None) -> None:
+        """`only`: a single connection for all threads, to a database without a named file."""
+        self.path, self.waiting = path, waiting
+        self.integrity = Integrity(path, open_apart, is_adopted=not waiting)
+        self._local = _ThreadState()
+        self.connections: WeakSet[Connection] = WeakSet()
+        self._lock, self._copying = threading.Lock(), threading.Lock()
+        self._copy: tuple[Damage, Database, str] | None = None  # with the warning to show
+        self._identity: tuple[int, str] | None = None  # with the number of repairs before
+        self._only = only
+        # SQL functions take Python's lock inside SQLite's lock, so two threads could deadlock.
+        self._sole = nullcontext() if only is None else threading.Lock()
+        if only is not None:
+            self.hide_waiting(only)
+            return
+        try:
+            make_folder(path.parent)
+        except OSError as exc:
+            raise StoreError(f"Cannot make the folder {path.parent}: {exc}") from exc
+        _ = self.connection
+        finalize(self, _close, self.connections, self.integrity.seal)
+
+    @property
+    def connection(self) -> Connection:
+        """The connection of this thread."""
+        if self._only is not None:
+            return self._only
+        connection = self._local.connection
+        if connection is None or connection.is_outdated(self.path):
+            connection = self._local.open(self.path)
+            self.hide_waiting(connection)
+            with self._lock:
+                self.connections.add(connection)
+        return connection
+
+    def hide_waiting(self, connection: Connection) -> None:
+        if self.waiting:
+            connection.execute(hide_waiting(self.waiting))
+
+    def waiting_rows(self) -> set[int]:
+        """Rows that the user has not adopted. Text indexes include them."""
+        return {row for (row,) in self.rows(list_waiting(self.waiting))} if self.waiting else set()
+
+    def close(self) -> None:
+        with self._lock:
+            _close(self.connections, self.integrity.seal)
+        self._local = _ThreadState()
+
+    # Reading
+
+    def rows(self, sql: str, values: Sequence[object] = ()) -> list[Row]:
+        connection = self.connection
+        if not connection.in_transaction and self.is_damaged():
+            return self.readable_copy()[0].rows(sql, values)
+        with self._sole, translated(self.path):
+            try:
+                cursor = connection.execute(sql, values)
+            except UnicodeEncodeError:
+                cursor = connection.execute(sql, [*map(as_no_text, values)])
+            with closing(cursor):
+                return cursor.fetchall()
+
+    def rows_if_any(self, sql: str, values: Sequence[object] = ()) -> list[Row] | None:
+        """Like `rows`; None if the text index is missing, or SQLite was built without FTS5."""
+        try:
+            return self.rows(sql, values)
+        except StoreError as exc:
+            if is_missing(exc.__cause__):
+                return None
+            raise
+
+    def is_damaged(self) -> bool:
+        if self.integrity.find_damage():
+            return True
+        self._copy = None
+        return False
+
+    def readable_copy(self) -> tuple[Database, str]:
+        """A copy of all undamaged rows, made once, and the warning to show with its answers."""
+        from aurora.stores.sqlite.repair import copy_readable  # noqa: PLC0415 - only when damaged
+
+        with self._copying:
+            damage = self.integrity.damage
+            if damage is None:  # another thread noticed a repair
+                return self, ""
+            if self._copy is None or self._copy[0] is not damage:
+                copy, loss = copy_readable(self)
+                warning = f"{self.path} is damaged: {damage.problem}. {loss}"
+                self._copy = damage, copy, f"{warning}. `aur mem repair` keeps all that can be read"
+            return self._copy[1:]
+
+    def begin_reading(self) -> None:
+        """Start a read-only transaction. Its moment is that of the first read."""
+        with translated(self.path):
+            self.connection.execute("PRAGMA query_only = ON")
+            self.connection.execute("BEGIN")
+        self.generation()
+
+    # Writing
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        if self.connection.in_transaction:
+            with translated(self.path):
+                yield
+            return
+        self.integrity.require_whole()
+        with self.writing():
+            yield
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """A transaction in a file that may be damaged."""
+        connection = self.connection
+        committing = partial(self.integrity.committing, connection)
+        with translated(self.path), transaction(connection, committing):
+            self.require_known()
+            self._local.begin()
+            yield
+            if self._local.drawn is not None:
+                self.set_fact("generation", str(self._local.drawn))
+
+    def execute(self, sql: str, values: Parameters = ()) -> int:
+        """Run one statement inside a transaction; returns the rows changed."""
+        return self.connection.execute(sql, values).rowcount
+
+    def write(self, sql: str, values: Parameters = ()) -> int:
+        """Like `execute`, for a change of searchable data."""
+        count = self.execute(sql, values)
+        if count:
+            self.draw_generation()
+        return count
+
+    def draw_generation(self) -> int:
+        """The generation after this transaction."""
+        if self._local.drawn is None:
+            step = int.from_bytes(os.urandom(_STEP_BYTES))
+            self._local.drawn = self.generation() + 1 + step
+        return self._local.drawn
+
+    # Facts
+
+    @property
+    def identity(self) -> str:
+        repairs = self.integrity.repairs
+        if self._identity is None or self._identity[0] != repairs:
+            identity = self.fact("identity")
+            if identity is None:
+                raise damaged(str(self.path), "it has lost its identity")
+            # An index of the visible rows is not an index of all rows.
+            self._identity = repairs, f"{identity}-{self.waiting}" if self.waiting else identity
+        return self._identity[1]
+
+    def generation(self) -> int:
+        for *fact, version in self.rows(_GENERATION):
+            require_known(version, self.path)
+            try:
+                return int(fact_from(tuple(fact))[1])
+            except ValueError as exc:
+                raise damaged(str(self.path), exc) from exc
+        with translated(self.path):
+            self.require_known()
+        self.facts([])  # raises if it is not missing but damaged
+        return 0
+
+    def require_known(self) -> None:
+        """Raise if a newer Aurora migrated the file, for example while a server runs."""
+        require_known(int(self.connection.execute("PRAGMA user_version").fetchone()[0]), self.path)
+
+    def fact(self, name: str) -> str | None:
+        for row in self.rows("SELECT * FROM facts WHERE name = ?", (name,)):
+            return fact_from(row)[1]
+        return self.facts([name]).get(name)
+
+    def facts(self, names: Sequence[str]) -> dict[str, str]:
+        """Reads all facts, so that a damaged name is an error and not a missing fact."""
+        facts = dict(map(fact_from, self.rows("SELECT * FROM facts")))
+        return {name: facts[name] for name in names if name in facts}
+
+    def set_fact(self, name: str, value: str) -> None:
+        # Without the condition, an equal value would be a write too.
+        self.execute(
+            "INSERT INTO facts VALUES (?, ?, ?) ON CONFLICT (name) DO UPDATE "
+            "SET value = excluded.value, checksum = excluded.checksum "
+            "WHERE value IS NOT excluded.value",
+            (name, value, checksum(name, value)),
         )
-    if "decode to UTF-8" in text:  # the text itself is not told: it may be anything
-        return damaged(str(path), "a text in it is no text any more")
-    if is_corrupt(exc):
-        return StoreFormatError(
-            f"{path} is not a usable database: {text}",
-            hint="`aur mem repair` keeps all that can be read; if it cannot be opened, keep it "
-            f"(`mv {path} {path}.damaged`) and put a backup in its place, or index again and "
-            "`aur mem import` an export",
-        )
-    if "unable to open" in text or "readonly" in text:
-        return StoreError(
-            f"Cannot open {path}: {text}",
-            hint="check that the folder exists and is writable, and that the disk is not full",
-        )
-    if "full" in text:
-        return StoreError(f"Cannot write {path}: {text}", hint="free some space, then try again")
-    return StoreError(
-        f"{path}: {text}", hint="`aur doctor` tells what is wrong, such as a full disk"
-    )
+
+    def remove_facts(self, names: Iterable[str]) -> None:
+        for name in names:
+            self.execute("DELETE FROM facts WHERE name = ?", (name,))
+
+
+def _close(connections: WeakSet[Connection], seal: Seal) -> None:
+    """The last connection that closes writes the log into the file, which changes it."""
+    if connections:
+        with seal.changing():
+            for connection in connections:
+                connection.close()
+        connections.clear()

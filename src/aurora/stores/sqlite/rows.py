@@ -1,4 +1,4 @@
-"""Rows of the SQLite tables into values and back, and nothing else."""
+"""Converts rows of the SQLite tables to values and back, and compares their checksums."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from aurora.text import has_cjk, is_text
 from aurora.types import Chunk, ChunkHistory, Kind, Lines, Tracking
 
 T = TypeVar("T")
-Row: TypeAlias = tuple[Any, ...]  # what SQLite returns has no static type
+Row: TypeAlias = tuple[Any, ...]  # SQLite's rows have no static type
 
 COLUMNS = (
     "id, kind, name, qualified_name, path, start_line, end_line, language, content, namespace, "
@@ -61,7 +61,7 @@ def chunk_from(row: Row) -> Chunk:
             created_at=None if created_at is None else moment(created_at),
             metadata=json.loads(metadata) if metadata != "{}" else {},
         )
-    except (ValueError, TypeError, OverflowError) as exc:  # nobody writes such a row
+    except (ValueError, TypeError, OverflowError) as exc:  # Aurora never writes such a row
         raise damaged(f"The chunk {id_!r}", exc) from exc
 
 
@@ -110,7 +110,7 @@ def file_values(state: FileState) -> tuple[object, ...]:
 
 
 def file_state_from(row: Row) -> FileState | None:
-    """None of one that is damaged."""
+    """None if the row is damaged: the file is read again."""
     *values, written = row
     if checksum(*values) != written:
         return None
@@ -120,14 +120,14 @@ def file_state_from(row: Row) -> FileState | None:
 
 
 def history_values(history: ChunkHistory) -> dict[str, object]:
-    """The columns of a history; commits are little-endian 64-bit seconds."""
+    """Named columns of a history. Commits are little-endian 64-bit seconds."""
     commits = struct.pack(f"<{len(history.commits)}q", *map(_within_64_bits, history.commits))
     tracking, uncommitted = str(history.tracking), int(history.uncommitted)
     return {"tracking": tracking, "commits": commits, "uncommitted": uncommitted}
 
 
 def revision_from(row: int, generation: object) -> Revision:
-    if not isinstance(generation, int):  # which no checksum is made of
+    if not isinstance(generation, int):  # not part of the checksum
         raise damaged(f"The chunk of row {row}")
     return Revision(row, generation)
 
@@ -145,7 +145,7 @@ def commits_from(row: int, tracking: str, commits: bytes, uncommitted: int, writ
 
 
 def history_from(values: Row) -> ChunkHistory:
-    """From the columns of `histories`, and when it was read."""
+    """From the columns of `histories`, then the time it was read."""
     row, tracking, commits, uncommitted, written, read_at = values
     commits_from(row, tracking, commits, uncommitted, written)
     return ChunkHistory(
@@ -165,24 +165,24 @@ def moment(seconds: float) -> datetime:
 
 
 def as_no_text(value: object) -> object:
-    """Such halves as bytes: SQLite takes them for no text, and no text is equal to bytes."""
-    is_none = isinstance(value, str) and not is_text(value)
-    return str(value).encode(errors="surrogatepass") if is_none else value
+    """A text with lone surrogates as bytes, which are equal to no stored text."""
+    is_invalid = isinstance(value, str) and not is_text(value)
+    return str(value).encode(errors="surrogatepass") if is_invalid else value
 
 
 def like(*parts: str) -> str:
-    """A pattern for `LIKE … ESCAPE '!'`: these texts, in this order, with anything around them.
+    """A pattern for `LIKE … ESCAPE '!'`: these texts in this order, with anything around them.
 
-    LIKE sees no text behind a NUL, so neither does the pattern; and what is longer than LIKE
-    takes is cut, which finds no less.
+    LIKE ignores text after a NUL, so the pattern ends there. A pattern that is too long for LIKE is
+    cut, which finds no less.
     """
-    some = (part[:_LONGEST_PART] for part in parts[:_MOST_PARTS])
-    plain = (part.replace("!", "!!").replace("%", "!%").replace("_", "!_") for part in some)
+    short = (part[:_LONGEST_PART] for part in parts[:_MOST_PARTS])
+    plain = (part.replace("!", "!!").replace("%", "!%").replace("_", "!_") for part in short)
     return f"%{'%'.join(plain).partition(chr(0))[0]}%"
 
 
 def count_levels(structure: bytes) -> int:
-    """Of the record that an FTS5 index begins with: a number of SQLite's, behind four bytes."""
+    """The number of levels in FTS5's structure record: a varint after four bytes."""
     levels = 0
     for byte in structure[4:]:
         levels = levels << 7 | byte & 0x7F
@@ -192,6 +192,6 @@ def count_levels(structure: bytes) -> int:
 
 
 def batches(values: Iterable[T]) -> Iterator[tuple[list[T], str]]:
-    """Values in portions, each with its `?, ?, …`."""
+    """Values in batches, each with its `?, ?, …`."""
     for batch in portions(values, _BATCH):
         yield batch, ", ".join("?" * len(batch))

@@ -1,27 +1,26 @@
-"""The tables of a memory in SQLite, as numbered migrations. One that was released is never edited.
+"""The tables of a memory in SQLite, as numbered migrations, and conditions on their rows.
 
-`rowid` numbers are never used again (AUTOINCREMENT), so an index may tell new rows from old ones.
-The text indexes are external-content FTS5 tables kept in step by triggers that delete and insert,
-never update: an update trigger on such a table corrupts it. Trigrams are made only of rows with
-CJK text, because only queries with CJK ask for them and they cost three times their text.
+A released migration is never edited. `rowid` numbers are never used again (AUTOINCREMENT), so that
+an index can tell new rows from old ones. The text indexes are external-content FTS5 tables. Their
+triggers delete and insert, because an update trigger on such a table corrupts it. Trigrams exist
+only for rows with CJK text: only CJK queries need them, and they take three times their text.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from aurora.stores.base import SEARCHABLE_SUCCESS
 from aurora.types import Kind
 
-_PARTS = ("data", "idx", "content", "docsize", "config")  # tables that FTS5 makes beside its own
-_COMPUTED = re.compile(r"\b(?:CHECK|GENERATED|AS)\b", re.IGNORECASE)  # expressions in a table
-APPLICATION_ID = 0x41555241  # "AURA", so that another program's database is known as such
+APPLICATION_ID = 0x41555241  # "AURA", tells Aurora's databases from those of other programs
 
 
 class Migration(NamedTuple):
-    """One step from a version to the next: SQL statements that run in one transaction."""
+    """One step to the next version: SQL statements that run in one transaction."""
 
     name: str
     statements: Sequence[str]
@@ -49,7 +48,7 @@ CREATE TABLE chunks (
 
 TEXT_INDEXES = ("chunks_words", "chunks_trigrams")
 
-# `text.fold_name` in SQL. An index is made of it: another wording would not use that index.
+# `text.fold_name` in SQL. An index uses this expression, so queries must use the same wording.
 FOLDED_NAME = "lower(replace(replace(replace(name, '_', ''), '-', ''), ' ', ''))"
 
 _ADD = "INSERT INTO {table}(rowid, name, content) VALUES (new.rowid, new.name, new.content)"
@@ -60,7 +59,7 @@ _REMOVE = (
 
 
 def _triggers(table: str, only: str = "") -> list[str]:
-    """Keep an FTS5 table in step; an update is a delete of the old and an insert of the new."""
+    """Keep an FTS5 table in step with `chunks`."""
 
     def trigger(suffix: str, event: str, row: str, statement: str) -> str:
         when = f"WHEN {row}.{only}" if only else ""
@@ -84,7 +83,7 @@ CREATE TABLE next_embeddings (
     vector  BLOB NOT NULL  -- little-endian float16
 )"""
 
-# As m006 leaves it; made again whenever a model has taken over.
+# The table after m006, created again whenever another model has taken over.
 CHECKED_EMBEDDINGS = """
 CREATE TABLE next_embeddings (
     chunk     INTEGER PRIMARY KEY REFERENCES chunks(rowid) ON DELETE CASCADE,
@@ -92,8 +91,8 @@ CREATE TABLE next_embeddings (
     checksum  INTEGER NOT NULL DEFAULT 0
 )"""
 
-# Columns that `sqlite_rows.chunk_values` makes the checksum of, in its order. Texts as bytes, which
-# are the same to it: a damaged one may not be UTF-8.
+# The columns of the checksum in the order of `rows.chunk_values`. Texts are cast to bytes, with the
+# same checksum, because a damaged text may not be UTF-8.
 _TEXTS = {name: f"CAST({name} AS BLOB)" for name in (
     "id", "kind", "name", "qualified_name", "path", "language", "content", "namespace",
     "document_type", "metadata",
@@ -108,7 +107,7 @@ _FIRST_CHECKSUMS = {
     "next_embeddings": "checksum(chunk, vector)",
     "histories": "checksum(chunk, CAST(tracking AS BLOB), commits, uncommitted)",
 }
-# With their tables: these stand in joins, too.
+# With table names, because these are used in joins.
 _LATER_CHECKSUMS = {
     "facts": "checksum(CAST(facts.name AS BLOB), CAST(facts.value AS BLOB))",
     "files": """checksum(
@@ -121,29 +120,42 @@ _LATER_CHECKSUMS = {
 }
 _FILE_CHECKSUM = _LATER_CHECKSUMS["files"].removesuffix(")") + ", CAST(files.identity AS BLOB))"
 CHECKSUMS = {**_FIRST_CHECKSUMS, **_LATER_CHECKSUMS, "files": _FILE_CHECKSUM}
-HANGING = tuple(CHECKSUMS.keys() - {"chunks", "facts", "files"})  # on chunks, by their rows
-_NONSENSE = f"""
+HANGING = tuple(CHECKSUMS.keys() - {"chunks", "facts", "files"})  # tables that refer to chunks
+_INVALID = f"""
     OR chunks.kind NOT IN ({", ".join(f"'{kind}'" for kind in Kind)})
     OR coalesce(abs(chunks.created_at), 0) > 2.6e11 OR typeof(chunks.created_at) = 'text'
-    OR NOT (json_valid(chunks.metadata)  -- Python writes what JSON does not have, too
+    OR NOT (json_valid(chunks.metadata)  -- Python also writes these
         OR chunks.metadata GLOB '*NaN*' OR chunks.metadata GLOB '*Infinity*')"""
 SUM_UP = f"UPDATE main.chunks SET checksum = {CHECKSUMS['chunks']}"
 
 
-EVERY_ROW = 1 << 62  # above any row's number
+def is_damaged(table: str) -> str:
+    """A condition: the row is not as it was written, or Aurora never writes such a row."""
+    invalid = _INVALID if table == "chunks" else ""
+    return f"({table}.checksum IS NOT {CHECKSUMS[table]}{invalid})"
 
-# Conditions that rows of files meet: lessons, documents and conversation logs have no path inside
-# the project, or none at all.
+
+# A damaged row counts as searchable, so that reading it reports the damage.
+MAY_BE_FOUND = f"""(
+    reasoning.success_score IS NULL OR reasoning.success_score >= {SEARCHABLE_SUCCESS}
+    OR {is_damaged("reasoning")})"""
+# Follows a list of columns and precedes `AND …`.
+SEARCHABLE = f"""
+    FROM chunks LEFT JOIN reasoning ON reasoning.chunk = chunks.rowid
+    WHERE {MAY_BE_FOUND}"""
+
+EVERY_ROW = 1 << 62  # above any row number
+
+# Rows of files. Lessons, documents and conversation logs have no path inside the project.
 _OF_A_FILE = """
     kind <> 'reasoning' AND path IN (SELECT path FROM main.files)
     AND path NOT LIKE '/%' AND path NOT LIKE '../%' AND path NOT LIKE '_:%'"""
 
 
 def hide_waiting(last: int) -> str:
-    """Statement that hides rows up to `last`, except those of files.
+    """A statement that hides rows up to `last`, except those of files.
 
-    The view takes the table's place where a statement says `chunks`; one that writes says
-    `main.chunks`.
+    The view replaces the table in statements with `chunks`; statements with `main.chunks` see it.
     """
     return f"""
         CREATE TEMP VIEW chunks AS
@@ -151,14 +163,8 @@ def hide_waiting(last: int) -> str:
 
 
 def list_waiting(last: int) -> str:
-    """Statement for the numbers of the rows that are hidden so."""
+    """A query for the numbers of these hidden rows."""
     return f"SELECT rowid FROM main.chunks WHERE rowid <= {int(last)} AND NOT ({_OF_A_FILE})"
-
-
-def is_damaged(table: str) -> str:
-    """A condition: a row of it is not as it was written, or nobody writes such a row."""
-    nonsense = _NONSENSE if table == "chunks" else ""
-    return f"({table}.checksum IS NOT {CHECKSUMS[table]}{nonsense})"
 
 
 def _sum_up(checksums: Mapping[str, str]) -> tuple[str, ...]:
@@ -227,12 +233,12 @@ MIGRATIONS: Sequence[Migration] = (
             "ALTER TABLE files ADD COLUMN left_out TEXT NOT NULL DEFAULT ''",
             "ALTER TABLE files ADD COLUMN history_stamp TEXT NOT NULL DEFAULT ''",
             "ALTER TABLE files ADD COLUMN history_read_at REAL",
-            "CREATE INDEX chunks_kind ON chunks(kind)",  # counting must not read every text
+            "CREATE INDEX chunks_kind ON chunks(kind)",  # counts without reading the texts
         ),
     ),
     Migration(
-        # Two copies of a memory could have given one number to two changes. From here on none is
-        # given twice (`Revision`), and what was written before counts as written now.
+        # Two copies of a memory could use one generation for two changes. From here on they cannot
+        # (`Revision`), and all older rows count as written now.
         "m003_number_revisions",
         (
             """UPDATE facts SET value = CAST(value + 1 + abs(random() % 4294967296) AS TEXT)
@@ -242,7 +248,7 @@ MIGRATIONS: Sequence[Migration] = (
         ),
     ),
     Migration(
-        # Names and criteria are looked up without reading the texts beside them.
+        # Finds names and criteria without reading the texts.
         "m004_find_by_name",
         (
             f"CREATE INDEX chunks_name ON chunks({FOLDED_NAME}, name, qualified_name)",
@@ -253,8 +259,8 @@ MIGRATIONS: Sequence[Migration] = (
         ),
     ),
     Migration(
-        # Half as wide as before, and a second table while another model takes over. Vectors of the
-        # old width are made again by the next run of indexing.
+        # Half the width, and a second table for reembedding. The next index run makes the vectors
+        # again.
         "m005_change_embedders",
         (
             "DELETE FROM embeddings",
@@ -283,27 +289,27 @@ MIGRATIONS: Sequence[Migration] = (
     ),
 )
 
-# Everything that may stand in `sqlite_schema`. A trigger, a view or an index that is not here came
-# from somebody else, and SQLite would run it.
+_FTS5_TABLES = ("data", "idx", "content", "docsize", "config")  # made by FTS5 for each index
+_COMPUTED = re.compile(r"\b(?:CHECK|GENERATED|AS)\b", re.IGNORECASE)  # expressions in a table
+# All allowed entries of `sqlite_schema`. SQLite would run any other trigger, view or index.
 _OBJECTS = frozenset(
     statement.strip()
     for migration in MIGRATIONS
     for statement in migration.statements
     if statement.strip().startswith("CREATE") and "CREATE TABLE" not in statement
 )
-_TABLES = frozenset({*CHECKSUMS, *(f"{table}_{part}" for table in TEXT_INDEXES for part in _PARTS)})
+_TABLES = frozenset(
+    {*CHECKSUMS, *(f"{table}_{part}" for table in TEXT_INDEXES for part in _FTS5_TABLES)}
+)
 
 
-@lru_cache(maxsize=8)  # every connection of a process asks about the same rows
+@lru_cache(maxsize=8)  # all connections of a process have the same rows
 def find_foreign(objects: tuple[tuple[str, str, str | None], ...]) -> tuple[str, ...]:
-    """Names of what no migration makes, among rows of `sqlite_schema` (type, name, statement)."""
-    return tuple(_foreign(objects))
-
-
-def _foreign(objects: Iterable[tuple[str, str, str | None]]) -> Iterator[str]:
-    for kind, name, statement in objects:
-        if name.startswith("sqlite_"):  # SQLite's own: nobody else can make one
-            continue
-        is_plain = kind == "table" and name in _TABLES and not _COMPUTED.search(statement or "")
-        if not is_plain and (statement or "").strip() not in _OBJECTS:
-            yield f"{kind} {name}"
+    """Objects that no migration makes, among rows of `sqlite_schema` (type, name, statement)."""
+    return tuple(
+        f"{kind} {name}"
+        for kind, name, statement in objects
+        if not name.startswith("sqlite_")  # reserved by SQLite
+        and not (kind == "table" and name in _TABLES and not _COMPUTED.search(statement or ""))
+        and (statement or "").strip() not in _OBJECTS
+    )

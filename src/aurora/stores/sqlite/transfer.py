@@ -1,14 +1,16 @@
-"""Whole records in SQLite: chunks with all that hangs on them, on their way out of a memory."""
+"""Records of a memory in SQLite, read for export: each chunk with everything attached to it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import datetime
+from functools import partial
 from itertools import starmap
 
 from aurora.stores.base import Record, RecordCounts
-from aurora.stores.shared import PAGE, Uniting
-from aurora.stores.sqlite.chunks import QUALIFIED, SQLiteChunks, SQLiteRecords
+from aurora.stores.shared import iter_pages
+from aurora.stores.sqlite.chunks import QUALIFIED
+from aurora.stores.sqlite.connection import Database
 from aurora.stores.sqlite.rows import (
     Row,
     access_from,
@@ -18,7 +20,6 @@ from aurora.stores.sqlite.rows import (
     reasoning_from,
     vector_from,
 )
-from aurora.stores.sqlite.vectors import SQLiteEmbeddings
 
 _RECORDS = f"""
     SELECT {QUALIFIED}, chunks.rowid, vector, embeddings.checksum, histories.*,
@@ -27,42 +28,40 @@ _RECORDS = f"""
         LEFT JOIN histories ON histories.chunk = chunks.rowid
         LEFT JOIN embeddings ON embeddings.chunk = chunks.rowid
     WHERE chunks.rowid > ? ORDER BY chunks.rowid LIMIT ?"""
-_ROW = 14  # where the row's number stands; what hangs on the chunk comes after it
+_ROW = 14  # position of the row number; attached data follows
+_ACCESSES = "SELECT * FROM accesses WHERE chunk BETWEEN ? AND ? ORDER BY chunk, at"
 _COUNTED = ", ".join(
     f"(SELECT count(*) FROM {table})" for table in ("chunks", "accesses", "reasoning", "embeddings")
 )
-_ACCESSES = "SELECT * FROM accesses WHERE chunk BETWEEN ? AND ? ORDER BY chunk, at"
 
 
-class SQLiteTransfer(SQLiteChunks, SQLiteRecords, SQLiteEmbeddings, Uniting):
-    """The part of `Store` that is about going from one memory into another."""
+def iter_records(database: Database) -> Iterator[Record]:
+    records = iter_pages(partial(_read_page, database), lambda numbered: numbered[0])
+    return (record for _, record in records)
 
-    def iter_records(self) -> Iterator[Record]:
-        last = 0
-        while True:
-            page = self._rows(_RECORDS, (last, PAGE))
-            yield from self._records(page)
-            if len(page) < PAGE:
-                return
-            last = page[-1][_ROW]
 
-    def count_records(self) -> RecordCounts:
-        return RecordCounts(*self._rows(f"SELECT {_COUNTED}")[0])
+def count_records(database: Database) -> RecordCounts:
+    return RecordCounts(*database.rows(f"SELECT {_COUNTED}")[0])
 
-    def _records(self, page: Sequence[Row]) -> Iterator[Record]:
-        if not page:
-            return
-        accesses: dict[int, list[datetime]] = {}
-        span = (page[0][_ROW], page[-1][_ROW])
-        for row, at in starmap(access_from, self._rows(_ACCESSES, span)):
+
+def _read_page(database: Database, page: tuple[int, int]) -> list[tuple[int, Record]]:
+    """Records with their row numbers."""
+    rows = database.rows(_RECORDS, page)
+    accesses: dict[int, list[datetime]] = {}
+    if rows:
+        span = (rows[0][_ROW], rows[-1][_ROW])
+        for row, at in starmap(access_from, database.rows(_ACCESSES, span)):
             accesses.setdefault(row, []).append(moment(at))
-        for values in page:
-            row, vector, written, *rest = values[_ROW:]
-            history, reasoning = rest[:5], rest[5:]
-            yield Record(
-                chunk_from(values),
-                None if reasoning[0] is None else reasoning_from(tuple(reasoning)),
-                tuple(accesses.get(row, ())),
-                None if history[0] is None else history_from((*history, None)),
-                None if vector is None else vector_from(row, vector, written),
-            )
+    return [(row[_ROW], _record(row, tuple(accesses.get(row[_ROW], ())))) for row in rows]
+
+
+def _record(values: Row, accesses: tuple[datetime, ...]) -> Record:
+    row, vector, written, *rest = values[_ROW:]
+    history, reasoning = rest[:5], rest[5:]
+    return Record(
+        chunk_from(values),
+        None if reasoning[0] is None else reasoning_from(tuple(reasoning)),
+        accesses,
+        None if history[0] is None else history_from((*history, None)),
+        None if vector is None else vector_from(row, vector, written),
+    )
