@@ -80,9 +80,9 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
              "aurora.retrieval.retriever", "aurora.parsers"],
         ),
         (
-            "from aurora.retrieval.retriever import Retriever, SearchConfig\n"
+            "from aurora.retrieval.retriever import HybridConfig, HybridRetriever\n"
             "from pathlib import Path\n"
-            "Retriever(None, SearchConfig(), index_folder=Path('x'), now=None)",
+            "HybridRetriever(None, HybridConfig(), index_folder=Path('x'), now=None)",
             ["numpy", "tree_sitter"],
         ),
         ("import aurora.cli.main", ["numpy", "tree_sitter", "ruamel", "rich", "sqlite3"]),

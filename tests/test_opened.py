@@ -12,7 +12,7 @@ from aurora.config import SettingsFiles
 from aurora.engine.search_config import make_config
 from aurora.fusion.auto import Trust
 from aurora.fusion.staged import Staged
-from aurora.retrieval.config import SearchConfig
+from aurora.retrieval.config import HybridConfig
 from aurora.types import Mode
 from tests.builders import NOW, write_tree
 from tests.embedders import WordsProvider
@@ -20,7 +20,7 @@ from tests.embedders import WordsProvider
 OWN = "aurora/deep"
 
 
-def config_of(folder: Path, text: str, embedder: str = OWN) -> SearchConfig:
+def config_of(folder: Path, text: str, embedder: str = OWN) -> HybridConfig:
     home = write_tree(folder / "home", {"config.yml": text})
     return make_config(SettingsFiles(Places(home, folder)).current(), embedder=embedder)
 
@@ -35,7 +35,7 @@ def memory(tmp_path: Path) -> Iterator[Memory]:
 
 def test_without_a_setting_the_defaults_of_both_are_the_same(tmp_path: Path) -> None:
     """But for the share that seeds 001 and 004 want of any model, and ours is not."""
-    assert config_of(tmp_path, "") == SearchConfig(hybrid_search_alpha=0.24)
+    assert config_of(tmp_path, "") == HybridConfig(hybrid_search_alpha=0.24)
 
 
 def test_every_setting_of_a_search_arrives(tmp_path: Path) -> None:
@@ -57,7 +57,7 @@ search:
   min_score: 0.3
 """,
     )
-    assert config == SearchConfig(
+    assert config == HybridConfig(
         k1=1.2,
         b=0.5,
         idf="robertson",

@@ -11,7 +11,7 @@ import pytest
 
 from aurora import Memory, Places
 from aurora.indexing.embedding import embed_missing
-from aurora.retrieval.config import FUSIONS, SearchConfig
+from aurora.retrieval.config import FUSIONS, HybridConfig
 from aurora.types import SearchResult
 from tests.builders import NOW, make_chunk
 from tests.retrieval.meaning import WordProvider
@@ -63,7 +63,7 @@ def test_ten_searches_are_equal_to_the_bit(memory: Memory, fusion: str) -> None:
 
 def test_opening_raises_one_chunk_by_no_more_than_the_nudge_and_no_other(memory: Memory) -> None:
     """In `weighted`, where use stands beside relevance."""
-    nudge, bystanders = SearchConfig().nudge, others(memory, "weighted")
+    nudge, bystanders = HybridConfig().nudge, others(memory, "weighted")
     before = results(memory, "weighted")[OPENED]
 
     memory.get(OPENED)
@@ -91,7 +91,7 @@ def test_opening_raises_one_chunk_by_no_more_than_its_weight_in_staged(memory: M
     after = results(memory, "staged")[OPENED]
     assert activation(before) == 0.0
     assert activation(after) == 0.5
-    assert 0.0 < after.score - before.score <= SearchConfig().activation_weight
+    assert 0.0 < after.score - before.score <= HybridConfig().activation_weight
     assert others(memory, "staged") == bystanders
 
 
@@ -102,7 +102,7 @@ def test_a_thousand_openings_stay_below_1(memory: Memory, fusion: str) -> None:
         memory.get(OPENED)
     after = results(memory, fusion)[OPENED]
     assert 0.99 < activation(after) < 1.0
-    bound = {"weighted": SearchConfig().nudge, "staged": SearchConfig().activation_weight}
+    bound = {"weighted": HybridConfig().nudge, "staged": HybridConfig().activation_weight}
     assert after.score <= before + bound[fusion]
     assert all(result.score <= 1.0 for result in results(memory, fusion).values())
 

@@ -29,7 +29,7 @@ from aurora.evaluation.datasets import LabelledSet, read_set
 from aurora.evaluation.metrics import ndcg, randomisation_test
 from aurora.evaluation.runner import Answer, System, evaluate
 from aurora.fusion.auto import Auto, Trust
-from aurora.retrieval.config import FUSIONS, SearchConfig
+from aurora.retrieval.config import FUSIONS, HybridConfig
 from aurora.types import Mode, SearchResults
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
@@ -56,7 +56,7 @@ class Variant(System):
         with patched(dict(self.patches)), patch.dict(FUSIONS, {"auto": self._auto}):
             return System.search(self, memory, text, limit=limit)
 
-    def _auto(self, config: SearchConfig) -> Auto:
+    def _auto(self, config: HybridConfig) -> Auto:
         fusion = make_auto(config)
         assert isinstance(fusion, Auto)
         rules = replace(fusion.rules, **(self.rules or {}))

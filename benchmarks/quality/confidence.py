@@ -22,9 +22,9 @@ from typing import NamedTuple
 
 from aurora.embeddings.registry import share_of
 from aurora.indexing.embedding import embed_missing
-from aurora.retrieval.config import SearchConfig
+from aurora.retrieval.config import HybridConfig
 from aurora.retrieval.rerank import is_sure
-from aurora.retrieval.retriever import Retriever
+from aurora.retrieval.retriever import HybridRetriever
 from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import Query, SearchResult
 
@@ -62,13 +62,13 @@ MEASURES: Mapping[str, Callable[[Sequence[float]], float]] = {
 def searches(folder: Path, most: int) -> Iterator[Search]:
     corpus, queries, grades = read_set(folder)
     provider = CachedVectors(default_embedder(), CACHE)
-    config = SearchConfig(hybrid_search_alpha=share_of(provider.name))
+    config = HybridConfig(hybrid_search_alpha=share_of(provider.name))
     for texts, asked in by_group(corpus, draw(queries, most)):
         with tempfile.TemporaryDirectory() as scratch:
             store = SQLiteStore(Path(scratch) / "memory.db")
             store.chunks.put_chunks(chain.from_iterable(map(chunks, texts)))
             embed_missing(store, provider)
-            retriever = Retriever(
+            retriever = HybridRetriever(
                 store,
                 config,
                 index_folder=Path(scratch),
@@ -80,7 +80,7 @@ def searches(folder: Path, most: int) -> Iterator[Search]:
             store.close()
 
 
-def _search(retriever: Retriever, query: Record, grades: Mapping[str, float]) -> Search:
+def _search(retriever: HybridRetriever, query: Record, grades: Mapping[str, float]) -> Search:
     results = retriever.retrieve(Query(query["text"], limit=20)).results
     found = documents([one.chunk_id for one in results[:1]])
     return Search(results, bool(found) and grades.get(found[0], 0.0) > 0.0)

@@ -19,8 +19,8 @@ from itertools import chain
 from pathlib import Path
 
 from aurora.indexing.embedding import embed_missing
-from aurora.retrieval.config import SearchConfig
-from aurora.retrieval.retriever import Retriever
+from aurora.retrieval.config import HybridConfig
+from aurora.retrieval.retriever import HybridRetriever
 from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import Mode, Query
 
@@ -29,12 +29,12 @@ from embedders import default_embedder
 from quality.sets import PIECES, Record, by_group, chunks, documents, draw, ndcg, read_set
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-WAYS: Mapping[str, SearchConfig] = {
-    "keyword": SearchConfig(mode=Mode.KEYWORD),
-    "fulltext": SearchConfig(mode=Mode.KEYWORD, keyword="fulltext"),
-    "semantic": SearchConfig(mode=Mode.SEMANTIC),
-    **{f"weighted {a}": SearchConfig(hybrid_search_alpha=a) for a in (0.2, 0.3, 0.4, 0.5, 0.7)},
-    **{name: SearchConfig(fusion=name) for name in ("rrf", "cascade", "staged")},
+WAYS: Mapping[str, HybridConfig] = {
+    "keyword": HybridConfig(mode=Mode.KEYWORD),
+    "fulltext": HybridConfig(mode=Mode.KEYWORD, keyword="fulltext"),
+    "semantic": HybridConfig(mode=Mode.SEMANTIC),
+    **{f"weighted {a}": HybridConfig(hybrid_search_alpha=a) for a in (0.2, 0.3, 0.4, 0.5, 0.7)},
+    **{name: HybridConfig(fusion=name) for name in ("rrf", "cascade", "staged")},
 }
 
 
@@ -47,7 +47,7 @@ def ask(
     if (made := embed_missing(store, embedder)).failed:
         raise SystemExit("\n".join(made.warnings))  # or words would be measured in their place
     retrievers = {
-        name: Retriever(
+        name: HybridRetriever(
             store, config, index_folder=folder, now=lambda: NOW, embedders=lambda _: embedder
         )
         for name, config in WAYS.items()

@@ -27,7 +27,7 @@ from aurora.evaluation.runner import System, evaluate, summarise
 from aurora.fusion.auto import Trust
 from aurora.fusion.base import Fusion
 from aurora.retrieval.candidates import Candidates, SearchRequest, Signals
-from aurora.retrieval.config import FUSIONS, SearchConfig
+from aurora.retrieval.config import FUSIONS, HybridConfig
 from aurora.types import Mode, SearchResults
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
@@ -58,14 +58,14 @@ class Shared(System):
         with patch.dict(FUSIONS, {self.fusion: self._fuse}):
             return System.search(self, memory, text, limit=limit)
 
-    def _fuse(self, config: SearchConfig) -> Fusion:
+    def _fuse(self, config: HybridConfig) -> Fusion:
         """Made as ever, of other settings."""
         if isinstance(self.share, Trust):
             return MAKE[self.fusion](replace(config, trust=self.share))
         return MAKE[self.fusion](replace(config, hybrid_search_alpha=self.share))
 
 
-MAKE: Mapping[str, Callable[[SearchConfig], Fusion]] = dict(FUSIONS)
+MAKE: Mapping[str, Callable[[HybridConfig], Fusion]] = dict(FUSIONS)
 
 
 def read_share(text: str) -> Shared:

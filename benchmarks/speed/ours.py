@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from aurora.embeddings.base import EmbeddingProvider
-    from aurora.retrieval.retriever import Retriever
+    from aurora.retrieval.retriever import HybridRetriever
     from aurora.stores.sqlite.store import SQLiteStore
     from aurora.types import Chunk
 
@@ -31,10 +31,10 @@ def open_store(folder: Path) -> SQLiteStore:
 
 def open_retriever(
     store: SQLiteStore, folder: Path, embedder: EmbeddingProvider | None = None
-) -> Retriever:
-    from aurora.retrieval.retriever import Retriever  # noqa: PLC0415
+) -> HybridRetriever:
+    from aurora.retrieval.retriever import HybridRetriever  # noqa: PLC0415
 
-    return Retriever(
+    return HybridRetriever(
         store, index_folder=folder / "indexes", now=lambda: NOW, embedders=lambda _: embedder
     )
 
@@ -61,7 +61,7 @@ def open_hybrid(folder: Path) -> Ask:
     return _asking(open_retriever(open_store(folder), folder, default_embedder()), "hybrid")
 
 
-def _asking(retriever: Retriever, mode: str) -> Ask:
+def _asking(retriever: HybridRetriever, mode: str) -> Ask:
     from aurora.types import Mode, Query  # noqa: PLC0415
 
     def ask(text: str) -> Sequence[str]:

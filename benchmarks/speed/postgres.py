@@ -45,8 +45,8 @@ from speed import corpus, ours
 from aurora.embeddings.base import EmbeddingProvider
 from aurora.indexing.embedding import embedder_of, embedding_text, vectors_of
 from aurora.packing import pack_vector, unit_vector, unpack_vector
-from aurora.retrieval.config import SearchConfig
-from aurora.retrieval.retriever import Retriever
+from aurora.retrieval.config import HybridConfig
+from aurora.retrieval.retriever import HybridRetriever
 from aurora.signals.base import Question
 from aurora.signals.bm25_formula import BM25Parameters
 from aurora.signals.server_ranking import Searches, ServerKeywords
@@ -104,10 +104,10 @@ class Pair:
         with timed(seconds["postgres"], "ready"):
             self.server.ranking.prepare_search()
 
-    def retriever(self, name: str, fusion: str) -> Retriever:
-        return Retriever(
+    def retriever(self, name: str, fusion: str) -> HybridRetriever:
+        return HybridRetriever(
             self.stores[name],
-            SearchConfig(fusion=fusion, hybrid_search_alpha=SHARE),
+            HybridConfig(fusion=fusion, hybrid_search_alpha=SHARE),
             index_folder=self.folder / "indexes",
             now=lambda: ours.NOW,
             embedders=lambda _: self.provider,

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from aurora import Memory, Places
-from aurora.parsers.conversation import ConversationParser
+from aurora.parsers.conversation import KnowledgeParser
 from aurora.sources.reading import MAX_BYTES
 from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import Chunk, Document, Kind
@@ -53,7 +53,7 @@ def large(word: str = "plain") -> str:
 
 def whole(path: Path, text: str) -> list[Chunk]:
     """The chunks that a log gives when it is read at once."""
-    return list(ConversationParser().parse(Document(path.as_posix(), text)).chunks)
+    return list(KnowledgeParser().parse(Document(path.as_posix(), text)).chunks)
 
 
 def logged(memory: Memory) -> list[Chunk]:

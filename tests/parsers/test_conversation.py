@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from aurora.parsers.conversation import ConversationParser
+from aurora.parsers.conversation import KnowledgeParser
 from aurora.sources.conversations import find_logs
 from aurora.types import Chunk, Document, Kind, Lines
 from tests.builders import write_tree
@@ -25,7 +25,7 @@ def log(*phases: int) -> str:
 
 
 def read(text: str, name: str = "oauth-impl-2025-12-15.md") -> list[Chunk]:
-    return list(ConversationParser().parse(Document(f"{FOLDER}/{name}", text)).chunks)
+    return list(KnowledgeParser().parse(Document(f"{FOLDER}/{name}", text)).chunks)
 
 
 def phases(chunks: list[Chunk]) -> list[object]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from aurora.parsers.conversation import ConversationParser, is_conversation
+from aurora.parsers.conversation import KnowledgeParser, is_conversation
 from aurora.types import Chunk, Document
 from tests.builders import parse
 
@@ -12,7 +12,7 @@ FOLDER = "/home/ada/.aurora/logs/conversations/2025/12"
 
 
 def read(text: str, path: str) -> list[Chunk]:
-    return list(ConversationParser().parse(Document(path, text)).chunks)
+    return list(KnowledgeParser().parse(Document(path, text)).chunks)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from aurora.parsers.conversation import ConversationParser, iter_chunks
+from aurora.parsers.conversation import KnowledgeParser, iter_chunks
 from aurora.types import Chunk, Document
 from tests.properties import examples
 
@@ -28,7 +28,7 @@ checked = settings(max_examples=examples(300), deadline=None, derandomize=True, 
 
 
 def read(text: str) -> list[Chunk]:
-    return list(ConversationParser().parse(Document(PATH, text)).chunks)
+    return list(KnowledgeParser().parse(Document(PATH, text)).chunks)
 
 
 class Counted:

@@ -11,7 +11,7 @@ import pytest
 from aurora import Places
 from aurora.embeddings.base import EmbeddingProvider
 from aurora.indexing.embedding import embed_missing
-from aurora.retrieval.retriever import Retriever, SearchConfig
+from aurora.retrieval.retriever import HybridConfig, HybridRetriever
 from aurora.stores.base import Store
 from aurora.stores.postgres.store import PostgresStore
 from aurora.stores.sqlite.store import SQLiteStore
@@ -34,10 +34,10 @@ class Searched:
             self.provider = provider
             assert embed_missing(self.store, provider).failed == 0
 
-    def retriever(self, now: datetime = NOW, **config: object) -> Retriever:
-        return Retriever(
+    def retriever(self, now: datetime = NOW, **config: object) -> HybridRetriever:
+        return HybridRetriever(
             self.store,
-            SearchConfig(**self._config | config),  # type: ignore[arg-type]
+            HybridConfig(**self._config | config),  # type: ignore[arg-type]
             index_folder=index_folder(self.store),
             now=lambda: now,
             embedders=None if self.provider is None else lambda _: self.provider,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from aurora.embeddings.base import EmbeddingProvider
 from aurora.indexing.embedding import embed_missing
-from aurora.retrieval.retriever import Retriever, SearchConfig
+from aurora.retrieval.retriever import HybridConfig, HybridRetriever
 from aurora.stores.base import Store
 from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import Chunk, Listener, ignore_events
@@ -51,10 +51,10 @@ def retriever_on(
     *,
     listen: Listener = ignore_events,
     **config: object,
-) -> Retriever:
-    return Retriever(
+) -> HybridRetriever:
+    return HybridRetriever(
         store,
-        SearchConfig(**config),  # type: ignore[arg-type]
+        HybridConfig(**config),  # type: ignore[arg-type]
         index_folder=index_folder(store),
         now=lambda: NOW,
         embedders=None if embedder is None else lambda _: embedder,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from aurora.retrieval.retriever import LIFETIME, Retriever, RetrieverCache
+from aurora.retrieval.retriever import LIFETIME, HybridRetriever, RetrieverCache
 from aurora.stores.base import Store
 from tests.retrieval.meaning import retriever_on
 from tests.threads import together
@@ -27,7 +27,7 @@ class Maker:
     def __init__(self, store: Store) -> None:
         self.store, self.made = store, 0
 
-    def __call__(self) -> Retriever:
+    def __call__(self) -> HybridRetriever:
         self.made += 1
         return retriever_on(self.store)
 
@@ -88,7 +88,7 @@ def test_clearing_lets_all_go(make: Maker) -> None:
 def test_a_retriever_that_cannot_be_made_is_not_kept(make: Maker) -> None:
     cache = RetrieverCache(clock=Clock())
 
-    def fail() -> Retriever:
+    def fail() -> HybridRetriever:
         raise OSError("disk is away")
 
     with pytest.raises(OSError, match="disk is away"):
@@ -99,7 +99,7 @@ def test_a_retriever_that_cannot_be_made_is_not_kept(make: Maker) -> None:
 def test_ten_threads_get_one_retriever(make: Maker) -> None:
     cache = RetrieverCache(clock=Clock())
 
-    def slowly() -> Retriever:
+    def slowly() -> HybridRetriever:
         time.sleep(0.01)  # long enough for the others to come in between
         return make()
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from aurora.errors import LlmError
 from aurora.retrieval.config import FUSIONS
 from aurora.retrieval.expand import DEPTH, SHARE, Expand, merge
-from aurora.retrieval.retriever import Retriever, SearchConfig
+from aurora.retrieval.retriever import HybridConfig, HybridRetriever
 from aurora.stores.base import Store
 from aurora.types import Contribution, Event, Fused, Kind, Mode, Note, Query, SearchResults
 from tests.builders import NOW, make_chunk
@@ -56,9 +56,9 @@ def search(
 ) -> SearchResults:
     """With the terms given, or those that a function gives; None: not expanded."""
     embedder = WordProvider()
-    retriever = Retriever(
+    retriever = HybridRetriever(
         store,
-        SearchConfig(expand=expand is not None, **config),  # type: ignore[arg-type]
+        HybridConfig(expand=expand is not None, **config),  # type: ignore[arg-type]
         index_folder=index_folder(store),
         now=lambda: NOW,
         embedders=lambda _: embedder,
@@ -155,9 +155,9 @@ def test_the_terms_are_asked_for_before_the_search_and_of_its_words_alone(
         return ["cookie"]
 
     embedder = Watched()
-    retriever = Retriever(
+    retriever = HybridRetriever(
         filled,
-        SearchConfig(expand=True),
+        HybridConfig(expand=True),
         index_folder=index_folder(filled),
         now=lambda: NOW,
         embedders=lambda _: embedder,
@@ -187,9 +187,9 @@ def test_a_filter_holds_for_what_the_terms_find(filled: Store) -> None:
 
 
 def test_a_retriever_without_anybody_to_ask_says_so(filled: Store) -> None:
-    retriever = Retriever(
+    retriever = HybridRetriever(
         filled,
-        SearchConfig(),
+        HybridConfig(),
         index_folder=index_folder(filled),
         now=lambda: NOW,
     )

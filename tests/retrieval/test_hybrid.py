@@ -9,7 +9,7 @@ import pytest
 
 from aurora.errors import QueryError
 from aurora.retrieval.config import FUSIONS
-from aurora.retrieval.retriever import SearchConfig
+from aurora.retrieval.retriever import HybridConfig
 from aurora.signals.base import Entry
 from aurora.signals.bm25 import BM25Scorer
 from aurora.stores.base import Store
@@ -171,7 +171,7 @@ def test_ut_hybrid_08_invalid_weights(weights: tuple[float, ...], total: str) ->
     """Weights not summing to 1.0 raise error."""
     bm25, semantic, activation = weights
     with pytest.raises(ValueError, match=rf"Weights must sum to 1\.0 \(got {total}\)"):
-        SearchConfig(bm25_weight=bm25, semantic_weight=semantic, activation_weight=activation)
+        HybridConfig(bm25_weight=bm25, semantic_weight=semantic, activation_weight=activation)
 
 
 @every_fusion

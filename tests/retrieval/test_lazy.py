@@ -8,7 +8,7 @@ from typing import Protocol
 
 import pytest
 
-from aurora.retrieval.retriever import Retriever
+from aurora.retrieval.retriever import HybridRetriever
 from aurora.signals.derived_index import DerivedIndex
 from aurora.signals.vector_index import Vectors
 from aurora.stores.base import Store
@@ -62,7 +62,7 @@ def test_lazy_loading_not_triggered_on_init(store: SQLiteStore, opens: CountOpen
 def test_a_retriever_on_a_store_that_cannot_be_read_is_made_all_the_same(tmp_path: Path) -> None:
     closed = SQLiteStore(tmp_path / "memory.db")
     closed.close()
-    assert isinstance(retriever_on(closed, WordProvider()), Retriever)
+    assert isinstance(retriever_on(closed, WordProvider()), HybridRetriever)
 
 
 @index_files

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from aurora.errors import LlmError
 from aurora.retrieval.rerank import FIRST, Listwise, Reranker, fill_slots
-from aurora.retrieval.retriever import Retriever, SearchConfig
+from aurora.retrieval.retriever import HybridConfig, HybridRetriever
 from aurora.stores.base import Store
 from aurora.types import (
     Contribution,
@@ -118,9 +118,9 @@ def look(
         assert reranker is not None
         return reranker
 
-    retriever = Retriever(
+    retriever = HybridRetriever(
         store,
-        SearchConfig(rerank=Rerank.LLM if reranker else Rerank.NONE, rerank_if_unsure=if_unsure),
+        HybridConfig(rerank=Rerank.LLM if reranker else Rerank.NONE, rerank_if_unsure=if_unsure),
         index_folder=index_folder(store),
         now=lambda: NOW,
         rerankers=rerankers,

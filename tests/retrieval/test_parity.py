@@ -25,7 +25,7 @@ FIRST = 10
 TIE = 2e-6  # between scores: BM25 agrees to 1e-6, and a cosine is told with seven digits
 
 QUESTIONS = (
-    "Retriever", "put_chunks", "bm25_score", "SQLiteStore.transaction", "get_uses", "rrf_k",
+    "HybridRetriever", "put_chunks", "bm25_score", "SQLiteStore.transaction", "get_uses", "rrf_k",
     "how are deleted files forgotten", "what happens when the model is missing",
     "where is the index written", "which fusion is the default", "why is a score cut",
     "read settings from a file", "errors of a database that is locked", "half life of a note",
@@ -94,7 +94,7 @@ def both(tmp_path: Path, memory_url: str) -> Iterator[tuple[Memory, Memory]]:
         in_file.index(project, git=False)
         for text in NOTES.values():
             in_file.add(text, namespace="team")
-        for name in ("put_chunks", "SearchConfig", "rarity"):
+        for name in ("put_chunks", "HybridConfig", "rarity"):
             in_file.get(in_file.search(name, limit=1).results[0].chunk_id)
         source, target = in_file.admin.store, on_server.admin.store
         target.chunks.add_files(

@@ -15,7 +15,7 @@ from aurora.embeddings.base import ProviderOptions
 from aurora.embeddings.onnx import OnnxProvider
 from aurora.errors import EmbeddingError
 from aurora.retrieval.rerank import FIRST, LateInteraction
-from aurora.retrieval.retriever import Retriever, SearchConfig
+from aurora.retrieval.retriever import HybridConfig, HybridRetriever
 from aurora.stores.base import Store
 from aurora.types import Event, Kind, Note, Query, Rerank, SearchResult
 from tests.builders import NOW, make_chunk
@@ -63,9 +63,9 @@ def look(
             raise EmbeddingError("The model is not installed", hint="aur models pull x")
         return reranker
 
-    retriever = Retriever(
+    retriever = HybridRetriever(
         store,
-        SearchConfig(rerank=Rerank.LOCAL),
+        HybridConfig(rerank=Rerank.LOCAL),
         index_folder=index_folder(store),
         now=lambda: NOW,
         rerankers=rerankers,

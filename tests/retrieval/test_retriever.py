@@ -9,7 +9,7 @@ import pytest
 
 from aurora.errors import QueryError
 from aurora.retrieval.candidates import FALLBACK
-from aurora.retrieval.retriever import Retriever
+from aurora.retrieval.retriever import HybridRetriever
 from aurora.stores.base import Reasoning, Store, Uses
 from aurora.stores.sqlite.search import SQLiteSearch
 from aurora.stores.sqlite.store import SQLiteStore
@@ -147,7 +147,7 @@ def test_a_phrase_that_no_chunk_has_is_searched_by_its_words(store: Store) -> No
         [make_chunk("start up lean and early", name="notes"), make_chunk("lean")]
     )
     events: list[object] = []
-    retriever = Retriever(
+    retriever = HybridRetriever(
         store, index_folder=index_folder(store), now=lambda: NOW, listen=events.append
     )
     answer = retriever.retrieve(Query('who reads "the lean startup early"'))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from aurora import Memory, Places
 from aurora.retrieval.candidates import FALLBACK
-from aurora.retrieval.config import SearchConfig
+from aurora.retrieval.config import HybridConfig
 from aurora.signals.cosines import Matrix
 from aurora.signals.vector_index import VectorIndex
 from aurora.stores.base import Store
@@ -115,7 +115,7 @@ def test_weighted_score_merging(memory: Searched, keyword: str) -> None:
 
 def test_default_weights() -> None:
     """Default weights SHALL be vector_weight=0.7, keyword_weight=0.3"""
-    weighted = SearchConfig().make_fusion("weighted")
+    weighted = HybridConfig().make_fusion("weighted")
     assert (weighted.semantic, weighted.keyword) == (0.7, pytest.approx(0.3))  # type: ignore[attr-defined]
 
 

@@ -11,7 +11,7 @@ from aurora.fusion.cascade import Cascade
 from aurora.fusion.rrf import ReciprocalRank
 from aurora.fusion.weighted import Weighted
 from aurora.retrieval.candidates import FALLBACK, NO_KEYWORD
-from aurora.retrieval.config import SearchConfig
+from aurora.retrieval.config import HybridConfig
 from aurora.types import Chunk, Criteria, Fused, Hit, Kind, Mode, Query, Ranking
 from tests.builders import make_chunk
 from tests.embedders import WordsProvider
@@ -213,7 +213,7 @@ def test_a_little_more_weight_turns_the_order(memory: Searched) -> None:
 
 def test_k1_and_b_are_configurable(searched: Searched) -> None:
     """bm25_k1: 1.5, bm25_b: 0.75, alpha 0.7 as seed 001 wants (seed 002: 0.5)"""
-    config = SearchConfig()
+    config = HybridConfig()
     assert (config.k1, config.b, config.rrf_k, config.mode) == (1.5, 0.75, 60, Mode.HYBRID)
     plain = searched.scores("sheep", "keyword", fusion="weighted")
     assert searched.scores("sheep", "keyword", fusion="weighted", k1=0.1) != plain

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from aurora.indexing.embedding import embed_missing
-from aurora.retrieval.config import SearchConfig
-from aurora.retrieval.retriever import Retriever
+from aurora.retrieval.config import HybridConfig
+from aurora.retrieval.retriever import HybridRetriever
 from aurora.signals.base import Question
 from aurora.signals.exact import ASSUMED, FOLDED, NAMED, SPELT, ExactSignal
 from aurora.stores.sqlite.store import SQLiteStore
@@ -245,9 +245,9 @@ def test_the_definition_is_first_under_every_fusion(
 ) -> None:
     for fusion in FUSIONS:
         for keyword in ("bm25", "fulltext"):
-            retriever = Retriever(
+            retriever = HybridRetriever(
                 crowded,
-                SearchConfig(fusion=fusion, keyword=keyword),
+                HybridConfig(fusion=fusion, keyword=keyword),
                 index_folder=crowded.path.parent / "indexes",
                 now=lambda: NOW,
                 embedders=lambda _: WordsProvider(dimension=256),
@@ -259,7 +259,9 @@ def test_the_definition_is_first_under_every_fusion(
 
 
 def test_the_definition_is_first_only_where_a_filter_lets_it_through(crowded: SQLiteStore) -> None:
-    retriever = Retriever(crowded, index_folder=crowded.path.parent / "indexes", now=lambda: NOW)
+    retriever = HybridRetriever(
+        crowded, index_folder=crowded.path.parent / "indexes", now=lambda: NOW
+    )
     found = retriever.retrieve(Query("resolve_target path:resolve/**", limit=300)).results
     assert found
     assert DEFINITION not in [result.chunk for result in found]

@@ -209,14 +209,14 @@ def test_without_numpy_the_signal_answers_alike(
 
 SEARCH = """
 from pathlib import Path
-from aurora.retrieval.retriever import Retriever
+from aurora.retrieval.retriever import HybridRetriever
 from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import Mode, Query
 from tests.builders import NOW
 from tests.indexing.providers import VowelProvider
 folder = Path(sys.argv[1])
 store = SQLiteStore(folder / "memory.db")
-retriever = Retriever(
+retriever = HybridRetriever(
     store, index_folder=folder / sys.argv[2], now=lambda: NOW, embedders=lambda _: VowelProvider()
 )
 answer = retriever.retrieve(Query("aee", mode=Mode.SEMANTIC))

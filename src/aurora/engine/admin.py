@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from aurora.indexing.embedding import Reembedded
     from aurora.indexing.foreign_documents import TakenIn
     from aurora.indexing.import_export import Copied, Imported
-    from aurora.retrieval.retriever import Retriever
+    from aurora.retrieval.retriever import HybridRetriever
 
 # Imports inside the methods load parsers, git and indexing, which a search does not need.
 
@@ -75,7 +75,7 @@ class MemoryAdmin:
         return self._opened.store
 
     @property
-    def retriever(self) -> Retriever:
+    def retriever(self) -> HybridRetriever:
         return self._opened.retriever
 
     def create(self) -> None:

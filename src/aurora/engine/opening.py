@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from aurora.engine.language_model import LlmHelp
     from aurora.redaction import Redactor
     from aurora.retrieval.rerank import Reranker
-    from aurora.retrieval.retriever import Retriever, RetrieverCache
+    from aurora.retrieval.retriever import HybridRetriever, RetrieverCache
     from aurora.stores.sqlite.store import SQLiteStore
 
 T = TypeVar("T")
@@ -280,11 +280,11 @@ class OpenedMemory:
             self.warn(redactor.told)
 
     @property
-    def retriever(self) -> Retriever:
+    def retriever(self) -> HybridRetriever:
         """The retriever for the current settings. Creating one opens nothing."""
         # `stats` and `get` need no signals and no fusions.
         from aurora.engine.search_config import make_config  # noqa: PLC0415
-        from aurora.retrieval.retriever import Retriever, RetrieverCache  # noqa: PLC0415
+        from aurora.retrieval.retriever import HybridRetriever, RetrieverCache  # noqa: PLC0415
 
         with self._lock:
             loaded, store, embedders = self.files.current(), self.store, self.embedders
@@ -294,7 +294,7 @@ class OpenedMemory:
                 self._retrievers = RetrieverCache(clock=time.monotonic)
             return self._retrievers.get(
                 (store.identity, config, loaded.settings.embedding),
-                lambda: Retriever(
+                lambda: HybridRetriever(
                     store,
                     config,
                     index_folder=self.index_folder,

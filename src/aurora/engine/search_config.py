@@ -5,13 +5,13 @@ from __future__ import annotations
 from aurora.config import LoadedSettings
 from aurora.embeddings.registry import share_of, trust_of
 from aurora.fusion.auto import Trust
-from aurora.retrieval.config import SearchConfig
+from aurora.retrieval.config import HybridConfig
 from aurora.types import Mode, Rerank
 
 _STAGE2 = "search.hybrid.stage2_weights."
 
 
-def make_config(loaded: LoadedSettings, *, embedder: str) -> SearchConfig:
+def make_config(loaded: LoadedSettings, *, embedder: str) -> HybridConfig:
     """The search settings. `embedder` is the PROVIDER/MODEL of the memory's vectors: its own
     weights apply where the settings set none."""
     search = loaded.settings.search
@@ -22,7 +22,7 @@ def make_config(loaded: LoadedSettings, *, embedder: str) -> SearchConfig:
     is_set = loaded.origins.keys().__contains__
     has_alpha = is_set("search.weighted.semantic")
     own, auto = trust_of(embedder), search.auto
-    return SearchConfig(
+    return HybridConfig(
         k1=search.bm25.k1,
         b=search.bm25.b,
         idf=search.bm25.idf,

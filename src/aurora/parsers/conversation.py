@@ -47,7 +47,7 @@ def is_conversation(document: Document) -> bool:
     return first is not None and first.level == 1 and _TOPIC.match(first.text) is not None
 
 
-class ConversationParser:
+class KnowledgeParser:
     """Splits conversation logs."""
 
     def parse(self, document: Document) -> Parsed:

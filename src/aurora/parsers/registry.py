@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import PurePosixPath
 
 from aurora.parsers.base import Parsed, Parser
-from aurora.parsers.conversation import ConversationParser, is_conversation
+from aurora.parsers.conversation import KnowledgeParser, is_conversation
 from aurora.parsers.languages import GRAMMARS, LANGUAGES, PROSE
 from aurora.parsers.plain import PlainParser
 from aurora.parsers.prose import NotesParser
@@ -41,7 +41,7 @@ class MarkdownParser:
     """Parses conversation logs and other notes, which share a suffix."""
 
     def __init__(self) -> None:
-        self._notes, self._logs = NotesParser("markdown"), ConversationParser()
+        self._notes, self._logs = NotesParser("markdown"), KnowledgeParser()
 
     def parse(self, document: Document) -> Parsed:
         return (self._logs if is_conversation(document) else self._notes).parse(document)

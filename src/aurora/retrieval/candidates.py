@@ -26,7 +26,7 @@ from aurora.fusion.base import (
     keyword_ranking,
 )
 from aurora.fusion.rules import fade, lead
-from aurora.retrieval.config import SearchConfig
+from aurora.retrieval.config import HybridConfig
 from aurora.signals.activation import ActivationSignal
 from aurora.signals.base import KeywordScores, Question, SignalScores, SparseScores, rank_rows
 from aurora.signals.bm25 import BM25Signal
@@ -91,7 +91,7 @@ class Signals:
     def __init__(
         self,
         store: Store,
-        config: SearchConfig,
+        config: HybridConfig,
         *,
         index_folder: Path,
         now: Callable[[], datetime],

@@ -15,7 +15,7 @@ from aurora.types import Mode, Rerank
 
 
 @dataclass(frozen=True, slots=True)
-class SearchConfig:
+class HybridConfig:
     """Names and defaults are those of the seeds; `docs/concepts/ranking.md` has the reasons.
 
     `bm25_weight`, `semantic_weight` and `activation_weight` are those of `staged`. In `weighted`,
@@ -59,12 +59,12 @@ class SearchConfig:
         return FUSIONS[name.lower()](self)
 
 
-def _auto(config: SearchConfig) -> Fusion:
+def _auto(config: HybridConfig) -> Fusion:
     return Auto(config.trust, config.use, evidence=_weighted(config))
 
 
 # Imported on use: a start of `aur` would pay 1 ms for each.
-def _staged(config: SearchConfig) -> Fusion:
+def _staged(config: HybridConfig) -> Fusion:
     from aurora.fusion.staged import Staged  # noqa: PLC0415
 
     weights = {
@@ -75,24 +75,24 @@ def _staged(config: SearchConfig) -> Fusion:
     return Staged(weights, config.stage1_top_k)
 
 
-def _weighted(config: SearchConfig) -> Weighted:
+def _weighted(config: HybridConfig) -> Weighted:
     alpha = config.hybrid_search_alpha
     return Weighted(alpha, 1.0 - alpha, config.nudge, config.min_score)
 
 
-def _reciprocal_rank(config: SearchConfig) -> Fusion:
+def _reciprocal_rank(config: HybridConfig) -> Fusion:
     from aurora.fusion.rrf import ReciprocalRank  # noqa: PLC0415
 
     return ReciprocalRank(config.rrf_k)
 
 
-def _cascade(config: SearchConfig) -> Fusion:  # noqa: ARG001
+def _cascade(config: HybridConfig) -> Fusion:  # noqa: ARG001
     from aurora.fusion.cascade import Cascade  # noqa: PLC0415
 
     return Cascade()
 
 
-FUSIONS: Mapping[str, Callable[[SearchConfig], Fusion]] = {
+FUSIONS: Mapping[str, Callable[[HybridConfig], Fusion]] = {
     "auto": _auto,
     "staged": _staged,
     "weighted": _weighted,

@@ -25,7 +25,7 @@ from aurora.retrieval.candidates import (
     Signals,
     select_candidates,
 )
-from aurora.retrieval.config import SearchConfig
+from aurora.retrieval.config import HybridConfig
 from aurora.retrieval.expand import DEPTH, Expand, Expansion, merge, no_expander
 from aurora.retrieval.lookup import nearest_names
 from aurora.retrieval.query import LONGEST_QUERY, parse_query, shortened
@@ -47,7 +47,7 @@ from aurora.types import (
     ignore_events,
 )
 
-__all__ = ["Retriever", "SearchConfig"]
+__all__ = ["HybridConfig", "HybridRetriever"]
 
 LIFETIME = 1800.0  # seconds since the last use
 _CACHED_RETRIEVERS = 4  # one for each memory and each setting in use
@@ -59,13 +59,13 @@ _TOO_LONG = Note(
 )
 
 
-class Retriever:
+class HybridRetriever:
     """Finds chunks by words, by meaning and by use, and explains the place of each."""
 
     def __init__(
         self,
         store: Store,
-        config: SearchConfig | None = None,
+        config: HybridConfig | None = None,
         *,
         index_folder: Path,
         now: Callable[[], datetime],
@@ -75,7 +75,7 @@ class Retriever:
         listen: Listener = ignore_events,
     ) -> None:
         """Without `embedders`, a search goes without the semantic signal and says so."""
-        self._store, self._config, self._now = store, config or SearchConfig(), now
+        self._store, self._config, self._now = store, config or HybridConfig(), now
         self._rerankers, self._expand, self._listen = rerankers, expand, listen
         self._filters = FilterCache(store)
         self._signals = Signals(
@@ -288,10 +288,10 @@ class RetrieverCache:
 
     def __init__(self, *, clock: Callable[[], float], lifetime: float = LIFETIME) -> None:
         self._clock, self._lifetime = clock, lifetime
-        self._retrievers: OrderedDict[Hashable, tuple[float, Retriever]] = OrderedDict()
+        self._retrievers: OrderedDict[Hashable, tuple[float, HybridRetriever]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def get(self, key: Hashable, make: Callable[[], Retriever]) -> Retriever:
+    def get(self, key: Hashable, make: Callable[[], HybridRetriever]) -> HybridRetriever:
         """The retriever of that key; `make` opens nothing, so it may run under the lock."""
         with self._lock:
             now, kept = self._clock(), self._retrievers
