@@ -44,7 +44,7 @@ $(VENV)/inspector-$(INSPECTOR): | $(VENV)/installed-dev
 	touch $@
 
 demo: $(VENV)/installed
-	$(BIN)/aur mem index .
+	$(BIN)/aur mem index --quick .
 	$(BIN)/aur mem search "a flipped bit in the index file" --limit 5
 	$(BIN)/aur mem search BM25Scorer --limit 5
 

@@ -226,6 +226,15 @@ def test_a_large_first_index_is_quick_and_its_better_vectors_follow(many: Projec
     assert sum("better vectors of aurora/deep follow" in text for text in notes) == 1
 
 
+def test_a_quick_index_leaves_better_vectors_to_the_next_one(many: Project) -> None:
+    with Memory(many.places, now=lambda: NOW) as memory:
+        memory.index(many.root, quick=True)
+        assert memory.admin.vectors_of() == OWN._replace(name="aurora/shallow")
+        assert len(memory.search("login", mode="semantic").results) == 4
+        memory.index(many.root)
+        assert memory.admin.vectors_of() == OWN
+
+
 def test_killed_before_the_better_vectors_all_is_found_and_the_next_index_goes_on(
     many: Project,
 ) -> None:

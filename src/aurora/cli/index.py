@@ -51,6 +51,7 @@ def finishing(on_interrupt: str) -> Iterator[None]:
 Examples:
   aur mem index           everything here
   aur mem index src docs  only these
+  aur mem index --quick   search at once; the next run makes the better vectors
   aur mem index --no-git  without the commits behind each chunk
   aur mem index --force   every file again, and all of git's history
 \b
@@ -61,7 +62,8 @@ files, binaries, links, very large files and files that look like secrets."""
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--no-git", is_flag=True, help="Do not read the history of files from git.")
 @click.option("--force", is_flag=True, help="Read every file, also those that look unchanged.")
-def index(paths: tuple[Path, ...], *, no_git: bool, force: bool) -> None:
+@click.option("--quick", is_flag=True, help="End when everything can be found, by quick vectors.")
+def index(paths: tuple[Path, ...], *, no_git: bool, force: bool, quick: bool) -> None:
     """Read files and folders into the memory (default: the working directory).
 
     Inside a git repository the first run starts a memory for the project; elsewhere your own memory
@@ -74,7 +76,7 @@ def index(paths: tuple[Path, ...], *, no_git: bool, force: bool) -> None:
     for target in targets:
         require_path(target)
     with open_memory(places_for_index()) as memory:
-        report = index_into(memory, targets, git=not no_git, force=force)
+        report = index_into(memory, targets, git=not no_git, force=force, quick=quick)
     if report.is_partial:
         end_in_part()
 
@@ -85,11 +87,12 @@ def index_into(
     *,
     git: bool = True,
     force: bool = False,
+    quick: bool = False,
     talk: bool = False,
 ) -> IndexReport:
     """Index files and print a summary, on stderr if it is only `talk`."""
     with finishing(_KEPT):
-        report = memory.index(*targets, git=git, force=force)
+        report = memory.index(*targets, git=git, force=force, quick=quick)
     _print_problems(report)
     stats = memory.stats()
     saved_to = shown_name(stats.index_path) if memory.admin.index_saved else ""

@@ -141,11 +141,14 @@ class Memory:
         """Whether the database exists. A server is not asked: True."""
         return self._opened.location.stamp() is not None
 
-    def index(self, *targets: Path | str, git: bool = True, force: bool = False) -> IndexReport:
+    def index(
+        self, *targets: Path | str, git: bool = True, force: bool = False, quick: bool = False
+    ) -> IndexReport:
         """Bring the memory of files and folders up to date, and that of the conversation logs.
 
         Only changed files are read; `force` reads all. The chunks can be found before their git
-        histories are read. One run at a time: a second one waits for the first.
+        histories are read. `quick` leaves better vectors to the next run. One run at a time: a
+        second one waits for the first.
         """
         from aurora.indexing.indexer import run_index  # noqa: PLC0415
         from aurora.indexing.turns import retry_on_disconnect  # noqa: PLC0415
@@ -173,7 +176,7 @@ class Memory:
             listen=opened.listen,
         )
         report = retry_on_disconnect(run, listen=opened.listen)
-        warnings = (*report.warnings, *vectors.improve())
+        warnings = (*report.warnings, *(() if quick else vectors.improve()))
         if not report.logs:
             warnings = (f"No conversation logs found in {shown(opened.logs)}/", *warnings)
         return replace(report, warnings=warnings)
