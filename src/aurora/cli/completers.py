@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import click
 
+from aurora.cli.session import find_places, settings_files
+from aurora.config.schema import CATALOGUE
 from aurora.types import Kind, ModelState
 
 if TYPE_CHECKING:
@@ -51,7 +53,6 @@ def _from_memory(
     """Offer values of the memory of the working directory."""
 
     def offer(ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        from aurora.cli.session import find_places, settings_files
         from aurora.engine import Memory
 
         places = find_places()
@@ -64,8 +65,6 @@ def _from_memory(
 
 
 def _keys(incomplete: str, end: str = "") -> list[CompletionItem]:
-    from aurora.config.schema import CATALOGUE
-
     return [
         _item(f"{key}{end}", help=setting.help)
         for key, setting in CATALOGUE.items()
@@ -80,7 +79,6 @@ def _item(value: str, **attributes: str | None) -> CompletionItem:
 
 
 def _models() -> list[ModelEntry]:
-    from aurora.cli.session import find_places
     from aurora.embeddings.model_folders import list_models
 
     return list_models(find_places().home / "models")

@@ -17,6 +17,7 @@ from aurora.cli.session import (
 )
 from aurora.cli.terminal import print_json, print_text
 from aurora.config import Places
+from aurora.config.edit import set_value
 from aurora.config.load import LARGEST
 from aurora.config.places import shown
 from aurora.config.trust import approve, is_approved
@@ -78,8 +79,6 @@ def _server(at: StoreLocation) -> PostgresLocation:
 
 def _remember_server(places: Places, server: PostgresLocation, *, schema: str | None) -> None:
     """Write the address, without its password, to the project's settings or the user's."""
-    from aurora.config.edit import set_value  # it needs the YAML library
-
     file = places.project_config or places.user_config
     if places.project is not None:
         require_own(places.memory_folder)

@@ -15,7 +15,8 @@ from aurora.cli.session import end_in_part, ended_by_signals, find_places, open_
 from aurora.config.places import Places, shown
 from aurora.display.reports import render_index_line, render_index_summary, render_refresh
 from aurora.engine import Memory
-from aurora.engine.location import places_to_index, shown_name, start_project
+from aurora.engine.location import shown_name
+from aurora.engine.projects import places_to_index, start_project
 from aurora.indexing.freshness import Refresh
 from aurora.indexing.indexer import IndexReport
 from aurora.sources.git import find_root

@@ -11,6 +11,10 @@ from aurora.cli.completers import complete_files, complete_installed_models, com
 from aurora.cli.session import confirm, end_in_part, find_places, tell
 from aurora.cli.terminal import print_json, print_text
 from aurora.config.places import shown
+from aurora.display.reports import megabytes, models_record, render_models
+from aurora.embeddings.hub import HUB
+from aurora.embeddings.model_folders import list_models, remove_model, require_model
+from aurora.embeddings.model_pull import pull_model
 from aurora.errors import QueryError
 from aurora.types import Note
 
@@ -34,9 +38,6 @@ A model is installed, damaged, or known: `aur models pull NAME --from hub` insta
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, for programs.")
 def list_(*, as_json: bool) -> None:
     """List the known and installed models. Does not use the network."""
-    from aurora.display.reports import models_record, render_models
-    from aurora.embeddings.model_folders import list_models
-
     folder = models_folder()
     entries = list_models(folder)
     if as_json:
@@ -63,11 +64,6 @@ Needs the extra onnx: pip install 'aurora-memory[onnx]'"""
 )  # fmt: skip
 def pull(name: str, source: str) -> None:
     """Install an ONNX model, and try it with one text. Replaces an installed one."""
-    from aurora.display.reports import megabytes
-    from aurora.embeddings.hub import HUB
-    from aurora.embeddings.model_folders import list_models
-    from aurora.embeddings.model_pull import pull_model
-
     click.get_current_context().call_on_close(tell.finish)
     folder = models_folder()
     endpoint = os.environ.get("HF_ENDPOINT") or HUB
@@ -83,8 +79,6 @@ def pull(name: str, source: str) -> None:
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 def remove(name: str, *, yes: bool) -> None:
     """Delete an installed model. Memories keep the vectors that it made."""
-    from aurora.embeddings.model_folders import remove_model, require_model
-
     folder = models_folder()
     require_model(folder, name)
     error = QueryError(f"This would remove the model {name}", hint="confirm with --yes")

@@ -19,6 +19,7 @@ from aurora.cli.session import end_in_part, open_memory, tell
 from aurora.cli.terminal import has_colour, has_links, is_terminal, print_json, print_text, width_of
 from aurora.config.places import Places, shown
 from aurora.display.table import Paint, is_stale, render_nothing, render_table
+from aurora.engine.location import shown_name
 from aurora.errors import AuroraError
 from aurora.retrieval.config import FUSIONS
 from aurora.retrieval.query import read_criteria
@@ -182,7 +183,7 @@ def search(query: tuple[str, ...], **options: Any) -> None:  # Any: as click par
         answer = memory.search(
             " ".join(query), criteria=criteria, **{name: options[name] for name in _SEARCH}
         )
-        root, indexed_at, ui = memory.admin.root, memory.admin.indexed_at, memory.settings.ui
+        root, indexed_at, ui = memory.root, memory.indexed_at, memory.settings.ui
     legacy = options["legacy"]
     if legacy is None:
         legacy = ui.default_search_format == "legacy"
@@ -212,7 +213,6 @@ def _open_searchable() -> Memory:
     if memory.exists or not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):
         return memory  # without a terminal, the search itself reports the missing memory
     from aurora.cli.index import index_into, places_for_index
-    from aurora.engine.location import shown_name
 
     click.echo(f"There is no memory yet at {shown_name(memory.name)}", err=True)
     if not click.confirm(f"Index {shown(Path.cwd())} now?", default=True, err=True):

@@ -9,6 +9,7 @@ import click
 
 from aurora.cli.completers import complete_keys
 from aurora.cli.session import confirm, end_in_part, find_places, settings_files, tell
+from aurora.config.edit import set_value
 from aurora.config.load import LARGEST, as_typed, needing_approval, value_of, without_password
 from aurora.config.places import shown
 from aurora.config.schema import CATALOGUE, known_setting
@@ -48,8 +49,6 @@ def get(key: str | None) -> None:
 @click.option("--project", is_flag=True, help="Write the project's file, not the user's.")
 def set_(key: str, value: str, *, project: bool) -> None:
     """Set a value in the user's file; comments and order in it stay."""
-    from aurora.config.edit import set_value  # it needs the YAML library
-
     places = find_places()
     file = places.user_config if not project else places.project_config
     if file is None:

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from aurora.embeddings.base import ProviderOptions
+from aurora.embeddings.pooling import join_windows, split_windows
 from aurora.errors import EmbeddingError
 
 if TYPE_CHECKING:
@@ -87,8 +88,6 @@ class SentenceTransformersProvider:
         return self._prefixes[1] or next(filter(None, prompts), "")
 
     def _embed(self, texts: Sequence[str], prompt: str, encode: Encode) -> list[list[float]]:
-        from aurora.embeddings.pooling import join_windows  # noqa: PLC0415 - it needs numpy
-
         windows = [self._split(_LONE_SURROGATES.sub("\ufffd", text), prompt) for text in texts]
         try:
             vectors = encode(
@@ -135,8 +134,6 @@ def find_tokens(tokenizer: Any, text: str) -> list[int]:
 
 def cut_windows(text: str, starts: Sequence[int], size: int) -> list[str]:
     """The windows of a text whose tokens begin at `starts`; the text itself if it fits in one."""
-    from aurora.embeddings.pooling import split_windows  # noqa: PLC0415 - it needs numpy
-
     if len(starts) <= size:
         return [text]
     firsts = [window[0] for window in split_windows(starts, max(1, size - _SLACK))]

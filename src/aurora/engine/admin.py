@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
-from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
-from aurora.concurrency import CoalescedCall
 from aurora.engine.adoption import Offer, note_identity, note_reclaimed, offer
 from aurora.engine.location import StoreLocation, require_driver, shown_name
 from aurora.engine.opening import OpenedMemory
+from aurora.engine.writing import MemoryWriter, VectorUpdates
 from aurora.errors import (
     AuroraError,
     EmbeddingError,
@@ -25,25 +24,23 @@ from aurora.errors import (
     TransferError,
 )
 from aurora.files import require_own
+from aurora.indexing.documents import find_to_forget, piece_ids
+from aurora.indexing.embedding import Reembedded, embedder_of
+from aurora.indexing.foreign_documents import TakenIn, take_in
+from aurora.indexing.import_export import Copied, Export, Imported, copy_memory, import_memory
+from aurora.indexing.reader import Names
+from aurora.indexing.turns import write_turn
+from aurora.llm.cache import AnswerCache
+from aurora.retrieval.retriever import HybridRetriever
 from aurora.stores.base import SEARCHABLE_SUCCESS, Embedder, Reclaimed, Store
 from aurora.types import Chunk, Listener, Note, ignore_events
-
-if TYPE_CHECKING:
-    from aurora.engine.vector_updates import VectorUpdates
-    from aurora.indexing.embedding import Reembedded
-    from aurora.indexing.foreign_documents import TakenIn
-    from aurora.indexing.import_export import Copied, Imported
-    from aurora.retrieval.retriever import HybridRetriever
-
-# Imports inside the methods load parsers, git and indexing, which a search does not need.
 
 
 class MemoryAdmin:
     """The rarely used methods of one memory."""
 
-    def __init__(self, opened: OpenedMemory) -> None:
-        self._opened = opened
-        self._scrubbing = CoalescedCall()
+    def __init__(self, opened: OpenedMemory, writer: MemoryWriter) -> None:
+        self._opened, self._writer = opened, writer
 
     # Location and parts
 
@@ -57,18 +54,13 @@ class MemoryAdmin:
         return self._opened.path
 
     @property
-    def root(self) -> Path | None:
-        """The folder that stored paths are relative to, if there is one."""
-        return self._opened.root
-
-    @property
     def index_folder(self) -> Path:
         return self._opened.index_folder
 
     @property
     def index_path(self) -> Path | None:
         """The file of the keyword index; None where the database ranks by itself."""
-        return self.index_folder / "bm25.idx" if self.location.path else None
+        return self._opened.index_path
 
     @property
     def store(self) -> Store:
@@ -91,8 +83,6 @@ class MemoryAdmin:
 
     def pieces(self, chunk: Chunk) -> list[Chunk]:
         """The chunk; for the first chunk of a document, all chunks of the document."""
-        from aurora.indexing.documents import piece_ids  # noqa: PLC0415
-
         return self.store.chunks.get_chunks(piece_ids([chunk])) or [chunk]
 
     def find_ids(self, prefix: str, *, limit: int) -> list[str]:
@@ -101,10 +91,7 @@ class MemoryAdmin:
 
     def find_to_forget(self, word: str) -> list[str]:
         """Chunk ids that a word stands for: an id, a file or folder, or `namespace:NAME`."""
-        from aurora.indexing.documents import find_to_forget  # noqa: PLC0415
-        from aurora.indexing.reader import Names  # noqa: PLC0415
-
-        return find_to_forget(self.store, Names(self.root), word)
+        return find_to_forget(self.store, Names(self._opened.root), word)
 
     def languages(self) -> list[str]:
         return self.store.chunks.list_languages()
@@ -117,11 +104,6 @@ class MemoryAdmin:
         """False for a lesson that mostly failed: searches do not return it."""
         reasoning = self.store.chunks.get_reasoning(chunk_id)
         return reasoning is None or reasoning.success_score >= SEARCHABLE_SUCCESS
-
-    @property
-    def indexed_at(self) -> datetime | None:
-        """When the last index run ended."""
-        return self._opened.read_again(self.store.chunks.indexed_at)
 
     @property
     def generation(self) -> int:
@@ -186,7 +168,7 @@ class MemoryAdmin:
 
     def scrub(self) -> None:
         """Overwrite removed data in every file. Concurrent calls share one run."""
-        self._scrubbing.do(self._scrub)
+        self._opened.scrubbing.do(self._scrub)
 
     def _scrub(self) -> None:
         self._scrub_derived()
@@ -201,8 +183,6 @@ class MemoryAdmin:
         self.location.scrub()
 
     def _scrub_derived(self) -> None:
-        from aurora.llm.cache import AnswerCache  # noqa: PLC0415
-
         self.vectors.make_searchable()
         AnswerCache(self.index_folder / "llm").clear()
 
@@ -222,9 +202,7 @@ class MemoryAdmin:
     @property
     def vectors(self) -> VectorUpdates:
         """Makes the vectors of this memory."""
-        from aurora.engine.vector_updates import VectorUpdates  # noqa: PLC0415
-
-        return VectorUpdates(self._opened)
+        return self._writer.vectors
 
     def reembed(self) -> Reembedded:
         """Replace the vectors by those of the provider that the settings choose."""
@@ -246,8 +224,6 @@ class MemoryAdmin:
 
         A remote one is not called: its dimension is 0. Raises `EmbeddingError` if it fails.
         """
-        from aurora.indexing.embedding import embedder_of  # noqa: PLC0415
-
         embedders = self._opened.embedders
         chosen = embedders.chosen()
         if embedders.is_remote:
@@ -280,12 +256,10 @@ class MemoryAdmin:
         A chunk with a known id is replaced, and nothing is removed. Vectors of another embedder
         than the memory's are refused, unless `vectors` is false.
         """
-        from aurora.indexing.import_export import Export, import_memory  # noqa: PLC0415
-
         opened = self._opened
         export = Export(stream)  # an invalid file creates no memory
         opened.create()
-        with opened.redacting() as redactor:
+        with self._writer.redacting() as redactor:
             return import_memory(
                 opened.store, export, redactor=redactor, vectors=vectors, listen=opened.listen
             )
@@ -296,15 +270,16 @@ class MemoryAdmin:
         Documents imported before are compared and written only if they differ.
         """
         require_driver()
-        from aurora.indexing.foreign_documents import take_in  # noqa: PLC0415
-        from aurora.indexing.turns import write_turn  # noqa: PLC0415
         from aurora.stores.postgres.aurorakb import open_aurorakb  # noqa: PLC0415 - an extra
 
         opened = self._opened
         with open_aurorakb(url, table) as source:
             total = source.count()
             opened.create()
-            with write_turn(opened.store, listen=opened.listen), opened.redacting() as redactor:
+            with (
+                write_turn(opened.store, listen=opened.listen),
+                self._writer.redacting() as redactor,
+            ):
                 taken = take_in(
                     opened.store,
                     source.pages(),
@@ -337,8 +312,6 @@ def copy_between(
     listen: Listener = ignore_events,
 ) -> Copied:
     """Copy a memory from one location to another; the target is created if it does not exist."""
-    from aurora.indexing.import_export import copy_memory  # noqa: PLC0415
-
     stamp = source.stamp()
     if source == target or (stamp is not None and stamp == target.stamp()):
         raise _same_memory(source)

@@ -18,7 +18,6 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from aurora.config.places import shown
 from aurora.config.trust import (
     KnownMemory,
     known_memory,
@@ -27,8 +26,8 @@ from aurora.config.trust import (
     remember_memory,
 )
 from aurora.engine.location import INDEXES, SqliteLocation
-from aurora.errors import ForeignSchemaError, IndexFileError, StoreError
-from aurora.files import make_private, read_file, replacing
+from aurora.errors import ForeignSchemaError, IndexFileError
+from aurora.files import make_private
 from aurora.signals.index_file import IndexFile
 from aurora.stores.sqlite.connection import identity_of
 from aurora.stores.sqlite.integrity import Seal, has_log
@@ -37,9 +36,6 @@ from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import Chunk
 
 _LONGEST_WRITE = 2  # seconds between the time in an index file and its last change
-_LARGEST = 1 << 20  # bytes of a .gitignore
-_PRIVATE = ("memory.db", "memory.db-wal", "indexes/bm25.idx")  # files that git must not publish
-_SHARED = ("config.yml", ".gitignore")  # files of a memory's folder that a project may publish
 
 
 class Trust(NamedTuple):
@@ -64,7 +60,7 @@ def _judge(home: Path, database: Path, *, ask_git: bool = True) -> Trust:
         known = None
     # A pull can add a log beside a known database: git replaces ignored files.
     if ask_git and (known is None or has_log(database)):
-        require_untracked(database.parent)
+        _require_untracked(database.parent)
     if known is not None:
         return Trust(known.waiting, is_known=True)
     is_own = Seal(database).proves_own() or _is_of_an_earlier_version(home, database, identity)
@@ -94,7 +90,7 @@ def make_own(home: Path, file: SqliteLocation) -> bool:
     True if it was taken over: it has a new identity, and shows only rows added from now on.
     """
     if file.stamp() is None:  # git may be slow: it runs before the lock is taken
-        require_untracked(file.path.parent)
+        _require_untracked(file.path.parent)
     else:
         _judge(home, file.path)
     with memories_locked(home):
@@ -147,7 +143,7 @@ class Offer:
 @contextmanager
 def offer(home: Path, file: SqliteLocation) -> Iterator[Offer | None]:
     """What a database holds that is not the user's; None if all of it is."""
-    require_untracked(file.path.parent)
+    _require_untracked(file.path.parent)
     try:
         waiting = judge(home, file.path).waiting
     except ForeignSchemaError:
@@ -174,28 +170,7 @@ def _adopt(
         _remember(home, file.path)
 
 
-def require_untracked(folder: Path) -> None:
-    """Raise if git tracks files of a memory: they came with a clone, and git would publish them."""
-    from aurora.sources.git import list_tracked  # noqa: PLC0415 - not for a known memory
+def _require_untracked(folder: Path) -> None:
+    from aurora.engine.projects import require_untracked  # noqa: PLC0415 - not for a known memory
 
-    # Run git in the parent: the folder itself may be a repository that tracks nothing.
-    shared = {f"{folder.name}/{name}" for name in _SHARED}
-    tracked = sorted(set(list_tracked(folder.parent, folder.name)) - shared)
-    if tracked:
-        raise StoreError(
-            f"{shown(folder.parent / tracked[0])} is tracked by git: it may have come with a "
-            "clone, and git would publish what you remember",
-            hint=f"run `git rm -r --cached {shown(folder)}`; `aur adopt` then shows what is in it",
-        )
-
-
-def keep_out_of_git(folder: Path) -> None:
-    """Make git ignore a memory's files, whatever the `.gitignore` of a clone says."""
-    from aurora.sources.git import are_ignored  # noqa: PLC0415 - only for an index run
-
-    if are_ignored(folder, _PRIVATE):
-        return
-    ignore = folder / ".gitignore"
-    before = read_file(ignore, most=_LARGEST) if ignore.exists() else b""
-    with replacing(ignore) as out:  # the last of two rules counts
-        out.write(before + b"\n*\n" + b"".join(b"!%s\n" % name.encode() for name in _SHARED))
+    require_untracked(folder)

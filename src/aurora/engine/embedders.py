@@ -11,16 +11,14 @@ import threading
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from aurora.config.schema import EmbeddingSettings
+from aurora.embeddings.base import EmbeddingProvider, ProviderOptions, TokenEmbedder
+from aurora.embeddings.registry import OURS, REMOVED, make_provider
 from aurora.endpoints import EMBEDDING
 from aurora.errors import EmbedderMismatchError, EmbeddingError
 from aurora.stores.base import Embedder
-
-if TYPE_CHECKING:
-    from aurora.embeddings.base import EmbeddingProvider, ProviderOptions, TokenEmbedder
-
 
 _NONE = "none"
 
@@ -60,8 +58,6 @@ class Embedders:
 
         None if the settings name a model.
         """
-        from aurora.embeddings.registry import OURS  # noqa: PLC0415 - as in `_make`
-
         provider, model = self._settings.provider, self._settings.model
         if self._given is not None or model or provider not in OURS or not OURS[provider].quick:
             return None
@@ -76,8 +72,6 @@ class Embedders:
         provider, _, model = owner.name.partition("/")
         if provider == chosen or _is_local(provider):
             return self._make(provider, model)
-        from aurora.embeddings.registry import REMOVED  # noqa: PLC0415 - as in `_make`
-
         set_back = "" if provider in REMOVED else ", or set `embedding.provider` back"
         raise EmbedderMismatchError(
             f"This memory holds vectors of {owner.name}, and the embedder chosen is {chosen}",
@@ -90,8 +84,6 @@ class Embedders:
         None for a provider of another package, and for one that calls an endpoint: no key leaves
         this process.
         """
-        from aurora.embeddings.registry import OURS, make_provider  # noqa: PLC0415 - as in `_make`
-
         for (name, model), own in self._providers.items():
             if own is provider and name in OURS and OURS[name].computes:
                 # Each processor runs one provider, so each has one thread.
@@ -111,8 +103,6 @@ class Embedders:
             )
 
     def _make(self, name: str, model: str) -> EmbeddingProvider:
-        from aurora.embeddings.registry import make_provider  # noqa: PLC0415 - not for `stats`
-
         with self._lock:
             key = (name, model)
             if key not in self._providers:
@@ -120,8 +110,6 @@ class Embedders:
             return self._providers[key]
 
     def _options(self, name: str, model: str) -> ProviderOptions:
-        from aurora.embeddings.base import ProviderOptions  # noqa: PLC0415
-
         settings = self._settings
         if name != settings.provider:  # the other settings belong to that provider
             return ProviderOptions(model, models=self._models)
@@ -136,6 +124,4 @@ class Embedders:
 
 
 def _is_local(provider: str) -> bool:
-    from aurora.embeddings.registry import OURS  # noqa: PLC0415 - as above
-
     return provider in OURS and OURS[provider].is_local

@@ -35,6 +35,9 @@ from aurora.errors import (
     StoreFormatError,
 )
 from aurora.files import require_own
+from aurora.parsers.languages import GRAMMARS
+from aurora.sources.git import version as git_version
+from aurora.sources.watch import require_watchfiles
 from aurora.stores.sqlite.connection import SQLiteLibrary, describe_library, schema_of
 from aurora.stores.sqlite.schema import MIGRATIONS
 from aurora.types import Finding, IndexCheck, IndexState, Level, Listener, Note, ignore_events
@@ -110,8 +113,6 @@ class Part(NamedTuple):
 
 
 def _git(_: str) -> str:
-    from aurora.sources.git import version as git_version  # noqa: PLC0415
-
     return git_version()
 
 
@@ -128,8 +129,6 @@ def _installed(package: str) -> str:
 
 
 def _watchfiles(package: str) -> str:
-    from aurora.sources.watch import require_watchfiles  # noqa: PLC0415
-
     require_watchfiles()
     return _version(package)
 
@@ -176,7 +175,6 @@ def check_parts(parts: Sequence[Part]) -> Iterator[Line]:
 
 def check_grammars(_: Sequence[Part]) -> Iterator[Line]:
     from aurora.parsers.code import TreeMaker  # noqa: PLC0415
-    from aurora.parsers.languages import GRAMMARS  # noqa: PLC0415
 
     usable = 0
     for language, grammar in {each.language: each for each in GRAMMARS.values()}.items():

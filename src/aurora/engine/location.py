@@ -12,17 +12,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from aurora.config.places import Places, make_project, shown
+from aurora.config.places import shown
 from aurora.errors import ConfigError, NoMemoryError, StoreError, StoreFormatError
-from aurora.sources.git import find_root
 from aurora.stores.base import Reclaimed, Store
+from aurora.stores.sqlite.connection import schema_of
+from aurora.stores.sqlite.schema import MIGRATIONS
+from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import Json, Listener, Note, ignore_events
 
 if TYPE_CHECKING:
     from aurora.stores.postgres.address import Address, Openly
     from aurora.stores.postgres.status import ServerStatus
     from aurora.stores.postgres.store import PostgresStore
-    from aurora.stores.sqlite.store import SQLiteStore
 
 INDEXES = "indexes"  # the folder beside a database file
 _EMPTY_CHECKS, _EMPTY_PAUSE = 10, 0.1  # seconds between two looks at an empty file
@@ -95,8 +96,6 @@ class SqliteLocation:
         return status.st_dev, status.st_ino
 
     def open(self, listen: Listener = ignore_events) -> SQLiteStore:
-        from aurora.stores.sqlite.store import SQLiteStore  # noqa: PLC0415 - not for a server
-
         if self._was_emptied():
             raise StoreFormatError(
                 f"{self.path} is empty, though indexes were made of it",
@@ -119,8 +118,6 @@ class SqliteLocation:
             self.open().close()
 
     def reclaim(self) -> Reclaimed | None:
-        from aurora.stores.sqlite.store import SQLiteStore  # noqa: PLC0415 - not for a server
-
         return None if self.stamp() is None else SQLiteStore.reclaim(self.path)
 
     def scrub(self) -> None:
@@ -256,9 +253,6 @@ def parse_place(word: str) -> StoreLocation:
 
 def file_status(location: StoreLocation) -> dict[str, Json]:
     """The schema version of a database file, and the newest one. Empty for a server."""
-    from aurora.stores.sqlite.connection import schema_of  # noqa: PLC0415 - not for a search
-    from aurora.stores.sqlite.schema import MIGRATIONS  # noqa: PLC0415
-
     if location.path is None:
         return {}
     if location.stamp() is None:
@@ -267,18 +261,3 @@ def file_status(location: StoreLocation) -> dict[str, Json]:
             hint="make one with `aur mem index .`, or on a server with `aur db init URL`",
         )
     return {"schema_version": schema_of(location.path), "newest_schema": len(MIGRATIONS)}
-
-
-def start_project(places: Places, root: Path) -> Places:
-    """Create the project's folder at `root`, unless that is the user's own folder."""
-    make_project(root)
-    project = Places.find(root, {"AURORA_HOME": str(places.home)})
-    return project if project.project == root else places
-
-
-def places_to_index(places: Places, here: Path) -> Places:
-    """The places whose memory indexes a folder. In a git repository the project is created."""
-    root = find_root(here) if places.project is None else None
-    # A repository may declare any folder as its work tree: the project must contain `here`.
-    inside = root is not None and here.resolve().is_relative_to(root.resolve())
-    return start_project(places, root) if root is not None and inside else places

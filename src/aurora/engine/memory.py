@@ -6,18 +6,13 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import partial
-from itertools import islice
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from aurora.config import Places, Settings, SettingsFiles
-from aurora.config.places import shown
-from aurora.engine.admin import MemoryAdmin
-from aurora.engine.adoption import keep_out_of_git
 from aurora.engine.opening import FixedSettings, OpenedMemory, find_settings, utc_now
-from aurora.errors import QueryError, StoreError
-from aurora.files import scrub_log
+from aurora.errors import StoreError
 from aurora.retrieval.lookup import find_chunk
 from aurora.stores.base import Embedder
 from aurora.types import (
@@ -31,7 +26,6 @@ from aurora.types import (
     Listener,
     NewDocument,
     Note,
-    Progress,
     Query,
     SearchResults,
     ignore_events,
@@ -39,20 +33,17 @@ from aurora.types import (
 
 if TYPE_CHECKING:
     from aurora.embeddings.base import EmbeddingProvider
+    from aurora.engine.admin import MemoryAdmin
+    from aurora.engine.writing import MemoryWriter
     from aurora.indexing.documents import Added
     from aurora.indexing.export_format import ExportCounts
     from aurora.indexing.freshness import Refresh
     from aurora.indexing.import_export import Writer
     from aurora.indexing.indexer import IndexReport
-    from aurora.redaction import Redactor
     from aurora.sources.watch import Stop
 
 # The program that uses Aurora decides what it shows of this log; by default, nothing.
 logging.getLogger("aurora").addHandler(logging.NullHandler())
-
-_BATCH = 500  # documents in one transaction
-
-# Imports inside the methods load parsers, git and indexing, which a search does not need.
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +91,20 @@ class Memory:
         self._opened = OpenedMemory(
             places, files, folder=folder, listen=listen, now=now, embedder=embedder
         )
-        self.admin = MemoryAdmin(self._opened)
+
+    @cached_property
+    def _writer(self) -> MemoryWriter:
+        # Loads parsers, git and indexing, which a search does not need.
+        from aurora.engine.writing import MemoryWriter  # noqa: PLC0415
+
+        return MemoryWriter(self._opened)
+
+    @cached_property
+    def admin(self) -> MemoryAdmin:
+        """What only the command line and the servers need."""
+        from aurora.engine.admin import MemoryAdmin  # noqa: PLC0415 - as above
+
+        return MemoryAdmin(self._opened, self._writer)
 
     @classmethod
     def open(
@@ -137,6 +141,16 @@ class Memory:
         return self._opened.location.name
 
     @property
+    def root(self) -> Path | None:
+        """The folder that stored paths are relative to, if there is one."""
+        return self._opened.root
+
+    @property
+    def indexed_at(self) -> datetime | None:
+        """When the last index run ended."""
+        return self._opened.read_again(self._opened.store.chunks.indexed_at)
+
+    @property
     def exists(self) -> bool:
         """Whether the database exists. A server is not asked: True."""
         return self._opened.location.stamp() is not None
@@ -150,36 +164,7 @@ class Memory:
         histories are read. `quick` leaves better vectors to the next run. One run at a time: a
         second one waits for the first.
         """
-        from aurora.indexing.indexer import run_index  # noqa: PLC0415
-        from aurora.indexing.turns import retry_on_disconnect  # noqa: PLC0415
-        from aurora.sources.walk import require_path  # noqa: PLC0415
-
-        paths = tuple(map(Path, targets))
-        for path in paths:
-            require_path(path)
-        opened, vectors = self._opened, self.admin.vectors
-        opened.use_project()
-        opened.create()
-        if self.places.project is not None:
-            keep_out_of_git(self.places.memory_folder)
-        run = partial(
-            run_index,
-            opened.store,
-            paths,
-            root=opened.root,
-            logs=opened.logs,
-            vectors=vectors,
-            histories=opened.index_folder if git else None,
-            redactor=opened.redactor(),
-            force=force,
-            now=opened.now,
-            listen=opened.listen,
-        )
-        report = retry_on_disconnect(run, listen=opened.listen)
-        warnings = (*report.warnings, *(() if quick else vectors.improve()))
-        if not report.logs:
-            warnings = (f"No conversation logs found in {shown(opened.logs)}/", *warnings)
-        return replace(report, warnings=warnings)
+        return self._writer.index(*targets, git=git, force=force, quick=quick)
 
     def watch(
         self,
@@ -193,26 +178,7 @@ class Memory:
         Changes are noticed from this call on. `bursts` replaces the file watcher: each item starts
         a run. A later run that fails is a warning.
         """
-        from aurora.indexing.freshness import keep_fresh  # noqa: PLC0415
-        from aurora.sources.walk import require_path  # noqa: PLC0415
-        from aurora.sources.watch import FileWatcher  # noqa: PLC0415
-
-        for target in targets:
-            require_path(Path(target))
-        paths = tuple(Path(target).resolve() for target in targets)  # the folder may change later
-        opened = self._opened
-        if bursts is None:
-            opened.use_project()
-            file = opened.location.path
-            own = (*((file,) if file else ()), opened.index_folder, opened.log_file)
-            bursts = FileWatcher(paths, logs=opened.logs, own=own, stop=stop)
-        return keep_fresh(
-            lambda present: self.index(*present, git=git),
-            paths,
-            bursts=bursts,
-            now=opened.now,
-            listen=opened.listen,
-        )
+        return self._writer.watch(*targets, git=git, stop=stop, bursts=bursts)
 
     def search(
         self,
@@ -283,34 +249,7 @@ class Memory:
     def add_all(self, documents: Iterable[NewDocument]) -> list[Added]:
         """Store many documents, in batches of 500. A document that cannot be stored is an error,
         and its batch is not stored."""
-        from aurora.indexing.documents import put_documents  # noqa: PLC0415
-
-        opened, rest = self._opened, iter(documents)
-        added: list[Added] = []
-        while batch := list(islice(rest, _BATCH)):
-            with opened.redacting() as redactor:
-                cut = [self._cut(document, redactor) for document in batch]
-            opened.create()
-            added += put_documents(opened.store, cut)
-            self.admin.vectors.embed_new([piece.id for pieces in cut for piece in pieces])
-            if len(batch) == _BATCH:
-                opened.listen(Progress("Adding", len(added), 0))
-        return added
-
-    def _cut(self, document: NewDocument, redactor: Redactor) -> list[Chunk]:
-        from aurora.indexing.documents import Labels, cut_document  # noqa: PLC0415
-        from aurora.indexing.reader import Names  # noqa: PLC0415
-
-        path, source = document.path, redactor.text(document.source)
-        metadata = redactor.mapping(document.metadata)
-        return cut_document(
-            redactor.text(document.text),
-            Labels(document.namespace, document.document_type, source, metadata),
-            name=Names(self._opened.root).of(path.resolve()) if path is not None else "",
-            title=redactor.text(document.title),
-            key=f"key\0{document.namespace}\0{document.key}".encode() if document.key else b"",
-            now=document.created_at or self._opened.now(),
-        )
+        return self._writer.add_all(documents)
 
     def learn(
         self, text: str, *, pattern_type: str = "pattern", score: float = 1.0, context: str = ""
@@ -319,23 +258,7 @@ class Memory:
 
         The same text again updates the lesson: its score becomes the mean of all tries.
         """
-        from aurora.indexing.documents import learn  # noqa: PLC0415
-
-        if not text.strip():
-            raise QueryError("There is nothing to learn", hint='say what: aur mem learn "…"')
-        opened = self._opened
-        opened.create()
-        with opened.redacting() as redactor:
-            learned = learn(
-                opened.store,
-                redactor.text(text),
-                pattern_type=pattern_type,
-                score=score,
-                context=redactor.text(context),
-                now=opened.now(),
-            )
-        self.admin.vectors.embed_new([learned.id])
-        return learned
+        return self._writer.learn(text, pattern_type=pattern_type, score=score, context=context)
 
     def forget(self, chunks: str | Sequence[str], *, scrub: bool = True) -> int:
         """Remove chunks for good; the number of removed chunks.
@@ -343,24 +266,18 @@ class Memory:
         `chunks` are ids; or one word: an id, a file or folder, or `namespace:NAME`. No file of the
         memory holds their text afterwards; without `scrub`, after the next `admin.scrub`.
         """
-        from aurora.indexing.documents import forget  # noqa: PLC0415
-        from aurora.sources.blame.cache import forget_paths  # noqa: PLC0415
-
-        opened = self._opened
         chunk_ids = self.admin.find_to_forget(chunks) if isinstance(chunks, str) else chunks
-        forgotten = forget(opened.store, chunk_ids)
-        forget_paths(opened.index_folder, forgotten.paths)
-        scrub_log(opened.log_file, {*forgotten.paths, *forgotten.names})
+        removed = self._writer.forget(chunk_ids)
         if scrub:
             self.admin.scrub()
-        return forgotten.chunks
+        return removed
 
     def stats(self) -> Stats:
         """Counts, sizes, the state of the index and the embedder."""
         return self._opened.read(self._count)[0]
 
     def _count(self) -> Stats:
-        opened, path, index_path = self._opened, self._opened.location.path, self.admin.index_path
+        opened, path, index_path = self._opened, self._opened.location.path, self._opened.index_path
         store, ranking = opened.store, opened.store.ranking
         return Stats(
             name=self.name,
@@ -394,10 +311,7 @@ class Memory:
 
         The export is a snapshot. A damaged memory exports everything that can be read.
         """
-        from aurora.indexing.import_export import export_memory  # noqa: PLC0415
-
-        self._opened.tell_damage(look=True)
-        return export_memory(self._opened.store, stream, listen=self._opened.listen)
+        return self._writer.export(stream)
 
     def close(self) -> None:
         """Close the database. The next call opens it again."""

@@ -9,13 +9,13 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from aurora.concurrency import CoalescedCall
 from aurora.config import LoadedSettings, Places, Settings, SettingsFiles
 from aurora.config.load import value_of
 from aurora.config.places import make_project, shown
@@ -28,7 +28,6 @@ from aurora.engine.location import (
     PostgresLocation,
     SqliteLocation,
     StoreLocation,
-    places_to_index,
 )
 from aurora.errors import (
     AuroraError,
@@ -44,7 +43,6 @@ from aurora.types import Listener, Note, Rerank
 if TYPE_CHECKING:
     from aurora.embeddings.base import EmbeddingProvider
     from aurora.engine.language_model import LlmHelp
-    from aurora.redaction import Redactor
     from aurora.retrieval.rerank import Reranker
     from aurora.retrieval.retriever import HybridRetriever, RetrieverCache
     from aurora.stores.sqlite.store import SQLiteStore
@@ -113,6 +111,7 @@ class OpenedMemory:
         self._embedders: tuple[EmbeddingSettings, Embedders] | None = None
         self._llm: tuple[tuple[LlmSettings, Path], LlmHelp] | None = None
         self._lock = threading.RLock()
+        self.scrubbing = CoalescedCall()
 
     @property
     def settings(self) -> Settings:
@@ -146,6 +145,11 @@ class OpenedMemory:
         """The folder of derived indexes and git answers: beside the file; for a server, at home."""
         path = self.location.path
         return (path.parent if path else self.places.memory_folder) / INDEXES
+
+    @property
+    def index_path(self) -> Path | None:
+        """The file of the keyword index; None where the database ranks by itself."""
+        return self.index_folder / "bm25.idx" if self.location.path else None
 
     @property
     def root(self) -> Path | None:
@@ -233,6 +237,8 @@ class OpenedMemory:
     def use_project(self) -> None:
         """Inside a git repository, start the memory of the project, as `aur mem index` does."""
         if self._folder is not None and self.places.project is None:
+            from aurora.engine.projects import places_to_index  # noqa: PLC0415 - loads git
+
             places = places_to_index(self.places, self._folder)
             if places != self.places:
                 self.close()
@@ -265,19 +271,6 @@ class OpenedMemory:
     def warn(self, warning: str | AuroraError) -> None:
         text = warning.in_one_line if isinstance(warning, AuroraError) else warning
         self.listen(Note(text, warning=True))
-
-    def redactor(self) -> Redactor:
-        from aurora.redaction import Redactor  # noqa: PLC0415 - not for a search
-
-        return Redactor(on=self.settings.indexing.redact_secrets)
-
-    @contextmanager
-    def redacting(self) -> Iterator[Redactor]:
-        """A redactor for what is about to be stored. A warning follows if it found secrets."""
-        redactor = self.redactor()
-        yield redactor
-        if redactor.told:
-            self.warn(redactor.told)
 
     @property
     def retriever(self) -> HybridRetriever:

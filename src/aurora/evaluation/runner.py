@@ -84,7 +84,7 @@ class Filled:
 
 def fill(memory: Memory, items: Sequence[Item]) -> Filled:
     """Put all items of a group into an empty memory."""
-    root = memory.admin.root
+    root = memory.root
     if root is None:
         raise ValueError("a memory to fill needs a folder")
     files = _files(items)

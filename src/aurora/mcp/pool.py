@@ -16,7 +16,7 @@ from pathlib import Path
 
 from aurora.config import Places, SettingsFiles
 from aurora.engine import Memory
-from aurora.engine.location import places_to_index
+from aurora.engine.projects import places_to_index
 from aurora.errors import QueryError, SourceError
 from aurora.indexing.indexer import IndexReport
 from aurora.types import Event, Listener, Note, Progress

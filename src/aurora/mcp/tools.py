@@ -374,7 +374,7 @@ class Tools:
         memory = self._pool.memory(name)
         status = MemoryStatus(
             name=name,
-            folder=str(memory.admin.root or self._pool.folders[name]),
+            folder=str(memory.root or self._pool.folders[name]),
             exists=True,
             indexing=self._runs.progress_text(name),
         )
@@ -511,7 +511,7 @@ def _status_text(status: MemoryStatus) -> str:
 
 
 def index_age(memory: Memory) -> IndexAge:
-    at = memory.admin.indexed_at
+    at = memory.indexed_at
     age = None if at is None else max(round((datetime.now(UTC) - at).total_seconds()), 0)
     return IndexAge(
         generation=memory.admin.generation,

@@ -7,14 +7,11 @@ related words never replace the query, and a failed call leaves the first search
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
+from aurora.concurrency import BackgroundTask
 from aurora.errors import LlmError
 from aurora.fusion.base import add_part, in_order, scaled
 from aurora.types import Fused, Note
-
-if TYPE_CHECKING:
-    from aurora.concurrency import BackgroundTask
 
 # Returns words to search for beside the query, within its own time limit. Raises `LlmError`.
 Expand = Callable[[str], Sequence[str]]
@@ -31,8 +28,6 @@ class Expansion:
     """The related words of one search. The model is called at once, in the background."""
 
     def __init__(self, expand: Expand, words: str) -> None:
-        from aurora.concurrency import BackgroundTask  # noqa: PLC0415 - few searches need threads
-
         self._call: BackgroundTask[Sequence[str]] = BackgroundTask(lambda: expand(words))
 
     def terms(self) -> tuple[Sequence[str], tuple[Note, ...]]:

@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from aurora.errors import StoreBusyError
 from aurora.stores import shared
@@ -14,14 +13,12 @@ from aurora.stores.base import Embedder, Ranking, Reclaimed, Record, RecordCount
 from aurora.stores.sqlite import transfer
 from aurora.stores.sqlite.chunks import SQLiteChunks
 from aurora.stores.sqlite.connection import BUSY_MS, Database, index_lock
+from aurora.stores.sqlite.repair import ForeignCopy, copy_foreign, reclaim, repair
 from aurora.stores.sqlite.rows import count_levels
 from aurora.stores.sqlite.schema import TEXT_INDEXES
 from aurora.stores.sqlite.search import SQLiteSearch
 from aurora.stores.sqlite.vectors import SQLiteVectors
 from aurora.types import Chunk
-
-if TYPE_CHECKING:
-    from aurora.stores.sqlite.repair import ForeignCopy
 
 _STRUCTURE, _MANY_LEVELS = 10, 500  # the row of FTS5's structure record, and its levels
 _READERS_MS = 1000  # how long scrubbing waits for readers; many readers never pause together
@@ -112,15 +109,11 @@ class SQLiteStore:
     @staticmethod
     def copy_foreign(path: Path) -> AbstractContextManager[ForeignCopy]:
         """Copy the intact rows of a file with foreign objects, none of which is run."""
-        from aurora.stores.sqlite.repair import copy_foreign  # noqa: PLC0415 - rarely needed
-
         return copy_foreign(path)
 
     @staticmethod
     def reclaim(path: Path) -> Reclaimed | None:
         """Rebuild a file that SQLite cannot open. A file that opens is not changed."""
-        from aurora.stores.sqlite.repair import reclaim  # noqa: PLC0415 - rarely needed
-
         return reclaim(path)
 
 
@@ -183,6 +176,4 @@ class SQLiteMaintenance:
         return self._database.readable_copy()[1] if self._database.is_damaged() else ""
 
     def repair(self) -> list[str]:
-        from aurora.stores.sqlite.repair import repair  # noqa: PLC0415 - rarely needed
-
         return repair(self._database)

@@ -1,0 +1,271 @@
+"""What changes a memory: index runs, documents, lessons, forgetting, and the vectors of chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from itertools import islice
+from pathlib import Path
+
+from aurora.config.places import shown
+from aurora.embeddings.base import EmbeddingProvider
+from aurora.engine.opening import OpenedMemory
+from aurora.engine.projects import keep_out_of_git
+from aurora.errors import AuroraError, ConfigError, QueryError
+from aurora.files import scrub_log
+from aurora.indexing.documents import Added, Labels, cut_document, forget, learn, put_documents
+from aurora.indexing.embedding import Reembedded, RemoteEmbedder, embed, embed_missing, reembed
+from aurora.indexing.export_format import ExportCounts
+from aurora.indexing.freshness import Refresh, keep_fresh
+from aurora.indexing.import_export import Writer, export_memory
+from aurora.indexing.indexer import IndexReport, run_index
+from aurora.indexing.reader import Names
+from aurora.indexing.turns import retry_on_disconnect
+from aurora.redaction import Redactor
+from aurora.sources.blame.cache import forget_paths
+from aurora.sources.walk import require_path
+from aurora.sources.watch import FileWatcher, Stop
+from aurora.stores.base import Embedder
+from aurora.types import Chunk, NewDocument, Note, Progress
+
+_BATCH = 500  # documents in one transaction
+
+
+class MemoryWriter:
+    """The writing side of one memory. `Memory` documents its methods."""
+
+    def __init__(self, opened: OpenedMemory) -> None:
+        self._opened, self.vectors = opened, VectorUpdates(opened)
+
+    def index(
+        self, *targets: Path | str, git: bool = True, force: bool = False, quick: bool = False
+    ) -> IndexReport:
+        paths = tuple(map(Path, targets))
+        for path in paths:
+            require_path(path)
+        opened, vectors = self._opened, self.vectors
+        opened.use_project()
+        opened.create()
+        if opened.places.project is not None:
+            keep_out_of_git(opened.places.memory_folder)
+        run = partial(
+            run_index,
+            opened.store,
+            paths,
+            root=opened.root,
+            logs=opened.logs,
+            vectors=vectors,
+            histories=opened.index_folder if git else None,
+            redactor=self._redactor(),
+            force=force,
+            now=opened.now,
+            listen=opened.listen,
+        )
+        report = retry_on_disconnect(run, listen=opened.listen)
+        warnings = (*report.warnings, *(() if quick else vectors.improve()))
+        if not report.logs:
+            warnings = (f"No conversation logs found in {shown(opened.logs)}/", *warnings)
+        return replace(report, warnings=warnings)
+
+    def watch(
+        self,
+        *targets: Path | str,
+        git: bool = True,
+        stop: Stop | None = None,
+        bursts: Iterable[object] | None = None,
+    ) -> Iterator[Refresh]:
+        for target in targets:
+            require_path(Path(target))
+        paths = tuple(Path(target).resolve() for target in targets)  # the folder may change later
+        opened = self._opened
+        if bursts is None:
+            opened.use_project()
+            file = opened.location.path
+            own = (*((file,) if file else ()), opened.index_folder, opened.log_file)
+            bursts = FileWatcher(paths, logs=opened.logs, own=own, stop=stop)
+        return keep_fresh(
+            lambda present: self.index(*present, git=git),
+            paths,
+            bursts=bursts,
+            now=opened.now,
+            listen=opened.listen,
+        )
+
+    def add_all(self, documents: Iterable[NewDocument]) -> list[Added]:
+        opened, rest = self._opened, iter(documents)
+        added: list[Added] = []
+        while batch := list(islice(rest, _BATCH)):
+            with self.redacting() as redactor:
+                cut = [self._cut(document, redactor) for document in batch]
+            opened.create()
+            added += put_documents(opened.store, cut)
+            self.vectors.embed_new([piece.id for pieces in cut for piece in pieces])
+            if len(batch) == _BATCH:
+                opened.listen(Progress("Adding", len(added), 0))
+        return added
+
+    def _cut(self, document: NewDocument, redactor: Redactor) -> list[Chunk]:
+        path, source = document.path, redactor.text(document.source)
+        metadata = redactor.mapping(document.metadata)
+        return cut_document(
+            redactor.text(document.text),
+            Labels(document.namespace, document.document_type, source, metadata),
+            name=Names(self._opened.root).of(path.resolve()) if path is not None else "",
+            title=redactor.text(document.title),
+            key=f"key\0{document.namespace}\0{document.key}".encode() if document.key else b"",
+            now=document.created_at or self._opened.now(),
+        )
+
+    def learn(self, text: str, *, pattern_type: str, score: float, context: str) -> Chunk:
+        if not text.strip():
+            raise QueryError("There is nothing to learn", hint='say what: aur mem learn "…"')
+        opened = self._opened
+        opened.create()
+        with self.redacting() as redactor:
+            learned = learn(
+                opened.store,
+                redactor.text(text),
+                pattern_type=pattern_type,
+                score=score,
+                context=redactor.text(context),
+                now=opened.now(),
+            )
+        self.vectors.embed_new([learned.id])
+        return learned
+
+    def forget(self, chunk_ids: Sequence[str]) -> int:
+        opened = self._opened
+        forgotten = forget(opened.store, chunk_ids)
+        forget_paths(opened.index_folder, forgotten.paths)
+        scrub_log(opened.log_file, {*forgotten.paths, *forgotten.names})
+        return forgotten.chunks
+
+    def export(self, stream: Writer) -> ExportCounts:
+        self._opened.tell_damage(look=True)
+        return export_memory(self._opened.store, stream, listen=self._opened.listen)
+
+    @contextmanager
+    def redacting(self) -> Iterator[Redactor]:
+        """A redactor for what is about to be stored. A warning follows if it found secrets."""
+        redactor = self._redactor()
+        yield redactor
+        if redactor.told:
+            self._opened.warn(redactor.told)
+
+    def _redactor(self) -> Redactor:
+        return Redactor(on=self._opened.settings.indexing.redact_secrets)
+
+
+class VectorUpdates:
+    """Makes and indexes the vectors of one memory."""
+
+    def __init__(self, opened: OpenedMemory) -> None:
+        self._opened = opened
+
+    def embedder(self) -> EmbeddingProvider | None:
+        """The provider for new chunks: the one that made the vectors, until `reembed`."""
+        opened, embedders = self._opened, self._opened.embedders
+        if embedders.are_off:
+            return None
+        owner = opened.store.vectors.embedder()
+        try:
+            chosen = embedders.chosen()
+            if owner is None or owner.name == chosen.name:
+                return chosen
+            if self._are_quick(owner):  # `improve` replaces them
+                return embedders.quick()
+            opened.warn(
+                f"Vectors here are of {owner.name}; `aur mem reembed` makes those of {chosen.name}"
+            )
+            return embedders.of(owner)
+        except ConfigError:
+            raise
+        except AuroraError as exc:
+            opened.warn(exc)
+        except Exception as exc:  # a provider may fail in any way, even when it returns its name
+            opened.warn(f"The embedding provider failed: {exc!r}")
+        return None
+
+    def quick(self) -> EmbeddingProvider | None:
+        return self._opened.embedders.quick()
+
+    def remote(self, provider: EmbeddingProvider | None) -> RemoteEmbedder | None:
+        """The cluster that the settings name, if it can run this provider."""
+        settings = self._opened.settings.indexing
+        if settings.workers > 1:
+            self._opened.listen(
+                Note("indexing.workers has no effect: one process embeds with all processors")
+            )
+        make = self._opened.embedders.recipe_of(provider) if provider and settings.ray else None
+        if make is None:
+            return None
+        from aurora.indexing.ray import RayEmbedder  # noqa: PLC0415 - most have no cluster
+
+        return RayEmbedder(settings.ray, make)
+
+    def embed_new(self, chunk_ids: Sequence[str]) -> None:
+        """Make vectors of chunks just stored. If that fails, the next index run makes them."""
+        try:
+            store = self._opened.store
+            embedded = store.vectors.get_embeddings(chunk_ids)
+            missing = [id_ for id_ in chunk_ids if id_ not in embedded]
+            provider = self.embedder() if missing else None
+            if provider is None:
+                return
+            warnings = embed(store, provider, missing).warnings
+        except AuroraError as exc:
+            self._opened.warn(exc)
+        else:
+            self._warn_all(warnings)
+
+    def embed_missing(self) -> None:
+        """Make vectors of all chunks that have none, as an index run does."""
+        provider = self.embedder()
+        if provider is not None:
+            opened = self._opened
+            self._warn_all(embed_missing(opened.store, provider, listen=opened.listen).warnings)
+        self.make_searchable()
+
+    def _warn_all(self, warnings: Sequence[str]) -> None:
+        for warning in warnings:
+            self._opened.warn(warning)
+
+    def reembed(self) -> Reembedded:
+        """Replace the vectors by those of the provider that the settings choose.
+
+        Searches use the old vectors until all new ones exist. A killed run continues later.
+        """
+        opened = self._opened
+        chosen = opened.embedders.chosen()
+        remote = self.remote(chosen)
+        run = partial(reembed, opened.store, chosen, remote=remote, listen=opened.listen)
+        reembedded = retry_on_disconnect(run, listen=opened.listen)
+        self.make_searchable()
+        return reembedded
+
+    def improve(self) -> Sequence[str]:
+        """Replace quick vectors, if there are any, by those of the chosen provider; warnings."""
+        if not self._are_quick(self._opened.store.vectors.embedder()):
+            return ()
+        better = self._opened.embedders.chosen().name
+        self._opened.listen(
+            Note(f"Everything can be found now; the better vectors of {better} follow")
+        )
+        return self.reembed().embedded.warnings
+
+    def _are_quick(self, owner: Embedder | None) -> bool:
+        quick = self.quick()
+        return quick is not None and owner is not None and owner.name == quick.name
+
+    def make_searchable(self) -> None:
+        """Bring the indexes up to date, so that the next search need not."""
+        opened = self._opened
+        if ranking := opened.store.ranking:
+            ranking.prepare_search()
+            return
+        retriever = opened.retriever
+        retriever.bm25.refresh()
+        if opened.store.vectors.embedder() is not None and not opened.embedders.are_off:
+            retriever.vectors.current()
