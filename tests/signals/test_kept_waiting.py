@@ -33,11 +33,11 @@ class Slow(BM25Signal):
     begun, may_go = threading.Semaphore(0), threading.Semaphore(0)
     times = 0
 
-    def _bring_up_to_date(self, generation: int) -> BM25Scorer:
+    def _update(self, generation: int) -> BM25Scorer:
         self.times += 1
         self.begun.release()
         assert self.may_go.acquire(timeout=30)
-        return super()._bring_up_to_date(generation)
+        return super()._update(generation)
 
 
 @pytest.fixture
