@@ -107,6 +107,7 @@ def test_the_python_example_of_the_readme_runs(tmp_path: Path) -> None:
     example = re.search(r"```python\n(.+?)```", text, re.DOTALL)
     assert example is not None
     project = write_tree(tmp_path / "project", {"settings.py": "def parse_config(): pass\n"})
+    subprocess.run(["git", "init", "--quiet"], cwd=project, check=True)
     done = subprocess.run(
         [sys.executable, "-c", example[1]],
         cwd=project,

@@ -19,7 +19,7 @@ from aurora.engine import memory as module
 
 VERBS = ("open", "index", "search", "get", "add", "add_all", "learn", "forget", "stats", "export",
          "watch", "close")  # fmt: skip
-PROPERTIES = ("admin", "exists", "name", "places", "settings")
+PROPERTIES = ("admin", "exists", "indexed_at", "name", "places", "root", "settings")
 
 
 def test_every_public_name_is_there() -> None:
@@ -82,7 +82,9 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         (
             "from aurora.retrieval.retriever import HybridConfig, HybridRetriever\n"
             "from pathlib import Path\n"
-            "HybridRetriever(None, HybridConfig(), index_folder=Path('x'), now=None)",
+            "from types import SimpleNamespace\n"
+            "store = SimpleNamespace(ranking=None)\n"
+            "HybridRetriever(store, HybridConfig(), index_folder=Path('x'), now=None)",
             ["numpy", "tree_sitter"],
         ),
         ("import aurora.cli.main", ["numpy", "tree_sitter", "ruamel", "rich", "sqlite3"]),

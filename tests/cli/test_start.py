@@ -97,7 +97,7 @@ HEAVY = {
     "aurora.sources.git", "aurora.parsers.registry", "aurora.indexing.indexer",
 }  # fmt: skip
 QUICK = {"json", "rich", "sqlite3", "aurora.engine", "aurora.config", "aurora.types"}
-SEARCHING = {"aurora.retrieval.retriever", "aurora.signals.bm25", "rich", "aurora.display.table"}
+SEARCHING = {"aurora.retrieval.retriever", "aurora.signals.bm25", "rich"}
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ SEARCHING = {"aurora.retrieval.retriever", "aurora.signals.bm25", "rich", "auror
         (("mem", "--help"), QUICK),
         (("--version",), QUICK),
         (("config", "get", "search.bm25.k1"), {"aurora.engine", "sqlite3"}),
-        (("mem", "stats"), {"aurora.retrieval.retriever", "aurora.display.table"}),
+        (("mem", "stats"), {"aurora.retrieval.retriever"}),
         (("mem", "get", "logout"), SEARCHING),
         (("mem", "search", "password", "--mode", "keyword"), {"aurora.fusion.staged"}),
     ],

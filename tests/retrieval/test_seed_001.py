@@ -135,7 +135,7 @@ def test_use_is_no_more_than_a_nudge_beside_both(memory: Searched) -> None:
     assert memory.scores("river", nudge=0.1) == {
         name: pytest.approx(0.9 * score, abs=1e-12) for name, score in plain.items()
     }
-    memory.admin.store.chunks.record_access(RIVER.id, NOW - timedelta(hours=1))
+    memory.store.chunks.record_access(RIVER.id, NOW - timedelta(hours=1))
     used = memory.search("river", nudge=0.1).results[0]
     assert used.score == pytest.approx(
         0.9 * plain["second"] + 0.1 * part(used, "activation").normalised
@@ -182,12 +182,12 @@ def test_vectorized_cosine_similarity(memory: Searched) -> None:
     scores = [r.score for r in found]
     assert scores == pytest.approx(cosines[order].tolist(), abs=1e-3)  # two bytes a number
     narrow = cosines_of(narrowed(matrix), narrowed(asked[None, :])[0])
-    digits = 1e-9 if isinstance(memory.admin.store, SQLiteStore) else 1e-7  # PostgreSQL tells seven
+    digits = 1e-9 if isinstance(memory.store, SQLiteStore) else 1e-7  # PostgreSQL tells seven
     assert scores == pytest.approx(narrow[order].tolist(), abs=digits)
-    if not isinstance(memory.admin.store, SQLiteStore):
+    if not isinstance(memory.store, SQLiteStore):
         return  # has no matrix here
-    folder = index_folder(memory.admin.store)
-    vectors = VectorIndex(memory.admin.store, folder / "vectors.idx", now=lambda: NOW).current()
+    folder = index_folder(memory.store)
+    vectors = VectorIndex(memory.store, folder / "vectors.idx", now=lambda: NOW).current()
     np.testing.assert_array_equal(Matrix(vectors).values, narrowed(matrix))
 
 
@@ -219,7 +219,7 @@ def fulltext(memory: Searched, text: str) -> dict[str, float]:
 
 def ranked(memory: Searched, table: str, question: str) -> dict[str, float]:
     """What SQLite itself says, turned into [0, 1)."""
-    rows = memory.admin.store.database.connection.execute(
+    rows = memory.store.database.connection.execute(
         f"SELECT chunks.name, bm25({table}, 5.0, 1.0) FROM {table} "
         f"JOIN chunks ON chunks.rowid = {table}.rowid WHERE {table} MATCH ?",
         (question,),
@@ -229,7 +229,7 @@ def ranked(memory: Searched, table: str, question: str) -> dict[str, float]:
 
 def drop(memory: Searched, *tables: str) -> None:
     for one in tables:
-        memory.admin.store.database.connection.execute(f"DROP TABLE {one}")
+        memory.store.database.connection.execute(f"DROP TABLE {one}")
 
 
 @sqlite_tiers

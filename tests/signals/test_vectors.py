@@ -397,7 +397,7 @@ def test_vectors_come_back_as_they_were_written(
     parts = {row: (7 * row, array("f", vector).tobytes()) for row, vector in values.items()}
     owner = Embedder("three", 3, "x")
     made = join_vectors(parts, owner)
-    made.save(bench.path, {"store": "x"})
+    made.save_index(bench.path, {"store": "x"})
     for vectors in (made, bench.index()._load()):
         assert (len(vectors), vectors.dimension) == (len(values), 3)
         assert vectors.embedder == owner

@@ -9,7 +9,6 @@ import click
 
 from aurora.cli.completers import complete_keys
 from aurora.cli.session import confirm, end_in_part, find_places, settings_files, tell
-from aurora.config.edit import set_value
 from aurora.config.load import LARGEST, as_typed, needing_approval, value_of, without_password
 from aurora.config.places import shown
 from aurora.config.schema import CATALOGUE, known_setting
@@ -55,6 +54,8 @@ def set_(key: str, value: str, *, project: bool) -> None:
         raise ConfigError("There is no project here", hint="start one with `aur init`")
     if project:
         require_own(file.parent)
+    from aurora.config.edit import set_value  # loads the YAML library
+
     set_value(file, key, value)
     click.echo(f"Set {key} in {shown(file)}", err=True)
 

@@ -160,7 +160,8 @@ class Memory:
     ) -> IndexReport:
         """Bring the memory of files and folders up to date, and that of the conversation logs.
 
-        Only changed files are read; `force` reads all. The chunks can be found before their git
+        Without targets, the folder of `Memory.open` is indexed. Only changed files are read;
+        `force` reads all. The chunks can be found before their git
         histories are read. `quick` leaves better vectors to the next run. One run at a time: a
         second one waits for the first.
         """

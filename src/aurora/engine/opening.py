@@ -234,6 +234,11 @@ class OpenedMemory:
         elif not is_open:
             location.make()
 
+    @property
+    def default_targets(self) -> tuple[Path, ...]:
+        """What an index run without targets reads: the folder of `Memory.open`."""
+        return (self._folder,) if self._folder else ()
+
     def use_project(self) -> None:
         """Inside a git repository, start the memory of the project, as `aur mem index` does."""
         if self._folder is not None and self.places.project is None:

@@ -42,7 +42,7 @@ class MemoryWriter:
     def index(
         self, *targets: Path | str, git: bool = True, force: bool = False, quick: bool = False
     ) -> IndexReport:
-        paths = tuple(map(Path, targets))
+        paths = tuple(map(Path, targets or self._opened.default_targets))
         for path in paths:
             require_path(path)
         opened, vectors = self._opened, self.vectors
@@ -78,8 +78,9 @@ class MemoryWriter:
     ) -> Iterator[Refresh]:
         for target in targets:
             require_path(Path(target))
-        paths = tuple(Path(target).resolve() for target in targets)  # the folder may change later
         opened = self._opened
+        # The working directory may change later.
+        paths = tuple(Path(path).resolve() for path in targets or opened.default_targets)
         if bursts is None:
             opened.use_project()
             file = opened.location.path
