@@ -215,7 +215,7 @@ def plans(pair: Pair, question: str) -> dict[str, Any]:
 
 def seed_statement(pair: Pair, questions: Sequence[corpus.Question]) -> dict[str, Any]:
     """Seed 004's shape, with bound values, beside ours: milliseconds in the database."""
-    store, slot = pair.server, pair.server._vectors_in_use()[0]
+    store, slot = pair.server, pair.server.ranking.vectors_in_use()[0]
     taken: dict[str, list[float]] = {"seed": [], "ours": []}
     sql = f"""
         SELECT words."row", 0.7 * (1 - (vector::halfvec(256) <=> %(v)s::halfvec(256)))
@@ -239,7 +239,7 @@ def seed_statement(pair: Pair, questions: Sequence[corpus.Question]) -> dict[str
 
 
 def sizes(pair: Pair) -> dict[str, Any]:
-    rows = pair.server._rows(
+    rows = pair.server.database.rows(
         """SELECT relation.relname, pg_relation_size(relation.oid), am.amname
            FROM pg_class AS relation LEFT JOIN pg_am AS am ON am.oid = relation.relam
            WHERE relation.relnamespace = current_schema()::regnamespace

@@ -47,6 +47,7 @@ RUNS: dict[str, Sequence[str]] = {
     "speed/search.py": ("--sizes", "300", "--rounds=1"),
     "speed/spreading.py": ("--rounds=1", "--aurora=80", "--onnx=0"),
     "speed/startup.py": ("--rounds=2",),
+    "structure.py": (),
 }
 # These need what is not here, and say so.
 REFUSALS: dict[str, tuple[Sequence[str], str]] = {
@@ -67,7 +68,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ignored = shutil.ignore_patterns("results", ".cache", "__pycache__")
     shutil.copytree(ROOT / "benchmarks", folder / "benchmarks", ignore=ignored)
     (folder / "benchmarks" / "results").mkdir()
-    for name in ("docs", "src", "tests"):
+    for name in ("docs", "src", "tests", "training"):
         (folder / name).symlink_to(ROOT / name)
     return folder
 

@@ -119,7 +119,7 @@ def listen(event):
 places = Places.find(Path.cwd(), {'AURORA_HOME': str(Path.cwd() / 'home')})
 with Memory(places) as memory:
     memory.index(Path('many.py'))
-    memory.index_path.unlink()
+    memory.admin.index_path.unlink()
 with Memory(places, listen=listen) as memory:
     print(memory.search('f1234').results[0].chunk.name)
 """

@@ -34,13 +34,13 @@ WAITING = "is being indexed by another process ({}). Waiting for it to finish...
 TAKE_TURNS = """
 import os, sys
 from pathlib import Path
-from aurora.indexing.turns import take_turn
+from aurora.indexing.turns import write_turn
 from aurora.stores.sqlite.store import SQLiteStore
 
 store = SQLiteStore(Path(sys.argv[1]))
 journal = os.open(sys.argv[2], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 for _ in range(5):
-    with take_turn(store):
+    with write_turn(store):
         os.write(journal, f"{os.getpid()} begins\\n".encode())
         store.chunks.file_states()
         os.write(journal, f"{os.getpid()} ends\\n".encode())
@@ -166,7 +166,7 @@ def test_who_waits_can_be_interrupted(shell: Shell) -> None:
         _, talk = waiting.communicate()
     assert (waiting.returncode, talk.strip()) == (
         130,
-        "Interrupted. What was stored so far is kept; `aur mem index` goes on from there.",
+        "Interrupted. What was stored so far is kept; `aur mem index` continues.",
     )
     shell.ok("mem", "index")
 
@@ -205,7 +205,7 @@ def in_threads(*works: Callable[[], object]) -> None:
 
 
 @pytest.mark.parametrize("shared", [True, False], ids=["one-memory", "a-memory-each"])
-def test_threads_take_turns_too(shell: Shell, alone: Remembered, shared: bool) -> None:
+def test_threads_write_turns_too(shell: Shell, alone: Remembered, shared: bool) -> None:
     places = Places(shell.home, shell.cwd)
     inside: list[int] = []
     most = 0

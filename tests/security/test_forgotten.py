@@ -202,7 +202,7 @@ def test_of_a_large_one_they_are_gone_after_a_scrub(
         forget(store, gone)
         with pytest.raises(StoreBusyError, match="is still in the files of") as raised:
             store.maintenance.scrub()
-    assert raised.value.hint == "`aur db scrub` writes them anew, while nobody can search"
+    assert raised.value.hint == "`aur db scrub` rewrites them, which blocks searches meanwhile"
     assert files_of(postgres, memory_url) != []
 
     assert "Nothing that was removed is left in " in shell.ok("db", "scrub")
