@@ -37,7 +37,7 @@ class Cost:
 
     def row(self, blame_file: float) -> str:
         rate = self.files / self.wall
-        times = blame_file * self.files / self.cpu
+        times = blame_file * self.files / max(self.cpu, 0.001)  # the clock has coarse steps
         return f"{self.name:34}{self.wall:9.2f}{self.cpu:9.2f}{rate:11,.0f}{times:11.1f}x"
 
 
