@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from aurora.config.load import without_secrets
+from aurora.engine import health
 from aurora.engine.health import (
     Line,
     Part,
@@ -90,7 +91,7 @@ def test_a_part_is_there_with_its_version_or_missing_with_the_way_to_get_it() ->
 
 def test_a_grammar_that_cannot_be_loaded_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     klingon = languages.Grammar("klingon", "tree_sitter_klingon", frozenset())
-    monkeypatch.setattr(languages, "GRAMMARS", {**languages.GRAMMARS, ".kl": klingon})
+    monkeypatch.setattr(health, "GRAMMARS", {**languages.GRAMMARS, ".kl": klingon})
     found = [finding for finding in examine_parts() if "grammar" in finding.text]
     assert [finding.level for finding in found] == [Level.WARN, Level.OK]
     assert found[0].text.startswith("The grammar of klingon cannot be loaded: ")
