@@ -49,7 +49,20 @@ FULL = (
     "security/test_peer_without_token.py",
     "security/test_secret_samples.py::test_a_hostile_line",
     "stores/test_sqlite_salvage.py",
+    # whole ways through many commands, which shorter core tests go in part
+    "cli/test_offline.py",
+    "cli/test_reembed.py",
+    "cli/test_transfer.py::test_an_import_killed",
+    "guide/test_quickstart.py::test_every_command_of_the_quickstart",  # installs a wheel
+    "security/test_forgotten.py",
+    "security/test_redaction.py::test_a_cloned_project_cannot_switch_it_off",
+    "security/test_redaction.py::test_no_door_lets_a_secret_into_the_memory",
+    "security/test_redaction.py::test_switched_on_again_files_are_read_again",
+    "stores/test_sqlite_seal.py::test_indexing_does_not_wait_for_ever",
     # random pasts of a repository, and sizes that take seconds
+    "parsers/test_conversation_stream.py::test_millions_of_lines",
+    "retrieval/test_query_text.py::test_a_million_hostile_letters",
+    "signals/test_bm25.py::test_scores_equal_a_reference_library_on_real_chunks",
     "indexing/test_histories.py",
     "indexing/test_logs.py::test_a_large_log",
     "indexing/test_logs.py::test_a_log_may_grow_large",
