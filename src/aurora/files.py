@@ -75,7 +75,10 @@ def _check_folder(handle: int, folder: Path) -> None:
             os.fchmod(handle, OWNERS_FOLDER)
     with os.scandir(handle) as entries:
         for entry in entries:
-            reason = _entry_fault(entry.stat(follow_symlinks=False))
+            try:
+                reason = _entry_fault(entry.stat(follow_symlinks=False))
+            except FileNotFoundError:  # another process just replaced or removed it
+                continue
             if reason:
                 raise _unsafe(folder / entry.name, reason)
             if entry.name in _SUBFOLDERS and entry.is_dir(follow_symlinks=False):
@@ -89,9 +92,10 @@ def _check_folder(handle: int, folder: Path) -> None:
 def make_private(folder: Path) -> None:
     """Remove the rights of other users to a checked folder and its files, as a clone grants."""
     for path in (folder, *folder.iterdir()):
-        mode = path.stat().st_mode
-        if mode & 0o077:
-            path.chmod(OWNERS_FOLDER if stat.S_ISDIR(mode) else OWNER_ONLY)
+        with suppress(FileNotFoundError):  # another process just replaced or removed it
+            mode = path.stat().st_mode
+            if mode & 0o077:
+                path.chmod(OWNERS_FOLDER if stat.S_ISDIR(mode) else OWNER_ONLY)
 
 
 def require_plain(path: Path) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import stat
 import subprocess
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from aurora.files import replacing
+from aurora.files import replacing, require_own
 from tests.builders import write_tree
 from tests.cli.conftest import Shell
 from tests.cli.forking import AUR
@@ -94,3 +95,24 @@ def test_writing_a_file_takes_away_only_what_a_killed_process_left(tmp_path: Pat
         out.write(b"whole")
     assert {file.name for file in tmp_path.iterdir()} == {"all.jsonl", *kept}
     assert path.read_bytes() == b"whole"
+
+
+def test_a_folder_is_checked_while_its_files_come_and_go(tmp_path: Path) -> None:
+    """SQLite and other processes make and remove files there at any moment."""
+    is_over = threading.Event()
+
+    def come_and_go() -> None:
+        while not is_over.is_set():
+            for number in range(50):
+                (tmp_path / f"{number}.tmp").touch(0o600)
+            for number in range(50):
+                (tmp_path / f"{number}.tmp").unlink()
+
+    busy = threading.Thread(target=come_and_go)
+    busy.start()
+    try:
+        for _ in range(2000):
+            require_own(tmp_path)
+    finally:
+        is_over.set()
+        busy.join()
