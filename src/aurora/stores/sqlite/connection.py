@@ -308,10 +308,11 @@ def _cannot_change(path: Path) -> bool:
     acting = os.access in os.supports_effective_ids  # the effective user, not the real one
     if not all(os.access(each, os.W_OK, effective_ids=acting) for each in (path, path.parent)):
         return os.access(path, os.F_OK)  # False instead of an error for an invalid name
-    if sys.platform == "win32":  # statvfs is missing
-        return False
-    disk = os.statvfs(path)
-    return disk.f_bavail * disk.f_frsize < _LEAST_ROOM
+    is_full = False
+    if sys.platform != "win32":  # which has no statvfs
+        disk = os.statvfs(path)
+        is_full = disk.f_bavail * disk.f_frsize < _LEAST_ROOM
+    return is_full
 
 
 def _open(path: Path, options: str = "") -> Connection:
