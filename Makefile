@@ -15,7 +15,7 @@ PYTEST = $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal --qu
 CORE := not full and not stress
 
 .PHONY: all demo test test-full stress lint lint-style lint-types lint-types-windows lint-audit fix \
-	bench docs clean coverage fuzz soak crash mutants
+	bench docs picture clean coverage fuzz soak crash mutants
 
 all: test lint
 
@@ -115,6 +115,10 @@ docs: $(VENV)/installed-dev
 	$(BIN)/python docs/generate.py
 	$(BIN)/python docs/quality.py
 	$(BIN)/python -m pytest tests/test_docs.py --quiet
+
+# The picture of the README: a real search in this repository.
+picture: $(VENV)/installed
+	$(BIN)/python docs/picture.py > docs/search.svg
 
 clean:
 	rm -rf $(VENV) .aurora build dist
