@@ -87,7 +87,7 @@ def test_a_memory_is_not_followed_elsewhere(name: str) -> None:
 
 
 def test_a_name_in_a_memory_never_leads_out_of_the_models() -> None:
-    with pytest.raises(EmbeddingError, match="is no name of a model"):
+    with pytest.raises(EmbeddingError, match="is not the name of a model"):
         embedders().of(Embedder("onnx/../../etc", 3, "1"))
 
 

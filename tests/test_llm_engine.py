@@ -119,7 +119,7 @@ def test_a_wrong_address_is_a_note_and_no_failure(world: World) -> None:
     world.url = "http://127.0.0.1:0/v1"
     with world.memory(EXPAND) as memory:
         [note] = memory.search("sign on", rerank="llm").notes[:1]
-    assert note.text.startswith("Not expanded: 'http://127.0.0.1:0/v1' is no address")
+    assert note.text.startswith("Not expanded: 'http://127.0.0.1:0/v1' is not the address")
 
 
 def test_a_model_that_let_one_search_wait_lets_no_other_wait(

@@ -37,14 +37,15 @@ class Cost:
 
     def row(self, blame_file: float) -> str:
         rate = self.files / self.wall
-        times = blame_file * self.files / max(self.cpu, 0.001)  # the clock has coarse steps
+        times = blame_file * self.files / self.cpu
         return f"{self.name:34}{self.wall:9.2f}{self.cpu:9.2f}{rate:11,.0f}{times:11.1f}x"
 
 
 def measure(name: str, files: int, work: Callable[[], object]) -> Cost:
     start, before = time.perf_counter(), sum(os.times()[:4])
     work()
-    return Cost(name, files, time.perf_counter() - start, sum(os.times()[:4]) - before)
+    wall, cpu = time.perf_counter() - start, sum(os.times()[:4]) - before
+    return Cost(name, files, wall, max(cpu, 0.001))  # CPU time has coarse steps: never divide by 0
 
 
 def git(folder: Path, *arguments: str) -> None:

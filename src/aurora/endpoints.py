@@ -83,7 +83,7 @@ def parse_address(endpoint: str, purpose: Purpose) -> Address:
     parts = split_address(endpoint)
     if parts is None:
         raise purpose.error(
-            f"{endpoint.rpartition('@')[2]!r} is no address of an endpoint",
+            f"{endpoint.rpartition('@')[2]!r} is not the address of an endpoint",
             hint=f"set {purpose.setting} to one such as http://localhost:11434/v1",
         )
     if "@" in parts.netloc or parts.query or parts.fragment:
@@ -114,7 +114,7 @@ _VISIBLE = re.compile(r"[!-~]+")  # a line break would begin another header
 
 
 class ApiKey:
-    """A key that only `reveal` shows. Raises `ValueError` for a text that is no key."""
+    """A key that only `reveal` shows. Raises `ValueError` for a text that is not a key."""
 
     __slots__ = ("_value",)
 
@@ -217,7 +217,7 @@ def read_answer(answer: bytes, parse_constant: Callable[[str], object] | None = 
     try:
         content = json.loads(answer, parse_constant=parse_constant)
     except (ValueError, RecursionError) as exc:
-        raise BadAnswerError("answered with something that is no JSON") from exc
+        raise BadAnswerError("answered with something that is not JSON") from exc
     if isinstance(content, dict) and content.get("error"):
         code = read_code(answer)
         raise BadAnswerError(f"answered with an error{f' ({code})' if code else ''}")

@@ -2,8 +2,8 @@
 logged. Lines keep their number.
 
 First the rules: forms that issuers document (`_FORMS`), and places that hold only secrets
-(`PLACES`). Then the test of a value: it looks random, and is no word, name or placeholder. Last the
-`Redactor`.
+(`PLACES`). Then the test of a value: it looks random, and is not a word, name or placeholder. Last
+the `Redactor`.
 
 A rule must be precise, because a redacted text cannot be found any more. Every pattern runs in
 linear time: repetitions are bounded and never nested. Patterns are compiled on first use: compiling
@@ -447,7 +447,7 @@ class Redactor:
         return {self.text(name): self.json(value, name) for name, value in values.items()}
 
     @property
-    def told(self) -> str:
+    def warning(self) -> str:
         """A sentence on the secrets redacted so far; empty if there are none."""
         return describe_secrets(self.kinds)
 

@@ -93,7 +93,7 @@ def test_the_hub_is_the_one_that_the_environment_names(shell: Shell, small: str)
 def test_without_a_source_nothing_is_asked_of_the_network(shell: Shell) -> None:
     with running_hub() as hub:
         shell.environ |= {"HF_ENDPOINT": hub.address, "PIP_INDEX_URL": f"{hub.address}/simple"}
-        assert "mine is no model known by name" in shell.fails("models", "pull", "mine")
+        assert "mine is not a known model" in shell.fails("models", "pull", "mine")
         assert shell.fails("models", "pull", E5) == (
             f"Error: No source is given for the model {E5}\n\n"
             f"hint: download it with `aur models pull {E5} --from hub`, "
@@ -109,7 +109,7 @@ def test_without_a_source_nothing_is_asked_of_the_network(shell: Shell) -> None:
 @pytest.mark.parametrize("command", ["pull", "remove"])
 @pytest.mark.parametrize("name", ["../x", "/etc", "."])
 def test_no_name_leads_elsewhere(shell: Shell, command: str, name: str) -> None:
-    assert "is no name of a model" in shell.fails("models", command, name)
+    assert "is not the name of a model" in shell.fails("models", command, name)
     assert not (shell.home / "models").exists()
 
 

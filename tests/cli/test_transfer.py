@@ -187,8 +187,8 @@ def test_a_terminal_gets_the_lines_and_nothing_in_between(indexed: Shell) -> Non
     ("content", "told"),
     [
         (None, "Error: There is no file backup.jsonl"),
-        ("Dear diary,\n", "Error: This is no export: the line must be JSON in UTF-8"),
-        ("", "Error: This is no export"),
+        ("Dear diary,\n", "Error: This is not an export: the line must be JSON in UTF-8"),
+        ("", "Error: This is not an export"),
         ('{"aurora": "export", "version": 7}\n', "version must be 1, the only one"),
     ],
     ids=["missing", "diary", "empty", "newer"],

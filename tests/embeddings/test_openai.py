@@ -139,7 +139,7 @@ def test_an_endpoint_may_be_written_in_many_ways(server: EmbeddingServer, ending
      "http://host/\nX: y", "file:///etc/passwd"],
 )  # fmt: skip
 def test_what_is_no_address_is_told_before_anything_is_sent(endpoint: str) -> None:
-    with pytest.raises(EmbeddingError, match="is no address of an endpoint"):
+    with pytest.raises(EmbeddingError, match="is not the address of an endpoint"):
         OpenAIProvider(ProviderOptions(endpoint=endpoint))
 
 

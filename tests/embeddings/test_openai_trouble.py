@@ -307,7 +307,7 @@ def test_a_server_that_is_not_there_is_told(clock: Clock) -> None:
 def test_a_server_that_comes_back_is_asked_again(
     server: EmbeddingServer, provider: OpenAIProvider
 ) -> None:
-    """A connection that was kept open and died meanwhile is no failure."""
+    """A connection that was kept open and died meanwhile is not a failure."""
 
     def hangs_up(exchange: Exchange) -> None:
         is_fine(exchange)
@@ -331,17 +331,17 @@ def _put(place: int, value: object) -> Callable[[dict[str, Any]], None]:
     return change
 
 
-NO_NUMBER = "gave a vector with something that is no finite number"
+NO_NUMBER = "gave a vector with something that is not a finite number"
 UNNUMBERED = "gave vectors that are not numbered from 0, each number once"
 
 
 @pytest.mark.parametrize(
     ("mood", "words"),
     [
-        (says(b""), "answered with something that is no JSON"),
-        (says(b"<html>Welcome!</html>"), "answered with something that is no JSON"),
-        (says(b"\xff\xfe\x00"), "answered with something that is no JSON"),
-        (says(b"[" * 50_000), "answered with something that is no JSON"),
+        (says(b""), "answered with something that is not JSON"),
+        (says(b"<html>Welcome!</html>"), "answered with something that is not JSON"),
+        (says(b"\xff\xfe\x00"), "answered with something that is not JSON"),
+        (says(b"[" * 50_000), "answered with something that is not JSON"),
         (says(b"not gzip", Content_Encoding="gzip"), "that cannot be unpacked"),
         (says(b"[]"), "answered without a list of vectors"),
         (says(b'{"data": {"0": 1}}'), "answered without a list of vectors"),

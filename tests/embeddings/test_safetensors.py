@@ -57,12 +57,12 @@ def test_the_file_is_mapped_and_cannot_be_written_to(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "fault"),
     [
-        (b"", "no safetensors file"),
-        (b"\x05\0\0", "no safetensors file"),
+        (b"", "not a safetensors file"),
+        (b"\x05\0\0", "not a safetensors file"),
         (struct.pack("<Q", 2**60) + b"{}", "header is cut off"),
         (struct.pack("<Q", 50) + b"{", "header is cut off"),
-        (struct.pack("<Q", 3) + b"{]}", "header that is no JSON"),
-        (struct.pack("<Q", 2) + b"\xff\xfe", "header that is no JSON"),
+        (struct.pack("<Q", 3) + b"{]}", "header that is not JSON"),
+        (struct.pack("<Q", 2) + b"\xff\xfe", "header that is not JSON"),
         (struct.pack("<Q", 2) + b"[]", "names no arrays"),
     ],
 )

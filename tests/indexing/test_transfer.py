@@ -336,7 +336,7 @@ def test_without_vectors_the_memory_has_no_embedder_yet(store: Store, other: Sto
 def test_what_is_no_export_makes_no_memory(tmp_path: Path) -> None:
     root = write_tree(tmp_path / "project", {"app.py": "pass\n"})
     with Memory(Places(tmp_path / "home", root)) as memory:
-        with pytest.raises(TransferError, match="This is no export"):
+        with pytest.raises(TransferError, match="This is not an export"):
             memory.admin.import_(io.BytesIO(b"Dear diary\n"))
         with pytest.raises(NoMemoryError):
             memory.stats()
@@ -367,15 +367,15 @@ LAST = 2 + len(FILES) + len(RECORDS)
 @pytest.mark.parametrize(
     ("spoil", "told"),
     [
-        (lambda _: b"", "This is no export: the line must be JSON"),
-        (lambda _: b"\n", "This is no export"),
-        (lambda _: b"# Notes\n", "This is no export"),
-        (lambda _: b"[1]\n", "This is no export"),
-        (lambda _: b"PK\x03\x04\xff", "This is no export"),
-        (lambda export: b"\xef\xbb\xbf" + export, "This is no export"),
-        (lambda export: export.decode().encode("utf-16"), "This is no export"),
-        (without_line(1), "This is no export"),
-        (edited(1, lambda h: h.update(aurora="import")), "This is no export"),
+        (lambda _: b"", "This is not an export: the line must be JSON"),
+        (lambda _: b"\n", "This is not an export"),
+        (lambda _: b"# Notes\n", "This is not an export"),
+        (lambda _: b"[1]\n", "This is not an export"),
+        (lambda _: b"PK\x03\x04\xff", "This is not an export"),
+        (lambda export: b"\xef\xbb\xbf" + export, "This is not an export"),
+        (lambda export: export.decode().encode("utf-16"), "This is not an export"),
+        (without_line(1), "This is not an export"),
+        (edited(1, lambda h: h.update(aurora="import")), "This is not an export"),
         (edited(1, lambda h: h.update(version=2)), "version must be 1, the only one .*, not 2"),
         (edited(1, lambda h: h.update(version="1")), "version must be 1"),
         (edited(1, lambda h: h.pop("chunks")), "an object with chunks"),

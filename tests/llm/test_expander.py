@@ -79,7 +79,7 @@ def test_a_term_may_have_several_words() -> None:
     ],
 )
 def test_what_is_no_list_of_terms_is_an_error(said: str) -> None:
-    with pytest.raises(LlmError, match="something that is no list of terms") as caught:
+    with pytest.raises(LlmError, match="something that is not a list of terms") as caught:
         read_terms(QUERY, said)
     assert not said.strip() or said not in str(caught.value)
 

@@ -66,7 +66,7 @@ def test_a_ranking_is_read_however_it_is_written(said: str, places: list[int]) -
     ],
 )
 def test_what_is_no_ranking_is_an_error(said: str) -> None:
-    with pytest.raises(LlmError, match="something that is no ranking"):
+    with pytest.raises(LlmError, match="something that is not a ranking"):
         read_ranks(3, said)
 
 

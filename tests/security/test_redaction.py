@@ -130,7 +130,7 @@ def test_lines_keep_their_number_and_twice_is_once(text: str) -> None:
     once = Redactor().text(text)
     assert once.count("\n") == text.count("\n")
     again = Redactor()
-    assert (again.text(once), again.told) == (once, "")
+    assert (again.text(once), again.warning) == (once, "")
 
 
 @given(st.lists(st.sampled_from([*KEYS.values(), PEM, PEM_END, A36, "\n", " ", "x = ", "'", ":"])))

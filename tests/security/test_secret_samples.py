@@ -46,7 +46,7 @@ def test_what_only_looks_a_little_like_one_stays() -> None:
         with row(line):
             redactor = Redactor()
             assert redactor.text(line) == line
-            assert redactor.told == ""
+            assert redactor.warning == ""
 
 
 def test_twice_is_once_and_neighbours_stay() -> None:
@@ -54,7 +54,7 @@ def test_twice_is_once_and_neighbours_stay() -> None:
         with row(sample):
             once = Redactor().text(f"before\n{sample.line}\nafter")
             again = Redactor()
-            assert (again.text(once), again.told) == (once, "")
+            assert (again.text(once), again.warning) == (once, "")
             assert (once[:7], once[-6:]) == ("before\n", "\nafter")
 
 

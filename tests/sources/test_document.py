@@ -69,7 +69,7 @@ def test_a_folder_is_for_the_index(tmp_path: Path) -> None:
 def test_a_pipe_by_its_name_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     message, hint = refusal(tmp_path / "pipe")
-    assert message == f"{tmp_path}/pipe is no regular file"
+    assert message == f"{tmp_path}/pipe is not a regular file"
     assert hint == f"pipe it: aur mem add - < {tmp_path}/pipe"
 
 

@@ -62,7 +62,9 @@ def test_a_coarse_history_is_kept_until_it_is_asked_for_anew(
         stand_in(tmp_path / "bin", patch, 'case "$*" in *blame*) exec sleep 600;; esac')
         coarse = History(root, cache=cache, limits=replace(HISTORY, seconds=1)).of(["a.py"])
 
-    again, anew = (History(root, cache=cache, anew=anew).of(["a.py"]) for anew in (False, True))
+    again, anew = (
+        History(root, cache=cache, ignore_cache=anew).of(["a.py"]) for anew in (False, True)
+    )
 
     days = [days_of(found["a.py"]) for found in (coarse, again, anew)]
     assert days == [[1], [1], [0, 1]]

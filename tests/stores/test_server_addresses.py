@@ -61,15 +61,17 @@ def test_another_schema_than_the_usual_is_shown() -> None:
 )
 def test_what_is_no_address_is_refused_and_not_repeated(url: str) -> None:
     """It may hold a password that was not encoded."""
-    with pytest.raises(ConfigError, match=r"^This is no address of a PostgreSQL server") as caught:
+    with pytest.raises(
+        ConfigError, match=r"^This is not the address of a PostgreSQL server"
+    ) as caught:
         parse_address(url)
     assert "secret" not in str(caught.value)
     assert "cret" not in caught.value.message
     assert caught.value.hint == (
-        "write postgresql://USER@HOST:PORT/DATABASE; in a password, %-encode what is no letter or "
-        "digit (@ is %40, / is %2F, # is %23, ? is %3F)"
+        "write postgresql://USER@HOST:PORT/DATABASE; in a password, %-encode all but letters and "
+        "digits (@ is %40, / is %2F, # is %23, ? is %3F)"
     )
-    with pytest.raises(ConfigError, match="no address"):
+    with pytest.raises(ConfigError, match="not the address"):
         without_password(url)
 
 
@@ -82,7 +84,7 @@ def test_names_that_a_schema_may_have(schema: str) -> None:
 def test_names_that_no_schema_has_are_named(schema: str) -> None:
     with pytest.raises(ConfigError) as caught:
         parse_address("postgresql://db/mem", schema)
-    assert caught.value.message == f"{schema!r} is no name of a schema for a memory"
+    assert caught.value.message == f"{schema!r} is not the name of a schema for a memory"
     assert caught.value.hint == "small letters, digits and _, such as `store.schema: my_project`"
 
 
@@ -91,7 +93,7 @@ def test_a_password_that_has_become_part_of_a_schema_is_not_repeated() -> None:
     with pytest.raises(ConfigError) as caught:
         parse_address("postgresql://ada:se", "cret@db/mem")
     assert "cret" not in str(caught.value)
-    with pytest.raises(ConfigError, match=r"^What stands behind the # is no name of a schema"):
+    with pytest.raises(ConfigError, match=r"^What stands behind the # is not the name of a schema"):
         parse_address("postgresql://db/mem", "cret@db")
 
 
@@ -136,7 +138,7 @@ def test_a_password_that_cannot_be_cut_out_is_refused() -> None:
     assert caught.value.hint == (
         "write it without one, and put the password into PGPASSWORD or ~/.pgpass"
     )
-    with pytest.raises(ConfigError, match="no name of a schema"):
+    with pytest.raises(ConfigError, match="not the name of a schema"):
         without_password("postgresql://ada@db/mem", "No")
 
 

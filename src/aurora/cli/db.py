@@ -180,10 +180,10 @@ def status(*, as_json: bool) -> None:
         error = None if usable else str(server.trouble)
         print_json({
             "address": server.address, "kind": "postgresql", "usable": usable, "error": error,
-            "hosts": [*server.hosts], **server.told, "untold": {**server.untold},
+            "hosts": [*server.hosts], **server.answers, "untold": {**server.unanswered},
         })  # fmt: skip
     else:
-        print_text(render_database(server.address, server.hosts, server.told, server.untold))
+        print_text(render_database(server.address, server.hosts, server.answers, server.unanswered))
     if server.trouble is not None:
         raise server.trouble
 

@@ -129,7 +129,7 @@ def _writing(name: str) -> Iterator[None]:
     try:
         yield
     except BrokenPipeError:
-        raise  # the reader has closed the pipe, which is no error
+        raise  # the reader has closed the pipe, which is not an error
     except OSError as exc:
         raise SourceError(
             f"{name} cannot be written: {exc.strerror}",

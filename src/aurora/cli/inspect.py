@@ -77,7 +77,7 @@ def _facts(stats: Stats) -> dict[str, str]:
     return {
         "Memory": f"{shown_name(stats.name)} ({human_size(stats.bytes)})",
         "Keyword index": f"{shown_name(stats.index_path)}{size}",
-        "  freshness": stats.index.state.told,
+        "  freshness": stats.index.state.description,
         "Last indexed": moment_words(at.astimezone() if at else None, datetime.now(UTC)),
         "Files": f"{stats.files:,}",
         "Embedder": embedder_words(

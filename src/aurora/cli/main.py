@@ -69,7 +69,7 @@ class LazyGroup(click.Group):
         return f" Did you mean `{paths[0]}`?" if paths else ""
 
     def invoke(self, ctx: click.Context) -> object:
-        """Run a command. A closed pipe (`aur … | head`) is no failure."""
+        """Run a command. A closed pipe (`aur … | head`) is not a failure."""
         try:
             return super().invoke(ctx)
         except BrokenPipeError:
@@ -275,7 +275,7 @@ def prepare_streams() -> None:
 
 
 class IgnoreWriteErrors(io.RawIOBase):
-    """Standard error whose reader may close it (`2>&1 | head`): the work goes on."""
+    """Standard error whose reader may close it (`2>&1 | head`): the work continues."""
 
     def __init__(self, stream: io.RawIOBase | BinaryIO) -> None:
         self._stream = stream

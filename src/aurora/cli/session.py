@@ -92,7 +92,7 @@ def end_in_part() -> NoReturn:
 
 
 def confirm(question: str, *, error: AuroraError) -> bool:
-    """Ask a person on the terminal; raises the error when stdin is no terminal."""
+    """Ask a person on the terminal; raises the error when stdin is not a terminal."""
     if not is_terminal(sys.stdin):
         raise error
     return click.confirm(question, err=True)
@@ -183,7 +183,7 @@ class EventPrinter:
                 console.control(Control(ControlType.CARRIAGE_RETURN))
                 console.print(line, end="")
                 console.control(Control((ControlType.ERASE_IN_LINE, 0)))
-        except (OSError, ValueError):  # the terminal is closed; the work goes on
+        except (OSError, ValueError):  # the terminal is closed; the work continues
             self._due = math.inf
 
 

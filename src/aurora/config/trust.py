@@ -86,8 +86,10 @@ def _read_memories(home: Path) -> dict[str, object]:
 
 
 def remember_memory(home: Path, database: Path, known: KnownMemory) -> None:
-    """Store a database as the user's own, inside `memories_locked`. A read-only home is no error:
-    the seal of the database tells the same."""
+    """Store a database as the user's own, inside `memories_locked`.
+
+    A read-only home is not an error: the seal of the database shows the same.
+    """
     memories = _read_memories(home)
     if memories.get(str(database.resolve())) != list(known):
         memories[str(database.resolve())] = list(known)

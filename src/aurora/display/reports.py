@@ -229,7 +229,7 @@ def _facts(facts: Mapping[str, Any], unknown: Mapping[str, str]) -> Iterator[tup
             if name in ("tables", "indexes"):
                 yield from ((f"  {part}", human_size(size)) for part, size in facts[name].items())
         elif name in unknown:
-            yield label, f"cannot be told: {unknown[name]}"
+            yield label, f"unknown: {unknown[name]}"
 
 
 def _schema(facts: Mapping[str, Any]) -> str:

@@ -39,13 +39,14 @@ class HubModel:
     def __post_init__(self) -> None:
         if not (_REPOSITORY.fullmatch(self.repository) and _REVISION.fullmatch(self.revision)):
             raise EmbeddingError(
-                f"{self} is no model of a hub",
+                f"{self} is not a model of a hub",
                 hint="write it as hub:OWNER/NAME or hub:OWNER/NAME@REVISION",
             )
         address = urlsplit(self.endpoint)
         if address.scheme not in ("https", "http") or not address.hostname or address.username:
             raise EmbeddingError(
-                "HF_ENDPOINT is no address of a hub",  # without the value: it may hold a password
+                # Without the value: it may hold a password.
+                "HF_ENDPOINT is not the address of a hub",
                 hint=f"set it to an address such as {HUB}, without a user name",
             )
 

@@ -123,7 +123,8 @@ def model_folder(models: Path, name: str) -> Path:
     """Where a model of that name is, or would be. No name leads out of the folder of models."""
     if not _NAME.fullmatch(name):
         raise EmbeddingError(
-            f"{name!r} is no name of a model", hint="use small letters, digits, dots and hyphens"
+            f"{name!r} is not the name of a model",
+            hint="use small letters, digits, dots and hyphens",
         )
     return models / name
 

@@ -88,7 +88,7 @@ def _find_files(
         )
     if source in ("", "hub") and known is None:
         raise EmbeddingError(
-            f"{name} is no model known by name ({', '.join(KNOWN)})",
+            f"{name} is not a known model ({', '.join(KNOWN)})",
             hint="say where it is: --from FOLDER, or --from hub:OWNER/NAME",
         )
     if source == "hub" and known is not None:
@@ -176,7 +176,7 @@ def _dimension(folder: Path, graph: Path) -> int:
         outputs = open_session(graph).get_outputs()
     except EmbeddingError as exc:
         raise EmbeddingError(
-            f"The graph in {folder} is no ONNX file with its weights inside: {exc.__cause__}",
+            f"The graph in {folder} is not an ONNX file with its weights inside: {exc.__cause__}",
             hint="export it again as one file, or get it again",
         ) from exc
     shapes = [output.shape for output in outputs if output.name == OUTPUT] or [[]]

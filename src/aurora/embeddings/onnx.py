@@ -228,7 +228,7 @@ def _open_tokenizer(file: Path) -> Tokenizer:
     try:
         tokenizer: Tokenizer = tokenizers.Tokenizer.from_file(str(file))
     except Exception as exc:  # it raises nothing more specific
-        raise _damaged(file.parent, f"{file} is no tokenizer: {exc}") from exc
+        raise _damaged(file.parent, f"{file} is not a tokenizer: {exc}") from exc
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return tokenizer

@@ -225,7 +225,7 @@ def _items(answer: bytes) -> list[dict[str, object]]:
 
 
 def _not_finite(_: str = "") -> NoReturn:
-    raise BadAnswerError("gave a vector with something that is no finite number")
+    raise BadAnswerError("gave a vector with something that is not a finite number")
 
 
 def _in_order(items: list[dict[str, object]], count: int) -> list[dict[str, object]]:

@@ -1,7 +1,7 @@
 """What only the command line and the servers need of a memory: `memory.admin`.
 
 Inspection, checks and repair, import and copies, models, and the adoption of a memory that came
-from somebody else.
+from another user.
 """
 
 from __future__ import annotations

@@ -318,7 +318,7 @@ def judge_problems(problems: Sequence[str], name: str, *, is_file: bool) -> Line
     hint = (
         "`aur mem repair` keeps all that can be read; `aur mem export` writes it to a file"
         if is_file
-        else "`aur mem rebuild-bm25` makes all words anew; `REINDEX` mends an index"
+        else "`aur mem rebuild-bm25` rebuilds all words; `REINDEX` repairs an index"
     )
     return Level.FAIL, "\n".join([*lines, f"… and {more:,} more"] if more > 0 else lines), hint
 
@@ -348,7 +348,7 @@ def _judge_index(name: str, check: IndexCheck, hint: str) -> Line:
     levels = {IndexState.CURRENT: Level.OK, IndexState.DAMAGED: Level.FAIL}
     level = levels.get(check.state, Level.NOTE)
     reason = f" ({check.reason})" if check.reason else ""
-    return level, f"{name}: {check.state.told}{reason}", "" if level is Level.OK else hint
+    return level, f"{name}: {check.state.description}{reason}", "" if level is Level.OK else hint
 
 
 def check_vectors(subject: MemoryCheck) -> Iterator[Line]:
@@ -356,7 +356,7 @@ def check_vectors(subject: MemoryCheck) -> Iterator[Line]:
     owner, chosen = admin.vectors_of(), admin.chosen_embedder()
     if owner is not None and chosen and owner.name != chosen:
         text = f"The vectors are of {owner.name}, not of {chosen}, which the settings choose"
-        yield Level.NOTE, text, "`aur mem reembed` makes them anew"
+        yield Level.NOTE, text, "`aur mem reembed` makes them again"
 
 
 def check_embedder(subject: MemoryCheck) -> Iterator[Line]:

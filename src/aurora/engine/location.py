@@ -143,7 +143,7 @@ class SqliteLocation:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PostgresLocation:
-    """A schema of a PostgreSQL server. Only opening tells whether a memory is there."""
+    """A schema of a PostgreSQL server. Only opening shows whether a memory exists."""
 
     url: str
     schema: str

@@ -152,8 +152,8 @@ class MemoryWriter:
         """A redactor for what is about to be stored. A warning follows if it found secrets."""
         redactor = self._redactor()
         yield redactor
-        if redactor.told:
-            self._opened.warn(redactor.told)
+        if redactor.warning:
+            self._opened.warn(redactor.warning)
 
     def _redactor(self) -> Redactor:
         return Redactor(on=self._opened.settings.indexing.redact_secrets)

@@ -37,7 +37,7 @@ class Staged:
 
     def __call__(self, rankings: Sequence[Ranking]) -> list[Fused]:
         keyword = keyword_ranking(rankings)
-        if keyword is None or not keyword.hits:  # there is no second stage
+        if keyword is None or not keyword.hits:  # no second stage
             return Weighted()([ranking for ranking in rankings if ranking.signal == "semantic"])
         first_stage = [hit.row for hit in keyword.hits[: self.top_k]]
         scales = [_Scale.of(ranking, first_stage) for ranking in rankings]

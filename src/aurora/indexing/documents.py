@@ -141,7 +141,7 @@ def cut_document(
             piece,
             id=_piece_id(id_, part),
             name=piece.name or title,
-            qualified_name=piece.qualified_name or own_title,  # a title from the text is no name
+            qualified_name=piece.qualified_name or own_title,  # a title from the text is not a name
             lines=piece.lines if name else None,  # without a file there is nothing to open
             language=language,
             namespace=labels.namespace,

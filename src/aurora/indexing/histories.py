@@ -75,12 +75,12 @@ class HistoryReader:
         folder: Path,
         *,
         version: str,
-        anew: bool = False,
+        ignore_cache: bool = False,
         now: datetime,
     ) -> None:
-        """`version` is the prefix of digests; `anew` ignores the answers of earlier runs."""
+        """`version` is the prefix of digests; `ignore_cache` skips results of earlier runs."""
         self._store, self._names, self._folder = store, Names(root), folder
-        self._version, self._anew, self._now = version, anew, now
+        self._version, self._ignore_cache, self._now = version, ignore_cache, now
 
     def read(
         self, scan: Scan, states: Mapping[str, FileState], *, listen: Listener = ignore_events
@@ -101,7 +101,7 @@ class HistoryReader:
         place = self._names.of(top / ".git")  # relative to the root, so that a project can move
         name = hashlib.sha256(os.fsencode(place)).hexdigest()[:12]
         cache = self._folder / f"history-{name}.book"
-        return History(top, cache=cache, anew=self._anew, listen=listen)
+        return History(top, cache=cache, ignore_cache=self._ignore_cache, listen=listen)
 
     def _read_repository(
         self,

@@ -98,7 +98,7 @@ class Export:
             self.header = decode_header(stream.readline(_LONGEST))
         except Unfit as exc:
             raise TransferError(
-                f"This is no export: {exc}",
+                f"This is not an export: {exc}",
                 hint="name a file that `aur mem export` wrote; one of a newer Aurora needs that "
                 "Aurora",
             ) from exc
@@ -291,7 +291,7 @@ def _require_all(copied: Copied, before: RecordCounts, *, vectors: bool) -> None
     if too_few:
         raise TransferError(
             f"The copy is not whole: it holds {', '.join(too_few)}",
-            hint="another process may have removed chunks meanwhile; copy again: it goes on",
+            hint="another process may have removed chunks meanwhile; copy again: it continues",
         )
 
 

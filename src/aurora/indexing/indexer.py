@@ -93,7 +93,7 @@ def run_index(
             else _current_states(store, scanned, Names(root), version)
         )
         reader = (
-            HistoryReader(store, root, histories, version=version, anew=force, now=now())
+            HistoryReader(store, root, histories, version=version, ignore_cache=force, now=now())
             if histories
             else None
         )

@@ -159,5 +159,5 @@ def read_message(answer: bytes) -> str:
     if message is None or (isinstance(message, str) and not message.strip()):
         raise BadAnswerError("answered with an empty message")
     if not isinstance(message, str):
-        raise BadAnswerError("answered with a message that is no text")
+        raise BadAnswerError("answered with a message that is not text")
     return message

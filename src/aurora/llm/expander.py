@@ -64,7 +64,7 @@ def read_terms(query: str, answer: str) -> tuple[str, ...]:
     new = dict.fromkeys(term for term in terms if not known.issuperset(tokenize(term)))
     if not new or 2 * len(terms) <= len(pieces) or answer.lstrip().startswith(("{", "[", "```")):
         raise LlmError(
-            "The language model answered with something that is no list of terms",
+            "The language model answered with something that is not a list of terms",
             hint="set another `llm.model`",
         )
     return tuple(new)[:MOST]

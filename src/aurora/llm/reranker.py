@@ -57,7 +57,7 @@ def read_ranks(count: int, answer: str) -> tuple[int, ...]:
     places = tuple(dict.fromkeys(place for place in wanted if 0 <= place < count))
     if not places:
         raise LlmError(
-            "The language model answered with something that is no ranking",
+            "The language model answered with something that is not a ranking",
             hint="set another `llm.model`",
         )
     return places

@@ -55,7 +55,7 @@ def connections_allowed() -> int:
 
 
 def let_in(scope: Scope) -> None:
-    """Mark the connection of a request as accepted: it is no stranger any more."""
+    """Mark the connection of a request as accepted: it passed the check of the token."""
     connection = scope.get("state", {}).get(_KEY)
     if isinstance(connection, Connection):
         connection.let_in()

@@ -164,7 +164,7 @@ class Tools:
         retrieve what you work with, and search to look around."""
         with collect_notes() as notes, self._pool.turn(self._pool.memory(memory)):
             warm_memory = self._pool.memory(memory)
-            first = warm_memory.get(id, is_use=not cursor)  # a further page is no further use
+            first = warm_memory.get(id, is_use=not cursor)  # a further page is not another use
             pieces = warm_memory.admin.pieces(first)
         text = "\n\n".join(piece.content for piece in pieces)
         identity = (first.id, text)  # a cursor is invalid once the text has changed
@@ -296,8 +296,8 @@ class Tools:
         memory: take.MemoryName = "",
     ) -> Annotated[CallToolResult, Indexed]:
         """Bring the memory up to date with the project's files, after they changed or before the
-        first search. Only what changed is read, so it is quick to call again. A long run goes on
-        when you stop waiting: aurora_status tells how far it is."""
+        first search. Only what changed is read, so it is quick to call again. A long run continues
+        when you stop waiting: aurora_status shows its progress."""
         name = memory or self._pool.names[0]
         try:
             run = await anyio.to_thread.run_sync(
@@ -490,7 +490,7 @@ def _indexed(name: str, run: IndexRun) -> Indexed:
 
 def _indexed_text(value: Indexed) -> str:
     if value.state == "running":
-        return f"The run goes on ({value.progress}). aurora_status tells when it is over."
+        return f"The run continues ({value.progress}). aurora_status shows when it ends."
     counts = f"{value.parsed} read, {value.unchanged} unchanged, {value.removed} gone"
     return with_notes(
         f"{value.scanned} files ({counts}); {value.chunks} chunks in {value.memory}",

@@ -256,7 +256,7 @@ class DefinitionFinder:
                 yield node
 
     def _inside(self, place: _Place, target: Node) -> list[_Place]:
-        """The children to visit of a node that is no definition but may contain some."""
+        """The children to visit of a node that is not a definition but may contain some."""
         if target.type in self._grammar.scopes:
             own = names_of(target, self._grammar, self._source)
             names = (*place.names, *own)[:_MAX_NAMESPACES]

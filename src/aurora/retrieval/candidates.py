@@ -140,7 +140,7 @@ class Signals:
         return candidates
 
     def _score_semantic(self, request: SearchRequest, candidates: Candidates) -> None:
-        """Without a usable model, the search goes on by keywords and says so."""
+        """Without a usable model, the search continues by keywords and says so."""
         if self._semantic is None:
             self._warn(candidates, FALLBACK)
             return

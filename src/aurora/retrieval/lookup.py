@@ -22,7 +22,7 @@ _COLONS = 10  # tried as the separator between a file and a name
 _WORD = re.compile(r"[\w-]+")
 _MOST_WORDS = 6  # the longest words of a query; each is compared with all names
 _SHORTEST = 3  # letters: shorter words are part of half of all names
-_TELLING = 6  # letters: so many in a row are no coincidence anywhere in a name
+_TELLING = 6  # letters: a common run of this length is not a coincidence
 _BEGINS, _CONTAINS = 0.2, 0.3  # distances: one wrong letter in five, in three
 _ONE_OF_SEVERAL = 1.0  # a name like the whole query comes before a name like one of its words
 # Where a part of an identifier starts: after `_` or `.`, at the S and the R of HTTPServerRequest.

@@ -12,10 +12,10 @@ value with spaces needs double quotes, also typographic ones. Commas separate al
 given twice adds alternatives, too (of several `since:` the latest counts). Quotes make a filter
 plain words.
 
-Text that is no valid filter is plain words, never an error: `type:banana`, `type:`, `std::vector`,
-`12:30`, `--flag`, `-x`, `-1`, `->`, an unclosed quote, a glob of more than 1,024 characters, and
-filters after the first 64 values. `read_criteria` reads the filters of flags and tools: there, an
-invalid value is an error.
+Text that is not a valid filter is plain words, never an error: `type:banana`, `type:`,
+`std::vector`, `12:30`, `--flag`, `-x`, `-1`, `->`, an unclosed quote, a glob of more than 1,024
+characters, and filters after the first 64 values. `read_criteria` reads the filters of flags and
+tools: there, an invalid value is an error.
 """
 
 from __future__ import annotations

@@ -75,7 +75,7 @@ class Signal(Protocol):
 
 
 class SparseScores:
-    """`SignalScores` held in a dict. A score of 0 is no score."""
+    """`SignalScores` held in a dict. A score of 0 counts as none."""
 
     def __init__(self, scores: Mapping[int, float], *, ceiling: float = 1.0) -> None:
         self.ceiling = ceiling

@@ -18,7 +18,7 @@ Places: TypeAlias = NDArray[np.int64]
 
 
 class DenseScores:
-    """`SignalScores` with a number for every place of an index; 0 is no score.
+    """`SignalScores` with a number for every place of an index; 0 counts as none.
 
     `postings` are the places that may have a score, those of rare terms first. Without postings,
     every place may have one.

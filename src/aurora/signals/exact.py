@@ -28,7 +28,7 @@ _MOST = 200  # chunks of one name; a more common name does not say which one is 
 _LONGEST = 200  # characters of a query that may be one name
 _SEPARATOR = re.compile(r"\.|::|->|[#/:\\]")
 _CALL = re.compile(r"\([^()]*\)?$")
-# An identifier is no English word: it has a hump, an underscore, a separator or a call.
+# An identifier is not an English word: it has a hump, an underscore, a separator or a call.
 _IDENTIFIER = re.compile(r"[^\W\d]\w*(?:(?:\.|::|->|#)\w+)*(?:\(\))?")
 _CODE_LIKE = re.compile(r"_|[a-z0-9][A-Z]|\.\w|::|->|#|\(\)$|[A-Za-z]\d")
 

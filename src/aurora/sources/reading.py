@@ -105,7 +105,7 @@ def _require_document(path: Path) -> None:
             f"{path} is a folder", hint=f"`aur mem index {path}` reads all the files in it"
         )
     if not stat.S_ISREG(status.st_mode):
-        raise SourceError(f"{path} is no regular file", hint=f"pipe it: aur mem add - < {path}")
+        raise SourceError(f"{path} is not a regular file", hint=f"pipe it: aur mem add - < {path}")
     _require_size(str(path), status.st_size)
     if looks_secret(path.name) or looks_secret(path.resolve().name):
         raise SourceError(

@@ -6,7 +6,7 @@ its database ranks chunks by itself. These promises hold for all methods:
 * A write is durable and complete when its transaction ends. A failed write changes nothing.
 * Ids are unique. Writing an id again replaces the chunk. Its accesses stay, and its embedding stays
   while the embedded text is the same.
-* An unknown id is no error: the answer leaves it out.
+* An unknown id is not an error: the answer leaves it out.
 * "Searchable" chunks are all but reasoning with a success below `SEARCHABLE_SUCCESS`.
 * Every error is an `AuroraError`. Errors of the database are translated.
 """

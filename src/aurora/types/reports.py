@@ -37,7 +37,7 @@ class IndexState(StrEnum):
     DAMAGED = "damaged"
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """The state and what follows, for people."""
         return _STATE_TEXTS[self]
 

@@ -56,7 +56,7 @@ class Criteria:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A search request. `text` has no syntax errors: text that is no filter is plain words."""
+    """A search request. `text` has no syntax errors: text that is not a filter is plain words."""
 
     text: str
     limit: int = DEFAULT_LIMIT

@@ -82,7 +82,7 @@ def test_a_graph_in_a_folder_of_its_own_is_taken_as_it_is(tmp_path: Path, models
 def test_what_is_no_graph_is_refused(tmp_path: Path, models: Path) -> None:
     folder = small_model(tmp_path / "small")
     (folder / "model.onnx").write_bytes(b"certainly no graph")
-    with pytest.raises(EmbeddingError, match="is no ONNX file with its weights inside"):
+    with pytest.raises(EmbeddingError, match="is not an ONNX file with its weights inside"):
         pull_model(models, "mine", str(folder))
 
 
@@ -94,7 +94,7 @@ def test_a_graph_with_its_weights_elsewhere_is_refused(tmp_path: Path, models: P
     graph = onnx.load(folder / "model.onnx")
     onnx.external_data_helper.convert_model_to_external_data(graph, size_threshold=0)
     onnx.save(graph, folder / "model.onnx")
-    with pytest.raises(EmbeddingError, match="is no ONNX file with its weights inside"):
+    with pytest.raises(EmbeddingError, match="is not an ONNX file with its weights inside"):
         pull_model(models, "mine", str(folder))
 
 

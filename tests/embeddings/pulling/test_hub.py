@@ -144,13 +144,13 @@ def test_a_hub_that_is_not_there_is_told(tmp_path: Path) -> None:
     "repository", ["model", "../../x", "a/../b", "a/b/c", "a/b?c", "a b/c", "/a", "a/.."]
 )
 def test_only_an_owner_and_a_name_are_a_repository(repository: str) -> None:
-    with pytest.raises(EmbeddingError, match="is no model of a hub"):
+    with pytest.raises(EmbeddingError, match="is not a model of a hub"):
         HubModel(repository)
 
 
 @pytest.mark.parametrize("revision", ["", "../x", "a/../b", "a?b", "/a"])
 def test_a_revision_leads_nowhere_else(revision: str) -> None:
-    with pytest.raises(EmbeddingError, match="is no model of a hub"):
+    with pytest.raises(EmbeddingError, match="is not a model of a hub"):
         HubModel("owner/name", revision)
 
 
@@ -158,6 +158,6 @@ def test_a_revision_leads_nowhere_else(revision: str) -> None:
     "endpoint", ["https://me:secret@hub.example", "file:///etc", "hub.example", "https://"]
 )
 def test_an_address_that_is_none_is_refused_and_not_repeated(endpoint: str) -> None:
-    with pytest.raises(EmbeddingError, match="HF_ENDPOINT is no address") as caught:
+    with pytest.raises(EmbeddingError, match="HF_ENDPOINT is not the address") as caught:
         HubModel("owner/name", endpoint=endpoint)
     assert "secret" not in str(caught.value)

@@ -107,7 +107,7 @@ def test_no_name_leads_out_of_the_folder(tmp_path: Path, name: str) -> None:
     make_model(tmp_path / "mine")
     models = tmp_path / "models"
     models.mkdir()
-    with pytest.raises(EmbeddingError, match="is no name of a model"):
+    with pytest.raises(EmbeddingError, match="is not the name of a model"):
         remove_model(models, name)
     assert names(tmp_path) == ["mine", "models"]
 

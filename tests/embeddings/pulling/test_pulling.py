@@ -160,14 +160,14 @@ def test_a_kill_leaves_no_half_model(
 def test_a_name_that_leads_elsewhere_is_refused_before_anything_is_done(
     models: Path, tmp_path: Path, name: str
 ) -> None:
-    with pytest.raises(EmbeddingError, match="is no name of a model"):
+    with pytest.raises(EmbeddingError, match="is not the name of a model"):
         pull_model(models, name, str(small_model(tmp_path / "small")))
     assert not models.exists()
 
 
 @pytest.mark.parametrize("source", ["", "hub"])
 def test_a_model_that_is_not_known_needs_a_place(models: Path, source: str) -> None:
-    with pytest.raises(EmbeddingError, match="mine is no model known by name") as caught:
+    with pytest.raises(EmbeddingError, match="mine is not a known model") as caught:
         pull_model(models, "mine", source)
     assert caught.value.hint == "say where it is: --from FOLDER, or --from hub:OWNER/NAME"
 

@@ -129,7 +129,7 @@ def read_safetensors(path: Path) -> Tensors:
             start = file.read(_LENGTH.size)
             length = _LENGTH.unpack(start)[0] if len(start) == _LENGTH.size else 0
             if not 2 <= length <= min(size - _LENGTH.size, _MOST_HEADER):
-                raise _damaged(path, "is no safetensors file, or its header is cut off")
+                raise _damaged(path, "is not a safetensors file, or its header is cut off")
             header = _parse_header(path, file.read(length))
         data = np.memmap(path, np.uint8, "r")[_LENGTH.size + length :]
     except OSError as exc:
@@ -141,7 +141,7 @@ def _parse_header(path: Path, text: bytes) -> Mapping[str, object]:
     try:
         header = json.loads(text)
     except (ValueError, RecursionError) as exc:
-        raise _damaged(path, f"has a header that is no JSON: {exc}") from exc
+        raise _damaged(path, f"has a header that is not JSON: {exc}") from exc
     if not isinstance(header, dict):
         raise _damaged(path, "has a header that names no arrays")
     return header

@@ -98,7 +98,7 @@ class History:
     """Blame for the files below a folder, cached in the file `cache`.
 
     Up to `blame_at_most` files are read by `git blame`; for more, the history is replayed. With
-    `anew`, the cache is not read. Each git call keeps within `limits`.
+    `ignore_cache`, the cache is not read. Each git call keeps within `limits`.
     """
 
     def __init__(
@@ -106,12 +106,12 @@ class History:
         root: Path,
         *,
         cache: Path | None,
-        anew: bool = False,
+        ignore_cache: bool = False,
         blame_at_most: int = BLAME_AT_MOST,
         limits: Limits = HISTORY,
         listen: Listener = ignore_events,
     ) -> None:
-        self._git, self._cache, self._anew = Git(root, limits), cache, anew
+        self._git, self._cache, self._ignore_cache = Git(root, limits), cache, ignore_cache
         self._blame_at_most, self._listen = blame_at_most, listen
 
     @property
@@ -164,7 +164,7 @@ class History:
             now,
             {source for source in sources.values() if isinstance(source, str)},
             file=self._cache,
-            anew=self._anew,
+            ignore_cache=self._ignore_cache,
             blame_at_most=self._blame_at_most,
             listen=self._listen,
         )
@@ -217,15 +217,15 @@ def read_committed(
     paths: Collection[str],
     *,
     file: Path | None,
-    anew: bool = False,
+    ignore_cache: bool = False,
     blame_at_most: int,
     listen: Listener = ignore_events,
 ) -> tuple[BlameCache, dict[str, GitError]]:
     """Return a cache with the lines of the paths at the last commit, and errors by path.
 
-    With `anew`, the cache file is not read.
+    With `ignore_cache`, the cache file is not read.
     """
-    cache = load_cache(None if anew else file)
+    cache = load_cache(None if ignore_cache else file)
     before = (cache.head, len(cache.files))
     try:
         _update(cache, now, paths)

@@ -80,13 +80,13 @@ def parse_address(url: str, schema: str = DEFAULT_SCHEMA) -> Address:
         parts = None
     if parts is None or not _is_plain(url, str(parts.get("port") or "")):
         raise ConfigError(
-            "This is no address of a PostgreSQL server",
-            hint="write postgresql://USER@HOST:PORT/DATABASE; in a password, %-encode what is no "
-            "letter or digit (@ is %40, / is %2F, # is %23, ? is %3F)",
+            "This is not the address of a PostgreSQL server",
+            hint="write postgresql://USER@HOST:PORT/DATABASE; in a password, %-encode all but "
+            "letters and digits (@ is %40, / is %2F, # is %23, ? is %3F)",
         )
     if not _NAME.fullmatch(schema) or schema.startswith("pg_"):
         raise ConfigError(
-            f"{_shown_schema(schema)} is no name of a schema for a memory",
+            f"{_shown_schema(schema)} is not the name of a schema for a memory",
             hint="small letters, digits and _, such as `store.schema: my_project`",
         )
     named = str(parts.get("host") or parts.get("hostaddr") or "localhost").split(",")

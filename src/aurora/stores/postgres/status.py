@@ -47,12 +47,12 @@ _CONNECTIONS = """
 
 @dataclass(slots=True)
 class ServerStatus:
-    """`told` has the answers by name, `untold` the reasons of missing answers."""
+    """`answers` has the answers by name, `unanswered` the reasons of missing answers."""
 
     address: str
     hosts: list[dict[str, Json]] = field(default_factory=list)
-    told: dict[str, Json] = field(default_factory=dict)
-    untold: dict[str, str] = field(default_factory=dict)
+    answers: dict[str, Json] = field(default_factory=dict)
+    unanswered: dict[str, str] = field(default_factory=dict)
     trouble: AuroraError | None = None  # the reason if the memory cannot be used
 
 
@@ -63,13 +63,13 @@ def read_status(address: Address) -> ServerStatus:
         with connections.translated(), connections.connect() as connection:
             for name, ask in _QUESTIONS.items():
                 try:
-                    status.told[name] = ask(connection)
+                    status.answers[name] = ask(connection)
                 except psycopg.Error as exc:
-                    status.untold[name] = plain(exc)
+                    status.unanswered[name] = plain(exc)
         require_newest(connections)
-        if status.told.get("schema_version") == 0:
+        if status.answers.get("schema_version") == 0:
             raise no_memory(address.shown)
-        if status.told.get("pgvector", "") is None:
+        if status.answers.get("pgvector", "") is None:
             raise StoreError(
                 f"{address.shown} has lost pgvector", hint="run `CREATE EXTENSION vector` there"
             )
