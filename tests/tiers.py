@@ -2,8 +2,8 @@
 
 `make test` runs the core: what carries no mark. `make test-full` runs what is marked `full`: slow
 ways, the rest of PostgreSQL, other programs. `make stress` runs what is marked `stress` for longer;
-those tests are `full` too and run there briefly. A test gets its marks from the tables below, by
-the beginning of its name below `tests/`. A mark on the test itself works as well.
+most of those tests are `full` too and run there briefly. A test gets its marks from the tables
+below, by the beginning of its name below `tests/`. A mark on the test itself works as well.
 """
 
 from __future__ import annotations
@@ -12,7 +12,16 @@ import pytest
 
 CORE = "not full and not stress"  # what `make test` selects
 
-STRESS = ("concurrency/", "crash/", "faults/", "fuzz/")
+STRESS = ("concurrency/", "crash/", "faults/", "fuzz/")  # briefly in the full tier, too
+
+# A shorter test of the full tier shows the same.
+STRESS_ONLY = (
+    "cli/test_transfer.py::test_an_import_killed",  # crash/ kills imports, too
+    "indexing/test_kill.py",  # crash/ kills index runs, too
+    "indexing/test_logs.py::test_a_log_is_never_held_in_memory[120]",
+    "mcp/test_load.py",  # benchmarks/ runs the same load with fewer clients
+    "parsers/test_conversation_stream.py::test_millions_of_lines",
+)
 
 FULL = (
     *STRESS,
@@ -33,11 +42,9 @@ FULL = (
     "cli/test_copy.py",
     "cli/test_watch.py",
     "indexing/test_copying.py",
-    "indexing/test_kill.py",
     "indexing/test_trouble.py",
     "indexing/test_turns.py",
     "mcp/test_connections.py",
-    "mcp/test_load.py",
     "mcp/test_long_running.py",
     "mcp/test_signals.py",
     "postgres/",  # the tests' own server
@@ -52,7 +59,6 @@ FULL = (
     # whole ways through many commands, which shorter core tests go in part
     "cli/test_offline.py",
     "cli/test_reembed.py",
-    "cli/test_transfer.py::test_an_import_killed",
     "guide/test_quickstart.py::test_every_command_of_the_quickstart",  # installs a wheel
     "security/test_forgotten.py",
     "security/test_redaction.py::test_a_cloned_project_cannot_switch_it_off",
@@ -60,13 +66,12 @@ FULL = (
     "security/test_redaction.py::test_switched_on_again_files_are_read_again",
     "stores/test_sqlite_seal.py::test_indexing_does_not_wait_for_ever",
     # random pasts of a repository, and sizes that take seconds
-    "parsers/test_conversation_stream.py::test_millions_of_lines",
     "retrieval/test_query_text.py::test_a_million_hostile_letters",
     "signals/test_bm25.py::test_scores_equal_a_reference_library_on_real_chunks",
     "indexing/test_histories.py",
     "indexing/test_logs.py::test_a_large_log",
     "indexing/test_logs.py::test_a_log_may_grow_large",
-    "indexing/test_logs.py::test_a_log_of_120_mb",
+    "indexing/test_logs.py::test_a_log_is_never_held",
     "indexing/test_staged_pasts.py",
     "indexing/test_transfer.py::test_lines_changed_at_random",
     "parsers/test_code_stdlib.py",
@@ -107,10 +112,12 @@ _SERVERS = {"memory_url", "own_postgres", "postgres", "postgres_databases", "pos
 def mark(item: pytest.Item) -> None:
     name = item.nodeid.removeprefix("tests/")
     on_server = is_on_server(item) and not name.startswith(CORE_ON_SERVER)
+    if name.startswith((*STRESS, *STRESS_ONLY)):
+        item.add_marker("stress")
+    if name.startswith(STRESS_ONLY):
+        return
     if name.startswith(FULL) or on_server or not _MODELS.isdisjoint(fixtures(item)):
         item.add_marker("full")
-    if name.startswith(STRESS):
-        item.add_marker("stress")
 
 
 def is_on_server(item: pytest.Item) -> bool:
@@ -126,4 +133,5 @@ def fixtures(item: pytest.Item) -> list[str]:
 
 def is_left_out(path: str, expression: str) -> bool:
     """Whether the core need not even read this file or folder, by its path below `tests/`."""
-    return expression == CORE and path.startswith(tuple(name for name in FULL if "::" not in name))
+    others = tuple(name for name in (*FULL, *STRESS_ONLY) if "::" not in name)
+    return expression == CORE and path.startswith(others)

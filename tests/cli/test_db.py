@@ -165,7 +165,7 @@ def test_status_where_there_is_no_memory(project: Shell, postgres_url: str) -> N
     done = project.run("db", "status")
     assert done.returncode == 2
     assert "no memory yet" in done.stdout
-    assert "cannot be told" in done.stdout
+    assert "unknown: " in done.stdout
     assert "aur db init" in error_and_hint(done.stderr)[1]
     told = json.loads(project.run("db", "status", "--json").stdout)
     assert told["usable"] is False

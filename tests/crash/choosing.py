@@ -11,7 +11,7 @@ from tests.crash.points import Point
 
 _WISHED = os.environ.get("AURORA_CRASH_KILLS", "")
 # Points and moments of each operation; a server is killed less often, for it takes thrice the time.
-IN_FILE, ON_SERVER = ((int(_WISHED),) * 2,) * 2 if _WISHED else ((3, 1), (2, 1))
+IN_FILE, ON_SERVER = ((int(_WISHED),) * 2,) * 2 if _WISHED else ((2, 1), (1, 1))
 SECONDS = 0 if _WISHED else 300  # that a test may take; 0 is without end
 
 

@@ -1,4 +1,4 @@
-"""docs/guide/quickstart.md: every command of it, run in a fresh environment on a real project.
+"""docs/guide/quickstart.md: every command, run on a real project in its own environment.
 
 After a change that is meant: `python -m tests.guide.test_quickstart` fills in what they print now.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+import sysconfig
 import tempfile
 from pathlib import Path
 
@@ -31,7 +32,9 @@ def run_guide(folder: Path) -> list[str]:
         "LANG": "C.UTF-8",
         "PIP_CONSTRAINT": str(ROOT / "constraints.txt"),
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
-        "PIP_NO_COMPILE": "0",  # which is how one says no: most of it is never imported
+        # test_packaging.py installs what Aurora depends on; here it comes from our environment.
+        "PIP_NO_DEPS": "1",
+        "PYTHONPATH": sysconfig.get_path("purelib"),
     }
     printed = run_steps(commands, cwd=folder, env=environment)
     return [text.replace(str(folder), "~") for text in printed]

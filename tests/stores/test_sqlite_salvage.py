@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import UTC, datetime
+from itertools import cycle
 from pathlib import Path
 
 import pytest
@@ -82,12 +83,15 @@ def count_accesses(store: SQLiteStore) -> int:
     return sum(map(len, store.chunks.get_accesses([chunk.id for chunk in CHUNKS]).values()))
 
 
-@pytest.mark.parametrize("page", [ZEROS, NOISE], ids=["zeros", "noise"])
+INDEXES = (
+    "sqlite_autoindex_chunks_1", "chunks_namespace", "chunks_path", "accesses_chunk",
+    "chunks_words_data", "chunks_words_idx", "chunks_words_docsize", "chunks_words_config",
+    "chunks_trigrams_data", "files", "sqlite_sequence",
+)  # fmt: skip
+
+
 @pytest.mark.parametrize(
-    "index",
-    ["sqlite_autoindex_chunks_1", "chunks_namespace", "chunks_path", "accesses_chunk",
-     "chunks_words_data", "chunks_words_idx", "chunks_words_docsize", "chunks_words_config",
-     "chunks_trigrams_data", "files", "sqlite_sequence"],
+    ("index", "page"), list(zip(INDEXES, cycle([ZEROS, NOISE]))), ids=INDEXES
 )  # fmt: skip
 def test_an_index_is_made_anew_and_nothing_is_lost(path: Path, index: str, page: bytes) -> None:
     overwrite(path, index, "leaf", page)
