@@ -85,7 +85,8 @@ lint-audit: $(VENV)/installed-dev
 # targets above judge those.
 coverage: $(VENV)/installed-dev $(VENV)/inspector-$(INSPECTOR)
 	$(BIN)/coverage erase
-	-$(BIN)/coverage run -m pytest --numprocesses $(WORKERS) --dist worksteal --quiet $(PYTEST_ARGS)
+	-$(BIN)/coverage run -m pytest --numprocesses $(WORKERS) --dist worksteal --quiet \
+		-m "full or not stress" $(PYTEST_ARGS)
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report --fail-under=94
 
