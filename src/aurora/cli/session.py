@@ -54,7 +54,7 @@ def find_places() -> Places:
     return places
 
 
-def open_memory(places: Places | None = None) -> Memory:
+def open_memory(places: Places | None = None, *, silent: bool = False) -> Memory:
     """Open the memory of the working directory. Its events are printed on stderr."""
     from aurora.engine import Memory  # `aur config` needs no database
 
@@ -62,6 +62,8 @@ def open_memory(places: Places | None = None) -> Memory:
     click.get_current_context().call_on_close(tell.finish)
     places = places or find_places()
     files = settings_files(places)
+    if silent:
+        return Memory(places, files)
     for warning in files.current().warnings:
         tell(Note(warning, warning=True))
     return Memory(places, files, listen=tell)
