@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from aurora.cli.completers import complete_files, completer, starting
-from aurora.cli.session import confirm, end_in_part, find_places, tell
+from aurora.cli.session import confirm, find_places, tell
 from aurora.cli.terminal import print_json, print_text
 from aurora.config.places import shown
 from aurora.display.reports import megabytes, models_record, render_models
@@ -92,8 +92,7 @@ def remove(name: str, *, yes: bool) -> None:
     folder = models_folder()
     require_model(folder, name)
     error = QueryError(f"This would remove the model {name}", hint="confirm with --yes")
-    if not yes and not confirm(f"Remove the model {name}?", error=error):
-        tell(Note("Nothing was removed."))
-        end_in_part()
+    if not yes:
+        confirm(f"Remove the model {name}?", error=error, refused="Nothing was removed.")
     remove_model(folder, name)
     click.echo(f"Removed {name}")

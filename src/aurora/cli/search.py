@@ -6,7 +6,7 @@ import logging
 import math
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from aurora.cli.completers import complete_kinds, complete_languages, complete_namespaces
-from aurora.cli.session import end_in_part, open_memory, tell
+from aurora.cli.session import end_in_part, open_memory, set_setting, tell
 from aurora.cli.terminal import has_colour, has_links, is_terminal, print_json, print_text, width_of
 from aurora.config.places import Places, shown
-from aurora.display.table import Paint, is_stale, render_nothing, render_table
+from aurora.display.table import Look, Paint, is_stale, render_nothing, render_table
 from aurora.engine.location import shown_name
 from aurora.errors import AuroraError
 from aurora.retrieval.config import FUSIONS
@@ -183,13 +183,9 @@ def search(query: tuple[str, ...], **options: Any) -> None:  # Any: as click par
             legacy = ui.default_search_format == "legacy"
         if not (legacy or ui.shown_search_format_notice):
             _print_notice(memory.places)
-        past, paint = git and not legacy, _paint(root, ui.links)
-        if not options["show_scores"] and context is None:
-            width = width_of(sys.stdout, os.environ)
-            text = render_table(answer.results, now=now, width=width, past=past, paint=paint)
-        else:
-            text = _detailed(answer, options, now=now, legacy=legacy, past=past, paint=paint)
-        print_text(text)
+        width, past = width_of(sys.stdout, os.environ), git and not legacy
+        look = Look(now, width, past, context, _paint(root, ui.links))
+        print_text(_rendered(answer, look, scores=options["show_scores"], legacy=legacy))
         if past and is_stale(answer.results, now):
             tell(Note("(metadata may be stale) read git again with `aur mem index`", warning=True))
     if options["exit_code"] and not answer.results:
@@ -214,10 +210,8 @@ def _open_searchable() -> Memory:
 
 def _print_notice(places: Places) -> None:
     """Print the notice about the new format once, if the settings can remember it."""
-    from aurora.config.edit import set_value
-
     try:
-        set_value(places.user_config, "ui.shown_search_format_notice", "true")
+        set_setting(places.user_config, "ui.shown_search_format_notice", "true")
     except AuroraError as exc:
         logger.info("the notice about the format cannot be remembered: %s", exc.message)
     else:
@@ -225,24 +219,14 @@ def _print_notice(places: Places) -> None:
             tell(Note(line))
 
 
-def _detailed(
-    answer: SearchResults,
-    options: Mapping[str, Any],
-    *,
-    now: datetime,
-    legacy: bool,
-    past: bool,
-    paint: Paint,
-) -> str:
-    """The results with the parts of their scores, or with the lines that match."""
+def _rendered(answer: SearchResults, look: Look, *, scores: bool, legacy: bool) -> str:
+    if not scores and look.context is None:
+        return render_table(answer.results, look)
     from aurora.display.boxes import render_blocks, render_boxes, render_legacy_scores
 
-    width, context = width_of(sys.stdout, os.environ), options["context"]
-    if not options["show_scores"]:
-        return render_blocks(answer, now=now, context=context, past=past, paint=paint)
-    if legacy:
-        return render_legacy_scores(answer, now=now, width=width, context=context, paint=paint)
-    return render_boxes(answer, now=now, width=width, past=past, context=context, paint=paint)
+    if not scores:
+        return render_blocks(answer, look)
+    return render_legacy_scores(answer, look) if legacy else render_boxes(answer, look)
 
 
 def _print_files(answer: SearchResults, root: Path | None) -> None:
