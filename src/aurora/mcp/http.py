@@ -20,7 +20,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import uvicorn
@@ -83,14 +83,11 @@ class HttpSettings:
 
     host: str
     port: int
-    token: str = ""
+    token: str = field(default="", repr=False)  # never in a log
     names: tuple[str, ...] = ()
     rate: float = 0  # calls per second and client; 0 is no limit
     proxies: tuple[str, ...] = ()  # addresses whose X-Forwarded-For is trusted
     no_token: bool = False  # an empty token needs this, too
-
-    def __repr__(self) -> str:
-        return f"HttpSettings({self.host}:{self.port}, token {'set' if self.token else 'none'})"
 
     def __post_init__(self) -> None:
         if self.token and not _TOKEN.fullmatch(self.token):
