@@ -198,7 +198,7 @@ def _eval_sets(
             _print_set(measured, categories=options.category, is_first=not measured_sets)
         measured_sets.append(measured)
     if options.as_json:
-        print_json({"version": 1, "sets": [measured_record(one) for one in measured_sets]})
+        print_json({"version": 1, "sets": list(map(measured_record, measured_sets))})
     if options.plot is not None:
         _write_plot(options.plot, measured_sets)
 

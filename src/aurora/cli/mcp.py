@@ -256,16 +256,16 @@ def _project() -> Path:
 
 def _command(scope: Scope) -> tuple[str, ...]:
     own = Path(sysconfig.get_path("scripts"), "aur.exe" if os.name == "nt" else "aur")
-    found = shutil.which("aur")
-    is_own = found is not None and own.exists() and own.samefile(found)
+    on_path = shutil.which("aur")
+    is_own = on_path is not None and own.exists() and own.samefile(on_path)
     if scope is Scope.PROJECT:
         if not is_own:
-            what = f"on your PATH is another one, {found}" if found else "is not on your PATH"
+            what = f"on your PATH is another one, {on_path}" if on_path else "is not on your PATH"
             hint = f"put {own.parent} there, or use --scope user"
             tell(Note(f"The `aur` that the file names {what}: {hint}", warning=True))
         return "aur", "mcp"
-    if found is not None and is_own:  # a link in a folder of programs outlives its target
-        return str(Path(found).absolute()), "mcp"
+    if on_path is not None and is_own:  # a link in a folder of programs outlives its target
+        return str(Path(on_path).absolute()), "mcp"
     return (str(own), "mcp") if own.exists() else (sys.executable, "-P", "-m", "aurora", "mcp")
 
 

@@ -282,9 +282,10 @@ class Tools:
             if run.steps > reported:
                 reported = run.steps
                 await ctx.report_progress(reported, None, run.progress_text)
+        if isinstance(run.error, AuroraError):
+            raise run.error
         if run.error is not None:
-            known = isinstance(run.error, AuroraError)
-            raise run.error if known else ToolError("The run failed; the log says why")
+            raise ToolError("The run failed; the log says why")
         value = _indexed(name, run)
         return answer(value, _indexed_text(value))
 
