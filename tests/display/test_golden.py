@@ -13,7 +13,7 @@ import pytest
 from rich.cells import cell_len
 
 from aurora.display.boxes import render_blocks, render_boxes, render_legacy_scores
-from aurora.display.table import render_table
+from aurora.display.table import Look, render_table
 from aurora.types import ChunkHistory, Kind, Lines, SearchResults, Tracking
 from tests.builders import NOW, make_chunk
 from tests.display.answers import make_answer, make_result, parts, touched
@@ -74,13 +74,13 @@ ANSWER = make_answer(
     words="authenticate users 认证",
 )  # fmt: skip
 
-Look = Callable[[SearchResults, int], str]
-LOOKS: Mapping[str, Look] = {
-    "table": lambda answer, width: render_table(answer.results, now=NOW, width=width),
-    "legacy": lambda answer, width: render_table(answer.results, now=NOW, width=width, past=False),
-    "scores": lambda answer, width: render_boxes(answer, now=NOW, width=width),
-    "legacy-scores": lambda answer, width: render_legacy_scores(answer, now=NOW, width=width),
-    "context": lambda answer, _: render_blocks(answer, now=NOW, context=1),
+Render = Callable[[SearchResults, int], str]
+LOOKS: Mapping[str, Render] = {
+    "table": lambda answer, width: render_table(answer.results, Look(NOW, width)),
+    "legacy": lambda answer, width: render_table(answer.results, Look(NOW, width, past=False)),
+    "scores": lambda answer, width: render_boxes(answer, Look(NOW, width)),
+    "legacy-scores": lambda answer, width: render_legacy_scores(answer, Look(NOW, width)),
+    "context": lambda answer, _: render_blocks(answer, Look(NOW, context=1)),
 }
 CASES = [(look, width) for look in LOOKS for width in WIDTHS]
 

@@ -99,11 +99,11 @@ def test_names_and_what_was_missed() -> None:
     )
     found = MeasuredNames("~/shop", 1200, 300, 4, forms, missed)
     assert render_names(found).splitlines() == [
-        "~/shop: 1,200 chunks, 300 names that one definition has, 4 asked for",
+        "~/shop: 1,200 chunks, 300 names that one definition has, 4 searched for",
         "       asked  P@1     MRR@10  p50 ms  p95 ms",
         "name   4      75.0%   0.812   2.0     4.0",
         "words  2      100.0%  1.000   2.0     4.0",
         "",
-        "1 not first, of those asked for by name:",
+        "1 not first, of those searched for by name:",
         "  heron: a.py:heron is at 4, b.py:heron_x first",
     ]

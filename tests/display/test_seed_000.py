@@ -8,7 +8,7 @@ import pytest
 from rich.cells import cell_len
 
 from aurora.display.boxes import render_boxes
-from aurora.display.table import render_nothing, render_table
+from aurora.display.table import Look, render_nothing, render_table
 from aurora.types import ChunkHistory, SearchResult, SearchResults, Tracking
 from tests.builders import NOW
 from tests.display.answers import LESSON, LOG, SEED, make_answer, make_result
@@ -18,14 +18,14 @@ COLUMNS = ["File", "Type", "Name", "Lines", "Score", "Commits", "Last Modified"]
 
 def table(results: Sequence[SearchResult], *, past: bool = True) -> list[dict[str, str]]:
     """The rows of a rendered table by their heads."""
-    head, _, *rows = render_table(results, now=NOW, past=past).splitlines()
+    head, _, *rows = render_table(results, Look(NOW, past=past)).splitlines()
     names = [cell.strip() for cell in head.split(" | ")]
     cells = ([cell.strip() for cell in row.split(" | ")] for row in rows)
     return [dict(zip(names, row, strict=True)) for row in cells]
 
 
 def test_ut_display_01_table_alignment() -> None:
-    lines = render_table([SEED, LOG, LESSON], now=NOW).splitlines()
+    lines = render_table([SEED, LOG, LESSON], Look(NOW)).splitlines()
     ends = [[cell_len(line[:at]) for at in range(len(line)) if line[at] in "|+"] for line in lines]
     assert len(ends[0]) == len(COLUMNS) - 1
     assert ends == [ends[0]] * len(lines)
@@ -50,7 +50,7 @@ def test_ut_display_05_legacy_mode() -> None:
 
 
 def test_ut_display_06_show_scores_box_drawing() -> None:
-    assert set("┌├└│") <= set(render_boxes(make_answer(SEED), now=NOW))
+    assert set("┌├└│") <= set(render_boxes(make_answer(SEED), Look(NOW)))
 
 
 def test_ut_display_08_knowledge_chunk_display() -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from aurora.display.boxes import render_blocks
 from aurora.display.snippet import Line, render_snippet, snippet
-from aurora.display.table import PLAIN, Paint
+from aurora.display.table import PLAIN, Look, Paint
 from aurora.text import tokenize
 from aurora.types import Chunk, Kind, Lines
 from tests.builders import NOW, make_chunk
@@ -139,7 +139,7 @@ def test_with_colour_the_words_are_marked() -> None:
 
 def test_a_block_begins_with_path_and_line_of_the_match() -> None:
     result = make_result(CHUNK, terms=("password",), history=touched(2, 3))
-    assert render_blocks(make_answer(result, SEED), now=NOW, context=0) == (
+    assert render_blocks(make_answer(result, SEED), Look(NOW, context=0)) == (
         "src/read.py:14 | function | read | 0.856 | 2 commits | 2 days ago\n"
         "  14:         return user.name, user.password\n"
         "\n"
@@ -151,7 +151,7 @@ def test_a_block_begins_with_path_and_line_of_the_match() -> None:
 def test_a_block_without_a_past_or_a_file() -> None:
     document = make_chunk("a plan", "", "Plan", id="doc-1", lines=None, kind=Kind.KNOWLEDGE)
     answer = make_answer(make_result(document, terms=("plan",)))
-    assert render_blocks(answer, now=NOW, context=0, past=False) == (
+    assert render_blocks(answer, Look(NOW, context=0, past=False)) == (
         "doc-1 | know | Plan | 0.856\n  > a plan"
     )
 
@@ -159,5 +159,5 @@ def test_a_block_without_a_past_or_a_file() -> None:
 def test_a_block_links_to_the_line_of_the_match() -> None:
     paint = Paint(link=lambda chunk, line: f"at:{chunk.path}:{line}")
     answer = make_answer(make_result(CHUNK, terms=("password",)))
-    block = render_blocks(answer, now=NOW, context=0, past=False, paint=paint)
+    block = render_blocks(answer, Look(NOW, context=0, past=False, paint=paint))
     assert block.startswith("\033]8;;at:src/read.py:14\033\\src/read.py:14\033]8;;\033\\ | ")

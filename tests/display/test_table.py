@@ -22,7 +22,7 @@ def make_result(path: str, name: str, score: float = 0.5, **fields: object) -> S
 
 
 def render_table(results: Sequence[SearchResult], *, width: int | None = None) -> str:
-    return table.render_table(results, now=NOW, width=width)
+    return table.render_table(results, table.Look(NOW, width=width))
 
 
 def cells(line: str) -> list[str]:

@@ -12,25 +12,23 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import click
 
-from aurora.cli.session import find_places, settings_files
+from aurora.cli.session import open_memory
 from aurora.config.schema import CATALOGUE
-from aurora.types import Kind, ModelState
+from aurora.types import Kind
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
     from aurora.engine import Memory
-    from aurora.types import ModelEntry
 
 logger = logging.getLogger(__name__)
 
 _MOST_IDS = 50
-_INSTALLED = (ModelState.INSTALLED, ModelState.DAMAGED)
 
 Complete: TypeAlias = "Callable[[click.Context, click.Parameter, str], list[CompletionItem]]"
 
 
-def _completer(offer: Callable[[click.Context, str], list[CompletionItem]]) -> Complete:
+def completer(offer: Callable[[click.Context, str], list[CompletionItem]]) -> Complete:
     """A function as click calls it, which offers nothing after an error."""
 
     def complete(
@@ -53,15 +51,12 @@ def _from_memory(
     """Offer values of the memory of the working directory."""
 
     def offer(ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        from aurora.engine import Memory
-
-        places = find_places()
         with ctx.scope(cleanup=False):  # click completes outside of any command
-            memory = Memory(places, settings_files(places))
+            memory = open_memory(silent=True)
         with memory:
-            return (_after_comma if commas else _starting)(values(memory, incomplete), incomplete)
+            return (_after_comma if commas else starting)(values(memory, incomplete), incomplete)
 
-    return _completer(offer)
+    return completer(offer)
 
 
 def _keys(incomplete: str, end: str = "") -> list[CompletionItem]:
@@ -78,12 +73,6 @@ def _item(value: str, **attributes: str | None) -> CompletionItem:
     return CompletionItem(value, **attributes)  # type: ignore[arg-type]
 
 
-def _models() -> list[ModelEntry]:
-    from aurora.embeddings.model_folders import list_models
-
-    return list_models(find_places().home / "models")
-
-
 def _namespaces(memory: Memory) -> list[str]:
     return sorted(filter(None, memory.admin.namespaces()))
 
@@ -92,7 +81,7 @@ def _ids(memory: Memory, start: str) -> list[str]:
     return memory.admin.find_ids(start, limit=_MOST_IDS)
 
 
-def _starting(values: Iterable[str], incomplete: str) -> list[CompletionItem]:
+def starting(values: Iterable[str], incomplete: str) -> list[CompletionItem]:
     return [_item(value) for value in values if value.startswith(incomplete)]
 
 
@@ -100,19 +89,15 @@ def _after_comma(values: Iterable[str], incomplete: str) -> list[CompletionItem]
     """Completions of the last item of a list with commas, without the items before it."""
     before, comma, _ = incomplete.rpartition(",")
     chosen = before.split(",")
-    return _starting(
+    return starting(
         (f"{before}{comma}{value}" for value in values if value not in chosen), incomplete
     )
 
 
-complete_kinds = _completer(lambda _, typed: _after_comma(map(str, Kind), typed))
-complete_files = _completer(lambda _, typed: [_item(typed, type="file")])
-complete_keys = _completer(lambda _, typed: _keys(typed))
-complete_flags = _completer(lambda _, typed: _keys(typed, "="))
-complete_models = _completer(lambda _, typed: _starting((one.name for one in _models()), typed))
-complete_installed_models = _completer(
-    lambda _, typed: _starting((one.name for one in _models() if one.state in _INSTALLED), typed)
-)
+complete_kinds = completer(lambda _, typed: _after_comma(map(str, Kind), typed))
+complete_files = completer(lambda _, typed: [_item(typed, type="file")])
+complete_keys = completer(lambda _, typed: _keys(typed))
+complete_flags = completer(lambda _, typed: _keys(typed, "="))
 complete_languages = _from_memory(lambda memory, _: memory.admin.languages(), commas=True)
 complete_namespaces = _from_memory(lambda memory, _: _namespaces(memory))
 complete_ids = _from_memory(_ids)

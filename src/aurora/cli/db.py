@@ -7,14 +7,7 @@ from pathlib import Path
 
 import click
 
-from aurora.cli.session import (
-    confirm,
-    end_in_part,
-    find_places,
-    open_memory,
-    settings_files,
-    tell,
-)
+from aurora.cli.session import confirm, find_places, open_memory, settings_files, tell
 from aurora.cli.terminal import print_json, print_text
 from aurora.config import Places
 from aurora.config.edit import set_value
@@ -213,15 +206,13 @@ def adopt() -> None:
     with open_memory() as memory, memory.admin.adoption() as offer:
         if offer is None:
             click.echo("All of this memory is yours: there is nothing to adopt", err=True)
-        elif _agreed(offer):
+        else:
+            _confirm(offer)
             offer.adopt()
             click.echo(f"Adopted {pluralize(len(offer.chunks), 'chunk')}", err=True)
-        else:
-            tell(Note("Nothing was adopted."))
-            end_in_part()
 
 
-def _agreed(offer: Offer) -> bool:
+def _confirm(offer: Offer) -> None:
     for chunk in offer.chunks:
         click.echo(f"  {_what(chunk):8}  {printable(_line(chunk))[:_WIDTH]}")
     if offer.foreign:
@@ -229,8 +220,9 @@ def _agreed(offer: Offer) -> bool:
         tell(Note(f"Left out, as Aurora never creates it: {names}", warning=True))
     counts = Counter(map(_what, offer.chunks))
     counted = ", ".join(pluralize(count, what) for what, count in sorted(counts.items()))
-    return confirm(
+    confirm(
         f"Adopt {counted or 'no rows'} of {shown(offer.path)} as yours?",
+        refused="Nothing was adopted.",
         error=ConfigError(
             f"Only a person can adopt {counted or 'a memory'}", hint="run `aur adopt` in a terminal"
         ),

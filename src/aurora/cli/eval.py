@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -16,6 +17,7 @@ from aurora.cli.session import find_places, settings_files, tell
 from aurora.cli.terminal import has_colour, print_json, print_text, width_of
 from aurora.config import Places, SettingsFiles
 from aurora.config.places import shown
+from aurora.config.schema import SearchSettings
 from aurora.display.measurements import measured_record, names_record, render_measured, render_names
 from aurora.display.plot import render_svg
 from aurora.display.table import Paint
@@ -44,9 +46,16 @@ _IN_ALL_FORMS = 200  # names; the others are searched as written, to end within 
 
 
 @dataclass(frozen=True, slots=True)
-class _Output:
-    """The options about the measured numbers."""
+class _Options:
+    """The options, by their names."""
 
+    own: bool = False
+    modes: tuple[str, ...] = ()
+    fusions: tuple[str, ...] = ()
+    every: bool = False
+    most: int | None = None
+    provider: str | None = None
+    model: str | None = None
     category: bool = False
     run: Path | None = None
     compare: bool = False
@@ -106,36 +115,24 @@ questions are asked inside their group alone. docs/guide/evaluation.md has more.
     help="Draw quality against time, as an .svg file.",
 )  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, for programs.")
-def eval_(
-    folders: tuple[Path, ...],
-    *,
-    own: bool,
-    modes: tuple[str, ...],
-    fusions: tuple[str, ...],
-    every: bool,
-    most: int | None,
-    provider: str | None,
-    model: str | None,
-    **options: object,
-) -> None:
+def eval_(folders: tuple[Path, ...], **typed: Any) -> None:  # Any: as click parses them
     """Measure searches on labelled questions: nDCG, MRR, recall, and milliseconds.
 
     The documents of each set DIR go into a temporary memory with default settings; of your
     settings only those about embedding count. Your own memory is not touched.
     """
     click.get_current_context().call_on_close(tell.finish)
-    files, output = _files(provider, model), _Output(**options)  # type: ignore[arg-type]
-    if own:
-        plain = _Output(as_json=output.as_json)
-        if len(folders) > 1 or modes or fusions or every or output != plain:
-            raise click.UsageError("--self takes one DIR, --most, --provider, --model and --json.")
-        _eval_names(folders[0] if folders else None, files, most or _NAMES, as_json=output.as_json)
+    options = _Options(**typed)
+    files = _files(options.provider, options.model)
+    if options.own:
+        _eval_names(folders, files, options)
         return
     if not folders:
         raise click.UsageError("Name the folder of a set, or --self.")
-    systems = _systems(files, modes, fusions, every=every)
-    _check(output, sets=len(folders), systems=len(systems))
-    _eval_sets(folders, files, systems, most, output)
+    temporary = TemporaryMemory(files)
+    systems = _systems(temporary.settings.search, options)
+    _check(options, sets=len(folders), systems=len(systems))
+    _eval_sets(folders, temporary, systems, options)
 
 
 def _files(provider: str | None, model: str | None) -> SettingsFiles:
@@ -149,30 +146,28 @@ def _files(provider: str | None, model: str | None) -> SettingsFiles:
     return SettingsFiles(files.places, files.environ, flags)
 
 
-def _systems(
-    files: SettingsFiles, modes: Sequence[str], fusions: Sequence[str], *, every: bool
-) -> list[System]:
-    if every:
+def _systems(default: SearchSettings, options: _Options) -> list[System]:
+    if options.every:
         return make_systems([Mode.KEYWORD, Mode.SEMANTIC, Mode.HYBRID], list(FUSIONS))
-    default = TemporaryMemory(files).settings.search
-    wanted = [Mode(mode) for mode in modes] or [Mode.HYBRID if fusions else Mode(default.mode)]
-    return make_systems(wanted, fusions or [default.fusion])
+    mode = Mode.HYBRID if options.fusions else Mode(default.mode)
+    wanted = [Mode(mode) for mode in options.modes] or [mode]
+    return make_systems(wanted, options.fusions or [default.fusion])
 
 
-def _check(output: _Output, *, sets: int, systems: int) -> None:
+def _check(options: _Options, *, sets: int, systems: int) -> None:
     """Refuse at the start what could not be done at the end."""
-    if output.compare and systems < 2 and output.baseline is None:
+    if options.compare and systems < 2 and options.baseline is None:
         raise click.UsageError(
             "There is nothing to compare: name another --mode or --fusion, --all, or a --baseline."
         )
-    if output.baseline is not None and sets > 1:
+    if options.baseline is not None and sets > 1:
         raise click.UsageError("A --baseline is a run of one set: name that one alone.")
-    for option, file in (("--run", output.run), ("--plot", output.plot)):
+    for option, file in (("--run", options.run), ("--plot", options.plot)):
         if file is not None and not file.absolute().parent.is_dir():
             raise click.BadParameter(f"There is no folder {file.parent}", param_hint=option)
-    if output.plot is not None and output.plot.suffix.lower() != ".svg":
+    if options.plot is not None and options.plot.suffix.lower() != ".svg":
         raise click.BadParameter(
-            f"{output.plot} does not end in .svg: name an .svg file, which browsers show and "
+            f"{options.plot} does not end in .svg: name an .svg file, which browsers show and "
             "image programs convert",
             param_hint="--plot",
         )
@@ -183,39 +178,37 @@ def _check(output: _Output, *, sets: int, systems: int) -> None:
 
 def _eval_sets(
     folders: Sequence[Path],
-    files: SettingsFiles,
+    temporary: TemporaryMemory,
     systems: Sequence[System],
-    most: int | None,
-    output: _Output,
+    options: _Options,
 ) -> None:
-    temporary = TemporaryMemory(files)
     sets = [read_set(folder) for folder in folders]  # all of them: errors come before any work
-    several = len(folders) * len(systems) > 1
+    several, most = len(folders) * len(systems) > 1, options.most
     measured_sets: list[MeasuredSet] = []
     for labelled in (labelled.draw(most) if most else labelled for labelled in sets):
         evaluated = evaluate(labelled, systems, temporary.memory, listen=tell)
         tell.finish()
-        compared = _compare(evaluated, temporary.settings.search.fusion, output)
+        compared = _compare(evaluated, temporary.settings.search.fusion, options)
         measured = replace(summarise(evaluated), compared=compared)
         for warning in measured.warnings:
             tell(Note(f"{measured.name}: {warning}", warning=True))
-        if output.run is not None:
-            _write_runs(output.run, evaluated, several=several)
-        if not output.as_json:
-            _print_set(measured, categories=output.category, is_first=not measured_sets)
+        if options.run is not None:
+            _write_runs(options.run, evaluated, several=several)
+        if not options.as_json:
+            _print_set(measured, categories=options.category, is_first=not measured_sets)
         measured_sets.append(measured)
-    if output.as_json:
-        print_json({"version": 1, "sets": [measured_record(one) for one in measured_sets]})
-    if output.plot is not None:
-        _write_plot(output.plot, measured_sets)
+    if options.as_json:
+        print_json({"version": 1, "sets": list(map(measured_record, measured_sets))})
+    if options.plot is not None:
+        _write_plot(options.plot, measured_sets)
 
 
-def _compare(evaluated: Evaluated, default_fusion: str, output: _Output) -> tuple[Compared, ...]:
+def _compare(evaluated: Evaluated, default_fusion: str, options: _Options) -> tuple[Compared, ...]:
     """Compare with an earlier run, or else with the default system, or else with the first."""
-    if output.baseline is not None:
-        run = read_baseline(output.baseline, evaluated.labelled, tell)
-        return compare(evaluated, output.baseline.name, run)
-    if not output.compare:
+    if options.baseline is not None:
+        run = read_baseline(options.baseline, evaluated.labelled, tell)
+        return compare(evaluated, options.baseline.name, run)
+    if not options.compare:
         return ()
     default, first = f"{Mode.HYBRID}/{default_fusion}", next(iter(evaluated.answers))
     return compare(evaluated, default if default in evaluated.answers else first)
@@ -251,15 +244,18 @@ def _write_plot(file: Path, measured_sets: Sequence[MeasuredSet]) -> None:
 # --- Names of the user's own code ---
 
 
-def _eval_names(folder: Path | None, files: SettingsFiles, most: int, *, as_json: bool) -> None:
+def _eval_names(folders: Sequence[Path], files: SettingsFiles, options: _Options) -> None:
     """Search for names of the project's memory, or of a repository without a memory."""
-    here = (folder or Path()).absolute()
+    others = replace(options, own=False, most=None, provider=None, model=None, as_json=False)
+    if len(folders) > 1 or others != _Options():
+        raise click.UsageError("--self takes one DIR, --most, --provider, --model and --json.")
+    here = Path(*folders).absolute()
     if not here.is_dir():
         raise SourceError(f"There is no folder {here}", hint="name a repository, or go to one")
     with _own_memory(here, files) as (memory, where):
         chunks = list(memory.admin.chunks())
         names = find_names(chunks)
-        wanted = sample(names.definitions, most)
+        wanted = sample(names.definitions, options.most or _NAMES)
         if not wanted:
             raise SourceError(
                 f"{where} holds no function, method or class with a name of its own",
@@ -267,15 +263,9 @@ def _eval_names(folder: Path | None, files: SettingsFiles, most: int, *, as_json
             )
         placed = list(ask_names(memory, names, wanted, in_all_forms=_IN_ALL_FORMS, listen=tell))
     tell.finish()
-    measured = MeasuredNames(
-        where,
-        len(chunks),
-        len(names.definitions),
-        len(wanted),
-        measure_forms(placed),
-        misses(placed),
-    )
-    if as_json:
+    counts = (len(chunks), len(names.definitions), len(wanted))
+    measured = MeasuredNames(where, *counts, measure_forms(placed), misses(placed))
+    if options.as_json:
         print_json(names_record(measured))
     else:
         print_text(render_names(measured, paint=Paint(has_colour(sys.stdout, os.environ))))

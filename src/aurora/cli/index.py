@@ -13,7 +13,7 @@ import click
 
 from aurora.cli.session import end_in_part, ended_by_signals, find_places, open_memory, tell
 from aurora.config.places import Places, shown
-from aurora.display.reports import render_index_line, render_index_summary, render_refresh
+from aurora.display.reports import render_index_line, render_index_summary
 from aurora.engine import Memory
 from aurora.engine.location import shown_name
 from aurora.engine.projects import places_to_index, start_project
@@ -47,6 +47,17 @@ def finishing(on_interrupt: str) -> Iterator[None]:
         tell.finish()  # before anything goes to stdout
 
 
+_PATHS = click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
+_NO_GIT = click.option("--no-git", is_flag=True, help="Do not read the history of files from git.")
+
+
+def _targets(paths: tuple[Path, ...]) -> tuple[Path, ...]:
+    """The given paths, which must exist; by default the working directory."""
+    for path in paths:
+        require_path(path)
+    return paths or (Path(),)
+
+
 @click.command(
     epilog="""\b
 Examples:
@@ -60,8 +71,8 @@ Only what changed since the last time is read. What git ignores is left out; so 
 counted in the report, what an .auroraignore names, vendored, generated and minified
 files, binaries, links, very large files and files that look like secrets."""
 )
-@click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
-@click.option("--no-git", is_flag=True, help="Do not read the history of files from git.")
+@_PATHS
+@_NO_GIT
 @click.option("--force", is_flag=True, help="Read every file, also those that look unchanged.")
 @click.option("--quick", is_flag=True, help="End when everything can be found, by quick vectors.")
 def index(paths: tuple[Path, ...], *, no_git: bool, force: bool, quick: bool) -> None:
@@ -73,9 +84,7 @@ def index(paths: tuple[Path, ...], *, no_git: bool, force: bool, quick: bool) ->
     Exits with 0 on success, with 1 when some files could not be read, and with 2 when the run
     failed.
     """
-    targets = paths or (Path(),)
-    for target in targets:
-        require_path(target)
+    targets = _targets(paths)
     with open_memory(places_for_index()) as memory:
         report = index_into(memory, targets, git=not no_git, force=force, quick=quick)
     if report.is_partial:
@@ -146,8 +155,8 @@ Examples:
 Every run that changed the memory prints one line on stdout; a commit is a change, too.
 Needs the package watchfiles: pip install 'aurora-memory[watch]'"""
 )
-@click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
-@click.option("--no-git", is_flag=True, help="Do not read the history of files from git.")
+@_PATHS
+@_NO_GIT
 def watch(paths: tuple[Path, ...], *, no_git: bool) -> None:
     """Index files and folders (default: the working directory), and again whenever they change.
 
@@ -157,31 +166,26 @@ def watch(paths: tuple[Path, ...], *, no_git: bool) -> None:
     Exits with 0 when stopped by Ctrl-C or SIGTERM, and with 2 when nothing can be watched.
     """
     require_watchfiles()
-    targets = paths or (Path(),)
-    for target in targets:
-        require_path(target)
+    targets = _targets(paths)
     with ended_by_signals() as stop, open_memory(places_for_index()) as memory:
         watching = memory.watch(*targets, git=not no_git, stop=stop)
         last = next(watching)
         _print_problems(last.report)
-        click.echo(_line(last))
+        _print_refresh(last)
         tell(Note(f"Watching {', '.join(shown(path.resolve()) for path in targets)}"))
         for refresh in watching:
             _print_problems(_new_problems(refresh.report, last.report))
             if refresh.changed:
-                click.echo(_line(refresh))
+                _print_refresh(refresh)
             last = refresh
 
 
-def _line(refresh: Refresh) -> str:
+def _print_refresh(refresh: Refresh) -> None:
     report = refresh.report
-    return render_refresh(
-        refresh.at.astimezone(),
-        read=report.parsed,
-        removed=report.removed,
-        left_out=sum(report.skipped.values()),
-        histories=report.histories,
-        seconds=refresh.seconds,
+    click.echo(
+        f"{refresh.at.astimezone():%Y-%m-%d %H:%M:%S}  read {report.parsed}, removed "
+        f"{report.removed}, left out {sum(report.skipped.values())}, histories {report.histories}, "
+        f"{refresh.seconds:.2f} s"
     )
 
 

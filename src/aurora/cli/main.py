@@ -12,7 +12,7 @@ import os
 import sys
 import threading
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, BinaryIO, NoReturn, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn, cast
 
 import click
 
@@ -29,22 +29,24 @@ _INTERRUPTED = 130  # the status that shells expect after Ctrl-C
 _BACKGROUND = "aurora"  # the name of background threads, see `aurora.concurrency`
 
 
+def _load(place: str) -> Any:
+    """Import `module:attribute` of this package when it is needed."""
+    module, _, attribute = place.partition(":")
+    return getattr(importlib.import_module(f"aurora.cli.{module}"), attribute)
+
+
 class LazyGroup(click.Group):
     """A group that imports a command's module when the command is used."""
 
-    def __init__(self, *, lazy: Mapping[str, tuple[str, str]], **attributes: object) -> None:
-        super().__init__(**attributes)  # type: ignore[arg-type]
+    def __init__(self, *, lazy: Mapping[str, tuple[str, str]], **attributes: Any) -> None:
+        super().__init__(**attributes)
         self._lazy = lazy  # name → (module:attribute, one line of help)
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         return list(self._lazy)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        if cmd_name not in self._lazy:
-            return None
-        module, _, attribute = self._lazy[cmd_name][0].partition(":")
-        command: click.Command = getattr(importlib.import_module(module), attribute)
-        return command
+        return _load(self._lazy[cmd_name][0]) if cmd_name in self._lazy else None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -92,67 +94,52 @@ class LazyGroup(click.Group):
             formatter.write_dl([(name, line) for name, (_, line) in self._lazy.items()])
 
 
-def _complete_flags(
-    ctx: click.Context, param: click.Parameter, incomplete: str
-) -> list[CompletionItem]:
-    from aurora.cli.completers import complete_flags
-
-    return complete_flags(ctx, param, incomplete)
-
-
-_HELP = {"help_option_names": ["-h", "--help"]}
-
 mem = LazyGroup(
     name="mem",
     help="Index, search and look into the memory.",
-    context_settings=_HELP,
     lazy={
-        "index": ("aurora.cli.index:index", "Read files into the memory."),
-        "watch": ("aurora.cli.index:watch", "Keep the memory fresh while files change."),
-        "search": ("aurora.cli.search:search", "Find chunks by words."),
-        "get": ("aurora.cli.inspect:get", "Print one chunk."),
-        "add": ("aurora.cli.remember:add", "Remember documents."),
-        "learn": ("aurora.cli.remember:learn", "Remember a pattern that worked."),
-        "forget": ("aurora.cli.remember:forget", "Remove chunks for good."),
-        "export": ("aurora.cli.export:export", "Write the whole memory to a file or a pipe."),
-        "import": ("aurora.cli.export:import_", "Import what another memory exported."),
-        "copy": ("aurora.cli.export:copy", "Copy a memory to or from a server or a file."),
-        "reembed": ("aurora.cli.index:reembed", "Rebuild the vectors with another model."),
-        "stats": ("aurora.cli.inspect:stats", "Show what the memory holds."),
-        "repair": ("aurora.cli.inspect:repair", "Repair a damaged memory."),
-        "rebuild-bm25": ("aurora.cli.inspect:rebuild_bm25", "Rebuild the keyword index."),
+        "index": ("index:index", "Read files into the memory."),
+        "watch": ("index:watch", "Keep the memory fresh while files change."),
+        "search": ("search:search", "Find chunks by words."),
+        "get": ("inspect:get", "Print one chunk."),
+        "add": ("remember:add", "Remember documents."),
+        "learn": ("remember:learn", "Remember a pattern that worked."),
+        "forget": ("remember:forget", "Remove chunks for good."),
+        "export": ("export:export", "Write the whole memory to a file or a pipe."),
+        "import": ("export:import_", "Import what another memory exported."),
+        "copy": ("export:copy", "Copy a memory to or from a server or a file."),
+        "reembed": ("index:reembed", "Rebuild the vectors with another model."),
+        "stats": ("inspect:stats", "Show what the memory holds."),
+        "repair": ("inspect:repair", "Repair a damaged memory."),
+        "rebuild-bm25": ("inspect:rebuild_bm25", "Rebuild the keyword index."),
     },
 )
 
 db = LazyGroup(
     name="db",
     help="Set up and look after the database of a memory on a server.",
-    context_settings=_HELP,
     lazy={
-        "init": ("aurora.cli.db:init", "Create a memory on a PostgreSQL server."),
-        "migrate": ("aurora.cli.db:migrate", "Bring its tables up to date."),
-        "scrub": ("aurora.cli.db:scrub", "Overwrite what was removed."),
-        "status": ("aurora.cli.db:status", "Show the state of the database."),
-        "import-aurorakb": (
-            "aurora.cli.index:import_aurorakb",
-            "Import the documents of an AuroraKB.",
-        ),
+        "init": ("db:init", "Create a memory on a PostgreSQL server."),
+        "migrate": ("db:migrate", "Bring its tables up to date."),
+        "scrub": ("db:scrub", "Overwrite what was removed."),
+        "status": ("db:status", "Show the state of the database."),
+        "import-aurorakb": ("index:import_aurorakb", "Import the documents of an AuroraKB."),
     },
 )
 
 models = LazyGroup(
     name="models",
     help="Get, list and remove embedding models.",
-    context_settings=_HELP,
     lazy={
-        "list": ("aurora.cli.models:list_", "List the known and installed models."),
-        "pull": ("aurora.cli.models:pull", "Get a model."),
-        "remove": ("aurora.cli.models:remove", "Delete an installed model."),
+        "list": ("models:list_", "List the known and installed models."),
+        "pull": ("models:pull", "Get a model."),
+        "remove": ("models:remove", "Delete an installed model."),
     },
 )
 
 cli = LazyGroup(
     name="aur",
+    context_settings={"help_option_names": ["-h", "--help"]},  # of all commands
     help="Aurora: one memory for a developer and the agents beside them.",
     epilog="""\b
 Examples:
@@ -161,25 +148,24 @@ Examples:
   aur mem search getUserData --limit 3  find an identifier
   aur mem get src/app.py:main           print what was found
   aur config set search.bm25.k1 1.2     change a setting""",
-    context_settings=_HELP,
     lazy={
-        "init": ("aurora.cli.index:init", "Start a memory for this project."),
-        "mem": ("aurora.cli.main:mem", "Index, search and look into the memory."),
-        "db": ("aurora.cli.main:db", "Set up and look after a memory on a server."),
-        "models": ("aurora.cli.main:models", "Get, list and remove embedding models."),
-        "mcp": ("aurora.cli.mcp:mcp", "Serve the memory to agents."),
-        "eval": ("aurora.cli.eval:eval_", "Measure the quality of searches."),
-        "config": ("aurora.cli.settings:config", "Read and change settings."),
-        "adopt": ("aurora.cli.db:adopt", "Take over a memory that another user made."),
-        "doctor": ("aurora.cli.doctor:doctor", "Check the program, the memory and the settings."),
-        "completion": ("aurora.cli.completion:completion", "Print a shell's completion script."),
+        "init": ("index:init", "Start a memory for this project."),
+        "mem": ("main:mem", "Index, search and look into the memory."),
+        "db": ("main:db", "Set up and look after a memory on a server."),
+        "models": ("main:models", "Get, list and remove embedding models."),
+        "mcp": ("mcp:mcp", "Serve the memory to agents."),
+        "eval": ("eval:eval_", "Measure the quality of searches."),
+        "config": ("settings:config", "Read and change settings."),
+        "adopt": ("db:adopt", "Take over a memory that another user made."),
+        "doctor": ("doctor:doctor", "Check the program, the memory and the settings."),
+        "completion": ("completion:completion", "Print a shell's completion script."),
     },
 )
 cli = click.version_option(package_name="aurora-memory", prog_name="aur")(cli)
 cli = click.option(
     "-c", "flags", metavar="KEY=VALUE", multiple=True, expose_value=False, is_eager=True,
     callback=lambda ctx, _, values: ctx.meta.update({"aurora.flags": values}),
-    shell_complete=_complete_flags,
+    shell_complete=lambda *typed: _load("completers:complete_flags")(*typed),  # noqa: PLW0108
     help="Set a setting for this command alone; may be repeated.",
 )(cli)  # fmt: skip
 
@@ -234,8 +220,7 @@ def _fail(error: AuroraError) -> NoReturn:
 def _answer_shell() -> NoReturn:
     """Print completions for a shell. Errors are not shown: the user's prompt is there."""
     try:
-        import aurora.cli.completion  # noqa: F401 - it registers the shells with click
-
+        _load("completion:completion")  # registers the shells with click
         cli.main(prog_name="aur", standalone_mode=False)  # ends the program
     except Exception as exc:
         logger.debug("nothing to complete: %r", exc)

@@ -9,7 +9,7 @@ import sys
 import sysconfig
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
@@ -29,30 +29,75 @@ from aurora.mcp.clients import (
     tells_otherwise,
     write_entry,
 )
+from aurora.mcp.pool import MemoryPool, name_folders
 from aurora.sources.git import find_root
 from aurora.types import Note
-
-if TYPE_CHECKING:
-    from aurora.mcp.pool import MemoryPool
-
 
 _PORT = 8765
 _RATE = 200.0  # calls per second: more than an agent makes
 
 
-def _serve(
+@click.group(
+    cls=LazyGroup,
+    invoke_without_command=True,
+    lazy={"config": ("mcp:config", "Configure a client to start the server.")},
+    epilog="""\b
+Examples:
+  aur mcp config claude-code --write   have Claude Code start it
+  aur mcp                              the memory of this folder, over stdio
+  aur mcp --memory api --memory web    two projects at once
+  aur mcp --http                       listen at http://127.0.0.1:8765/mcp
+\b
+The token of --http is read from AURORA_MCP_TOKEN or from --token-file; without either, it is
+created once in ~/.aurora/mcp-token.""",
+)
+@click.option(
+    "--memory", "memories", multiple=True, metavar="DIR", type=click.Path(path_type=Path),
+    help="A project's folder to serve; may be repeated. Default: the working directory.",
+)  # fmt: skip
+@click.option("--read-only", is_flag=True, help="Offer no tool that changes what is remembered.")
+@click.option("--http", is_flag=True, help="Listen for HTTP instead of using stdio.")
+@click.option(
+    "--host", default="127.0.0.1", show_default=True,
+    help="Address to listen at; any but this machine's own needs a token.",
+)  # fmt: skip
+@click.option(
+    "--port", type=click.IntRange(0, 65_535), default=_PORT, show_default=True,
+    help="Port to listen at; 0 takes a free one.",
+)  # fmt: skip
+@click.option(
+    "--allow-host", "names", multiple=True, metavar="NAME",
+    help="A host name that clients use for this machine; may be repeated.",
+)  # fmt: skip
+@click.option(
+    "--token-file", type=click.Path(path_type=Path), metavar="FILE",
+    help="The file of the token that clients must send.",
+)  # fmt: skip
+@click.option("--no-token", is_flag=True, help="Accept every program of this machine, of any user.")
+@click.option(
+    "--rate", type=click.FloatRange(min=0), default=_RATE, show_default=True, metavar="CALLS",
+    help="Calls per second that one client may make; 0 is no limit.",
+)  # fmt: skip
+@click.option(
+    "--trusted-proxy", "proxies", multiple=True, metavar="ADDRESS",
+    help="A proxy whose X-Forwarded-For names its clients; may be repeated.",
+)  # fmt: skip
+def mcp(
     *,
     memories: tuple[Path, ...],
     read_only: bool,
     http: bool,
-    host: str,
-    port: int,
-    names: tuple[str, ...],
     token_file: Path | None,
     no_token: bool,
-    rate: float,
-    proxies: tuple[str, ...],
+    **listening: Any,  # the other fields of `HttpSettings`, as click parses them
 ) -> None:
+    """Serve the memory to agents, over stdio or HTTP.
+
+    Without an option it uses the Model Context Protocol on stdin and stdout, for clients that start
+    it. With --http it listens for clients, on this machine only, and needs a token.
+
+    Needs the package mcp: pip install 'aurora-memory[mcp]'
+    """
     if click.get_current_context().invoked_subcommand is not None:
         return
     pool = _open_pool(memories)
@@ -72,20 +117,18 @@ def _serve(
 
     token = "" if no_token else _token(token_file)
     file = find_places().home / "mcp-token"
-    is_own = not (token or no_token) and is_loopback(host)
+    is_own = not (token or no_token) and is_loopback(listening["host"])
     token = own_token(file) if is_own else token
-    settings = HttpSettings(host, port, token, names, rate, proxies, no_token=no_token)
-    listening = listen_at(settings)
-    tell(Note(f"Serving {', '.join(pool.names)} at {address_of(settings, listening)}"))
+    settings = HttpSettings(token=token, no_token=no_token, **listening)
+    socket = listen_at(settings)
+    tell(Note(f"Serving {', '.join(pool.names)} at {address_of(settings, socket)}"))
     if is_own:
         tell(Note(f"Clients need the token in {shown(file)}: set {TOKEN} to it for them"))
     with ended_by_signals():
-        serve(server, settings, listening)
+        serve(server, settings, socket)
 
 
 def _open_pool(memories: tuple[Path, ...]) -> MemoryPool:
-    from aurora.mcp.pool import MemoryPool, name_folders
-
     places = find_places()
     for folder in memories:
         if not folder.is_dir():
@@ -112,71 +155,6 @@ def _token(file: Path | None) -> str:
     if not token:
         raise ConfigError(f"The token file {file} is empty")
     return token
-
-
-mcp = LazyGroup(
-    name="mcp",
-    help="""Serve the memory to agents, over stdio or HTTP.
-
-    Without an option it uses the Model Context Protocol on stdin and stdout, for clients that start
-    it. With --http it listens for clients, on this machine only, and needs a token.
-
-    Needs the package mcp: pip install 'aurora-memory[mcp]'""",
-    epilog="""\b
-Examples:
-  aur mcp config claude-code --write   have Claude Code start it
-  aur mcp                              the memory of this folder, over stdio
-  aur mcp --memory api --memory web    two projects at once
-  aur mcp --http                       listen at http://127.0.0.1:8765/mcp
-\b
-The token of --http is read from AURORA_MCP_TOKEN or from --token-file; without either, it is
-created once in ~/.aurora/mcp-token.""",
-    context_settings={"help_option_names": ["-h", "--help"]},
-    invoke_without_command=True,
-    callback=_serve,
-    lazy={
-        "config": ("aurora.cli.mcp:config", "Configure a client to start the server."),
-    },
-    params=[
-        click.Option(
-            ["--memory", "memories"], multiple=True, metavar="DIR",
-            type=click.Path(path_type=Path),
-            help="A project's folder to serve; may be repeated. Default: the working directory.",
-        ),
-        click.Option(
-            ["--read-only"], is_flag=True, help="Offer no tool that changes what is remembered."
-        ),
-        click.Option(["--http"], is_flag=True, help="Listen for HTTP instead of using stdio."),
-        click.Option(
-            ["--host"], default="127.0.0.1", show_default=True,
-            help="Address to listen at; any but this machine's own needs a token.",
-        ),
-        click.Option(
-            ["--port"], type=click.IntRange(0, 65_535), default=_PORT, show_default=True,
-            help="Port to listen at; 0 takes a free one.",
-        ),
-        click.Option(
-            ["--allow-host", "names"], multiple=True, metavar="NAME",
-            help="A host name that clients use for this machine; may be repeated.",
-        ),
-        click.Option(
-            ["--token-file"], type=click.Path(path_type=Path), metavar="FILE",
-            help="The file of the token that clients must send.",
-        ),
-        click.Option(
-            ["--no-token"], is_flag=True,
-            help="Accept every program of this machine, of any user.",
-        ),
-        click.Option(
-            ["--rate"], type=click.FloatRange(min=0), default=_RATE, show_default=True,
-            metavar="CALLS", help="Calls per second that one client may make; 0 is no limit.",
-        ),
-        click.Option(
-            ["--trusted-proxy", "proxies"], multiple=True, metavar="ADDRESS",
-            help="A proxy whose X-Forwarded-For names its clients; may be repeated.",
-        ),
-    ],
-)  # fmt: skip
 
 
 @click.command(
@@ -260,34 +238,34 @@ def _warn_of_conflict(client: Client, server: Server, scope: Scope) -> None:
 def _file(client: Client, scope: Scope) -> Path | None:
     if scope is Scope.PROJECT:
         return _project() / client.project_file
-    if client.user_file is None:
+    if not client.user_file:
         return None
     try:
-        return client.user_file.path(Path.home(), os.environ)
+        return client.user_path(Path.home(), os.environ)
     except RuntimeError as exc:
         raise ConfigError("There is no home directory", hint="set HOME to yours") from exc
 
 
 def _project() -> Path:
     """The root of the project or repository around the working directory, or the directory."""
-    places, here = find_places(), Path.cwd()
-    root = places.project or find_root(here)
-    inside = root is not None and here.resolve().is_relative_to(root.resolve())
-    return root if root is not None and inside else here
+    here = Path.cwd()
+    root = find_places().project or find_root(here)
+    is_inside = root is not None and here.resolve().is_relative_to(root.resolve())
+    return root if root is not None and is_inside else here
 
 
 def _command(scope: Scope) -> tuple[str, ...]:
     own = Path(sysconfig.get_path("scripts"), "aur.exe" if os.name == "nt" else "aur")
-    found = shutil.which("aur")
-    is_own = found is not None and own.exists() and own.samefile(found)
+    on_path = shutil.which("aur")
+    is_own = on_path is not None and own.exists() and own.samefile(on_path)
     if scope is Scope.PROJECT:
         if not is_own:
-            what = f"on your PATH is another one, {found}" if found else "is not on your PATH"
+            what = f"on your PATH is another one, {on_path}" if on_path else "is not on your PATH"
             hint = f"put {own.parent} there, or use --scope user"
             tell(Note(f"The `aur` that the file names {what}: {hint}", warning=True))
         return "aur", "mcp"
-    if found is not None and is_own:  # a link in a folder of programs outlives its target
-        return str(Path(found).absolute()), "mcp"
+    if on_path is not None and is_own:  # a link in a folder of programs outlives its target
+        return str(Path(on_path).absolute()), "mcp"
     return (str(own), "mcp") if own.exists() else (sys.executable, "-P", "-m", "aurora", "mcp")
 
 

@@ -7,20 +7,29 @@ from pathlib import Path
 
 import click
 
-from aurora.cli.completers import complete_files, complete_installed_models, complete_models
-from aurora.cli.session import confirm, end_in_part, find_places, tell
+from aurora.cli.completers import complete_files, completer, starting
+from aurora.cli.session import confirm, find_places, tell
 from aurora.cli.terminal import print_json, print_text
 from aurora.config.places import shown
 from aurora.display.reports import megabytes, models_record, render_models
 from aurora.embeddings.hub import HUB
 from aurora.embeddings.model_folders import list_models, remove_model, require_model
 from aurora.errors import QueryError
-from aurora.types import Note
+from aurora.types import ModelState, Note
 
 
 def models_folder() -> Path:
     """The folder of the user's models."""
     return find_places().home / "models"
+
+
+def _names(*, known: bool) -> list[str]:
+    entries = list_models(models_folder())
+    return [entry.name for entry in entries if known or entry.state is not ModelState.KNOWN]
+
+
+_complete_models = completer(lambda _, typed: starting(_names(known=True), typed))
+_complete_installed = completer(lambda _, typed: starting(_names(known=False), typed))
 
 
 @click.command(
@@ -56,7 +65,7 @@ A folder has tokenizer.json and an ONNX graph, as model.onnx or onnx/model.onnx.
 uses the network. Without --from, the error names the source of a known model.
 Needs the extra onnx: pip install 'aurora-memory[onnx]'"""
 )
-@click.argument("name", shell_complete=complete_models)
+@click.argument("name", shell_complete=_complete_models)
 @click.option(
     "--from", "source", metavar="SOURCE", default="", shell_complete=complete_files,
     help="A folder, hub, or hub:OWNER/NAME[@REVISION].",
@@ -76,15 +85,14 @@ def pull(name: str, source: str) -> None:
 
 
 @click.command(epilog="\b\nExamples:\n  aur models remove all-minilm-l6-v2\n")
-@click.argument("name", shell_complete=complete_installed_models)
+@click.argument("name", shell_complete=_complete_installed)
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 def remove(name: str, *, yes: bool) -> None:
     """Delete an installed model. Memories keep the vectors that it made."""
     folder = models_folder()
     require_model(folder, name)
     error = QueryError(f"This would remove the model {name}", hint="confirm with --yes")
-    if not yes and not confirm(f"Remove the model {name}?", error=error):
-        tell(Note("Nothing was removed."))
-        end_in_part()
+    if not yes:
+        confirm(f"Remove the model {name}?", error=error, refused="Nothing was removed.")
     remove_model(folder, name)
     click.echo(f"Removed {name}")

@@ -148,17 +148,16 @@ def forget(what: tuple[str, ...], *, yes: bool) -> None:
                 f"Nothing is remembered of {', '.join(what)}",
                 hint="name an id, a file, a folder or namespace:NAME",
             )
-        if not yes and not _agreed(ids):
-            tell(Note("Nothing was forgotten."))
-            end_in_part()
+        if not yes:
+            _confirm(ids)
         click.echo(f"Forgot {pluralize(memory.forget(ids), 'chunk')}")
 
 
-def _agreed(ids: list[str]) -> bool:
+def _confirm(ids: list[str]) -> None:
     for id_ in ids[:_SHOWN]:
         click.echo(f"  {printable(id_)}", err=True)
     if len(ids) > _SHOWN:
         click.echo(f"  … and {len(ids) - _SHOWN} more", err=True)
     chunks = pluralize(len(ids), "chunk")
     error = QueryError(f"This would forget {chunks}", hint="confirm with --yes")
-    return confirm(f"Forget {chunks} for good?", error=error)
+    confirm(f"Forget {chunks} for good?", error=error, refused="Nothing was forgotten.")

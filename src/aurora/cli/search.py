@@ -7,18 +7,17 @@ import math
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from aurora.cli.completers import complete_kinds, complete_languages, complete_namespaces
-from aurora.cli.session import end_in_part, open_memory, tell
+from aurora.cli.session import end_in_part, open_memory, set_setting, tell
 from aurora.cli.terminal import has_colour, has_links, is_terminal, print_json, print_text, width_of
 from aurora.config.places import Places, shown
-from aurora.display.table import Paint, is_stale, render_nothing, render_table
+from aurora.display.table import Look, Paint, is_stale, render_nothing, render_table
 from aurora.engine.location import shown_name
 from aurora.errors import AuroraError
 from aurora.retrieval.config import FUSIONS
@@ -30,6 +29,8 @@ if TYPE_CHECKING:
     from aurora.engine import Memory
 
 logger = logging.getLogger(__name__)
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 # Requirement: these exact words.
 _NOTICE = (
@@ -54,6 +55,11 @@ def _number(ctx: click.Context, param: click.Parameter, value: float | None) -> 
     if value is not None and math.isnan(value):
         raise click.BadParameter("must be a number", ctx, param)
     return value
+
+
+def _filter(flag: str, name: str, metavar: str, **more: Any) -> Callable[[F], F]:
+    """An option that leaves out results, and may be repeated."""
+    return click.option(flag, name, multiple=True, metavar=metavar, **more)
 
 
 class _Search(click.Command):
@@ -111,43 +117,21 @@ What is printed:
     help="Also search for related words, which the model of llm.endpoint adds. It receives the "
     "query.",
 )  # fmt: skip
-@click.option(
-    "--type", "types", multiple=True, metavar="TYPE[,TYPE]", shell_complete=complete_kinds,
+@_filter(
+    "--type", "types", "TYPE[,TYPE]", shell_complete=complete_kinds,
     help="Only these: function, method, class, code, reasoning, knowledge.",
 )  # fmt: skip
-@click.option(
-    "--path",
-    "paths",
-    multiple=True,
-    metavar="GLOB",
-    help="Only files that match, as in .gitignore.",
+@_filter("--path", "paths", "GLOB", help="Only files that match, as in .gitignore.")
+@_filter(
+    "--language", "languages", "NAME", help="Only this language.", shell_complete=complete_languages
 )
-@click.option(
-    "--language", "languages", multiple=True, metavar="NAME", help="Only this language.",
-    shell_complete=complete_languages,
+@_filter("--name", "names", "GLOB", help="Only chunks with such a name.")
+@_filter(
+    "--namespace", "namespaces", "NAME", help="Only documents of this namespace.",
+    shell_complete=complete_namespaces,
 )  # fmt: skip
-@click.option(
-    "--name", "names", multiple=True, metavar="GLOB", help="Only chunks with such a name."
-)
-@click.option(
-    "--namespace", "namespaces", multiple=True, metavar="NAME",
-    shell_complete=complete_namespaces, help="Only documents of this namespace.",
-)  # fmt: skip
-@click.option(
-    "--document-type",
-    "document_types",
-    multiple=True,
-    metavar="TYPE",
-    help="Only documents of this type.",
-)
-@click.option(
-    "--meta",
-    "metadata",
-    multiple=True,
-    metavar="KEY=VALUE",
-    callback=_pairs,
-    help="Only with this metadata.",
-)
+@_filter("--document-type", "document_types", "TYPE", help="Only documents of this type.")
+@_filter("--meta", "metadata", "KEY=VALUE", help="Only with this metadata.", callback=_pairs)
 @click.option("--since", metavar="DATE", help="Only what changed since: 2026-01-31, 7d, 3mo.")
 @click.option(
     "--min-score", type=click.FloatRange(0.0, 1.0), callback=_number,
@@ -184,9 +168,6 @@ def search(query: tuple[str, ...], **options: Any) -> None:  # Any: as click par
             " ".join(query), criteria=criteria, **{name: options[name] for name in _SEARCH}
         )
         root, indexed_at, ui = memory.root, memory.indexed_at, memory.settings.ui
-    legacy = options["legacy"]
-    if legacy is None:
-        legacy = ui.default_search_format == "legacy"
     if as_json:
         from aurora.display.records import Source, search_record
 
@@ -197,11 +178,15 @@ def search(query: tuple[str, ...], **options: Any) -> None:  # Any: as click par
     elif files:
         _print_files(answer, root)
     else:
+        legacy = options["legacy"]
+        if legacy is None:
+            legacy = ui.default_search_format == "legacy"
         if not (legacy or ui.shown_search_format_notice):
             _print_notice(memory.places)
-        look = Look(legacy, options["show_scores"], git and not legacy, context)
-        print_text(_rendered(answer, look, now=now, paint=_paint(root, ui.links)))
-        if look.past and is_stale(answer.results, now):
+        width, past = width_of(sys.stdout, os.environ), git and not legacy
+        look = Look(now, width, past, context, _paint(root, ui.links))
+        print_text(_rendered(answer, look, scores=options["show_scores"], legacy=legacy))
+        if past and is_stale(answer.results, now):
             tell(Note("(metadata may be stale) read git again with `aur mem index`", warning=True))
     if options["exit_code"] and not answer.results:
         end_in_part()
@@ -225,10 +210,8 @@ def _open_searchable() -> Memory:
 
 def _print_notice(places: Places) -> None:
     """Print the notice about the new format once, if the settings can remember it."""
-    from aurora.config.edit import set_value
-
     try:
-        set_value(places.user_config, "ui.shown_search_format_notice", "true")
+        set_setting(places.user_config, "ui.shown_search_format_notice", "true")
     except AuroraError as exc:
         logger.info("the notice about the format cannot be remembered: %s", exc.message)
     else:
@@ -236,29 +219,14 @@ def _print_notice(places: Places) -> None:
             tell(Note(line))
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
-    """How results are shown to a person; by default as a table."""
-
-    legacy: bool
-    show_scores: bool
-    past: bool
-    context: int | None
-
-
-def _rendered(answer: SearchResults, look: Look, *, now: datetime, paint: Paint) -> str:
-    width, context = width_of(sys.stdout, os.environ), look.context
-    if not look.show_scores and context is None:
-        return render_table(answer.results, now=now, width=width, past=look.past, paint=paint)
+def _rendered(answer: SearchResults, look: Look, *, scores: bool, legacy: bool) -> str:
+    if not scores and look.context is None:
+        return render_table(answer.results, look)
     from aurora.display.boxes import render_blocks, render_boxes, render_legacy_scores
 
-    if look.show_scores and look.legacy:
-        return render_legacy_scores(answer, now=now, width=width, context=context, paint=paint)
-    if look.show_scores:
-        return render_boxes(
-            answer, now=now, width=width, past=look.past, context=context, paint=paint
-        )
-    return render_blocks(answer, now=now, context=context or 0, past=look.past, paint=paint)
+    if not scores:
+        return render_blocks(answer, look)
+    return render_legacy_scores(answer, look) if legacy else render_boxes(answer, look)
 
 
 def _print_files(answer: SearchResults, root: Path | None) -> None:

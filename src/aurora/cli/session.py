@@ -54,7 +54,7 @@ def find_places() -> Places:
     return places
 
 
-def open_memory(places: Places | None = None) -> Memory:
+def open_memory(places: Places | None = None, *, silent: bool = False) -> Memory:
     """Open the memory of the working directory. Its events are printed on stderr."""
     from aurora.engine import Memory  # `aur config` needs no database
 
@@ -62,6 +62,8 @@ def open_memory(places: Places | None = None) -> Memory:
     click.get_current_context().call_on_close(tell.finish)
     places = places or find_places()
     files = settings_files(places)
+    if silent:
+        return Memory(places, files)
     for warning in files.current().warnings:
         tell(Note(warning, warning=True))
     return Memory(places, files, listen=tell)
@@ -86,16 +88,28 @@ def _read_flag(option: str) -> tuple[str, object]:
         return key, text  # the setting refuses it with its own message
 
 
+def set_setting(file: Path, key: str, value: str) -> None:
+    """Write a value to a settings file; comments and order in it stay."""
+    from aurora.config.edit import set_value  # loads the YAML library
+
+    set_value(file, key, value)
+
+
 def end_in_part() -> NoReturn:
     """Exit with status 1: a part of the work is done."""
     click.get_current_context().exit(1)
 
 
-def confirm(question: str, *, error: AuroraError) -> bool:
-    """Ask a person on the terminal; raises the error when stdin is not a terminal."""
+def confirm(question: str, *, error: AuroraError, refused: str) -> None:
+    """Ask a person on the terminal; after a no, say what was `refused` and exit with status 1.
+
+    Raises the error when stdin is not a terminal.
+    """
     if not is_terminal(sys.stdin):
         raise error
-    return click.confirm(question, err=True)
+    if not click.confirm(question, err=True):
+        tell(Note(refused))
+        end_in_part()
 
 
 # --- Messages and progress on stderr ---

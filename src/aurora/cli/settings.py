@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from aurora.cli.completers import complete_keys
-from aurora.cli.session import confirm, end_in_part, find_places, settings_files, tell
+from aurora.cli.session import confirm, find_places, set_setting, settings_files
 from aurora.config.load import LARGEST, as_typed, needing_approval, value_of, without_password
 from aurora.config.places import shown
 from aurora.config.schema import CATALOGUE, known_setting
@@ -17,7 +17,6 @@ from aurora.config.trust import is_approved
 from aurora.errors import ConfigError
 from aurora.files import read_file, require_own
 from aurora.text import printable
-from aurora.types import Note
 
 
 @click.group()
@@ -54,9 +53,7 @@ def set_(key: str, value: str, *, project: bool) -> None:
         raise ConfigError("There is no project here", hint="start one with `aur init`")
     if project:
         require_own(file.parent)
-    from aurora.config.edit import set_value  # loads the YAML library
-
-    set_value(file, key, value)
+    set_setting(file, key, value)
     click.echo(f"Set {key} in {shown(file)}", err=True)
 
 
@@ -89,21 +86,20 @@ def approve() -> None:
         click.echo(f"Nothing in {shown(file)} needs your approval", err=True)
     elif is_approved(places.home, file, content):
         click.echo(f"{shown(file)} is approved already", err=True)
-    elif _agreed(file, chosen):
+    else:
+        _confirm(file, chosen)
         approve_file(places.home, file, content)
         click.echo(f"Approved {shown(file)}", err=True)
-    else:
-        tell(Note("Nothing was approved."))
-        end_in_part()
 
 
-def _agreed(file: Path, chosen: Mapping[str, object]) -> bool:
+def _confirm(file: Path, chosen: Mapping[str, object]) -> None:
     """Show the settings and ask. An agent or a script has no terminal, and cannot approve."""
     click.echo(f"{shown(file)} has settings that need your approval:", err=True)
     for key, value in chosen.items():
         click.echo(f"  {key} = {printable(without_password(as_typed(value)))}", err=True)
-    return confirm(
+    confirm(
         "Let it set these, as the file is now?",
+        refused="Nothing was approved.",
         error=ConfigError(
             "Only a person can approve settings",
             hint="run `aur config approve` in a terminal, or set what you want in your own file: "

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
 
 from aurora.display.snippet import render_snippet, snippet
 from aurora.display.table import (
-    PLAIN,
-    Paint,
+    Look,
     cell_len,
     file_cell,
     is_prose,
@@ -157,54 +157,32 @@ _TITLE_EDGES = len("┌─  ─┐")
 _ROOM = 16  # cells: in less room, a reason starts on the next line
 
 
-def render_boxes(
-    answer: SearchResults,
-    *,
-    now: datetime,
-    width: int | None = None,
-    past: bool = True,
-    context: int | None = None,
-    paint: Paint = PLAIN,
-) -> str:
-    """A box for each result, all of one width; with a `context`, a snippet below each box."""
+def render_boxes(answer: SearchResults, look: Look) -> str:
+    """A box for each result, all of one width; with a context, a snippet below each box."""
+    width = look.width
     if width is None:
         wanted = (cell_len(_title(result)) + _TITLE_EDGES for result in answer.results)
         width = max(_USUAL, *wanted)
     width = max(min(width, _WIDEST), _NARROWEST)
     lines: list[str] = []
     for result in answer.results:
-        lines += _box(answer, result, now=now, width=width, past=past, paint=paint)
-        lines += _snippet(result, context, paint)
+        lines += [*_box(answer, result, look, width), *_snippet(result, look)]
     return "\n".join(lines)
 
 
-def render_legacy_scores(
-    answer: SearchResults,
-    *,
-    now: datetime,
-    width: int | None = None,
-    context: int | None = None,
-    paint: Paint = PLAIN,
-) -> str:
+def render_legacy_scores(answer: SearchResults, look: Look) -> str:
     """The table without git columns, with the reasons below each row."""
-    table = render_table(answer.results, now=now, width=width, past=False, paint=paint)
+    table = render_table(answer.results, replace(look, past=False))
     head, rule, *rows = table.split("\n")
     lines = [head, rule]
     for row, result in zip(rows, answer.results, strict=True):
-        tree = _tree(reasons(answer, result, now=now), width=width or _WIDEST)
-        lines += [row, *tree, *_snippet(result, context, paint)]
+        tree = _tree(reasons(answer, result, now=look.now), width=look.width or _WIDEST)
+        lines += [row, *tree, *_snippet(result, look)]
     return "\n".join(lines)
 
 
-def _box(
-    answer: SearchResults,
-    result: SearchResult,
-    *,
-    now: datetime,
-    width: int,
-    past: bool,
-    paint: Paint,
-) -> Iterator[str]:
+def _box(answer: SearchResults, result: SearchResult, look: Look, width: int) -> Iterator[str]:
+    paint, now = look.paint, look.now
     inner = width - len("│  │")
     title = _title(result, at_most=width - _TITLE_EDGES)
     rest = "─" * (width - _TITLE_EDGES - cell_len(title))
@@ -213,15 +191,16 @@ def _box(
     body = [
         *wrap(f"Final Score: {result.score:.3f}{made_of}", inner),
         *_tree(reasons(answer, result, now=now), width=inner),
-        *(wrap(text, inner) if past and (text := _past(result, now)) else ()),
+        *(wrap(text, inner) if look.past and (text := _past(result, now)) else ()),
     ]
     yield from (f"│ {pad(line, inner)} │" for line in body)
     yield f"└{'─' * (width - 2)}┘"
 
 
-def _snippet(result: SearchResult, context: int | None, paint: Paint) -> Iterator[str]:
-    if context is not None:
-        yield from render_snippet(snippet(result.chunk, result.terms, context=context), paint)
+def _snippet(result: SearchResult, look: Look) -> Iterator[str]:
+    if look.context is not None:
+        lines = snippet(result.chunk, result.terms, context=look.context)
+        yield from render_snippet(lines, look.paint)
 
 
 def _title(result: SearchResult, *, at_most: int | None = None) -> str:
@@ -265,26 +244,14 @@ def _past(result: SearchResult, now: datetime) -> str:
     return f"Git: {commits_of(result)}, last modified {modified}"
 
 
-def render_blocks(
-    answer: SearchResults,
-    *,
-    now: datetime,
-    context: int,
-    past: bool = True,
-    paint: Paint = PLAIN,
-) -> str:
+def render_blocks(answer: SearchResults, look: Look) -> str:
     """`path:line`, the cells and the snippet of each result, with an empty line between two."""
-    return "\n\n".join(
-        "\n".join(_block(result, now=now, context=context, past=past, paint=paint))
-        for result in answer.results
-    )
+    return "\n\n".join("\n".join(_block(result, look)) for result in answer.results)
 
 
-def _block(
-    result: SearchResult, *, now: datetime, context: int, past: bool, paint: Paint
-) -> Iterator[str]:
-    chunk = result.chunk
-    lines = snippet(chunk, result.terms, context=context)
+def _block(result: SearchResult, look: Look) -> Iterator[str]:
+    chunk, paint = result.chunk, look.paint
+    lines = snippet(chunk, result.terms, context=look.context or 0)
     matched = next((line.number for line in lines if line.spans and line.number), None)
     number = matched or (chunk.lines.start if chunk.lines else None)
     place = f"{file_cell(result)}:{number}" if number else file_cell(result)
@@ -294,7 +261,7 @@ def _block(
         paint.name(name_cell(result)),
         score_cell(result),
     ]
-    if past:
-        cells += ["" if is_prose(result) else commits_of(result), modified_cell(result, now)]
+    if look.past:
+        cells += ["" if is_prose(result) else commits_of(result), modified_cell(result, look.now)]
     yield " | ".join(cell for cell in cells if cell not in ("", "-"))
     yield from render_snippet(lines, paint)

@@ -116,7 +116,7 @@ def render_names(measured: MeasuredNames, *, paint: Paint = PLAIN) -> str:
     """A table with a row for each form of a name, and some of the names that are not first."""
     heading = (
         f"{printable(measured.where)}: {measured.chunks:,} chunks, {measured.unique:,} names that "
-        f"one definition has, {measured.names:,} asked for"
+        f"one definition has, {measured.names:,} searched for"
     )
     rows = [
         (
@@ -138,7 +138,7 @@ def _missed(measured: MeasuredNames) -> list[str]:
     bare = [missed for missed in measured.missed if missed.form == measured.forms[0].form]
     if not bare:
         return []
-    lines = ["", f"{len(bare)} not first, of those asked for by name:"]
+    lines = ["", f"{len(bare)} not first, of those searched for by name:"]
     lines += [
         f"  {printable(missed.query)}: {printable(missed.definition)} is "
         f"{f'at {missed.place}' if missed.place else 'not among ten'}, "

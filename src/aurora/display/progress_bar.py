@@ -5,7 +5,6 @@ On a narrow terminal the bar is dropped first, the name last.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
 
@@ -30,33 +29,20 @@ class ProgressBar:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         width = max(options.max_width - _MARGIN, 1)
-        name, *words = self._words()
-        room = width - cell_len(_GAP.join([name, *words])) - len(_GAP)
+        name, count, speed, left = self.progress.task, self._count(), self._speed(), self._left()
+        whole, words = _joined(name, count, speed, left), _joined(count, speed, left)
+        room = width - cell_len(whole) - len(_GAP)
         if room >= _SHORTEST:
+            done, total = self.progress.done, self.progress.total or None  # None pulses
+            bar = RichBar(total, done, complete_style="cyan", pulse_style="cyan")
             yield Segment(name + _GAP)
-            yield from self._bar(console, options.update(width=min(room, _LONGEST)))
-            yield Segment(_GAP + _GAP.join(words))
-        else:
-            yield Segment(self._shortened(width))
-
-    def _bar(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
-        done, total = self.progress.done, self.progress.total or None  # None pulses
-        bar = RichBar(total, done, complete_style="cyan", pulse_style="cyan")
-        return chain.from_iterable(console.render_lines(bar, options))
-
-    def _words(self) -> list[str]:
-        words = [self.progress.task, self._count(), self._speed(), self._left()]
-        return [word for word in words if word]
-
-    def _shortened(self, width: int) -> str:
-        """The parts that fit into a width."""
-        name, count = self.progress.task, self._count()
-        for choice in (self._words(), [name, count, self._left()], [name, count]):
-            line = _GAP.join(word for word in choice if word)
-            if cell_len(line) <= width:
-                return line
-        line = f"{name}{_GAP}{self._percent()}".rstrip()
-        return line if cell_len(line) <= width else set_cell_size(name, width).rstrip()
+            sized = options.update(width=min(room, _LONGEST))
+            yield from chain.from_iterable(console.render_lines(bar, sized))
+            yield Segment(_GAP + words)
+            return
+        short = (_joined(name, count, left), _joined(name, count), _joined(name, self._percent()))
+        fitting = (line for line in (whole, *short) if cell_len(line) <= width)
+        yield Segment(next(fitting, "") or set_cell_size(name, width).rstrip())
 
     def _count(self) -> str:
         done, total = f"{self.progress.done:,}", f"{self.progress.total:,}"
@@ -75,6 +61,9 @@ class ProgressBar:
             return ""
         minutes, seconds = divmod(int((self.progress.total - self.progress.done) / self.rate), 60)
         hours, minutes = divmod(minutes, 60)
-        return (
-            f"{hours}:{minutes:02}:{seconds:02} left" if hours else f"{minutes}:{seconds:02} left"
-        )
+        clock = f"{hours}:{minutes:02}" if hours else f"{minutes}"
+        return f"{clock}:{seconds:02} left"
+
+
+def _joined(*words: str) -> str:
+    return _GAP.join(filter(None, words))

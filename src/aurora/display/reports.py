@@ -131,14 +131,6 @@ def render_index_line(chunks: int, saved_to: str) -> str:
     return f"BM25 index: Built ({pluralize(chunks, 'chunk')} indexed, {where})"
 
 
-def render_refresh(
-    at: datetime, *, read: int, removed: int, left_out: int, histories: int, seconds: float
-) -> str:
-    """One run of `aur mem watch` in one line."""
-    counts = f"read {read}, removed {removed}, left out {left_out}, histories {histories}"
-    return f"{at:%Y-%m-%d %H:%M:%S}  {counts}, {seconds:.2f} s"
-
-
 def human_size(count: int) -> str:
     """Bytes with a unit, such as `1.5 MiB`."""
     size = float(count)

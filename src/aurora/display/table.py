@@ -114,6 +114,18 @@ class Paint:
 
 PLAIN = Paint()
 
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How results are shown to a person."""
+
+    now: datetime
+    width: int | None = None  # cells of a line; None in a pipe
+    past: bool = True  # with what git knows
+    context: int | None = None  # lines around the best match; None shows no lines
+    paint: Paint = PLAIN
+
+
 # --- The cells of a result ---
 
 STALE_AFTER = timedelta(days=7)
@@ -234,21 +246,11 @@ _SEPARATOR = " | "
 _READABLE, _NARROWEST = 16, 10  # cells
 
 
-def render_table(
-    results: Sequence[SearchResult],
-    *,
-    now: datetime,
-    width: int | None = None,
-    past: bool = True,
-    paint: Paint = PLAIN,
-) -> str:
-    """The head, the rule below it, and a line for each result, at most `width` cells wide.
-
-    Without `past`, the table has no columns from git.
-    """
-    columns = [column for column in COLUMNS if past or not column.from_git]
-    cells = {column: [column.cell(result, now) for result in results] for column in columns}
-    widths = _fit({c: max(map(cell_len, (c.header, *cells[c]))) for c in columns}, width)
+def render_table(results: Sequence[SearchResult], look: Look) -> str:
+    """The head, the rule below it, and a line for each result."""
+    columns, paint = [column for column in COLUMNS if look.past or not column.from_git], look.paint
+    cells = {column: [column.cell(result, look.now) for result in results] for column in columns}
+    widths = _fit({c: max(map(cell_len, (c.header, *cells[c]))) for c in columns}, look.width)
     head = _SEPARATOR.join(pad(column.header, room) for column, room in widths.items())
     lines = [paint.head(head.rstrip()), paint.faint("-+-".join("-" * n for n in widths.values()))]
     for at, result in enumerate(results):

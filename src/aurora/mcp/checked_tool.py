@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -64,7 +63,7 @@ def _make_tool(method: Callable[..., Any]) -> Tool:
 
 
 class CheckedTool(Tool):
-    """A tool that names its wrong arguments, without their values: they may be megabytes."""
+    """A tool that reports an `AuroraError`, and names wrong arguments without their values."""
 
     async def run(
         self, arguments: dict[str, Any], context: Context[Any, Any], convert_result: bool = False
@@ -72,8 +71,11 @@ class CheckedTool(Tool):
         try:
             return await super().run(arguments, context, convert_result)
         except ToolError as exc:
-            if isinstance(exc.__cause__, ValidationError):
-                raise ToolError(self._wrong_arguments(exc.__cause__)) from exc.__cause__
+            cause = exc.__cause__
+            if isinstance(cause, ValidationError):
+                raise ToolError(self._wrong_arguments(cause)) from cause
+            if isinstance(cause, AuroraError):  # the SDK tells an agent less about it
+                raise ToolError(f"Error executing tool {self.name}: {error_text(cause)}") from cause
             raise
 
     def _wrong_arguments(self, exc: ValidationError) -> str:
@@ -81,26 +83,12 @@ class CheckedTool(Tool):
         messages: dict[str, str] = {}  # the first message of each argument
         for error in exc.errors(include_url=False, include_input=False, include_context=False):
             name = str(error["loc"][0]) if error["loc"] else "arguments"
-            is_unknown = error["type"] == "extra_forbidden"
-            message = (
-                f"there is no such argument; there are {known}" if is_unknown else error["msg"]
-            )
+            message = error["msg"]
+            if error["type"] == "extra_forbidden":
+                message = f"there is no such argument; there are {known}"
             messages.setdefault(name[:_SHOWN], message)
         lines = [f"{name}: {message}" for name, message in messages.items()]
         return "\n".join(["Wrong arguments", *lines[:_SHOWN]])
-
-
-def with_errors(method: F) -> F:
-    """Pass the message of an `AuroraError` to the agent. Of other errors the SDK says less."""
-
-    @functools.wraps(method)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        try:
-            return method(*args, **kwargs)
-        except AuroraError as exc:
-            raise ToolError(error_text(exc)) from exc
-
-    return call  # type: ignore[return-value]
 
 
 def error_text(exc: AuroraError) -> str:
@@ -117,20 +105,19 @@ def answer(value: BaseModel, text: str) -> CallToolResult:
     )
 
 
-def _without_titles(schema: dict[str, Any]) -> dict[str, Any]:
-    """A schema without titles: they repeat the names, and cost an agent tokens."""
-    return {
-        key: _plain(key, value)
-        for key, value in schema.items()
-        if not (key == "title" and isinstance(value, str))
-    }
+def _without_titles(value: Any, *, names: bool = False) -> Any:
+    """A schema without titles: they repeat the names, and cost an agent tokens.
 
-
-def _plain(key: str, value: Any) -> Any:
+    In a table of `names`, a key `title` is the name of a field.
+    """
     if isinstance(value, list):
-        return [_without_titles(item) if isinstance(item, dict) else item for item in value]
+        return [_without_titles(item) for item in value]
     if not isinstance(value, dict):
         return value
-    if key in ("properties", "$defs"):  # here keys are names, and one may be `title`
-        return {name: _without_titles(item) for name, item in value.items()}
-    return value if key in ("default", "example") else _without_titles(value)
+    return {
+        key: item
+        if key in ("default", "example") and not names
+        else _without_titles(item, names=not names and key in ("properties", "$defs"))
+        for key, item in value.items()
+        if names or key != "title"
+    }

@@ -10,7 +10,6 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple, NoReturn
 
 from aurora.errors import ConfigError
@@ -27,27 +26,6 @@ class _Child(NamedTuple):
     start: int  # of the key, or of the element
     value: int
     end: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Layout:
-    """The indentation (None for a text in one line) and the line end of a text."""
-
-    unit: str | None
-    newline: str
-
-    @classmethod
-    def of(cls, source: str) -> _Layout:
-        children = _children(source, _skip(source, 0))
-        unit = _margin(source, children[0].start) if children else "  "
-        return cls(unit, "\r\n" if "\r\n" in source else "\n")
-
-    def show(self, value: Json, margin: str | None) -> str:
-        """A value in the layout of its neighbours: indented lines, or one line."""
-        if self.unit is None or margin is None:
-            return json.dumps(value, ensure_ascii=False)
-        text = json.dumps(value, ensure_ascii=False, indent=self.unit)
-        return text.replace("\n", f"{self.newline}{margin}")
 
 
 def parse_json(source: str) -> dict[str, Json]:
@@ -78,7 +56,7 @@ def put_member(source: str, path: tuple[str, ...], value: Json) -> str:
             name = f"{json.dumps(key, ensure_ascii=False)}: "
             return _insert(source, at, name, _nested(path[depth + 1 :], value))
         at, end, margin = child.value, child.end, _margin(source, child.start)
-    return source[:at] + _Layout.of(source).show(value, margin) + source[end:]
+    return source[:at] + _written(source, value, margin) + source[end:]
 
 
 def append_element(source: str, key: str, value: Json) -> str:
@@ -109,20 +87,38 @@ def _children(source: str, start: int) -> list[_Child]:
 
 def _insert(source: str, start: int, name: str, value: Json) -> str:
     """Append a child to the object or array at a position, in the layout of its last child."""
-    layout, children = _Layout.of(source), _children(source, start)
+    newline, unit, children = _newline(source), _unit(source), _children(source, start)
     if children:
         last = children[-1]
         margin = _margin(source, last.start)
-        space = " " if margin is None else f"{layout.newline}{margin}"
-        return f"{source[: last.end]},{space}{name}{layout.show(value, margin)}{source[last.end :]}"
+        space = " " if margin is None else f"{newline}{margin}"
+        text = _written(source, value, margin)
+        return f"{source[: last.end]},{space}{name}{text}{source[last.end :]}"
     before, after = source[: start + 1], source[_skip(source, start + 1) :]
-    if layout.unit is None:
-        return f"{before}{name}{layout.show(value, None)}{after}"
+    if unit is None:
+        return f"{before}{name}{_written(source, value, None)}{after}"
     line = source[source.rfind("\n", 0, start) + 1 : start]
     outer = line[: len(line) - len(line.lstrip(" \t"))]
-    margin = outer + layout.unit
-    inner = f"{layout.newline}{margin}{name}{layout.show(value, margin)}{layout.newline}{outer}"
-    return f"{before}{inner}{after}"
+    margin = outer + unit
+    text = _written(source, value, margin)
+    return f"{before}{newline}{margin}{name}{text}{newline}{outer}{after}"
+
+
+def _written(source: str, value: Json, margin: str | None) -> str:
+    """A value in the layout of its neighbours: indented lines, or one line."""
+    unit = None if margin is None else _unit(source)
+    text = json.dumps(value, ensure_ascii=False, indent=unit)
+    return text if unit is None else text.replace("\n", f"{_newline(source)}{margin}")
+
+
+def _unit(source: str) -> str | None:
+    """The indentation of a text; None if it is one line."""
+    children = _children(source, _skip(source, 0))
+    return _margin(source, children[0].start) if children else "  "
+
+
+def _newline(source: str) -> str:
+    return "\r\n" if "\r\n" in source else "\n"
 
 
 def _margin(source: str, at: int) -> str | None:
@@ -175,7 +171,7 @@ def put_table(source: str, path: Sequence[str], table: str) -> str:
 
     The caller parses the result to check it.
     """
-    newline = "\r\n" if "\r\n" in source else "\n"
+    newline = _newline(source)
     lines, wanted = source.splitlines(keepends=True), newline.join(table.split("\n")) + newline
     blocks = list(_blocks(lines, path))
     if not blocks:

@@ -40,19 +40,6 @@ class Scope(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class UserFile:
-    """A file in a folder of the user's home, or in the folder that a variable names."""
-
-    folder: str
-    name: str
-    variable: str = ""
-
-    def path(self, home: Path, environ: Mapping[str, str]) -> Path:
-        chosen = environ.get(self.variable) if self.variable else None
-        return (Path(chosen).absolute() if chosen else home / self.folder) / self.name
-
-
-@dataclass(frozen=True, slots=True)
 class Local:
     """A server that the client starts by a command."""
 
@@ -83,8 +70,9 @@ class Client:
     title: str
     key: str  # of the servers, in the file
     project_file: str
-    user_file: UserFile | None
-    user_way: str = ""  # how to find the user's file if its place is unknown
+    user_file: str  # in the home folder; empty if its place is unknown
+    user_variable: str = ""  # names the folder of the user's file instead
+    user_way: str = ""  # how to find a user's file whose place is unknown
     default: Scope = Scope.PROJECT
     local: Mapping[str, Json] = field(default_factory=dict)
     arguments: tuple[str, ...] = ()  # of `aur mcp`
@@ -97,6 +85,11 @@ class Client:
     @property
     def is_toml(self) -> bool:
         return self.project_file.endswith(".toml")
+
+    def user_path(self, home: Path, environ: Mapping[str, str]) -> Path:
+        if chosen := environ.get(self.user_variable):
+            return Path(chosen).absolute() / Path(self.user_file).name
+        return home / self.user_file
 
     @property
     def keys(self) -> set[str]:
@@ -134,28 +127,27 @@ def _bearer(reference: str) -> dict[str, Json]:
 
 CLIENTS = {
     "claude-code": Client(
-        "Claude Code", "mcpServers", ".mcp.json",
-        UserFile("", ".claude.json", "CLAUDE_CONFIG_DIR"),
+        "Claude Code", "mcpServers", ".mcp.json", ".claude.json", "CLAUDE_CONFIG_DIR",
         local={"type": "stdio"}, remote={"type": "http"}, secret=_bearer(TOKEN),
         next_step="restart `claude`, in a project approve the server when it asks; "
         "`claude mcp list` shows it",
     ),
     "codex": Client(
-        "Codex", "mcp_servers", ".codex/config.toml",
-        UserFile(".codex", "config.toml", "CODEX_HOME"), default=Scope.USER,
+        "Codex", "mcp_servers", ".codex/config.toml", ".codex/config.toml", "CODEX_HOME",
+        default=Scope.USER,
         secret={"bearer_token_env_var": TOKEN}, merges=True,
         next_step="restart `codex`; `codex mcp list` shows it, "
         "from a project's file once Codex trusts the project",
     ),
     "cursor": Client(
-        "Cursor", "mcpServers", ".cursor/mcp.json", UserFile(".cursor", "mcp.json"),
+        "Cursor", "mcpServers", ".cursor/mcp.json", ".cursor/mcp.json",
         # Cursor starts servers in another folder, and replaces this variable with the project's.
         local={"type": "stdio"}, arguments=("--memory", "${workspaceFolder}"),
         secret=_bearer(f"env:{TOKEN}"),
         next_step="restart Cursor and switch the server on in its settings, under MCP",
     ),
     "vscode": Client(
-        "VS Code", "servers", ".vscode/mcp.json", None,
+        "VS Code", "servers", ".vscode/mcp.json", "",
         user_way="run the command `MCP: Open User Configuration`, which knows the profile in use",
         local={"type": "stdio"}, remote={"type": "http"}, secret=_bearer(f"input:{_INPUT}"),
         inputs=({"type": "promptString", "id": _INPUT, "description": "Aurora's token",
@@ -210,10 +202,9 @@ def with_entry(source: str, client: Client, server: Server) -> Edited:
     if not isinstance(servers, dict):
         raise ConfigError(f"{client.key!r} in it is not a table of servers")
     entry, old = client.entry(server), servers.get(NAME)
-    inputs = _missing_inputs(tree, client, server)
-    wanted = {**tree, client.key: {**servers, NAME: entry}}
-    if inputs:
-        wanted["inputs"] = [*_inputs(tree), *inputs]
+    wanted, inputs = _with_inputs(
+        {**tree, client.key: {**servers, NAME: entry}}, client.inputs_for(server)
+    )
     if tree == wanted:
         return Edited(source)
     if client.is_toml:
@@ -224,10 +215,11 @@ def with_entry(source: str, client: Client, server: Server) -> Edited:
             text = append_element(text, "inputs", item)
         if old != entry:
             text = put_member(text, (client.key, NAME), entry)
-    if not _holds(text, wanted, client):
-        raise ConfigError(f"{client.key!r} in it is written in a way that cannot be extended")
-    lost = set(old) - client.keys if isinstance(old, dict) else set()
-    return Edited(bom + text, tuple(sorted(lost)))
+    with suppress(ConfigError):
+        if _parse(text, client) == wanted:
+            lost = set(old) - client.keys if isinstance(old, dict) else set()
+            return Edited(bom + text, tuple(sorted(lost)))
+    raise ConfigError(f"{client.key!r} in it is written in a way that cannot be extended")
 
 
 def tells_otherwise(source: str, client: Client, server: Server) -> bool:
@@ -244,27 +236,18 @@ def _parse(text: str, client: Client) -> Mapping[str, object]:
     return parse_toml(text) if client.is_toml else parse_json(text)
 
 
-def _holds(text: str, wanted: Mapping[str, object], client: Client) -> bool:
-    try:
-        return _parse(text, client) == wanted
-    except ConfigError:
-        return False
-
-
-def _missing_inputs(
-    tree: Mapping[str, object], client: Client, server: Server
-) -> list[dict[str, Json]]:
-    """The inputs that the file lacks; an existing one of the same id is kept."""
-    needed = client.inputs_for(server)
-    ids = [item.get("id") for item in _inputs(tree) if isinstance(item, dict)] if needed else []
-    return [dict(item) for item in needed if item["id"] not in ids]
-
-
-def _inputs(tree: Mapping[str, object]) -> list[object]:
+def _with_inputs(
+    tree: Mapping[str, object], needed: Sequence[Mapping[str, Json]]
+) -> tuple[Mapping[str, object], list[dict[str, Json]]]:
+    """The tree with the inputs that it lacks, and these; one of the same id is kept."""
+    if not needed:
+        return tree, []
     inputs = tree.get("inputs", [])
     if not isinstance(inputs, list):
         raise ConfigError("'inputs' in it is not a list")
-    return inputs
+    ids = [item.get("id") for item in inputs if isinstance(item, dict)]
+    missing = [dict(item) for item in needed if item["id"] not in ids]
+    return ({**tree, "inputs": [*inputs, *missing]} if missing else tree), missing
 
 
 # --- The file on disk ---

@@ -20,7 +20,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import uvicorn
@@ -72,18 +72,9 @@ class Rate:
         return 0.0
 
 
-def too_many(what: str, seconds: float, **headers: str) -> JSONResponse:
-    return JSONResponse(
-        {"error": f"Too many {what}"},
-        status_code=429,
-        headers={"Retry-After": str(math.ceil(seconds)), **headers},
-    )
-
-
-def client_of(scope: Scope) -> str:
-    """The client's address; uvicorn has replaced that of a --trusted-proxy."""
-    client = scope.get("client")
-    return str(client[0]) if client else ""
+def _too_many(what: str, seconds: float, **headers: str) -> JSONResponse:
+    headers["Retry-After"] = str(math.ceil(seconds))
+    return JSONResponse({"error": f"Too many {what}"}, status_code=429, headers=headers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,14 +83,11 @@ class HttpSettings:
 
     host: str
     port: int
-    token: str = ""
+    token: str = field(default="", repr=False)  # never in a log
     names: tuple[str, ...] = ()
     rate: float = 0  # calls per second and client; 0 is no limit
     proxies: tuple[str, ...] = ()  # addresses whose X-Forwarded-For is trusted
     no_token: bool = False  # an empty token needs this, too
-
-    def __repr__(self) -> str:
-        return f"HttpSettings({self.host}:{self.port}, token {'set' if self.token else 'none'})"
 
     def __post_init__(self) -> None:
         if self.token and not _TOKEN.fullmatch(self.token):
@@ -119,7 +107,13 @@ class HttpSettings:
                 hint="set AURORA_MCP_TOKEN, name a --token-file, or use --no-token",
             )
         for proxy in self.proxies:
-            _check_network(proxy)
+            try:
+                ipaddress.ip_network(proxy)
+            except ValueError as exc:
+                raise ConfigError(
+                    f"{proxy!r} is not the address of a proxy: {exc}",
+                    hint="name an address or a network, such as --trusted-proxy 10.0.0.0/24",
+                ) from exc
         if self.host in _ANYWHERE and not self.names:
             raise ConfigError(
                 f"For {self.host or 'every address'}, the host names that clients use are missing",
@@ -130,15 +124,9 @@ class HttpSettings:
     def security(self) -> TransportSecuritySettings:
         own = () if self.host in _ANYWHERE else (_bracketed(self.host),)
         names = dict.fromkeys((*_LOOPBACK, *own, *self.names))
-        return TransportSecuritySettings(
-            allowed_hosts=[form for name in names for form in (name, f"{name}:*")],
-            allowed_origins=[
-                form
-                for name in names
-                for scheme in ("http", "https")
-                for form in (f"{scheme}://{name}", f"{scheme}://{name}:*")
-            ],
-        )
+        hosts = [form for name in names for form in (name, f"{name}:*")]
+        origins = [f"{scheme}://{host}" for host in hosts for scheme in ("http", "https")]
+        return TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=origins)
 
 
 def make_app(server: MCPServer, settings: HttpSettings) -> ASGIApp:
@@ -166,15 +154,15 @@ class _Guard:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         app = self._app
         if scope["type"] == "http":
-            client = client_of(scope)
+            # The client's address; uvicorn has replaced that of a --trusted-proxy.
+            client = str((scope.get("client") or [""])[0])
             if not self._is_allowed(Headers(scope=scope).get("authorization", "")):
                 app = self._refusal(client)
             else:
                 let_in(scope)
                 if self._calls and (seconds := self._calls.take(client)):
-                    app = too_many(
-                        "calls: wait a moment. The server's --rate is the limit", seconds
-                    )
+                    reason = "calls: wait a moment. The server's --rate is the limit"
+                    app = _too_many(reason, seconds)
         await app(scope, receive, send)
 
     def _is_allowed(self, authorization: str) -> bool:
@@ -186,7 +174,7 @@ class _Guard:
 
     def _refusal(self, client: str) -> JSONResponse:
         if seconds := self._failures.take(client):
-            return too_many("requests without the token", seconds, Connection="close")
+            return _too_many("requests without the token", seconds, Connection="close")
         return JSONResponse(
             {"error": "This memory asks for a token: Authorization: Bearer …"},
             status_code=401,
@@ -255,9 +243,8 @@ def address_of(settings: HttpSettings, listening: socket.socket) -> str:
 def serve(server: MCPServer, settings: HttpSettings, listening: socket.socket) -> None:
     """Serve until SIGINT or SIGTERM; running calls get a few seconds to end."""
     _limit_heap()
-    Server(configure(make_app(server, settings), settings), Bounds(connections_allowed())).run(
-        [listening]
-    )
+    config = configure(make_app(server, settings), settings)
+    Server(config, Bounds(connections_allowed())).run([listening])
 
 
 def configure(app: ASGIApp, settings: HttpSettings) -> uvicorn.Config:
@@ -290,13 +277,3 @@ def _limit_heap() -> None:
 
 def _bracketed(host: str) -> str:
     return f"[{host}]" if ":" in host else host
-
-
-def _check_network(proxy: str) -> None:
-    try:
-        ipaddress.ip_network(proxy)
-    except ValueError as exc:
-        raise ConfigError(
-            f"{proxy!r} is not the address of a proxy: {exc}",
-            hint="name an address or a network, such as --trusted-proxy 10.0.0.0/24",
-        ) from exc

@@ -84,12 +84,13 @@ class MemoryPool:
         return wanted
 
     @contextmanager
-    def turn(self, memory: Memory) -> Iterator[None]:
-        """Let this server's writers take turns: the database's own queue is not fair."""
+    def turn(self, name: str) -> Iterator[Memory]:
+        """The open memory, for one writer at a time: the database's own queue is not fair."""
+        memory = self.memory(name)
         with self._lock:
             turn = self._turns.setdefault(memory.name, threading.Lock())
         with turn:
-            yield
+            yield memory
 
     def close(self) -> None:
         with self._lock:

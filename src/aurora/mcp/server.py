@@ -65,8 +65,8 @@ def add_resources(server: MCPServer, pool: MemoryPool) -> None:
     )
     def chunk(id: str, memory: str = "") -> str:  # noqa: A002
         try:
-            with pool.turn(pool.memory(memory)):
-                return pool.memory(memory).get(id).content
+            with pool.turn(memory) as warm_memory:
+                return warm_memory.get(id).content
         except ChunkNotFoundError as exc:
             raise ResourceNotFoundError(error_text(exc)) from exc
         except AuroraError as exc:

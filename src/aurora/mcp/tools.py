@@ -18,7 +18,6 @@ import anyio
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import CallToolResult
-from pydantic import Field
 
 from aurora.display.snippet import snippet
 from aurora.engine import Memory
@@ -47,16 +46,7 @@ from aurora.mcp.answers import (
     uri_of,
     with_notes,
 )
-from aurora.mcp.checked_tool import (
-    ADDS,
-    COUNTS,
-    READS,
-    REMOVES,
-    answer,
-    error_text,
-    tool,
-    with_errors,
-)
+from aurora.mcp.checked_tool import ADDS, COUNTS, READS, REMOVES, answer, tool
 from aurora.mcp.pool import IndexRun, IndexRuns, MemoryPool, collect_notes
 from aurora.retrieval.query import read_criteria
 from aurora.text import pluralize, printable
@@ -85,7 +75,6 @@ class Tools:
         self._pool, self._runs, self._read_only = pool, IndexRuns(pool), read_only
 
     @tool("Search the memory", READS)
-    @with_errors
     def aurora_search(
         self,
         *,
@@ -124,7 +113,6 @@ class Tools:
         return self._search(memory, request, _Page(limit, cursor, max_tokens, full_text))
 
     @tool("Search code", READS)
-    @with_errors
     def search_code(
         self,
         *,
@@ -150,7 +138,6 @@ class Tools:
         return self._search(memory, request, _Page(limit, cursor, max_tokens, full_text))
 
     @tool("Read one chunk", COUNTS)
-    @with_errors
     def aurora_retrieve(
         self,
         *,
@@ -162,8 +149,7 @@ class Tools:
         """Read one chunk in full by the id that a search or an ingest gave you; the id of a
         document gives all of its pieces. Counts as a use, which searches prefer from then on: so
         retrieve what you work with, and search to look around."""
-        with collect_notes() as notes, self._pool.turn(self._pool.memory(memory)):
-            warm_memory = self._pool.memory(memory)
+        with collect_notes() as notes, self._pool.turn(memory) as warm_memory:
             first = warm_memory.get(id, is_use=not cursor)  # a further page is not another use
             pieces = warm_memory.admin.pieces(first)
         text = "\n\n".join(piece.content for piece in pieces)
@@ -183,18 +169,13 @@ class Tools:
         return answer(value, retrieved_text(value))
 
     @tool("Keep a document", ADDS, writes=True)
-    @with_errors
     def aurora_ingest(
         self,
         *,
         content: take.Content,
-        document_type: Annotated[
-            take.Label, Field(description="What it is: plan, decision, …")
-        ] = DOCUMENT,
-        source: Annotated[
-            take.Label, Field(description="Where it comes from: who or what wrote it.")
-        ] = "",
-        namespace: Annotated[take.Label, Field(description="A name that a group shares.")] = "",
+        document_type: take.DocumentLabel = DOCUMENT,
+        source: take.Source = "",
+        namespace: take.Group = "",
         metadata: take.Metadata = None,
         memory: take.MemoryName = "",
     ) -> Annotated[CallToolResult, Ingested]:
@@ -202,8 +183,7 @@ class Tools:
         summary of what you found. Give it a heading: that is its title. The same text is kept once.
         For files of the project use aurora_index; for a lesson in a sentence or two,
         aurora_learn."""
-        warm_memory = self._pool.memory(memory)
-        with collect_notes() as notes, self._pool.turn(warm_memory):
+        with collect_notes() as notes, self._pool.turn(memory) as warm_memory:
             added = warm_memory.add(
                 content,
                 namespace=namespace,
@@ -224,14 +204,11 @@ class Tools:
         return answer(value, with_notes(f"{text}, id {value.id}", notes))
 
     @tool("Remember a lesson", COUNTS, writes=True)
-    @with_errors
     def aurora_learn(
         self,
         *,
         text: take.Pattern,
-        pattern_type: Annotated[
-            take.Label, Field(description="What kind: debugging, recovery, workflow, …")
-        ] = "pattern",
+        pattern_type: take.PatternType = "pattern",
         score: take.Score = 1.0,
         context: take.Context = "",
         memory: take.MemoryName = "",
@@ -239,8 +216,7 @@ class Tools:
         """Remember a lesson: what worked, or what did not, in a sentence or two. Use it when you
         solved something that cost time, so that it need not be found out again. Learned again, it
         counts as used again, and its score becomes the mean."""
-        warm_memory = self._pool.memory(memory)
-        with collect_notes() as notes, self._pool.turn(warm_memory):
+        with collect_notes() as notes, self._pool.turn(memory) as warm_memory:
             chunk = warm_memory.learn(text, pattern_type=pattern_type, score=score, context=context)
             is_found = warm_memory.admin.is_found(chunk.id)
         value = Learned(
@@ -254,15 +230,13 @@ class Tools:
         return answer(value, with_notes(f"Learned: {chunk.name}, id {value.id}{kept}", notes))
 
     @tool("Forget", REMOVES, writes=True)
-    @with_errors
     def aurora_forget(
         self, *, what: take.What, several: take.Several = False, memory: take.MemoryName = ""
     ) -> Annotated[CallToolResult, Forgotten]:
         """Remove something from the memory for good: what is wrong, outdated or was stored by
         mistake. The files themselves stay, and what is indexed from a file that is still there
         comes back with the next index."""
-        warm_memory = self._pool.memory(memory)
-        with self._pool.turn(warm_memory):
+        with self._pool.turn(memory) as warm_memory:
             ids = warm_memory.admin.find_to_forget(what)
             if not ids:
                 raise ChunkNotFoundError(
@@ -299,12 +273,9 @@ class Tools:
         first search. Only what changed is read, so it is quick to call again. A long run continues
         when you stop waiting: aurora_status shows its progress."""
         name = memory or self._pool.names[0]
-        try:
-            run = await anyio.to_thread.run_sync(
-                lambda: self._runs.join(name, self._pool.resolve(name, path), git=git)
-            )
-        except AuroraError as exc:
-            raise ToolError(error_text(exc)) from exc
+        run = await anyio.to_thread.run_sync(
+            lambda: self._runs.join(name, self._pool.resolve(name, path), git=git)
+        )
         until, reported = monotonic() + wait_seconds, 0
         while not run.over.is_set() and monotonic() < until:
             await anyio.sleep(_POLL)
@@ -312,14 +283,13 @@ class Tools:
                 reported = run.steps
                 await ctx.report_progress(reported, None, run.progress_text)
         if isinstance(run.error, AuroraError):
-            raise ToolError(error_text(run.error))
+            raise run.error
         if run.error is not None:
             raise ToolError("The run failed; the log says why")
         value = _indexed(name, run)
         return answer(value, _indexed_text(value))
 
     @tool("Look at the memory", READS)
-    @with_errors
     def aurora_status(self) -> Annotated[CallToolResult, Status]:
         """Tell which memories there are, what they hold, how fresh they are and whether an index
         run is going on. Use it when a search finds nothing, or to learn names of memories and
