@@ -26,6 +26,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aurora.embeddings.base import ProviderOptions
+from aurora.embeddings.compute import (
+    join_windows,
+    map_threads,
+    products_overflow,
+    split_windows,
+    unit_rows,
+    usable_processors,
+)
 from aurora.embeddings.model_folders import (
     GRAPH,
     KNOWN,
@@ -34,8 +42,6 @@ from aurora.embeddings.model_folders import (
     pull_command,
     read_manifest,
 )
-from aurora.embeddings.pooling import join_windows, split_windows, unit_rows
-from aurora.embeddings.threads import map_threads, usable_processors
 from aurora.errors import EmbeddingError
 
 if TYPE_CHECKING:
@@ -275,20 +281,6 @@ def open_session(graph: Path, cpuinfo: Path = Path("/proc/cpuinfo")) -> Session:
     except Exception as exc:  # the runtime's errors have no common base
         raise _damaged(graph.parent, f"The model {graph} cannot be opened: {exc}") from exc
     return session
-
-
-def products_overflow(machine: str, cpuinfo: Path) -> bool:
-    """Whether sums of two 8-bit products are cut off at 16 bits, as on x86 without VNNI.
-
-    The runtime's exact mode is slower on every x86, so it is used only where it is needed.
-    """
-    if machine.lower() not in {"x86_64", "amd64", "x86", "i386", "i686"}:
-        return False
-    try:
-        flags = cpuinfo.read_text(encoding="utf-8", errors="replace")
-    except OSError:  # not Linux
-        return True
-    return not any(flag in flags for flag in ("avx512_vnni", "avx_vnni", "amx_int8"))
 
 
 def check_packages() -> None:

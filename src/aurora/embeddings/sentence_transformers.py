@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from aurora.embeddings.base import ProviderOptions
-from aurora.embeddings.pooling import join_windows, split_windows
+from aurora.embeddings.compute import join_windows, split_windows
 from aurora.errors import EmbeddingError
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from aurora.errors import EmbedderMismatchError, EmbeddingError
 from aurora.fusion.base import (
@@ -27,18 +27,18 @@ from aurora.fusion.base import (
 )
 from aurora.fusion.rules import fade, lead
 from aurora.retrieval.config import HybridConfig
-from aurora.signals.activation import ActivationSignal
+from aurora.signals.activation import ActivationSignal, RecencySignal
 from aurora.signals.base import KeywordScores, Question, SignalScores, SparseScores, rank_rows
 from aurora.signals.bm25 import BM25Signal
 from aurora.signals.bm25_formula import BM25Parameters
 from aurora.signals.exact import ExactSignal, FulltextSignal
-from aurora.signals.recency import RecencySignal
-from aurora.signals.semantic import Embedders, SemanticSignal
-from aurora.signals.server_ranking import ServerKeywords, ServerSemantic, server_signals
-from aurora.signals.vector_index import VectorIndex
+from aurora.signals.semantic import Embedders, SemanticSignal, VectorIndex
 from aurora.stores.base import Store
 from aurora.text import has_cjk, is_stop_word, tokenize
 from aurora.types import Fused, Listener, Mode, Note, Place, Ranking, ignore_events
+
+if TYPE_CHECKING:
+    from aurora.signals.server_ranking import ServerKeywords, ServerSemantic
 
 logger = logging.getLogger(__name__)
 
@@ -51,9 +51,7 @@ FALLBACK = (
 NO_KEYWORD = "Note: No keyword matches found, falling back to semantic search"
 
 _DEEPER = 10  # times as many candidates in the next round
-_COVERED = (
-    0.5  # of the question's words: a chunk with so many is an answer, however common they are
-)
+_COVERED = 0.5  # of the question's words: such a chunk is an answer, however common they are
 _SEVERAL = 3  # words that are not joining words: enough of a long question
 _ADJUSTING = ("exact", "recency")  # signals that change the fused order
 
@@ -106,6 +104,8 @@ class Signals:
         bm25: BM25Signal | ServerKeywords = self.bm25
         self._semantic: SemanticSignal | ServerSemantic | None
         if store.ranking is not None:
+            from aurora.signals.server_ranking import server_signals  # noqa: PLC0415 - PostgreSQL
+
             bm25, self._semantic = server_signals(
                 store.ranking, store.vectors, parameters, embedders
             )

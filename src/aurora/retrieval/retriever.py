@@ -32,8 +32,7 @@ from aurora.retrieval.query import LONGEST_QUERY, parse_query, shortened
 from aurora.retrieval.rerank import Rerankers, RerankStage, no_reranker
 from aurora.signals.base import KeywordScores, Question
 from aurora.signals.bm25 import BM25Signal
-from aurora.signals.semantic import Embedders
-from aurora.signals.vector_index import VectorIndex
+from aurora.signals.semantic import Embedders, VectorIndex
 from aurora.stores.base import Store
 from aurora.text import document_terms, query_words, tokenize, words_found
 from aurora.types import (
