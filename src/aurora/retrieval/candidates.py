@@ -23,9 +23,10 @@ from aurora.fusion.base import (
     CandidateContext,
     ContextFusion,
     Fusion,
+    fade,
     keyword_ranking,
+    lead,
 )
-from aurora.fusion.rules import fade, lead
 from aurora.retrieval.config import HybridConfig
 from aurora.signals.activation import ActivationSignal, RecencySignal
 from aurora.signals.base import KeywordScores, Question, SignalScores, SparseScores, rank_rows

@@ -26,10 +26,18 @@ from aurora.retrieval.candidates import (
     select_candidates,
 )
 from aurora.retrieval.config import HybridConfig
-from aurora.retrieval.expand import DEPTH, Expand, Expansion, merge, no_expander
 from aurora.retrieval.lookup import nearest_names
 from aurora.retrieval.query import LONGEST_QUERY, parse_query, shortened
-from aurora.retrieval.rerank import Rerankers, RerankStage, no_reranker
+from aurora.retrieval.rerank import (
+    EXPANDED,
+    Expand,
+    Expansion,
+    Rerankers,
+    RerankStage,
+    merge,
+    no_expander,
+    no_reranker,
+)
 from aurora.signals.base import KeywordScores, Question
 from aurora.signals.bm25 import BM25Signal
 from aurora.signals.semantic import Embedders, VectorIndex
@@ -110,7 +118,7 @@ class HybridRetriever:
             query.mode or self._config.mode,
             fusion,
             self._config.stage1_top_k,
-            max(shown, DEPTH if expansion else 0),
+            max(shown, EXPANDED if expansion else 0),
             query.min_score,
             eligible,
         )
