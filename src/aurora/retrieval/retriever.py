@@ -12,6 +12,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import lru_cache
 from itertools import chain
 from pathlib import Path
 
@@ -260,8 +261,9 @@ class FilterCache:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._rows: OrderedDict[tuple[int, Criteria], array[int]] = OrderedDict()
-        self._lock = threading.Lock()
+        self._cached = lru_cache(_CACHED_FILTERS)(
+            lambda _, criteria: store.search.find_rows(criteria)
+        )
 
     def rows(self, *filters: Criteria) -> array[int] | None:
         """Ascending rows that pass all filters; None when there is no filter."""
@@ -273,17 +275,7 @@ class FilterCache:
     def _find(self, criteria: Criteria) -> array[int]:
         if criteria.since is not None:  # commits and times of files change within a generation
             return self._store.search.find_rows(criteria)
-        key = (self._store.generation(), criteria)
-        with self._lock:
-            if key in self._rows:
-                self._rows.move_to_end(key)
-                return self._rows[key]
-        rows = self._store.search.find_rows(criteria)
-        with self._lock:
-            self._rows[key] = rows
-            while len(self._rows) > _CACHED_FILTERS:
-                self._rows.popitem(last=False)
-        return rows
+        return self._cached(self._store.generation(), criteria)
 
 
 class RetrieverCache:

@@ -32,15 +32,10 @@ _DAY = 86_400.0  # seconds
 _YOUNGEST = 1.0  # days
 
 
-def strength(ages: Iterable[float], decay: float = DECAY) -> float:
-    """The exact sum over all ages, in days; 0 without uses."""
-    return _sum(_counted(ages), decay)
-
-
 def approximate_strength(
     ages: Iterable[float], decay: float = DECAY, *, exact_uses: int = EXACT_USES
 ) -> float:
-    """The sum with only the latest `exact_uses` added exactly.
+    """The strength by ages in days, with only the latest `exact_uses` added exactly.
 
     The others count as spread evenly between the last of those and the first use (Petrov's hybrid
     of ACT-R's optimised learning). The error is at most the number of the others times the

@@ -30,12 +30,7 @@ class DenseScores:
     """
 
     def __init__(
-        self,
-        scores: Floats,
-        rows: Places,
-        *,
-        ceiling: float = 1.0,
-        postings: Sequence[Places] = (),
+        self, scores: Floats, rows: Places, *, ceiling: float = 1.0, postings: Sequence[Places] = ()
     ) -> None:
         self.ceiling = ceiling
         self._scores, self._rows, self._postings = scores, rows, postings

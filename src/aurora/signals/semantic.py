@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 import threading
+from abc import ABC, abstractmethod
 from array import array
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -150,16 +151,13 @@ class VectorIndex(DerivedIndex[Vectors]):
         vectors may then be of both."""
         for revision, packed in self._store.vectors.iter_vectors(rows):
             if len(packed) == VECTOR_WIDTH * owner.dimension:
-                parts[revision.row] = (revision.generation, _as_float32(packed))
+                # Float32 in the machine's own byte order.
+                numbers = array("f", unpack_vector(packed)).tobytes()
+                parts[revision.row] = (revision.generation, numbers)
         return join_vectors(parts, owner) if owner == self._owner() else None
 
     def _difference(self, index: Vectors) -> str:
         return "vectors of another model" if len(index) else "detected the first vectors"
-
-
-def _as_float32(packed: bytes) -> bytes:
-    """A stored vector as float32 in the machine's own byte order."""
-    return array("f", unpack_vector(packed)).tobytes()
 
 
 def _embedder_facts(embedder: Embedder = _NO_EMBEDDER) -> dict[str, Json]:
@@ -170,28 +168,41 @@ def _embedder_facts(embedder: Embedder = _NO_EMBEDDER) -> dict[str, Json]:
     }
 
 
-class QuestionEmbedder:
+class MeaningSignal(ABC):
     """Embeds questions with the model that embedded the chunks."""
+
+    name = "semantic"
 
     def __init__(self, embedders: Embedders) -> None:
         self._embedders = embedders
         self._loaded: EmbeddingProvider | None = None
-        self._lock = threading.Lock()
+        self._loading = threading.Lock()
 
-    def reads_cjk(self, owner: Embedder) -> bool:
-        """False when the model knows little of CJK."""
-        return bool(getattr(self._embedders(owner), "reads_cjk", True))
+    @abstractmethod
+    def _owner(self) -> Embedder | None:
+        """The embedder of the memory's vectors; None while there are none."""
 
-    def knows(self, text: str, owner: Embedder) -> bool:
-        """False when the model reports that it knows no word of the question."""
-        knows = getattr(self._embedders(owner), "knows", None)
-        return knows is None or bool(knows(text))
+    @property
+    def reads_cjk(self) -> bool:
+        """False when the model knows little of CJK. True while there are no vectors."""
+        return bool(getattr(self._provider(), "reads_cjk", True))
 
-    def embed(self, text: str, owner: Embedder) -> Sequence[float]:
-        """The question's vector, rounded as the stored vectors are."""
+    def knows(self, question: Question) -> bool:
+        """False when the model knows no word of the question. True while there are no vectors."""
+        knows = getattr(self._provider(), "knows", None)
+        return knows is None or bool(knows(question.text))
+
+    def _provider(self) -> EmbeddingProvider | None:
+        owner = self._owner()
+        return None if owner is None else self._embedders(owner)
+
+    def _embed(self, question: Question, owner: Embedder | None) -> Sequence[float]:
+        """The question's vector, rounded as the stored vectors are. Raises `EmbeddingError`."""
+        if owner is None:
+            raise EmbeddingError("No chunk has a vector yet", hint="make them with `aur mem index`")
         provider = self._embedders(owner)
         try:
-            numbers = self._embed_query(provider, text)
+            numbers = self._embed_query(provider, question.text)
             model = Embedder(provider.name, provider.dimension, provider.fingerprint)
         except AuroraError:
             raise
@@ -211,39 +222,29 @@ class QuestionEmbedder:
         """The first call loads the model, once for all threads; other threads wait for it."""
         if self._loaded is provider:
             return list(map(float, provider.embed_query(text)))
-        with self._lock:
+        with self._loading:
             numbers = list(map(float, provider.embed_query(text)))
             self._loaded = provider
             return numbers
 
 
-class SemanticSignal:
+class SemanticSignal(MeaningSignal):
     """Ranks by meaning, with the vectors of one memory and the model that embedded them."""
 
-    name = "semantic"
-
     def __init__(self, index: VectorIndex, embedders: Embedders) -> None:
-        self._index, self._embedder = index, QuestionEmbedder(embedders)
+        super().__init__(embedders)
+        self._index = index
         self._matrix: tuple[Vectors, Matrix] | None = None
         self._lock = threading.Lock()
 
-    @property
-    def reads_cjk(self) -> bool:
-        """False when the model knows little of CJK. True while there are no vectors."""
+    def _owner(self) -> Embedder | None:
         vectors = self._index.current()
-        return not len(vectors) or self._embedder.reads_cjk(vectors.embedder)
-
-    def knows(self, question: Question) -> bool:
-        """False when the model knows no word of the question. True while there are no vectors."""
-        vectors = self._index.current()
-        return not len(vectors) or self._embedder.knows(question.text, vectors.embedder)
+        return vectors.embedder if len(vectors) else None
 
     def score(self, question: Question) -> SignalScores:
         """Raises `EmbeddingError` without vectors of chunks or without one of the question."""
         vectors = self._index.current()
-        if not len(vectors):
-            raise EmbeddingError("No chunk has a vector yet", hint="make them with `aur mem index`")
-        vector = self._embedder.embed(question.text, vectors.embedder)
+        vector = self._embed(question, vectors.embedder if len(vectors) else None)
         try:
             return self._compare(vectors, vector)
         except IndexFileError as exc:  # a damaged page is detected when it is first read
