@@ -20,7 +20,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,7 @@ from aurora.embeddings.model_folders import (
     GRAPH,
     KNOWN,
     TOKENIZER,
+    file_digest,
     model_folder,
     pull_command,
     read_manifest,
@@ -78,14 +79,9 @@ class OnnxProvider:
             )
         self._query_prefix = options.query_prefix or manifest.query_prefix
         self._document_prefix = options.document_prefix or manifest.document_prefix
-
-    @property
-    def name(self) -> str:
-        return f"onnx/{self._folder.name}"
-
-    @property
-    def dimension(self) -> int:
-        return self._manifest.dimension
+        known = KNOWN.get(self._folder.name)
+        self.name, self.dimension = f"onnx/{self._folder.name}", manifest.dimension
+        self.reads_cjk = known is None or known.reads_cjk
 
     @property
     def fingerprint(self) -> str:
@@ -93,11 +89,6 @@ class OnnxProvider:
         prefixes = [self._query_prefix, self._document_prefix]
         facts = [_RECIPE, model.pooling, model.window, prefixes, sorted(model.files.items())]
         return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]
-
-    @property
-    def reads_cjk(self) -> bool:
-        known = KNOWN.get(self._folder.name)
-        return known is None or known.reads_cjk
 
     def embed_batch(self, texts: Sequence[str]) -> list[list[float]]:
         vectors: list[list[float]] = self._encoder.embed(texts, self._document_prefix).tolist()
@@ -214,8 +205,7 @@ class Encoder:
         """The file, if it has the digest of the manifest, on which the fingerprint depends."""
         file = self._folder / name
         try:
-            with file.open("rb") as stream:
-                digest = hashlib.file_digest(stream, "sha256").hexdigest()
+            digest = file_digest(file)
         except OSError as exc:
             raise _damaged(self._folder, f"{file} cannot be read: {exc.strerror or exc}") from exc
         if digest != self._manifest.files.get(name):
@@ -262,7 +252,7 @@ class Session(Protocol):
     def get_outputs(self) -> Sequence[Port]: ...
 
     def run(
-        self, outputs: Sequence[str], inputs: Mapping[str, NDArray[np.int64]]
+        self, outputs: Sequence[str], inputs: Mapping[str, NDArray[Any]]
     ) -> Sequence[NDArray[np.float32]]: ...
 
 

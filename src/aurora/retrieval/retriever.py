@@ -40,8 +40,7 @@ from aurora.retrieval.rerank import (
     no_reranker,
 )
 from aurora.signals.base import KeywordScores, Question
-from aurora.signals.bm25 import BM25Signal
-from aurora.signals.semantic import Embedders, VectorIndex
+from aurora.signals.semantic import Embedders
 from aurora.stores.base import Store
 from aurora.text import document_terms, query_words, tokenize, words_found
 from aurora.types import (
@@ -94,14 +93,7 @@ class HybridRetriever:
             embedders=embedders,
             listen=listen,
         )
-
-    @property
-    def bm25(self) -> BM25Signal:
-        return self._signals.bm25
-
-    @property
-    def vectors(self) -> VectorIndex:
-        return self._signals.vectors
+        self.bm25, self.vectors = self._signals.bm25, self._signals.vectors
 
     def retrieve(self, query: Query) -> SearchResults:
         """Run all stages of a search. The first results do not depend on the limit."""

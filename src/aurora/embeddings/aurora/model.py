@@ -13,12 +13,12 @@ from __future__ import annotations
 import logging
 import math
 import platform
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from importlib.util import find_spec
 from itertools import accumulate, chain, pairwise
 from pathlib import Path
-from typing import NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +45,9 @@ from aurora.embeddings.compute import (
     usable_processors,
 )
 from aurora.errors import EmbeddingError
+
+if TYPE_CHECKING:
+    from aurora.embeddings.onnx import Session
 
 logger = logging.getLogger(__name__)
 
@@ -299,10 +302,6 @@ def _read_layer(tensors: Tensors, layer: int) -> _Layer:
 _BATCH = 8  # windows padded to the longest of them: large enough for short ones, little padding
 
 
-class _Session(Protocol):
-    def run(self, outputs: Sequence[str], inputs: Mapping[str, Floats]) -> Sequence[Floats]: ...
-
-
 class OnnxLayers:
     """The two layers by onnxruntime, in 8 bits; None without the package, or after a failure."""
 
@@ -322,18 +321,18 @@ class OnnxLayers:
             return None
 
     @cached_property
-    def _session(self) -> _Session | None:
+    def _session(self) -> Session | None:
         if find_spec("onnxruntime") is None:
             return None
         from aurora.embeddings.onnx import open_session  # noqa: PLC0415 - a query needs none
 
         try:
-            return cast("_Session", open_session(self._path))
+            return open_session(self._path)
         except EmbeddingError as exc:
             logger.warning("numpy runs the layers without onnxruntime: %s", exc.message)
             return None
 
-    def _run(self, session: _Session, rows: Floats, lengths: Sequence[int]) -> Floats:
+    def _run(self, session: Session, rows: Floats, lengths: Sequence[int]) -> Floats:
         starts = list(accumulate(lengths, initial=0))
         by_length = sorted(range(len(lengths)), key=lengths.__getitem__)
         results = np.empty_like(rows)

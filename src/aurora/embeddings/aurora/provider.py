@@ -34,30 +34,20 @@ class AuroraProvider:
     def __init__(
         self, options: ProviderOptions, *, folder: Path = FOLDER, weights: str = WEIGHTS
     ) -> None:
-        self._depth = options.model or DEEP
-        if self._depth not in _BATCH_SIZES:
+        depth = options.model or DEEP
+        if depth not in _BATCH_SIZES:
             raise EmbeddingError(
-                f"The aurora provider has no model {self._depth!r}",
+                f"The aurora provider has no model {depth!r}",
                 hint=f"set `embedding.model` to {DEEP} or {SHALLOW}, or to nothing",
             )
+        self.name, self.fingerprint = f"aurora/{depth}", f"{weights}-{_RECIPE}"
+        self.batch_size, self._is_deep = _BATCH_SIZES[depth], depth == DEEP
         self._folder, self._weights, self._threads = folder, weights, options.threads
-
-    @property
-    def name(self) -> str:
-        return f"aurora/{self._depth}"
-
-    @property
-    def fingerprint(self) -> str:
-        return f"{self._weights}-{_RECIPE}"
-
-    @property
-    def batch_size(self) -> int:
-        return _BATCH_SIZES[self._depth]
 
     def embed_batch(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
         if len(texts) > 1:  # a single query does not wait for the check
             self._model.check()
-        rows = self._model.embed(self._tokenizer, texts, deep=self._depth == DEEP)
+        rows = self._model.embed(self._tokenizer, texts, deep=self._is_deep)
         return cast("Sequence[Sequence[float]]", rows)
 
     def embed_query(self, text: str) -> Sequence[float]:
