@@ -27,9 +27,9 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from aurora.embeddings.base import ProviderOptions
+from aurora.embeddings.compute import unit_rows
 from aurora.embeddings.model_folders import TOKENIZER, model_folder
 from aurora.embeddings.onnx import DEFAULT_MODEL, Encoder, OnnxProvider, Window
-from aurora.embeddings.pooling import unit_rows
 
 CACHE = Path(__file__).resolve().parents[1] / ".cache" / "distilled"
 DIMENSION = 256

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aurora.embeddings.pooling import join_windows, split_windows
+from aurora.embeddings.compute import join_windows, split_windows
 
 
 @given(count=st.integers(0, 2000), size=st.integers(1, 300))

@@ -14,10 +14,10 @@ import pytest
 
 from aurora.embeddings.aurora.weights import WINDOW
 from aurora.embeddings.base import EmbeddingProvider, ProviderOptions
+from aurora.embeddings.compute import map_threads, products_overflow
 from aurora.embeddings.model_folders import GRAPH, MANIFEST, TOKENIZER
-from aurora.embeddings.onnx import DEFAULT_MODEL, Encoder, OnnxProvider, products_overflow
+from aurora.embeddings.onnx import DEFAULT_MODEL, Encoder, OnnxProvider
 from aurora.embeddings.registry import make_provider
-from aurora.embeddings.threads import map_threads
 from aurora.errors import EmbeddingError
 from tests.embeddings.models import DIMENSION, make_manifest
 from tests.threads import together

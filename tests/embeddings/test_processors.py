@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from aurora.embeddings import threads
-from aurora.embeddings.threads import usable_processors
+from aurora.embeddings import compute as threads
+from aurora.embeddings.compute import usable_processors
 
 
 @pytest.fixture

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aurora.fusion.base import fuse
-from aurora.fusion.rules import fade, lead
+from aurora.fusion.base import fade, fuse, lead
 from aurora.signals.exact import ASSUMED, FOLDED, NAMED, SPELT
 from aurora.types import Contribution, Fused, Hit, Ranking
 from tests.fusion.rankings import checked, levels, rows, rows_of, scores

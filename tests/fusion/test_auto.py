@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aurora.fusion.auto import OWN, Auto, Trust
+from aurora.fusion.auto import OWN, Auto, Rules, Trust
 from aurora.fusion.base import CandidateContext
-from aurora.fusion.rules import Rules
 from aurora.types import Fused, Hit, Ranking
 from tests.fusion.rankings import Memory, checked, memories, rank, rankings_of, rows_of, scores
 from tests.fusion.rankings import rows as any_row

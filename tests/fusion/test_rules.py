@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aurora.fusion.auto import Rules
 from aurora.fusion.base import CandidateContext
-from aurora.fusion.rules import Rules
 from aurora.types import Contribution, Fused
 from tests.fusion.rankings import checked, rows_of, scores
 from tests.fusion.rankings import rows as any_row

@@ -11,10 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aurora.fusion.auto import Auto
-from aurora.fusion.base import WORDS_AND_MEANING, ContextFusion, Fusion
+from aurora.fusion.base import (
+    DEFINITION_SHARE,
+    NAMED_SHARE,
+    WORDS_AND_MEANING,
+    ContextFusion,
+    Fusion,
+)
 from aurora.fusion.cascade import Cascade
 from aurora.fusion.rrf import ReciprocalRank
-from aurora.fusion.rules import DEFINITION_SHARE, NAMED_SHARE
 from aurora.fusion.staged import Staged
 from aurora.fusion.weighted import Weighted
 from aurora.retrieval.candidates import SearchRequest, Selection, select_candidates

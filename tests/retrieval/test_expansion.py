@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from aurora.errors import LlmError
 from aurora.retrieval.config import FUSIONS
-from aurora.retrieval.expand import DEPTH, SHARE, Expand, merge
+from aurora.retrieval.rerank import EXPANDED, EXPANSION, Expand, merge
 from aurora.retrieval.retriever import HybridConfig, HybridRetriever
 from aurora.stores.base import Store
 from aurora.types import Contribution, Event, Fused, Kind, Mode, Note, Query, SearchResults
@@ -88,8 +88,8 @@ def test_a_score_is_a_part_of_both_searches(filled: Store) -> None:
         [part] = [part for part in one.contributions if part.signal == "expansion"]
         again = second[one.chunk.id].score
         assert part.raw == part.normalised == pytest.approx(again)
-        assert part.value == pytest.approx(SHARE * again)
-        expected = (1 - SHARE) * plain[one.chunk.id].score + SHARE * again
+        assert part.value == pytest.approx(EXPANSION * again)
+        expected = (1 - EXPANSION) * plain[one.chunk.id].score + EXPANSION * again
         assert one.score == pytest.approx(expected)
 
 
@@ -99,11 +99,11 @@ def test_parts_sum_to_scores_and_the_first_do_not_depend_on_how_many_are_asked_f
     filled: Store, fusion: str, mode: Mode
 ) -> None:
     many = search(filled, ["cookie", "token"], limit=140, fusion=fusion, mode=mode).results
-    assert len(many) > DEPTH
+    assert len(many) > EXPANDED
     for limit in (1, 7, 60, 120):
         few = search(filled, ["cookie", "token"], limit=limit, fusion=fusion, mode=mode).results
         assert few == many[:limit]
-    assert all(first.score >= second.score for first, second in pairwise(many[:DEPTH]))
+    assert all(first.score >= second.score for first, second in pairwise(many[:EXPANDED]))
     for one in many:
         assert sum(part.value for part in one.contributions) == pytest.approx(one.score)
 
@@ -217,8 +217,8 @@ def test_merging_loses_nobody_of_the_first_and_sorts_by_score(
     merged = merge(fused(first), fused(second))
     rows = [one.row for one in merged]
     assert len(rows) == len(set(rows))
-    assert set(rows) == set(first) | {one.row for one in fused(second)[:DEPTH]}
+    assert set(rows) == set(first) | {one.row for one in fused(second)[:EXPANDED]}
     for one in merged:
         assert sum(part.value for part in one.contributions) == pytest.approx(one.score)
-    inner = [one for one in merged if one.row in {o.row for o in fused(first)[:DEPTH]}]
+    inner = [one for one in merged if one.row in {o.row for o in fused(first)[:EXPANDED]}]
     assert all(a.score >= b.score for a, b in pairwise(inner))

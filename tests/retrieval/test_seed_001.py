@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from aurora import Memory, Places
 from aurora.retrieval.candidates import FALLBACK
 from aurora.retrieval.config import HybridConfig
-from aurora.signals.cosines import Matrix
-from aurora.signals.vector_index import VectorIndex
+from aurora.signals.dense_scores import Matrix
+from aurora.signals.semantic import VectorIndex
 from aurora.stores.base import Store
 from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import Chunk, Contribution, Kind, SearchResult
@@ -196,7 +196,9 @@ def test_pure_python_fallback(memory: Searched, monkeypatch: pytest.MonkeyPatch)
     """Computed per row with pure Python, sorted, and the top K returned: the very same"""
     random_landscape(memory)
     with_numpy = memory.search("question", "semantic", limit=40).results
-    monkeypatch.setitem(sys.modules, "aurora.signals.cosines", None)  # as if numpy were missing
+    monkeypatch.setitem(
+        sys.modules, "aurora.signals.dense_scores", None
+    )  # as if numpy were missing
     assert memory.search("question", "semantic", limit=40).results == with_numpy
     assert len(with_numpy) == 40
 

@@ -15,7 +15,6 @@ from aurora.signals.activation import (
     ActivationEngine,
     approximate_strength,
     retrieval_probability,
-    strength,
 )
 
 DAY = 86_400.0
@@ -28,6 +27,11 @@ times = ages.map(lambda age: NOW - age * DAY)
 histories = st.lists(times, max_size=30)
 strange = st.sampled_from([math.nan, math.inf, -math.inf, 1e308, -1e308, NOW + 1e9, 0.0])
 engines = st.sampled_from([ENGINE, HYBRID])
+
+
+def strength(ages: Sequence[float], decay: float = 0.5) -> float:
+    """The exact sum over all ages, in days."""
+    return math.fsum(max(age, 1.0) ** -decay for age in ages)
 
 
 def oracle(history: Sequence[float], *, now: float = NOW, decay: float = 0.5) -> float:

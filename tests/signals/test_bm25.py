@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 
 from aurora.errors import IndexFileError, IndexVersionError
 from aurora.signals.bm25 import BM25Scorer
-from aurora.signals.bm25_formula import BM25Parameters
-from aurora.signals.bm25_index import build_postings, weigh_postings
+from aurora.signals.bm25_formula import BM25Parameters, Match, sum_sparse
+from aurora.signals.bm25_index import Postings
 from aurora.signals.dense_scores import best_places, sum_dense
-from aurora.signals.matches import Match, sum_sparse
 from aurora.text import EXACT, WORDS, Analysis, chunk_text, tokenize
 from tests.signals.corpus import standard_library_chunks
 
@@ -116,13 +115,13 @@ def test_scores_equal_a_reference_library_on_real_chunks() -> None:
     ours = scorer_of([(chunk.id, text) for chunk, text in zip(chunks, texts, strict=True)])
     theirs = bm25s.BM25(k1=1.5, b=0.75, method="lucene")
     theirs.index([tokenize(text) for text in texts], show_progress=False)
-    place = {chunk.id: number for number, chunk in enumerate(chunks)}
+    place, known = {chunk.id: number for number, chunk in enumerate(chunks)}, ours.idf.keys()
     for query in [
         "getUserData", "parse_args", "open a file and read lines", "HTTPSConnection close",
         "json.loads", "the", "raise error when the value is not an integer", "_", "event loop",
         *(chunk.name for chunk in chunks[::97]),
     ]:  # fmt: skip
-        tokens = [token for token in tokenize(query) if token in ours.idf]
+        tokens = [token for token in tokenize(query) if token in known]
         # bm25s leaves the factor k1 + 1 out, which changes no order
         expected = theirs.get_scores(tokens) * 2.5 if tokens else np.zeros(len(chunks))
         found = np.zeros(len(chunks))
@@ -262,7 +261,7 @@ def test_an_index_of_other_arrays_is_refused(
 
 
 def test_a_weight_is_held_in_32_bits() -> None:
-    weights = weigh_postings(build_postings(DOCUMENTS), BM25Parameters())["weights"]
+    weights = Postings().weigh(Postings().build(DOCUMENTS))["weights"]
     assert np.asarray(weights).dtype == np.float32
 
 

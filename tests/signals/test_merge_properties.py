@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from aurora.signals import bm25 as bm25_signal
 from aurora.signals.base import Entry, Question
-from aurora.signals.bm25_index import build_postings, compare, merge_postings
+from aurora.signals.bm25_index import Postings
 from aurora.signals.index_file import Array
 from aurora.stores.base import Revision
 from aurora.text import chunk_text
@@ -29,10 +29,10 @@ moments = st.dictionaries(st.integers(1, 15), st.integers(1, 3), max_size=15)  #
 
 def merged(before: Sequence[Entry], after: Sequence[Entry]) -> dict[str, Array]:
     """The index of `after`, made of the one of `before` and the entries with other revisions."""
-    old = build_postings(before)
-    kept, rows = compare(old, dict(entry.revision for entry in after))
-    fresh = build_postings(entry for entry in after if entry.revision.row in rows)
-    return merge_postings(old, fresh, kept=kept)
+    old = Postings().build(before)
+    kept, rows = Postings.compare(old, dict(entry.revision for entry in after))
+    fresh = Postings().build(entry for entry in after if entry.revision.row in rows)
+    return Postings.merge(old, fresh, kept=kept)
 
 
 def assert_same(found: dict[str, Array], expected: dict[str, Array]) -> None:
@@ -54,7 +54,7 @@ def test_any_two_moments_of_a_store(
             for row, generation in sorted(moment.items())
         ]
 
-    assert_same(merged(entries(before), entries(after)), build_postings(entries(after)))
+    assert_same(merged(entries(before), entries(after)), Postings().build(entries(after)))
 
 
 def test_numbers_that_are_one_to_a_float_are_told_apart() -> None:
@@ -62,7 +62,7 @@ def test_numbers_that_are_one_to_a_float_are_told_apart() -> None:
     index: dict[str, Array] = {
         "rows": np.array([far, far + 1]), "generations": np.array([far, far]),
     }  # fmt: skip
-    kept, rows = compare(index, {far: far, far + 1: far + 1})
+    kept, rows = Postings.compare(index, {far: far, far + 1: far + 1})
     assert (kept.tolist(), rows) == ([True, False], [far + 1])
 
 
@@ -85,7 +85,7 @@ def test_two_versions_of_real_code() -> None:
         Entry(f"{entry.id}#2", entry.text * 2, Revision(len(before) + row, 2))
         for row, entry in enumerate(before[::13])
     ]
-    assert_same(merged(before, after), build_postings(after))
+    assert_same(merged(before, after), Postings().build(after))
 
 
 names = st.sampled_from("abcdefgh")

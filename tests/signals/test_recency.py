@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aurora.signals.activation import HALF_LIFE, RecencySignal, recency
 from aurora.signals.base import Question
-from aurora.signals.recency import HALF_LIFE, RecencySignal, recency
 from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import Kind
 from tests.builders import make_chunk

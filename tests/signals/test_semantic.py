@@ -18,7 +18,7 @@ import aurora
 from aurora.errors import AuroraError, EmbedderMismatchError, EmbeddingError
 from aurora.packing import pack_vector
 from aurora.signals.base import Question
-from aurora.signals.cosines import Matrix
+from aurora.signals.dense_scores import Matrix
 from aurora.signals.semantic import SemanticSignal, compare_one_by_one, cosine
 from aurora.stores.base import Embedder
 from tests.builders import NOW, make_chunk
@@ -201,7 +201,7 @@ def test_without_numpy_the_signal_answers_alike(
     bench.store.chunks.put_chunks([A, E, AE])
     bench.embed()
     quick = bench.signal().score(Question("aee", NOW))
-    monkeypatch.setitem(sys.modules, "aurora.signals.cosines", None)
+    monkeypatch.setitem(sys.modules, "aurora.signals.dense_scores", None)
     plain = bench.signal().score(Question("aee", NOW))
     assert plain.best(9) == quick.best(9)
     assert sorted(plain.hits([1, 2, 3])) == sorted(quick.hits([1, 2, 3]))

@@ -8,8 +8,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from aurora.signals.base import SparseScores, rank_rows
+from aurora.signals.bm25_formula import find_place
 from aurora.signals.dense_scores import DenseScores
-from aurora.signals.matches import find_place
 from aurora.types import Hit
 
 # Few different values, so that there are many ties; 0 is no score.

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from aurora.packing import unpack_vector
-from aurora.signals.vector_index import VectorIndex, Vectors, join_vectors
+from aurora.signals.semantic import VectorIndex, Vectors, join_vectors
 from aurora.stores.base import Embedder
 from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import Kind, Note
@@ -345,7 +345,7 @@ def test_an_index_of_another_layout_is_made_anew_without_alarm(
 ) -> None:
     """One of before: its vectors were of any length."""
     with monkeypatch.context() as before:
-        before.setattr("aurora.signals.vector_index._LAYOUT", 1)
+        before.setattr("aurora.signals.semantic._LAYOUT", 1)
         bench.find("aa")
     assert bench.find("aa") == ["_a"]
     assert bench.events == [Note("Rebuilding vector index (made by another version)...")]

@@ -24,8 +24,7 @@ from aurora.indexing.embedding import (
 )
 from aurora.packing import unpack_vector
 from aurora.signals.base import Question
-from aurora.signals.semantic import SemanticSignal
-from aurora.signals.vector_index import VectorIndex, Vectors
+from aurora.signals.semantic import SemanticSignal, VectorIndex, Vectors
 from aurora.stores.base import Embedder, Revision
 from aurora.stores.sqlite.store import SQLiteStore
 from aurora.stores.sqlite.vectors import SQLiteVectors

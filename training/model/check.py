@@ -34,7 +34,7 @@ from aurora.embeddings.aurora.provider import AuroraProvider
 from aurora.embeddings.aurora.tokens import PIECES, Tokenizer, read_tokenizer
 from aurora.embeddings.aurora.weights import GRAPH, WINDOW, read_tensors, weights_digest
 from aurora.embeddings.base import ProviderOptions
-from aurora.embeddings.pooling import unit_rows
+from aurora.embeddings.compute import unit_rows
 from aurora.evaluation.datasets import Group, Item, LabelledSet, read_set
 from aurora.evaluation.metrics import ndcg
 from training.model.ragged import make_ragged

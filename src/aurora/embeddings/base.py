@@ -36,15 +36,12 @@ class EmbeddingProvider(Protocol):
     @property
     def batch_size(self) -> int:
         """The best number of texts for one call."""
-        ...
 
     def embed_batch(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
         """One vector per text, in the same order. An exception means that there are none."""
-        ...
 
     def embed_query(self, text: str) -> Sequence[float]:
         """The vector of a query: some models treat it differently from a document."""
-        ...
 
 
 class TokenEmbedder(Protocol):
@@ -52,7 +49,6 @@ class TokenEmbedder(Protocol):
 
     def token_vectors(self, text: str, *, is_query: bool = False) -> NDArray[np.float32]:
         """One row of length 1 per token."""
-        ...
 
 
 class ProviderOptions(NamedTuple):

@@ -151,11 +151,6 @@ def most_bytes(name: str) -> int:
     return _MOST_TEXT if name.endswith(".json") else MOST_WEIGHTS
 
 
-def file_digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def require_digest(name: str, digest: str, expected: str) -> None:
     if digest != expected:
         raise EmbeddingError(

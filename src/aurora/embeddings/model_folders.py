@@ -8,6 +8,7 @@ process at a time changes the folder of models; the next one removes what a kill
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -112,6 +113,11 @@ def read_manifest(folder: Path) -> Manifest:
             f"The model in {folder} cannot be read: {exc}",
             hint=f"get it again with {pull_command(folder.name)}",
         ) from exc
+
+
+def file_digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def pull_command(name: str) -> str:

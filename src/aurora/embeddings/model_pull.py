@@ -22,7 +22,7 @@ from pathlib import Path
 from shutil import copyfile
 
 from aurora.embeddings.base import ProviderOptions
-from aurora.embeddings.hub import HUB, HubModel, file_digest, most_bytes, require_digest
+from aurora.embeddings.hub import HUB, HubModel, most_bytes, require_digest
 from aurora.embeddings.model_folders import (
     GRAPH,
     KNOWN,
@@ -31,6 +31,7 @@ from aurora.embeddings.model_folders import (
     KnownModel,
     Manifest,
     ModelUse,
+    file_digest,
     install_folder,
     model_folder,
     pull_command,

@@ -20,22 +20,29 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from aurora.embeddings.base import ProviderOptions
+from aurora.embeddings.compute import (
+    join_windows,
+    map_threads,
+    products_overflow,
+    split_windows,
+    unit_rows,
+    usable_processors,
+)
 from aurora.embeddings.model_folders import (
     GRAPH,
     KNOWN,
     TOKENIZER,
+    file_digest,
     model_folder,
     pull_command,
     read_manifest,
 )
-from aurora.embeddings.pooling import join_windows, split_windows, unit_rows
-from aurora.embeddings.threads import map_threads, usable_processors
 from aurora.errors import EmbeddingError
 
 if TYPE_CHECKING:
@@ -72,14 +79,9 @@ class OnnxProvider:
             )
         self._query_prefix = options.query_prefix or manifest.query_prefix
         self._document_prefix = options.document_prefix or manifest.document_prefix
-
-    @property
-    def name(self) -> str:
-        return f"onnx/{self._folder.name}"
-
-    @property
-    def dimension(self) -> int:
-        return self._manifest.dimension
+        known = KNOWN.get(self._folder.name)
+        self.name, self.dimension = f"onnx/{self._folder.name}", manifest.dimension
+        self.reads_cjk = known is None or known.reads_cjk
 
     @property
     def fingerprint(self) -> str:
@@ -87,11 +89,6 @@ class OnnxProvider:
         prefixes = [self._query_prefix, self._document_prefix]
         facts = [_RECIPE, model.pooling, model.window, prefixes, sorted(model.files.items())]
         return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]
-
-    @property
-    def reads_cjk(self) -> bool:
-        known = KNOWN.get(self._folder.name)
-        return known is None or known.reads_cjk
 
     def embed_batch(self, texts: Sequence[str]) -> list[list[float]]:
         vectors: list[list[float]] = self._encoder.embed(texts, self._document_prefix).tolist()
@@ -208,8 +205,7 @@ class Encoder:
         """The file, if it has the digest of the manifest, on which the fingerprint depends."""
         file = self._folder / name
         try:
-            with file.open("rb") as stream:
-                digest = hashlib.file_digest(stream, "sha256").hexdigest()
+            digest = file_digest(file)
         except OSError as exc:
             raise _damaged(self._folder, f"{file} cannot be read: {exc.strerror or exc}") from exc
         if digest != self._manifest.files.get(name):
@@ -256,7 +252,7 @@ class Session(Protocol):
     def get_outputs(self) -> Sequence[Port]: ...
 
     def run(
-        self, outputs: Sequence[str], inputs: Mapping[str, NDArray[np.int64]]
+        self, outputs: Sequence[str], inputs: Mapping[str, NDArray[Any]]
     ) -> Sequence[NDArray[np.float32]]: ...
 
 
@@ -275,20 +271,6 @@ def open_session(graph: Path, cpuinfo: Path = Path("/proc/cpuinfo")) -> Session:
     except Exception as exc:  # the runtime's errors have no common base
         raise _damaged(graph.parent, f"The model {graph} cannot be opened: {exc}") from exc
     return session
-
-
-def products_overflow(machine: str, cpuinfo: Path) -> bool:
-    """Whether sums of two 8-bit products are cut off at 16 bits, as on x86 without VNNI.
-
-    The runtime's exact mode is slower on every x86, so it is used only where it is needed.
-    """
-    if machine.lower() not in {"x86_64", "amd64", "x86", "i386", "i686"}:
-        return False
-    try:
-        flags = cpuinfo.read_text(encoding="utf-8", errors="replace")
-    except OSError:  # not Linux
-        return True
-    return not any(flag in flags for flag in ("avx512_vnni", "avx_vnni", "amx_int8"))
 
 
 def check_packages() -> None:

@@ -43,37 +43,30 @@ OURS = {
 }
 REMOVED = {"static": "WordLlama"}  # providers of earlier versions, and the model behind each
 
-# The share of the semantic signal by PROVIDER/MODEL; docs/concepts/embeddings.md has the reasons.
-_SHARE = 0.7
-_SHARES = {
-    "aurora/deep": 0.24,
-    "aurora/shallow": 0.25,
-    "onnx/all-minilm-l6-v2": 0.4,
-}
-
-
-def share_of(name: str) -> float:
-    """The share in the fusion `weighted`, unless the settings say."""
-    return _SHARES.get(name, _SHARE)
-
 
 class Shares(NamedTuple):
-    """The share in the fusion `auto`, in prose and in code."""
+    """The share of the semantic signal; docs/concepts/embeddings.md has the reasons."""
 
-    prose: float
-    code: float
+    weighted: float = 0.7  # in the fusion `weighted`
+    prose: float = 0.5  # in the fusion `auto`, in prose and in code
+    code: float = 0.75
 
 
-_AUTO_SHARE = Shares(0.5, 0.75)
-_AUTO_SHARES = {
-    "aurora/deep": Shares(0.3, 0.8),
-    "aurora/shallow": Shares(0.3, 0.65),
+_SHARES = {
+    "aurora/deep": Shares(0.24, 0.3, 0.8),
+    "aurora/shallow": Shares(0.25, 0.3, 0.65),
+    "onnx/all-minilm-l6-v2": Shares(0.4),
 }
 
 
 def trust_of(name: str) -> Shares:
-    """The shares in the fusion `auto`, unless the settings say."""
-    return _AUTO_SHARES.get(name, _AUTO_SHARE)
+    """The shares of PROVIDER/MODEL, unless the settings say."""
+    return _SHARES.get(name, Shares())
+
+
+def share_of(name: str) -> float:
+    """The share in the fusion `weighted`, unless the settings say."""
+    return trust_of(name).weighted
 
 
 def provider_names() -> list[str]:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from aurora.embeddings.base import ProviderOptions
-from aurora.embeddings.pooling import join_windows, split_windows
+from aurora.embeddings.compute import join_windows, split_windows
 from aurora.errors import EmbeddingError
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class SentenceTransformersProvider:
 
     A prefix of the settings replaces the prompt that a model has for queries or documents. The
     library cuts a text at the end of the model's window without a word; a longer text is split here
-    into windows, as `pooling` describes. Threads may share one object; they take turns.
+    into windows, as `compute` describes. Threads may share one object; they take turns.
     """
 
     batch_size = 32

@@ -54,9 +54,7 @@ class Problems:
 
     def __add__(self, other: Problems) -> Problems:
         return Problems(
-            self.empty + other.empty,
-            self.unread + other.unread,
-            self.unembedded + other.unembedded,
+            self.empty + other.empty, self.unread + other.unread, self.unembedded + other.unembedded
         )
 
     def messages(self) -> Iterator[str]:

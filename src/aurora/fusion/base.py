@@ -1,23 +1,29 @@
-"""What a fusion is: rankings in, one order out, with the contribution of each signal."""
+"""What a fusion is: rankings in, one order out, with the contribution of each signal.
+
+`fade` and `lead` adjust the order of every fusion: old notes fade, definitions lead.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
 from math import fsum
-from typing import Final, NamedTuple, Protocol, runtime_checkable
+from typing import ClassVar, Final, NamedTuple, Protocol, runtime_checkable
 
+from aurora.signals.exact import ASSUMED, NAMED
 from aurora.types import Contribution, Fused, Ranking
 
 KEYWORD: Final = ("bm25", "fulltext")  # keyword signals; a search uses one of them
 WORDS_AND_MEANING: Final = frozenset((*KEYWORD, "semantic"))
+# The share of a name in a score. With a definition, levels are 0.25 apart and all else has 0.2: so
+# `SPELT` comes before `FOLDED`, that before `ASSUMED`, and any of them before all other chunks.
+DEFINITION_SHARE = 0.8
+NAMED_SHARE = 0.3  # with a mere name only: it helps, and does not lead
 
 
 class CandidateContext(NamedTuple):
     """What a fusion may know of the candidates' rows beside their scores."""
 
-    best: Set[
-        int
-    ]  # the best by words and by meaning in the whole memory: scores are relative to them
+    best: Set[int]  # by words and by meaning in the whole memory: scores are relative to them
     files: Mapping[int, str]  # the file or document that contains a chunk
     code: Set[int] = frozenset()
     aside: Set[int] = frozenset()  # tests, examples and vendored code, unless the query names them
@@ -40,36 +46,41 @@ class Fusion(Protocol):
     @property
     def signals(self) -> frozenset[str]:
         """Signals that it uses."""
-        ...
 
     @property
     def proposers(self) -> frozenset[str]:
         """Signals whose best chunks are the candidates; other signals only order them."""
-        ...
 
     @property
     def fill_ups(self) -> frozenset[str]:
         """Signals used only when the others find too few candidates."""
-        ...
 
     @property
     def min_score(self) -> float:
         """The lowest score of a result, when the semantic signal takes part."""
-        ...
 
     @property
     def words_lead(self) -> bool:
         """Keep keyword hits even below `min_score`."""
-        ...
 
     @property
     def min_best(self) -> float:
         """Without the semantic signal: there is no result when the best score is below it."""
-        ...
 
     def __call__(self, rankings: Sequence[Ranking]) -> list[Fused]:
         """Best first, ties by row; the contributions of each chunk sum to its score."""
-        ...
+
+
+class SimpleFusion:
+    """The usual properties of a fusion whose scores have no minimum."""
+
+    signals: ClassVar[frozenset[str]] = WORDS_AND_MEANING
+    proposers: ClassVar[frozenset[str]] = WORDS_AND_MEANING
+    fill_ups: ClassVar[frozenset[str]] = frozenset()
+    min_score: ClassVar[float] = 0.0
+    min_best: ClassVar[float] = 0.0
+    words_lead: ClassVar[bool] = False
+    __slots__ = ()
 
 
 @runtime_checkable
@@ -79,11 +90,9 @@ class ContextFusion(Fusion, Protocol):
     @property
     def evidence(self) -> Fusion:
         """The fusion whose scores are compared with `min_score` and `min_best`."""
-        ...
 
     def with_weak_semantics(self) -> Fusion:
         """The same fusion for a question in a script that the model hardly knows."""
-        ...
 
     def __call__(
         self, rankings: Sequence[Ranking], context: CandidateContext = NO_CONTEXT
@@ -91,7 +100,6 @@ class ContextFusion(Fusion, Protocol):
 
     def vary(self, fused: Sequence[Fused], context: CandidateContext) -> list[Fused]:
         """The last step, after definitions lead: spread the results over several files."""
-        ...
 
 
 def keyword_ranking(rankings: Iterable[Ranking]) -> Ranking | None:
@@ -145,3 +153,28 @@ def in_order(fused: Iterable[Fused]) -> list[Fused]:
 def within(value: float) -> float:
     """At least 0, at most 1."""
     return 0.0 if value < 0.0 else 1.0 if value > 1.0 else value
+
+
+def fade(fused: Sequence[Fused], recency: Ranking) -> list[Fused]:
+    """Multiply each score by its chunk's recency (seed 001); chunks without a date keep theirs."""
+    hits = {hit.row: hit for hit in recency.hits}
+    return in_order(
+        add_part(chunk, "recency", (hit.score - 1.0) * chunk.score, raw=hit.score, rank=hit.rank)
+        if (hit := hits.get(chunk.row))
+        else chunk
+        for chunk in fused
+    )
+
+
+def lead(fused: Sequence[Fused], exact: Ranking) -> list[Fused]:
+    """Put the definitions that the query names first. Without a named chunk, nothing changes."""
+    if not exact.hits:
+        return list(fused)
+    is_definition = exact.hits[0].score >= ASSUMED
+    share = DEFINITION_SHARE if is_definition else NAMED_SHARE
+    weight = share if is_definition else share / NAMED
+    chunks = {chunk.row: scaled(chunk, 1.0 - share) for chunk in fused}
+    for row, level, rank in exact.hits:
+        chunk = chunks.get(row, Fused(row, 0.0, ()))
+        chunks[row] = add_part(chunk, "exact", weight * level, raw=level, rank=rank)
+    return in_order(chunks.values())

@@ -10,24 +10,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from aurora.fusion.base import WORDS_AND_MEANING, fuse, keyword_ranking, within
+from aurora.fusion.base import SimpleFusion, fuse, keyword_ranking, within
 from aurora.types import Contribution, Fused, Ranking
 
 _BEHIND = 0.499  # a perfect fill-up still ranks below the faintest keyword hit
 
 
 @dataclass(frozen=True, slots=True)
-class Cascade:
+class Cascade(SimpleFusion):
     """Scores of keyword hits lie in [½, 1], those of fill-ups in [0, ½)."""
 
-    signals: ClassVar[frozenset[str]] = WORDS_AND_MEANING
-    proposers: ClassVar[frozenset[str]] = WORDS_AND_MEANING
     fill_ups: ClassVar[frozenset[str]] = frozenset(("semantic",))
 
     name: str = "cascade"
-    min_score: float = 0.0
-    min_best: float = 0.0
-    words_lead: bool = False
 
     def __call__(self, rankings: Sequence[Ranking]) -> list[Fused]:
         first = keyword_ranking(rankings)

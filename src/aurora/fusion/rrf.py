@@ -8,25 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
-from aurora.fusion.base import WORDS_AND_MEANING, fuse
+from aurora.fusion.base import SimpleFusion, fuse
 from aurora.types import Contribution, Fused, Ranking
 
 
 @dataclass(frozen=True, slots=True)
-class ReciprocalRank:
+class ReciprocalRank(SimpleFusion):
     """A larger `k` makes the first places stand out less."""
-
-    signals: ClassVar[frozenset[str]] = WORDS_AND_MEANING
-    proposers: ClassVar[frozenset[str]] = WORDS_AND_MEANING
-    fill_ups: ClassVar[frozenset[str]] = frozenset()
 
     k: int = 60
     name: str = "rrf"
-    min_score: float = 0.0
-    min_best: float = 0.0
-    words_lead: bool = False
 
     def __call__(self, rankings: Sequence[Ranking]) -> list[Fused]:
         parts: dict[int, tuple[Contribution, ...]] = {}

@@ -13,27 +13,31 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from aurora.fusion.base import KEYWORD, WORDS_AND_MEANING, fuse, keyword_ranking, shares, within
+from aurora.fusion.base import (
+    KEYWORD,
+    WORDS_AND_MEANING,
+    SimpleFusion,
+    fuse,
+    keyword_ranking,
+    shares,
+    within,
+)
 from aurora.fusion.weighted import Weighted
 from aurora.types import Contribution, Fused, Hit, Ranking
 
 
 @dataclass(frozen=True, slots=True)
-class Staged:
+class Staged(SimpleFusion):
     """Weights sum to 1. Chunks that only a filter has brought in are normalised alike."""
 
     signals: ClassVar[frozenset[str]] = WORDS_AND_MEANING | {"activation"}
     proposers: ClassVar[frozenset[str]] = frozenset(KEYWORD)
-    fill_ups: ClassVar[frozenset[str]] = frozenset()
 
     weights: Mapping[str, float] = field(
         default_factory=lambda: {"bm25": 0.3, "semantic": 0.4, "activation": 0.3}
     )
     top_k: int = 100
     name: str = "staged"
-    min_score: float = 0.0
-    min_best: float = 0.0
-    words_lead: bool = False
 
     def __call__(self, rankings: Sequence[Ranking]) -> list[Fused]:
         keyword = keyword_ranking(rankings)

@@ -84,9 +84,9 @@ class Chat:
         started = self._timing.clock()
         self.require_package()
         # Not in the thread: a program that ends during an import may crash.
-        import aurora.endpoint_client  # noqa: F401, PLC0415 - it needs httpx2
+        from aurora.endpoint_client import Endpoint  # noqa: PLC0415 - it needs httpx2
 
-        task = BackgroundTask(partial(self._request, prompt, most_tokens))
+        task = BackgroundTask(partial(self._request, Endpoint, prompt, most_tokens))
         try:
             return task.result(self._seconds - (self._timing.clock() - started))
         except TimeoutError:
@@ -116,7 +116,7 @@ class Chat:
     def _rest(self) -> None:
         self._rests_until = self._timing.clock() + REST
 
-    def _request(self, prompt: str, most_tokens: int) -> str:
+    def _request(self, client: type[Endpoint], prompt: str, most_tokens: int) -> str:
         content = {
             "model": self.model,
             "messages": [{"role": "user", "content": prompt}],
@@ -125,7 +125,7 @@ class Chat:
         }
         patience = Patience(attempts=2, seconds=self._seconds, silence=self._seconds + _GRACE)
         until = self._timing.clock() + self._seconds + _GRACE
-        answer = self._open().post(
+        answer = self._open(client).post(
             write_body(content), limit=_LONGEST_ANSWER, patience=patience, until=until
         )
         try:
@@ -133,13 +133,11 @@ class Chat:
         except BadAnswerError as exc:
             raise self._error(str(exc)) from exc
 
-    def _open(self) -> Endpoint:
-        from aurora.endpoint_client import Endpoint  # noqa: PLC0415 - it needs httpx2
-
+    def _open(self, client: type[Endpoint]) -> Endpoint:
         with self._opening:
             if self._endpoint is None:
                 key = self._key or find_key("", self.address)
-                self._endpoint = Endpoint(self.address, key, self.model, self._timing)
+                self._endpoint = client(self.address, key, self.model, self._timing)
             return self._endpoint
 
     def _error(self, problem: str, hint: str = "") -> LlmError:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from aurora.errors import EmbedderMismatchError, EmbeddingError
 from aurora.fusion.base import (
@@ -23,22 +23,23 @@ from aurora.fusion.base import (
     CandidateContext,
     ContextFusion,
     Fusion,
+    fade,
     keyword_ranking,
+    lead,
 )
-from aurora.fusion.rules import fade, lead
 from aurora.retrieval.config import HybridConfig
-from aurora.signals.activation import ActivationSignal
+from aurora.signals.activation import ActivationSignal, RecencySignal
 from aurora.signals.base import KeywordScores, Question, SignalScores, SparseScores, rank_rows
 from aurora.signals.bm25 import BM25Signal
 from aurora.signals.bm25_formula import BM25Parameters
 from aurora.signals.exact import ExactSignal, FulltextSignal
-from aurora.signals.recency import RecencySignal
-from aurora.signals.semantic import Embedders, SemanticSignal
-from aurora.signals.server_ranking import ServerKeywords, ServerSemantic, server_signals
-from aurora.signals.vector_index import VectorIndex
+from aurora.signals.semantic import Embedders, SemanticSignal, VectorIndex
 from aurora.stores.base import Store
 from aurora.text import has_cjk, is_stop_word, tokenize
 from aurora.types import Fused, Listener, Mode, Note, Place, Ranking, ignore_events
+
+if TYPE_CHECKING:
+    from aurora.signals.server_ranking import ServerKeywords, ServerSemantic
 
 logger = logging.getLogger(__name__)
 
@@ -51,9 +52,7 @@ FALLBACK = (
 NO_KEYWORD = "Note: No keyword matches found, falling back to semantic search"
 
 _DEEPER = 10  # times as many candidates in the next round
-_COVERED = (
-    0.5  # of the question's words: a chunk with so many is an answer, however common they are
-)
+_COVERED = 0.5  # of the question's words: such a chunk is an answer, however common they are
 _SEVERAL = 3  # words that are not joining words: enough of a long question
 _ADJUSTING = ("exact", "recency")  # signals that change the fused order
 
@@ -106,6 +105,8 @@ class Signals:
         bm25: BM25Signal | ServerKeywords = self.bm25
         self._semantic: SemanticSignal | ServerSemantic | None
         if store.ranking is not None:
+            from aurora.signals.server_ranking import server_signals  # noqa: PLC0415 - PostgreSQL
+
             bm25, self._semantic = server_signals(
                 store.ranking, store.vectors, parameters, embedders
             )
@@ -203,9 +204,8 @@ def select_candidates(
     `best`: the rows that scores are relative to, by default the first pool of the keyword and the
     semantic signal. They are the same in every round and under every filter.
     """
-    fusion, allowed = request.fusion, frozenset(request.eligible or ())
-    contextual = fusion if isinstance(fusion, ContextFusion) else None
-    if best is None and contextual is not None:
+    allowed = frozenset(request.eligible or ())
+    if best is None and isinstance(request.fusion, ContextFusion):
         best = frozenset(chain(*_best(scores, WORDS_AND_MEANING, request.pool).values()))
     selected: dict[int, Fused] = {}
     signals: set[str] = set()
@@ -214,11 +214,7 @@ def select_candidates(
         rows, passing = _propose(scores, request, pool)
         rankings = {name: rank_rows(name, scores[name], rows) for name in scores}
         signals.update(name for name, ranking in rankings.items() if ranking.hits)
-        if contextual is None:
-            fused = _fuse(fusion, request, scores, rankings)
-        else:
-            context = load_context(store, rows, request.question.text, best=best or frozenset())
-            fused = _fuse_in_context(contextual, request, scores, rankings, context)
+        fused = _fuse(store, request, scores, rankings, rows=rows, best=best or frozenset())
         for chunk in fused:
             if request.eligible is None or chunk.row in allowed:
                 selected.setdefault(chunk.row, chunk)
@@ -265,30 +261,24 @@ def _best(scores: Scores, names: Collection[str], pool: int) -> dict[str, list[i
 
 
 def _fuse(
-    fusion: Fusion, request: SearchRequest, scores: Scores, rankings: Mapping[str, Ranking]
-) -> list[Fused]:
-    """The chunks that are worth showing, best first."""
-    fused = _worth_showing(fusion(_combined(rankings)), request, scores, rankings)
-    return _adjust(fused, rankings)
-
-
-def _fuse_in_context(
-    fusion: ContextFusion,
+    store: Store,
     request: SearchRequest,
     scores: Scores,
     rankings: Mapping[str, Ranking],
-    context: CandidateContext,
+    *,
+    rows: Collection[int],
+    best: frozenset[int],
 ) -> list[Fused]:
-    """The same for a fusion that uses the context: its `evidence` decides what is shown."""
-    combined = _combined(rankings)
+    """The chunks that are worth showing, best first."""
+    fusion = request.fusion
+    combined = [ranking for name, ranking in rankings.items() if name not in _ADJUSTING]
+    if not isinstance(fusion, ContextFusion):
+        return _adjust(_worth_showing(fusion(combined), request, scores, rankings), rankings)
     evidence = _worth_showing(fusion.evidence(combined), request, scores, rankings)
     shown = {chunk.row for chunk in evidence} | _rows(rankings.get("exact"))
+    context = load_context(store, rows, request.question.text, best=best)
     fused = fusion.vary(_adjust(fusion(combined, context), rankings), context)
     return [chunk for chunk in fused if chunk.row in shown]
-
-
-def _combined(rankings: Mapping[str, Ranking]) -> list[Ranking]:
-    return [ranking for name, ranking in rankings.items() if name not in _ADJUSTING]
 
 
 def _adjust(fused: list[Fused], rankings: Mapping[str, Ranking]) -> list[Fused]:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib import import_module
+from typing import cast
 
 from aurora.errors import QueryError
 from aurora.fusion.auto import OWN, Auto, Trust
 from aurora.fusion.base import KEYWORD, Fusion
 from aurora.fusion.weighted import MIN_SCORE, Weighted
-from aurora.signals.recency import HALF_LIFE
+from aurora.signals.activation import HALF_LIFE
 from aurora.types import Mode, Rerank
 
 
@@ -59,43 +61,28 @@ class HybridConfig:
         return FUSIONS[name.lower()](self)
 
 
-def _auto(config: HybridConfig) -> Fusion:
-    return Auto(config.trust, config.use, evidence=_weighted(config))
-
-
-# Imported on use: a start of `aur` would pay 1 ms for each.
-def _staged(config: HybridConfig) -> Fusion:
-    from aurora.fusion.staged import Staged  # noqa: PLC0415
-
-    weights = {
-        "bm25": config.bm25_weight,
-        "semantic": config.semantic_weight,
-        "activation": config.activation_weight,
-    }
-    return Staged(weights, config.stage1_top_k)
-
-
 def _weighted(config: HybridConfig) -> Weighted:
     alpha = config.hybrid_search_alpha
     return Weighted(alpha, 1.0 - alpha, config.nudge, config.min_score)
 
 
-def _reciprocal_rank(config: HybridConfig) -> Fusion:
-    from aurora.fusion.rrf import ReciprocalRank  # noqa: PLC0415
-
-    return ReciprocalRank(config.rrf_k)
-
-
-def _cascade(config: HybridConfig) -> Fusion:  # noqa: ARG001
-    from aurora.fusion.cascade import Cascade  # noqa: PLC0415
-
-    return Cascade()
+def _load(fusion: str) -> Callable[..., Fusion]:
+    """Import a fusion on use: a start of `aur` would pay 1 ms for each."""
+    module, _, name = fusion.partition(":")
+    return cast("Callable[..., Fusion]", getattr(import_module(module), name))
 
 
 FUSIONS: Mapping[str, Callable[[HybridConfig], Fusion]] = {
-    "auto": _auto,
-    "staged": _staged,
+    "auto": lambda config: Auto(config.trust, config.use, evidence=_weighted(config)),
+    "staged": lambda config: _load("aurora.fusion.staged:Staged")(
+        {
+            "bm25": config.bm25_weight,
+            "semantic": config.semantic_weight,
+            "activation": config.activation_weight,
+        },
+        config.stage1_top_k,
+    ),
     "weighted": _weighted,
-    "rrf": _reciprocal_rank,
-    "cascade": _cascade,
+    "rrf": lambda config: _load("aurora.fusion.rrf:ReciprocalRank")(config.rrf_k),
+    "cascade": lambda _: _load("aurora.fusion.cascade:Cascade")(),
 }

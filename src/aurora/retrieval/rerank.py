@@ -1,24 +1,31 @@
-"""Reranking: the first results of a search get a better order.
+"""Optional stages of a search: reranking, and expansion by a language model.
+
+Reranking gives the first results a better order.
 
 `LateInteraction` compares the question's tokens with each chunk's tokens (MaxSim): the vector of a
 whole chunk blurs what its parts say. `Listwise` asks a language model for an order of the results.
-A failed reranker leaves the order as it was.
+
+Expansion merges a second search, with related words that a language model names. The call starts
+before the first search and runs beside it. The related words never replace the query. A model that
+fails leaves the results as they were.
 """
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import fsum
 from typing import TYPE_CHECKING, Protocol
 
+from aurora.concurrency import BackgroundTask
 from aurora.embeddings.base import TokenEmbedder
 from aurora.errors import AuroraError, EmbeddingError, LlmError
+from aurora.fusion.base import add_part, in_order, scaled
 from aurora.signals.exact import ASSUMED
 from aurora.text import tokenize
-from aurora.types import Contribution, Note, Rerank, SearchResult
+from aurora.types import Contribution, Fused, Note, Rerank, SearchResult
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,6 +36,8 @@ SECONDS = 2.0
 SHARE = 0.5  # of the new score; see docs/concepts/embeddings.md
 PLACES = 10  # the first result and those that it is compared with
 SURE = 0.4  # of the first score; measured: see docs/concepts/ranking.md
+EXPANSION = 0.3  # share of the second search: results of the query itself stay ahead
+EXPANDED = 100  # results of each search that are merged, whatever the limit
 _HEADING, _PART = 120, 280  # characters of a name with its path, and of the content, for a model
 
 
@@ -38,7 +47,6 @@ class Reranker(Protocol):
     @property
     def first(self) -> int:
         """How many results it reranks; those after them keep their places."""
-        ...
 
     def rerank(self, question: str, results: Sequence[SearchResult]) -> Reranked: ...
 
@@ -231,3 +239,48 @@ def _scaled(result: SearchResult, factor: float) -> SearchResult:
 def _with_part(result: SearchResult, part: Contribution) -> SearchResult:
     parts = (*result.contributions, part)
     return replace(result, score=result.score + part.value, contributions=parts)
+
+
+# Returns words to search for beside the query, within its own time limit. Raises `LlmError`.
+Expand = Callable[[str], Sequence[str]]
+
+
+def no_expander(words: str) -> Sequence[str]:  # noqa: ARG001
+    raise LlmError("No language model is set up to expand queries")
+
+
+class Expansion:
+    """The related words of one search. The model is called at once, in the background."""
+
+    def __init__(self, expand: Expand, words: str) -> None:
+        self._call: BackgroundTask[Sequence[str]] = BackgroundTask(lambda: expand(words))
+
+    def terms(self) -> tuple[Sequence[str], tuple[Note, ...]]:
+        """Wait for the related words. Returns them, and a note about them."""
+        try:
+            terms = self._call.result()
+        except LlmError as exc:
+            return (), (Note(f"Not expanded: {exc.in_one_line}", warning=True),)
+        return terms, (Note(f"Expanded with: {', '.join(terms)}"),) if terms else ()
+
+
+def merge(first: Sequence[Fused], second: Sequence[Fused]) -> list[Fused]:
+    """One order, with EXPANSION as the share of the second search.
+
+    Only the first EXPANDED of each take part; further chunks of the first search come after them.
+    """
+    places = {chunk.row: (rank, chunk) for rank, chunk in enumerate(second[:EXPANDED], start=1)}
+    merged = [_merged(chunk, places) for chunk in first[:EXPANDED]]
+    rows = {chunk.row for chunk in merged}
+    merged += [_merged(Fused(row, 0.0, ()), places) for row in places if row not in rows]
+    rows.update(places)
+    rest = [scaled(chunk, 1.0 - EXPANSION) for chunk in first[EXPANDED:] if chunk.row not in rows]
+    return [*in_order(merged), *rest]
+
+
+def _merged(chunk: Fused, places: Mapping[int, tuple[int, Fused]]) -> Fused:
+    kept = scaled(chunk, 1.0 - EXPANSION)
+    if chunk.row not in places:
+        return kept
+    rank, again = places[chunk.row]
+    return add_part(kept, "expansion", EXPANSION * again.score, raw=again.score, rank=rank)

@@ -12,6 +12,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import lru_cache
 from itertools import chain
 from pathlib import Path
 
@@ -26,14 +27,20 @@ from aurora.retrieval.candidates import (
     select_candidates,
 )
 from aurora.retrieval.config import HybridConfig
-from aurora.retrieval.expand import DEPTH, Expand, Expansion, merge, no_expander
 from aurora.retrieval.lookup import nearest_names
 from aurora.retrieval.query import LONGEST_QUERY, parse_query, shortened
-from aurora.retrieval.rerank import Rerankers, RerankStage, no_reranker
+from aurora.retrieval.rerank import (
+    EXPANDED,
+    Expand,
+    Expansion,
+    Rerankers,
+    RerankStage,
+    merge,
+    no_expander,
+    no_reranker,
+)
 from aurora.signals.base import KeywordScores, Question
-from aurora.signals.bm25 import BM25Signal
 from aurora.signals.semantic import Embedders
-from aurora.signals.vector_index import VectorIndex
 from aurora.stores.base import Store
 from aurora.text import document_terms, query_words, tokenize, words_found
 from aurora.types import (
@@ -86,14 +93,7 @@ class HybridRetriever:
             embedders=embedders,
             listen=listen,
         )
-
-    @property
-    def bm25(self) -> BM25Signal:
-        return self._signals.bm25
-
-    @property
-    def vectors(self) -> VectorIndex:
-        return self._signals.vectors
+        self.bm25, self.vectors = self._signals.bm25, self._signals.vectors
 
     def retrieve(self, query: Query) -> SearchResults:
         """Run all stages of a search. The first results do not depend on the limit."""
@@ -111,7 +111,7 @@ class HybridRetriever:
             query.mode or self._config.mode,
             fusion,
             self._config.stage1_top_k,
-            max(shown, DEPTH if expansion else 0),
+            max(shown, EXPANDED if expansion else 0),
             query.min_score,
             eligible,
         )
@@ -253,8 +253,9 @@ class FilterCache:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._rows: OrderedDict[tuple[int, Criteria], array[int]] = OrderedDict()
-        self._lock = threading.Lock()
+        self._cached = lru_cache(_CACHED_FILTERS)(
+            lambda _, criteria: store.search.find_rows(criteria)
+        )
 
     def rows(self, *filters: Criteria) -> array[int] | None:
         """Ascending rows that pass all filters; None when there is no filter."""
@@ -266,17 +267,7 @@ class FilterCache:
     def _find(self, criteria: Criteria) -> array[int]:
         if criteria.since is not None:  # commits and times of files change within a generation
             return self._store.search.find_rows(criteria)
-        key = (self._store.generation(), criteria)
-        with self._lock:
-            if key in self._rows:
-                self._rows.move_to_end(key)
-                return self._rows[key]
-        rows = self._store.search.find_rows(criteria)
-        with self._lock:
-            self._rows[key] = rows
-            while len(self._rows) > _CACHED_FILTERS:
-                self._rows.popitem(last=False)
-        return rows
+        return self._cached(self._store.generation(), criteria)
 
 
 class RetrieverCache:

@@ -1,4 +1,4 @@
-"""The activation signal: how often and how recently a chunk was used, after ACT-R.
+"""Signals of time: activation and recency. Activation is use, after ACT-R:
 
     strength S = Σ t^(−d)    base level B = ln S    activation P = 1 / (1 + e^(−B)) = S / (1 + S)
 
@@ -6,34 +6,36 @@ over the ages t, in days, of all uses. Opening a chunk and committing it are use
 none, so a search never changes the next ranking. A use younger than a day, or from a clock that is
 ahead, counts as one day old, so that no use adds more than 1 to S. Ages that are not finite do not
 count. See docs/concepts/activation.md; Anderson and Schooler (1991), Petrov (2006).
+
+Recency is exp(−ln 2 / half-life · age in days) (seed 001). The factor lies in (0, 1] and multiplies
+a chunk's score. Only notes whose path contains a date have one: `memory/2026-03-01.md` fades,
+`MEMORY.md` and logs of conversations do not.
 """
 
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from aurora.parsers.markdown import find_date
 from aurora.signals.base import Question, SparseScores
 from aurora.stores.base import Store
 from aurora.types import Hit
 
 DECAY = 0.5  # ACT-R's own value
 EXACT_USES = 200  # Django has no chunk with more commits; beyond, P was off by 0.005 at most
+HALF_LIFE = 30.0  # days; seed 001
 _DAY = 86_400.0  # seconds
 _YOUNGEST = 1.0  # days
-
-
-def strength(ages: Iterable[float], decay: float = DECAY) -> float:
-    """The exact sum over all ages, in days; 0 without uses."""
-    return _sum(_counted(ages), decay)
 
 
 def approximate_strength(
     ages: Iterable[float], decay: float = DECAY, *, exact_uses: int = EXACT_USES
 ) -> float:
-    """The sum with only the latest `exact_uses` added exactly.
+    """The strength by ages in days, with only the latest `exact_uses` added exactly.
 
     The others count as spread evenly between the last of those and the first use (Petrov's hybrid
     of ACT-R's optimised learning). The error is at most the number of the others times the
@@ -127,3 +129,36 @@ class ActivationScores:
         }
         activations = self._engine.activations(uses, self._now.timestamp())
         return SparseScores(activations).hits(rows)
+
+
+def recency(age_days: float, *, half_life: float = HALF_LIFE) -> float:
+    """1 today and for dates to come, ½ after one half-life; never 0, which would be no score."""
+    faded = math.exp(-math.log(2.0) / half_life * max(age_days, 0.0))
+    return max(faded, sys.float_info.min)
+
+
+class RecencySignal:
+    """Caches the dates of a memory's notes until its generation changes."""
+
+    name = "recency"
+
+    def __init__(self, store: Store, *, half_life: float = HALF_LIFE) -> None:
+        self._store, self._half_life = store, half_life
+        self._cached: tuple[int, Mapping[int, datetime]] = (-1, {})
+
+    def score(self, question: Question) -> SparseScores:
+        ages = {row: question.now - date for row, date in self._dates().items()}
+        return SparseScores(
+            {
+                row: recency(age.total_seconds() / _DAY, half_life=self._half_life)
+                for row, age in ages.items()
+            }
+        )
+
+    def _dates(self) -> Mapping[int, datetime]:
+        generation = self._store.generation()
+        if self._cached[0] != generation:
+            paths = self._store.search.dated_paths()
+            dates = {row: date for row, path in paths.items() if (date := find_date(path))}
+            self._cached = (generation, dates)
+        return self._cached[1]

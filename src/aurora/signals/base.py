@@ -36,15 +36,12 @@ class SignalScores(Protocol):
     @property
     def ceiling(self) -> float:
         """The score no chunk can exceed."""
-        ...
 
     def best(self, pool: int, *, among: Sequence[int] | None = None) -> list[int]:
         """Rows of the best chunks, best first, ties by row; of `among` (ascending) if given."""
-        ...
 
     def hits(self, rows: Collection[int]) -> list[Hit]:
         """The scores of those of the rows that have one, in any order."""
-        ...
 
 
 @runtime_checkable
@@ -54,15 +51,12 @@ class KeywordScores(SignalScores, Protocol):
     @property
     def is_empty(self) -> bool:
         """True when no chunk contains a word of the question."""
-        ...
 
     def terms(self, row: int) -> frozenset[str]:
         """Words of the question that a chunk contains, as written or by their stems."""
-        ...
 
     def coverage(self, row: int) -> float:
         """The share of the question's words that a chunk contains."""
-        ...
 
 
 class Signal(Protocol):

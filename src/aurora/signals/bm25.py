@@ -19,7 +19,15 @@ from typing import TYPE_CHECKING
 
 from aurora.errors import IndexFileError, IndexVersionError
 from aurora.signals.base import Entry, Question, SignalScores
-from aurora.signals.bm25_formula import BM25Parameters, discount, rarity, saturate
+from aurora.signals.bm25_formula import (
+    BM25Parameters,
+    BM25Scores,
+    Match,
+    discount,
+    rarity,
+    saturate,
+    sum_sparse,
+)
 from aurora.signals.derived_index import DerivedIndex
 from aurora.signals.index_file import (
     Array,
@@ -27,11 +35,9 @@ from aurora.signals.index_file import (
     IndexFile,
     Lexicon,
     MemoryArrays,
-    Rarities,
     Strings,
     write_index_file,
 )
-from aurora.signals.matches import BM25Scores, Match, sum_sparse
 from aurora.stores.base import Revision, Store
 from aurora.text import (
     CHUNK_TEXT_VERSION,
@@ -45,7 +51,7 @@ from aurora.text import (
 from aurora.types import Chunk, Json, Listener, Progress, ignore_events
 
 if TYPE_CHECKING:
-    from aurora.signals.bm25_index import Difference  # imports numpy
+    from aurora.signals.bm25_index import Difference, Postings  # imports numpy
 
 logger = logging.getLogger(__name__)
 
@@ -83,36 +89,34 @@ class BM25Scorer:
         self._arrays = arrays
         self._cached: tuple[Lexicon, Arrays] | None = None
 
+    @property
+    def _postings(self) -> Postings:
+        from aurora.signals.bm25_index import Postings  # noqa: PLC0415 - numpy
+
+        return Postings(self._analysis, self.parameters)
+
     def build_index(self, documents: Iterable[Entry | tuple[str, str]]) -> None:
         """Index (id, text) pairs. Replaces the current index."""
-        from aurora.signals.bm25_index import build_postings  # noqa: PLC0415 - numpy
-
-        self._weigh(build_postings(documents, self._analysis))
+        self._weigh(self._postings.build(documents))
 
     def compare(self, revisions: Mapping[int, int]) -> Difference:
         """How a store with these revisions differs from the index."""
-        from aurora.signals.bm25_index import compare  # noqa: PLC0415 - numpy
-
-        return compare(_read(self._arrays, "rows", "generations"), revisions)
+        return self._postings.compare(_read(self._arrays, "rows", "generations"), revisions)
 
     def merge_index(
         self, base: BM25Scorer, difference: Difference, documents: Iterable[Entry]
     ) -> None:
         """Index the unchanged documents of `base` and the given ones for those that differ."""
-        from aurora.signals.bm25_index import build_postings, merge_postings  # noqa: PLC0415
-
-        new = build_postings(documents, self._analysis)
+        new = self._postings.build(documents)
         with as_index_error(base._arrays):
             _require_ends(base._arrays)
             old = _read(base._arrays, *(name for name in _ARRAYS if name != "weights"))
-            self._weigh(merge_postings(old, new, kept=difference.kept))
+            self._weigh(self._postings.merge(old, new, kept=difference.kept))
 
     def _weigh(self, arrays: Mapping[str, Array]) -> None:
-        from aurora.signals.bm25_index import weigh_postings  # noqa: PLC0415 - numpy
-
         lengths = arrays["lengths"].tolist()
         self._average_length = sum(lengths) / len(lengths) if lengths else 0.0
-        self._use(MemoryArrays(weigh_postings(arrays, self.parameters)))
+        self._use(MemoryArrays(self._postings.weigh(arrays)))
 
     def save_index(self, path: Path, facts: Mapping[str, Json] | None = None) -> None:
         """Write the index with its parameters and the caller's facts about it."""
@@ -146,9 +150,10 @@ class BM25Scorer:
         return len(Strings(self._arrays, "id"))
 
     @property
-    def idf(self) -> Mapping[str, float]:
+    def idf(self) -> dict[str, float]:
         """Term → rarity, for every term of the corpus."""
-        return Rarities(Strings(self._arrays, "term"), self._rarity)
+        terms = Strings(self._arrays, "term")
+        return {terms[place]: self._rarity(place) for place in range(len(terms))}
 
     def score(self, query: str, document: str) -> float:
         """BM25 of any text against the statistics of the indexed ones."""

@@ -1,9 +1,9 @@
 """Building and merging the inverted index of BM25, with numpy. Searching is left to `bm25`.
 
-`build_postings` counts which term occurs how often in which document. `merge_postings` updates an
-index: changed documents are built alone and put between the others. The result is, array for array,
-what `build_postings` returns for all documents: documents are ordered by their rows, terms by their
-bytes, the postings of a term by their documents. Unchanged texts are not read again.
+`build` counts which term occurs how often in which document. `merge` updates an index: changed
+documents are built alone and put between the others. The result is, array for array, what `build`
+returns for all documents: documents are ordered by their rows, terms by their bytes, the postings
+of a term by their documents. Unchanged texts are not read again.
 """
 
 from __future__ import annotations
@@ -27,28 +27,73 @@ from aurora.text import EXACT, Analysis
 _DOCUMENT = 0xFFFFFFFF  # the lower half of a key
 _BLOCK_TOKENS = 1 << 21  # tokens counted at a time: bounds memory, about 50 MB while sorting
 
-
-def build_postings(
-    documents: Iterable[Entry | tuple[str, str]], analysis: Analysis = EXACT
-) -> dict[str, Array]:
-    """Count every term of every text. The arrays are those of an index file."""
-    builder = _Builder(analysis.shortest)
-    for document in documents:
-        entry = Entry(*document)
-        builder.add(entry, analysis.document(entry.text))
-    return builder.finish()
+_Mask: TypeAlias = NDArray[np.bool_]
+_Numbers: TypeAlias = NDArray[Any]  # integers of any width: an index holds several
+_Arrays: TypeAlias = Mapping[str, _Numbers]
 
 
-def weigh_postings(arrays: Mapping[str, Array], parameters: BM25Parameters) -> dict[str, Array]:
-    """Compute every posting's share of a score, so that a search only has to add."""
-    offsets, documents = np.asarray(arrays["posting_offsets"]), np.asarray(arrays["documents"])
-    lengths, frequencies = np.asarray(arrays["lengths"]), np.asarray(arrays["frequencies"])
-    containing = np.diff(offsets)
-    idf = rarity(len(lengths), containing, variant=parameters.idf, log=np.log)
-    average = float(lengths.mean()) if len(lengths) else 0.0
-    discounts = discount(lengths, average, parameters)
-    shares = saturate(frequencies.astype(float), discounts[documents], parameters)
-    return {**arrays, "weights": (np.repeat(idf, containing) * shares).astype(np.float32)}
+class Difference(NamedTuple):
+    """How a store differs from an index of it."""
+
+    kept: _Mask  # for each document of the index: true when it is unchanged
+    rows: list[int]  # of chunks that are new or changed
+
+
+class Postings(NamedTuple):
+    """Builds, compares, merges and weighs the arrays of an index."""
+
+    analysis: Analysis = EXACT
+    parameters: BM25Parameters = BM25Parameters()
+
+    def build(self, documents: Iterable[Entry | tuple[str, str]]) -> dict[str, Array]:
+        """Count every term of every text. The arrays are those of an index file."""
+        builder = _Builder(self.analysis.shortest)
+        for document in documents:
+            entry = Entry(*document)
+            builder.add(entry, self.analysis.document(entry.text))
+        return builder.finish()
+
+    @staticmethod
+    def compare(index: Mapping[str, Array], revisions: Mapping[int, int]) -> Difference:
+        """Which documents of an index are unchanged, and which rows must be read from the store."""
+        rows = np.fromiter(revisions.keys(), np.int64, len(revisions))
+        generations = np.fromiter(revisions.values(), np.int64, len(revisions))
+        indexed = np.asarray(index["rows"])
+        kept = np.zeros(len(indexed), np.bool_)
+        at = np.searchsorted(rows, indexed)
+        there = np.flatnonzero(at < len(rows))
+        kept[there] = (rows[at[there]] == indexed[there]) & (
+            generations[at[there]] == np.asarray(index["generations"])[there]
+        )
+        lacking = np.ones(len(rows), np.bool_)
+        lacking[at[kept]] = False
+        return Difference(kept, rows[lacking].tolist())
+
+    @staticmethod
+    def merge(
+        index: Mapping[str, Array], fresh: Mapping[str, Array], *, kept: _Mask
+    ) -> dict[str, Array]:
+        """One index of the kept documents of `index` and all documents of `fresh`."""
+        old = {name: np.asarray(array) for name, array in index.items()}
+        new = {name: np.asarray(array) for name, array in fresh.items()}
+        documents = _Splice(kept, np.searchsorted(old["rows"][kept], new["rows"]))
+        per_document = ("lengths", "rows", "generations")
+        return {
+            **_merge_terms(old, new, documents),
+            **documents.strings("id", old, new),
+            **{name: documents.numbers(old[name], new[name]) for name in per_document},
+        }
+
+    def weigh(self, arrays: Mapping[str, Array]) -> dict[str, Array]:
+        """Compute every posting's share of a score, so that a search only has to add."""
+        offsets, documents = np.asarray(arrays["posting_offsets"]), np.asarray(arrays["documents"])
+        lengths, frequencies = np.asarray(arrays["lengths"]), np.asarray(arrays["frequencies"])
+        containing = np.diff(offsets)
+        idf = rarity(len(lengths), containing, variant=self.parameters.idf, log=np.log)
+        average = float(lengths.mean()) if len(lengths) else 0.0
+        discounts = discount(lengths, average, self.parameters)
+        shares = saturate(frequencies.astype(float), discounts[documents], self.parameters)
+        return {**arrays, "weights": (np.repeat(idf, containing) * shares).astype(np.float32)}
 
 
 class _Builder:
@@ -137,49 +182,6 @@ def split_strings(name: str, arrays: Mapping[str, Array]) -> list[bytes]:
 def offsets_of(lengths: NDArray[Any]) -> NDArray[np.int64]:
     """The start of each item, and the end of the last one."""
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-
-
-_Mask: TypeAlias = NDArray[np.bool_]
-_Numbers: TypeAlias = NDArray[Any]  # integers of any width: an index holds several
-_Arrays: TypeAlias = Mapping[str, _Numbers]
-
-
-class Difference(NamedTuple):
-    """How a store differs from an index of it."""
-
-    kept: _Mask  # for each document of the index: true when it is unchanged
-    rows: list[int]  # of chunks that are new or changed
-
-
-def compare(index: Mapping[str, Array], revisions: Mapping[int, int]) -> Difference:
-    """Which documents of an index are unchanged, and which rows must be read from the store."""
-    rows = np.fromiter(revisions.keys(), np.int64, len(revisions))
-    generations = np.fromiter(revisions.values(), np.int64, len(revisions))
-    indexed = np.asarray(index["rows"])
-    kept = np.zeros(len(indexed), np.bool_)
-    at = np.searchsorted(rows, indexed)
-    there = np.flatnonzero(at < len(rows))
-    kept[there] = (rows[at[there]] == indexed[there]) & (
-        generations[at[there]] == np.asarray(index["generations"])[there]
-    )
-    lacking = np.ones(len(rows), np.bool_)
-    lacking[at[kept]] = False
-    return Difference(kept, rows[lacking].tolist())
-
-
-def merge_postings(
-    index: Mapping[str, Array], fresh: Mapping[str, Array], *, kept: _Mask
-) -> dict[str, Array]:
-    """One index of the kept documents of `index` and all documents of `fresh`."""
-    old = {name: np.asarray(array) for name, array in index.items()}
-    new = {name: np.asarray(array) for name, array in fresh.items()}
-    documents = _Splice(kept, np.searchsorted(old["rows"][kept], new["rows"]))
-    per_document = ("lengths", "rows", "generations")
-    return {
-        **_merge_terms(old, new, documents),
-        **documents.strings("id", old, new),
-        **{name: documents.numbers(old[name], new[name]) for name in per_document},
-    }
 
 
 def _merge_terms(old: _Arrays, new: _Arrays, documents: _Splice) -> dict[str, Array]:

@@ -152,7 +152,10 @@ class DerivedIndex(ABC, Generic[Index]):
         except IndexFileError as exc:
             self._report_damage(exc)
             index = None
-        return self._build(generation) if index is None else self._keep(index, generation)
+        if index is None:
+            return self._build(generation)
+        self._index, self._generation = index, generation
+        return index
 
     def _open_or_merge(self, generation: int) -> Index | None:
         """The up-to-date index, from the file or from memory; None when both are of no use."""
@@ -178,9 +181,6 @@ class DerivedIndex(ABC, Generic[Index]):
     def _build(self, generation: int) -> Index:
         index = self._make()
         self._save(index, generation)
-        return self._keep(index, generation)
-
-    def _keep(self, index: Index, generation: int) -> Index:
         self._index, self._generation = index, generation
         return index
 

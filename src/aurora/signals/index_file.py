@@ -20,7 +20,7 @@ import struct
 import sys
 import zlib
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
@@ -262,22 +262,3 @@ class Lexicon:
                 high = middle
         at_end = low >= len(offsets) - 1
         return None if at_end or letters[offsets[low] : offsets[low + 1]] != wanted else low
-
-
-class Rarities(Mapping[str, float]):
-    """Term → rarity, looked up in the index on each access."""
-
-    def __init__(self, terms: Strings, rarity_of: Callable[[int | None], float]) -> None:
-        self._terms, self._rarity_of = terms, rarity_of
-
-    def __getitem__(self, term: str) -> float:
-        place = self._terms.find(term)
-        if place is None:
-            raise KeyError(term)
-        return self._rarity_of(place)
-
-    def __iter__(self) -> Iterator[str]:
-        return (self._terms[place] for place in range(len(self._terms)))
-
-    def __len__(self) -> int:
-        return len(self._terms)

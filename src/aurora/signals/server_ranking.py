@@ -10,11 +10,10 @@ import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from operator import attrgetter
 
-from aurora.errors import EmbeddingError
 from aurora.signals.base import Question
 from aurora.signals.bm25_formula import BM25Parameters, discount, rarity, saturate
-from aurora.signals.semantic import FAINTEST, Embedders, QuestionEmbedder
-from aurora.stores.base import Ranked, Ranking, Scored, Vectors, WeighedTerm, WordsAsked
+from aurora.signals.semantic import FAINTEST, Embedders, MeaningSignal
+from aurora.stores.base import Embedder, Ranked, Ranking, Scored, Vectors, WeighedTerm, WordsAsked
 from aurora.text import query_terms, query_words, words_found
 from aurora.types import Hit
 
@@ -174,30 +173,21 @@ class ServerKeywordScores:
         return len(self.terms(row)) / (len(self._words) or 1)
 
 
-class ServerSemantic:
+class ServerSemantic(MeaningSignal):
     """Ranks by meaning, as `SemanticSignal` does."""
 
-    name = "semantic"
-
     def __init__(self, searches: Searches, embedders: Embedders) -> None:
-        self._searches, self._embedder = searches, QuestionEmbedder(embedders)
+        super().__init__(embedders)
+        self._searches = searches
 
-    @property
-    def reads_cjk(self) -> bool:
-        owner = self._searches.vectors.embedder()
-        return owner is None or self._embedder.reads_cjk(owner)
-
-    def knows(self, question: Question) -> bool:
-        owner = self._searches.vectors.embedder()
-        return owner is None or self._embedder.knows(question.text, owner)
+    def _owner(self) -> Embedder | None:
+        return self._searches.vectors.embedder()
 
     def score(self, question: Question) -> ServerSemanticScores:
         """Raises `EmbeddingError` without vectors of chunks or without one of the question."""
-        owner = self._searches.vectors.embedder()
-        if owner is None:
-            raise EmbeddingError("No chunk has a vector yet", hint="make them with `aur mem index`")
+        vector = self._embed(question, self._owner())
         search = self._searches.of(question)
-        search.add_vector(self._embedder.embed(question.text, owner))
+        search.add_vector(vector)
         return ServerSemanticScores(search)
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from aurora.embeddings.aurora import model as deep
 from aurora.embeddings.aurora.model import NumpyLayers, deep_sums, shallow_sums
 from aurora.embeddings.aurora.weights import Floats
-from aurora.embeddings.pooling import unit_rows
+from aurora.embeddings.compute import unit_rows
 from tests.embeddings.own.making import Tensors, make_tensors
 
 TEXTS = [[0], [5, 6, 7], [5] * 9 + [6], list(range(70)) * 4, [3] * 300, [9, 8] * 64]

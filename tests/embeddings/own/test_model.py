@@ -10,7 +10,7 @@ from aurora.embeddings.aurora.provider import FOLDER, WEIGHTS, AuroraProvider
 from aurora.embeddings.aurora.tokens import PIECES, read_tokenizer
 from aurora.embeddings.aurora.weights import GRAPH, piece_vectors, read_tensors, weights_digest
 from aurora.embeddings.base import ProviderOptions
-from aurora.embeddings.pooling import unit_rows
+from aurora.embeddings.compute import unit_rows
 
 # Each asks for the passage beside it, mostly without a word of it.
 PAIRS = [

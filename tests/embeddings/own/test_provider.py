@@ -13,7 +13,7 @@ import pytest
 from aurora.embeddings.aurora.provider import AuroraProvider
 from aurora.embeddings.aurora.weights import weights_digest
 from aurora.embeddings.base import ProviderOptions
-from aurora.embeddings.pooling import unit_rows
+from aurora.embeddings.compute import unit_rows
 from aurora.errors import EmbeddingError
 from tests.embeddings.own.making import make_model, make_tensors, write_tensors
 from tests.threads import together
@@ -89,7 +89,7 @@ def test_many_threads_get_what_one_gets(folder: Path) -> None:
 def test_the_table_stays_a_map_of_the_file(folder: Path) -> None:
     made = provider(folder)
     made.embed_query("where is the config")
-    assert not made._tensors["table"].flags.owndata
+    assert not made._model._opened[0]["table"].flags.owndata
 
 
 def cut_off(file: Path) -> None:

@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from aurora.embeddings import threads
-from aurora.embeddings.threads import find_blas_switch, map_threads, one_blas_thread
+from aurora.embeddings import compute as threads
+from aurora.embeddings.compute import find_blas_switch, map_threads, one_blas_thread
 from tests.threads import together
 
 

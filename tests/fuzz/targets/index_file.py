@@ -15,9 +15,9 @@ from pathlib import Path
 
 from aurora.errors import IndexFileError
 from aurora.signals.bm25 import BM25Scorer
-from aurora.signals.cosines import Matrix
+from aurora.signals.dense_scores import Matrix
 from aurora.signals.index_file import FORMAT, IndexFile
-from aurora.signals.vector_index import open_vectors_file, vectors_in
+from aurora.signals.semantic import open_vectors_file, vectors_in
 from aurora.text import WORDS
 from tests.fuzz.inputs import require_told, scratch_file
 

@@ -13,16 +13,17 @@ from __future__ import annotations
 import logging
 import math
 import platform
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from importlib.util import find_spec
 from itertools import accumulate, chain, pairwise
 from pathlib import Path
-from typing import NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from aurora.embeddings.aurora.tokens import Tokenizer
 from aurora.embeddings.aurora.weights import (
     GRAPH,
     INNER,
@@ -31,17 +32,54 @@ from aurora.embeddings.aurora.weights import (
     WINDOW,
     Floats,
     Tensors,
+    check_weights,
     piece_vectors,
     piece_weights,
+    read_tensors,
 )
-from aurora.embeddings.threads import map_threads, one_blas_thread, usable_processors
+from aurora.embeddings.compute import (
+    map_threads,
+    one_blas_thread,
+    products_overflow,
+    unit_rows,
+    usable_processors,
+)
 from aurora.errors import EmbeddingError
+
+if TYPE_CHECKING:
+    from aurora.embeddings.onnx import Session
 
 logger = logging.getLogger(__name__)
 
 Run = Callable[[Floats, Sequence[int]], Floats]  # rows of windows of these lengths → their rows
 
 _WINDOWS_AT_ONCE = 128  # at most 16 MB of rows
+
+
+class Model:
+    """The model in a folder. Opens its files with the first text."""
+
+    def __init__(self, folder: Path, digest: str, *, threads: int) -> None:
+        self._folder, self._digest, self._threads = folder, digest, threads
+        self._is_checked = False
+        self._opened: tuple[Tensors, LayerRunner] | None = None
+
+    def check(self) -> None:
+        """Compare the files with their digest, once."""
+        if not self._is_checked:
+            check_weights(self._folder, self._digest)
+            self._is_checked = True
+
+    def embed(self, tokenizer: Tokenizer, texts: Sequence[str], *, deep: bool) -> Floats:
+        """One row of length 1 per text."""
+        pieces = [tokenizer.encode(text) for text in texts]
+        if self._opened is None:
+            tensors = read_tensors(self._folder, tokenizer.size)
+            self._opened = tensors, LayerRunner(tensors, self._folder, threads=self._threads)
+        tensors, layers = self._opened
+        return unit_rows(
+            deep_sums(tensors, layers, pieces) if deep else shallow_sums(tensors, pieces)
+        )
 
 
 def shallow_sums(tensors: Tensors, texts: Sequence[Sequence[int]]) -> Floats:
@@ -264,10 +302,6 @@ def _read_layer(tensors: Tensors, layer: int) -> _Layer:
 _BATCH = 8  # windows padded to the longest of them: large enough for short ones, little padding
 
 
-class _Session(Protocol):
-    def run(self, outputs: Sequence[str], inputs: Mapping[str, Floats]) -> Sequence[Floats]: ...
-
-
 class OnnxLayers:
     """The two layers by onnxruntime, in 8 bits; None without the package, or after a failure."""
 
@@ -287,18 +321,18 @@ class OnnxLayers:
             return None
 
     @cached_property
-    def _session(self) -> _Session | None:
+    def _session(self) -> Session | None:
         if find_spec("onnxruntime") is None:
             return None
         from aurora.embeddings.onnx import open_session  # noqa: PLC0415 - a query needs none
 
         try:
-            return cast("_Session", open_session(self._path))
+            return open_session(self._path)
         except EmbeddingError as exc:
             logger.warning("numpy runs the layers without onnxruntime: %s", exc.message)
             return None
 
-    def _run(self, session: _Session, rows: Floats, lengths: Sequence[int]) -> Floats:
+    def _run(self, session: Session, rows: Floats, lengths: Sequence[int]) -> Floats:
         starts = list(accumulate(lengths, initial=0))
         by_length = sorted(range(len(lengths)), key=lengths.__getitem__)
         results = np.empty_like(rows)
@@ -323,6 +357,4 @@ def _has_fast_int8() -> bool:
 
     An x86 without them ran 20,000 pieces a second and thread in numpy, 6,000 to 14,000 in 8 bits.
     """
-    from aurora.embeddings.onnx import products_overflow  # noqa: PLC0415 - a query needs none
-
     return not products_overflow(platform.machine(), Path("/proc/cpuinfo"))

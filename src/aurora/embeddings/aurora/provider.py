@@ -16,8 +16,7 @@ from aurora.embeddings.base import ProviderOptions
 from aurora.errors import EmbeddingError
 
 if TYPE_CHECKING:
-    from aurora.embeddings.aurora.model import LayerRunner
-    from aurora.embeddings.aurora.weights import Floats, Tensors
+    from aurora.embeddings.aurora.model import Model
 
 FOLDER = Path(__file__).parent / "model"
 WEIGHTS = "734736f7e14e"  # `weights_digest` of the folder
@@ -35,39 +34,21 @@ class AuroraProvider:
     def __init__(
         self, options: ProviderOptions, *, folder: Path = FOLDER, weights: str = WEIGHTS
     ) -> None:
-        self._model = options.model or DEEP
-        if self._model not in _BATCH_SIZES:
+        depth = options.model or DEEP
+        if depth not in _BATCH_SIZES:
             raise EmbeddingError(
-                f"The aurora provider has no model {self._model!r}",
+                f"The aurora provider has no model {depth!r}",
                 hint=f"set `embedding.model` to {DEEP} or {SHALLOW}, or to nothing",
             )
-        self._threads = options.threads
-        self._folder = folder
-        self._weights = weights
-        self._is_checked = False
-
-    @property
-    def name(self) -> str:
-        return f"aurora/{self._model}"
-
-    @property
-    def fingerprint(self) -> str:
-        return f"{self._weights}-{_RECIPE}"
-
-    @property
-    def batch_size(self) -> int:
-        return _BATCH_SIZES[self._model]
+        self.name, self.fingerprint = f"aurora/{depth}", f"{weights}-{_RECIPE}"
+        self.batch_size, self._is_deep = _BATCH_SIZES[depth], depth == DEEP
+        self._folder, self._weights, self._threads = folder, weights, options.threads
 
     def embed_batch(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
-        from aurora.embeddings.pooling import unit_rows  # noqa: PLC0415 - numpy, here and below
-
-        if len(texts) > 1 and not self._is_checked:  # a single query does not wait for the check
-            from aurora.embeddings.aurora.weights import check_weights  # noqa: PLC0415
-
-            check_weights(self._folder, self._weights)
-            self._is_checked = True
-        pieces = [self._tokenizer.encode(text) for text in texts]
-        return cast("Sequence[Sequence[float]]", unit_rows(self._sums(pieces)))
+        if len(texts) > 1:  # a single query does not wait for the check
+            self._model.check()
+        rows = self._model.embed(self._tokenizer, texts, deep=self._is_deep)
+        return cast("Sequence[Sequence[float]]", rows)
 
     def embed_query(self, text: str) -> Sequence[float]:
         return self.embed_batch([text])[0]
@@ -75,25 +56,12 @@ class AuroraProvider:
     def knows(self, text: str) -> bool:
         return self._tokenizer.knows(text)
 
-    def _sums(self, texts: Sequence[Sequence[int]]) -> Floats:
-        from aurora.embeddings.aurora.model import deep_sums, shallow_sums  # noqa: PLC0415
-
-        if self._model == SHALLOW:
-            return shallow_sums(self._tensors, texts)
-        return deep_sums(self._tensors, self._layers, texts)
-
     @cached_property
     def _tokenizer(self) -> Tokenizer:
         return read_tokenizer(self._folder / PIECES)
 
     @cached_property
-    def _tensors(self) -> Tensors:
-        from aurora.embeddings.aurora.weights import read_tensors  # noqa: PLC0415
+    def _model(self) -> Model:
+        from aurora.embeddings.aurora.model import Model  # noqa: PLC0415 - numpy
 
-        return read_tensors(self._folder, self._tokenizer.size)
-
-    @cached_property
-    def _layers(self) -> LayerRunner:
-        from aurora.embeddings.aurora.model import LayerRunner  # noqa: PLC0415
-
-        return LayerRunner(self._tensors, self._folder, threads=self._threads)
+        return Model(self._folder, self._weights, threads=self._threads)
