@@ -1,4 +1,4 @@
-"""Reads the structure of Markdown notes: headings, dates, and front matter.
+"""Reads the structure of Markdown notes: headings and front matter.
 
 Headings follow CommonMark with one exception: an underlined heading has one line. A line of dashes
 under a longer paragraph is a rule.
@@ -12,8 +12,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import NamedTuple
+
+from aurora.text import find_date
 
 LONGEST_HEADING = 200  # characters kept: a data file may also start with `#`
 _MAX_MATTER_LINES = 200  # two rules further apart are not front matter
@@ -25,7 +27,6 @@ _RULE = re.compile(r" {0,3}(?:(?:-[ \t]*){3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,})$
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
 _HTML = re.compile(r" {0,3}<(!--|(?:pre|script|style|textarea)(?=[\s>]|$))", re.IGNORECASE)
 _NOT_A_TITLE = re.compile(r" {4}| {0,3}(?:\t|[>|<]|[-*+](?:\s|$)|[0-9]{1,9}[.)])")
-_DATE = re.compile(r"(?<![0-9])[0-9]{4}-[0-9]{2}-[0-9]{2}(?![0-9])")
 _KEY = re.compile(r"([A-Za-z_][\w-]*):(?:[ \t]+(.*))?$")
 _ITEM = re.compile(r"[ \t]*-[ \t]+(.*)$")
 
@@ -112,32 +113,6 @@ def find_headings(lines: Sequence[str], start: int = 0) -> Iterator[Heading]:
             paragraph = 0
         else:
             paragraph += 2 if paragraph == 0 and _NOT_A_TITLE.match(line) else 1
-
-
-# Dates
-
-
-def find_date(text: str) -> datetime | None:
-    """Return midnight UTC of the last valid date in a text.
-
-    The last, because a path ends with the file name, and a file name with the date.
-    """
-    for written in reversed(_DATE.findall(text)):
-        try:
-            return datetime.fromisoformat(written).replace(tzinfo=UTC)
-        except ValueError:
-            continue
-    return None
-
-
-def without_date(text: str) -> str:
-    """Remove the date from a file name: `auth-2025-12-15` becomes `auth`. A bare date stays."""
-    date = find_date(text)
-    if date is None:
-        return text
-    before, _, after = text.rpartition(date.date().isoformat())
-    parts = (before.rstrip("-_ ."), after.lstrip("-_ ."))
-    return "-".join(part for part in parts if part) or text
 
 
 # Front matter

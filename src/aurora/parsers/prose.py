@@ -18,11 +18,11 @@ from aurora.parsers.markdown import (
     LONGEST_HEADING,
     FrontMatter,
     Heading,
-    find_date,
     find_headings,
     read_front_matter,
 )
 from aurora.parsers.plain import Cutter, Window
+from aurora.text import find_date
 from aurora.types import Chunk, Document, Json, Kind
 
 LONGEST = 4000  # characters of a chunk: a screen or two, and what small embedders can read

@@ -11,9 +11,9 @@ import sys
 from collections.abc import Mapping
 from datetime import datetime
 
-from aurora.parsers.markdown import find_date
 from aurora.signals.base import Question, SparseScores
 from aurora.stores.base import Store
+from aurora.text import find_date
 
 HALF_LIFE = 30.0  # days; seed 001
 _DAY = 86_400.0  # seconds
