@@ -229,9 +229,7 @@ def _cut(text: str, language: str) -> Iterator[Chunk]:
     if len(text) > LONGEST and language in PROSE.values():
         yield from NotesParser(language).parse(Document("", text)).chunks
         return
-    cutter = Cutter(longest=LONGEST)
-    windows = [w for at, line in enumerate(text.split("\n"), start=1) for w in cutter.add(at, line)]
-    for lines, content in windows + cutter.rest():
+    for lines, content in Cutter(longest=LONGEST).cut(text.split("\n")):
         yield Chunk(id="", kind=Kind.KNOWLEDGE, name="", content=content, lines=lines)
 
 

@@ -26,9 +26,7 @@ class Grammar:
     module: str  # import name of the package
     functions: frozenset[str]  # definitions when they have a body
     classes: frozenset[str] = frozenset()  # classes, structs, interfaces, enums
-    scopes: Mapping[str, bool] = field(
-        default_factory=dict
-    )  # named; True: its functions are methods
+    scopes: Mapping[str, bool] = field(default_factory=dict)  # True: its functions are methods
     wrappers: frozenset[str] = frozenset()  # belong to the single definition inside
     blocks: frozenset[str] = frozenset()  # may contain definitions
     guards: frozenset[str] = frozenset()  # blocks that may contain a whole file
@@ -57,6 +55,11 @@ PYTHON = Grammar(
     ),
 )
 
+_SCRIPT_HOLDERS = {
+    "variable_declarator": ("name", "value"),
+    "assignment_expression": ("left", "right"),
+}
+
 JAVASCRIPT = Grammar(
     language="javascript",
     module="tree_sitter_javascript",
@@ -67,11 +70,7 @@ JAVASCRIPT = Grammar(
     ),
     blocks=_types("class_body statement_block if_statement ERROR"),
     comments=_types("comment decorator"),
-    holders={
-        "variable_declarator": ("name", "value"),
-        "assignment_expression": ("left", "right"),
-        "field_definition": ("property", "value"),
-    },
+    holders=_SCRIPT_HOLDERS | {"field_definition": ("property", "value")},
     values=_types("arrow_function function_expression generator_function"),
 )
 
@@ -86,11 +85,7 @@ TYPESCRIPT = replace(
     ),
     scopes={"internal_module": False, "module": False},
     wrappers=JAVASCRIPT.wrappers | {"ambient_declaration"},
-    holders={
-        "variable_declarator": ("name", "value"),
-        "assignment_expression": ("left", "right"),
-        "public_field_definition": ("name", "value"),
-    },
+    holders=_SCRIPT_HOLDERS | {"public_field_definition": ("name", "value")},
 )
 
 TSX = replace(TYPESCRIPT, language="tsx", entry="language_tsx")
@@ -242,11 +237,8 @@ GRAMMARS: Mapping[str, Grammar] = {
 }  # fmt: skip
 
 PROSE: Mapping[str, str] = {
-    ".md": "markdown",
-    ".markdown": "markdown",
-    ".rst": "restructuredtext",
-    ".txt": "text",
-}
+    ".md": "markdown", ".markdown": "markdown", ".rst": "restructuredtext", ".txt": "text",
+}  # fmt: skip
 
 LANGUAGES: Mapping[str, str] = {
     ".cfg": "ini", ".css": "css", ".html": "html", ".ini": "ini", ".json": "json", ".sql": "sql",
@@ -259,13 +251,10 @@ _RECEIVER = re.compile(r"(\w+)\W*$")
 _LONGEST = 1000  # characters of a name: nested type arguments may fill pages
 _NOT_NAMES = {"module", "exports", "prototype", "this", "self", "window"}  # of JavaScript
 _NAMELESS = {
-    "conversion_operator_declaration": "operator",
-    "deinit_declaration": "deinit",
-    "init_declaration": "init",
-    "operator_declaration": "operator",
-    "secondary_constructor": "constructor",
-    "subscript_declaration": "subscript",
-}
+    "conversion_operator_declaration": "operator", "operator_declaration": "operator",
+    "deinit_declaration": "deinit", "init_declaration": "init",
+    "secondary_constructor": "constructor", "subscript_declaration": "subscript",
+}  # fmt: skip
 
 
 def names_of(node: Node, grammar: Grammar, source: Source) -> tuple[str, ...]:

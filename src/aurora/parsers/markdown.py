@@ -46,8 +46,7 @@ class Heading(NamedTuple):
 class Fence:
     """Follows code fences from line to line. An unclosed fence extends to the end."""
 
-    def __init__(self) -> None:
-        self._open = ""
+    _open = ""
 
     def covers(self, line: str) -> bool:
         """True for the lines of a code block and for its two fences."""
@@ -62,16 +61,14 @@ class Fence:
         return True
 
 
-class Blocks:
+class Blocks(Fence):
     """Follows lines that are not Markdown: code fences, comments, literal HTML."""
 
-    def __init__(self) -> None:
-        self._fence = Fence()
-        self._end = ""  # the text that closes the current HTML
+    _end = ""  # the text that closes the current HTML
 
     def covers(self, line: str) -> bool:
         if not self._end:
-            if self._fence.covers(line):
+            if super().covers(line):
                 return True
             opened = _HTML.match(line)
             if opened is None:
@@ -154,18 +151,12 @@ def _values(lines: Sequence[str]) -> dict[str, list[str]]:
     items: list[str] = []
     for line in map(str.rstrip, lines):
         if key := _KEY.match(line):
-            items = values.setdefault(key[1].lower(), [])
-            items += _split(key[1].lower(), key[2] or "")
+            name, written = key[1].lower(), key[2] or ""
+            items = values.setdefault(name, [])
+            items += written.strip("[] ").split(",") if name == "tags" else [written]
         elif item := _ITEM.match(line):
-            items.append(_unquoted(item[1]))
-    return {key: [value for value in listed if value] for key, listed in values.items()}
-
-
-def _split(key: str, written: str) -> list[str]:
-    if key != "tags":
-        return [_unquoted(written)]
-    return [_unquoted(value) for value in written.strip("[] ").split(",")]
-
-
-def _unquoted(written: str) -> str:
-    return written.strip().strip("\"'").strip()
+            items.append(item[1])
+    return {
+        key: [value for item in items if (value := item.strip().strip("\"'").strip())]
+        for key, items in values.items()
+    }
