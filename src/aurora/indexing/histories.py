@@ -10,9 +10,10 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import cache
 from pathlib import Path
 
 from aurora.indexing.reader import Names, Scan, is_unchanged
@@ -35,34 +36,6 @@ class RepositoryHistories:
     by_name: Mapping[str, FileHistory]  # by the file's name in the memory
     valid: Sequence[FileState]  # files that git was not asked about: their histories are valid
     warning: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class KeptHistories:
-    """The number of chunks with a new history, and what git could not answer."""
-
-    changed: int = 0
-    warnings: tuple[str, ...] = ()
-
-
-class _StoredHistories:
-    """Tells which stored histories of unchanged files are still valid."""
-
-    def __init__(self, history: History | NoHistory) -> None:
-        self._history, self.stamp = history, history.stamp()
-        self._touched: dict[str, Set[str] | None] = {}
-
-    def are_valid(self, state: FileState, path: str) -> bool:
-        """True while no commit has touched the file at `path` since its history was stored."""
-        if state.left_out or not self.stamp:
-            return bool(state.left_out)
-        before = state.history_stamp
-        if before == self.stamp:
-            return True
-        if before and before not in self._touched:
-            self._touched[before] = self._history.touched_since(before)
-        touched = self._touched.get(before)
-        return touched is not None and path not in touched
 
 
 class HistoryReader:
@@ -110,24 +83,34 @@ class HistoryReader:
         files: Sequence[SourceFile],
         states: Mapping[str, FileState],
     ) -> RepositoryHistories:
-        stored, inside = _StoredHistories(history), Names(top)
+        stamp, inside, touched_since = history.stamp(), Names(top), cache(history.touched_since)
+
+        def is_valid(state: FileState, path: str) -> bool:
+            """True while no commit has touched the file since its history was stored."""
+            before = state.history_stamp
+            if state.left_out or (stamp and before == stamp):
+                return True
+            touched = touched_since(before) if stamp and before else None
+            return touched is not None and path not in touched
+
         wanted, valid = {}, []
         for file in files:
             name, path = self._names.of(file.path), inside.of(file.path)
             state = states.get(name)
             unchanged = state is not None and is_unchanged(file, state, self._version)
-            if state is not None and unchanged and stored.are_valid(state, path):
+            if state is not None and unchanged and is_valid(state, path):
                 valid.append(state)
             elif unchanged or not is_binary(file.path):  # a binary file has no lines
                 wanted[path] = name
         histories = history.of(sorted(wanted)) if wanted else {}
         # After a commit meanwhile, the answers may belong to either state: read all again.
-        stamp = stored.stamp if not wanted or history.stamp() == stored.stamp else ""
+        is_same = not wanted or history.stamp() == stamp
         by_name = {wanted[path]: file_history for path, file_history in histories.items()}
-        return RepositoryHistories(stamp, by_name, valid, _warning(top, histories, history.notes))
+        warning = _warning(top, histories, history.notes)
+        return RepositoryHistories(stamp if is_same else "", by_name, valid, warning)
 
-    def keep(self, repositories: Iterable[RepositoryHistories]) -> KeptHistories:
-        """Store git's answers."""
+    def keep(self, repositories: Iterable[RepositoryHistories]) -> tuple[int, Iterable[str]]:
+        """Store git's answers; the number of chunks with a new history, and warnings."""
         changed, warnings = 0, []
         for repository in repositories:
             states = self._store.chunks.file_states(repository.by_name)
@@ -139,19 +122,18 @@ class HistoryReader:
             changed += self._put(histories, repository.stamp)
             self._confirm(repository.valid, repository.stamp)
             warnings.append(repository.warning)
-        return KeptHistories(changed, tuple(filter(None, warnings)))
+        return changed, filter(None, warnings)
 
     def _put(self, histories: Sequence[tuple[FileState, FileHistory]], stamp: str) -> int:
         changed = 0
+        chunks = self._store.chunks
         for at in range(0, len(histories), _BATCH):
             with self._store.transaction():
                 for state, history in histories[at : at + _BATCH]:
-                    lines = self._store.chunks.iter_lines(state.path)
-                    changed += self._store.chunks.put_histories(_by_chunk(history, lines))
+                    lines = chunks.iter_lines(state.path)
+                    changed += chunks.put_histories(_by_chunk(history, lines))
                     passing = isinstance(history, Unavailable) and not history.lasting
-                    self._store.chunks.put_file_states(
-                        [self._stamped(state, "" if passing else stamp)]
-                    )
+                    chunks.put_file_states([self._stamped(state, "" if passing else stamp)])
         return changed
 
     def _confirm(self, states: Iterable[FileState], stamp: str) -> None:
@@ -159,12 +141,13 @@ class HistoryReader:
         self._store.chunks.put_file_states(
             self._stamped(state, stamp)
             for state in states
-            if not state.left_out and (state.history_stamp != stamp or self._is_old(state))
+            if not state.left_out
+            and not (
+                state.history_stamp == stamp
+                and state.history_read_at is not None
+                and self._now - state.history_read_at <= _FRESH_FOR
+            )
         )
-
-    def _is_old(self, state: FileState) -> bool:
-        read_at = state.history_read_at
-        return read_at is None or self._now - read_at > _FRESH_FOR
 
     def _stamped(self, state: FileState, stamp: str) -> FileState:
         return replace(state, history_stamp=stamp, history_read_at=self._now)
