@@ -72,14 +72,6 @@ class Embedded:
     def made(self) -> int:
         return self.wanted - self.failed
 
-    def __add__(self, other: Embedded) -> Embedded:
-        return Embedded(
-            self.wanted + other.wanted,
-            self.failed + other.failed,
-            self.warnings + other.warnings,
-            self.gave_up or other.gave_up,
-        )
-
 
 def embedding_text(chunk: Chunk) -> ChunkText:
     """The text and label of a chunk. The label is the path, and the title of prose. The name of
@@ -96,10 +88,14 @@ def embedder_of(provider: EmbeddingProvider) -> Embedder:
     """The provider's name, dimension and fingerprint. `EmbeddingError` if it fails."""
     try:
         return Embedder(provider.name, provider.dimension, provider.fingerprint)
-    except AuroraError:
-        raise
-    except Exception as exc:  # a provider may fail in any way
-        raise EmbeddingError(f"The embedding provider failed: {exc!r}") from exc
+    except Exception as exc:
+        raise _as_aurora_error(exc) from exc
+
+
+def _as_aurora_error(exc: Exception) -> AuroraError:
+    """A provider may fail in any way."""
+    failed = f"The embedding provider failed: {exc!r}"
+    return exc if isinstance(exc, AuroraError) else EmbeddingError(failed)
 
 
 def try_vectors(
@@ -126,21 +122,16 @@ def vectors_of(
     rows = _embed_rows(provider, [text.text for text in texts])
     labels = {} if labels is None else labels
     if wanted := list(dict.fromkeys(text.label for text in texts if text.label)):
-        _update_labels(provider, wanted, labels)
+        new = [label for label in wanted if label not in labels]
+        new_rows = dict(zip(new, _embed_rows(provider, new), strict=True)) if new else {}
+        for label in labels.keys() - wanted:
+            del labels[label]
+        labels |= new_rows
         for at, text in enumerate(texts):
             if text.label:
                 rows[at] += LABEL_SHARE * labels[text.label]
         rows = unit_rows(rows, count=len(texts), dimension=provider.dimension)
     return pack_rows(rows)
-
-
-def _update_labels(provider: EmbeddingProvider, wanted: Sequence[str], labels: LabelRows) -> None:
-    """Make `labels` hold the wanted ones, and no others."""
-    new = [label for label in wanted if label not in labels]
-    rows = dict(zip(new, _embed_rows(provider, new), strict=True)) if new else {}
-    kept = {label: labels[label] for label in wanted if label in labels}
-    labels.clear()
-    labels.update(kept | rows)
 
 
 def _embed_rows(provider: EmbeddingProvider, texts: Sequence[str]) -> NDArray[np.float64]:
@@ -210,16 +201,10 @@ def embed(
     """
     try:
         embedder, size = embedder_of(provider), max(provider.batch_size, 1)
-        store.vectors.put_embeddings(
-            embedder, ()
-        )  # raises if the memory has vectors of another one
+        store.vectors.put_embeddings(embedder, ())  # raises for vectors of another embedder
     except Exception as exc:  # a provider may fail in any way; words still find the chunks
         logger.warning("no vectors are made: %r", exc)
-        reason = (
-            exc.in_one_line
-            if isinstance(exc, AuroraError)
-            else f"The embedding provider failed: {exc!r}"
-        )
+        reason = _as_aurora_error(exc).in_one_line
         return Embedded(len(chunk_ids), len(chunk_ids), (reason,), gave_up=True)
     run = _Run(store, provider, embedder, len(chunk_ids), listen)
     batches = [chunk_ids[at : at + size] for at in range(0, len(chunk_ids), size)]
@@ -378,7 +363,15 @@ def _embed_all(
     # ones: they wait for the next index run.
     tried = set(missing) if first.failed else set()
     late = [id_ for id_ in store.vectors.find_unembedded(by_next=True) if id_ not in tried]
-    return first if first.gave_up or not late else first + embed(store, provider, late)
+    if first.gave_up or not late:
+        return first
+    second = embed(store, provider, late)
+    return Embedded(
+        first.wanted + second.wanted,
+        first.failed + second.failed,
+        first.warnings + second.warnings,
+        second.gave_up,
+    )
 
 
 def _count_next(store: Store) -> tuple[int, list[str]]:
