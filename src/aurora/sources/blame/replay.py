@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from itertools import islice, pairwise
+from itertools import chain, islice, pairwise
 from typing import NamedTuple
 
 from aurora.errors import GitLimitError
@@ -150,43 +150,17 @@ def replay(
     A path is left out when it does not exist, or is older than `base` knows.
     """
     limit = git.limits.numbers
-    graph = VersionGraph(_read_log(git, commits, base), paths, first=first, most=limit)
+    graph = VersionGraph(git, commits, paths, first=first, base=base)
     base_versions = graph.start_at(base) if base is not None else {}
     versions_of = graph.build()
     tips = {path: versions_of[path] for path in sorted(paths) if path in versions_of}
     needed = list(graph.ancestors(tips.values()))
     hunks = _read_hunks(git, _content_pairs(graph.versions, needed), listen)
-    known: dict[int, LineOwners] = {}
+    used, known = set(needed), dict[int, LineOwners]()
     if base is not None:
-        used = set(needed).intersection(base_versions.values())
-        known = {
-            number: base.lines(path) for path, number in base_versions.items() if number in used
-        }
+        known = {at: base.lines(path) for path, at in base_versions.items() if at in used}
     owners = _annotate(graph.versions, sorted(needed), set(tips.values()), hunks, known, most=limit)
     return {path: owners[tip] for path, tip in tips.items() if not owners[tip].is_unknown}
-
-
-@dataclass(frozen=True, slots=True)
-class CommitLog:
-    """Commits, parents first, with their changes against the first parent, by trees.
-
-    `renames` are the renames against the other parents of merges.
-    """
-
-    commits: Sequence[Commit]
-    changes: Changes
-    renames: Changes
-    empty: bytes  # the tree without files, which a root commit is compared with
-
-
-def _read_log(git: Git, commits: Sequence[Commit], base: BaseCommit | None) -> CommitLog:
-    empty = empty_tree(git)
-    trees = {commit.id: commit.tree for commit in commits}
-    if base is not None:
-        trees[base.commit] = base.tree
-    pairs = ((trees[c.parents[0]] if c.parents else empty, c.tree) for c in commits)
-    changes = read_changes(git, pairs)
-    return CommitLog(commits, changes, _read_merge_renames(git, commits, trees, changes), empty)
 
 
 def _read_merge_renames(
@@ -227,31 +201,47 @@ class VersionGraph:
 
     The version of a commit derives from its parent's version of the same path, or of the path it
     was renamed from. A merge keeps a parent's version that is the same; otherwise its version
-    derives from each parent's, the first parent's first. `most` limits the number of paths held
-    for all open branches.
+    derives from each parent's, the first parent's first.
     """
 
-    def __init__(self, log: CommitLog, paths: Iterable[str], *, first: int, most: int) -> None:
+    def __init__(
+        self,
+        git: Git,
+        commits: Sequence[Commit],
+        paths: Iterable[str],
+        *,
+        first: int,
+        base: BaseCommit | None,
+    ) -> None:
         self.versions: list[Version] = []
-        self._log, self._first = log, first
-        self._paths = _with_former_names(paths, log)
-        self._trees = {commit.id: commit.tree for commit in log.commits}
-        self._children = Counter(parent for commit in log.commits for parent in commit.parents)
+        self._commits, self._first = commits, first
+        self._trees = {commit.id: commit.tree for commit in commits}
+        if base is not None:
+            self._trees[base.commit] = base.tree
+        self._empty = empty_tree(git)  # which a root commit is compared with
+        pairs = (
+            (self._trees[commit.parents[0]] if commit.parents else self._empty, commit.tree)
+            for commit in commits
+        )
+        self._changes = read_changes(git, pairs)  # against the first parent
+        self._renames = _read_merge_renames(git, commits, self._trees, self._changes)
+        self._paths = _with_former_names(paths, (self._changes, self._renames))
+        self._children = Counter(parent for commit in commits for parent in commit.parents)
         self._open: dict[bytes, VersionsOf] = {}  # by commit, while a child still needs it
-        self._held, self._most = 0, most
+        self._held, self._most = 0, git.limits.numbers  # paths of all open branches
 
     def start_at(self, base: BaseCommit) -> VersionsOf:
         """Add the files of a base commit; returns the numbers of their versions."""
         versions = {path: self._add(_UNKNOWN, blob, ()) for path, blob in base.blobs.items()}
-        self._trees[base.commit], self._open[base.commit] = base.tree, versions
+        self._open[base.commit] = versions
         return dict(versions)
 
     def build(self) -> VersionsOf:
         """Walk all commits; returns the versions at the last one."""
         versions: VersionsOf = {}
-        for number, commit in enumerate(self._log.commits, start=self._first):
+        for number, commit in enumerate(self._commits, start=self._first):
             parents = [(self._trees[parent], self._take(parent)) for parent in commit.parents]
-            parents = parents or [(self._log.empty, {})]
+            parents = parents or [(self._empty, {})]
             self._apply(commit.tree, number, parents)
             versions = parents[0][1]
             if self._children[commit.id]:
@@ -286,7 +276,7 @@ class VersionGraph:
     def _apply(self, tree: bytes, owner: int, parents: Sequence[Parent]) -> None:
         """Change the versions at the first parent into those at the commit."""
         first, versions = parents[0]
-        rows = [row for row in self._log.changes.get((first, tree), ()) if row.path in self._paths]
+        rows = [row for row in self._changes.get((first, tree), ()) if row.path in self._paths]
         new = {row.path: self._derive(row, tree, owner, parents) for row in rows if row.blob}
         for row in rows:
             versions.pop(row.path, None)
@@ -312,7 +302,7 @@ class VersionGraph:
             if number is not None:
                 yield False, number
                 continue
-            renames = self._log.renames.get((other, tree), ())
+            renames = self._renames.get((other, tree), ())
             sources = (versions.get(rename.source) for rename in renames if rename.path == row.path)
             yield from ((True, number) for number in sources if number is not None)
 
@@ -321,13 +311,12 @@ class VersionGraph:
         return len(self.versions) - 1
 
 
-def _with_former_names(paths: Iterable[str], log: CommitLog) -> set[str]:
+def _with_former_names(paths: Iterable[str], changes: Iterable[Changes]) -> set[str]:
     """Return the paths with all former names that their files may have on any branch."""
     renames: dict[str, set[str]] = {}
-    for rows in (*log.changes.values(), *log.renames.values()):
-        for row in rows:
-            if row.source not in ("", row.path):
-                renames.setdefault(row.path, set()).add(row.source)
+    for row in chain.from_iterable(rows for each in changes for rows in each.values()):
+        if row.source not in ("", row.path):
+            renames.setdefault(row.path, set()).add(row.source)
     names = set(paths)
     waiting = list(names)
     while waiting:
