@@ -43,10 +43,7 @@ _HEAD = 10_000  # characters in which a title is looked for
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """The labels of a document. Raises `LabelError` for what cannot be stored, shown or searched.
-
-    Without a `source`, the source is the document's file.
-    """
+    """The labels of a document. Without a `source`, its file is the source."""
 
     namespace: str = ""
     document_type: str = DOCUMENT
@@ -289,10 +286,7 @@ class Forgotten(NamedTuple):
 
 
 def find_to_forget(store: Store, names: Names, word: str) -> list[str]:
-    """Chunk ids that a word stands for: an id, a file or folder, or `namespace:NAME`.
-
-    The id of a document stands for all of its chunks.
-    """
+    """Chunk ids that a word names: an id, all of a document, a file, a folder, `namespace:NAME`."""
     if word.startswith(_NAMESPACE):
         return store.chunks.find_in_namespace(word.removeprefix(_NAMESPACE))
     chunks = store.chunks.get_chunks(piece_ids(store.chunks.get_chunks([word])))

@@ -74,8 +74,7 @@ class Embedded:
 
 
 def embedding_text(chunk: Chunk) -> ChunkText:
-    """The text and label of a chunk. The label is the path, and the title of prose. The name of
-    code belongs to its text."""
+    """The text of a chunk, and its label: the path, and the title of prose."""
     name = chunk.qualified_name or chunk.name
     path = " ".join(_PATH_WORD.findall(_SUFFIX.sub("", chunk.telling_path)))
     if chunk.kind.is_prose:
@@ -175,10 +174,7 @@ def embed_missing(
     remote: RemoteEmbedder | None = None,
     listen: Listener = ignore_events,
 ) -> Embedded:
-    """Make a vector for every chunk that has none.
-
-    The `quick` provider makes them, if there are many and the memory has no vectors yet.
-    """
+    """Make all missing vectors; by `quick`, if there are many and the memory has none yet."""
     missing = store.vectors.find_unembedded()
     if not missing:
         return Embedded()  # the model is not loaded
@@ -195,10 +191,7 @@ def embed(
     remote: RemoteEmbedder | None = None,
     listen: Listener = ignore_events,
 ) -> Embedded:
-    """Make vectors of these chunks. Each batch is stored as soon as it is done.
-
-    `remote` makes many batches; what it cannot make is made here.
-    """
+    """Make vectors of chunks, and store them batch by batch. `remote` makes many batches."""
     try:
         embedder, size = embedder_of(provider), max(provider.batch_size, 1)
         store.vectors.put_embeddings(embedder, ())  # raises for vectors of another embedder
@@ -332,10 +325,7 @@ def reembed(
     remote: RemoteEmbedder | None = None,
     listen: Listener = ignore_events,
 ) -> Reembedded:
-    """Replace the memory's vectors by the provider's. Waits for a running index run.
-
-    Each batch is stored, so a run that was killed continues where it stopped.
-    """
+    """Replace the memory's vectors by the provider's. A killed run continues where it stopped."""
     with write_turn(store, listen=listen):
         before, wanted = store.vectors.embedder(), embedder_of(provider)
         if before is None or before == wanted:

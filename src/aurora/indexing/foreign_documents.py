@@ -44,10 +44,7 @@ def take_in(
     now: datetime,
     listen: Listener = ignore_events,
 ) -> TakenIn:
-    """Import documents, each page in one transaction. Importing them again changes nothing.
-
-    Their ids are unique in `key_space`. `prefix` is added before their namespaces.
-    """
+    """Import documents, each page in one transaction. Their ids are unique in `key_space`."""
     redactor = redactor or Redactor()
     counts = Counter[str]()
     for page in pages:

@@ -30,11 +30,7 @@ def keep_fresh(
     now: Callable[[], datetime],
     listen: Listener,
 ) -> Iterator[Refresh]:
-    """Run `index` on the targets now and after every burst. Raises what the first run raises.
-
-    A later run that fails is a warning, and the next burst tries again: every run looks at all
-    targets.
-    """
+    """Run `index` now and after every burst. Only the first run raises; a later one warns."""
     last = _run(index, targets, now)
     yield last
     there = list(targets)

@@ -208,10 +208,7 @@ class Copied:
 def copy_memory(
     source: Store, target: Store, *, vectors: bool = True, listen: Listener = ignore_events
 ) -> Copied:
-    """Copy all of one memory into another, which may hold something already.
-
-    Raises `EmbedderMismatchError` if vectors of two models would mix.
-    """
+    """Copy a memory into another. Raises `EmbedderMismatchError` if two models would mix."""
     with source.snapshot() as snapshot, write_turn(target, listen=listen):
         embedder = snapshot.vectors.embedder() if vectors else None
         _require_embedder(target, embedder, doing="copies")
@@ -249,10 +246,7 @@ def _renew_statistics(store: Store) -> None:
 
 
 def _put_records(store: Store, records: Sequence[Record], embedder: Embedder | None) -> int:
-    """Store records; the number of new chunks.
-
-    A file that loses a chunk to another file with the same chunk id is read again.
-    """
+    """Store records; the number of new chunks. A file that loses a chunk id is read again."""
     with store.transaction():
         paths = {record.chunk.id: record.chunk.path for record in records}
         stored = store.chunks.get_chunks(list(paths))

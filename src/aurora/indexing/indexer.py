@@ -30,11 +30,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class IndexReport:
-    """The counts of one run, and its problems.
-
-    `failed` files could not be read or parsed. `errors` name paths that could not be walked: the
-    memory is whole, but does not hold all that was requested.
-    """
+    """The counts of one run, and its problems."""
 
     scanned: int
     parsed: int
@@ -42,8 +38,8 @@ class IndexReport:
     removed: int
     skipped: Mapping[str, int] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
-    failed: int = 0
-    errors: tuple[str, ...] = ()
+    failed: int = 0  # files that could not be read or parsed
+    errors: tuple[str, ...] = ()  # paths that could not be walked
     logs: int = 0  # conversation logs
     histories: int = 0  # chunks with a new git history
     embedded: Embedded = field(default_factory=Embedded)
@@ -127,10 +123,7 @@ def run_index(
 def _read_states(
     store: Store, scanned: Scan, names: Names, version: str, *, force: bool
 ) -> Mapping[str, FileState]:
-    """The stored states of files, with the identities that the files have now.
-
-    With `force`, they have an identity that no file has: all files are read.
-    """
+    """Stored states with the files' current identities; with `force`, with one that no file has."""
     states = store.chunks.file_states()
     if force:
         return {path: replace(state, identity="none") for path, state in states.items()}
@@ -149,10 +142,7 @@ def index_files(
     redactor: Redactor | None = None,
     listen: Listener = ignore_events,
 ) -> IndexReport:
-    """Bring scanned files up to date in the store, under their names below `root`.
-
-    `states` are the stored states of files, if the caller has read them.
-    """
+    """Bring scanned files up to date in the store, under their names below `root`."""
     states = store.chunks.file_states() if states is None else states
     reader = FileReader(store, Names(root), states, redactor or Redactor())
     reader.read(scanned, listen)

@@ -33,11 +33,7 @@ _START_S = 60.0  # for a free processor: others may be using all of them
 
 @dataclass(frozen=True, slots=True)
 class RayEmbedder:
-    """Embeds batches on the cluster whose head is at `address` (HOST:PORT).
-
-    `make` creates the provider on a machine: a function that can be imported there, with plain
-    arguments.
-    """
+    """Embeds on the cluster whose head is at HOST:PORT. Its machines import and call `make`."""
 
     address: str
     make: Callable[[], EmbeddingProvider]
@@ -45,11 +41,7 @@ class RayEmbedder:
     def embed(
         self, embedder: Embedder, batches: Iterable[Sequence[ChunkText]]
     ) -> Generator[Vectors | None, None, None]:
-        """The vectors of each batch, in order, made by no other embedder than this one.
-
-        Batches are read as processors become free. None: each text must be tried alone.
-        `ClusterError`: the cluster is away, has another model, or lost its machines.
-        """
+        """See `RemoteEmbedder`. Batches are read as processors become free."""
         with _connected(self.address) as ray:
             task = ray.remote(_embed).options(num_cpus=1, scheduling_strategy="SPREAD")
             job = (uuid.uuid4().hex, self.make, embedder)

@@ -34,8 +34,7 @@ _BATCH_ROWS = 2000  # files and chunks written in one transaction
 
 
 class Names:
-    """Names of files in a memory: relative below the root, so that a project can move; absolute
-    elsewhere."""
+    """Names of files in a memory: relative below the root, absolute elsewhere."""
 
     def __init__(self, root: Path | None) -> None:
         self._root = root.resolve() if root is not None else None
@@ -61,10 +60,7 @@ class Scan:
 
 
 def scan(*targets: Path, logs: Path | None = None) -> Scan:
-    """List all files of the targets and all conversation logs, without opening them.
-
-    A target that cannot be walked is one of `errors`; if there is no other, it is raised.
-    """
+    """List all files and logs without opening them. Raises only if no target can be walked."""
     places: list[Path] = []
     files: dict[Path, SourceFile | Skipped] = {}
     failures: list[SourceError] = []
@@ -136,10 +132,7 @@ class FileReader:
         self.removed += sum(not (s.left_out or s.path in self._moved) for s in gone)
 
     def _find_gone(self, scan: Scan, seen: Set[str]) -> list[FileState]:
-        """The states whose files should be among those seen.
-
-        A file behind an unreadable folder may come back, and is not gone.
-        """
+        """The states of files not seen, but for those that an unreadable folder may hide."""
         gone = []
         for name in self._states.keys() - seen:
             path = self._names.path(name)
@@ -231,10 +224,7 @@ class FileReader:
 
     @contextmanager
     def _reporting(self, name: str) -> Iterator[None]:
-        """Count a parsed file, and warn of its secrets or of an error in its parser.
-
-        The warning names the file, never the secrets.
-        """
+        """Count a parsed file; warn of secrets, without showing them, or of a parser's error."""
         before = self._redactor.kinds.copy()
         try:
             yield

@@ -166,10 +166,7 @@ class _FileSplitter:
         ]
 
     def _module_spans(self, root: Node, definitions: Sequence[Definition]) -> Iterator[Span]:
-        """Yield the spans between the definitions of a module, each of at most sixty lines.
-
-        Spans of the source, not lists of nodes: the tree of a broken file omits text.
-        """
+        """Yield the source between definitions: the tree of a broken file omits text."""
         ends = {definition.start: definition.end for definition in definitions}
         start, first_row, covered = 0, -1, -1
         for node in self._finder.statements(root):

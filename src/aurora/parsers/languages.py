@@ -23,7 +23,6 @@ class Grammar:
     """How the syntax tree of a language shows definitions. All sets hold node types."""
 
     language: str
-    module: str  # import name of the package
     functions: frozenset[str]  # definitions when they have a body
     classes: frozenset[str] = frozenset()  # classes, structs, interfaces, enums
     scopes: Mapping[str, bool] = field(default_factory=dict)  # True: its functions are methods
@@ -36,7 +35,13 @@ class Grammar:
     values: frozenset[str] = frozenset()  # that make a holder a function
     bodies: frozenset[str] = frozenset()  # bodies without a field in the grammar
     bodiless: frozenset[str] = frozenset()  # functions without a body
+    package: str = ""  # the suffix of the package's name; without one, the language
     entry: str = "language"
+
+    @property
+    def module(self) -> str:
+        """The import name of the package."""
+        return f"tree_sitter_{self.package or self.language}"
 
 
 def _types(words: str) -> frozenset[str]:
@@ -45,7 +50,6 @@ def _types(words: str) -> frozenset[str]:
 
 PYTHON = Grammar(
     language="python",
-    module="tree_sitter_python",
     functions=_types("function_definition"),
     classes=_types("class_definition"),
     wrappers=_types("decorated_definition"),
@@ -62,7 +66,6 @@ _SCRIPT_HOLDERS = {
 
 JAVASCRIPT = Grammar(
     language="javascript",
-    module="tree_sitter_javascript",
     functions=_types("function_declaration generator_function_declaration method_definition"),
     classes=_types("class_declaration"),
     wrappers=_types(
@@ -77,7 +80,6 @@ JAVASCRIPT = Grammar(
 TYPESCRIPT = replace(
     JAVASCRIPT,
     language="typescript",
-    module="tree_sitter_typescript",
     entry="language_typescript",
     classes=_types(
         "class_declaration abstract_class_declaration interface_declaration enum_declaration "
@@ -88,11 +90,10 @@ TYPESCRIPT = replace(
     holders=_SCRIPT_HOLDERS | {"public_field_definition": ("name", "value")},
 )
 
-TSX = replace(TYPESCRIPT, language="tsx", entry="language_tsx")
+TSX = replace(TYPESCRIPT, language="tsx", package="typescript", entry="language_tsx")
 
 GO = Grammar(
     language="go",
-    module="tree_sitter_go",
     functions=_types("function_declaration method_declaration"),
     classes=_types("type_spec type_alias"),
     wrappers=_types("type_declaration"),
@@ -101,7 +102,6 @@ GO = Grammar(
 
 RUST = Grammar(
     language="rust",
-    module="tree_sitter_rust",
     functions=_types("function_item macro_definition"),
     bodiless=_types("macro_definition"),
     classes=_types("struct_item enum_item trait_item union_item"),
@@ -112,7 +112,6 @@ RUST = Grammar(
 
 JAVA = Grammar(
     language="java",
-    module="tree_sitter_java",
     functions=_types("method_declaration constructor_declaration compact_constructor_declaration"),
     classes=_types(
         "class_declaration interface_declaration enum_declaration record_declaration "
@@ -126,7 +125,6 @@ JAVA = Grammar(
 
 C = Grammar(
     language="c",
-    module="tree_sitter_c",
     functions=_types("function_definition"),
     classes=_types("struct_specifier union_specifier enum_specifier"),
     wrappers=_types("type_definition"),
@@ -140,7 +138,6 @@ C = Grammar(
 CPP = replace(
     C,
     language="cpp",
-    module="tree_sitter_cpp",
     classes=C.classes | {"class_specifier"},
     scopes={"namespace_definition": False},
     wrappers=C.wrappers | {"template_declaration"},
@@ -148,7 +145,7 @@ CPP = replace(
 
 C_SHARP = Grammar(
     language="csharp",
-    module="tree_sitter_c_sharp",
+    package="c_sharp",
     functions=_types(
         "method_declaration constructor_declaration destructor_declaration operator_declaration "
         "conversion_operator_declaration local_function_statement"
@@ -165,7 +162,6 @@ C_SHARP = Grammar(
 
 RUBY = Grammar(
     language="ruby",
-    module="tree_sitter_ruby",
     functions=_types("method singleton_method"),
     bodiless=_types("method singleton_method"),
     classes=_types("class module"),
@@ -174,7 +170,6 @@ RUBY = Grammar(
 
 PHP = Grammar(
     language="php",
-    module="tree_sitter_php",
     entry="language_php",
     functions=_types("function_definition method_declaration"),
     classes=_types("class_declaration interface_declaration trait_declaration enum_declaration"),
@@ -187,7 +182,6 @@ PHP = Grammar(
 
 KOTLIN = Grammar(
     language="kotlin",
-    module="tree_sitter_kotlin",
     functions=_types("function_declaration secondary_constructor"),
     classes=_types("class_declaration object_declaration"),
     blocks=_types("class_body enum_class_body companion_object ERROR"),
@@ -197,7 +191,6 @@ KOTLIN = Grammar(
 
 SWIFT = Grammar(
     language="swift",
-    module="tree_sitter_swift",
     functions=_types(
         "function_declaration init_declaration deinit_declaration subscript_declaration"
     ),
@@ -208,7 +201,6 @@ SWIFT = Grammar(
 
 SCALA = Grammar(
     language="scala",
-    module="tree_sitter_scala",
     functions=_types("function_definition"),
     classes=_types("class_definition object_definition trait_definition enum_definition"),
     scopes={"package_clause": False},
@@ -218,7 +210,6 @@ SCALA = Grammar(
 
 BASH = Grammar(
     language="bash",
-    module="tree_sitter_bash",
     functions=_types("function_definition"),
     blocks=_types("if_statement elif_clause else_clause case_statement case_item list ERROR"),
 )

@@ -161,10 +161,7 @@ def _plain_walk(top: Path) -> Iterator[Path | Skipped]:
 def walk_folders(
     top: Path, onerror: Callable[[OSError], object] = lambda _: None
 ) -> Iterator[tuple[Path, list[str], list[str]]]:
-    """Like `os.walk` from the top down, without recursion and without following links.
-
-    `os.walk` of Python 3.11 fails in a tree of a thousand levels.
-    """
+    """`os.walk` without links, and without recursion, which fails in a thousand levels."""
     waiting = [top]
     while waiting:
         here = waiting.pop()

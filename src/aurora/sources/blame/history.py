@@ -69,13 +69,10 @@ class Untracked:
 
 @dataclass(frozen=True, slots=True)
 class Unavailable:
-    """Git tracks the file, but blame failed, with git's reason.
-
-    `lasting` is true for a limit, which the same call would reach again.
-    """
+    """Git tracks the file, but blame failed, with git's reason."""
 
     reason: str
-    lasting: bool = False
+    lasting: bool = False  # a limit, which the same call would reach again
 
 
 FileHistory: TypeAlias = LineHistory | Untracked | Unavailable
@@ -122,10 +119,7 @@ class History:
         return tuple(self._git.notes)
 
     def stamp(self) -> str:
-        """A word that is cheap to get and stays the same while blame of unchanged files does.
-
-        Empty when git fails.
-        """
+        """A word that changes when blame of unchanged files may; empty when git fails."""
         try:
             return read_stamp(self._git) or "no commit"
         except NoRepositoryError:
@@ -148,10 +142,7 @@ class History:
         return {p.removeprefix(prefix) for p in commits.touched if p.startswith(prefix)}
 
     def of(self, paths: Sequence[str]) -> Mapping[str, FileHistory]:
-        """Return the history of each path, relative to the root. Git's errors become results.
-
-        One call for many paths is far cheaper than a call for each.
-        """
+        """The history of each path. One call for many paths is far cheaper than a call for each."""
         try:
             now = take_snapshot(self._git)
             return dict.fromkeys(paths, Untracked()) if now is None else self._read(now, paths)

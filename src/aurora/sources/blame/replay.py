@@ -252,8 +252,7 @@ class VersionGraph:
         return versions
 
     def ancestors(self, tips: Iterable[int]) -> Iterator[int]:
-        """Yield the tips and all versions they derive from, file by file: git stores neighbours
-        as deltas."""
+        """Yield the tips and their ancestors, file by file: git stores neighbours as deltas."""
         seen: set[int] = set()
         for tip in tips:
             waiting = [tip]
@@ -335,10 +334,7 @@ def _annotate(
     *,
     most: int,
 ) -> dict[int, LineOwners]:
-    """Return the owners of the tips. Owners of a version are dropped after its last child.
-
-    `most` limits the number of lines held at once.
-    """
+    """Return the owners of the tips. At most `most` lines are held at once."""
     uses = Counter(parent for number in needed for parent in versions[number].parents)
     owners: dict[int, LineOwners] = {}
     held = copied = 0
