@@ -36,6 +36,7 @@ _PATH_WORD = re.compile(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+(?![a-z])")
 _SUFFIX = re.compile(r"\.\w+$")
 
 Vectors: TypeAlias = list[bytes]
+Results: TypeAlias = Generator[Vectors | None, None, None]  # of batches, in order
 LabelRows: TypeAlias = "dict[str, NDArray[np.float64]]"  # vectors of the previous batch's labels
 
 
@@ -49,9 +50,7 @@ class ChunkText(NamedTuple):
 class RemoteEmbedder(Protocol):
     """Embeds batches on other machines, such as `RayEmbedder`."""
 
-    def embed(
-        self, embedder: Embedder, batches: Iterable[Sequence[ChunkText]]
-    ) -> Generator[Vectors | None, None, None]:
+    def embed(self, embedder: Embedder, batches: Iterable[Sequence[ChunkText]]) -> Results:
         """The vectors of each batch, in order; None where each text must be tried alone.
 
         Raises `ClusterError` if the machines fail: batches without a result are not done.
@@ -153,17 +152,14 @@ def unit_rows(
         raise ValueError(f"{len(vectors)} vectors for {count} texts")
     if wrong := [len(vector) for vector in vectors if len(vector) != dimension]:
         raise ValueError(f"a vector of {wrong[0]} numbers, not {dimension}")
-    matrix = np.asarray(vectors, np.float64)
+    matrix: NDArray[np.float64] = np.array(vectors, np.float64)
     if not np.isfinite(matrix).all():
         raise ValueError("a vector with numbers that are not finite")
 
-    def divided(rows: NDArray[np.float64], lengths: NDArray[np.float64]) -> NDArray[np.float64]:
-        """A vector of length 0 stays as it is."""
-        quotient: NDArray[np.float64] = rows / np.where(lengths > 0.0, lengths, 1.0)[:, None]
-        return quotient
-
-    scaled = divided(matrix, np.abs(matrix).max(axis=1, initial=0.0))  # so that no square overflows
-    return divided(scaled, np.linalg.norm(scaled, axis=1))
+    largest = np.abs(matrix).max(axis=1, initial=0.0)
+    matrix /= np.where(largest > 0.0, largest, 1.0)[:, None]  # so that no square overflows
+    lengths = np.linalg.norm(matrix, axis=1)
+    return matrix / np.where(lengths > 0.0, lengths, 1.0)[:, None]
 
 
 def embed_missing(
@@ -234,7 +230,7 @@ class _Run:
     def embed(
         self,
         batches: Iterable[Sequence[str]],
-        make: Callable[[Iterable[Sequence[ChunkText]]], Generator[Vectors | None, None, None]],
+        make: Callable[[Iterable[Sequence[ChunkText]]], Results],
     ) -> None:
         """Store what `make` makes of each batch, until too many fail."""
         waiting: deque[tuple[int, Sequence[Chunk]]] = deque()
@@ -256,9 +252,7 @@ class _Run:
                 if self.in_a_row >= _GIVE_UP:
                     return
 
-    def embed_here(
-        self, batches: Iterable[Sequence[ChunkText]]
-    ) -> Generator[Vectors | None, None, None]:
+    def embed_here(self, batches: Iterable[Sequence[ChunkText]]) -> Results:
         for texts in batches:
             yield try_vectors(self._provider, texts, self._labels)
 

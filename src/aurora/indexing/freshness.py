@@ -31,13 +31,20 @@ def keep_fresh(
     listen: Listener,
 ) -> Iterator[Refresh]:
     """Run `index` now and after every burst. Only the first run raises; a later one warns."""
-    last = _run(index, targets, now)
+
+    def run(present: Sequence[Path]) -> Refresh:
+        started = now()
+        report = index(present)
+        ended = now()
+        return Refresh(ended, (ended - started).total_seconds(), report)
+
+    last = run(targets)
     yield last
     there = list(targets)
     for _ in bursts:
         there = _find_present(targets, there, listen)
         try:
-            refresh = _run(index, there, now)
+            refresh = run(there)
         except (AuroraError, OSError) as exc:
             text = exc.in_one_line if isinstance(exc, AuroraError) else str(exc)
             unchanged = "The memory is as it was; the next change tries again"
@@ -45,17 +52,6 @@ def keep_fresh(
         else:
             yield replace(refresh, changed=_is_changed(refresh.report, last.report))
             last = refresh
-
-
-def _run(
-    index: Callable[[Sequence[Path]], IndexReport],
-    targets: Sequence[Path],
-    now: Callable[[], datetime],
-) -> Refresh:
-    started = now()
-    report = index(targets)
-    ended = now()
-    return Refresh(ended, (ended - started).total_seconds(), report)
 
 
 def _is_changed(report: IndexReport, before: IndexReport) -> bool:

@@ -22,7 +22,7 @@ from aurora.sources.blame.replay import LineHistory
 from aurora.sources.git import find_unasked_root
 from aurora.sources.walk import SourceFile, is_binary
 from aurora.stores.base import FileState, Store
-from aurora.types import ChunkHistory, Lines, Listener, Tracking, ignore_events
+from aurora.types import ChunkHistory, Lines, Listener, Tracking
 
 _BATCH = 500  # files written in one transaction
 _FRESH_FOR = timedelta(days=1)  # how long a valid history need not be written again
@@ -39,16 +39,17 @@ class RepositoryHistories:
 
 
 class HistoryReader:
-    """Reads the histories of scanned files. `folder` keeps git's answers for later runs."""
+    """Reads the histories of scanned files. `folder` keeps git's answers for later runs; without
+    a folder, git is not asked."""
 
     def __init__(
         self,
         store: Store,
         root: Path | None,
-        folder: Path,
+        folder: Path | None,
         *,
         version: str,
-        ignore_cache: bool = False,
+        ignore_cache: bool,
         now: datetime,
     ) -> None:
         """`version` is the prefix of digests; `ignore_cache` skips results of earlier runs."""
@@ -56,25 +57,27 @@ class HistoryReader:
         self._version, self._ignore_cache, self._now = version, ignore_cache, now
 
     def read(
-        self, scan: Scan, states: Mapping[str, FileState], *, listen: Listener = ignore_events
+        self, scan: Scan, states: Mapping[str, FileState], listen: Listener
     ) -> list[RepositoryHistories]:
         """The histories that may differ from the stored ones. Does not use the store."""
+        if self._folder is None:
+            return []
         repositories: defaultdict[Path | None, list[SourceFile]] = defaultdict(list)
         for file in scan.files.values():
             if isinstance(file, SourceFile):
                 repositories[file.repository].append(file)
-        return [
-            self._read_repository(top, self._history(top, listen), files, states)
-            for top, files in repositories.items()
-        ]
-
-    def _history(self, top: Path | None, listen: Listener) -> History | NoHistory:
-        if top is None:
-            return NoHistory()
-        place = self._names.of(top / ".git")  # relative to the root, so that a project can move
-        name = hashlib.sha256(os.fsencode(place)).hexdigest()[:12]
-        cache = self._folder / f"history-{name}.book"
-        return History(top, cache=cache, ignore_cache=self._ignore_cache, listen=listen)
+        histories = []
+        for top, files in repositories.items():
+            history: History | NoHistory = NoHistory()
+            if top is not None:
+                place = self._names.of(top / ".git")  # relative to the root: a project may move
+                name = hashlib.sha256(os.fsencode(place)).hexdigest()[:12]
+                file_name = self._folder / f"history-{name}.book"
+                history = History(
+                    top, cache=file_name, ignore_cache=self._ignore_cache, listen=listen
+                )
+            histories.append(self._read_repository(top, history, files, states))
+        return histories
 
     def _read_repository(
         self,
@@ -109,32 +112,23 @@ class HistoryReader:
         warning = _warning(top, histories, history.notes)
         return RepositoryHistories(stamp if is_same else "", by_name, valid, warning)
 
-    def keep(self, repositories: Iterable[RepositoryHistories]) -> tuple[int, Iterable[str]]:
+    def keep(self, repositories: Sequence[RepositoryHistories]) -> tuple[int, Iterable[str]]:
         """Store git's answers; the number of chunks with a new history, and warnings."""
-        changed, warnings = 0, []
+        changed, chunks = 0, self._store.chunks
         for repository in repositories:
-            states = self._store.chunks.file_states(repository.by_name)
-            histories = [
-                (state, repository.by_name[name])
-                for name, state in states.items()
-                if not state.left_out
-            ]
-            changed += self._put(histories, repository.stamp)
+            stored = chunks.file_states(repository.by_name).values()
+            states = [state for state in stored if not state.left_out]
+            for at in range(0, len(states), _BATCH):
+                with self._store.transaction():
+                    for state in states[at : at + _BATCH]:
+                        history = repository.by_name[state.path]
+                        lines = chunks.iter_lines(state.path)
+                        changed += chunks.put_histories(_by_chunk(history, lines))
+                        passing = isinstance(history, Unavailable) and not history.lasting
+                        stamp = "" if passing else repository.stamp
+                        chunks.put_file_states([self._stamped(state, stamp)])
             self._confirm(repository.valid, repository.stamp)
-            warnings.append(repository.warning)
-        return changed, filter(None, warnings)
-
-    def _put(self, histories: Sequence[tuple[FileState, FileHistory]], stamp: str) -> int:
-        changed = 0
-        chunks = self._store.chunks
-        for at in range(0, len(histories), _BATCH):
-            with self._store.transaction():
-                for state, history in histories[at : at + _BATCH]:
-                    lines = chunks.iter_lines(state.path)
-                    changed += chunks.put_histories(_by_chunk(history, lines))
-                    passing = isinstance(history, Unavailable) and not history.lasting
-                    chunks.put_file_states([self._stamped(state, "" if passing else stamp)])
-        return changed
+        return changed, [repository.warning for repository in repositories if repository.warning]
 
     def _confirm(self, states: Iterable[FileState], stamp: str) -> None:
         """Mark valid histories as read now."""

@@ -12,12 +12,13 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Protocol, TypeVar
 
 from aurora.embeddings.base import EmbeddingProvider
 from aurora.indexing.embedding import Embedded, RemoteEmbedder, embed_missing
-from aurora.indexing.histories import HistoryReader, RepositoryHistories
+from aurora.indexing.histories import HistoryReader
 from aurora.indexing.reader import FileReader, Names, Scan, digest_version, recognise, scan
 from aurora.indexing.turns import write_turn
 from aurora.redaction import Redactor
@@ -84,15 +85,10 @@ def run_index(
         provider = vectors.embedder()  # another model may have replaced it while this run waited
         scanned, version = scan(*targets, logs=logs), digest_version(redactor)
         states = _read_states(store, scanned, Names(root), version, force=force)
-        reader = (
-            HistoryReader(store, root, histories, version=version, ignore_cache=force, now=now())
-            if histories
-            else None
+        reader = HistoryReader(
+            store, root, histories, version=version, ignore_cache=force, now=now()
         )
-
-        def read_histories(listen: Listener) -> list[RepositoryHistories]:
-            return reader.read(scanned, states, listen=listen) if reader else []
-
+        read_histories = partial(reader.read, scanned, states)
         with _in_background(read_histories, listen) as wait_for_histories:
             report = index_files(
                 store, root, scanned, states=states, redactor=redactor, listen=listen
@@ -109,7 +105,7 @@ def run_index(
                 )
             if embedded.made:
                 vectors.make_searchable()
-            changed, warnings = reader.keep(wait_for_histories()) if reader else (0, ())
+            changed, warnings = reader.keep(wait_for_histories())
         store.chunks.put_indexed_at(now())
     return replace(
         report,

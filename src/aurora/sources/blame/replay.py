@@ -149,17 +149,16 @@ def replay(
 
     A path is left out when it does not exist, or is older than `base` knows.
     """
-    limit = git.limits.numbers
     graph = VersionGraph(git, commits, paths, first=first, base=base)
     base_versions = graph.start_at(base) if base is not None else {}
     versions_of = graph.build()
     tips = {path: versions_of[path] for path in sorted(paths) if path in versions_of}
     needed = list(graph.ancestors(tips.values()))
-    hunks = _read_hunks(git, _content_pairs(graph.versions, needed), listen)
+    hunks = _read_hunks(git, graph.content_pairs(needed), listen)
     used, known = set(needed), dict[int, LineOwners]()
     if base is not None:
         known = {at: base.lines(path) for path, at in base_versions.items() if at in used}
-    owners = _annotate(graph.versions, sorted(needed), set(tips.values()), hunks, known, most=limit)
+    owners = graph.annotate(sorted(needed), set(tips.values()), hunks, known)
     return {path: owners[tip] for path, tip in tips.items() if not owners[tip].is_unknown}
 
 
@@ -184,6 +183,8 @@ def _read_merge_renames(
     return read_changes(git, unclear, options=(*RENAMES, "--diff-filter=R"))
 
 
+BlobPair = tuple[bytes, bytes]
+Hunks = Mapping[BlobPair, Sequence[int]]
 VersionsOf = dict[str, int]  # path -> number of its version, at one commit
 Parent = tuple[bytes, VersionsOf]  # its tree and versions
 
@@ -263,6 +264,52 @@ class VersionGraph:
                     waiting.extend(self.versions[number].parents)
                     yield number
 
+    def content_pairs(self, numbers: Iterable[int]) -> list[BlobPair]:
+        """Every pair of a version's content and its parent's, once."""
+        pairs = (
+            (self.versions[parent].blob, self.versions[number].blob)
+            for number in numbers
+            for parent in self.versions[number].parents
+        )
+        return [pair for pair in dict.fromkeys(pairs) if pair[0]]  # not before the given commits
+
+    def annotate(
+        self,
+        numbers: Sequence[int],
+        tips: Collection[int],
+        hunks: Hunks,
+        known: Mapping[int, LineOwners],
+    ) -> dict[int, LineOwners]:
+        """Return the owners of the tips; those of other versions are dropped after use."""
+        uses = Counter(parent for number in numbers for parent in self.versions[number].parents)
+        owners: dict[int, LineOwners] = {}
+        held = copied = 0  # lines
+        for number in numbers:
+            version = self.versions[number]
+            owners[number] = known.get(number) or self._owners_of(version, owners, hunks)
+            held += len(owners[number].owners)
+            copied += len(owners[number].owners)
+            if held > self._most or copied > self._most * _MAX_COPIES:
+                raise GitLimitError("the versions of the files have too many lines")
+            for parent in version.parents:
+                uses[parent] -= 1
+                if not uses[parent] and parent not in tips:
+                    held -= len(owners.pop(parent).owners)
+        return owners
+
+    def _owners_of(
+        self, version: Version, owners: Mapping[int, LineOwners], hunks: Hunks
+    ) -> LineOwners:
+        result = LineOwners([], version.owner)
+        for at, parent in enumerate(version.parents):
+            blob = self.versions[parent].blob
+            edits = hunks.get((blob, version.blob))
+            if edits is None:  # a version before the given commits, or one that is too large
+                return LineOwners([], version.owner if blob else _UNKNOWN)
+            inherited = owners[parent].edited(edits, version.owner)
+            result = result.merged(inherited, version.owner) if at else inherited
+        return result
+
     def _take(self, commit: bytes) -> VersionsOf:
         """The versions at a parent; its last child gets them without a copy."""
         self._children[commit] -= 1
@@ -325,78 +372,20 @@ def _with_former_names(paths: Iterable[str], changes: Iterable[Changes]) -> set[
     return names
 
 
-def _annotate(
-    versions: Sequence[Version],
-    needed: Sequence[int],
-    tips: Collection[int],
-    hunks: Hunks,
-    known: Mapping[int, LineOwners],
-    *,
-    most: int,
-) -> dict[int, LineOwners]:
-    """Return the owners of the tips. At most `most` lines are held at once."""
-    uses = Counter(parent for number in needed for parent in versions[number].parents)
-    owners: dict[int, LineOwners] = {}
-    held = copied = 0
-    for number in needed:
-        version = versions[number]
-        owners[number] = known.get(number) or _owners_of(version, versions, owners, hunks)
-        held += len(owners[number].owners)
-        copied += len(owners[number].owners)
-        if held > most or copied > most * _MAX_COPIES:
-            raise GitLimitError("the versions of the files have too many lines")
-        for parent in version.parents:
-            uses[parent] -= 1
-            if not uses[parent] and parent not in tips:
-                held -= len(owners.pop(parent).owners)
-    return owners
-
-
-def _owners_of(
-    version: Version,
-    versions: Sequence[Version],
-    owners: Mapping[int, LineOwners],
-    hunks: Hunks,
-) -> LineOwners:
-    result = LineOwners([], version.owner)
-    for at, parent in enumerate(version.parents):
-        edits = hunks.get((versions[parent].blob, version.blob))
-        if edits is None:  # a version before the given commits, or one that is too large
-            return LineOwners([], version.owner if versions[parent].blob else _UNKNOWN)
-        inherited = owners[parent].edited(edits, version.owner)
-        result = result.merged(inherited, version.owner) if at else inherited
-    return result
-
-
 # The differences between contents
-
-BlobPair = tuple[bytes, bytes]
-Hunks = Mapping[BlobPair, Sequence[int]]
-
-
-def _content_pairs(versions: Sequence[Version], needed: Iterable[int]) -> list[BlobPair]:
-    """Every pair of a version's content and its parent's, once."""
-    return list(
-        dict.fromkeys(
-            (versions[parent].blob, versions[number].blob)
-            for number in needed
-            for parent in versions[number].parents
-            if versions[parent].blob  # not those before the given commits
-        )
-    )
 
 
 def _read_hunks(git: Git, pairs: Sequence[BlobPair], listen: Listener) -> Hunks:
     """Read the hunks of all pairs or, where git reaches a limit, of all but the large ones."""
     with open_scratch(git) as scratch:
         try:
-            return read_hunks(git, scratch, pairs, listen=listen)
+            return read_hunks(git, scratch, pairs, listen)
         except GitLimitError:
             small = _small_pairs(git, pairs)
             if len(small) == len(pairs):
                 raise
             git.notes[f"versions over {MAX_BYTES // 1024} KiB count as rewritten"] = None
-            return read_hunks(git, scratch, small, listen=listen)
+            return read_hunks(git, scratch, small, listen)
 
 
 def _small_pairs(git: Git, pairs: Sequence[BlobPair]) -> list[BlobPair]:
@@ -409,13 +398,7 @@ def _small_pairs(git: Git, pairs: Sequence[BlobPair]) -> list[BlobPair]:
     return [pair for pair in pairs if large.isdisjoint(pair)]
 
 
-def read_hunks(
-    git: Git,
-    scratch: Scratch,
-    pairs: Sequence[BlobPair],
-    *,
-    listen: Listener = ignore_events,
-) -> Hunks:
+def read_hunks(git: Git, scratch: Scratch, pairs: Sequence[BlobPair], listen: Listener) -> Hunks:
     """Return a row of (line from 0, removed, added) for each pair, from the top.
 
     Git compares trees, not lists of contents. So two trees are made, one with the old and one with
