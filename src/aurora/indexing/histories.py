@@ -38,29 +38,22 @@ class RepositoryHistories:
     warning: str = ""
 
 
+@dataclass(frozen=True, slots=True)
 class HistoryReader:
-    """Reads the histories of scanned files. `folder` keeps git's answers for later runs; without
-    a folder, git is not asked."""
+    """Reads the histories of scanned files, and stores them."""
 
-    def __init__(
-        self,
-        store: Store,
-        root: Path | None,
-        folder: Path | None,
-        *,
-        version: str,
-        ignore_cache: bool,
-        now: datetime,
-    ) -> None:
-        """`version` is the prefix of digests; `ignore_cache` skips results of earlier runs."""
-        self._store, self._names, self._folder = store, Names(root), folder
-        self._version, self._ignore_cache, self._now = version, ignore_cache, now
+    store: Store
+    names: Names
+    folder: Path | None  # keeps git's answers for later runs; without one, git is not asked
+    version: str  # the prefix of digests
+    ignore_cache: bool  # of earlier runs
+    now: datetime
 
     def read(
         self, scan: Scan, states: Mapping[str, FileState], listen: Listener
     ) -> list[RepositoryHistories]:
         """The histories that may differ from the stored ones. Does not use the store."""
-        if self._folder is None:
+        if self.folder is None:
             return []
         repositories: defaultdict[Path | None, list[SourceFile]] = defaultdict(list)
         for file in scan.files.values():
@@ -70,11 +63,11 @@ class HistoryReader:
         for top, files in repositories.items():
             history: History | NoHistory = NoHistory()
             if top is not None:
-                place = self._names.of(top / ".git")  # relative to the root: a project may move
+                place = self.names.of(top / ".git")  # relative to the root: a project may move
                 name = hashlib.sha256(os.fsencode(place)).hexdigest()[:12]
-                file_name = self._folder / f"history-{name}.book"
+                file_name = self.folder / f"history-{name}.book"
                 history = History(
-                    top, cache=file_name, ignore_cache=self._ignore_cache, listen=listen
+                    top, cache=file_name, ignore_cache=self.ignore_cache, listen=listen
                 )
             histories.append(self._read_repository(top, history, files, states))
         return histories
@@ -98,9 +91,9 @@ class HistoryReader:
 
         wanted, valid = {}, []
         for file in files:
-            name, path = self._names.of(file.path), inside.of(file.path)
+            name, path = self.names.of(file.path), inside.of(file.path)
             state = states.get(name)
-            unchanged = state is not None and is_unchanged(file, state, self._version)
+            unchanged = state is not None and is_unchanged(file, state, self.version)
             if state is not None and unchanged and is_valid(state, path):
                 valid.append(state)
             elif unchanged or not is_binary(file.path):  # a binary file has no lines
@@ -114,12 +107,12 @@ class HistoryReader:
 
     def keep(self, repositories: Sequence[RepositoryHistories]) -> tuple[int, Iterable[str]]:
         """Store git's answers; the number of chunks with a new history, and warnings."""
-        changed, chunks = 0, self._store.chunks
+        changed, chunks = 0, self.store.chunks
         for repository in repositories:
             stored = chunks.file_states(repository.by_name).values()
             states = [state for state in stored if not state.left_out]
             for at in range(0, len(states), _BATCH):
-                with self._store.transaction():
+                with self.store.transaction():
                     for state in states[at : at + _BATCH]:
                         history = repository.by_name[state.path]
                         lines = chunks.iter_lines(state.path)
@@ -132,19 +125,19 @@ class HistoryReader:
 
     def _confirm(self, states: Iterable[FileState], stamp: str) -> None:
         """Mark valid histories as read now."""
-        self._store.chunks.put_file_states(
+        self.store.chunks.put_file_states(
             self._stamped(state, stamp)
             for state in states
             if not state.left_out
             and not (
                 state.history_stamp == stamp
                 and state.history_read_at is not None
-                and self._now - state.history_read_at <= _FRESH_FOR
+                and self.now - state.history_read_at <= _FRESH_FOR
             )
         )
 
     def _stamped(self, state: FileState, stamp: str) -> FileState:
-        return replace(state, history_stamp=stamp, history_read_at=self._now)
+        return replace(state, history_stamp=stamp, history_read_at=self.now)
 
 
 def _by_chunk(history: FileHistory, chunks: Iterable[tuple[str, Lines]]) -> dict[str, ChunkHistory]:

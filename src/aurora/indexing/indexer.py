@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -84,10 +84,9 @@ def run_index(
     with write_turn(store, listen=listen):
         provider = vectors.embedder()  # another model may have replaced it while this run waited
         scanned, version = scan(*targets, logs=logs), digest_version(redactor)
-        states = _read_states(store, scanned, Names(root), version, force=force)
-        reader = HistoryReader(
-            store, root, histories, version=version, ignore_cache=force, now=now()
-        )
+        names = Names(root)
+        states = _read_states(store, scanned, names, version, force=force)
+        reader = HistoryReader(store, names, histories, version, ignore_cache=force, now=now())
         read_histories = partial(reader.read, scanned, states)
         with _in_background(read_histories, listen) as wait_for_histories:
             report = index_files(
@@ -154,10 +153,6 @@ def index_files(
     )
 
 
-class _StoppedError(Exception):
-    """Ends the background thread."""
-
-
 @contextmanager
 def _in_background(work: Callable[[Listener], T], listen: Listener) -> Iterator[Callable[[], T]]:
     """Run a function in a thread; yields a function that waits for its result.
@@ -169,7 +164,7 @@ def _in_background(work: Callable[[Listener], T], listen: Listener) -> Iterator[
 
     def hear(event: Event) -> None:
         if is_unwanted.is_set():
-            raise _StoppedError
+            raise CancelledError
         if is_waiting.is_set():
             listen(event)
 

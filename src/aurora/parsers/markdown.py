@@ -127,22 +127,16 @@ class FrontMatter:
 
 def read_front_matter(lines: Sequence[str]) -> FrontMatter:
     """The front matter of a note, empty when it has none."""
-    end = _find_end(lines)
+    if lines[0].rstrip() != "---" or len(lines) < 2 or not _KEY.match(lines[1].rstrip()):
+        return FrontMatter()
+    rest = enumerate(lines[1:_MAX_MATTER_LINES], start=2)
+    end = next((after for after, line in rest if line.rstrip() in ("---", "...")), 0)
     if not end:
         return FrontMatter()
     values = _values(lines[1 : end - 1])
     title, date = (" ".join(values.get(key, ())) for key in ("title", "date"))
     tags = (tag[:_LONGEST_TAG].rstrip() for tag in values.get("tags", ())[:_MAX_TAGS])
     return FrontMatter(end, title[:LONGEST_HEADING].rstrip(), find_date(date), tuple(tags))
-
-
-def _find_end(lines: Sequence[str]) -> int:
-    if lines[0].rstrip() != "---" or len(lines) < 2 or not _KEY.match(lines[1].rstrip()):
-        return 0
-    for at, line in enumerate(lines[:_MAX_MATTER_LINES]):
-        if at and line.rstrip() in ("---", "..."):
-            return at + 1
-    return 0
 
 
 def _values(lines: Sequence[str]) -> dict[str, list[str]]:

@@ -65,11 +65,8 @@ class Cutter:
     def _window_end(self) -> int:
         """The number of held pieces in the next window."""
         count = len(self._held)
-        if self._paragraphs:
-            for at in range(count - 1, count // 2, -1):
-                if not self._held[at][1].strip():
-                    return at + 1
-        return count
+        half = range(count - 1, count // 2, -1) if self._paragraphs else ()
+        return next((at + 1 for at in half if not self._held[at][1].strip()), count)
 
     def _take(self, count: int) -> list[Window]:
         pieces, self._held = self._held[:count], self._held[count:]
