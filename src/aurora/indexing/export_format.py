@@ -216,14 +216,11 @@ _LINES: Mapping[str, Shape] = {
 }
 
 
-def encode_header(header: Header) -> bytes:
-    """The first line."""
-    embedder = None if header.embedder is None else header.embedder._asdict()
-    return _line(aurora="export", version=VERSION, **asdict(header) | {"embedder": embedder})
-
-
-def encode(item: Item) -> bytes:
+def encode(item: Header | Item) -> bytes:
     """One line, with its line end."""
+    if isinstance(item, Header):
+        embedder = None if item.embedder is None else item.embedder._asdict()
+        return _line(aurora="export", version=VERSION, **asdict(item) | {"embedder": embedder})
     if isinstance(item, ExportCounts):
         return _line(type="end", **asdict(item))
     if isinstance(item, FileState):

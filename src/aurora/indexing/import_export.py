@@ -18,15 +18,7 @@ from itertools import islice
 from typing import BinaryIO, Protocol, TypeVar
 
 from aurora.errors import EmbedderMismatchError, StoreUnreachableError, TransferError
-from aurora.indexing.export_format import (
-    ExportCounts,
-    Header,
-    Unfit,
-    decode,
-    decode_header,
-    encode,
-    encode_header,
-)
+from aurora.indexing.export_format import ExportCounts, Header, Unfit, decode, decode_header, encode
 from aurora.indexing.turns import retry_on_disconnect, write_turn
 from aurora.redaction import Redactor
 from aurora.stores.base import Embedder, FileState, Record, RecordCounts, Store
@@ -56,7 +48,7 @@ def export_memory(
         header = Header(
             len(states), chunks, snapshot.vectors.embedder(), snapshot.chunks.indexed_at()
         )
-        stream.write(encode_header(header))
+        stream.write(encode(header))
         for path in sorted(states):
             stream.write(encode(states[path]))
         counts = ExportCounts(len(states))

@@ -135,16 +135,15 @@ class Git:
             try:
                 stderr = stack.enter_context(tempfile.TemporaryFile())
                 # A file, not a pipe: git may write output before it has read all input.
-                stdin = stack.enter_context(tempfile.TemporaryFile()) if given else None
-                if stdin is not None:
-                    stdin.write(given)
-                    stdin.seek(0)
+                stdin = stack.enter_context(tempfile.TemporaryFile())
+                stdin.write(given)
+                stdin.seek(0)
                 process = stack.enter_context(
                     subprocess.Popen(  # noqa: S603 - fixed arguments and a path, no shell
                         ["git", *_OPTIONS, *arguments],  # noqa: S607 - the user's git
                         cwd=self.folder,
                         env=environment,
-                        stdin=stdin or subprocess.DEVNULL,
+                        stdin=stdin,
                         stdout=subprocess.PIPE,
                         stderr=stderr,
                     )
