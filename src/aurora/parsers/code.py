@@ -219,6 +219,7 @@ class DefinitionFinder:
     def __init__(self, grammar: Grammar, source: Source) -> None:
         self._grammar, self._source = grammar, source
         self._kinds = grammar.functions | grammar.classes | grammar.holders.keys()
+        self._blocks = grammar.blocks | {"ERROR"}
         self._inner = self._kinds | grammar.scopes.keys() | grammar.wrappers
 
     def directly_in(self, parent: Node, names: tuple[str, ...] = ()) -> list[Definition]:
@@ -259,7 +260,7 @@ class DefinitionFinder:
             return _below(_Place(target, names, self._grammar.scopes[target.type]))
         wrapped = place.node.type in self._grammar.wrappers
         several = wrapped and sum(map(self._is_definition, place.node.named_children)) > 1
-        return _below(place) if several or place.node.type in self._grammar.blocks else []
+        return _below(place) if several or place.node.type in self._blocks else []
 
     def _unwrapped(self, node: Node) -> Node:
         """The single definition inside an export, decorator or declaration; or the node itself."""

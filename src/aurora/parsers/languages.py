@@ -27,7 +27,7 @@ class Grammar:
     classes: frozenset[str] = frozenset()  # classes, structs, interfaces, enums
     scopes: Mapping[str, bool] = field(default_factory=dict)  # True: its functions are methods
     wrappers: frozenset[str] = frozenset()  # belong to the single definition inside
-    blocks: frozenset[str] = frozenset()  # may contain definitions
+    blocks: frozenset[str] = frozenset()  # may contain definitions, as an ERROR may
     guards: frozenset[str] = frozenset()  # blocks that may contain a whole file
     # Comments and attributes belong to the definition below them.
     comments: frozenset[str] = frozenset({"comment"})
@@ -55,7 +55,7 @@ PYTHON = Grammar(
     wrappers=_types("decorated_definition"),
     blocks=_types(
         "block if_statement elif_clause else_clause try_statement except_clause finally_clause "
-        "with_statement for_statement while_statement match_statement case_clause ERROR"
+        "with_statement for_statement while_statement match_statement case_clause"
     ),
 )
 
@@ -71,7 +71,7 @@ JAVASCRIPT = Grammar(
     wrappers=_types(
         "export_statement lexical_declaration variable_declaration expression_statement"
     ),
-    blocks=_types("class_body statement_block if_statement ERROR"),
+    blocks=_types("class_body statement_block if_statement"),
     comments=_types("comment decorator"),
     holders=_SCRIPT_HOLDERS | {"field_definition": ("property", "value")},
     values=_types("arrow_function function_expression generator_function"),
@@ -97,7 +97,6 @@ GO = Grammar(
     functions=_types("function_declaration method_declaration"),
     classes=_types("type_spec type_alias"),
     wrappers=_types("type_declaration"),
-    blocks=_types("ERROR"),
 )
 
 RUST = Grammar(
@@ -106,7 +105,7 @@ RUST = Grammar(
     bodiless=_types("macro_definition"),
     classes=_types("struct_item enum_item trait_item union_item"),
     scopes={"impl_item": True, "mod_item": False},
-    blocks=_types("declaration_list foreign_mod_item ERROR"),
+    blocks=_types("declaration_list foreign_mod_item"),
     comments=_types("line_comment block_comment attribute_item"),
 )
 
@@ -118,7 +117,7 @@ JAVA = Grammar(
         "annotation_type_declaration"
     ),
     blocks=_types(
-        "class_body interface_body enum_body enum_body_declarations annotation_type_body ERROR"
+        "class_body interface_body enum_body enum_body_declarations annotation_type_body"
     ),
     comments=_types("line_comment block_comment"),
 )
@@ -130,7 +129,7 @@ C = Grammar(
     wrappers=_types("type_definition"),
     blocks=_types(
         "preproc_ifdef preproc_if preproc_else preproc_elif linkage_specification declaration_list "
-        "field_declaration_list ERROR"
+        "field_declaration_list"
     ),
     guards=_types("preproc_ifdef preproc_if linkage_specification"),
 )
@@ -156,7 +155,7 @@ C_SHARP = Grammar(
     ),
     scopes={"namespace_declaration": False},
     wrappers=_types("global_statement"),
-    blocks=_types("declaration_list preproc_if ERROR"),
+    blocks=_types("declaration_list preproc_if"),
     guards=_types("preproc_if"),
 )
 
@@ -165,7 +164,7 @@ RUBY = Grammar(
     functions=_types("method singleton_method"),
     bodiless=_types("method singleton_method"),
     classes=_types("class module"),
-    blocks=_types("body_statement singleton_class if unless begin ERROR"),
+    blocks=_types("body_statement singleton_class if unless begin"),
 )
 
 PHP = Grammar(
@@ -175,7 +174,7 @@ PHP = Grammar(
     classes=_types("class_declaration interface_declaration trait_declaration enum_declaration"),
     scopes={"namespace_definition": False},
     wrappers=_types("expression_statement"),
-    blocks=_types("declaration_list enum_declaration_list compound_statement if_statement ERROR"),
+    blocks=_types("declaration_list enum_declaration_list compound_statement if_statement"),
     holders={"assignment_expression": ("left", "right")},
     values=_types("anonymous_function arrow_function"),
 )
@@ -184,7 +183,7 @@ KOTLIN = Grammar(
     language="kotlin",
     functions=_types("function_declaration secondary_constructor"),
     classes=_types("class_declaration object_declaration"),
-    blocks=_types("class_body enum_class_body companion_object ERROR"),
+    blocks=_types("class_body enum_class_body companion_object"),
     comments=_types("line_comment block_comment"),
     bodies=_types("function_body class_body enum_class_body block"),
 )
@@ -195,7 +194,7 @@ SWIFT = Grammar(
         "function_declaration init_declaration deinit_declaration subscript_declaration"
     ),
     classes=_types("class_declaration protocol_declaration"),
-    blocks=_types("class_body enum_class_body protocol_body ERROR"),
+    blocks=_types("class_body enum_class_body protocol_body"),
     comments=_types("comment multiline_comment"),
 )
 
@@ -204,14 +203,14 @@ SCALA = Grammar(
     functions=_types("function_definition"),
     classes=_types("class_definition object_definition trait_definition enum_definition"),
     scopes={"package_clause": False},
-    blocks=_types("template_body enum_body extension_definition ERROR"),
+    blocks=_types("template_body enum_body extension_definition"),
     comments=_types("comment block_comment"),
 )
 
 BASH = Grammar(
     language="bash",
     functions=_types("function_definition"),
-    blocks=_types("if_statement elif_clause else_clause case_statement case_item list ERROR"),
+    blocks=_types("if_statement elif_clause else_clause case_statement case_item list"),
 )
 
 GRAMMARS: Mapping[str, Grammar] = {

@@ -150,14 +150,13 @@ def replay(
     A path is left out when it does not exist, or is older than `base` knows.
     """
     graph = VersionGraph(git, commits, paths, first=first, base=base)
-    base_versions = graph.start_at(base) if base is not None else {}
     versions_of = graph.build()
     tips = {path: versions_of[path] for path in sorted(paths) if path in versions_of}
     needed = list(graph.ancestors(tips.values()))
     hunks = _read_hunks(git, graph.content_pairs(needed), listen)
     used, known = set(needed), dict[int, LineOwners]()
     if base is not None:
-        known = {at: base.lines(path) for path, at in base_versions.items() if at in used}
+        known = {at: base.lines(path) for path, at in graph.base_versions.items() if at in used}
     owners = graph.annotate(sorted(needed), set(tips.values()), hunks, known)
     return {path: owners[tip] for path, tip in tips.items() if not owners[tip].is_unknown}
 
@@ -215,9 +214,14 @@ class VersionGraph:
         base: BaseCommit | None,
     ) -> None:
         self.versions: list[Version] = []
+        self.base_versions: VersionsOf = {}
         self._commits, self._first = commits, first
         self._trees = {commit.id: commit.tree for commit in commits}
+        self._open: dict[bytes, VersionsOf] = {}  # by commit, while a child still needs it
         if base is not None:
+            blobs = base.blobs.items()
+            self.base_versions = {path: self._add(_UNKNOWN, blob, ()) for path, blob in blobs}
+            self._open[base.commit] = dict(self.base_versions)
             self._trees[base.commit] = base.tree
         self._empty = empty_tree(git)  # which a root commit is compared with
         pairs = (
@@ -228,14 +232,7 @@ class VersionGraph:
         self._renames = _read_merge_renames(git, commits, self._trees, self._changes)
         self._paths = _with_former_names(paths, (self._changes, self._renames))
         self._children = Counter(parent for commit in commits for parent in commit.parents)
-        self._open: dict[bytes, VersionsOf] = {}  # by commit, while a child still needs it
         self._held, self._most = 0, git.limits.numbers  # paths of all open branches
-
-    def start_at(self, base: BaseCommit) -> VersionsOf:
-        """Add the files of a base commit; returns the numbers of their versions."""
-        versions = {path: self._add(_UNKNOWN, blob, ()) for path, blob in base.blobs.items()}
-        self._open[base.commit] = versions
-        return dict(versions)
 
     def build(self) -> VersionsOf:
         """Walk all commits; returns the versions at the last one."""
