@@ -298,8 +298,7 @@ def version() -> str:
 
 def find_root(path: Path) -> Path | None:
     """Return the top of the work tree that holds a path; None without a work tree or git."""
-    folder = path if path.is_dir() else path.parent
-    return _if_repository(folder, work_tree)
+    return _if_repository(path if path.is_dir() else path.parent, work_tree)
 
 
 def find_unasked_root(path: Path) -> Path | None:

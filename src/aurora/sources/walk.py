@@ -133,10 +133,9 @@ def _git_walk(top: Path, names: Iterable[str], root: Path) -> Iterator[Path | Sk
         vendored = not VENDORED.isdisjoint(place.split("/"))
         may_ignore = ignore.has_rules_for(folder)
         for path in (folder / name.rpartition("/")[2] for name in group):
-            if vendored:
-                yield Skipped(path, "vendored")
-            else:
-                yield Skipped(path, "ignored") if may_ignore and ignore.ignores_file(path) else path
+            ignored = not vendored and may_ignore and ignore.ignores_file(path)
+            reason = "vendored" if vendored else "ignored" if ignored else ""
+            yield Skipped(path, reason) if reason else path
 
 
 def _plain_walk(top: Path) -> Iterator[Path | Skipped]:
