@@ -319,7 +319,8 @@ class DefinitionFinder:
 
 
 def _below(place: _Place) -> list[_Place]:
-    return [place._replace(node=child) for child in place.node.named_children[::-1]]
+    children = place.node.named_children[::-1]
+    return [_Place(child, place.names, place.in_class) for child in children]
 
 
 class _LeadingComments:
