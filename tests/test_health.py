@@ -90,7 +90,7 @@ def test_a_part_is_there_with_its_version_or_missing_with_the_way_to_get_it() ->
 
 
 def test_a_grammar_that_cannot_be_loaded_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    klingon = languages.Grammar("klingon", "tree_sitter_klingon", frozenset())
+    klingon = languages.Grammar("klingon", frozenset())
     monkeypatch.setattr(health, "GRAMMARS", {**languages.GRAMMARS, ".kl": klingon})
     found = [finding for finding in examine_parts() if "grammar" in finding.text]
     assert [finding.level for finding in found] == [Level.WARN, Level.OK]

@@ -13,6 +13,7 @@ import threading
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from datetime import UTC, datetime
 from functools import cache
 from string import ascii_lowercase, ascii_uppercase, digits
 from typing import Literal, NamedTuple
@@ -42,6 +43,7 @@ CJK = (
     "\u1100-\u11ff\u3005\u3007\u3040-\u318f\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
     "\uac00-\ud7a3\uf900-\ufaff\uff66-\uff9d\U00020000-\U000323af"
 )
+_DATE = re.compile(r"(?<![0-9])[0-9]{4}-[0-9]{2}-[0-9]{2}(?![0-9])")
 _ASCII_COMPOUND = re.compile(r"\w+(?:[.@]\w+)*", re.ASCII)
 _ASCII_SHAPE = str.maketrans(
     ascii_uppercase + ascii_lowercase + digits, "A" * 26 + "a" * 26 + "0" * 10
@@ -97,6 +99,16 @@ def is_text(value: str) -> bool:
 def pluralize(count: int, what: str) -> str:
     """`1 chunk`, `2 chunks`."""
     return f"{count} {what}{'' if count == 1 else 's'}"
+
+
+def find_date(text: str) -> datetime | None:
+    """Midnight UTC of the last valid date in a text: a path often ends with its date."""
+    for written in reversed(_DATE.findall(text)):
+        try:
+            return datetime.fromisoformat(written).replace(tzinfo=UTC)
+        except ValueError:
+            continue
+    return None
 
 
 def normalized(form: Literal["NFKC", "NFD"], text: str) -> str:

@@ -94,7 +94,7 @@ def test_an_interrupt_while_it_begins_is_no_traceback(shell: Shell) -> None:
 
 HEAVY = {
     "numpy", "tree_sitter", "ruamel.yaml", "subprocess", "rich.console", "watchfiles",
-    "aurora.sources.git", "aurora.parsers.registry", "aurora.indexing.indexer",
+    "aurora.sources.git", "aurora.parsers", "aurora.indexing.indexer",
 }  # fmt: skip
 QUICK = {"json", "rich", "sqlite3", "aurora.engine", "aurora.config", "aurora.types"}
 SEARCHING = {"aurora.retrieval.retriever", "aurora.signals.bm25", "rich"}

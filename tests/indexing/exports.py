@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
-from aurora.indexing.export_format import ExportCounts, Header, encode, encode_header
+from aurora.indexing.export_format import ExportCounts, Header, encode
 from aurora.indexing.import_export import Export, Imported, export_memory, import_memory
 from aurora.packing import pack_vector
 from aurora.stores.base import Embedder, FileState, Reasoning, Record, Store
@@ -71,7 +71,7 @@ def lines_of(
         sum(record.vector is not None for record in records),
     )
     header = Header(len(files), len(records), embedder)
-    return encode_header(header) + b"".join(map(encode, [*files, *records, counts]))
+    return encode(header) + b"".join(map(encode, [*files, *records, counts]))
 
 
 def everything(store: Store) -> tuple[object, ...]:

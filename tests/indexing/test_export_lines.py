@@ -101,7 +101,7 @@ def test_any_record_is_kept_by_a_store_as_it_was(
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ({"id": None}, "id must be a text, not None"),
+        ({"id": None}, "id must be a text that is not empty, not None"),
         ({"id": ""}, "id must be a text that is not empty"),
         ({"path": "a\0b"}, "path must be a path without NUL, not 'a\\x00b'"),
         ({"content": 7}, "content must be a text, not 7"),

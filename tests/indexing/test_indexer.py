@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from aurora.indexing.indexer import Indexer, IndexReport
+from aurora.indexing.indexer import IndexReport, index_files
 from aurora.indexing.reader import scan
 from aurora.packing import pack_vector
 from aurora.stores.base import Embedder, FileState
@@ -39,7 +39,7 @@ def test_the_first_run_reads_everything(store: SQLiteStore, root: Path) -> None:
     write_tree(root, FILES)
     generation = store.generation()
 
-    assert Indexer(store, root).index(scan(root)) == report(scanned=3, parsed=3)
+    assert index_files(store, root, scan(root)) == report(scanned=3, parsed=3)
     assert contents(store).keys() == IDS
     assert store.generation() > generation
     assert store.chunks.count_chunks() == {
@@ -52,10 +52,10 @@ def test_the_first_run_reads_everything(store: SQLiteStore, root: Path) -> None:
 
 def test_a_second_run_parses_nothing(store: SQLiteStore, root: Path) -> None:
     write_tree(root, FILES | {"empty.py": "", "blank.md": "\n\n"})
-    Indexer(store, root).index(scan(root))
+    index_files(store, root, scan(root))
     before = (contents(store), store.chunks.file_states(), store.generation())
 
-    assert Indexer(store, root).index(scan(root)) == report(scanned=5, unchanged=5)
+    assert index_files(store, root, scan(root)) == report(scanned=5, unchanged=5)
     assert (contents(store), store.chunks.file_states(), store.generation()) == before
 
 
@@ -64,37 +64,37 @@ def test_a_file_of_the_same_size_and_time_and_identity_is_not_opened(
 ) -> None:
     write_tree(root, {"a.txt": "one"})
     before = scan(root)
-    Indexer(store, root).index(before)
+    index_files(store, root, before)
     write_tree(root, {"a.txt": "two"})
 
-    assert Indexer(store, root).index(before) == report(scanned=1, unchanged=1)
+    assert index_files(store, root, before) == report(scanned=1, unchanged=1)
     assert contents(store) == {"a.txt:text": "one"}
 
 
 def test_a_touched_file_is_read_and_not_parsed(store: SQLiteStore, root: Path) -> None:
     write_tree(root, FILES)
-    Indexer(store, root).index(scan(root))
+    index_files(store, root, scan(root))
     generation = store.generation()
     os.utime(root / "a.py", ns=(1, 1))
 
-    assert Indexer(store, root).index(scan(root)) == report(scanned=3, unchanged=3)
+    assert index_files(store, root, scan(root)) == report(scanned=3, unchanged=3)
     assert store.generation() == generation
     assert store.chunks.file_states()["a.py"].modified_ns == 1
 
 
 def test_a_change_of_the_same_size_is_noticed_by_its_time(store: SQLiteStore, root: Path) -> None:
     write_tree(root, {"a.txt": "one", "b.txt": "same"})
-    Indexer(store, root).index(scan(root))
+    index_files(store, root, scan(root))
     write_tree(root, {"a.txt": "two"})
     os.utime(root / "a.txt", ns=(1, 1))
 
-    assert Indexer(store, root).index(scan(root)) == report(scanned=2, parsed=1, unchanged=1)
+    assert index_files(store, root, scan(root)) == report(scanned=2, parsed=1, unchanged=1)
     assert contents(store) == {"a.txt:text": "two", "b.txt:text": "same"}
 
 
 def test_only_what_changed_in_a_file_is_replaced(store: SQLiteStore, root: Path) -> None:
     write_tree(root, FILES)
-    Indexer(store, root).index(scan(root))
+    index_files(store, root, scan(root))
     embedder = Embedder("test", 2, "1")
     store.vectors.put_embeddings(embedder, [(id_, pack_vector([1, 0])) for id_ in IDS])
     for id_ in IDS:
@@ -105,7 +105,7 @@ def test_only_what_changed_in_a_file_is_replaced(store: SQLiteStore, root: Path)
         root, {"a.py": "import os\n\n\ndef f():\n    return 1\n\n\ndef h():\n    return os\n"}
     )
 
-    assert Indexer(store, root).index(scan(root)) == report(scanned=3, parsed=1, unchanged=2)
+    assert index_files(store, root, scan(root)) == report(scanned=3, parsed=1, unchanged=2)
     assert contents(store).keys() == IDS - {"a.py:g"} | {"a.py:module", "a.py:h"}
     assert store.chunks.get_chunks(["a.py:f"])[0].lines == (4, 5)
     assert store.vectors.get_embeddings(["a.py:f", "a.py:h", "sub/b.py:B"]).keys() == {
@@ -122,12 +122,12 @@ def test_a_chunk_with_new_text_keeps_its_accesses_and_not_its_vector(
     store: SQLiteStore, root: Path
 ) -> None:
     write_tree(root, FILES)
-    Indexer(store, root).index(scan(root))
+    index_files(store, root, scan(root))
     store.vectors.put_embeddings(Embedder("test", 1, "1"), [("NOTES.md:Notes", pack_vector([1]))])
     store.chunks.record_access("NOTES.md:Notes", NOW)
 
     write_tree(root, {"NOTES.md": "# Notes\n\nMore.\n"})
-    Indexer(store, root).index(scan(root))
+    index_files(store, root, scan(root))
 
     assert store.vectors.get_embeddings(["NOTES.md:Notes"]) == {}
     assert store.chunks.get_accesses(["NOTES.md:Notes"]) == {"NOTES.md:Notes": (NOW,)}
@@ -135,12 +135,12 @@ def test_a_chunk_with_new_text_keeps_its_accesses_and_not_its_vector(
 
 def test_files_of_an_older_parser_are_parsed_again(store: SQLiteStore, root: Path) -> None:
     write_tree(root, FILES)
-    Indexer(store, root).index(scan(root))
+    index_files(store, root, scan(root))
     now = store.chunks.file_states()["a.py"]
     older = FileState(now.path, now.size, now.modified_ns, f"0:{now.digest.partition(':')[2]}")
     store.chunks.replace_file(older, [])
 
-    assert Indexer(store, root).index(scan(root)) == report(scanned=3, parsed=1, unchanged=2)
+    assert index_files(store, root, scan(root)) == report(scanned=3, parsed=1, unchanged=2)
     assert contents(store).keys() == IDS
 
 
@@ -148,7 +148,7 @@ def test_progress_counts_every_file(store: SQLiteStore, root: Path) -> None:
     write_tree(root, FILES | {".env": "TOKEN=1"})
     events: list[Event] = []
 
-    Indexer(store, root, listen=events.append).index(scan(root))
+    index_files(store, root, scan(root), listen=events.append)
 
     assert events == [Progress("Indexing", done, 4) for done in range(1, 5)]
 
@@ -159,7 +159,7 @@ def test_logs_of_one_name_in_two_folders_are_both_kept(store: SQLiteStore, root:
     places = ["a/session.md", "b/session.md", "logs/conversations/2025/12/session.md"]
     write_tree(root, {place: text.format(place) for place in places})
 
-    Indexer(store, root).index(scan(root))
+    index_files(store, root, scan(root))
 
     assert {chunk.path: chunk.id for chunk in store.chunks.iter_chunks()} == {
         "a/session.md": "a/conv-session-phase1",
@@ -169,7 +169,7 @@ def test_logs_of_one_name_in_two_folders_are_both_kept(store: SQLiteStore, root:
     for chunk in store.chunks.iter_chunks():
         assert chunk.metadata["source_file"] == chunk.path
         assert chunk.created_at == datetime(2025, 12, 15, tzinfo=UTC)
-    assert Indexer(store, root).index(scan(root)) == report(scanned=3, unchanged=3)
+    assert index_files(store, root, scan(root)) == report(scanned=3, unchanged=3)
 
 
 @pytest.mark.parametrize("line_end", ["\n", "\r\n"])
@@ -180,8 +180,8 @@ def test_what_is_stored_is_the_text_of_the_file(
     text = line_end.join(["# 走 é", *["filler"] * 1500, "zero \0 byte", "the end"])
     write_tree(root, {"a.md": text})
 
-    Indexer(store, root).index(scan(root))
+    index_files(store, root, scan(root))
 
     assert "\n".join(contents(store).values()) == text
-    assert Indexer(store, root).index(scan(root)) == report(scanned=1, unchanged=1)
+    assert index_files(store, root, scan(root)) == report(scanned=1, unchanged=1)
     assert store.maintenance.check() == []

@@ -29,12 +29,12 @@ MB = 1_000_000
 INDEX_LOGS = """
 import sys
 from pathlib import Path
-from aurora.indexing.indexer import Indexer
+from aurora.indexing.indexer import index_files
 from aurora.indexing.reader import scan
 from aurora.stores.sqlite.store import SQLiteStore
 
 database, logs = map(Path, sys.argv[1:])
-report = Indexer(SQLiteStore(database), None).index(scan(database.parent, logs=logs))
+report = index_files(SQLiteStore(database), None, scan(database.parent, logs=logs))
 facts = dict(line.split(":") for line in Path("/proc/self/status").read_text().splitlines())
 print(report.parsed, int(facts["VmHWM"].split()[0]) * 1024)
 """

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from aurora.indexing.indexer import Indexer
+from aurora.indexing.indexer import index_files
 from aurora.indexing.reader import scan
 from aurora.parsers import registry
 from aurora.parsers.base import Parsed, Parser
@@ -32,7 +32,7 @@ STOP_AT = 22
 INDEX_AND_DIE = """
 import os, signal, sys
 from pathlib import Path
-from aurora.indexing.indexer import Indexer
+from aurora.indexing.indexer import index_files
 from aurora.indexing.reader import scan
 from aurora.stores.sqlite.store import SQLiteStore
 
@@ -41,7 +41,7 @@ def listen(event):
         os.kill(os.getpid(), signal.SIGKILL)
 
 root = Path(sys.argv[2])
-Indexer(SQLiteStore(Path(sys.argv[1])), root, listen=listen).index(scan(root))
+index_files(SQLiteStore(Path(sys.argv[1])), root, scan(root), listen=listen)
 """
 
 
@@ -62,7 +62,7 @@ def interrupt(store: SQLiteStore, root: Path) -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        Indexer(store, root, listen=listen).index(scan(root))
+        index_files(store, root, scan(root), listen=listen)
 
 
 def kill(store: SQLiteStore, root: Path) -> None:
@@ -75,7 +75,7 @@ def undisturbed(tmp_path: Path, root: Path) -> tuple[list[object], dict[str, Fil
     """What a memory of the folder holds when nothing happens on the way."""
     write_tree(root, many_files(version=1000))
     with closing(SQLiteStore(tmp_path / "undisturbed" / "memory.db")) as store:
-        Indexer(store, root).index(scan(root))
+        index_files(store, root, scan(root))
         return everything(store)
 
 
@@ -93,7 +93,7 @@ def test_a_stopped_first_run_leaves_a_smaller_memory_and_the_next_completes_it(
     assert len(chunks) == 20 * FUNCTIONS
     assert store.maintenance.check() == []
 
-    report = Indexer(store, root).index(scan(root))
+    report = index_files(store, root, scan(root))
     assert (report.parsed, report.unchanged) == (5, 20)
     assert everything(store) == undisturbed
 
@@ -106,7 +106,7 @@ def test_a_stopped_later_run_leaves_each_file_old_or_new(
     stop: Callable[[SQLiteStore, Path], None],
 ) -> None:
     write_tree(root, many_files(version=1))
-    Indexer(store, root).index(scan(root))
+    index_files(store, root, scan(root))
     write_tree(root, many_files(version=1000))
     times = {path: state.modified_ns for path, state in undisturbed[1].items()}
     for path, at in times.items():
@@ -118,7 +118,7 @@ def test_a_stopped_later_run_leaves_each_file_old_or_new(
     for chunk in store.chunks.iter_chunks():
         versions[chunk.path].add(chunk.content.split()[-1])
     assert sorted(versions.values(), key=str) == [{"1"}] * 5 + [{"1000"}] * 20
-    Indexer(store, root).index(scan(root))
+    index_files(store, root, scan(root))
     assert everything(store) == undisturbed
 
 
@@ -127,7 +127,7 @@ def test_a_file_with_syntax_errors_is_named_and_kept(store: SQLiteStore, root: P
         root, {"a.py": "x = 1\n", "bad.py": "def f(:\n    return secret_word\n", "z.py": "y = 1\n"}
     )
 
-    report = Indexer(store, root).index(scan(root))
+    report = index_files(store, root, scan(root))
 
     assert (report.parsed, report.warnings) == (3, ("bad.py has syntax errors",))
     assert store.chunks.file_states().keys() == {"a.py", "bad.py", "z.py"}
@@ -149,7 +149,7 @@ def test_a_parser_that_fails_is_counted_and_named_and_stops_nothing(
     monkeypatch.setattr("aurora.indexing.reader.parser_for", parser_for)
     write_tree(root, {"a.py": "x = 1\n", "b.md": "words\n"})
 
-    report = Indexer(store, root).index(scan(root))
+    report = index_files(store, root, scan(root))
 
     assert store.chunks.file_states().keys() == {"b.md"}
     assert report.warnings == ("a.py: cannot be parsed (IndexError('a.py'))",)
@@ -164,15 +164,15 @@ def test_what_is_known_of_a_file_stays_while_its_parser_fails(
             raise RecursionError(document.path)
 
     write_tree(root, {"a.py": "old = 1\n", "b.md": "words\n"})
-    Indexer(store, root).index(scan(root))
+    index_files(store, root, scan(root))
     write_tree(root, {"a.py": "new = 22\n"})
     with monkeypatch.context() as patch:
         patch.setattr("aurora.indexing.reader.parser_for", lambda _: Broken())
-        report = Indexer(store, root).index(scan(root))
+        report = index_files(store, root, scan(root))
 
     assert (report.failed, report.removed, report.is_partial) == (1, 0, True)
     assert {chunk.content for chunk in store.chunks.iter_chunks()} == {"old = 1", "words"}
-    report = Indexer(store, root).index(scan(root))
+    report = index_files(store, root, scan(root))
     assert (report.parsed, report.unchanged, report.is_partial) == (1, 1, False)
     assert {chunk.content for chunk in store.chunks.iter_chunks()} == {"new = 22", "words"}
 
@@ -182,11 +182,11 @@ def test_a_file_that_may_not_be_read_is_named_and_read_when_it_may() -> None:
         Path(name).chmod(0o777)
         with as_ordinary_user(), closing(SQLiteStore(Path(name, "memory", "memory.db"))) as store:
             root = write_tree(Path(name, "project"), {"a.txt": "one", "b.txt": "two"})
-            Indexer(store, root).index(scan(root))
+            index_files(store, root, scan(root))
             write_tree(root, {"b.txt": "two and more", "c.txt": "three", "d.txt": "four"})
             for file in ("b.txt", "c.txt"):
                 (root / file).chmod(0)
-            report = Indexer(store, root).index(scan(root))
+            report = index_files(store, root, scan(root))
 
             assert {chunk.content for chunk in store.chunks.iter_chunks()} == {"one", "two", "four"}
             assert (report.failed, report.removed, report.is_partial) == (2, 0, True)
@@ -196,7 +196,7 @@ def test_a_file_that_may_not_be_read_is_named_and_read_when_it_may() -> None:
             )  # fmt: skip
             for file in ("b.txt", "c.txt"):
                 (root / file).chmod(0o600)
-            assert Indexer(store, root).index(scan(root)).is_partial is False
+            assert index_files(store, root, scan(root)).is_partial is False
             assert {chunk.content for chunk in store.chunks.iter_chunks()} == {
                 "one", "two and more", "three", "four",
             }  # fmt: skip
@@ -208,7 +208,7 @@ def test_what_is_known_of_an_unreadable_file_stays(store: SQLiteStore) -> None:
     chunk = make_chunk("remembered", path)
     store.chunks.replace_file(FileState(path, 1, 1, ""), [chunk])
 
-    report = Indexer(store, None).index(scan(ALWAYS_UNREADABLE))
+    report = index_files(store, None, scan(ALWAYS_UNREADABLE))
 
     assert report.skipped == {"unreadable": 1}
     assert report.warnings == (f"{path}: unreadable: Input/output error",)
@@ -220,9 +220,9 @@ def test_what_is_known_of_an_unreadable_folder_stays() -> None:
         Path(name).chmod(0o777)
         with as_ordinary_user(), closing(SQLiteStore(Path(name, "memory", "memory.db"))) as store:
             root = write_tree(Path(name, "project"), {"a.txt": "one", "shut/b.txt": "two"})
-            Indexer(store, root).index(scan(root))
+            index_files(store, root, scan(root))
             (root / "shut").chmod(0)
-            report = Indexer(store, root).index(scan(root))
+            report = index_files(store, root, scan(root))
             (root / "shut").chmod(0o700)
 
             assert {chunk.content for chunk in store.chunks.iter_chunks()} == {"one", "two"}
@@ -236,10 +236,10 @@ def test_untracked_files_of_an_unreadable_folder_stay() -> None:
         with as_ordinary_user(), closing(SQLiteStore(Path(name, "memory", "memory.db"))) as store:
             root = make_repository(Path(name, "project"), {"a.txt": "one", "in/c.txt": "three"})
             write_tree(root, {"shut/b.txt": "two", "in/deep/d.txt": "four"})
-            Indexer(store, root).index(scan(root))
+            index_files(store, root, scan(root))
             for folder in (root / "shut", root / "in"):
                 folder.chmod(0)
-            report = Indexer(store, root).index(scan(root))
+            report = index_files(store, root, scan(root))
             for folder in (root / "shut", root / "in"):
                 folder.chmod(0o700)
 
@@ -248,7 +248,7 @@ def test_untracked_files_of_an_unreadable_folder_stay() -> None:
             }  # fmt: skip
             assert (report.removed, report.is_partial) == (0, True)
             shutil.rmtree(root / "shut")
-            assert Indexer(store, root).index(scan(root)).removed == 1
+            assert index_files(store, root, scan(root)).removed == 1
 
 
 @pytest.mark.parametrize("becomes", [None, Path.mkdir], ids=["nothing", "a-folder"])
@@ -257,7 +257,7 @@ def test_a_file_that_goes_while_others_are_read_is_gone(
 ) -> None:
     """Not unreadable: nobody has to do anything about it."""
     write_tree(root, {"a.txt": "one", "b.txt": "two", "c.txt": "three"})
-    Indexer(store, root).index(scan(root))
+    index_files(store, root, scan(root))
     write_tree(root, {"b.txt": "another two", "new.txt": "never read"})
 
     def listen(event: Event) -> None:
@@ -267,7 +267,7 @@ def test_a_file_that_goes_while_others_are_read_is_gone(
                 if becomes is not None:
                     becomes(root / name)
 
-    report = Indexer(store, root, listen=listen).index(scan(root))
+    report = index_files(store, root, scan(root), listen=listen)
 
     assert (report.removed, report.failed, report.warnings, report.skipped) == (1, 0, (), {})
     assert {chunk.content for chunk in store.chunks.iter_chunks()} == {"one", "three"}
@@ -284,12 +284,12 @@ def test_a_broken_repository_inside_costs_only_itself(
     if outer == "submodule":
         git(root, "init", "--quiet")
         git(root, "submodule", "--quiet", "add", "./inner")
-    Indexer(store, root).index(scan(root))
+    index_files(store, root, scan(root))
     shutil.rmtree(inner / ".git")
     (inner / ".git").write_text("gitdir: ../nowhere\n")
     write_tree(root, {"a.txt": "changed"})
 
-    report = Indexer(store, root).index(scan(root))
+    report = index_files(store, root, scan(root))
 
     assert {"changed", "two"} <= {chunk.content for chunk in store.chunks.iter_chunks()}
     assert (report.removed, report.is_partial) == (0, True)
@@ -302,7 +302,7 @@ def test_empty_files_are_written_in_batches_too(
     monkeypatch.setattr("aurora.indexing.reader._BATCH_ROWS", 3)
     write_tree(root, {f"e{n}.py": "" for n in range(9)})
     known: list[int] = []
-    Indexer(store, root, listen=lambda _: known.append(len(store.chunks.file_states()))).index(
-        scan(root)
+    index_files(
+        store, root, scan(root), listen=lambda _: known.append(len(store.chunks.file_states()))
     )
     assert known == [0, 0, 3, 3, 3, 6, 6, 6, 9]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -211,7 +212,7 @@ def test_what_killed_runs_left_behind_is_removed(
     assert {path.name for path in scratch.iterdir()} == {"aurora-git-new", "other"}
 
 
-def test_the_scratch_of_a_killed_run_is_removed_at_once_and_that_of_a_living_one_is_not(
+def test_the_scratch_of_a_killed_run_is_removed_a_day_later_and_that_of_a_living_one_is_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = make_repository(tmp_path / "repository", {"a.py": ""})
@@ -221,6 +222,8 @@ def test_the_scratch_of_a_killed_run_is_removed_at_once_and_that_of_a_living_one
     killed = start_scratch(root, scratch)
     killed.kill()
     killed.communicate()
+    (left,) = scratch.iterdir()
+    os.utime(left, (time.time() - 90_000,) * 2)
     living = start_scratch(root, scratch)
     (left,) = scratch.iterdir()  # the second run has removed the folder of the first
 

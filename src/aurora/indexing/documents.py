@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -44,10 +43,7 @@ _HEAD = 10_000  # characters in which a title is looked for
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """The labels of a document. Raises `LabelError` for what cannot be stored, shown or searched.
-
-    Without a `source`, the source is the document's file.
-    """
+    """The labels of a document. Without a `source`, its file is the source."""
 
     namespace: str = ""
     document_type: str = DOCUMENT
@@ -55,11 +51,11 @@ class Labels:
     metadata: Mapping[str, Json] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        _require_line("namespace", self.namespace)
-        _require_word("document type", self.document_type)
-        _require_line("source", self.source)
+        _require_line("namespace", self.namespace, may_be_empty=True)
+        _require_line("document type", self.document_type)
+        _require_line("source", self.source, may_be_empty=True)
         for key in self.metadata:
-            _require_word("metadata key", key)
+            _require_line("metadata key", key)
             if key in RESERVED:
                 raise LabelError(
                     f"Metadata cannot be called {key!r}: every document has its own",
@@ -80,18 +76,14 @@ class Labels:
         return own
 
 
-def _require_word(label: str, word: str) -> None:
-    _require_line(label, word)
-    if not word.strip():
-        raise LabelError(f"A {label} cannot be empty", hint="leave it out, or give it a word")
-
-
-def _require_line(label: str, word: str) -> None:
+def _require_line(label: str, word: str, *, may_be_empty: bool = False) -> None:
     if printable(word) != word:
         raise LabelError(
             f"{word!r} cannot be a {label}: it holds a control character or is not UTF-8",
             hint="write it as one line of plain text",
         )
+    if not (may_be_empty or word.strip()):
+        raise LabelError(f"A {label} cannot be empty", hint="leave it out, or give it a word")
 
 
 class Outcome(StrEnum):
@@ -128,7 +120,12 @@ def cut_document(
     text = text.removeprefix("\ufeff")
     _require_text(text, name)
     language = _language(name)
-    own_title = " ".join(title.split())[:LONGEST_HEADING].rstrip() or _title(text, language, name)
+    head = text if len(text) <= _HEAD else text[:_HEAD].rpartition("\n")[0]
+    own_title = (
+        " ".join(title.split())[:LONGEST_HEADING].rstrip()
+        or find_title(head, language)[:LONGEST_HEADING].strip()
+        or PurePosixPath(name).name
+    )
     title = own_title or text.lstrip()[:_NAME].partition("\n")[0].rstrip()
     words = "" if key else PurePosixPath(name).stem or title
     id_ = _make_id("doc", words, key or _key(text, labels, name), digits=_DIGITS)
@@ -165,9 +162,13 @@ def put_document(store: Store, pieces: Sequence[Chunk]) -> Added:
     with store.transaction():
         before = store.chunks.get_chunks([first.id])
         stored = {piece.id: piece for piece in store.chunks.get_chunks(piece_ids(before))}
-        wanted = {piece.id: _dated(piece, stored.get(piece.id)) for piece in pieces}
-        removed = store.chunks.delete_chunks(stored.keys() - wanted.keys())
-        changed = store.chunks.put_chunks(wanted.values())
+        removed = store.chunks.delete_chunks(stored.keys() - {piece.id for piece in pieces})
+        changed = store.chunks.put_chunks(
+            replace(piece, created_at=old.created_at)  # the date of the text
+            if (old := stored.get(piece.id)) and old.content == piece.content
+            else piece
+            for piece in pieces
+        )
     outcome = Outcome.REPLACED if removed + changed else Outcome.UNCHANGED
     title = str(first.metadata["title"])
     return Added(first.id, title, len(pieces), outcome if before else Outcome.ADDED)
@@ -175,24 +176,17 @@ def put_document(store: Store, pieces: Sequence[Chunk]) -> Added:
 
 def piece_ids(chunks: Sequence[Chunk]) -> list[str]:
     """The ids of chunks; the first chunk of a document stands for all of its chunks."""
-    return [_piece_id(chunk.id, part) for chunk in chunks for part in range(1, _parts(chunk) + 1)]
-
-
-def _parts(chunk: Chunk) -> int:
-    facts = chunk.metadata
-    parts = facts.get("parts") if facts.get("source") == DOCUMENT else 1
-    return parts if isinstance(parts, int) and facts.get("part") == 1 else 1
+    ids = []
+    for chunk in chunks:
+        facts, parts = chunk.metadata, chunk.metadata.get("parts")
+        is_first = facts.get("source") == DOCUMENT and facts.get("part") == 1
+        last = parts if is_first and isinstance(parts, int) else 1
+        ids += [_piece_id(chunk.id, part) for part in range(1, last + 1)]
+    return ids
 
 
 def _piece_id(document_id: str, part: int) -> str:
     return document_id if part == 1 else f"{document_id}@{part}"
-
-
-def _dated(piece: Chunk, stored: Chunk | None) -> Chunk:
-    """The chunk; if its text is unchanged, with its old date."""
-    if stored is None or stored.content != piece.content:
-        return piece
-    return replace(piece, created_at=stored.created_at)
 
 
 def _make_id(kind: str, title: str, key: bytes, *, digits: int) -> str:
@@ -219,19 +213,12 @@ def _language(name: str) -> str:
     return (PROSE.get(suffix) or LANGUAGES.get(suffix, "")) if name else "markdown"
 
 
-def _title(text: str, language: str, name: str) -> str:
-    head = text if len(text) <= _HEAD else text[:_HEAD].rpartition("\n")[0]
-    return find_title(head, language)[:LONGEST_HEADING].strip() or PurePosixPath(name).name
-
-
 def _cut(text: str, language: str) -> Iterator[Chunk]:
     """Short text whole, long prose at its headings, other long text between paragraphs."""
     if len(text) > LONGEST and language in PROSE.values():
         yield from NotesParser(language).parse(Document("", text)).chunks
         return
-    cutter = Cutter(longest=LONGEST)
-    windows = [w for at, line in enumerate(text.split("\n"), start=1) for w in cutter.add(at, line)]
-    for lines, content in windows + cutter.rest():
+    for lines, content in Cutter(longest=LONGEST).cut(text.split("\n")):
         yield Chunk(id="", kind=Kind.KNOWLEDGE, name="", content=content, lines=lines)
 
 
@@ -259,7 +246,7 @@ def learn(
     The same pattern is the same chunk: its score becomes the mean of all tries, and its use count
     grows with each success.
     """
-    if not (math.isfinite(score) and 0.0 <= score <= 1.0):
+    if not 0.0 <= score <= 1.0:
         raise ValueError(f"a success score lies in [0, 1], not {score}")
     text, context = text.strip(), context.strip()
     first_line = text.partition("\n")[0][:_NAME]
@@ -277,17 +264,14 @@ def learn(
         if before is not None:
             chunk = replace(chunk, created_at=before.created_at)
         store.chunks.put_chunks([chunk])
-        store.chunks.put_reasoning(chunk.id, _tried(before, pattern_type, score, now))
+        tried = before or Reasoning(pattern_type, score, 0, now)
+        if before is not None:
+            tries = max(before.usage_count, 1)
+            mean = (before.success_score * tries + score) / (tries + 1)
+            tried = replace(before, success_score=mean)
+        count = tried.usage_count + (score >= SEARCHABLE_SUCCESS)
+        store.chunks.put_reasoning(chunk.id, replace(tried, usage_count=count))
     return chunk
-
-
-def _tried(before: Reasoning | None, pattern_type: str, score: float, now: datetime) -> Reasoning:
-    succeeded = score >= SEARCHABLE_SUCCESS
-    if before is None:
-        return Reasoning(pattern_type, score, int(succeeded), now)
-    tries = max(before.usage_count, 1)
-    mean = (before.success_score * tries + score) / (tries + 1)
-    return replace(before, success_score=mean, usage_count=before.usage_count + succeeded)
 
 
 # Forgetting
@@ -302,10 +286,7 @@ class Forgotten(NamedTuple):
 
 
 def find_to_forget(store: Store, names: Names, word: str) -> list[str]:
-    """Chunk ids that a word stands for: an id, a file or folder, or `namespace:NAME`.
-
-    The id of a document stands for all of its chunks.
-    """
+    """Chunk ids that a word names: an id, all of a document, a file, a folder, `namespace:NAME`."""
     if word.startswith(_NAMESPACE):
         return store.chunks.find_in_namespace(word.removeprefix(_NAMESPACE))
     chunks = store.chunks.get_chunks(piece_ids(store.chunks.get_chunks([word])))

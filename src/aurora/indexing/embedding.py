@@ -36,6 +36,7 @@ _PATH_WORD = re.compile(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+(?![a-z])")
 _SUFFIX = re.compile(r"\.\w+$")
 
 Vectors: TypeAlias = list[bytes]
+Results: TypeAlias = Generator[Vectors | None, None, None]  # of batches, in order
 LabelRows: TypeAlias = "dict[str, NDArray[np.float64]]"  # vectors of the previous batch's labels
 
 
@@ -49,9 +50,7 @@ class ChunkText(NamedTuple):
 class RemoteEmbedder(Protocol):
     """Embeds batches on other machines, such as `RayEmbedder`."""
 
-    def embed(
-        self, embedder: Embedder, batches: Iterable[Sequence[ChunkText]]
-    ) -> Generator[Vectors | None, None, None]:
+    def embed(self, embedder: Embedder, batches: Iterable[Sequence[ChunkText]]) -> Results:
         """The vectors of each batch, in order; None where each text must be tried alone.
 
         Raises `ClusterError` if the machines fail: batches without a result are not done.
@@ -72,18 +71,9 @@ class Embedded:
     def made(self) -> int:
         return self.wanted - self.failed
 
-    def __add__(self, other: Embedded) -> Embedded:
-        return Embedded(
-            self.wanted + other.wanted,
-            self.failed + other.failed,
-            self.warnings + other.warnings,
-            self.gave_up or other.gave_up,
-        )
-
 
 def embedding_text(chunk: Chunk) -> ChunkText:
-    """The text and label of a chunk. The label is the path, and the title of prose. The name of
-    code belongs to its text."""
+    """The text of a chunk, and its label: the path, and the title of prose."""
     name = chunk.qualified_name or chunk.name
     path = " ".join(_PATH_WORD.findall(_SUFFIX.sub("", chunk.telling_path)))
     if chunk.kind.is_prose:
@@ -96,10 +86,14 @@ def embedder_of(provider: EmbeddingProvider) -> Embedder:
     """The provider's name, dimension and fingerprint. `EmbeddingError` if it fails."""
     try:
         return Embedder(provider.name, provider.dimension, provider.fingerprint)
-    except AuroraError:
-        raise
-    except Exception as exc:  # a provider may fail in any way
-        raise EmbeddingError(f"The embedding provider failed: {exc!r}") from exc
+    except Exception as exc:
+        raise _as_aurora_error(exc) from exc
+
+
+def _as_aurora_error(exc: Exception) -> AuroraError:
+    """A provider may fail in any way."""
+    failed = f"The embedding provider failed: {exc!r}"
+    return exc if isinstance(exc, AuroraError) else EmbeddingError(failed)
 
 
 def try_vectors(
@@ -126,21 +120,16 @@ def vectors_of(
     rows = _embed_rows(provider, [text.text for text in texts])
     labels = {} if labels is None else labels
     if wanted := list(dict.fromkeys(text.label for text in texts if text.label)):
-        _update_labels(provider, wanted, labels)
+        new = [label for label in wanted if label not in labels]
+        new_rows = dict(zip(new, _embed_rows(provider, new), strict=True)) if new else {}
+        for label in labels.keys() - wanted:
+            del labels[label]
+        labels |= new_rows
         for at, text in enumerate(texts):
             if text.label:
                 rows[at] += LABEL_SHARE * labels[text.label]
         rows = unit_rows(rows, count=len(texts), dimension=provider.dimension)
     return pack_rows(rows)
-
-
-def _update_labels(provider: EmbeddingProvider, wanted: Sequence[str], labels: LabelRows) -> None:
-    """Make `labels` hold the wanted ones, and no others."""
-    new = [label for label in wanted if label not in labels]
-    rows = dict(zip(new, _embed_rows(provider, new), strict=True)) if new else {}
-    kept = {label: labels[label] for label in wanted if label in labels}
-    labels.clear()
-    labels.update(kept | rows)
 
 
 def _embed_rows(provider: EmbeddingProvider, texts: Sequence[str]) -> NDArray[np.float64]:
@@ -163,17 +152,14 @@ def unit_rows(
         raise ValueError(f"{len(vectors)} vectors for {count} texts")
     if wrong := [len(vector) for vector in vectors if len(vector) != dimension]:
         raise ValueError(f"a vector of {wrong[0]} numbers, not {dimension}")
-    matrix = np.asarray(vectors, np.float64)
+    matrix: NDArray[np.float64] = np.array(vectors, np.float64)
     if not np.isfinite(matrix).all():
         raise ValueError("a vector with numbers that are not finite")
 
-    def divided(rows: NDArray[np.float64], lengths: NDArray[np.float64]) -> NDArray[np.float64]:
-        """A vector of length 0 stays as it is."""
-        quotient: NDArray[np.float64] = rows / np.where(lengths > 0.0, lengths, 1.0)[:, None]
-        return quotient
-
-    scaled = divided(matrix, np.abs(matrix).max(axis=1, initial=0.0))  # so that no square overflows
-    return divided(scaled, np.linalg.norm(scaled, axis=1))
+    largest = np.abs(matrix).max(axis=1, initial=0.0)
+    matrix /= np.where(largest > 0.0, largest, 1.0)[:, None]  # so that no square overflows
+    lengths = np.linalg.norm(matrix, axis=1)
+    return matrix / np.where(lengths > 0.0, lengths, 1.0)[:, None]
 
 
 def embed_missing(
@@ -184,10 +170,7 @@ def embed_missing(
     remote: RemoteEmbedder | None = None,
     listen: Listener = ignore_events,
 ) -> Embedded:
-    """Make a vector for every chunk that has none.
-
-    The `quick` provider makes them, if there are many and the memory has no vectors yet.
-    """
+    """Make all missing vectors; by `quick`, if there are many and the memory has none yet."""
     missing = store.vectors.find_unembedded()
     if not missing:
         return Embedded()  # the model is not loaded
@@ -204,22 +187,13 @@ def embed(
     remote: RemoteEmbedder | None = None,
     listen: Listener = ignore_events,
 ) -> Embedded:
-    """Make vectors of these chunks. Each batch is stored as soon as it is done.
-
-    `remote` makes many batches; what it cannot make is made here.
-    """
+    """Make vectors of chunks, and store them batch by batch. `remote` makes many batches."""
     try:
         embedder, size = embedder_of(provider), max(provider.batch_size, 1)
-        store.vectors.put_embeddings(
-            embedder, ()
-        )  # raises if the memory has vectors of another one
+        store.vectors.put_embeddings(embedder, ())  # raises for vectors of another embedder
     except Exception as exc:  # a provider may fail in any way; words still find the chunks
         logger.warning("no vectors are made: %r", exc)
-        reason = (
-            exc.in_one_line
-            if isinstance(exc, AuroraError)
-            else f"The embedding provider failed: {exc!r}"
-        )
+        reason = _as_aurora_error(exc).in_one_line
         return Embedded(len(chunk_ids), len(chunk_ids), (reason,), gave_up=True)
     run = _Run(store, provider, embedder, len(chunk_ids), listen)
     batches = [chunk_ids[at : at + size] for at in range(0, len(chunk_ids), size)]
@@ -256,7 +230,7 @@ class _Run:
     def embed(
         self,
         batches: Iterable[Sequence[str]],
-        make: Callable[[Iterable[Sequence[ChunkText]]], Generator[Vectors | None, None, None]],
+        make: Callable[[Iterable[Sequence[ChunkText]]], Results],
     ) -> None:
         """Store what `make` makes of each batch, until too many fail."""
         waiting: deque[tuple[int, Sequence[Chunk]]] = deque()
@@ -278,9 +252,7 @@ class _Run:
                 if self.in_a_row >= _GIVE_UP:
                     return
 
-    def embed_here(
-        self, batches: Iterable[Sequence[ChunkText]]
-    ) -> Generator[Vectors | None, None, None]:
+    def embed_here(self, batches: Iterable[Sequence[ChunkText]]) -> Results:
         for texts in batches:
             yield try_vectors(self._provider, texts, self._labels)
 
@@ -347,10 +319,7 @@ def reembed(
     remote: RemoteEmbedder | None = None,
     listen: Listener = ignore_events,
 ) -> Reembedded:
-    """Replace the memory's vectors by the provider's. Waits for a running index run.
-
-    Each batch is stored, so a run that was killed continues where it stopped.
-    """
+    """Replace the memory's vectors by the provider's. A killed run continues where it stopped."""
     with write_turn(store, listen=listen):
         before, wanted = store.vectors.embedder(), embedder_of(provider)
         if before is None or before == wanted:
@@ -378,7 +347,15 @@ def _embed_all(
     # ones: they wait for the next index run.
     tried = set(missing) if first.failed else set()
     late = [id_ for id_ in store.vectors.find_unembedded(by_next=True) if id_ not in tried]
-    return first if first.gave_up or not late else first + embed(store, provider, late)
+    if first.gave_up or not late:
+        return first
+    second = embed(store, provider, late)
+    return Embedded(
+        first.wanted + second.wanted,
+        first.failed + second.failed,
+        first.warnings + second.warnings,
+        second.gave_up,
+    )
 
 
 def _count_next(store: Store) -> tuple[int, list[str]]:

@@ -25,7 +25,7 @@ Reader: TypeAlias = Callable[[object], T]
 Shape: TypeAlias = Mapping[str, Reader[Any]]  # each of its fields has a type of its own
 
 _DEEPEST = 100  # levels of metadata; databases and Python fail at some higher number
-_SMALLEST, _LARGEST = -(1 << 63), (1 << 63) - 1  # 64 bits, as in a database
+_LARGEST = (1 << 63) - 1  # 64 bits, as in a database
 
 _short = reprlib.Repr()
 _short.maxstring = _short.maxother = _short.maxlong = 60
@@ -60,46 +60,30 @@ def read_object(value: object, shape: Shape) -> dict[str, Any]:
     return fields
 
 
-def text(value: object) -> str:
-    if not isinstance(value, str):
-        raise Unfit("a text", value)
-    return value
+def _typed(kind: type[T], wanted: str, fits: Callable[[T], bool] = lambda _: True) -> Reader[T]:
+    """A reader of values of one type. A truth value is not a number."""
+
+    def read(value: object) -> T:
+        is_truth = isinstance(value, bool) and kind is not bool
+        if is_truth or not isinstance(value, kind) or not fits(value):
+            raise Unfit(wanted, value)
+        return value
+
+    return read
 
 
-def name(value: object) -> str:
-    if not text(value):
-        raise Unfit("a text that is not empty", value)
-    return text(value)
-
-
-def path(value: object) -> str:
-    if "\0" in text(value):  # no file has such a name
-        raise Unfit("a path without NUL", value)
-    return text(value)
-
-
-def whole(value: object) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not _SMALLEST <= value <= _LARGEST:
-        raise Unfit("a whole number of 64 bits", value)
-    return value
-
-
-def count(value: object) -> int:
-    if whole(value) < 0:
-        raise Unfit("a count", value)
-    return whole(value)
+text = _typed(str, "a text")
+name = _typed(str, "a text that is not empty", bool)
+path = _typed(str, "a path without NUL", lambda path: "\0" not in path)  # no file has such a name
+whole = _typed(int, "a whole number of 64 bits", lambda n: -_LARGEST - 1 <= n <= _LARGEST)
+count = _typed(int, "a count", lambda n: 0 <= n <= _LARGEST)
+truth = _typed(bool, "true or false")
 
 
 def share(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
         raise Unfit("a number from 0 to 1", value)
     return float(value)
-
-
-def truth(value: object) -> bool:
-    if not isinstance(value, bool):
-        raise Unfit("true or false", value)
-    return value
 
 
 def moment(value: object) -> datetime:
@@ -232,64 +216,33 @@ _LINES: Mapping[str, Shape] = {
 }
 
 
-def encode_header(header: Header) -> bytes:
-    """The first line."""
-    return _line(
-        aurora="export",
-        version=VERSION,
-        files=header.files,
-        chunks=header.chunks,
-        embedder=None if header.embedder is None else header.embedder._asdict(),
-        indexed_at=_optional_moment(header.indexed_at),
-    )
-
-
-def encode(item: Item) -> bytes:
+def encode(item: Header | Item) -> bytes:
     """One line, with its line end."""
-    if isinstance(item, Record):
-        return _encode_record(item)
+    if isinstance(item, Header):
+        embedder = None if item.embedder is None else item.embedder._asdict()
+        return _line(aurora="export", version=VERSION, **asdict(item) | {"embedder": embedder})
+    if isinstance(item, ExportCounts):
+        return _line(type="end", **asdict(item))
     if isinstance(item, FileState):
-        fields = asdict(item) | {"history_read_at": _optional_moment(item.history_read_at)}
-        del fields["identity"]  # belongs to this machine's file system
-        return _line(type="file", **fields)
-    return _line(**{"type": "end"} | asdict(item))
-
-
-def _encode_record(record: Record) -> bytes:
-    chunk, history, reasoning = record.chunk, record.history, record.reasoning
+        return _line(type="file", **{name: getattr(item, name) for name in _FILE})
+    chunk, history, reasoning = item.chunk, item.history, item.reasoning
     return _line(
         type="chunk",
-        id=chunk.id,
-        kind=chunk.kind,
-        name=chunk.name,
-        content=chunk.content,
-        qualified_name=chunk.qualified_name,
-        path=chunk.path,
-        lines=chunk.lines,
-        language=chunk.language,
-        namespace=chunk.namespace,
-        document_type=chunk.document_type,
-        created_at=_optional_moment(chunk.created_at),
-        metadata=dict(chunk.metadata),
-        reasoning=None
-        if reasoning is None
-        else asdict(reasoning) | {"created_at": _moment(reasoning.created_at)},
-        accesses=list(map(_moment, record.accesses)),
+        **{name: getattr(chunk, name) for name in _CHUNK} | {"metadata": dict(chunk.metadata)},
+        reasoning=None if reasoning is None else asdict(reasoning),
+        accesses=item.accesses,
         history=None if history is None else {name: getattr(history, name) for name in _HISTORY},
-        vector=None if record.vector is None else base64.b64encode(record.vector).decode(),
+        vector=None if item.vector is None else base64.b64encode(item.vector).decode(),
     )
-
-
-def _optional_moment(at: datetime | None) -> str | None:
-    return None if at is None else _moment(at)
-
-
-def _moment(at: datetime) -> str:
-    return at.astimezone(UTC).isoformat(timespec="microseconds")
 
 
 def _line(**fields: object) -> bytes:
-    return json.dumps(fields, ensure_ascii=False, allow_nan=False).encode() + b"\n"
+    line = json.dumps(fields, ensure_ascii=False, allow_nan=False, default=_encode_moment)
+    return line.encode() + b"\n"
+
+
+def _encode_moment(value: datetime) -> str:
+    return value.astimezone(UTC).isoformat(timespec="microseconds")
 
 
 def decode_header(line: bytes) -> Header:

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from aurora.errors import AuroraError, LabelError
-from aurora.indexing.documents import (
-    DOCUMENT,
-    RESERVED,
-    Labels,
-    Outcome,
-    cut_document,
-    put_document,
-)
+from aurora.indexing.documents import DOCUMENT, RESERVED, Labels, cut_document, put_document
 from aurora.redaction import Redactor
 from aurora.stores.base import Store
 from aurora.text import printable
@@ -50,13 +44,9 @@ def take_in(
     now: datetime,
     listen: Listener = ignore_events,
 ) -> TakenIn:
-    """Import documents, each page in one transaction. Importing them again changes nothing.
-
-    Their ids are unique in `key_space`. `prefix` is added before their namespaces.
-    """
+    """Import documents, each page in one transaction. Their ids are unique in `key_space`."""
     redactor = redactor or Redactor()
-    counts = dict.fromkeys(Outcome, 0)
-    left_out = 0
+    counts = Counter[str]()
     for page in pages:
         with store.transaction():
             for document in page:
@@ -67,20 +57,14 @@ def take_in(
                         metadata=redactor.json(document.metadata),
                     )
                     key = "\0".join((ORIGIN, key_space, safe.id)).encode()
-                    created_at = safe.created_at or now
-                    pieces = cut_document(
-                        safe.content, _labels(safe, prefix), key=key, now=created_at
-                    )
-                    outcome = put_document(store, pieces).outcome
+                    labels, created_at = _labels(safe, prefix), safe.created_at or now
+                    pieces = cut_document(safe.content, labels, key=key, now=created_at)
+                    counts[put_document(store, pieces).outcome] += 1
                 except AuroraError as exc:
-                    left_out += 1
+                    counts["left_out"] += 1
                     listen(Note(f"Left out {document.id}: {exc.message}", warning=True))
-                else:
-                    counts[outcome] += 1
-        listen(Progress("Taking in", sum(counts.values()) + left_out, total))
-    return TakenIn(
-        counts[Outcome.ADDED], counts[Outcome.REPLACED], counts[Outcome.UNCHANGED], left_out
-    )
+        listen(Progress("Taking in", counts.total(), total))
+    return TakenIn(**counts)
 
 
 def _labels(document: ForeignDocument, prefix: str) -> Labels:

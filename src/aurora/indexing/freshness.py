@@ -30,34 +30,28 @@ def keep_fresh(
     now: Callable[[], datetime],
     listen: Listener,
 ) -> Iterator[Refresh]:
-    """Run `index` on the targets now and after every burst. Raises what the first run raises.
+    """Run `index` now and after every burst. Only the first run raises; a later one warns."""
 
-    A later run that fails is a warning, and the next burst tries again: every run looks at all
-    targets.
-    """
-    last = _run(index, targets, now)
+    def run(present: Sequence[Path]) -> Refresh:
+        started = now()
+        report = index(present)
+        ended = now()
+        return Refresh(ended, (ended - started).total_seconds(), report)
+
+    last = run(targets)
     yield last
-    present = _PresentTargets(targets, listen)
+    there = list(targets)
     for _ in bursts:
-        there = present.find()
+        there = _find_present(targets, there, listen)
         try:
-            refresh = _run(index, there, now)
+            refresh = run(there)
         except (AuroraError, OSError) as exc:
-            listen(Note(_failed(exc), warning=True))
+            text = exc.in_one_line if isinstance(exc, AuroraError) else str(exc)
+            unchanged = "The memory is as it was; the next change tries again"
+            listen(Note(f"{text}. {unchanged}", warning=True))
         else:
             yield replace(refresh, changed=_is_changed(refresh.report, last.report))
             last = refresh
-
-
-def _run(
-    index: Callable[[Sequence[Path]], IndexReport],
-    targets: Sequence[Path],
-    now: Callable[[], datetime],
-) -> Refresh:
-    started = now()
-    report = index(targets)
-    ended = now()
-    return Refresh(ended, (ended - started).total_seconds(), report)
 
 
 def _is_changed(report: IndexReport, before: IndexReport) -> bool:
@@ -66,30 +60,17 @@ def _is_changed(report: IndexReport, before: IndexReport) -> bool:
     )
 
 
-def _failed(exc: AuroraError | OSError) -> str:
-    message, hint = (exc.message, exc.hint) if isinstance(exc, AuroraError) else (str(exc), "")
-    advice = f" ({hint})" if hint else ""
-    return f"{message}{advice}. The memory is as it was; the next change tries again"
-
-
-class _PresentTargets:
-    """The targets that exist. A note says when one is removed or comes back."""
-
-    def __init__(self, targets: Sequence[Path], listen: Listener) -> None:
-        self._targets, self._listen = targets, listen
-        self._there = set(targets)
-
-    def find(self) -> list[Path]:
-        there = [target for target in self._targets if target.exists()]
-        if self._targets and not there:
-            raise SourceError(
-                f"Nothing is left to watch: {self._targets[-1]} is gone",
-                hint="name paths that are there: aur mem watch .",
-            )
-        for target in sorted(self._there - set(there)):
-            text = f"{target} is gone. Its chunks stay in the memory; the others are watched on"
-            self._listen(Note(text, warning=True))
-        for target in sorted(set(there) - self._there):
-            self._listen(Note(f"{target} is back"))
-        self._there = set(there)
-        return there
+def _find_present(targets: Sequence[Path], before: Sequence[Path], listen: Listener) -> list[Path]:
+    """The targets that exist. A note says which were removed or came back."""
+    there = [target for target in targets if target.exists()]
+    if targets and not there:
+        raise SourceError(
+            f"Nothing is left to watch: {targets[-1]} is gone",
+            hint="name paths that are there: aur mem watch .",
+        )
+    for target in sorted(set(before) - set(there)):
+        text = f"{target} is gone. Its chunks stay in the memory; the others are watched on"
+        listen(Note(text, warning=True))
+    for target in sorted(set(there) - set(before)):
+        listen(Note(f"{target} is back"))
+    return there

@@ -10,9 +10,10 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import cache
 from pathlib import Path
 
 from aurora.indexing.reader import Names, Scan, is_unchanged
@@ -21,7 +22,7 @@ from aurora.sources.blame.replay import LineHistory
 from aurora.sources.git import find_unasked_root
 from aurora.sources.walk import SourceFile, is_binary
 from aurora.stores.base import FileState, Store
-from aurora.types import ChunkHistory, Lines, Listener, Tracking, ignore_events
+from aurora.types import ChunkHistory, Lines, Listener, Tracking
 
 _BATCH = 500  # files written in one transaction
 _FRESH_FOR = timedelta(days=1)  # how long a valid history need not be written again
@@ -38,70 +39,38 @@ class RepositoryHistories:
 
 
 @dataclass(frozen=True, slots=True)
-class KeptHistories:
-    """The number of chunks with a new history, and what git could not answer."""
-
-    changed: int = 0
-    warnings: tuple[str, ...] = ()
-
-
-class _StoredHistories:
-    """Tells which stored histories of unchanged files are still valid."""
-
-    def __init__(self, history: History | NoHistory) -> None:
-        self._history, self.stamp = history, history.stamp()
-        self._touched: dict[str, Set[str] | None] = {}
-
-    def are_valid(self, state: FileState, path: str) -> bool:
-        """True while no commit has touched the file at `path` since its history was stored."""
-        if state.left_out or not self.stamp:
-            return bool(state.left_out)
-        before = state.history_stamp
-        if before == self.stamp:
-            return True
-        if before and before not in self._touched:
-            self._touched[before] = self._history.touched_since(before)
-        touched = self._touched.get(before)
-        return touched is not None and path not in touched
-
-
 class HistoryReader:
-    """Reads the histories of scanned files. `folder` keeps git's answers for later runs."""
+    """Reads the histories of scanned files, and stores them."""
 
-    def __init__(
-        self,
-        store: Store,
-        root: Path | None,
-        folder: Path,
-        *,
-        version: str,
-        ignore_cache: bool = False,
-        now: datetime,
-    ) -> None:
-        """`version` is the prefix of digests; `ignore_cache` skips results of earlier runs."""
-        self._store, self._names, self._folder = store, Names(root), folder
-        self._version, self._ignore_cache, self._now = version, ignore_cache, now
+    store: Store
+    names: Names
+    folder: Path | None  # keeps git's answers for later runs; without one, git is not asked
+    version: str  # the prefix of digests
+    ignore_cache: bool  # of earlier runs
+    now: datetime
 
     def read(
-        self, scan: Scan, states: Mapping[str, FileState], *, listen: Listener = ignore_events
+        self, scan: Scan, states: Mapping[str, FileState], listen: Listener
     ) -> list[RepositoryHistories]:
         """The histories that may differ from the stored ones. Does not use the store."""
+        if self.folder is None:
+            return []
         repositories: defaultdict[Path | None, list[SourceFile]] = defaultdict(list)
         for file in scan.files.values():
             if isinstance(file, SourceFile):
                 repositories[file.repository].append(file)
-        return [
-            self._read_repository(top, self._history(top, listen), files, states)
-            for top, files in repositories.items()
-        ]
-
-    def _history(self, top: Path | None, listen: Listener) -> History | NoHistory:
-        if top is None:
-            return NoHistory()
-        place = self._names.of(top / ".git")  # relative to the root, so that a project can move
-        name = hashlib.sha256(os.fsencode(place)).hexdigest()[:12]
-        cache = self._folder / f"history-{name}.book"
-        return History(top, cache=cache, ignore_cache=self._ignore_cache, listen=listen)
+        histories = []
+        for top, files in repositories.items():
+            history: History | NoHistory = NoHistory()
+            if top is not None:
+                place = self.names.of(top / ".git")  # relative to the root: a project may move
+                name = hashlib.sha256(os.fsencode(place)).hexdigest()[:12]
+                file_name = self.folder / f"history-{name}.book"
+                history = History(
+                    top, cache=file_name, ignore_cache=self.ignore_cache, listen=listen
+                )
+            histories.append(self._read_repository(top, history, files, states))
+        return histories
 
     def _read_repository(
         self,
@@ -110,64 +79,65 @@ class HistoryReader:
         files: Sequence[SourceFile],
         states: Mapping[str, FileState],
     ) -> RepositoryHistories:
-        stored, inside = _StoredHistories(history), Names(top)
+        stamp, inside, touched_since = history.stamp(), Names(top), cache(history.touched_since)
+
+        def is_valid(state: FileState, path: str) -> bool:
+            """True while no commit has touched the file since its history was stored."""
+            before = state.history_stamp
+            if state.left_out or (stamp and before == stamp):
+                return True
+            touched = touched_since(before) if stamp and before else None
+            return touched is not None and path not in touched
+
         wanted, valid = {}, []
         for file in files:
-            name, path = self._names.of(file.path), inside.of(file.path)
+            name, path = self.names.of(file.path), inside.of(file.path)
             state = states.get(name)
-            unchanged = state is not None and is_unchanged(file, state, self._version)
-            if state is not None and unchanged and stored.are_valid(state, path):
+            unchanged = state is not None and is_unchanged(file, state, self.version)
+            if state is not None and unchanged and is_valid(state, path):
                 valid.append(state)
             elif unchanged or not is_binary(file.path):  # a binary file has no lines
                 wanted[path] = name
         histories = history.of(sorted(wanted)) if wanted else {}
         # After a commit meanwhile, the answers may belong to either state: read all again.
-        stamp = stored.stamp if not wanted or history.stamp() == stored.stamp else ""
+        is_same = not wanted or history.stamp() == stamp
         by_name = {wanted[path]: file_history for path, file_history in histories.items()}
-        return RepositoryHistories(stamp, by_name, valid, _warning(top, histories, history.notes))
+        warning = _warning(top, histories, history.notes)
+        return RepositoryHistories(stamp if is_same else "", by_name, valid, warning)
 
-    def keep(self, repositories: Iterable[RepositoryHistories]) -> KeptHistories:
-        """Store git's answers."""
-        changed, warnings = 0, []
+    def keep(self, repositories: Sequence[RepositoryHistories]) -> tuple[int, Iterable[str]]:
+        """Store git's answers; the number of chunks with a new history, and warnings."""
+        changed, chunks = 0, self.store.chunks
         for repository in repositories:
-            states = self._store.chunks.file_states(repository.by_name)
-            histories = [
-                (state, repository.by_name[name])
-                for name, state in states.items()
-                if not state.left_out
-            ]
-            changed += self._put(histories, repository.stamp)
+            stored = chunks.file_states(repository.by_name).values()
+            states = [state for state in stored if not state.left_out]
+            for at in range(0, len(states), _BATCH):
+                with self.store.transaction():
+                    for state in states[at : at + _BATCH]:
+                        history = repository.by_name[state.path]
+                        lines = chunks.iter_lines(state.path)
+                        changed += chunks.put_histories(_by_chunk(history, lines))
+                        passing = isinstance(history, Unavailable) and not history.lasting
+                        stamp = "" if passing else repository.stamp
+                        chunks.put_file_states([self._stamped(state, stamp)])
             self._confirm(repository.valid, repository.stamp)
-            warnings.append(repository.warning)
-        return KeptHistories(changed, tuple(filter(None, warnings)))
-
-    def _put(self, histories: Sequence[tuple[FileState, FileHistory]], stamp: str) -> int:
-        changed = 0
-        for at in range(0, len(histories), _BATCH):
-            with self._store.transaction():
-                for state, history in histories[at : at + _BATCH]:
-                    lines = self._store.chunks.iter_lines(state.path)
-                    changed += self._store.chunks.put_histories(_by_chunk(history, lines))
-                    passing = isinstance(history, Unavailable) and not history.lasting
-                    self._store.chunks.put_file_states(
-                        [self._stamped(state, "" if passing else stamp)]
-                    )
-        return changed
+        return changed, [repository.warning for repository in repositories if repository.warning]
 
     def _confirm(self, states: Iterable[FileState], stamp: str) -> None:
         """Mark valid histories as read now."""
-        self._store.chunks.put_file_states(
+        self.store.chunks.put_file_states(
             self._stamped(state, stamp)
             for state in states
-            if not state.left_out and (state.history_stamp != stamp or self._is_old(state))
+            if not state.left_out
+            and not (
+                state.history_stamp == stamp
+                and state.history_read_at is not None
+                and self.now - state.history_read_at <= _FRESH_FOR
+            )
         )
 
-    def _is_old(self, state: FileState) -> bool:
-        read_at = state.history_read_at
-        return read_at is None or self._now - read_at > _FRESH_FOR
-
     def _stamped(self, state: FileState, stamp: str) -> FileState:
-        return replace(state, history_stamp=stamp, history_read_at=self._now)
+        return replace(state, history_stamp=stamp, history_read_at=self.now)
 
 
 def _by_chunk(history: FileHistory, chunks: Iterable[tuple[str, Lines]]) -> dict[str, ChunkHistory]:

@@ -9,24 +9,16 @@ be mixed afterwards is read again by the next index run.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from functools import partial
 from itertools import islice
-from typing import BinaryIO, NamedTuple, Protocol, TypeVar
+from typing import BinaryIO, Protocol, TypeVar
 
 from aurora.errors import EmbedderMismatchError, StoreUnreachableError, TransferError
-from aurora.indexing.export_format import (
-    ExportCounts,
-    Header,
-    Unfit,
-    decode,
-    decode_header,
-    encode,
-    encode_header,
-)
+from aurora.indexing.export_format import ExportCounts, Header, Unfit, decode, decode_header, encode
 from aurora.indexing.turns import retry_on_disconnect, write_turn
 from aurora.redaction import Redactor
 from aurora.stores.base import Embedder, FileState, Record, RecordCounts, Store
@@ -56,7 +48,7 @@ def export_memory(
         header = Header(
             len(states), chunks, snapshot.vectors.embedder(), snapshot.chunks.indexed_at()
         )
-        stream.write(encode_header(header))
+        stream.write(encode(header))
         for path in sorted(states):
             stream.write(encode(states[path]))
         counts = ExportCounts(len(states))
@@ -165,15 +157,12 @@ def import_memory(
     embedder = export.header.embedder if vectors else None
     imported = Imported(0, 0, 0)
     with write_turn(store, listen=listen), store.transaction():
-        if vectors:
-            _require_embedder(store, export.header.embedder, doing="imports")
-        items = iter(export)
-        while page := list(islice(items, _PAGE)):
+        _require_embedder(store, embedder, doing="imports")
+        for page in _pages(export):
             files = [item for item in page if isinstance(item, FileState)]
             records = [_redacted(item, redactor) for item in page if isinstance(item, Record)]
             _merge_files(store, files)
-            _mark_robbed_files(store, records)
-            new = imported.new + store.maintenance.put_records(records, embedder=embedder)
+            new = imported.new + _put_records(store, records, embedder)
             imported = Imported(imported.files + len(files), imported.chunks + len(records), new)
             listen(Progress("Importing", imported.chunks, export.header.chunks))
         _put_indexed_at(store, export.header.indexed_at)
@@ -211,71 +200,52 @@ class Copied:
 def copy_memory(
     source: Store, target: Store, *, vectors: bool = True, listen: Listener = ignore_events
 ) -> Copied:
-    """Copy all of one memory into another, which may hold something already.
-
-    Raises `EmbedderMismatchError` if vectors of two models would mix.
-    """
+    """Copy a memory into another. Raises `EmbedderMismatchError` if two models would mix."""
     with source.snapshot() as snapshot, write_turn(target, listen=listen):
-        if vectors:
-            _require_embedder(target, snapshot.vectors.embedder(), doing="copies")
-        into = _Target(target, snapshot.vectors.embedder() if vectors else None, listen)
+        embedder = snapshot.vectors.embedder() if vectors else None
+        _require_embedder(target, embedder, doing="copies")
         counts, before = snapshot.maintenance.count_records(), target.maintenance.count_records()
-        new = _copy_records(snapshot, into, counts.chunks)
-        files = _copy_files(snapshot, into)
+        new = done = next_look = 0
+        # A page is written again after a disconnect; what arrived is not written twice.
+        for page in _pages(snapshot.maintenance.iter_records()):
+            if done >= next_look:
+                _renew_statistics(target)
+                next_look = done * _GROWTH
+            new += retry_on_disconnect(partial(_put_records, target, page, embedder), listen=listen)
+            done += len(page)
+            listen(Progress("Copying", done, counts.chunks))
+        # States of files after all chunks: an index run skips a file with a known state.
+        states = snapshot.chunks.file_states()
+        for files in _pages(states[path] for path in sorted(states)):
+            retry_on_disconnect(partial(_merge_files, target, files), listen=listen)
         _put_indexed_at(target, snapshot.chunks.indexed_at())
-    copied = Copied(files, new, counts, target.maintenance.count_records())
+    copied = Copied(len(states), new, counts, target.maintenance.count_records())
     _require_all(copied, before, vectors=vectors)
     return copied
 
 
-class _Target(NamedTuple):
-    """The store that a copy writes to, page by page."""
-
-    store: Store
-    embedder: Embedder | None
-    listen: Listener
-
-    def put_records(self, page: Sequence[Record]) -> int:
-        with self.store.transaction():
-            _mark_robbed_files(self.store, page)
-            return self.store.maintenance.put_records(page, embedder=self.embedder)
-
-    def put_files(self, page: Sequence[FileState]) -> int:
-        with self.store.transaction():
-            _merge_files(self.store, page)
-        return len(page)
-
-    def renew_statistics(self) -> None:
-        """Without statistics, a database would read all of its rows for each page."""
-        if self.store.ranking is not None:
-            with suppress(StoreUnreachableError):  # the next page retries
-                self.store.ranking.renew_statistics()
-
-    def retry(self, write: Callable[[Sequence[T]], int], page: Sequence[T]) -> int:
-        """Write a page again after a disconnect. A page that arrived is not written twice."""
-        return retry_on_disconnect(partial(write, page), listen=self.listen)
-
-
-def _copy_records(source: Store, into: _Target, total: int) -> int:
-    done = new = next_look = 0
-    records = source.maintenance.iter_records()
-    while page := list(islice(records, _PAGE)):
-        if done >= next_look:
-            into.renew_statistics()
-            next_look = done * _GROWTH
-        new += into.retry(into.put_records, page)
-        done += len(page)
-        into.listen(Progress("Copying", done, total))
-    return new
-
-
-def _copy_files(source: Store, into: _Target) -> int:
-    """Copy the states of files, after all chunks: an index run skips a file with a known state."""
-    states = source.chunks.file_states()
-    rest = iter([states[path] for path in sorted(states)])
+def _pages(items: Iterable[T]) -> Iterator[list[T]]:
+    rest = iter(items)
     while page := list(islice(rest, _PAGE)):
-        into.retry(into.put_files, page)
-    return len(states)
+        yield page
+
+
+def _renew_statistics(store: Store) -> None:
+    """Without statistics, a database would read all of its rows for each page."""
+    if store.ranking is not None:
+        with suppress(StoreUnreachableError):  # the next page retries
+            store.ranking.renew_statistics()
+
+
+def _put_records(store: Store, records: Sequence[Record], embedder: Embedder | None) -> int:
+    """Store records; the number of new chunks. A file that loses a chunk id is read again."""
+    with store.transaction():
+        paths = {record.chunk.id: record.chunk.path for record in records}
+        stored = store.chunks.get_chunks(list(paths))
+        if robbed := {chunk.path for chunk in stored if chunk.path != paths[chunk.id]}:
+            states = store.chunks.file_states(robbed).values()
+            store.chunks.put_file_states(map(_to_be_read, states))
+        return store.maintenance.put_records(records, embedder=embedder)
 
 
 def _require_all(copied: Copied, before: RecordCounts, *, vectors: bool) -> None:
@@ -309,28 +279,16 @@ def _require_embedder(store: Store, other: Embedder | None, *, doing: str) -> No
 
 def _merge_files(store: Store, files: Sequence[FileState]) -> None:
     """Store states of files. A file with other content than stored now has chunks of both."""
-    stored = store.chunks.file_states([state.path for state in files])
-    merged = (_merged(state, stored.get(state.path, state)) for state in files)
-    store.chunks.add_files([state for state in merged if stored.get(state.path) != state])
 
+    def merged(state: FileState, stored: FileState) -> FileState:
+        if state.digest == stored.digest:
+            return state
+        return replace(_to_be_read(state), left_out=state.left_out if stored.left_out else "")
 
-def _merged(state: FileState, stored: FileState) -> FileState:
-    if state.digest == stored.digest:
-        return state
-    left_out = state.left_out if stored.left_out else ""
-    return replace(_to_be_read(state), left_out=left_out)
-
-
-def _mark_robbed_files(store: Store, records: Sequence[Record]) -> None:
-    """Have a file read again if it loses a chunk to another file with the same chunk id."""
-    paths = {record.chunk.id: record.chunk.path for record in records}
-    robbed = {
-        chunk.path
-        for chunk in store.chunks.get_chunks(list(paths))
-        if chunk.path != paths[chunk.id]
-    }
-    if robbed:
-        store.chunks.put_file_states(map(_to_be_read, store.chunks.file_states(robbed).values()))
+    with store.transaction():
+        stored = store.chunks.file_states([state.path for state in files])
+        states = [merged(state, stored.get(state.path, state)) for state in files]
+        store.chunks.add_files([state for state in states if stored.get(state.path) != state])
 
 
 def _to_be_read(state: FileState) -> FileState:

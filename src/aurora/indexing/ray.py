@@ -13,7 +13,7 @@ import socket
 import sys
 import uuid
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import chdir, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import islice
@@ -21,7 +21,7 @@ from typing import Any, TypeAlias
 
 from aurora.embeddings.base import EmbeddingProvider
 from aurora.errors import AuroraError, ClusterError
-from aurora.indexing.embedding import ChunkText, LabelRows, Vectors, try_vectors
+from aurora.indexing.embedding import ChunkText, LabelRows, Results, Vectors, try_vectors
 from aurora.stores.base import Embedder
 
 Ray: TypeAlias = Any  # the package `ray`: its own types say little
@@ -33,23 +33,13 @@ _START_S = 60.0  # for a free processor: others may be using all of them
 
 @dataclass(frozen=True, slots=True)
 class RayEmbedder:
-    """Embeds batches on the cluster whose head is at `address` (HOST:PORT).
-
-    `make` creates the provider on a machine: a function that can be imported there, with plain
-    arguments.
-    """
+    """Embeds on the cluster whose head is at HOST:PORT. Its machines import and call `make`."""
 
     address: str
     make: Callable[[], EmbeddingProvider]
 
-    def embed(
-        self, embedder: Embedder, batches: Iterable[Sequence[ChunkText]]
-    ) -> Generator[Vectors | None, None, None]:
-        """The vectors of each batch, in order, made by no other embedder than this one.
-
-        Batches are read as processors become free. None: each text must be tried alone.
-        `ClusterError`: the cluster is away, has another model, or lost its machines.
-        """
+    def embed(self, embedder: Embedder, batches: Iterable[Sequence[ChunkText]]) -> Results:
+        """See `RemoteEmbedder`. Batches are read as processors become free."""
         with _connected(self.address) as ray:
             task = ray.remote(_embed).options(num_cpus=1, scheduling_strategy="SPREAD")
             job = (uuid.uuid4().hex, self.make, embedder)

@@ -10,10 +10,11 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from aurora.errors import AuroraError, GitStartError, SourceError
 from aurora.parsers.conversation import iter_chunks
@@ -24,7 +25,7 @@ from aurora.sources.git import find_unasked_root
 from aurora.sources.reading import MAX_BYTES
 from aurora.sources.walk import Skipped, SourceFile, look_at, read_text, walk_files
 from aurora.stores.base import FileState, Store
-from aurora.types import Chunk, Document
+from aurora.types import Chunk, Document, Listener, Progress
 
 logger = logging.getLogger(__name__)
 
@@ -33,8 +34,7 @@ _BATCH_ROWS = 2000  # files and chunks written in one transaction
 
 
 class Names:
-    """Names of files in a memory: relative below the root, so that a project can move; absolute
-    elsewhere."""
+    """Names of files in a memory: relative below the root, absolute elsewhere."""
 
     def __init__(self, root: Path | None) -> None:
         self._root = root.resolve() if root is not None else None
@@ -58,21 +58,9 @@ class Scan:
     warnings: tuple[str, ...] = ()
     errors: tuple[str, ...] = ()
 
-    @property
-    def shut(self) -> list[Path]:
-        """Files and folders that could not be read."""
-        return [
-            file.path
-            for file in self.files.values()
-            if isinstance(file, Skipped) and file.is_unreadable
-        ]
-
 
 def scan(*targets: Path, logs: Path | None = None) -> Scan:
-    """List all files of the targets and all conversation logs, without opening them.
-
-    A target that cannot be walked is one of `errors`; if there is no other, it is raised.
-    """
+    """List all files and logs without opening them. Raises only if no target can be walked."""
     places: list[Path] = []
     files: dict[Path, SourceFile | Skipped] = {}
     failures: list[SourceError] = []
@@ -103,23 +91,7 @@ def scan(*targets: Path, logs: Path | None = None) -> Scan:
     )
 
 
-@dataclass(slots=True)
-class Tally:
-    """The counts of a run so far."""
-
-    seen: set[str] = field(default_factory=set)
-    shut: list[Path] = field(default_factory=list)  # files and folders that could not be read
-    moved: set[str] = field(default_factory=set)  # old names
-    skipped: Counter[str] = field(default_factory=Counter)
-    warnings: list[str] = field(default_factory=list)
-    parsed: int = 0
-    unchanged: int = 0
-    removed: int = 0
-    failed: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class _Write:
+class _Write(NamedTuple):
     """A file to write. Without chunks, only its state is new."""
 
     state: FileState
@@ -128,64 +100,69 @@ class _Write:
 
 
 class FileReader:
-    """Reads one file after the other. `gone` are the states of removed files."""
+    """Brings the memory of scanned files up to date, and counts what it does."""
 
     def __init__(
-        self,
-        store: Store,
-        names: Names,
-        states: Mapping[str, FileState],
-        gone: Iterable[FileState],
-        redactor: Redactor,
+        self, store: Store, names: Names, states: Mapping[str, FileState], redactor: Redactor
     ) -> None:
         self._redactor, self._version = redactor, digest_version(redactor)
         self._store, self._names, self._states = store, names, states
-        self._gone = {state.digest: state.path for state in gone if not state.left_out}
+        self._gone: dict[str, str] = {}  # names of removed files, by digest
+        self._moved: set[str] = set()  # old names
+        self._seen: set[str] = set()
+        self._shut: list[Path] = []  # files and folders that could not be read
         self._batch: list[_Write] = []
         self._rows = 0
-        self.tally = Tally()
+        self.skipped: Counter[str] = Counter()
+        self.warnings: list[str] = []
+        self.parsed = self.unchanged = self.removed = self.failed = 0
 
-    def visit(self, file: SourceFile | Skipped) -> None:
-        """Bring the memory of one file up to date."""
+    def read(self, scan: Scan, listen: Listener) -> None:
+        """Read all changed files, and remove files that are gone."""
+        files = scan.files.values()
+        self._shut = [f.path for f in files if isinstance(f, Skipped) and f.is_unreadable]
+        gone = self._find_gone(scan, set(map(self._names.of, scan.files)))
+        self._gone = {state.digest: state.path for state in gone if not state.left_out}
+        for done, file in enumerate(files, start=1):
+            self._visit(file)
+            listen(Progress("Indexing", done, len(files)))
+        self._flush()
+        gone = self._find_gone(scan, self._seen)
+        self._store.chunks.forget_files(state.path for state in gone)
+        self.removed += sum(not (s.left_out or s.path in self._moved) for s in gone)
+
+    def _find_gone(self, scan: Scan, seen: Set[str]) -> list[FileState]:
+        """The states of files not seen, but for those that an unreadable folder may hide."""
+        gone = []
+        for name in self._states.keys() - seen:
+            path = self._names.path(name)
+            below = any(map(path.is_relative_to, scan.places))
+            if below and not (any(map(path.is_relative_to, self._shut)) or _is_shut(path)):
+                gone.append(self._states[name])
+        return gone
+
+    def _visit(self, file: SourceFile | Skipped) -> None:
         name = self._names.of(file.path)
         if isinstance(file, Skipped):
             self._leave_out(file, name)
             return
         state = self._states.get(name)
         if state is not None and is_unchanged(file, state, self._version):
-            self._keep(state)
+            self._seen.add(name)
+            if state.left_out:
+                self.skipped[state.left_out] += 1
+            else:
+                self.unchanged += 1
         elif file.size > MAX_BYTES:  # only logs are this large
             self._read_log(file, name)
         else:
             self._read(file, name)
 
-    def flush(self) -> None:
-        """Write the waiting batch."""
-        with self._store.transaction():
-            self._store.chunks.put_file_states(
-                write.state for write in self._batch if write.chunks is None
-            )
-            for write in self._batch:
-                if write.moved_from:
-                    self._store.chunks.move_file(write.moved_from, write.state.path)
-                if write.chunks is not None:
-                    self._store.chunks.replace_file(write.state, write.chunks)
-        self._batch.clear()
-        self._rows = 0
-
-    def _keep(self, state: FileState) -> None:
-        self.tally.seen.add(state.path)
-        if state.left_out:
-            self.tally.skipped[state.left_out] += 1
-        else:
-            self.tally.unchanged += 1
-
     def _leave_out(self, skipped: Skipped, name: str) -> None:
-        self.tally.skipped[skipped.reason.partition(":")[0]] += 1
+        self.skipped[skipped.reason.partition(":")[0]] += 1
         if skipped.is_unreadable:
-            self.tally.shut.append(skipped.path)
-            self.tally.failed += 1
-            self.tally.warnings.append(f"{name}: {skipped.reason}")
+            self.failed += 1
+            self.warnings.append(f"{name}: {skipped.reason}")
 
     def _read(self, file: SourceFile, name: str) -> None:
         text = read_text(file.path, any_words=file.is_log)
@@ -193,19 +170,40 @@ class FileReader:
             self._store_left_out(file, name, text)
             return
         state = self._new_state(file, name, _digest(text))
-        if not self._is_touched_only(state):
-            with self._warning_of_secrets(name):
-                self._parse(Document(name, self._redactor.text(text)), state)
+        if self._is_touched_only(state):
+            return
+        parsed = None
+        with self._reporting(name):
+            parsed = parser_for(name).parse(Document(name, self._redactor.text(text)))
+            if parsed.problem:
+                self.warnings.append(parsed.problem)
+        if parsed is not None:
+            self._write(_Write(state, parsed.chunks, self._moved_from(state)))
+
+    def _read_log(self, file: SourceFile, name: str) -> None:
+        """Store a log that is too large for memory: chunk by chunk."""
+        digest = hash_log(file.path)
+        if isinstance(digest, Skipped):
+            self._store_left_out(file, name, digest)
+            return
+        state = self._new_state(file, name, digest)
+        if self._is_touched_only(state):
+            return
+        self._flush()
+        with self._reporting(name):
+            lines = self._redactor.lines(read_lines(file.path))
+            self._store.chunks.replace_file(state, iter_chunks(name, lines))
 
     def _store_left_out(self, file: SourceFile, name: str, skipped: Skipped) -> None:
         if skipped.is_unreadable and look_at(file.path) is None:
             return  # removed since the scan
         self._leave_out(skipped, name)
         if skipped.is_unreadable:
+            self._shut.append(file.path)
             return
         before = self._states.get(name)
-        self.tally.seen.add(name)
-        self.tally.removed += before is not None and not before.left_out
+        self._seen.add(name)
+        self.removed += before is not None and not before.left_out
         self._write(_Write(replace(self._new_state(file, name, ""), left_out=skipped.reason), ()))
 
     def _new_state(self, file: SourceFile, name: str, digest: str) -> FileState:
@@ -217,75 +215,68 @@ class FileReader:
         before = self._states.get(state.path)
         if before is None or before.digest != state.digest:
             return False
-        self.tally.seen.add(state.path)
-        self.tally.unchanged += 1
+        self._seen.add(state.path)
+        self.unchanged += 1
         size, time, identity = state.size, state.modified_ns, state.identity
         touched = replace(before, size=size, modified_ns=time, identity=identity)
         self._write(_Write(touched, None))
         return True
 
-    def _parse(self, document: Document, state: FileState) -> None:
+    @contextmanager
+    def _reporting(self, name: str) -> Iterator[None]:
+        """Count a parsed file; warn of secrets, without showing them, or of a parser's error."""
+        before = self._redactor.kinds.copy()
         try:
-            parsed = parser_for(document.path).parse(document)
-        except Exception as exc:  # an error in a parser must not cost the other files
-            self._fail(document.path, exc)
-            return
-        if parsed.problem:
-            self.tally.warnings.append(parsed.problem)
-        self._count(state)
-        self._write(_Write(state, parsed.chunks, self._moved_from(state)))
-
-    def _read_log(self, file: SourceFile, name: str) -> None:
-        """Store a log that is too large for memory: chunk by chunk."""
-        digest = hash_log(file.path)
-        if isinstance(digest, Skipped):
-            self._store_left_out(file, name, digest)
-            return
-        state = self._new_state(file, name, digest)
-        if self._is_touched_only(state):
-            return
-        self.flush()
-        try:
-            with self._warning_of_secrets(name):
-                lines = self._redactor.lines(read_lines(file.path))
-                self._store.chunks.replace_file(state, iter_chunks(name, lines))
+            yield
         except AuroraError:
             raise  # an error of the store, not of this file
-        except Exception as exc:
-            self._fail(name, exc)
+        except Exception as exc:  # an error in a parser must not cost the other files
+            logger.exception("cannot parse %s", name)
+            self.warnings.append(f"{name}: cannot be parsed ({exc!r})")
+            self.skipped["cannot be parsed"] += 1
+            self._shut.append(self._names.path(name))  # its stored chunks stay
+            self.failed += 1
         else:
-            self._count(state)
-
-    @contextmanager
-    def _warning_of_secrets(self, name: str) -> Iterator[None]:
-        """Name the file that holds secrets, never the secrets."""
-        before = self._redactor.kinds.copy()
-        yield
+            self._seen.add(name)
+            self.parsed += 1
         if warning := describe_secrets(self._redactor.kinds - before):
-            self.tally.warnings.append(f"{name}: {warning}")
+            self.warnings.append(f"{name}: {warning}")
 
     def _moved_from(self, state: FileState) -> str:
         old = self._gone.pop(state.digest, "") if state.path not in self._states else ""
         if old:
-            self.tally.moved.add(old)
+            self._moved.add(old)
         return old
-
-    def _count(self, state: FileState) -> None:
-        self.tally.seen.add(state.path)
-        self.tally.parsed += 1
-
-    def _fail(self, name: str, exc: Exception) -> None:
-        logger.error("cannot parse %s", name, exc_info=exc)
-        self.tally.warnings.append(f"{name}: cannot be parsed ({exc!r})")
-        self.tally.skipped["cannot be parsed"] += 1
-        self.tally.shut.append(self._names.path(name))  # its stored chunks stay
-        self.tally.failed += 1
 
     def _write(self, write: _Write) -> None:
         self._batch.append(write)
         self._rows += 1 + len(write.chunks or ())  # a file without chunks is a row, too
         if self._rows >= _BATCH_ROWS:
-            self.flush()
+            self._flush()
+
+    def _flush(self) -> None:
+        """Write the waiting batch."""
+        chunks = self._store.chunks
+        with self._store.transaction():
+            chunks.put_file_states(write.state for write in self._batch if write.chunks is None)
+            for write in self._batch:
+                if write.moved_from:
+                    chunks.move_file(write.moved_from, write.state.path)
+                if write.chunks is not None:
+                    chunks.replace_file(write.state, write.chunks)
+        self._batch.clear()
+        self._rows = 0
+
+
+def _is_shut(path: Path) -> bool:
+    """True if permissions hide whether the file exists: git does not list untracked ones then."""
+    try:
+        path.lstat()
+    except PermissionError:
+        return True
+    except OSError:
+        return False
+    return False
 
 
 def digest_version(redactor: Redactor) -> str:

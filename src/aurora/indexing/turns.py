@@ -40,8 +40,7 @@ def write_turn(
 
 
 def retry_on_disconnect(run: Callable[[], T], *, listen: Listener) -> T:
-    """The result of a run, which starts again after a disconnect and continues from what the
-    store holds."""
+    """Run again after a disconnect: a run continues from what the store holds."""
     for pause in PAUSES:
         try:
             return run()

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from pathlib import PurePosixPath
+from typing import NamedTuple
 
 import tree_sitter
 from tree_sitter import Node
@@ -124,23 +125,19 @@ class _FileSplitter:
     def _definition_chunks(
         self, definition: Definition, inner: Sequence[Definition]
     ) -> Iterator[Chunk]:
-        """Yield one chunk, or several for a long body; all have the name and the signature."""
+        """Yield one chunk, or several for a long body, all with the name and the signature."""
         qualified = ".".join(definition.names)
         signature = self._source.text(definition.node.start_byte, definition.header_end)
         about: dict[str, Json] = {"signature": " ".join(signature.split())[:_SIGNATURE]}
-        span, gaps = (definition.start, definition.end), _bodies(inner)
-        pieces = split_span(definition.node, span, gaps, self._source, most=_MAX_LINES)
+        pieces = self._pieces(definition.node, (definition.start, definition.end), inner)
         for number, piece in enumerate(pieces, start=1):
             part: dict[str, Json] = {"part": number, "parts": len(pieces)}
-            yield Chunk(
+            yield replace(
+                piece,
                 id=self._ids.make(qualified if number == 1 else f"{qualified}@{number}"),
                 kind=definition.kind,
                 name=definition.names[-1],
-                content=self._source.outline(*piece, gaps),
                 qualified_name=qualified,
-                path=self._path,
-                lines=self._source.lines(*piece),
-                language=self._grammar.language,
                 metadata=about | part if len(pieces) > 1 else about,
             )
 
@@ -148,23 +145,28 @@ class _FileSplitter:
         """Yield chunks of the text outside all definitions."""
         starts = [definition.start for definition in definitions]
         for start, end in self._module_spans(root, definitions):
-            gaps = _bodies(definitions[bisect_left(starts, start) : bisect_left(starts, end)])
-            for piece in split_span(root, (start, end), gaps, self._source, most=_MAX_LINES):
-                yield Chunk(
-                    id=self._ids.make("module"),
-                    kind=Kind.CODE,
-                    name=PurePosixPath(self._path).stem,
-                    content=self._source.outline(*piece, gaps),
-                    path=self._path,
-                    lines=self._source.lines(*piece),
-                    language=self._grammar.language,
-                )
+            inner = definitions[bisect_left(starts, start) : bisect_left(starts, end)]
+            for piece in self._pieces(root, (start, end), inner):
+                yield replace(piece, id=self._ids.make("module"))
+
+    def _pieces(self, node: Node, span: Span, inner: Sequence[Definition]) -> list[Chunk]:
+        """The chunks of a span, without ids. Inner definitions are outlined."""
+        gaps = [(definition.header_end, definition.end) for definition in inner]
+        return [
+            Chunk(
+                id="",
+                kind=Kind.CODE,
+                name=PurePosixPath(self._path).stem,
+                content=self._source.outline(*piece, gaps),
+                path=self._path,
+                lines=self._source.lines(*piece),
+                language=self._grammar.language,
+            )
+            for piece in split_span(node, span, gaps, self._source)
+        ]
 
     def _module_spans(self, root: Node, definitions: Sequence[Definition]) -> Iterator[Span]:
-        """Yield the spans between the definitions of a module, each of at most sixty lines.
-
-        Spans of the source, not lists of nodes: the tree of a broken file omits text.
-        """
+        """Yield the source between definitions: the tree of a broken file omits text."""
         ends = {definition.start: definition.end for definition in definitions}
         start, first_row, covered = 0, -1, -1
         for node in self._finder.statements(root):
@@ -188,11 +190,6 @@ class _FileSplitter:
             yield start, end
 
 
-def _bodies(definitions: Sequence[Definition]) -> list[Span]:
-    """The spans that an outline leaves out."""
-    return [(definition.header_end, definition.end) for definition in definitions]
-
-
 # Definitions
 
 
@@ -208,8 +205,7 @@ class Definition:
     header_end: int  # where the signature or class line ends
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(NamedTuple):
     """A node during the walk, and the names and class around it."""
 
     node: Node
@@ -223,13 +219,14 @@ class DefinitionFinder:
     def __init__(self, grammar: Grammar, source: Source) -> None:
         self._grammar, self._source = grammar, source
         self._kinds = grammar.functions | grammar.classes | grammar.holders.keys()
+        self._blocks = grammar.blocks | {"ERROR"}
         self._inner = self._kinds | grammar.scopes.keys() | grammar.wrappers
 
     def directly_in(self, parent: Node, names: tuple[str, ...] = ()) -> list[Definition]:
         """List the definitions of a module or class, also inside ifs, guards and namespaces."""
         definitions: list[Definition] = []
         comments = _LeadingComments(self._source)
-        waiting = self._below(_Place(parent, names, bool(names)))
+        waiting = _below(_Place(parent, names, bool(names)))
         while waiting:
             place = waiting.pop()
             target = self._unwrapped(place.node)
@@ -260,14 +257,10 @@ class DefinitionFinder:
         if target.type in self._grammar.scopes:
             own = names_of(target, self._grammar, self._source)
             names = (*place.names, *own)[:_MAX_NAMESPACES]
-            return self._below(_Place(target, names, self._grammar.scopes[target.type]))
-        if place.node.type in self._grammar.blocks or self._holds_several(place.node):
-            return self._below(place)
-        return []
-
-    def _below(self, place: _Place) -> list[_Place]:
-        children = place.node.named_children[::-1]
-        return [_Place(child, place.names, place.in_class) for child in children]
+            return _below(_Place(target, names, self._grammar.scopes[target.type]))
+        wrapped = place.node.type in self._grammar.wrappers
+        several = wrapped and sum(map(self._is_definition, place.node.named_children)) > 1
+        return _below(place) if several or place.node.type in self._blocks else []
 
     def _unwrapped(self, node: Node) -> Node:
         """The single definition inside an export, decorator or declaration; or the node itself."""
@@ -279,16 +272,11 @@ class DefinitionFinder:
             inner = held[0]
         return inner
 
-    def _holds_several(self, node: Node) -> bool:
-        wrapped = node.type in self._grammar.wrappers
-        return wrapped and sum(self._is_definition(child) for child in node.named_children) > 1
-
     def _is_definition(self, node: Node) -> bool:
         """False for declarations without a body, which stay in the text around them."""
         grammar = self._grammar
         if node.type in grammar.holders:
-            value = node.child_by_field_name(grammar.holders[node.type][1])
-            return value is not None and value.type in grammar.values
+            return self._held(node).type in grammar.values
         if node.type in grammar.functions:
             return self._body(node) is not None or node.type in grammar.bodiless
         if node.type not in grammar.classes:
@@ -330,6 +318,11 @@ class DefinitionFinder:
         return max(ends, default=body.start_byte)
 
 
+def _below(place: _Place) -> list[_Place]:
+    children = place.node.named_children[::-1]
+    return [_Place(child, place.names, place.in_class) for child in children]
+
+
 class _LeadingComments:
     """The adjacent comment lines just before the current node.
 
@@ -364,33 +357,31 @@ class _LeadingComments:
 # Splitting long spans
 
 
-def split_span(
-    node: Node, span: Span, gaps: Sequence[Span], source: Source, *, most: int
-) -> list[Span]:
-    """Split a span into pieces of at most `most` visible lines, where the syntax allows it.
+def split_span(node: Node, span: Span, gaps: Sequence[Span], source: Source) -> list[Span]:
+    """Split a span into pieces of at most 120 visible lines, where the syntax allows it.
 
     A piece starts where a node starts its line. Only nodes that are too long themselves are
     searched for such places, so that pieces end as far out in the tree as possible.
     """
     start, end = span
     ruler = _Ruler(source, gaps)
-    if ruler.visible(start, end) <= most:
+    if ruler.visible(start, end) <= _MAX_LINES:
         return [span]
-    places = sorted({at for at in _line_starts(node, source, most) if start < at < end})
+    places = sorted({at for at in _line_starts(node, source) if start < at < end})
     visible_places = [at for at in places if not ruler.is_hidden(at)]
     pieces, begin = [], start
     for here, following in pairwise([*visible_places, end]):
-        if here > begin and ruler.visible(begin, following) > most:
+        if here > begin and ruler.visible(begin, following) > _MAX_LINES:
             pieces.append((begin, here))
             begin = here
     return [*pieces, (begin, end)]
 
 
-def _line_starts(node: Node, source: Source, most: int) -> Iterator[int]:
+def _line_starts(node: Node, source: Source) -> Iterator[int]:
     waiting = [node]
     while waiting:
         current = waiting.pop()
-        if current.end_point.row - current.start_point.row < most:
+        if current.end_point.row - current.start_point.row < _MAX_LINES:
             continue
         for child in current.named_children:
             if source.starts_line(child.start_byte):

@@ -11,20 +11,13 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import PurePosixPath
 
 from aurora.parsers.base import Ids, Parsed
-from aurora.parsers.markdown import (
-    Fence,
-    find_date,
-    find_headings,
-    read_front_matter,
-    read_heading,
-    without_date,
-)
+from aurora.parsers.markdown import Fence, find_headings, read_front_matter, read_heading
 from aurora.parsers.plain import Cutter, Window
+from aurora.text import find_date
 from aurora.types import Chunk, Document, Kind
 
 _LONGEST = 16_000  # characters of a chunk; a whole log has about 10,000
@@ -59,10 +52,13 @@ def iter_chunks(path: str, lines: Iterable[str]) -> Iterator[Chunk]:
     return _LogReader(path).chunks(lines)
 
 
-@dataclass(frozen=True, slots=True)
-class _Phase:
-    number: int
-    name: str
+def without_date(text: str) -> str:
+    """Remove the date from a file name: `auth-2025-12-15` becomes `auth`. A bare date stays."""
+    date = find_date(text)
+    if date is None:
+        return text
+    before, _, after = text.rpartition(date.date().isoformat())
+    return "-".join(filter(None, (before.rstrip("-_ ."), after.lstrip("-_ .")))) or text
 
 
 class _Header:
@@ -82,7 +78,9 @@ class _Header:
         line = line.strip()
         heading, field = read_heading(line), _FIELD.match(line)
         if heading is not None:
-            self._read_title(*heading)
+            title = _TOPIC.fullmatch(heading[1])
+            self._open = heading[0] == 1
+            self.topic = title[1] if title and title[1] else self.topic
         elif field is not None:
             self._field = field[1].lower()
             self._read_field(field[2] or "")
@@ -92,12 +90,6 @@ class _Header:
             self._open = bool(self._field)
         else:  # blank, or a rule
             self._field = ""
-
-    def _read_title(self, level: int, text: str) -> None:
-        title = _TOPIC.fullmatch(text)
-        self._open = level == 1
-        if title and title[1]:
-            self.topic = title[1]
 
     def _read_field(self, value: str) -> None:
         if self._field == "date":
@@ -113,7 +105,7 @@ class _LogReader:
         self._path, self._header = path, _Header(path)
         self._ids, self._id = Ids(path), _log_id(path, self._header.date)
         self._cutter, self._fence = Cutter(longest=_LONGEST), Fence()
-        self._phase: _Phase | None = None
+        self._phase: tuple[int, str] | None = None
         self._has_chunks = False
 
     def chunks(self, lines: Iterable[str]) -> Iterator[Chunk]:
@@ -123,24 +115,18 @@ class _LogReader:
             phase = None if self._fence.covers(line) else _read_phase(line)
             if phase is not None:
                 if self._phase is not None or self._has_chunks or self._cutter.size > _HEADER:
-                    yield from self._chunks_of(self._cutter.rest())
+                    yield from map(self._chunk, self._cutter.rest())
                 self._phase = phase
             elif self._phase is None:
                 self._header.read(line)
-            if full := self._cutter.add(number, line):
-                yield from self._chunks_of(full)
-        yield from self._chunks_of(self._cutter.rest())
-
-    def _chunks_of(self, windows: Iterable[Window]) -> Iterator[Chunk]:
-        for window in windows:
-            self._has_chunks = True
-            yield self._chunk(window)
+            yield from map(self._chunk, self._cutter.add(number, line))
+        yield from map(self._chunk, self._cutter.rest())
 
     def _chunk(self, window: Window) -> Chunk:
-        header, phase = self._header, self._phase
-        phase_name = phase.name if phase else ""
+        self._has_chunks, header = True, self._header
+        number, phase_name = self._phase or (None, "")
         return Chunk(
-            id=self._ids.number(f"{self._id}-phase{phase.number}" if phase else self._id),
+            id=self._ids.number(self._id if number is None else f"{self._id}-phase{number}"),
             kind=Kind.KNOWLEDGE,
             name=phase_name or header.topic,
             content=window.content,
@@ -152,7 +138,7 @@ class _LogReader:
             metadata={
                 "source": "conversation",
                 "source_file": self._path,
-                "phase_number": phase.number if phase else None,
+                "phase_number": number,
                 "phase_name": phase_name or None,
                 "conversation_date": header.date.date().isoformat() if header.date else None,
                 "query": header.query or None,
@@ -161,12 +147,13 @@ class _LogReader:
         )
 
 
-def _read_phase(line: str) -> _Phase | None:
+def _read_phase(line: str) -> tuple[int, str] | None:
+    """Number and name of the phase that a line starts."""
     heading = read_heading(line)
     if heading is None or heading[0] != 2:
         return None
     match = _PHASE.fullmatch(heading[1])
-    return _Phase(int(match[1]), match[2] or match[3] or "") if match else None
+    return (int(match[1]), match[2] or match[3] or "") if match else None
 
 
 def _log_id(path: str, date: datetime | None) -> str:

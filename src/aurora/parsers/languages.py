@@ -23,14 +23,11 @@ class Grammar:
     """How the syntax tree of a language shows definitions. All sets hold node types."""
 
     language: str
-    module: str  # import name of the package
     functions: frozenset[str]  # definitions when they have a body
     classes: frozenset[str] = frozenset()  # classes, structs, interfaces, enums
-    scopes: Mapping[str, bool] = field(
-        default_factory=dict
-    )  # named; True: its functions are methods
+    scopes: Mapping[str, bool] = field(default_factory=dict)  # True: its functions are methods
     wrappers: frozenset[str] = frozenset()  # belong to the single definition inside
-    blocks: frozenset[str] = frozenset()  # may contain definitions
+    blocks: frozenset[str] = frozenset()  # may contain definitions, as an ERROR may
     guards: frozenset[str] = frozenset()  # blocks that may contain a whole file
     # Comments and attributes belong to the definition below them.
     comments: frozenset[str] = frozenset({"comment"})
@@ -38,7 +35,13 @@ class Grammar:
     values: frozenset[str] = frozenset()  # that make a holder a function
     bodies: frozenset[str] = frozenset()  # bodies without a field in the grammar
     bodiless: frozenset[str] = frozenset()  # functions without a body
+    package: str = ""  # the suffix of the package's name; without one, the language
     entry: str = "language"
+
+    @property
+    def module(self) -> str:
+        """The import name of the package."""
+        return f"tree_sitter_{self.package or self.language}"
 
 
 def _types(words: str) -> frozenset[str]:
@@ -47,38 +50,36 @@ def _types(words: str) -> frozenset[str]:
 
 PYTHON = Grammar(
     language="python",
-    module="tree_sitter_python",
     functions=_types("function_definition"),
     classes=_types("class_definition"),
     wrappers=_types("decorated_definition"),
     blocks=_types(
         "block if_statement elif_clause else_clause try_statement except_clause finally_clause "
-        "with_statement for_statement while_statement match_statement case_clause ERROR"
+        "with_statement for_statement while_statement match_statement case_clause"
     ),
 )
 
+_SCRIPT_HOLDERS = {
+    "variable_declarator": ("name", "value"),
+    "assignment_expression": ("left", "right"),
+}
+
 JAVASCRIPT = Grammar(
     language="javascript",
-    module="tree_sitter_javascript",
     functions=_types("function_declaration generator_function_declaration method_definition"),
     classes=_types("class_declaration"),
     wrappers=_types(
         "export_statement lexical_declaration variable_declaration expression_statement"
     ),
-    blocks=_types("class_body statement_block if_statement ERROR"),
+    blocks=_types("class_body statement_block if_statement"),
     comments=_types("comment decorator"),
-    holders={
-        "variable_declarator": ("name", "value"),
-        "assignment_expression": ("left", "right"),
-        "field_definition": ("property", "value"),
-    },
+    holders=_SCRIPT_HOLDERS | {"field_definition": ("property", "value")},
     values=_types("arrow_function function_expression generator_function"),
 )
 
 TYPESCRIPT = replace(
     JAVASCRIPT,
     language="typescript",
-    module="tree_sitter_typescript",
     entry="language_typescript",
     classes=_types(
         "class_declaration abstract_class_declaration interface_declaration enum_declaration "
@@ -86,58 +87,49 @@ TYPESCRIPT = replace(
     ),
     scopes={"internal_module": False, "module": False},
     wrappers=JAVASCRIPT.wrappers | {"ambient_declaration"},
-    holders={
-        "variable_declarator": ("name", "value"),
-        "assignment_expression": ("left", "right"),
-        "public_field_definition": ("name", "value"),
-    },
+    holders=_SCRIPT_HOLDERS | {"public_field_definition": ("name", "value")},
 )
 
-TSX = replace(TYPESCRIPT, language="tsx", entry="language_tsx")
+TSX = replace(TYPESCRIPT, language="tsx", package="typescript", entry="language_tsx")
 
 GO = Grammar(
     language="go",
-    module="tree_sitter_go",
     functions=_types("function_declaration method_declaration"),
     classes=_types("type_spec type_alias"),
     wrappers=_types("type_declaration"),
-    blocks=_types("ERROR"),
 )
 
 RUST = Grammar(
     language="rust",
-    module="tree_sitter_rust",
     functions=_types("function_item macro_definition"),
     bodiless=_types("macro_definition"),
     classes=_types("struct_item enum_item trait_item union_item"),
     scopes={"impl_item": True, "mod_item": False},
-    blocks=_types("declaration_list foreign_mod_item ERROR"),
+    blocks=_types("declaration_list foreign_mod_item"),
     comments=_types("line_comment block_comment attribute_item"),
 )
 
 JAVA = Grammar(
     language="java",
-    module="tree_sitter_java",
     functions=_types("method_declaration constructor_declaration compact_constructor_declaration"),
     classes=_types(
         "class_declaration interface_declaration enum_declaration record_declaration "
         "annotation_type_declaration"
     ),
     blocks=_types(
-        "class_body interface_body enum_body enum_body_declarations annotation_type_body ERROR"
+        "class_body interface_body enum_body enum_body_declarations annotation_type_body"
     ),
     comments=_types("line_comment block_comment"),
 )
 
 C = Grammar(
     language="c",
-    module="tree_sitter_c",
     functions=_types("function_definition"),
     classes=_types("struct_specifier union_specifier enum_specifier"),
     wrappers=_types("type_definition"),
     blocks=_types(
         "preproc_ifdef preproc_if preproc_else preproc_elif linkage_specification declaration_list "
-        "field_declaration_list ERROR"
+        "field_declaration_list"
     ),
     guards=_types("preproc_ifdef preproc_if linkage_specification"),
 )
@@ -145,7 +137,6 @@ C = Grammar(
 CPP = replace(
     C,
     language="cpp",
-    module="tree_sitter_cpp",
     classes=C.classes | {"class_specifier"},
     scopes={"namespace_definition": False},
     wrappers=C.wrappers | {"template_declaration"},
@@ -153,7 +144,7 @@ CPP = replace(
 
 C_SHARP = Grammar(
     language="csharp",
-    module="tree_sitter_c_sharp",
+    package="c_sharp",
     functions=_types(
         "method_declaration constructor_declaration destructor_declaration operator_declaration "
         "conversion_operator_declaration local_function_statement"
@@ -164,68 +155,62 @@ C_SHARP = Grammar(
     ),
     scopes={"namespace_declaration": False},
     wrappers=_types("global_statement"),
-    blocks=_types("declaration_list preproc_if ERROR"),
+    blocks=_types("declaration_list preproc_if"),
     guards=_types("preproc_if"),
 )
 
 RUBY = Grammar(
     language="ruby",
-    module="tree_sitter_ruby",
     functions=_types("method singleton_method"),
     bodiless=_types("method singleton_method"),
     classes=_types("class module"),
-    blocks=_types("body_statement singleton_class if unless begin ERROR"),
+    blocks=_types("body_statement singleton_class if unless begin"),
 )
 
 PHP = Grammar(
     language="php",
-    module="tree_sitter_php",
     entry="language_php",
     functions=_types("function_definition method_declaration"),
     classes=_types("class_declaration interface_declaration trait_declaration enum_declaration"),
     scopes={"namespace_definition": False},
     wrappers=_types("expression_statement"),
-    blocks=_types("declaration_list enum_declaration_list compound_statement if_statement ERROR"),
+    blocks=_types("declaration_list enum_declaration_list compound_statement if_statement"),
     holders={"assignment_expression": ("left", "right")},
     values=_types("anonymous_function arrow_function"),
 )
 
 KOTLIN = Grammar(
     language="kotlin",
-    module="tree_sitter_kotlin",
     functions=_types("function_declaration secondary_constructor"),
     classes=_types("class_declaration object_declaration"),
-    blocks=_types("class_body enum_class_body companion_object ERROR"),
+    blocks=_types("class_body enum_class_body companion_object"),
     comments=_types("line_comment block_comment"),
     bodies=_types("function_body class_body enum_class_body block"),
 )
 
 SWIFT = Grammar(
     language="swift",
-    module="tree_sitter_swift",
     functions=_types(
         "function_declaration init_declaration deinit_declaration subscript_declaration"
     ),
     classes=_types("class_declaration protocol_declaration"),
-    blocks=_types("class_body enum_class_body protocol_body ERROR"),
+    blocks=_types("class_body enum_class_body protocol_body"),
     comments=_types("comment multiline_comment"),
 )
 
 SCALA = Grammar(
     language="scala",
-    module="tree_sitter_scala",
     functions=_types("function_definition"),
     classes=_types("class_definition object_definition trait_definition enum_definition"),
     scopes={"package_clause": False},
-    blocks=_types("template_body enum_body extension_definition ERROR"),
+    blocks=_types("template_body enum_body extension_definition"),
     comments=_types("comment block_comment"),
 )
 
 BASH = Grammar(
     language="bash",
-    module="tree_sitter_bash",
     functions=_types("function_definition"),
-    blocks=_types("if_statement elif_clause else_clause case_statement case_item list ERROR"),
+    blocks=_types("if_statement elif_clause else_clause case_statement case_item list"),
 )
 
 GRAMMARS: Mapping[str, Grammar] = {
@@ -242,11 +227,8 @@ GRAMMARS: Mapping[str, Grammar] = {
 }  # fmt: skip
 
 PROSE: Mapping[str, str] = {
-    ".md": "markdown",
-    ".markdown": "markdown",
-    ".rst": "restructuredtext",
-    ".txt": "text",
-}
+    ".md": "markdown", ".markdown": "markdown", ".rst": "restructuredtext", ".txt": "text",
+}  # fmt: skip
 
 LANGUAGES: Mapping[str, str] = {
     ".cfg": "ini", ".css": "css", ".html": "html", ".ini": "ini", ".json": "json", ".sql": "sql",
@@ -259,13 +241,10 @@ _RECEIVER = re.compile(r"(\w+)\W*$")
 _LONGEST = 1000  # characters of a name: nested type arguments may fill pages
 _NOT_NAMES = {"module", "exports", "prototype", "this", "self", "window"}  # of JavaScript
 _NAMELESS = {
-    "conversion_operator_declaration": "operator",
-    "deinit_declaration": "deinit",
-    "init_declaration": "init",
-    "operator_declaration": "operator",
-    "secondary_constructor": "constructor",
-    "subscript_declaration": "subscript",
-}
+    "conversion_operator_declaration": "operator", "operator_declaration": "operator",
+    "deinit_declaration": "deinit", "init_declaration": "init",
+    "secondary_constructor": "constructor", "subscript_declaration": "subscript",
+}  # fmt: skip
 
 
 def names_of(node: Node, grammar: Grammar, source: Source) -> tuple[str, ...]:

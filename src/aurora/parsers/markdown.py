@@ -1,4 +1,4 @@
-"""Reads the structure of Markdown notes: headings, dates, and front matter.
+"""Reads the structure of Markdown notes: headings and front matter.
 
 Headings follow CommonMark with one exception: an underlined heading has one line. A line of dashes
 under a longer paragraph is a rule.
@@ -12,8 +12,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import NamedTuple
+
+from aurora.text import find_date
 
 LONGEST_HEADING = 200  # characters kept: a data file may also start with `#`
 _MAX_MATTER_LINES = 200  # two rules further apart are not front matter
@@ -25,7 +27,6 @@ _RULE = re.compile(r" {0,3}(?:(?:-[ \t]*){3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,})$
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
 _HTML = re.compile(r" {0,3}<(!--|(?:pre|script|style|textarea)(?=[\s>]|$))", re.IGNORECASE)
 _NOT_A_TITLE = re.compile(r" {4}| {0,3}(?:\t|[>|<]|[-*+](?:\s|$)|[0-9]{1,9}[.)])")
-_DATE = re.compile(r"(?<![0-9])[0-9]{4}-[0-9]{2}-[0-9]{2}(?![0-9])")
 _KEY = re.compile(r"([A-Za-z_][\w-]*):(?:[ \t]+(.*))?$")
 _ITEM = re.compile(r"[ \t]*-[ \t]+(.*)$")
 
@@ -45,8 +46,7 @@ class Heading(NamedTuple):
 class Fence:
     """Follows code fences from line to line. An unclosed fence extends to the end."""
 
-    def __init__(self) -> None:
-        self._open = ""
+    _open = ""
 
     def covers(self, line: str) -> bool:
         """True for the lines of a code block and for its two fences."""
@@ -61,16 +61,14 @@ class Fence:
         return True
 
 
-class Blocks:
+class Blocks(Fence):
     """Follows lines that are not Markdown: code fences, comments, literal HTML."""
 
-    def __init__(self) -> None:
-        self._fence = Fence()
-        self._end = ""  # the text that closes the current HTML
+    _end = ""  # the text that closes the current HTML
 
     def covers(self, line: str) -> bool:
         if not self._end:
-            if self._fence.covers(line):
+            if super().covers(line):
                 return True
             opened = _HTML.match(line)
             if opened is None:
@@ -114,32 +112,6 @@ def find_headings(lines: Sequence[str], start: int = 0) -> Iterator[Heading]:
             paragraph += 2 if paragraph == 0 and _NOT_A_TITLE.match(line) else 1
 
 
-# Dates
-
-
-def find_date(text: str) -> datetime | None:
-    """Return midnight UTC of the last valid date in a text.
-
-    The last, because a path ends with the file name, and a file name with the date.
-    """
-    for written in reversed(_DATE.findall(text)):
-        try:
-            return datetime.fromisoformat(written).replace(tzinfo=UTC)
-        except ValueError:
-            continue
-    return None
-
-
-def without_date(text: str) -> str:
-    """Remove the date from a file name: `auth-2025-12-15` becomes `auth`. A bare date stays."""
-    date = find_date(text)
-    if date is None:
-        return text
-    before, _, after = text.rpartition(date.date().isoformat())
-    parts = (before.rstrip("-_ ."), after.lstrip("-_ ."))
-    return "-".join(part for part in parts if part) or text
-
-
 # Front matter
 
 
@@ -155,7 +127,10 @@ class FrontMatter:
 
 def read_front_matter(lines: Sequence[str]) -> FrontMatter:
     """The front matter of a note, empty when it has none."""
-    end = _find_end(lines)
+    if lines[0].rstrip() != "---" or len(lines) < 2 or not _KEY.match(lines[1].rstrip()):
+        return FrontMatter()
+    rest = enumerate(lines[1:_MAX_MATTER_LINES], start=2)
+    end = next((after for after, line in rest if line.rstrip() in ("---", "...")), 0)
     if not end:
         return FrontMatter()
     values = _values(lines[1 : end - 1])
@@ -164,33 +139,18 @@ def read_front_matter(lines: Sequence[str]) -> FrontMatter:
     return FrontMatter(end, title[:LONGEST_HEADING].rstrip(), find_date(date), tuple(tags))
 
 
-def _find_end(lines: Sequence[str]) -> int:
-    if lines[0].rstrip() != "---" or len(lines) < 2 or not _KEY.match(lines[1].rstrip()):
-        return 0
-    for at, line in enumerate(lines[:_MAX_MATTER_LINES]):
-        if at and line.rstrip() in ("---", "..."):
-            return at + 1
-    return 0
-
-
 def _values(lines: Sequence[str]) -> dict[str, list[str]]:
     """Return keys with their values: one, a list in brackets, or the items below."""
     values: dict[str, list[str]] = {}
     items: list[str] = []
     for line in map(str.rstrip, lines):
         if key := _KEY.match(line):
-            items = values.setdefault(key[1].lower(), [])
-            items += _split(key[1].lower(), key[2] or "")
+            name, written = key[1].lower(), key[2] or ""
+            items = values.setdefault(name, [])
+            items += written.strip("[] ").split(",") if name == "tags" else [written]
         elif item := _ITEM.match(line):
-            items.append(_unquoted(item[1]))
-    return {key: [value for value in listed if value] for key, listed in values.items()}
-
-
-def _split(key: str, written: str) -> list[str]:
-    if key != "tags":
-        return [_unquoted(written)]
-    return [_unquoted(value) for value in written.strip("[] ").split(",")]
-
-
-def _unquoted(written: str) -> str:
-    return written.strip().strip("\"'").strip()
+            items.append(item[1])
+    return {
+        key: [value for item in items if (value := item.strip().strip("\"'").strip())]
+        for key, items in values.items()
+    }

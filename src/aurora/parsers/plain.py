@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
@@ -33,11 +34,15 @@ class Cutter:
         self._held: list[tuple[int, str]] = []  # pieces with their line numbers
         self.size = 0  # characters held, including line ends
 
+    def cut(self, lines: Iterable[str], *, first: int = 1) -> Iterator[Window]:
+        """Yield all windows of lines that are numbered from `first`."""
+        for number, line in enumerate(lines, start=first):
+            yield from self.add(number, line)
+        yield from self.rest()
+
     def add(self, number: int, line: str) -> list[Window]:
         """Add a line; returns the windows that it completed."""
-        if len(line) <= self._longest:
-            return self._hold(number, line)
-        starts = range(0, len(line), self._longest)
+        starts = range(0, len(line) or 1, self._longest)
         pieces = (line[at : at + self._longest] for at in starts)
         return [window for piece in pieces for window in self._hold(number, piece)]
 
@@ -47,27 +52,21 @@ class Cutter:
 
     def _hold(self, number: int, piece: str) -> list[Window]:
         full: list[Window] = []
-        while self._is_full(number, piece):
+        while self._held and (
+            (self._most_lines and number - self._held[0][0] >= self._most_lines)
+            or self.size + len(piece) > self._longest
+        ):
             full += self._take(self._window_end())
         if self._held or piece.strip():  # a window does not begin with a blank line
             self._held.append((number, piece))
             self.size += len(piece) + 1
         return full
 
-    def _is_full(self, number: int, piece: str) -> bool:
-        if not self._held:
-            return False
-        too_many = self._most_lines and number - self._held[0][0] >= self._most_lines
-        return bool(too_many) or self.size + len(piece) > self._longest
-
     def _window_end(self) -> int:
         """The number of held pieces in the next window."""
         count = len(self._held)
-        if self._paragraphs:
-            for at in range(count - 1, count // 2, -1):
-                if not self._held[at][1].strip():
-                    return at + 1
-        return count
+        half = range(count - 1, count // 2, -1) if self._paragraphs else ()
+        return next((at + 1 for at in half if not self._held[at][1].strip()), count)
 
     def _take(self, count: int) -> list[Window]:
         pieces, self._held = self._held[:count], self._held[count:]
@@ -87,10 +86,8 @@ class PlainParser:
         self._kind, self._language = kind, language
 
     def parse(self, document: Document) -> Parsed:
+        text = document.text.removesuffix("\n").split("\n")
         cutter = Cutter(longest=_LONGEST, most_lines=_WINDOW, paragraphs=False)
-        windows: list[Window] = []
-        for number, line in enumerate(document.text.removesuffix("\n").split("\n"), start=1):
-            windows += cutter.add(number, line)
         ids, name = Ids(document.path), PurePosixPath(document.path).name
         chunks = (
             Chunk(
@@ -102,6 +99,6 @@ class PlainParser:
                 lines=lines,
                 language=self._language,
             )
-            for lines, content in (*windows, *cutter.rest())
+            for lines, content in cutter.cut(text)
         )
         return Parsed(tuple(chunks))

@@ -9,7 +9,6 @@ not merged: the name of a chunk would then depend on the length of its neighbour
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 from string import punctuation
 
@@ -18,11 +17,11 @@ from aurora.parsers.markdown import (
     LONGEST_HEADING,
     FrontMatter,
     Heading,
-    find_date,
     find_headings,
     read_front_matter,
 )
-from aurora.parsers.plain import Cutter, Window
+from aurora.parsers.plain import Cutter
+from aurora.text import find_date
 from aurora.types import Chunk, Document, Json, Kind
 
 LONGEST = 4000  # characters of a chunk: a screen or two, and what small embedders can read
@@ -36,16 +35,14 @@ class NotesParser:
 
     def __init__(self, language: str) -> None:
         self._language = language
+        self._most_lines = _WINDOW if language == "text" else None
 
     def parse(self, document: Document) -> Parsed:
-        lines = document.text.removeprefix("\ufeff").removesuffix("\n").split("\n")
-        matter, headings = _read_structure(lines, self._language)
-        sections = find_sections(lines, headings, matter.end)
-        return Parsed(tuple(self._chunks(document.path, lines, sections, matter)))
+        return Parsed(tuple(self._chunks(document.path, document.text)))
 
-    def _chunks(
-        self, path: str, lines: Sequence[str], sections: Iterable[Section], matter: FrontMatter
-    ) -> Iterator[Chunk]:
+    def _chunks(self, path: str, text: str) -> Iterator[Chunk]:
+        lines = text.removeprefix("\ufeff").removesuffix("\n").split("\n")
+        matter, headings = _read_structure(lines, self._language)
         ids, file = Ids(path), PurePosixPath(path).name
         date = None if file == _UNDATED else find_date(path) or matter.date
         metadata: dict[str, Json] = {"source": "note"}
@@ -53,11 +50,14 @@ class NotesParser:
             metadata["title"] = matter.title
         if matter.tags:
             metadata["tags"] = list(matter.tags)
-        for section in sections:
-            titles = section.titles or tuple(filter(None, [matter.title]))
-            for number, window in enumerate(self._windows(lines, section), start=1):
+        for own_titles, start, end in _find_sections(lines, headings, matter.end):
+            titles = own_titles or list(filter(None, [matter.title]))
+            cutter = Cutter(longest=LONGEST, most_lines=self._most_lines)
+            windows = cutter.cut(lines[start:end], first=start + 1)
+            for number, window in enumerate(windows, start=1):
+                name = " > ".join(own_titles) + (f"@{number}" if number > 1 else "")
                 yield Chunk(
-                    id=ids.make(_id_name(section, number)),
+                    id=ids.make(name if own_titles else "text"),
                     kind=Kind.KNOWLEDGE,
                     name=titles[-1] if titles else file,
                     content=window.content,
@@ -68,20 +68,6 @@ class NotesParser:
                     created_at=date,
                     metadata=metadata,
                 )
-
-    def _windows(self, lines: Sequence[str], section: Section) -> Iterator[Window]:
-        cutter = Cutter(longest=LONGEST, most_lines=_WINDOW if self._language == "text" else None)
-        for at in range(section.start, section.end):
-            yield from cutter.add(at + 1, lines[at])
-        yield from cutter.rest()
-
-
-def _id_name(section: Section, number: int) -> str:
-    """The name for an id. Further pieces of a section are numbered by `@`, as in code."""
-    if not section.titles:
-        return "text"
-    name = " > ".join(section.titles)
-    return name if number == 1 else f"{name}@{number}"
 
 
 def find_title(text: str, language: str) -> str:
@@ -94,42 +80,29 @@ def _read_structure(lines: Sequence[str], language: str) -> tuple[FrontMatter, I
     if language == "markdown":
         matter = read_front_matter(lines)
         return matter, find_headings(lines, matter.end)
-    return FrontMatter(), find_titles(lines) if language == "restructuredtext" else iter(())
+    return FrontMatter(), _find_titles(lines) if language == "restructuredtext" else iter(())
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
-    """The lines of a note with indexes from `start` to before `end`, and their headings."""
-
-    titles: tuple[str, ...]
-    start: int
-    end: int
-
-
-def find_sections(
-    lines: Sequence[str], headings: Iterable[Heading], start: int = 0
-) -> Iterator[Section]:
-    """Yield sections that cover every line. `start` is the index after the front matter."""
+def _find_sections(
+    lines: Sequence[str], headings: Iterable[Heading], after_matter: int
+) -> Iterator[tuple[list[str], int, int]]:
+    """Yield the titles, first and end line of sections, which cover every line."""
     above: list[Heading] = []  # the headings of the current section, outermost first
-    first, text, level = 0, start, 0
+    first, text, level = 0, after_matter, 0
     for heading in headings:
         bare = level < heading.level and not any(map(str.strip, lines[text : heading.first]))
         if not bare:
-            yield Section(_titles(above), first, heading.first)
+            yield [outer.text for outer in above if outer.text], first, heading.first
             first = heading.first
         above = [outer for outer in above if outer.level < heading.level] + [heading]
         text, level = heading.after, heading.level
-    yield Section(_titles(above), first, len(lines))
-
-
-def _titles(headings: Iterable[Heading]) -> tuple[str, ...]:
-    return tuple(heading.text for heading in headings if heading.text)
+    yield [outer.text for outer in above if outer.text], first, len(lines)
 
 
 # Section titles of reStructuredText: underlined, or with a line above and below
 
 
-def find_titles(lines: Sequence[str]) -> Iterator[Heading]:
+def _find_titles(lines: Sequence[str]) -> Iterator[Heading]:
     """Yield all titles. The style that appears first is the highest level."""
     styles: list[tuple[str, bool]] = []
     at, may_begin = 0, True  # a title cannot begin inside a paragraph

@@ -20,9 +20,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from aurora.parsers.markdown import find_date
 from aurora.signals.base import Question, SparseScores
 from aurora.stores.base import Store
+from aurora.text import find_date
 from aurora.types import Hit
 
 DECAY = 0.5  # ACT-R's own value

@@ -18,14 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TypeVar
 
-from aurora.errors import (
-    GitError,
-    GitLimitError,
-    GitStartError,
-    NoRepositoryError,
-    SourceError,
-)
-from aurora.files import lock, open_file
+from aurora.errors import GitError, GitLimitError, GitStartError, NoRepositoryError, SourceError
 
 if sys.platform == "linux":
     import resource
@@ -64,7 +57,7 @@ _NO_REPOSITORY = (  # git's messages
     "cannot use bare repository",
 )
 _SCRATCH = "aurora-git-"  # prefix of scratch folders
-_LOCK = "lock"  # file in a scratch folder, locked while the folder is in use
+_SCRATCH_AGE = 86_400  # seconds; each git call of a replay ends within `HISTORY.seconds`
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +134,10 @@ class Git:
             timed_out = threading.Event()
             try:
                 stderr = stack.enter_context(tempfile.TemporaryFile())
-                stdin = stack.enter_context(_as_file(given)) if given else subprocess.DEVNULL
+                # A file, not a pipe: git may write output before it has read all input.
+                stdin = stack.enter_context(tempfile.TemporaryFile())
+                stdin.write(given)
+                stdin.seek(0)
                 process = stack.enter_context(
                     subprocess.Popen(  # noqa: S603 - fixed arguments and a path, no shell
                         ["git", *_OPTIONS, *arguments],  # noqa: S607 - the user's git
@@ -161,10 +157,16 @@ class Git:
                 yield block
             status = process.wait()
             if timed_out.is_set():
-                raise GitLimitError(
-                    f"git {_name(arguments)} took longer than {self.limits.seconds:g} seconds"
-                )
-            self._check(stderr, arguments, failed=status not in fine, status=status)
+                raise self._exceeded(arguments, f"took longer than {self.limits.seconds:g} seconds")
+            words = _read_end(stderr)
+            if status not in fine:
+                if any(word in words.lower() for word in _NO_MEMORY):
+                    raise self._exceeded(
+                        arguments, f"needs more than {self.limits.memory >> 20} MiB of memory"
+                    )
+                raise _failure(status, words)
+            if "rename detection was skipped" in words:
+                self.notes["a commit renames more files than git compares"] = None
 
     def _limit(
         self, process: subprocess.Popen[bytes], timed_out: threading.Event, stack: ExitStack
@@ -182,36 +184,20 @@ class Git:
         timer.start()
         stack.callback(timer.cancel)
 
-    def _check(
-        self, stderr: IO[bytes], arguments: Sequence[str], *, failed: bool, status: int
-    ) -> None:
-        stderr.seek(max(stderr.seek(0, os.SEEK_END) - _MAX_STDERR, 0))
-        words = os.fsdecode(stderr.read()).strip()
-        if failed and any(word in words.lower() for word in _NO_MEMORY):
-            most = self.limits.memory >> 20
-            raise GitLimitError(f"git {_name(arguments)} needs more than {most} MiB of memory")
-        if failed:
-            raise _failure(status, words)
-        if "rename detection was skipped" in words:
-            self.notes["a commit renames more files than git compares"] = None
-
     def _require_size(self, arguments: Sequence[str], size: int) -> None:
         if size > self.limits.answer:
             most = self.limits.answer >> 20
-            raise GitLimitError(f"git {_name(arguments)} answers with more than {most} MiB")
+            raise self._exceeded(arguments, f"answers with more than {most} MiB")
+
+    @staticmethod
+    def _exceeded(arguments: Sequence[str], what: str) -> GitLimitError:
+        command = next((word for word in arguments if not word.startswith("-")), arguments[0])
+        return GitLimitError(f"git {command} {what}")
 
 
-def _name(arguments: Sequence[str]) -> str:
-    """Return the git command among the arguments, after any options."""
-    return next((word for word in arguments if not word.startswith("-")), arguments[0])
-
-
-def _as_file(given: bytes) -> IO[bytes]:
-    """Provide git's input as a file: git may write output before it has read all input."""
-    file = tempfile.TemporaryFile()  # noqa: SIM115 - closed by the caller
-    file.write(given)
-    file.seek(0)
-    return file
+def _read_end(stderr: IO[bytes]) -> str:
+    stderr.seek(max(stderr.seek(0, os.SEEK_END) - _MAX_STDERR, 0))
+    return os.fsdecode(stderr.read()).strip()
 
 
 def _environment(scratch: Scratch | None) -> dict[str, str]:
@@ -269,10 +255,6 @@ class Scratch:
     objects: Path
     borrowed: str
 
-    def sealed(self) -> Scratch:
-        """For writing: git would update the date of an object that it can see."""
-        return Scratch(self.objects, "")
-
 
 @contextmanager
 def open_scratch(git: Git) -> Iterator[Scratch]:
@@ -282,40 +264,15 @@ def open_scratch(git: Git) -> Iterator[Scratch]:
     quoted = path.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     with tempfile.TemporaryDirectory(prefix=_SCRATCH) as folder:
         _remove_abandoned(Path(folder))
-        with _locked(Path(folder)):
-            yield Scratch(Path(folder), f'"{quoted}"')
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Lock a scratch folder. The system releases the lock of a killed process."""
-    new = folder / f"{_LOCK}.new"
-    with open_file(new, "xb") as file:
-        lock(file)
-        if os.name != "nt":  # Windows cannot rename an open file; there a folder's age decides
-            # Only now: another run would remove a folder whose lock is free.
-            new.rename(folder / _LOCK)
-        yield
+        yield Scratch(Path(folder), f'"{quoted}"')
 
 
 def _remove_abandoned(own: Path) -> None:
-    """Remove the scratch folders of runs that were killed."""
+    """Remove the scratch folders of killed runs. None is in use for as long as this."""
     for other in own.parent.glob(f"{_SCRATCH}*"):
         with suppress(OSError):
-            if other != own and _is_abandoned(other, now=own.lstat().st_mtime):
+            if other.lstat().st_mtime < own.lstat().st_mtime - _SCRATCH_AGE:
                 shutil.rmtree(other, ignore_errors=True)
-
-
-def _is_abandoned(folder: Path, *, now: float) -> bool:
-    """True when no run holds the folder's lock. Without a lock file, its age decides."""
-    try:
-        with open_file(folder / _LOCK, "r+b") as file:
-            lock(file)
-    except FileNotFoundError:
-        return folder.lstat().st_mtime < now - 3600
-    except OSError:  # in use, or owned by another user
-        return False
-    return True
 
 
 # Queries
@@ -341,8 +298,7 @@ def version() -> str:
 
 def find_root(path: Path) -> Path | None:
     """Return the top of the work tree that holds a path; None without a work tree or git."""
-    folder = path if path.is_dir() else path.parent
-    return _if_repository(folder, work_tree)
+    return _if_repository(path if path.is_dir() else path.parent, work_tree)
 
 
 def find_unasked_root(path: Path) -> Path | None:

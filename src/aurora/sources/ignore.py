@@ -62,10 +62,7 @@ class IgnoreFiles:
 
 
 def unknown_steps(top: Path, folder: Path, known: Container[Path]) -> list[Path]:
-    """List the folders from `top` down to `folder` that are not in `known`.
-
-    A loop, not recursion: a clone may nest more folders than Python nests calls.
-    """
+    """The unknown folders from `top` down: a loop, as a clone may nest more than Python calls."""
     steps = []
     while folder not in known:
         steps.append(folder)
@@ -76,10 +73,7 @@ def unknown_steps(top: Path, folder: Path, known: Container[Path]) -> list[Path]
 
 
 def _read_rules(file: Path) -> Sequence[Rule]:
-    """Return the rules of an ignore file; none if there is no such file.
-
-    An unreadable file is an error: without its rules, files that the user excludes would be read.
-    """
+    """The rules of an ignore file. An unreadable one is an error: it may exclude files."""
     try:
         mode = file.lstat().st_mode
     except OSError:  # missing, or in a folder whose files cannot be read either

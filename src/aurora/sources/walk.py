@@ -133,10 +133,9 @@ def _git_walk(top: Path, names: Iterable[str], root: Path) -> Iterator[Path | Sk
         vendored = not VENDORED.isdisjoint(place.split("/"))
         may_ignore = ignore.has_rules_for(folder)
         for path in (folder / name.rpartition("/")[2] for name in group):
-            if vendored:
-                yield Skipped(path, "vendored")
-            else:
-                yield Skipped(path, "ignored") if may_ignore and ignore.ignores_file(path) else path
+            ignored = not vendored and may_ignore and ignore.ignores_file(path)
+            reason = "vendored" if vendored else "ignored" if ignored else ""
+            yield Skipped(path, reason) if reason else path
 
 
 def _plain_walk(top: Path) -> Iterator[Path | Skipped]:
@@ -161,10 +160,7 @@ def _plain_walk(top: Path) -> Iterator[Path | Skipped]:
 def walk_folders(
     top: Path, onerror: Callable[[OSError], object] = lambda _: None
 ) -> Iterator[tuple[Path, list[str], list[str]]]:
-    """Like `os.walk` from the top down, without recursion and without following links.
-
-    `os.walk` of Python 3.11 fails in a tree of a thousand levels.
-    """
+    """`os.walk` without links, and without recursion, which fails in a thousand levels."""
     waiting = [top]
     while waiting:
         here = waiting.pop()

@@ -17,11 +17,12 @@ import stat
 import sys
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from aurora.errors import SourceError, WatchError
 from aurora.files import open_no_follow
@@ -55,8 +56,7 @@ _MODIFIED = 2  # of watchfiles.Change
 _RECURSIVE = not sys.platform.startswith("linux")  # other systems have no limit, follow no links
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
+class Rules(NamedTuple):
     """What decides which files are ignored below `top`: git, or the ignore files alone."""
 
     top: Path
@@ -266,7 +266,7 @@ class FileWatcher:
 
     def _must_end(self) -> bool:
         """True after `stop`, and when a target appeared, disappeared or was replaced."""
-        return self._stop.is_set() or self._identities != _identities(self._roots)
+        return self._stop.is_set() or self._identities != [*map(_identity, self._roots)]
 
     def _filter(self, changes: set[tuple[int, str]]) -> frozenset[Path]:
         if len(changes) >= _FLOOD:
@@ -276,7 +276,8 @@ class FileWatcher:
         moved = {Path(path) for kind, path in changes if kind != _MODIFIED}
         paths = moved | (touched - scope.watched)  # the date of a folder says nothing
         news = drop_ignored(scope, filter(scope.is_news, paths))
-        if any(_changes_scope(path, scope) for path in news):
+        # A watched file may have been replaced.
+        if any(p.name in IGNORE_FILES or p in scope.files or p.is_dir() for p in news):
             self._restart()
         return frozenset(news)
 
@@ -287,17 +288,18 @@ class FileWatcher:
         return frozenset(self._targets)
 
     def _open(self) -> tuple[RustNotify, WatchScope]:
-        self._identities = _identities(self._roots)
-        scope = self._survey()
+        self._identities = [*map(_identity, self._roots)]
+        list_scope = partial(survey, self._targets, logs=self._logs, own=self._own)
+        scope = list_scope()
         for _ in range(_TRIES):
             try:
                 watch = self._start(scope)
             except (FileNotFoundError, PermissionError):
-                scope = self._survey()
+                scope = list_scope()
                 continue
             except (OSError, RuntimeError) as exc:
                 raise _cannot_watch(scope, exc) from exc
-            before, scope = scope, self._survey()
+            before, scope = scope, list_scope()
             if scope.watched <= before.watched:  # no folder appeared before its parent was watched
                 return watch, scope
             watch.close()
@@ -305,9 +307,6 @@ class FileWatcher:
             f"The folders below {self._targets[0]} come and go too quickly to be watched",
             hint="name those that do in an .auroraignore, or watch fewer folders",
         )
-
-    def _survey(self) -> WatchScope:
-        return survey(self._targets, logs=self._logs, own=self._own)
 
     def _start(self, scope: WatchScope) -> RustNotify:
         trees = scope.heads.union(path for path in self._roots if path.exists())
@@ -322,23 +321,13 @@ class _Event:
     is_set: Callable[[], bool]
 
 
-def _identities(paths: Sequence[Path]) -> list[tuple[int, int] | None]:
-    """The device and inode of each folder. A file only counts as present: saving replaces it."""
-    identities: list[tuple[int, int] | None] = []
-    for path in paths:
-        try:
-            status = path.stat()
-        except OSError:
-            identities.append(None)
-        else:
-            is_folder = stat.S_ISDIR(status.st_mode)
-            identities.append((status.st_dev, status.st_ino) if is_folder else (0, 0))
-    return identities
-
-
-def _changes_scope(path: Path, scope: WatchScope) -> bool:
-    """True for an ignore file, a folder, and a watched file, which may have been replaced."""
-    return path.name in IGNORE_FILES or path in scope.files or path.is_dir()
+def _identity(path: Path) -> tuple[int, int] | None:
+    """The device and inode of a folder. A file only counts as present: saving replaces it."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return (status.st_dev, status.st_ino) if stat.S_ISDIR(status.st_mode) else (0, 0)
 
 
 def _cannot_watch(scope: WatchScope, exc: Exception) -> WatchError:

@@ -11,7 +11,7 @@ from itertools import count
 from pathlib import Path
 
 from aurora.errors import AuroraError, TransferError
-from aurora.indexing.export_format import Unfit, decode, decode_header, encode, encode_header
+from aurora.indexing.export_format import Unfit, decode, decode_header, encode
 from aurora.indexing.foreign_documents import take_in
 from aurora.indexing.import_export import Export, export_memory, import_memory
 from aurora.stores.base import Embedder
@@ -38,7 +38,7 @@ def _check_line(line: bytes) -> None:
     """A line that reads is written as it reads."""
     with suppress(Unfit):
         header = decode_header(line)
-        assert decode_header(encode_header(header)) == header
+        assert decode_header(encode(header)) == header
     with suppress(Unfit):
         item = decode(line, _ANY)
         written = encode(item)

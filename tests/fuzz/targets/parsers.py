@@ -6,10 +6,11 @@ from __future__ import annotations
 import json
 import re
 
-from aurora.parsers.conversation import iter_chunks
-from aurora.parsers.markdown import find_date, read_front_matter, without_date
+from aurora.parsers.conversation import iter_chunks, without_date
+from aurora.parsers.markdown import read_front_matter
 from aurora.parsers.prose import find_title
 from aurora.parsers.registry import parser_for
+from aurora.text import find_date
 from aurora.types import Chunk, Document
 from tests.fuzz.inputs import head_and_rest, text_of
 

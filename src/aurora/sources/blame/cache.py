@@ -32,8 +32,7 @@ class Entry(NamedTuple):
 
 
 class BlameCache:
-    """The line owners of files at one commit. An owner is an index into `ids` and `times`; 0 is
-    no commit."""
+    """The line owners of files at one commit. An owner is an index into `ids`; 0 is no commit."""
 
     def __init__(self, head: str = "", shallow: str = "") -> None:
         self.head, self.shallow = head, shallow

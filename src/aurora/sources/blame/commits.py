@@ -139,13 +139,10 @@ def read_work_tree(git: Git, commit: str) -> list[Change]:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The files of the last commit, and where the work tree differs.
-
-    Paths are relative to the repository; `prefix` leads to the requested folder.
-    """
+    """The files of the last commit, and where the work tree differs. Paths begin at the top."""
 
     git: Git  # at the top of the work tree
-    prefix: str
+    prefix: str  # leads to the requested folder
     head: str
     shallow: str
     blobs: Mapping[str, str]  # regular files of the last commit
@@ -234,13 +231,10 @@ def _shallow(top: Git) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CommitRange:
-    """The paths that changed between two commits, and the commits if they are linear.
-
-    `commits` is empty unless they follow the old commit one by one, without a merge.
-    """
+    """The paths that changed between two commits, and the commits if they are linear."""
 
     touched: frozenset[str]
-    commits: Sequence[Commit]
+    commits: Sequence[Commit]  # empty unless they follow the old one by one, without a merge
     base_tree: bytes  # of the commit where both lines meet
 
 

@@ -18,11 +18,11 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Collection, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from aurora.errors import GitError, GitLimitError, NoRepositoryError
 from aurora.sources.blame.cache import BlameCache, load_cache, save_cache
@@ -54,6 +54,8 @@ from aurora.types import Listener, ignore_events
 
 logger = logging.getLogger(__name__)
 
+T = TypeVar("T")
+
 BLAME_AT_MOST = 16  # in Django a replay costs as much as 44 blames, in Flask as 43
 _PATHS_PER_CALL = 200  # on one command line
 _NO_REPOSITORY = "no repository"
@@ -67,13 +69,10 @@ class Untracked:
 
 @dataclass(frozen=True, slots=True)
 class Unavailable:
-    """Git tracks the file, but blame failed, with git's reason.
-
-    `lasting` is true for a limit, which the same call would reach again.
-    """
+    """Git tracks the file, but blame failed, with git's reason."""
 
     reason: str
-    lasting: bool = False
+    lasting: bool = False  # a limit, which the same call would reach again
 
 
 FileHistory: TypeAlias = LineHistory | Untracked | Unavailable
@@ -120,10 +119,7 @@ class History:
         return tuple(self._git.notes)
 
     def stamp(self) -> str:
-        """A word that is cheap to get and stays the same while blame of unchanged files does.
-
-        Empty when git fails.
-        """
+        """A word that changes when blame of unchanged files may; empty when git fails."""
         try:
             return read_stamp(self._git) or "no commit"
         except NoRepositoryError:
@@ -146,10 +142,7 @@ class History:
         return {p.removeprefix(prefix) for p in commits.touched if p.startswith(prefix)}
 
     def of(self, paths: Sequence[str]) -> Mapping[str, FileHistory]:
-        """Return the history of each path, relative to the root. Git's errors become results.
-
-        One call for many paths is far cheaper than a call for each.
-        """
+        """The history of each path. One call for many paths is far cheaper than a call for each."""
         try:
             now = take_snapshot(self._git)
             return dict.fromkeys(paths, Untracked()) if now is None else self._read(now, paths)
@@ -160,14 +153,8 @@ class History:
 
     def _read(self, now: Snapshot, paths: Sequence[str]) -> dict[str, FileHistory]:
         sources = {path: _committed_as(now, now.prefix + path) for path in paths}
-        cache, failed = read_committed(
-            now,
-            {source for source in sources.values() if isinstance(source, str)},
-            file=self._cache,
-            ignore_cache=self._ignore_cache,
-            blame_at_most=self._blame_at_most,
-            listen=self._listen,
-        )
+        committed = {source for source in sources.values() if isinstance(source, str)}
+        cache, failed = self._read_committed(now, committed)
         edited = {
             now.prefix + path: now.blobs[source]
             for path, source in sources.items()
@@ -192,6 +179,34 @@ class History:
             for path, source in sources.items()
         }
 
+    def _read_committed(
+        self, now: Snapshot, paths: Collection[str]
+    ) -> tuple[BlameCache, dict[str, GitError]]:
+        """Return a cache with the lines of the paths at the last commit, and errors by path."""
+        cache = load_cache(None if self._ignore_cache else self._cache)
+        before = (cache.head, len(cache.files))
+        failed: dict[str, GitError] = {}
+        try:
+            _update(cache, now, paths)
+            missing = sorted(path for path in paths if path not in cache.files)
+            if 0 < len(missing) <= self._blame_at_most:
+                failed = _blame(cache, now, missing)
+            elif missing:
+                commits = read_commits(now.git, now.head)
+                _replay(cache, now, commits, missing, listen=self._listen)
+        except GitLimitError as exc:
+            cache.files.clear()
+            cache.head, cache.shallow = now.head, now.shallow
+            missing = sorted(paths)
+            failed = dict.fromkeys(missing, exc)
+        _put_last_commits(cache, now, failed)
+        if self._cache is not None and (missing or before != (cache.head, len(cache.files))):
+            try:
+                save_cache(self._cache, cache)
+            except OSError as exc:  # results do not depend on it; the next run takes longer
+                logger.warning("cannot keep git history in %s: %s", self._cache, exc)
+        return cache, failed
+
 
 def _committed_as(now: Snapshot, path: str) -> str | Untracked | Unavailable:
     """The path of a file in the last commit: another path after a staged rename."""
@@ -210,43 +225,6 @@ def _unavailable(path: str, exc: GitError) -> Unavailable:
 
 
 # Committed lines
-
-
-def read_committed(
-    now: Snapshot,
-    paths: Collection[str],
-    *,
-    file: Path | None,
-    ignore_cache: bool = False,
-    blame_at_most: int,
-    listen: Listener = ignore_events,
-) -> tuple[BlameCache, dict[str, GitError]]:
-    """Return a cache with the lines of the paths at the last commit, and errors by path.
-
-    With `ignore_cache`, the cache file is not read.
-    """
-    cache = load_cache(None if ignore_cache else file)
-    before = (cache.head, len(cache.files))
-    try:
-        _update(cache, now, paths)
-        missing = sorted(path for path in paths if path not in cache.files)
-        failed: dict[str, GitError] = {}
-        if 0 < len(missing) <= blame_at_most:
-            failed = _blame(cache, now, missing)
-        elif missing:
-            _replay(cache, now, read_commits(now.git, now.head), missing, listen=listen)
-    except GitLimitError as exc:
-        cache.files.clear()
-        cache.head, cache.shallow = now.head, now.shallow
-        missing = sorted(paths)
-        failed = dict.fromkeys(missing, exc)
-    _put_last_commits(cache, now, failed)
-    if file is not None and (missing or before != (cache.head, len(cache.files))):
-        try:
-            save_cache(file, cache)
-        except OSError as exc:  # results do not depend on it; the next run takes longer
-            logger.warning("cannot keep git history in %s: %s", file, exc)
-    return cache, failed
 
 
 def _update(cache: BlameCache, now: Snapshot, paths: Collection[str]) -> None:
@@ -304,24 +282,27 @@ def _replay(
 
 def _blame(cache: BlameCache, now: Snapshot, paths: Sequence[str]) -> dict[str, GitError]:
     """Put the lines of the paths into the cache; returns errors by path."""
-
-    def call(path: str) -> tuple[list[bytes], Mapping[bytes, int]] | GitError:
-        try:
-            return blame(now.git, path, commit=now.head)
-        except GitError as exc:
-            return exc
-
-    failed = {}
-    with ThreadPoolExecutor(WORKERS) as workers:
-        for path, result in zip(paths, workers.map(call, paths), strict=True):
-            if isinstance(result, GitError):
-                failed[path] = result
-                continue
-            owners, times = result
-            numbers = {owner: cache.number(owner.decode(), times[owner]) for owner in times}
-            lines = [numbers[owner] for owner in owners]
-            cache.put(path, now.blobs[path], LineOwners(lines[:-1], lines[-1] if lines else 0))
+    results, failed = _call_each(lambda path: blame(now.git, path, commit=now.head), paths)
+    for path, (owners, times) in results.items():
+        numbers = {owner: cache.number(owner.decode(), times[owner]) for owner in times}
+        lines = [numbers[owner] for owner in owners]
+        cache.put(path, now.blobs[path], LineOwners(lines[:-1], lines[-1] if lines else 0))
     return failed
+
+
+def _call_each(
+    call: Callable[[str], T], paths: Sequence[str]
+) -> tuple[dict[str, T], dict[str, GitError]]:
+    """The results of calls that run side by side, and their errors, by path."""
+    results: dict[str, T] = {}
+    failed: dict[str, GitError] = {}
+    with ThreadPoolExecutor(WORKERS) as workers:
+        for path, future in [(path, workers.submit(call, path)) for path in paths]:
+            try:
+                results[path] = future.result()
+            except GitError as exc:
+                failed[path] = exc
+    return results, failed
 
 
 def blame(git: Git, path: str, *, commit: str) -> tuple[list[bytes], dict[bytes, int]]:
@@ -383,21 +364,12 @@ def read_edits(
     blobs, failed = _hash_files(git, filters, list(committed))
     edited = [path for path, blob in blobs.items() if blob != committed[path].encode()]
 
-    def compare(path: str) -> Sequence[int] | GitError:
+    def compare(path: str) -> Sequence[int]:
         words = ("--literal-pathspecs", "diff", *PATCH, committed[path], "--", path)
-        try:
-            return parse_hunks(git.run(*words, unused=filters))
-        except GitError as exc:
-            return exc
+        return parse_hunks(git.run(*words, unused=filters))
 
-    hunks: dict[str, Sequence[int]] = dict.fromkeys(blobs, ())
-    with ThreadPoolExecutor(WORKERS) as workers:
-        for path, result in zip(edited, workers.map(compare, edited), strict=True):
-            if isinstance(result, GitError):
-                failed[path] = result
-            else:
-                hunks[path] = result
-    return hunks, failed
+    hunks, uncompared = _call_each(compare, edited)
+    return hunks, failed | uncompared
 
 
 def _hash_files(

@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from itertools import islice, pairwise
+from itertools import chain, islice, pairwise
 from typing import NamedTuple
 
 from aurora.errors import GitLimitError
@@ -149,44 +149,16 @@ def replay(
 
     A path is left out when it does not exist, or is older than `base` knows.
     """
-    limit = git.limits.numbers
-    graph = VersionGraph(_read_log(git, commits, base), paths, first=first, most=limit)
-    base_versions = graph.start_at(base) if base is not None else {}
+    graph = VersionGraph(git, commits, paths, first=first, base=base)
     versions_of = graph.build()
     tips = {path: versions_of[path] for path in sorted(paths) if path in versions_of}
     needed = list(graph.ancestors(tips.values()))
-    hunks = _read_hunks(git, _content_pairs(graph.versions, needed), listen)
-    known: dict[int, LineOwners] = {}
+    hunks = _read_hunks(git, graph.content_pairs(needed), listen)
+    used, known = set(needed), dict[int, LineOwners]()
     if base is not None:
-        used = set(needed).intersection(base_versions.values())
-        known = {
-            number: base.lines(path) for path, number in base_versions.items() if number in used
-        }
-    owners = _annotate(graph.versions, sorted(needed), set(tips.values()), hunks, known, most=limit)
+        known = {at: base.lines(path) for path, at in graph.base_versions.items() if at in used}
+    owners = graph.annotate(sorted(needed), set(tips.values()), hunks, known)
     return {path: owners[tip] for path, tip in tips.items() if not owners[tip].is_unknown}
-
-
-@dataclass(frozen=True, slots=True)
-class CommitLog:
-    """Commits, parents first, with their changes against the first parent, by trees.
-
-    `renames` are the renames against the other parents of merges.
-    """
-
-    commits: Sequence[Commit]
-    changes: Changes
-    renames: Changes
-    empty: bytes  # the tree without files, which a root commit is compared with
-
-
-def _read_log(git: Git, commits: Sequence[Commit], base: BaseCommit | None) -> CommitLog:
-    empty = empty_tree(git)
-    trees = {commit.id: commit.tree for commit in commits}
-    if base is not None:
-        trees[base.commit] = base.tree
-    pairs = ((trees[c.parents[0]] if c.parents else empty, c.tree) for c in commits)
-    changes = read_changes(git, pairs)
-    return CommitLog(commits, changes, _read_merge_renames(git, commits, trees, changes), empty)
 
 
 def _read_merge_renames(
@@ -210,6 +182,8 @@ def _read_merge_renames(
     return read_changes(git, unclear, options=(*RENAMES, "--diff-filter=R"))
 
 
+BlobPair = tuple[bytes, bytes]
+Hunks = Mapping[BlobPair, Sequence[int]]
 VersionsOf = dict[str, int]  # path -> number of its version, at one commit
 Parent = tuple[bytes, VersionsOf]  # its tree and versions
 
@@ -227,31 +201,45 @@ class VersionGraph:
 
     The version of a commit derives from its parent's version of the same path, or of the path it
     was renamed from. A merge keeps a parent's version that is the same; otherwise its version
-    derives from each parent's, the first parent's first. `most` limits the number of paths held
-    for all open branches.
+    derives from each parent's, the first parent's first.
     """
 
-    def __init__(self, log: CommitLog, paths: Iterable[str], *, first: int, most: int) -> None:
+    def __init__(
+        self,
+        git: Git,
+        commits: Sequence[Commit],
+        paths: Iterable[str],
+        *,
+        first: int,
+        base: BaseCommit | None,
+    ) -> None:
         self.versions: list[Version] = []
-        self._log, self._first = log, first
-        self._paths = _with_former_names(paths, log)
-        self._trees = {commit.id: commit.tree for commit in log.commits}
-        self._children = Counter(parent for commit in log.commits for parent in commit.parents)
+        self.base_versions: VersionsOf = {}
+        self._commits, self._first = commits, first
+        self._trees = {commit.id: commit.tree for commit in commits}
         self._open: dict[bytes, VersionsOf] = {}  # by commit, while a child still needs it
-        self._held, self._most = 0, most
-
-    def start_at(self, base: BaseCommit) -> VersionsOf:
-        """Add the files of a base commit; returns the numbers of their versions."""
-        versions = {path: self._add(_UNKNOWN, blob, ()) for path, blob in base.blobs.items()}
-        self._trees[base.commit], self._open[base.commit] = base.tree, versions
-        return dict(versions)
+        if base is not None:
+            blobs = base.blobs.items()
+            self.base_versions = {path: self._add(_UNKNOWN, blob, ()) for path, blob in blobs}
+            self._open[base.commit] = dict(self.base_versions)
+            self._trees[base.commit] = base.tree
+        self._empty = empty_tree(git)  # which a root commit is compared with
+        pairs = (
+            (self._trees[commit.parents[0]] if commit.parents else self._empty, commit.tree)
+            for commit in commits
+        )
+        self._changes = read_changes(git, pairs)  # against the first parent
+        self._renames = _read_merge_renames(git, commits, self._trees, self._changes)
+        self._paths = _with_former_names(paths, (self._changes, self._renames))
+        self._children = Counter(parent for commit in commits for parent in commit.parents)
+        self._held, self._most = 0, git.limits.numbers  # paths of all open branches
 
     def build(self) -> VersionsOf:
         """Walk all commits; returns the versions at the last one."""
         versions: VersionsOf = {}
-        for number, commit in enumerate(self._log.commits, start=self._first):
+        for number, commit in enumerate(self._commits, start=self._first):
             parents = [(self._trees[parent], self._take(parent)) for parent in commit.parents]
-            parents = parents or [(self._log.empty, {})]
+            parents = parents or [(self._empty, {})]
             self._apply(commit.tree, number, parents)
             versions = parents[0][1]
             if self._children[commit.id]:
@@ -262,8 +250,7 @@ class VersionGraph:
         return versions
 
     def ancestors(self, tips: Iterable[int]) -> Iterator[int]:
-        """Yield the tips and all versions they derive from, file by file: git stores neighbours
-        as deltas."""
+        """Yield the tips and their ancestors, file by file: git stores neighbours as deltas."""
         seen: set[int] = set()
         for tip in tips:
             waiting = [tip]
@@ -273,6 +260,52 @@ class VersionGraph:
                     seen.add(number)
                     waiting.extend(self.versions[number].parents)
                     yield number
+
+    def content_pairs(self, numbers: Iterable[int]) -> list[BlobPair]:
+        """Every pair of a version's content and its parent's, once."""
+        pairs = (
+            (self.versions[parent].blob, self.versions[number].blob)
+            for number in numbers
+            for parent in self.versions[number].parents
+        )
+        return [pair for pair in dict.fromkeys(pairs) if pair[0]]  # not before the given commits
+
+    def annotate(
+        self,
+        numbers: Sequence[int],
+        tips: Collection[int],
+        hunks: Hunks,
+        known: Mapping[int, LineOwners],
+    ) -> dict[int, LineOwners]:
+        """Return the owners of the tips; those of other versions are dropped after use."""
+        uses = Counter(parent for number in numbers for parent in self.versions[number].parents)
+        owners: dict[int, LineOwners] = {}
+        held = copied = 0  # lines
+        for number in numbers:
+            version = self.versions[number]
+            owners[number] = known.get(number) or self._owners_of(version, owners, hunks)
+            held += len(owners[number].owners)
+            copied += len(owners[number].owners)
+            if held > self._most or copied > self._most * _MAX_COPIES:
+                raise GitLimitError("the versions of the files have too many lines")
+            for parent in version.parents:
+                uses[parent] -= 1
+                if not uses[parent] and parent not in tips:
+                    held -= len(owners.pop(parent).owners)
+        return owners
+
+    def _owners_of(
+        self, version: Version, owners: Mapping[int, LineOwners], hunks: Hunks
+    ) -> LineOwners:
+        result = LineOwners([], version.owner)
+        for at, parent in enumerate(version.parents):
+            blob = self.versions[parent].blob
+            edits = hunks.get((blob, version.blob))
+            if edits is None:  # a version before the given commits, or one that is too large
+                return LineOwners([], version.owner if blob else _UNKNOWN)
+            inherited = owners[parent].edited(edits, version.owner)
+            result = result.merged(inherited, version.owner) if at else inherited
+        return result
 
     def _take(self, commit: bytes) -> VersionsOf:
         """The versions at a parent; its last child gets them without a copy."""
@@ -286,7 +319,7 @@ class VersionGraph:
     def _apply(self, tree: bytes, owner: int, parents: Sequence[Parent]) -> None:
         """Change the versions at the first parent into those at the commit."""
         first, versions = parents[0]
-        rows = [row for row in self._log.changes.get((first, tree), ()) if row.path in self._paths]
+        rows = [row for row in self._changes.get((first, tree), ()) if row.path in self._paths]
         new = {row.path: self._derive(row, tree, owner, parents) for row in rows if row.blob}
         for row in rows:
             versions.pop(row.path, None)
@@ -312,7 +345,7 @@ class VersionGraph:
             if number is not None:
                 yield False, number
                 continue
-            renames = self._log.renames.get((other, tree), ())
+            renames = self._renames.get((other, tree), ())
             sources = (versions.get(rename.source) for rename in renames if rename.path == row.path)
             yield from ((True, number) for number in sources if number is not None)
 
@@ -321,13 +354,12 @@ class VersionGraph:
         return len(self.versions) - 1
 
 
-def _with_former_names(paths: Iterable[str], log: CommitLog) -> set[str]:
+def _with_former_names(paths: Iterable[str], changes: Iterable[Changes]) -> set[str]:
     """Return the paths with all former names that their files may have on any branch."""
     renames: dict[str, set[str]] = {}
-    for rows in (*log.changes.values(), *log.renames.values()):
-        for row in rows:
-            if row.source not in ("", row.path):
-                renames.setdefault(row.path, set()).add(row.source)
+    for row in chain.from_iterable(rows for each in changes for rows in each.values()):
+        if row.source not in ("", row.path):
+            renames.setdefault(row.path, set()).add(row.source)
     names = set(paths)
     waiting = list(names)
     while waiting:
@@ -337,81 +369,20 @@ def _with_former_names(paths: Iterable[str], log: CommitLog) -> set[str]:
     return names
 
 
-def _annotate(
-    versions: Sequence[Version],
-    needed: Sequence[int],
-    tips: Collection[int],
-    hunks: Hunks,
-    known: Mapping[int, LineOwners],
-    *,
-    most: int,
-) -> dict[int, LineOwners]:
-    """Return the owners of the tips. Owners of a version are dropped after its last child.
-
-    `most` limits the number of lines held at once.
-    """
-    uses = Counter(parent for number in needed for parent in versions[number].parents)
-    owners: dict[int, LineOwners] = {}
-    held = copied = 0
-    for number in needed:
-        version = versions[number]
-        owners[number] = known.get(number) or _owners_of(version, versions, owners, hunks)
-        held += len(owners[number].owners)
-        copied += len(owners[number].owners)
-        if held > most or copied > most * _MAX_COPIES:
-            raise GitLimitError("the versions of the files have too many lines")
-        for parent in version.parents:
-            uses[parent] -= 1
-            if not uses[parent] and parent not in tips:
-                held -= len(owners.pop(parent).owners)
-    return owners
-
-
-def _owners_of(
-    version: Version,
-    versions: Sequence[Version],
-    owners: Mapping[int, LineOwners],
-    hunks: Hunks,
-) -> LineOwners:
-    result = LineOwners([], version.owner)
-    for at, parent in enumerate(version.parents):
-        edits = hunks.get((versions[parent].blob, version.blob))
-        if edits is None:  # a version before the given commits, or one that is too large
-            return LineOwners([], version.owner if versions[parent].blob else _UNKNOWN)
-        inherited = owners[parent].edited(edits, version.owner)
-        result = result.merged(inherited, version.owner) if at else inherited
-    return result
-
-
 # The differences between contents
-
-BlobPair = tuple[bytes, bytes]
-Hunks = Mapping[BlobPair, Sequence[int]]
-
-
-def _content_pairs(versions: Sequence[Version], needed: Iterable[int]) -> list[BlobPair]:
-    """Every pair of a version's content and its parent's, once."""
-    return list(
-        dict.fromkeys(
-            (versions[parent].blob, versions[number].blob)
-            for number in needed
-            for parent in versions[number].parents
-            if versions[parent].blob  # not those before the given commits
-        )
-    )
 
 
 def _read_hunks(git: Git, pairs: Sequence[BlobPair], listen: Listener) -> Hunks:
     """Read the hunks of all pairs or, where git reaches a limit, of all but the large ones."""
     with open_scratch(git) as scratch:
         try:
-            return read_hunks(git, scratch, pairs, listen=listen)
+            return read_hunks(git, scratch, pairs, listen)
         except GitLimitError:
             small = _small_pairs(git, pairs)
             if len(small) == len(pairs):
                 raise
             git.notes[f"versions over {MAX_BYTES // 1024} KiB count as rewritten"] = None
-            return read_hunks(git, scratch, small, listen=listen)
+            return read_hunks(git, scratch, small, listen)
 
 
 def _small_pairs(git: Git, pairs: Sequence[BlobPair]) -> list[BlobPair]:
@@ -424,13 +395,7 @@ def _small_pairs(git: Git, pairs: Sequence[BlobPair]) -> list[BlobPair]:
     return [pair for pair in pairs if large.isdisjoint(pair)]
 
 
-def read_hunks(
-    git: Git,
-    scratch: Scratch,
-    pairs: Sequence[BlobPair],
-    *,
-    listen: Listener = ignore_events,
-) -> Hunks:
+def read_hunks(git: Git, scratch: Scratch, pairs: Sequence[BlobPair], listen: Listener) -> Hunks:
     """Return a row of (line from 0, removed, added) for each pair, from the top.
 
     Git compares trees, not lists of contents. So two trees are made, one with the old and one with
@@ -476,9 +441,9 @@ def _make_trees(git: Git, scratch: Scratch, pairs: Sequence[BlobPair]) -> list[T
         for side in (0, 1):
             rows.extend(b"100644 blob %s\t%08d\n" % (pair[side], at) for at, pair in part)
             rows.append(b"\n")
-    trees = git.run(
-        "mktree", "--batch", "--missing", given=b"".join(rows), scratch=scratch.sealed()
-    ).split()
+    # Git would update the date of a repository's object that it can see.
+    own = Scratch(scratch.objects, borrowed="")
+    trees = git.run("mktree", "--batch", "--missing", given=b"".join(rows), scratch=own).split()
     return list(zip(trees[0::2], trees[1::2], strict=True))
 
 
