@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
-from aurora.config.trust import KnownMemory, memories_locked, remember_memory
+from aurora.engine.adoption import KnownMemory, memories_locked, remember_memory
 from aurora.parsers.registry import parser_for
 from aurora.stores.sqlite.connection import identity_of
 from aurora.types import Chunk, Document, Kind, Lines

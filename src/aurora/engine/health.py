@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import NamedTuple, TypeAlias, TypeVar
 
 from aurora.config import SettingsFiles
-from aurora.config.load import as_typed, value_of, without_password, without_secrets
+from aurora.config.load import as_typed, without_password, without_secrets
 from aurora.config.places import shown
-from aurora.config.schema import CATALOGUE
+from aurora.config.schema import CATALOGUE, value_of
 from aurora.engine.location import shown_name
 from aurora.engine.memory import Memory
 from aurora.errors import (

@@ -17,11 +17,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 from aurora.concurrency import CoalescedCall
 from aurora.config import LoadedSettings, Places, Settings, SettingsFiles
-from aurora.config.load import value_of
 from aurora.config.places import make_project, shown
-from aurora.config.schema import CATALOGUE, EmbeddingSettings, LlmSettings
-from aurora.config.trust import KnownMemory, known_memory
-from aurora.engine.adoption import judge, make_own
+from aurora.config.schema import CATALOGUE, EmbeddingSettings, LlmSettings, value_of
+from aurora.engine.adoption import KnownMemory, judge, known_memory, make_own
 from aurora.engine.embedders import Embedders
 from aurora.engine.location import (
     INDEXES,
