@@ -21,8 +21,8 @@ from aurora.engine.health import (
 )
 from aurora.errors import WatchError
 from aurora.parsers import languages
+from aurora.report_types import Finding, Level
 from aurora.stores.sqlite.connection import SQLiteLibrary, describe_library
-from aurora.types import Finding, Level
 
 FINE = Finding(Level.OK, "memory", "fine")
 

@@ -14,18 +14,17 @@ import click
 
 from aurora.cli.session import find_places, settings_files
 from aurora.config.schema import CATALOGUE
-from aurora.types import Kind, ModelState
+from aurora.types import Kind
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
     from aurora.engine import Memory
-    from aurora.types import ModelEntry
+    from aurora.report_types import ModelEntry
 
 logger = logging.getLogger(__name__)
 
 _MOST_IDS = 50
-_INSTALLED = (ModelState.INSTALLED, ModelState.DAMAGED)
 
 Complete: TypeAlias = "Callable[[click.Context, click.Parameter, str], list[CompletionItem]]"
 
@@ -111,7 +110,7 @@ complete_keys = _completer(lambda _, typed: _keys(typed))
 complete_flags = _completer(lambda _, typed: _keys(typed, "="))
 complete_models = _completer(lambda _, typed: _starting((one.name for one in _models()), typed))
 complete_installed_models = _completer(
-    lambda _, typed: _starting((one.name for one in _models() if one.state in _INSTALLED), typed)
+    lambda _, typed: _starting((one.name for one in _models() if one.is_installed), typed)
 )
 complete_languages = _from_memory(lambda memory, _: memory.admin.languages(), commas=True)
 complete_namespaces = _from_memory(lambda memory, _: _namespaces(memory))
