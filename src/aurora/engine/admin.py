@@ -11,7 +11,9 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+from aurora import stores
 from aurora.engine.adoption import Offer, note_identity, note_reclaimed, offer
+from aurora.engine.language_model import check_llm
 from aurora.engine.location import StoreLocation, require_driver, shown_name
 from aurora.engine.opening import OpenedMemory
 from aurora.engine.writing import MemoryWriter, VectorUpdates
@@ -244,8 +246,6 @@ class MemoryAdmin:
 
     def check_llm(self) -> str:
         """The model and its address. No request is sent; raises `LlmError` if a part is missing."""
-        from aurora.engine.language_model import check_llm  # noqa: PLC0415
-
         return check_llm(self._opened.settings.llm, self._opened.files.environ)
 
     # Import
@@ -270,10 +270,8 @@ class MemoryAdmin:
         Documents imported before are compared and written only if they differ.
         """
         require_driver()
-        from aurora.stores.postgres.aurorakb import open_aurorakb  # noqa: PLC0415 - an extra
-
         opened = self._opened
-        with open_aurorakb(url, table) as source:
+        with stores.postgres.aurorakb.open_aurorakb(url, table) as source:
             total = source.count()
             opened.create()
             with (

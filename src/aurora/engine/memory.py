@@ -299,13 +299,10 @@ class Memory:
 
     def _check_index(self, path: Path) -> IndexCheck:
         # Importing the retriever takes as long as the rest of `stats`.
-        from aurora.signals.bm25 import BM25Signal  # noqa: PLC0415
-        from aurora.signals.bm25_formula import BM25Parameters  # noqa: PLC0415
+        from aurora.signals import bm25, bm25_formula  # noqa: PLC0415
 
-        bm25 = self.settings.search.bm25
-        parameters = BM25Parameters(bm25.k1, bm25.b, bm25.idf)
-        opened = self._opened
-        return BM25Signal(opened.store, path, now=opened.now, parameters=parameters).check()
+        opened, parameters = self._opened, bm25_formula.BM25Parameters(*self.settings.search.bm25)
+        return bm25.BM25Signal(opened.store, path, now=opened.now, parameters=parameters).check()
 
     def export(self, stream: Writer) -> ExportCounts:
         """Write everything the memory holds as lines of JSON (docs/reference/export.md).

@@ -12,7 +12,7 @@ from pathlib import Path
 from aurora.config.places import shown
 from aurora.embeddings.base import EmbeddingProvider
 from aurora.engine.opening import OpenedMemory
-from aurora.engine.projects import keep_out_of_git
+from aurora.engine.projects import keep_out_of_git, places_to_index
 from aurora.errors import AuroraError, ConfigError, QueryError
 from aurora.files import scrub_log
 from aurora.indexing.documents import Added, Labels, cut_document, forget, learn, put_documents
@@ -42,11 +42,11 @@ class MemoryWriter:
     def index(
         self, *targets: Path | str, git: bool = True, force: bool = False, quick: bool = False
     ) -> IndexReport:
-        paths = tuple(map(Path, targets or self._opened.default_targets))
+        paths = tuple(map(Path, targets or self._default_targets))
         for path in paths:
             require_path(path)
         opened, vectors = self._opened, self.vectors
-        opened.use_project()
+        self._use_project()
         opened.create()
         if opened.places.project is not None:
             keep_out_of_git(opened.places.memory_folder)
@@ -80,9 +80,9 @@ class MemoryWriter:
             require_path(Path(target))
         opened = self._opened
         # The working directory may change later.
-        paths = tuple(Path(path).resolve() for path in targets or opened.default_targets)
+        paths = tuple(Path(path).resolve() for path in targets or self._default_targets)
         if bursts is None:
-            opened.use_project()
+            self._use_project()
             file = opened.location.path
             own = (*((file,) if file else ()), opened.index_folder, opened.log_file)
             bursts = FileWatcher(paths, logs=opened.logs, own=own, stop=stop)
@@ -93,6 +93,19 @@ class MemoryWriter:
             now=opened.now,
             listen=opened.listen,
         )
+
+    @property
+    def _default_targets(self) -> tuple[Path, ...]:
+        return (self._opened.folder,) if self._opened.folder else ()
+
+    def _use_project(self) -> None:
+        """Inside a git repository, start the memory of the project, as `aur mem index` does."""
+        opened = self._opened
+        if opened.folder is not None and opened.places.project is None:
+            places = places_to_index(opened.places, opened.folder)
+            if places != opened.places:
+                opened.close()
+                opened.places = opened.files.places = places
 
     def add_all(self, documents: Iterable[NewDocument]) -> list[Added]:
         opened, rest = self._opened, iter(documents)
