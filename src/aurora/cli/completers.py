@@ -84,11 +84,11 @@ def _models() -> list[ModelEntry]:
 
 
 def _namespaces(memory: Memory) -> list[str]:
-    return sorted(filter(None, memory.admin.namespaces()))
+    return sorted(filter(None, memory.admin.store.chunks.count_namespaces()))
 
 
 def _ids(memory: Memory, start: str) -> list[str]:
-    return memory.admin.find_ids(start, limit=_MOST_IDS)
+    return memory.admin.store.chunks.find_ids_from(start, limit=_MOST_IDS)
 
 
 def _starting(values: Iterable[str], incomplete: str) -> list[CompletionItem]:
@@ -112,7 +112,9 @@ complete_models = _completer(lambda _, typed: _starting((one.name for one in _mo
 complete_installed_models = _completer(
     lambda _, typed: _starting((one.name for one in _models() if one.is_installed), typed)
 )
-complete_languages = _from_memory(lambda memory, _: memory.admin.languages(), commas=True)
+complete_languages = _from_memory(
+    lambda memory, _: memory.admin.store.chunks.list_languages(), commas=True
+)
 complete_namespaces = _from_memory(lambda memory, _: _namespaces(memory))
 complete_ids = _from_memory(_ids)
 complete_forgettable = _from_memory(  # as `aur mem forget` takes them

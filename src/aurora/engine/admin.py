@@ -6,7 +6,7 @@ from another user.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -56,10 +56,6 @@ class MemoryAdmin:
         return self._opened.path
 
     @property
-    def index_folder(self) -> Path:
-        return self._opened.index_folder
-
-    @property
     def index_path(self) -> Path | None:
         """The file of the keyword index; None where the database ranks by itself."""
         return self._opened.index_path
@@ -87,20 +83,9 @@ class MemoryAdmin:
         """The chunk; for the first chunk of a document, all chunks of the document."""
         return self.store.chunks.get_chunks(piece_ids([chunk])) or [chunk]
 
-    def find_ids(self, prefix: str, *, limit: int) -> list[str]:
-        """Ids with this prefix, in order."""
-        return self.store.chunks.find_ids_from(prefix, limit=limit)
-
     def find_to_forget(self, word: str) -> list[str]:
         """Chunk ids that a word stands for: an id, a file or folder, or `namespace:NAME`."""
         return find_to_forget(self.store, Names(self._opened.root), word)
-
-    def languages(self) -> list[str]:
-        return self.store.chunks.list_languages()
-
-    def namespaces(self) -> Mapping[str, int]:
-        """The number of chunks in each namespace; the unnamed one is `""`."""
-        return self.store.chunks.count_namespaces()
 
     def is_found(self, chunk_id: str) -> bool:
         """False for a lesson that mostly failed: searches do not return it."""
@@ -113,10 +98,6 @@ class MemoryAdmin:
         return self._opened.read_again(self.store.generation)
 
     # Checks and repair
-
-    def damage(self) -> str:
-        """A warning for every answer while the memory is damaged; empty while it is whole."""
-        return self.store.maintenance.damage()
 
     def check(self) -> list[str]:
         """The problems found in the database and its text indexes."""
@@ -186,7 +167,7 @@ class MemoryAdmin:
 
     def _scrub_derived(self) -> None:
         self.vectors.make_searchable()
-        AnswerCache(self.index_folder / "llm").clear()
+        AnswerCache(self._opened.index_folder / "llm").clear()
 
     @contextmanager
     def adoption(self) -> Iterator[Offer | None]:

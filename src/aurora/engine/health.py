@@ -291,7 +291,7 @@ def check_schema(subject: MemoryCheck) -> Iterator[Line]:
 def check_integrity(subject: MemoryCheck) -> Iterator[Line]:
     admin = subject.memory.admin
     if subject.quick:
-        if damage := admin.damage():
+        if damage := admin.store.maintenance.damage():
             yield Level.FAIL, damage, ""
         return
     is_file = admin.location.path is not None

@@ -6,13 +6,14 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from aurora.config import Places, Settings, SettingsFiles
 from aurora.engine.opening import FixedSettings, OpenedMemory, find_settings, utc_now
-from aurora.errors import StoreError
+from aurora.errors import QueryError, StoreError
 from aurora.retrieval.lookup import find_chunk
 from aurora.stores.base import Embedder
 from aurora.types import (
@@ -24,9 +25,11 @@ from aurora.types import (
     Json,
     Kind,
     Listener,
+    Mode,
     NewDocument,
     Note,
     Query,
+    Rerank,
     SearchResults,
     ignore_events,
 )
@@ -41,6 +44,8 @@ if TYPE_CHECKING:
     from aurora.indexing.import_export import Writer
     from aurora.indexing.indexer import IndexReport
     from aurora.sources.watch import Stop
+
+T = TypeVar("T", bound=StrEnum)
 
 # The program that uses Aurora decides what it shows of this log; by default, nothing.
 logging.getLogger("aurora").addHandler(logging.NullHandler())
@@ -197,16 +202,14 @@ class Memory:
 
         What is not given is what the settings say.
         """
-        from aurora.retrieval.query import read_mode, read_rerank  # noqa: PLC0415
-
         query = Query(
             text,
             limit,
-            None if mode is None else read_mode(mode),
+            read_choice(Mode, mode, "search mode"),
             fusion,
             criteria or Criteria(),
             min_score,
-            None if rerank is None else read_rerank(rerank),
+            read_choice(Rerank, rerank, "reranker"),
             expand,
         )
         results, notes = self._opened.read(lambda: self._opened.retriever.retrieve(query))
@@ -320,6 +323,15 @@ class Memory:
 
     def __exit__(self, *exc: object) -> None:
         self.close()
+
+
+def read_choice(choices: type[T], name: str | None, what: str) -> T | None:
+    """The choice of that name, if one is given; `QueryError` if there is none."""
+    try:
+        return None if name is None else choices(name.lower())
+    except ValueError:
+        hint = f"there are {', '.join(choices)}"
+        raise QueryError(f"There is no {what} {name!r}", hint=hint) from None
 
 
 def _size(path: Path | None) -> int:
