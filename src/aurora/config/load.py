@@ -49,8 +49,7 @@ class Alias(NamedTuple):
     values: Mapping[object, object] = {}
 
     def value(self, raw: object) -> object:
-        hashable = isinstance(raw, bool | str)
-        return self.values.get(raw, raw) if hashable else raw
+        return self.values.get(raw, raw) if isinstance(raw, bool | str) else raw
 
 
 ALIASES: Mapping[str, Alias] = {

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections.abc import Callable, Mapping
 from enum import Enum, auto
 from pathlib import Path
@@ -20,6 +21,7 @@ from aurora.errors import ConfigError
 Parse: TypeAlias = Callable[[object], object]
 S = TypeVar("S", bound=NamedTuple)
 
+_LARGEST = sys.float_info.max
 LONGEST_TEXT = 4096  # characters: the longest path, and more than any address or model needs
 
 
@@ -34,7 +36,8 @@ def number(
     rule = f"Must be in [{minimum}, {maximum}]" if bounded else f"Must be ≥ {minimum}"
 
     def parse(raw: object) -> float:
-        if isinstance(raw, bool) or not isinstance(raw, int | float) or not _is_finite(raw):
+        # By comparison: an integer may be beyond every float.
+        if isinstance(raw, bool) or not isinstance(raw, int | float) or not abs(raw) <= _LARGEST:
             raise ValueError("Must be a number")
         if not minimum <= raw <= maximum:
             raise ValueError(rule)
@@ -43,13 +46,6 @@ def number(
         return float(raw)
 
     return parse
-
-
-def _is_finite(raw: float) -> bool:
-    try:
-        return math.isfinite(raw)
-    except OverflowError:  # an integer beyond every float
-        return False
 
 
 def integer(*, minimum: int, maximum: int) -> Parse:
@@ -88,22 +84,13 @@ def text(raw: object) -> str:
     return raw
 
 
-def _matching(pattern: str, rule: str) -> Parse:
+def _matching(pattern: str, rule: str, *, in_one_line: str = "") -> Parse:
+    """Text that matches the pattern. `in_one_line` is the error for control characters."""
+
     def parse(raw: object) -> str:
+        if in_one_line and not (isinstance(raw, str) and raw.isprintable()):
+            raise ValueError(in_one_line)
         if not isinstance(raw, str) or not re.fullmatch(pattern, raw):
-            raise ValueError(rule)
-        return text(raw)
-
-    return parse
-
-
-def _address(pattern: str, rule: str) -> Parse:
-    """An address that matches the pattern, or empty."""
-
-    def parse(raw: object) -> str:
-        if not isinstance(raw, str) or not raw.isprintable():
-            raise ValueError("Must be an address in one line")
-        if raw and not re.fullmatch(pattern, raw):
             raise ValueError(rule)
         return text(raw)
 
@@ -116,12 +103,21 @@ schema_name = _matching(
 )
 cluster = _matching(r"((\[[\da-fA-F:]+\]|[\w.-]+):\d{1,5})?", "Must be HOST:PORT")
 # No login or parameters: a key in the address would be shown, and sent unencrypted.
-address = _address(
-    r"https?://[^/?#@]+(/[^?#]*)?",
+address = _matching(
+    r"(https?://[^/?#@]+(/[^?#]*)?)?",
     "Must be http:// or https:// and a host, without a login or parameters",
+    in_one_line="Must be an address in one line",
 )
-database_url = _address(
-    r"postgres(ql)?://[^\s?]*(\?.*)?", "Must be postgresql://USER@HOST:PORT/DATABASE"
+database_url = _matching(
+    r"(postgres(ql)?://[^\s?]*(\?.*)?)?",
+    "Must be postgresql://USER@HOST:PORT/DATABASE",
+    in_one_line="Must be an address in one line",
+)
+# It is written to a terminal.
+link_pattern = _matching(
+    r"auto|never|.*\{path\}.*",
+    "Must be auto, never or an address with {path} in it",
+    in_one_line="Must be a text in one line",
 )
 
 
@@ -132,15 +128,6 @@ def file_path(raw: object) -> str:
         raise ValueError("Must be a path") from exc
     if not raw or "\0" in str(path):
         raise ValueError("Must be a path")
-    return text(raw)
-
-
-def link_pattern(raw: object) -> str:
-    """`auto`, `never`, or an address with `{path}`. It is written to a terminal."""
-    if not isinstance(raw, str) or not raw.isprintable():
-        raise ValueError("Must be a text in one line")
-    if raw not in ("auto", "never") and "{path}" not in raw:
-        raise ValueError("Must be auto, never or an address with {path} in it")
     return text(raw)
 
 

@@ -62,14 +62,15 @@ def _read_memories(home: Path) -> dict[str, object]:
     return memories if isinstance(memories, dict) else {}
 
 
-def remember_memory(home: Path, database: Path, known: KnownMemory) -> None:
+def remember(home: Path, database: Path, waiting: int = 0) -> None:
     """Store a database as the user's own, inside `memories_locked`.
 
     A read-only home is not an error: the seal of the database shows the same.
     """
-    memories = _read_memories(home)
-    if memories.get(str(database.resolve())) != list(known):
-        memories[str(database.resolve())] = list(known)
+    memories, identity = _read_memories(home), identity_of(database)
+    known = [identity, waiting]
+    if identity is not None and memories.get(str(database.resolve())) != known:
+        memories[str(database.resolve())] = known
         with suppress(OSError):
             make_folder(home)
             with replacing(home / _MEMORIES, durable=True) as out:
@@ -169,21 +170,15 @@ def make_own(home: Path, file: SqliteLocation) -> bool:
             make_private(file.path.parent)
             with closing(replace(file, waiting=waiting).open()) as store:
                 waiting = store.take_over()
-        _remember(home, file.path, waiting)
+        remember(home, file.path, waiting)
     return is_foreign
-
-
-def _remember(home: Path, database: Path, waiting: int = 0) -> None:
-    identity = identity_of(database)
-    if identity is not None:
-        remember_memory(home, database, KnownMemory(identity, waiting))
 
 
 def note_identity(home: Path, store: SQLiteStore) -> None:
     """Note the new identity that a repair may have given to the file."""
     if store.waiting != EVERY_ROW:
         with memories_locked(home):
-            _remember(home, store.path, store.waiting)
+            remember(home, store.path, store.waiting)
 
 
 def note_reclaimed(home: Path, database: Path) -> None:
@@ -191,7 +186,7 @@ def note_reclaimed(home: Path, database: Path) -> None:
     with memories_locked(home):
         known = known_memory(home, database)
         if known is not None:
-            _remember(home, database, known.waiting)
+            remember(home, database, known.waiting)
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +226,7 @@ def _adopt(
         make_private(file.path.parent)
         with closing(file.open()) as store:
             store.take_over()
-        _remember(home, file.path)
+        remember(home, file.path)
 
 
 def _require_untracked(folder: Path) -> None:

@@ -21,6 +21,7 @@ from aurora.indexing.export_format import ExportCounts
 from aurora.indexing.freshness import Refresh, keep_fresh
 from aurora.indexing.import_export import Writer, export_memory
 from aurora.indexing.indexer import IndexReport, run_index
+from aurora.indexing.ray import RayEmbedder
 from aurora.indexing.reader import Names
 from aurora.indexing.turns import retry_on_disconnect
 from aurora.redaction import Redactor
@@ -213,11 +214,7 @@ class VectorUpdates:
                 Note("indexing.workers has no effect: one process embeds with all processors")
             )
         make = self._opened.embedders.recipe_of(provider) if provider and settings.ray else None
-        if make is None:
-            return None
-        from aurora.indexing.ray import RayEmbedder  # noqa: PLC0415 - most have no cluster
-
-        return RayEmbedder(settings.ray, make)
+        return RayEmbedder(settings.ray, make) if make else None
 
     def embed_new(self, chunk_ids: Sequence[str]) -> None:
         """Make vectors of chunks just stored. If that fails, the next index run makes them."""
@@ -228,23 +225,19 @@ class VectorUpdates:
             provider = self.embedder() if missing else None
             if provider is None:
                 return
-            warnings = embed(store, provider, missing).warnings
+            for warning in embed(store, provider, missing).warnings:
+                self._opened.warn(warning)
         except AuroraError as exc:
             self._opened.warn(exc)
-        else:
-            self._warn_all(warnings)
 
     def embed_missing(self) -> None:
         """Make vectors of all chunks that have none, as an index run does."""
         provider = self.embedder()
         if provider is not None:
             opened = self._opened
-            self._warn_all(embed_missing(opened.store, provider, listen=opened.listen).warnings)
+            for warning in embed_missing(opened.store, provider, listen=opened.listen).warnings:
+                opened.warn(warning)
         self.make_searchable()
-
-    def _warn_all(self, warnings: Sequence[str]) -> None:
-        for warning in warnings:
-            self._opened.warn(warning)
 
     def reembed(self) -> Reembedded:
         """Replace the vectors by those of the provider that the settings choose.
