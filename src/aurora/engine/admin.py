@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from aurora import stores
+from aurora.concurrency import CoalescedCall
 from aurora.engine.adoption import Offer, note_identity, note_reclaimed, offer
 from aurora.engine.language_model import check_llm
 from aurora.engine.location import StoreLocation, require_driver, shown_name
@@ -43,6 +44,7 @@ class MemoryAdmin:
 
     def __init__(self, opened: OpenedMemory, writer: MemoryWriter) -> None:
         self._opened, self._writer = opened, writer
+        self._scrubbing = CoalescedCall()
 
     # Location and parts
 
@@ -151,7 +153,7 @@ class MemoryAdmin:
 
     def scrub(self) -> None:
         """Overwrite removed data in every file. Concurrent calls share one run."""
-        self._opened.scrubbing.do(self._scrub)
+        self._scrubbing.do(self._scrub)
 
     def _scrub(self) -> None:
         self._scrub_derived()

@@ -11,7 +11,7 @@ import time
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from aurora import stores
 from aurora.config.places import shown
@@ -42,15 +42,12 @@ class SqliteLocation:
 
     path: Path
     waiting: int = 0
+    server: ClassVar[None] = None
 
     @property
     def name(self) -> Path:
         """The file, or the address of the server without its password."""
         return self.path
-
-    @property
-    def server(self) -> None:
-        return None
 
     def stamp(self) -> object:
         """Identifies the database at this location; None while there is none."""
@@ -71,12 +68,8 @@ class SqliteLocation:
             )
         store, size = SQLiteStore(self.path, waiting=self.waiting), self._size()
         if size >= _LARGE and not store.is_sealed:
-            listen(
-                Note(
-                    f"Checking {size / 2**20:,.0f} MiB for damage: "
-                    "the file changed outside of Aurora..."
-                )
-            )
+            megabytes = f"{size / 2**20:,.0f} MiB"
+            listen(Note(f"Checking {megabytes} for damage: the file changed outside of Aurora..."))
         return store
 
     def make(self) -> None:
@@ -116,6 +109,7 @@ class PostgresLocation:
 
     url: str
     schema: str
+    path: ClassVar[None] = None
 
     @property
     def _address(self) -> Address:
@@ -130,10 +124,6 @@ class PostgresLocation:
     @property
     def name(self) -> str:
         return self._address.shown
-
-    @property
-    def path(self) -> None:
-        return None
 
     @property
     def server(self) -> PostgresLocation:

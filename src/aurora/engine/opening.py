@@ -16,7 +16,6 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from aurora.concurrency import CoalescedCall
 from aurora.config import LoadedSettings, Places, Settings, SettingsFiles
 from aurora.config.places import make_project, shown
 from aurora.config.schema import CATALOGUE, LlmSettings, value_of
@@ -111,7 +110,6 @@ class OpenedMemory:
         )
         self._llm = lru_cache(maxsize=1)(self._make_llm)
         self._lock = threading.RLock()
-        self.scrubbing = CoalescedCall()
 
     @property
     def settings(self) -> Settings:
@@ -187,7 +185,7 @@ class OpenedMemory:
                 # The old store stays open: another thread may still read from it.
                 self._store, self._stamp = self._open(location), stamp
                 self._trust = self._read_trust()
-                self._clear_retrievers()
+                self._retrievers = None
             return self._store
 
     def _read_trust(self) -> KnownMemory | None:
@@ -253,10 +251,11 @@ class OpenedMemory:
 
     def tell_damage(self, *, look: bool = False) -> tuple[Note, ...]:
         damage = self.store.maintenance.damage(look=look)
-        notes = (Note(damage, warning=True),) if damage else ()
-        for note in notes:
-            self.listen(note)
-        return notes
+        if not damage:
+            return ()
+        note = Note(damage, warning=True)
+        self.listen(note)
+        return (note,)
 
     def warn(self, warning: str | AuroraError) -> None:
         text = warning.in_one_line if isinstance(warning, AuroraError) else warning
@@ -287,10 +286,6 @@ class OpenedMemory:
                     listen=self.listen,
                 ),
             )
-
-    def _clear_retrievers(self) -> None:
-        if self._retrievers is not None:
-            self._retrievers.clear()
 
     def _expand(self, words: str) -> Sequence[str]:
         return self.llm.expander.expand(words)
@@ -325,7 +320,7 @@ class OpenedMemory:
             if self._store is not None:
                 self._store.close()
             self._store = None
-            self._clear_retrievers()
+            self._retrievers = None
 
 
 def make_config(loaded: LoadedSettings, *, embedder: str) -> HybridConfig:
