@@ -16,10 +16,10 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache, partial
+from functools import partial
 from typing import NamedTuple
 
-from aurora.text import pluralize
+from aurora.text import compiled, pluralize
 from aurora.types import Json
 
 
@@ -416,13 +416,13 @@ class Redactor:
         if "PRIVATE KEY" in text:
             text = "".join(self._without_private_keys(text.splitlines(keepends=True)))
         lines = _Lines(text)
-        for line in lines.having(_compiled(_MAYBE_KEY)):
-            if _compiled(_ANY_KEY).search(lines[line]):
-                lines[line] = _compiled(_KEY).sub(self._replace_key, lines[line])
+        for line in lines.having(compiled(_MAYBE_KEY)):
+            if compiled(_ANY_KEY).search(lines[line]):
+                lines[line] = compiled(_KEY).sub(self._replace_key, lines[line])
         for place in PLACES:
             replace = partial(self._replace, place)
             for line in lines.with_hint(place.hints):
-                lines[line] = _compiled(place.pattern).sub(replace, lines[line])
+                lines[line] = compiled(place.pattern).sub(replace, lines[line])
         return lines.joined()
 
     def lines(self, lines: Iterable[str]) -> Iterator[str]:
@@ -449,7 +449,7 @@ class Redactor:
 
     def _named_value(self, name: str, text: str) -> str:
         safe = self.text(text)
-        if not self.on or safe != text or not _compiled(_NAME_ENDS).search(name):
+        if not self.on or safe != text or not compiled(_NAME_ENDS).search(name):
             return safe
         if not may_be_secret(text) or not looks_random(text) or any(map(str.isspace, text)):
             return safe
@@ -498,8 +498,3 @@ def describe_secrets(kinds: Counter[str]) -> str:
 
 def _mark(kind: str) -> str:
     return f"{MARK} {kind}]"
-
-
-@cache
-def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern)
