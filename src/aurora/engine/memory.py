@@ -166,11 +166,10 @@ class Memory:
         """Bring the memory of files and folders up to date, and that of the conversation logs.
 
         Without targets, the folder of `Memory.open` is indexed. Only changed files are read;
-        `force` reads all. The chunks can be found before their git
-        histories are read. `quick` leaves better vectors to the next run. One run at a time: a
-        second one waits for the first.
+        `force` reads all. The chunks can be found before their git histories are read. `quick`
+        leaves better vectors to the next run. One run at a time: a second one waits for the first.
         """
-        return self._writer.index(*targets, git=git, force=force, quick=quick)
+        return self._writer.index(targets, git=git, force=force, quick=quick)
 
     def watch(
         self,
@@ -184,7 +183,7 @@ class Memory:
         Changes are noticed from this call on. `bursts` replaces the file watcher: each item starts
         a run. A later run that fails is a warning.
         """
-        return self._writer.watch(*targets, git=git, stop=stop, bursts=bursts)
+        return self._writer.watch(targets, git=git, stop=stop, bursts=bursts)
 
     def search(
         self,

@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
+from typing import TypeAlias
 
 from aurora.config.places import shown
 from aurora.embeddings.base import EmbeddingProvider
@@ -31,6 +32,8 @@ from aurora.sources.watch import FileWatcher, Stop
 from aurora.stores.base import Embedder
 from aurora.types import Chunk, NewDocument, Note, Progress
 
+Targets: TypeAlias = Sequence[Path | str]
+
 _BATCH = 500  # documents in one transaction
 
 
@@ -40,9 +43,7 @@ class MemoryWriter:
     def __init__(self, opened: OpenedMemory) -> None:
         self._opened, self.vectors = opened, VectorUpdates(opened)
 
-    def index(
-        self, *targets: Path | str, git: bool = True, force: bool = False, quick: bool = False
-    ) -> IndexReport:
+    def index(self, targets: Targets, *, git: bool, force: bool, quick: bool) -> IndexReport:
         paths = tuple(map(Path, targets or self._default_targets))
         for path in paths:
             require_path(path)
@@ -71,11 +72,7 @@ class MemoryWriter:
         return replace(report, warnings=warnings)
 
     def watch(
-        self,
-        *targets: Path | str,
-        git: bool = True,
-        stop: Stop | None = None,
-        bursts: Iterable[object] | None = None,
+        self, targets: Targets, *, git: bool, stop: Stop | None, bursts: Iterable[object] | None
     ) -> Iterator[Refresh]:
         for target in targets:
             require_path(Path(target))
@@ -88,7 +85,7 @@ class MemoryWriter:
             own = (*((file,) if file else ()), opened.index_folder, opened.log_file)
             bursts = FileWatcher(paths, logs=opened.logs, own=own, stop=stop)
         return keep_fresh(
-            lambda present: self.index(*present, git=git),
+            lambda present: self.index(present, git=git, force=False, quick=False),
             paths,
             bursts=bursts,
             now=opened.now,
