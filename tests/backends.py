@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from aurora.config.trust import approve
+from aurora.config.load import approve
 from tests.builders import write_tree
 
 BACKENDS = ("sqlite", "postgres")

@@ -5,9 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
-from aurora.config.trust import KnownMemory, memories_locked, remember_memory
+from aurora.engine.adoption import memories_locked, remember
 from aurora.parsers.registry import parser_for
-from aurora.stores.sqlite.connection import identity_of
 from aurora.types import Chunk, Document, Kind, Lines
 
 NOW = datetime(2026, 11, 15, 12, 0, tzinfo=UTC)
@@ -16,7 +15,7 @@ NOW = datetime(2026, 11, 15, 12, 0, tzinfo=UTC)
 def note_as_own(home: Path, database: Path) -> None:
     """As if the user had made a memory in its place: a copy or an unpacked one is unknown."""
     with memories_locked(home):
-        remember_memory(home, database, KnownMemory(identity_of(database) or ""))
+        remember(home, database)
 
 
 def make_chunk(

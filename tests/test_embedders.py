@@ -15,7 +15,7 @@ from aurora.config.schema import EmbeddingSettings
 from aurora.embeddings.aurora.provider import WEIGHTS, AuroraProvider
 from aurora.embeddings.openai import OpenAIProvider
 from aurora.embeddings.registry import share_of
-from aurora.endpoints import EMBEDDING, OPENAI_KEY
+from aurora.endpoints import EMBEDDING
 from aurora.engine.embedders import Embedders
 from aurora.errors import ConfigError, EmbedderMismatchError, EmbeddingError
 from aurora.indexing import embedding
@@ -54,7 +54,7 @@ def test_another_process_can_make_the_same_provider() -> None:
 
 
 def test_what_asks_an_endpoint_or_was_brought_along_is_not_made_elsewhere() -> None:
-    remote = embedders({OPENAI_KEY: "sk-secret"}, provider="openai", model="m")
+    remote = embedders({"OPENAI_API_KEY": "sk-secret"}, provider="openai", model="m")
     assert remote.recipe_of(remote.chosen()) is None
     own = Embedders(EmbeddingSettings(), models=Path("none"), environ={}, given=WordsProvider())
     assert own.recipe_of(own.chosen()) is None
@@ -108,12 +108,16 @@ def test_a_provider_that_is_not_there_is_a_wrong_setting() -> None:
 @pytest.mark.parametrize(
     ("endpoint", "environ", "sent"),
     [
-        ("", {OPENAI_KEY: "theirs"}, "theirs"),
-        ("https://api.openai.com/v1", {OPENAI_KEY: "theirs"}, "theirs"),
-        ("http://localhost:11434/v1", {OPENAI_KEY: "theirs"}, ""),
-        ("https://api.openai.com.evil.example/v1", {OPENAI_KEY: "theirs"}, ""),
-        ("http://localhost:11434/v1", {OPENAI_KEY: "theirs", EMBEDDING.variable: "ours"}, "ours"),
-        ("", {OPENAI_KEY: "theirs", EMBEDDING.variable: "ours"}, "ours"),
+        ("", {"OPENAI_API_KEY": "theirs"}, "theirs"),
+        ("https://api.openai.com/v1", {"OPENAI_API_KEY": "theirs"}, "theirs"),
+        ("http://localhost:11434/v1", {"OPENAI_API_KEY": "theirs"}, ""),
+        ("https://api.openai.com.evil.example/v1", {"OPENAI_API_KEY": "theirs"}, ""),
+        (
+            "http://localhost:11434/v1",
+            {"OPENAI_API_KEY": "theirs", EMBEDDING.variable: "ours"},
+            "ours",
+        ),
+        ("", {"OPENAI_API_KEY": "theirs", EMBEDDING.variable: "ours"}, "ours"),
     ],
 )
 def test_a_key_for_openai_goes_to_openai_alone(

@@ -13,16 +13,16 @@ from aurora.engine.health import (
     Line,
     Part,
     check_parts,
+    check_sqlite,
     examine_parts,
     judge_problems,
     judge_space,
-    judge_sqlite,
     run_checks,
 )
 from aurora.errors import WatchError
 from aurora.parsers import languages
+from aurora.report_types import Finding, Level
 from aurora.stores.sqlite.connection import SQLiteLibrary, describe_library
-from aurora.types import Finding, Level
 
 FINE = Finding(Level.OK, "memory", "fine")
 
@@ -54,7 +54,7 @@ def test_a_check_that_goes_wrong_is_a_finding_and_the_others_are_carried_out() -
 
 def test_the_sqlite_of_this_python_has_what_a_memory_needs() -> None:
     library = describe_library()
-    assert judge_sqlite(library)[0] is Level.OK
+    assert [level for level, _, _ in check_sqlite(library)] == [Level.OK]
     assert library.version == sqlite3.sqlite_version
 
 
@@ -63,24 +63,25 @@ def test_the_sqlite_of_this_python_has_what_a_memory_needs() -> None:
     [(False, False, "without FTS5 and trigrams"), (True, False, "without trigrams")],
 )
 def test_a_sqlite_without_text_search_fails(*, fts5: bool, trigrams: bool, missing: str) -> None:
-    level, text, hint = judge_sqlite(SQLiteLibrary("3.31.0", has_fts5=fts5, has_trigrams=trigrams))
+    library = SQLiteLibrary("3.31.0", has_fts5=fts5, has_trigrams=trigrams)
+    [(level, text, hint)] = check_sqlite(library)
     assert level is Level.FAIL
     assert missing in text
     assert "3.34" in hint
 
 
-def _missing(_: str) -> str:
+def _missing() -> str:
     raise ImportError("No module named 'wings'")
 
 
-def _found(_: str) -> str:
+def _found() -> str:
     return "1.2.3"
 
 
 def test_a_part_is_there_with_its_version_or_missing_with_the_way_to_get_it() -> None:
     parts = (
-        Part("wings", "flying", _missing, "pip install wings", Level.WARN),
-        Part("legs", "walking", _found, "pip install legs"),
+        Part("wings", "flying", "pip install wings", Level.WARN, _missing),
+        Part("legs", "walking", "pip install legs", require=_found),
     )
     missing = "wings: missing, for flying (No module named 'wings')"
     assert list(check_parts(parts)) == [

@@ -12,7 +12,8 @@ import pytest
 from aurora import Memory, Places
 from aurora.config import SettingsFiles
 from aurora.engine.health import MemoryCheck, check_llm, run_checks
-from aurora.types import Event, Finding, Level, Note
+from aurora.report_types import Finding, Level
+from aurora.types import Event, Note
 from tests.builders import NOW, write_tree
 from tests.endpoint_server import fails, is_fine
 from tests.llm.chat_server import MODEL, ChatServer, tells

@@ -9,7 +9,7 @@ import pytest
 
 from aurora import Memory, Places
 from aurora.config import SettingsFiles
-from aurora.engine.search_config import make_config
+from aurora.engine.opening import make_config
 from aurora.fusion.auto import Trust
 from aurora.fusion.staged import Staged
 from aurora.retrieval.config import HybridConfig

@@ -34,7 +34,8 @@ from aurora.errors import AuroraError
 from aurora.evaluation import runner as asking
 from aurora.evaluation.datasets import LabelledSet, read_set
 from aurora.evaluation.runner import System, evaluate, summarise
-from aurora.types import Estimate, Mode
+from aurora.report_types import Estimate
+from aurora.types import Mode
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 import record

@@ -34,7 +34,8 @@ from aurora.evaluation import runner as asking
 from aurora.evaluation.compare import compare
 from aurora.evaluation.datasets import Item, LabelledSet, read_set
 from aurora.evaluation.runner import Answer, System, evaluate, summarise
-from aurora.types import MeasuredSet, Mode
+from aurora.report_types import MeasuredSet
+from aurora.types import Mode
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 import record

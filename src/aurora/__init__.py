@@ -65,31 +65,6 @@ if TYPE_CHECKING:
 
     __version__: str
 
-_MODULES = {
-    "aurora.config": ("Places", "Settings", "SettingsFiles"),
-    "aurora.embeddings.base": ("EmbeddingProvider",),
-    "aurora.engine.memory": ("Memory", "Stats"),
-    "aurora.errors": (
-        "AuroraError", "ChunkNotFoundError", "ConfigError", "EmbedderMismatchError",
-        "EmbeddingError", "LabelError", "LlmError", "NoMemoryError", "QueryError", "SourceError",
-        "StoreBusyError", "StoreError", "TransferError",
-    ),
-    "aurora.indexing.documents": ("Added", "Outcome"),
-    "aurora.indexing.embedding": ("Embedded",),
-    "aurora.indexing.export_format": ("ExportCounts",),
-    "aurora.indexing.freshness": ("Refresh",),
-    "aurora.indexing.import_export": ("Writer",),
-    "aurora.indexing.indexer": ("IndexReport",),
-    "aurora.sources.watch": ("Stop",),
-    "aurora.stores.base": ("Embedder",),
-    "aurora.types": (
-        "Chunk", "ChunkHistory", "Contribution", "Criteria", "Event", "IndexCheck", "IndexState",
-        "Json", "Kind", "Lines", "Listener", "Mode", "NewDocument", "Note", "Progress", "Query",
-        "Rerank", "SearchResult", "SearchResults", "Tracking",
-    ),
-}  # fmt: skip
-_HOMES = {name: module for module, names in _MODULES.items() for name in names}
-
 __all__ = [
     "Added", "AuroraError", "Chunk", "ChunkHistory", "ChunkNotFoundError", "ConfigError",
     "Contribution", "Criteria", "Embedded", "Embedder", "EmbedderMismatchError", "EmbeddingError",
@@ -99,6 +74,12 @@ __all__ = [
     "Rerank", "SearchResult", "SearchResults", "Settings", "SettingsFiles", "SourceError", "Stats",
     "Stop", "StoreBusyError", "StoreError", "Tracking", "TransferError", "Writer", "__version__",
 ]  # fmt: skip
+# The modules that define these names, in the order in which they import each other.
+_MODULES = (
+    "errors", "types", "config", "stores.base", "embeddings.base", "engine.memory",
+    "sources.watch", "indexing.documents", "indexing.embedding", "indexing.export_format",
+    "indexing.freshness", "indexing.import_export", "indexing.indexer",
+)  # fmt: skip
 
 
 def __getattr__(name: str) -> object:
@@ -107,6 +88,8 @@ def __getattr__(name: str) -> object:
 
     if name == "__version__":
         return importlib.import_module("importlib.metadata").version("aurora-memory")
-    if name not in _HOMES:
-        raise AttributeError(f"module 'aurora' has no attribute {name!r}")
-    return getattr(importlib.import_module(_HOMES[name]), name)
+    for module in _MODULES if name in __all__ else ():
+        home = importlib.import_module(f"aurora.{module}")
+        if hasattr(home, name):
+            return getattr(home, name)
+    raise AttributeError(f"module 'aurora' has no attribute {name!r}")

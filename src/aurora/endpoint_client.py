@@ -6,8 +6,9 @@ import contextlib
 import re
 import ssl
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import NamedTuple
 
@@ -51,7 +52,7 @@ class Endpoint:
         self._is_away = False  # the last request failed with all its attempts
         try:
             self._client = httpx2.Client(
-                auth=None if key is None else _bearer(key),
+                auth=None if key is None else partial(_authorize, key),
                 headers={"User-Agent": _user_agent(), "Accept-Encoding": "identity"},
                 follow_redirects=False,  # the key is for this address alone
                 trust_env=address.is_encrypted,  # a proxy would read what is not encrypted
@@ -199,14 +200,10 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
         return None
 
 
-def _bearer(key: ApiKey) -> Callable[[httpx2.Request], httpx2.Request]:
+def _authorize(key: ApiKey, request: httpx2.Request) -> httpx2.Request:
     """Sets the key on each request, so that no attribute of the client shows it."""
-
-    def authorize(request: httpx2.Request) -> httpx2.Request:
-        request.headers["Authorization"] = f"Bearer {key.reveal()}"
-        return request
-
-    return authorize
+    request.headers["Authorization"] = f"Bearer {key.reveal()}"
+    return request
 
 
 def _user_agent() -> str:

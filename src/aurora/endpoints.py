@@ -22,7 +22,6 @@ from aurora.errors import AuroraError, EmbeddingError, LlmError, RefusedError
 logger = logging.getLogger(__name__)
 
 OPENAI = "https://api.openai.com/v1"  # where the settings name no other
-OPENAI_KEY = "OPENAI_API_KEY"
 
 
 class Purpose(NamedTuple):
@@ -31,7 +30,6 @@ class Purpose(NamedTuple):
     section: str  # of the settings
     path: str  # below the address
     task: str  # of the model, for messages
-    variable: str  # of the environment, with the key
     error: type[AuroraError]
     refused: type[AuroraError]  # for an input that the server refuses
 
@@ -40,17 +38,14 @@ class Purpose(NamedTuple):
         """The setting with the address, for messages."""
         return f"`{self.section}.endpoint`"
 
-    def key_in(self, environ: Mapping[str, str], endpoint: str) -> str:
-        """The key for an endpoint: Aurora's own variable, or OpenAI's if the endpoint is OpenAI."""
-        own = environ.get(self.variable, "")
-        to_openai = urlsplit(endpoint or OPENAI).hostname == urlsplit(OPENAI).hostname
-        return own or (environ.get(OPENAI_KEY, "") if to_openai else "")
+    @property
+    def variable(self) -> str:
+        """The environment variable with the key."""
+        return f"AURORA_{self.section.upper()}_API_KEY"
 
 
-EMBEDDING = Purpose(
-    "embedding", "/embeddings", "embed", "AURORA_EMBEDDING_API_KEY", EmbeddingError, RefusedError
-)
-LLM = Purpose("llm", "/chat/completions", "answer", "AURORA_LLM_API_KEY", LlmError, LlmError)
+EMBEDDING = Purpose("embedding", "/embeddings", "embed", EmbeddingError, RefusedError)
+LLM = Purpose("llm", "/chat/completions", "answer", LlmError, LlmError)
 
 # Names that resolve only in a local network: a single word (a container), or these endings.
 _ONE_WORD = re.compile(r"[a-z][a-z0-9_-]*")  # with a letter first: 134744072 is 8.8.8.8

@@ -13,9 +13,9 @@
     ├── TransferError           an export cannot be written, or an import cannot be read
     ├── QueryError              a query without words
     ├── EmbeddingError          no vectors, no model, or a model that fails
-    │   └── RefusedError        an endpoint refuses these texts
-    ├── ClusterError            other processes or machines cannot take part in the work
-    ├── LlmError                a language model cannot be reached, or gives no usable answer
+    │   └── RefusedError        an endpoint refuses these texts; it may accept fewer or shorter
+    ├── ClusterError            other machines cannot take part; this process does the work
+    ├── LlmError                a language model gives no usable answer; a search goes on without
     ├── ChunkNotFoundError      no chunk, or more than one, has this id
     ├── IndexFileError          a derived index file is damaged or foreign; it is rebuilt
     │   └── IndexVersionError   another version made it; it is rebuilt
@@ -24,7 +24,7 @@
         ├── StoreFormatError    the file is foreign, damaged, or newer than this program
         │   └── ForeignSchemaError  it has triggers, views, indexes or tables of other programs
         ├── StoreBusyError      another process holds the write lock for too long
-        ├── StoreUnreachableError   the database server cannot be reached, or disconnected
+        ├── StoreUnreachableError   the server cannot be reached, or cut a transaction off
         └── EmbedderMismatchError   vectors of two models would be mixed
 
 A message names the wrong value; the hint names the next step.
@@ -49,28 +49,23 @@ class AuroraError(Exception):
         return f"{self.message}: {self.hint}" if self.hint else self.message
 
 
-class ConfigError(AuroraError):
-    """A settings file or variable has an invalid value."""
+class ConfigError(AuroraError): ...
 
 
-class UnsafeFolderError(ConfigError):
-    """A memory's folder, or a file in it, is a link, or belongs to another user."""
+class UnsafeFolderError(ConfigError): ...
 
 
-class SourceError(AuroraError):
-    """A path does not exist or cannot be read."""
+class SourceError(AuroraError): ...
 
 
 class GitError(SourceError):
     """Git is missing, refuses the repository, or fails. The message is git's own."""
 
 
-class NoRepositoryError(GitError):
-    """A folder is in no git repository."""
+class NoRepositoryError(GitError): ...
 
 
-class GitLimitError(GitError):
-    """A git call exceeds its limits on time, memory or output."""
+class GitLimitError(GitError): ...
 
 
 class GitStartError(SourceError):
@@ -80,73 +75,55 @@ class GitStartError(SourceError):
     """
 
 
-class WatchError(SourceError):
-    """Files cannot be watched: the package is missing, or a system limit is reached."""
+class WatchError(SourceError): ...
 
 
-class LabelError(AuroraError):
-    """A document's namespace, type or metadata is invalid."""
+class LabelError(AuroraError): ...
 
 
-class TransferError(AuroraError):
-    """An export cannot be written, or an import is not an export, cut off or damaged."""
+class TransferError(AuroraError): ...
 
 
-class QueryError(AuroraError):
-    """A query has no words."""
+class QueryError(AuroraError): ...
 
 
-class EmbeddingError(AuroraError):
-    """Meaning cannot be compared: no vectors, no model, or a model that fails."""
+class EmbeddingError(AuroraError): ...
 
 
-class RefusedError(EmbeddingError):
-    """An endpoint refuses these texts; it may accept fewer or shorter ones."""
+class RefusedError(EmbeddingError): ...
 
 
-class ClusterError(AuroraError):
-    """Other processes or machines cannot take part; this process does the work."""
+class ClusterError(AuroraError): ...
 
 
-class LlmError(AuroraError):
-    """A language model gives no usable answer. A search continues without it."""
+class LlmError(AuroraError): ...
 
 
-class ChunkNotFoundError(AuroraError):
-    """No chunk, or more than one, has this id."""
+class ChunkNotFoundError(AuroraError): ...
 
 
-class IndexFileError(AuroraError):
-    """A derived index file is damaged, truncated, or of another format."""
+class IndexFileError(AuroraError): ...
 
 
-class IndexVersionError(IndexFileError):
-    """Another version of the program made this derived index file."""
+class IndexVersionError(IndexFileError): ...
 
 
-class StoreError(AuroraError):
-    """The database cannot be used."""
+class StoreError(AuroraError): ...
 
 
-class NoMemoryError(StoreError):
-    """Nothing is indexed here yet."""
+class NoMemoryError(StoreError): ...
 
 
-class StoreFormatError(StoreError):
-    """The file is foreign, damaged, or written by a newer program."""
+class StoreFormatError(StoreError): ...
 
 
-class ForeignSchemaError(StoreFormatError):
-    """The file has triggers, views, indexes or tables that Aurora does not create."""
+class ForeignSchemaError(StoreFormatError): ...
 
 
-class StoreBusyError(StoreError):
-    """Another process holds the write lock for too long."""
+class StoreBusyError(StoreError): ...
 
 
-class StoreUnreachableError(StoreError):
-    """The database server cannot be reached, or disconnected. Open transactions are lost."""
+class StoreUnreachableError(StoreError): ...
 
 
-class EmbedderMismatchError(StoreError):
-    """Vectors of two models would be mixed in one memory."""
+class EmbedderMismatchError(StoreError): ...

@@ -16,26 +16,23 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache, partial
+from functools import partial
 from typing import NamedTuple
 
-from aurora.text import pluralize
+from aurora.text import compiled, pluralize
 from aurora.types import Json
 
 
-class SecretKind(NamedTuple):
-    """A kind of secret."""
+class SecretRule(NamedTuple):
+    """A kind of secret, and its pattern: the secret is the group that matches.
+
+    Only lines with one of the lower-case `hints` are searched.
+    """
 
     name: str
+    pattern: str
+    hints: tuple[str, ...] = ()
     is_random: bool = False  # the value must look random
-
-
-class SecretPlace(NamedTuple):
-    """A place that holds secrets. Only lines with one of the lower-case `hints` are searched."""
-
-    kind: SecretKind
-    hints: tuple[str, ...]
-    pattern: str  # the secret is the group that matches
 
 
 # Rules: the forms of keys
@@ -171,21 +168,21 @@ _RANDOM_FORMS = (
     ("Octopus key", r"API-[A-Z0-9]{25,32}"),
     ("Square token", r"EAAA[\w-]{60}"),
 )
-KEY_KINDS = (
-    *(SecretKind(name) for name, _ in _FORMS),
-    *(SecretKind(name, is_random=True) for name, _ in _RANDOM_FORMS),
+KEY_RULES = (
+    *(SecretRule(*form) for form in _FORMS),
+    *(SecretRule(*form, is_random=True) for form in _RANDOM_FORMS),
 )
-_ALL_FORMS = [form for _, form in (*_FORMS, *_RANDOM_FORMS)]
+_ALL_FORMS = [rule.pattern for rule in KEY_RULES]
 _ANY_KEY = f"{_BEFORE}(?:{'|'.join(_ALL_FORMS)}){_AFTER}"  # eight times as fast as `_KEY`
-# The number of the matching group is the index in `KEY_KINDS`, plus 1.
+# The number of the matching group is the index in `KEY_RULES`, plus 1.
 _KEY = f"{_BEFORE}(?:({')|('.join(_ALL_FORMS)})){_AFTER}"
 
 
 # Rules: the places of secrets
 
 
-def _place(name: str, hints: str, pattern: str, *, is_random: bool = False) -> SecretPlace:
-    return SecretPlace(SecretKind(name, is_random), tuple(hints.split("|")), pattern)
+def _place(name: str, hints: str, pattern: str, *, is_random: bool = False) -> SecretRule:
+    return SecretRule(name, pattern, tuple(hints.split("|")), is_random)
 
 
 def _behind(words: str, end: str) -> str:
@@ -419,13 +416,13 @@ class Redactor:
         if "PRIVATE KEY" in text:
             text = "".join(self._without_private_keys(text.splitlines(keepends=True)))
         lines = _Lines(text)
-        for line in lines.having(_compiled(_MAYBE_KEY)):
-            if _compiled(_ANY_KEY).search(lines[line]):
-                lines[line] = _compiled(_KEY).sub(self._replace_key, lines[line])
+        for line in lines.having(compiled(_MAYBE_KEY)):
+            if compiled(_ANY_KEY).search(lines[line]):
+                lines[line] = compiled(_KEY).sub(self._replace_key, lines[line])
         for place in PLACES:
-            replace = partial(self._replace, place.kind)
+            replace = partial(self._replace, place)
             for line in lines.with_hint(place.hints):
-                lines[line] = _compiled(place.pattern).sub(replace, lines[line])
+                lines[line] = compiled(place.pattern).sub(replace, lines[line])
         return lines.joined()
 
     def lines(self, lines: Iterable[str]) -> Iterator[str]:
@@ -448,12 +445,11 @@ class Redactor:
 
     @property
     def warning(self) -> str:
-        """A sentence on the secrets redacted so far; empty if there are none."""
         return describe_secrets(self.kinds)
 
     def _named_value(self, name: str, text: str) -> str:
         safe = self.text(text)
-        if not self.on or safe != text or not _compiled(_NAME_ENDS).search(name):
+        if not self.on or safe != text or not compiled(_NAME_ENDS).search(name):
             return safe
         if not may_be_secret(text) or not looks_random(text) or any(map(str.isspace, text)):
             return safe
@@ -461,16 +457,16 @@ class Redactor:
         return _mark(_SECRET)
 
     def _replace_key(self, match: re.Match[str]) -> str:
-        return self._replace(KEY_KINDS[(match.lastindex or 1) - 1], match)
+        return self._replace(KEY_RULES[(match.lastindex or 1) - 1], match)
 
-    def _replace(self, kind: SecretKind, match: re.Match[str]) -> str:
+    def _replace(self, rule: SecretRule, match: re.Match[str]) -> str:
         group = match.lastindex or 0  # only one group matches
         secret = match[group]
-        if not may_be_secret(secret) or (kind.is_random and not looks_random(secret)):
+        if not may_be_secret(secret) or (rule.is_random and not looks_random(secret)):
             return match[0]
-        self.kinds[kind.name] += 1
+        self.kinds[rule.name] += 1
         start, end = match.start(group) - match.start(), match.end(group) - match.start()
-        return match[0][:start] + _mark(kind.name) + match[0][end:]
+        return match[0][:start] + _mark(rule.name) + match[0][end:]
 
     def _without_private_keys(self, lines: Iterable[str]) -> Iterator[str]:
         """Replace the lines inside a private key one by one, so that line numbers stay."""
@@ -489,11 +485,7 @@ class Redactor:
             if hides and not counted:
                 self.kinds[_PRIVATE_KEY] += 1
                 counted = True
-            yield (
-                body[:start] + _mark(_PRIVATE_KEY) + body[stop:] + line[len(body) :]
-                if hides
-                else line
-            )
+            yield body[:start] + _mark(_PRIVATE_KEY) + line[stop:] if hides else line
 
 
 def describe_secrets(kinds: Counter[str]) -> str:
@@ -506,8 +498,3 @@ def describe_secrets(kinds: Counter[str]) -> str:
 
 def _mark(kind: str) -> str:
     return f"{MARK} {kind}]"
-
-
-@cache
-def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern)

@@ -44,6 +44,11 @@ CJK = (
     "\uac00-\ud7a3\uf900-\ufaff\uff66-\uff9d\U00020000-\U000323af"
 )
 _DATE = re.compile(r"(?<![0-9])[0-9]{4}-[0-9]{2}-[0-9]{2}(?![0-9])")
+_COMPOUND = rf"[\w{_MARKS}]+(?:[.@][\w{_MARKS}]+)*"
+_UNSPACED_RUN, _CJK_LETTER = f"([{_UNSPACED}]+)", f"[{CJK}]"
+# Slices that end before a character that does not combine, where there is one.
+_APART, _UP_TO_SLICE = r"\0-\x7f\u4e00-\u9fff", f"{{1,{_SLICE}}}"
+_SLICES = rf"(?s:.{_UP_TO_SLICE}(?=[{_APART}]|\Z)|[{_APART}]?[^{_APART}]{_UP_TO_SLICE})"
 _ASCII_COMPOUND = re.compile(r"\w+(?:[.@]\w+)*", re.ASCII)
 _ASCII_SHAPE = str.maketrans(
     ascii_uppercase + ascii_lowercase + digits, "A" * 26 + "a" * 26 + "0" * 10
@@ -61,7 +66,7 @@ def tokenize(text: str) -> list[str]:
 
 def has_cjk(text: str) -> bool:
     """True when the text holds a Chinese, Japanese or Korean character."""
-    return not text.isascii() and _cjk().search(text) is not None
+    return not text.isascii() and compiled(_CJK_LETTER).search(text) is not None
 
 
 def fold_name(name: str) -> str:
@@ -119,41 +124,27 @@ def normalized(form: Literal["NFKC", "NFD"], text: str) -> str:
     """
     if len(text) <= _SLICE:
         return unicodedata.normalize(form, text)
-    return "".join(unicodedata.normalize(form, part) for part in _slices().findall(text))
-
-
-# Wide character classes take milliseconds to compile, so only when needed.
-@cache
-def _compound() -> re.Pattern[str]:
-    return re.compile(rf"[\w{_MARKS}]+(?:[.@][\w{_MARKS}]+)*")
+    return "".join(unicodedata.normalize(form, part) for part in compiled(_SLICES).findall(text))
 
 
 @cache
-def _unspaced_run() -> re.Pattern[str]:
-    return re.compile(f"([{_UNSPACED}]+)")
-
-
-@cache
-def _cjk() -> re.Pattern[str]:
-    return re.compile(f"[{CJK}]")
-
-
-@cache
-def _slices() -> re.Pattern[str]:
-    """Slices that end before a character that does not combine, where there is one."""
-    apart, most = r"\0-\x7f\u4e00-\u9fff", f"{{1,{_SLICE}}}"
-    return re.compile(rf"(?s:.{most}(?=[{apart}]|\Z)|[{apart}]?[^{apart}]{most})")
+def compiled(pattern: str) -> re.Pattern[str]:
+    """Compile a pattern on first use: wide character classes take milliseconds."""
+    return re.compile(pattern)
 
 
 class Words(dict[str, tuple[str, ...]]):
     """Cache of compound word → tokens: source code repeats its words."""
+
+    def __init__(self, split: Callable[[str], tuple[str, ...]]) -> None:
+        self._split = split
 
     def of(self, text: str) -> list[str]:
         """Return the tokens of all words of a text, in order."""
         if text.isascii():
             compounds = _ASCII_COMPOUND.findall(text)
         else:
-            compounds = _compound().findall(normalized("NFKC", text))
+            compounds = compiled(_COMPOUND).findall(normalized("NFKC", text))
         tokens: list[str] = []
         for compound in compounds:
             tokens.extend(self[compound])
@@ -167,17 +158,11 @@ class Words(dict[str, tuple[str, ...]]):
             self[compound] = tokens
         return tokens
 
-    def _split(self, compound: str) -> tuple[str, ...]:
-        return tuple(_compound_tokens(compound))
 
-
-_tokens = Words()
-
-
-def _compound_tokens(compound: str) -> list[str]:
+def _compound_tokens(compound: str) -> tuple[str, ...]:
     """`auth.oauth_client` → the whole, then the tokens of each word."""
     words = re.split("[.@]", compound)
-    spaced = compound.isascii() or _unspaced_run().search(compound) is None
+    spaced = compound.isascii() or compiled(_UNSPACED_RUN).search(compound) is None
     tokens = (
         [compound.casefold()] if len(words) > 1 and spaced and len(compound) <= MAX_TOKEN else []
     )
@@ -185,9 +170,9 @@ def _compound_tokens(compound: str) -> list[str]:
         if word.isascii():
             tokens += _identifier_tokens(word)
             continue
-        for position, run in enumerate(_unspaced_run().split(word)):
+        for position, run in enumerate(compiled(_UNSPACED_RUN).split(word)):
             tokens += _pairs(run) if position % 2 else _identifier_tokens(run)
-    return tokens
+    return tuple(tokens)
 
 
 def _identifier_tokens(word: str) -> list[str]:
@@ -223,6 +208,7 @@ JOINING = 0.3  # weight of a stop word, or of a programming language's name
 SHORTEST = 48  # terms: BM25 gives no advantage to shorter texts
 
 _STEMMED = re.compile("[a-z]{3,}")
+_stemmer, _stemming = Stemmer.Stemmer("english", 0), threading.Lock()  # it is not thread-safe
 # Lucene's stop words, with pronouns, question words and auxiliary verbs.
 _JOINING = frozenset(
     """a about also am an and any are as at be been being but by can could did do does doing done
@@ -247,7 +233,10 @@ class Analysis(NamedTuple):
 
 def stem(word: str) -> str:
     """Return the stem of an English word; `parsing` and `parsed` share one. Others stay."""
-    return _stems[word] if _STEMMED.fullmatch(word) else word
+    if not _STEMMED.fullmatch(word):
+        return word
+    with _stemming:
+        return str(_stemmer.stemWord(word))
 
 
 def is_stop_word(word: str) -> bool:
@@ -282,24 +271,12 @@ def words_found(words: Mapping[str, str], terms: Set[str]) -> frozenset[str]:
     return frozenset(word for word, root in words.items() if word in terms or root in terms)
 
 
-class _Stems(dict[str, str]):
-    """Word → stem, with a lock: the stemmers of the library are not thread-safe."""
-
-    def __init__(self) -> None:
-        self._stemmer, self._lock = Stemmer.Stemmer("english", 0), threading.Lock()
-
-    def __missing__(self, word: str) -> str:
-        with self._lock:
-            return str(self._stemmer.stemWord(word))
+def _with_stems(compound: str) -> tuple[str, ...]:
+    tokens = _compound_tokens(compound)
+    return (*tokens, *(root for token in tokens if (root := stem(token)) != token))
 
 
-class _Terms(Words):
-    def _split(self, compound: str) -> tuple[str, ...]:
-        tokens = super()._split(compound)
-        return (*tokens, *(root for token in tokens if (root := stem(token)) != token))
-
-
-_stems, _terms = _Stems(), _Terms()
+_tokens, _terms = Words(_compound_tokens), Words(_with_stems)
 
 EXACT = Analysis(f"tokens-{TOKENIZER_VERSION}", tokenize, lambda text: Counter(tokenize(text)))
 WORDS = Analysis(
@@ -333,7 +310,9 @@ def chunk_labels(chunk: Chunk) -> str:
 
     A text without a title has its first line instead of a name.
     """
-    name = _beginning(chunk.content) if _is_untitled(chunk) else chunk.qualified_name
+    name, text = chunk.qualified_name, chunk.content
+    if _is_untitled(chunk):
+        name = text.lstrip()[:_BEGINNING].partition("\n")[0] if len(text) >= _LONG else ""
     return f"{name}\n{chunk.metadata.get('signature', '')}\n{chunk.telling_path}"
 
 
@@ -341,10 +320,6 @@ def _is_untitled(chunk: Chunk) -> bool:
     """True for prose whose name is neither a title nor a file name, or repeats the content."""
     is_named = bool(chunk.qualified_name or chunk.path)
     return chunk.kind.is_prose and (not is_named or chunk.content.startswith(chunk.name))
-
-
-def _beginning(text: str) -> str:
-    return text.lstrip()[:_BEGINNING].partition("\n")[0] if len(text) >= _LONG else ""
 
 
 def chunk_summary(chunk: Chunk) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from aurora.config import LoadedSettings, Places, Settings, SettingsFiles
+from aurora.config.load import approve
 from aurora.config.schema import (
     CATALOGUE,
     BM25Settings,
@@ -13,7 +14,6 @@ from aurora.config.schema import (
     SearchSettings,
     StoreSettings,
 )
-from aurora.config.trust import approve
 from aurora.errors import ConfigError
 from tests.config.world import PROJECT, USER, World
 

@@ -6,7 +6,7 @@ import pytest
 
 from aurora.display.reports import findings_record, render_findings
 from aurora.display.table import Paint
-from aurora.types import Finding, Level
+from aurora.report_types import Finding, Level
 
 TITLES = {"program": "Program", "memory": "Memory"}
 FINE = Finding(Level.OK, "program", "Python 3.11")

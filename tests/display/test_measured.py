@@ -8,7 +8,7 @@ import pytest
 
 from aurora.display.measurements import render_measured, render_names
 from aurora.display.plot import make_panel, render_svg
-from aurora.types import (
+from aurora.report_types import (
     METRICS,
     Compared,
     Estimate,

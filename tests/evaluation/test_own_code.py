@@ -20,7 +20,8 @@ from aurora.evaluation.self_check import (
     read_repository,
     sample,
 )
-from aurora.types import Chunk, Kind, Missed
+from aurora.report_types import Missed
+from aurora.types import Chunk, Kind
 from tests.builders import make_chunk, write_tree
 from tests.evaluation.small_sets import throw_away
 

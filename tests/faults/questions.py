@@ -56,7 +56,7 @@ def _search(memory: Memory, mode: str) -> object:
     """Warnings are told in the answer itself, too: an agent is told nothing else."""
     found = [memory.search(words, mode=mode) for words in _WORDS]
     told = {note.text for results in found for note in results.notes if note.warning}
-    assert not memory.admin.damage() or told
+    assert not memory.admin.store.maintenance.damage() or told
     return [(results.results, results.nearest) for results in found]
 
 

@@ -78,13 +78,6 @@ def test_only_the_four_used_last_are_kept(make: Maker) -> None:
     assert cache.get("b", make) is not kept["b"]
 
 
-def test_clearing_lets_all_go(make: Maker) -> None:
-    cache = RetrieverCache(clock=Clock())
-    first = cache.get("a", make)
-    cache.clear()
-    assert cache.get("a", make) is not first
-
-
 def test_a_retriever_that_cannot_be_made_is_not_kept(make: Maker) -> None:
     cache = RetrieverCache(clock=Clock())
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from aurora.redaction import KEY_KINDS, PLACES, Redactor
+from aurora.redaction import KEY_RULES, PLACES, Redactor
 from tests.security.secret_samples import HONEST, KEYS, Sample, samples
 from tests.tables import row
 
@@ -37,7 +37,7 @@ def test_every_rule_finds_a_sample() -> None:
     redactor = Redactor()
     for sample in SAMPLES:
         redactor.text(sample.line)
-    rules = {kind.name for kind in KEY_KINDS} | {place.kind.name for place in PLACES}
+    rules = {rule.name for rule in (*KEY_RULES, *PLACES)}
     assert set(redactor.kinds) == rules
 
 

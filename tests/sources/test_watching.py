@@ -13,7 +13,7 @@ from typing import TypeAlias
 import pytest
 
 from aurora import Memory, Places
-from aurora.config.trust import approve
+from aurora.config.load import approve
 from aurora.sources.watch import FileWatcher
 from tests.builders import write_tree
 from tests.sources.repository import git, make_repository

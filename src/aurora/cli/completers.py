@@ -74,11 +74,11 @@ def _item(value: str, **attributes: str | None) -> CompletionItem:
 
 
 def _namespaces(memory: Memory) -> list[str]:
-    return sorted(filter(None, memory.admin.namespaces()))
+    return sorted(filter(None, memory.admin.store.chunks.count_namespaces()))
 
 
 def _ids(memory: Memory, start: str) -> list[str]:
-    return memory.admin.find_ids(start, limit=_MOST_IDS)
+    return memory.admin.store.chunks.find_ids_from(start, limit=_MOST_IDS)
 
 
 def starting(values: Iterable[str], incomplete: str) -> list[CompletionItem]:
@@ -98,7 +98,9 @@ complete_kinds = completer(lambda _, typed: _after_comma(map(str, Kind), typed))
 complete_files = completer(lambda _, typed: [_item(typed, type="file")])
 complete_keys = completer(lambda _, typed: _keys(typed))
 complete_flags = completer(lambda _, typed: _keys(typed, "="))
-complete_languages = _from_memory(lambda memory, _: memory.admin.languages(), commas=True)
+complete_languages = _from_memory(
+    lambda memory, _: memory.admin.store.chunks.list_languages(), commas=True
+)
 complete_namespaces = _from_memory(lambda memory, _: _namespaces(memory))
 complete_ids = _from_memory(_ids)
 complete_forgettable = _from_memory(  # as `aur mem forget` takes them

@@ -11,9 +11,8 @@ from aurora.cli.session import confirm, find_places, open_memory, settings_files
 from aurora.cli.terminal import print_json, print_text
 from aurora.config import Places
 from aurora.config.edit import set_value
-from aurora.config.load import LARGEST
+from aurora.config.load import LARGEST, approve, is_approved
 from aurora.config.places import shown
-from aurora.config.trust import approve, is_approved
 from aurora.display.reports import render_database
 from aurora.engine.adoption import Offer
 from aurora.engine.location import PostgresLocation, StoreLocation, file_status, shown_name

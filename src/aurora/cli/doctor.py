@@ -22,7 +22,7 @@ from aurora.engine.health import (
 )
 from aurora.engine.opening import FixedSettings
 from aurora.errors import AuroraError, ConfigError
-from aurora.types import Finding, Level
+from aurora.report_types import Finding, Level
 
 _TITLES = {
     "program": "Program",

@@ -36,9 +36,10 @@ from aurora.evaluation.self_check import (
     read_repository,
     sample,
 )
+from aurora.report_types import Compared, MeasuredNames, MeasuredSet
 from aurora.retrieval.config import FUSIONS
 from aurora.sources.git import find_root
-from aurora.types import Compared, Event, MeasuredNames, MeasuredSet, Mode, Note
+from aurora.types import Event, Mode, Note
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 _NAMES = 500  # of --self

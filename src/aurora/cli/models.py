@@ -15,7 +15,8 @@ from aurora.display.reports import megabytes, models_record, render_models
 from aurora.embeddings.hub import HUB
 from aurora.embeddings.model_folders import list_models, remove_model, require_model
 from aurora.errors import QueryError
-from aurora.types import ModelState, Note
+from aurora.report_types import ModelState
+from aurora.types import Note
 
 
 def models_folder() -> Path:

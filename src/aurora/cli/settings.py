@@ -9,11 +9,10 @@ import click
 
 from aurora.cli.completers import complete_keys
 from aurora.cli.session import confirm, find_places, set_setting, settings_files
-from aurora.config.load import LARGEST, as_typed, needing_approval, value_of, without_password
+from aurora.config.load import LARGEST, as_typed, is_approved, needing_approval, without_password
+from aurora.config.load import approve as approve_file
 from aurora.config.places import shown
-from aurora.config.schema import CATALOGUE, known_setting
-from aurora.config.trust import approve as approve_file
-from aurora.config.trust import is_approved
+from aurora.config.schema import CATALOGUE, known_setting, value_of
 from aurora.errors import ConfigError
 from aurora.files import read_file, require_own
 from aurora.text import printable

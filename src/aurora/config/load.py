@@ -3,10 +3,15 @@
 All problems of all layers are collected, and one error names them. `SettingsFiles` notices edits,
 so that a change takes effect on the next search. `ALIASES` are names of settings from other
 documents. They are accepted at the top of a file, in its `search` section, and as `AURORA_…`.
+
+A clone may bring a project file. Until the user approves it, it may not choose models, endpoints or
+links, send text to other machines, lead a path out of the memory's folder, or take much time or
+memory. Approval is stored by content: an edited file needs approval again.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import reprlib
 from collections.abc import Iterator, Mapping
@@ -16,14 +21,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from aurora.config.places import Places, shown
-from aurora.config.schema import CATALOGUE, Settings, build_settings
-from aurora.config.trust import is_approved, refused
+from aurora.config.schema import CATALOGUE, Guard, Setting, Settings, build_settings
 from aurora.config.yaml import YamlError, parse_yaml
 from aurora.errors import ConfigError
-from aurora.files import read_file, require_own
+from aurora.files import make_folder, read_file, replacing, require_own
 from aurora.text import printable
 
 LARGEST = 1 << 20  # bytes of a settings file
+_APPROVED, _LARGEST_LIST = "approved.json", 16 << 20  # of the user: digests of approved files
 _BRIEF = reprlib.Repr()
 _BRIEF.maxlevel, _BRIEF.maxstring = 2, 80
 _WEIGHTS = ("search.hybrid.stage2_weights", "search.hybrid.weights")
@@ -44,8 +49,7 @@ class Alias(NamedTuple):
     values: Mapping[object, object] = {}
 
     def value(self, raw: object) -> object:
-        hashable = isinstance(raw, bool | str)
-        return self.values.get(raw, raw) if hashable else raw
+        return self.values.get(raw, raw) if isinstance(raw, bool | str) else raw
 
 
 ALIASES: Mapping[str, Alias] = {
@@ -57,14 +61,6 @@ ALIASES: Mapping[str, Alias] = {
 
 
 # Values for people
-
-
-def value_of(settings: Settings, key: str) -> object:
-    """Return the value of a dotted key."""
-    value: object = settings
-    for part in key.split("."):
-        value = getattr(value, part)
-    return value
 
 
 def as_typed(value: object) -> str:
@@ -90,6 +86,90 @@ def _got(value: object) -> str:
         return "a very large number"
 
 
+# The user's approval of a project's settings file
+
+
+def is_approved(home: Path, file: Path, content: bytes) -> bool:
+    """True when the user approved exactly this content of this file."""
+    return _read_approved(home).get(str(file.resolve())) == _digest(content)
+
+
+def approve(home: Path, file: Path, content: bytes | None = None) -> None:
+    """Store that the user trusts the file with this content, or its current content."""
+    approved = _read_approved(home)
+    try:
+        trusted = read_file(file, most=LARGEST) if content is None else content
+        approved[str(file.resolve())] = _digest(trusted)
+        make_folder(home)
+        with replacing(home / _APPROVED, durable=True) as out:
+            out.write((json.dumps(approved, indent=2) + "\n").encode())
+    except OSError as exc:
+        raise ConfigError(f"Cannot approve {file}: {exc}") from exc
+
+
+def _read_approved(home: Path) -> dict[str, str]:
+    file = home / _APPROVED
+    try:
+        approved = json.loads(read_file(file, most=_LARGEST_LIST, follow=True))
+        if not isinstance(approved, dict):
+            raise ValueError("it does not hold files with their digests")  # noqa: TRY004, TRY301
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except (OSError, ValueError) as exc:
+        raise ConfigError(
+            f"Cannot read the list of approved projects {file}: {exc}",
+            hint="delete the file and approve your projects again with `aur config approve`",
+        ) from exc
+    return approved
+
+
+def _digest(content: bytes) -> str:
+    import hashlib  # noqa: PLC0415 - few projects have a settings file
+
+    return hashlib.sha256(content).hexdigest()
+
+
+def refused(setting: Setting, value: object, *, file: Path) -> str:
+    """The reason why an unapproved project file may not set this value; empty if it may."""
+    if setting.guard is Guard.CHOICE:
+        return "a project file may not choose models, servers, endpoints or links"
+    # By value: a project may choose the reranker that runs on this machine.
+    if setting.guard is Guard.AWAY and value in (True, "llm"):
+        return "a project file may not have text sent away"
+    if setting.guard is Guard.SAFETY and value is False:
+        return "a project file may not switch a protection off"
+    if setting.guard is Guard.OUTSIDE:
+        try:
+            target = (file.parent / Path(str(value)).expanduser()).resolve()
+        except (OSError, RuntimeError, ValueError):  # a loop of links, an unknown home, not a path
+            target = None
+        if target is None or not target.is_relative_to(file.parent.resolve()):
+            return f"a project file may not lead out of {file.parent.name}"
+    most = setting.unapproved_most
+    if most is not None and isinstance(value, int | float) and value > most:
+        return f"a project file may not set more than {most:g}"
+    return ""
+
+
+def needing_approval(places: Places, file: Path, content: bytes) -> dict[str, object]:
+    """Return the settings of a project file that apply only after the user's approval."""
+    origin = shown(file)
+    try:
+        tree = parse_yaml(content)
+    except YamlError as exc:
+        raise ConfigError(f"Invalid config in {origin}: {exc}") from exc
+    guarded: dict[str, object] = {}
+    for key, value in _Loader(places).flatten(tree, origin):
+        if refused(CATALOGUE[key], value, file=file):
+            try:
+                guarded[key] = CATALOGUE[key].parse(value)
+            except ValueError as exc:
+                raise ConfigError(
+                    f"Invalid config in {origin}: {key}: {exc} (got {_got(value)})"
+                ) from exc
+    return guarded
+
+
 # Loading
 
 
@@ -112,7 +192,7 @@ class SettingsFiles:
     _loaded: LoadedSettings | None = None
 
     def current(self) -> LoadedSettings:
-        own = (self.places.user_config, self.places.home / "approved.json")
+        own = (self.places.user_config, self.places.home / _APPROVED)
         stamp = (*map(_content, own), _content(self.places.project_config, follow=False))
         if self._loaded is None or stamp != self._stamp:
             self._loaded, self._stamp = _Loader(self.places).load(self.environ, self.flags), stamp
@@ -127,25 +207,6 @@ def _content(file: Path | None, *, follow: bool = True) -> bytes | None:
         return None
 
 
-def needing_approval(places: Places, file: Path, content: bytes) -> dict[str, object]:
-    """Return the settings of a project file that apply only after the user's approval."""
-    origin = shown(file)
-    try:
-        tree = parse_yaml(content)
-    except YamlError as exc:
-        raise ConfigError(f"Invalid config in {origin}: {exc}") from exc
-    guarded: dict[str, object] = {}
-    for key, value in _Loader(places).flatten(tree, origin):
-        if refused(CATALOGUE[key], value, file=file):
-            try:
-                guarded[key] = CATALOGUE[key].parse(value)
-            except ValueError as exc:
-                raise ConfigError(
-                    f"Invalid config in {origin}: {key}: {exc} (got {_got(value)})"
-                ) from exc
-    return guarded
-
-
 class _Loader:
     """One pass over all layers, lowest first, that collects values, problems and warnings."""
 
@@ -154,6 +215,7 @@ class _Loader:
         self.values: dict[str, object] = {}
         self.origins: dict[str, str] = {}
         self.problems: dict[str, list[str]] = {}
+        self.rejected: set[str] = set()
         self.warnings: list[str] = []
 
     def load(self, environ: Mapping[str, str], flags: Mapping[str, object]) -> LoadedSettings:
@@ -242,6 +304,7 @@ class _Loader:
         except ValueError as exc:
             got = NOT_SHOWN if CATALOGUE[key].may_hold_password else _got(value)
             self._problem(origin, f"{key}: {exc} (got {got})")
+            self.rejected.add(key)
         else:
             self.origins.pop(key, None)  # so that the last origin is of the strongest layer
             self.origins[key] = origin
@@ -252,12 +315,8 @@ class _Loader:
         weights = [self.values.get(key, CATALOGUE[key].default) for key in keys]
         total = sum(value for value in weights if isinstance(value, float))
         origin = next((self.origins[key] for key in reversed(self.origins) if key in keys), None)
-        if origin is not None and not self._rejected(keys) and abs(total - 1.0) > 1e-6:
+        if origin is not None and self.rejected.isdisjoint(keys) and abs(total - 1.0) > 1e-6:
             self._problem(origin, f"{section}: Must sum to 1.0 (got {round(total, 9)})")
-
-    def _rejected(self, keys: list[str]) -> bool:
-        texts = [text for texts in self.problems.values() for text in texts]
-        return any(text.startswith(f"{key}:") for key in keys for text in texts)
 
     def _problem(self, origin: str, text: str) -> None:
         self.problems.setdefault(origin, []).append(text)

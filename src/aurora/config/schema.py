@@ -1,26 +1,27 @@
-"""Every setting, declared once: its default, its rule and its description.
+"""Every setting: its default in `Settings`, its rule and its description in `CATALOGUE`.
 
 A rule takes a value as it was read and returns the checked value. A wrong value is a `ValueError`
 that says what the value must be. Reading files and variables is left to `load`, writing to `edit`,
-and the limits on unapproved project files to `trust`.
+and the limits on unapproved project files, too.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+import sys
+from collections.abc import Callable, Mapping
 from enum import Enum, auto
 from pathlib import Path
-from typing import NamedTuple, TypeAlias, TypeVar, cast
+from typing import NamedTuple, TypeAlias, TypeVar
 
 from aurora.config.yaml import parse_yaml
 from aurora.errors import ConfigError
 
 Parse: TypeAlias = Callable[[object], object]
-T = TypeVar("T")
 S = TypeVar("S", bound=NamedTuple)
 
+_LARGEST = sys.float_info.max
 LONGEST_TEXT = 4096  # characters: the longest path, and more than any address or model needs
 
 
@@ -35,7 +36,8 @@ def number(
     rule = f"Must be in [{minimum}, {maximum}]" if bounded else f"Must be ≥ {minimum}"
 
     def parse(raw: object) -> float:
-        if isinstance(raw, bool) or not isinstance(raw, int | float) or not _is_finite(raw):
+        # By comparison: an integer may be beyond every float.
+        if isinstance(raw, bool) or not isinstance(raw, int | float) or not abs(raw) <= _LARGEST:
             raise ValueError("Must be a number")
         if not minimum <= raw <= maximum:
             raise ValueError(rule)
@@ -44,13 +46,6 @@ def number(
         return float(raw)
 
     return parse
-
-
-def _is_finite(raw: float) -> bool:
-    try:
-        return math.isfinite(raw)
-    except OverflowError:  # an integer beyond every float
-        return False
 
 
 def integer(*, minimum: int, maximum: int) -> Parse:
@@ -89,22 +84,13 @@ def text(raw: object) -> str:
     return raw
 
 
-def _matching(pattern: str, rule: str) -> Parse:
+def _matching(pattern: str, rule: str, *, in_one_line: str = "") -> Parse:
+    """Text that matches the pattern. `in_one_line` is the error for control characters."""
+
     def parse(raw: object) -> str:
+        if in_one_line and not (isinstance(raw, str) and raw.isprintable()):
+            raise ValueError(in_one_line)
         if not isinstance(raw, str) or not re.fullmatch(pattern, raw):
-            raise ValueError(rule)
-        return text(raw)
-
-    return parse
-
-
-def _address(pattern: str, rule: str) -> Parse:
-    """An address that matches the pattern, or empty."""
-
-    def parse(raw: object) -> str:
-        if not isinstance(raw, str) or not raw.isprintable():
-            raise ValueError("Must be an address in one line")
-        if raw and not re.fullmatch(pattern, raw):
             raise ValueError(rule)
         return text(raw)
 
@@ -117,12 +103,21 @@ schema_name = _matching(
 )
 cluster = _matching(r"((\[[\da-fA-F:]+\]|[\w.-]+):\d{1,5})?", "Must be HOST:PORT")
 # No login or parameters: a key in the address would be shown, and sent unencrypted.
-address = _address(
-    r"https?://[^/?#@]+(/[^?#]*)?",
+address = _matching(
+    r"(https?://[^/?#@]+(/[^?#]*)?)?",
     "Must be http:// or https:// and a host, without a login or parameters",
+    in_one_line="Must be an address in one line",
 )
-database_url = _address(
-    r"postgres(ql)?://[^\s?]*(\?.*)?", "Must be postgresql://USER@HOST:PORT/DATABASE"
+database_url = _matching(
+    r"(postgres(ql)?://[^\s?]*(\?.*)?)?",
+    "Must be postgresql://USER@HOST:PORT/DATABASE",
+    in_one_line="Must be an address in one line",
+)
+# It is written to a terminal.
+link_pattern = _matching(
+    r"auto|never|.*\{path\}.*",
+    "Must be auto, never or an address with {path} in it",
+    in_one_line="Must be a text in one line",
 )
 
 
@@ -136,20 +131,133 @@ def file_path(raw: object) -> str:
     return text(raw)
 
 
-def link_pattern(raw: object) -> str:
-    """`auto`, `never`, or an address with `{path}`. It is written to a terminal."""
-    if not isinstance(raw, str) or not raw.isprintable():
-        raise ValueError("Must be a text in one line")
-    if raw not in ("auto", "never") and "{path}" not in raw:
-        raise ValueError("Must be auto, never or an address with {path} in it")
-    return text(raw)
-
-
 _share = number(minimum=0.0, maximum=1.0)
 _LITERAL = (text, file_path, word, address, database_url, schema_name, cluster)  # never YAML
 
 
-# Settings
+# Settings. NamedTuples, because every command defines them all, and a dataclass takes 1 ms.
+
+
+class BM25Settings(NamedTuple):
+    k1: float = 1.5
+    b: float = 0.75
+    idf: str = "lucene"
+
+
+class HybridWeights(NamedTuple):
+    bm25: float = 0.3
+    semantic: float = 0.4
+    activation: float = 0.3
+
+
+class StageWeights(NamedTuple):
+    semantic: float = 0.5
+    activation: float = 0.5
+
+
+class HybridSettings(NamedTuple):
+    stage1_top_k: int = 100
+    weights: HybridWeights = HybridWeights()
+    stage2_weights: StageWeights = StageWeights()
+
+
+class AutoSettings(NamedTuple):
+    prose: float = 0.3
+    code: float = 0.8
+    activation: float = 0.3
+
+
+class WeightedSettings(NamedTuple):
+    semantic: float = 0.7
+    activation: float = 0.05
+
+
+class RrfSettings(NamedTuple):
+    k: int = 60
+
+
+class RecencySettings(NamedTuple):
+    half_life: float = 30.0
+
+
+class RerankSettings(NamedTuple):
+    by: str = "none"
+    when: str = "always"
+    seconds: float = 2.0
+
+
+class SearchSettings(NamedTuple):
+    bm25: BM25Settings = BM25Settings()
+    hybrid: HybridSettings = HybridSettings()
+    auto: AutoSettings = AutoSettings()
+    weighted: WeightedSettings = WeightedSettings()
+    rrf: RrfSettings = RrfSettings()
+    recency: RecencySettings = RecencySettings()
+    mode: str = "hybrid"
+    fusion: str = "auto"
+    keyword: str = "bm25"
+    rerank: RerankSettings = RerankSettings()
+    expand: bool = False
+    min_score: float = 0.1
+
+
+class StoreSettings(NamedTuple):
+    path: str = "memory.db"
+    url: str = ""
+    schema: str = "aurora"
+
+    def __repr__(self) -> str:
+        """Hide the address, which may hold a password, from tracebacks and logs."""
+        url = "hidden" if self.url else ""
+        return f"StoreSettings(path={self.path!r}, url={url!r}, schema={self.schema!r})"
+
+
+class EmbeddingSettings(NamedTuple):
+    provider: str = "aurora"
+    model: str = ""
+    endpoint: str = ""
+    query_prefix: str = ""
+    document_prefix: str = ""
+
+
+class IndexingSettings(NamedTuple):
+    redact_secrets: bool = True
+    workers: int = 1
+    ray: str = ""
+
+
+class LlmSettings(NamedTuple):
+    endpoint: str = ""
+    model: str = ""
+    seconds: float = 5.0
+
+
+class UiSettings(NamedTuple):
+    shown_search_format_notice: bool = False
+    default_search_format: str = "enhanced"
+    links: str = "auto"
+
+
+class Settings(NamedTuple):
+    """All settings of one memory, checked."""
+
+    search: SearchSettings = SearchSettings()
+    store: StoreSettings = StoreSettings()
+    embedding: EmbeddingSettings = EmbeddingSettings()
+    indexing: IndexingSettings = IndexingSettings()
+    llm: LlmSettings = LlmSettings()
+    ui: UiSettings = UiSettings()
+
+
+def value_of(settings: Settings, key: str) -> object:
+    """Return the value of a dotted key."""
+    value: object = settings
+    for part in key.split("."):
+        value = getattr(value, part)
+    return value
+
+
+# Their descriptions
 
 
 class Guard(Enum):
@@ -162,18 +270,21 @@ class Guard(Enum):
 
 
 class Setting(NamedTuple):
-    """One setting: its dotted key, default, rule, description and guard.
+    """One setting: its dotted key, rule, description and guard.
 
     `unapproved_most` is the largest value that a project file may choose before approval, for
     settings that take time or memory.
     """
 
     key: str
-    default: object
     parse: Parse
     help: str
-    guard: Guard | None
-    unapproved_most: float | None
+    guard: Guard | None = None
+    unapproved_most: float | None = None
+
+    @property
+    def default(self) -> object:
+        return value_of(Settings(), self.key)
 
     @property
     def variable(self) -> str:
@@ -192,317 +303,99 @@ class Setting(NamedTuple):
         return parse_yaml(typed.encode("utf-8", "surrogateescape"))
 
 
-def _setting(
-    default: T,
-    parse: Parse,
-    help: str,  # noqa: A002
-    *,
-    guard: Guard | None = None,
-    unapproved_most: float | None = None,
-) -> T:
-    """Declare a setting. Its key follows from the field that holds it."""
-    return cast("T", Setting("", default, parse, help, guard, unapproved_most))
-
-
-def _section(section: type[T]) -> type[T]:
-    """Make a NamedTuple a section. The declarations stay in `_field_defaults`."""
-    # NamedTuples, because every command defines all sections, and a dataclass takes 1 ms.
-    declared = section._field_defaults.values()  # type: ignore[attr-defined]
-    defaults = tuple(item.default if isinstance(item, Setting) else item for item in declared)
-    section.__new__.__defaults__ = defaults
-    return section
-
-
-@_section
-class BM25Settings(NamedTuple):
-    k1: float = _setting(
-        1.5, number(minimum=0.0, sane=1e6), "Term frequency saturation; 1.2–2.0 is typical."
-    )
-    b: float = _setting(0.75, _share, "Length normalisation; 0 ignores length.")
-    idf: str = _setting(
-        "lucene",
-        choice("lucene", "robertson"),
-        "`lucene` is ln(1 + (N−n+.5)/(n+.5)), never negative; `robertson` leaves out the 1.",
-    )
-
-
-@_section
-class StageWeights(NamedTuple):
-    semantic: float = _setting(
-        0.5,
-        _share,
-        "Weight of meaning in stage 2 of `staged`. If set, keywords only select candidates.",
-    )
-    activation: float = _setting(
-        0.5, _share, "Weight of use and change in stage 2 of `staged`. If set, likewise."
-    )
-
-
-@_section
-class HybridWeights(NamedTuple):
-    bm25: float = _setting(0.3, _share, "Weight of words in `staged`.")
-    semantic: float = _setting(0.4, _share, "Weight of meaning in `staged`.")
-    activation: float = _setting(0.3, _share, "Weight of use and change in `staged`.")
-
-
-@_section
-class HybridSettings(NamedTuple):
-    stage1_top_k: int = _setting(
-        100,
-        integer(minimum=10, maximum=1_000_000),
-        "Candidates taken from each signal.",
-        unapproved_most=1_000,
-    )
-    weights: HybridWeights = HybridWeights()
-    stage2_weights: StageWeights = StageWeights()
-
-
-@_section
-class AutoSettings(NamedTuple):
-    prose: float = _setting(
-        0.3,
-        _share,
-        "Share of meaning in `auto` for prose; words have the rest. If not set, the embedding "
-        "model decides.",
-    )
-    code: float = _setting(0.8, _share, "Share of meaning in `auto` for code; likewise.")
-    activation: float = _setting(
-        0.3, _share, "Share of use and change in `auto`, in addition to both."
-    )
-
-
-@_section
-class WeightedSettings(NamedTuple):
-    semantic: float = _setting(
-        0.7,
-        _share,
-        "Share of meaning in `weighted`; words have the rest. If not set, a small model has less. "
-        "If set without `search.fusion`, `weighted` is used.",
-    )
-    activation: float = _setting(
-        0.05, _share, "Share of use and change in `weighted`, in addition to both."
-    )
-
-
-@_section
-class RrfSettings(NamedTuple):
-    k: int = _setting(
-        60,
-        integer(minimum=1, maximum=1_000_000_000),
-        "A larger value gives the first places less weight.",
-    )
-
-
-@_section
-class RecencySettings(NamedTuple):
-    half_life: float = _setting(
-        30.0,
-        number(minimum=0.01, sane=1e6),
-        "Days after which a dated note counts half, in `auto` and `weighted`.",
-    )
-
-
-@_section
-class RerankSettings(NamedTuple):
-    by: str = _setting(
-        "none",
-        choice("none", "local", "llm"),
-        "Reranks the first 20 results: `local` with a model of the extra `onnx`, `llm` with the "
-        "model of `llm.endpoint`, which is sent a part of each.",
-        guard=Guard.AWAY,
-    )
-    when: str = _setting(
-        "always",
-        choice("always", "unsure"),
-        "`always`, or `unsure`: only when the first result does not stand out.",
-    )
-    seconds: float = _setting(
-        2.0,
-        number(minimum=0.0, sane=3600.0),
-        "Time limit of `local`; results not reached keep their place.",
-        unapproved_most=10,
-    )
-
-
-@_section
-class SearchSettings(NamedTuple):
-    bm25: BM25Settings = BM25Settings()
-    hybrid: HybridSettings = HybridSettings()
-    auto: AutoSettings = AutoSettings()
-    weighted: WeightedSettings = WeightedSettings()
-    rrf: RrfSettings = RrfSettings()
-    recency: RecencySettings = RecencySettings()
-    mode: str = _setting(
-        "hybrid",
-        choice("hybrid", "semantic", "keyword"),
-        "Search by words and meaning, by meaning, or by words.",
-    )
-    fusion: str = _setting(
-        "auto",
-        choice("auto", "weighted", "staged", "rrf", "cascade"),
-        "How the signals are combined; see docs/concepts/ranking.md.",
-    )
-    keyword: str = _setting(
-        "bm25",
-        choice("bm25", "fulltext"),
-        "The signal for words; `fulltext` is the database's full-text search.",
-    )
-    rerank: RerankSettings = RerankSettings()
-    expand: bool = _setting(
-        False,
-        flag,
-        "Send each query to the model of `llm.endpoint` for more search words.",
-        guard=Guard.AWAY,
-    )
-    min_score: float = _setting(
-        0.1,
-        _share,
-        "Results with a lower `weighted` score are left out in `weighted` and `auto`, if meaning "
-        "takes part.",
-    )
-
-
-@_section
-class StoreSettings(NamedTuple):
-    path: str = _setting(
-        "memory.db",
-        file_path,
-        "Database file; a relative path starts at the memory's folder.",
-        guard=Guard.OUTSIDE,
-    )
-    url: str = _setting(
-        "",
-        database_url,
-        "A PostgreSQL server instead of the file: postgresql://USER@HOST:PORT/DATABASE. Keep the "
-        "password in PGPASSWORD or ~/.pgpass.",
-        guard=Guard.CHOICE,
-    )
-    schema: str = _setting(
-        "aurora",
-        schema_name,
-        "The schema of that database that holds this memory; each memory has its own.",
-        guard=Guard.CHOICE,
-    )
-
-    def __repr__(self) -> str:
-        """Hide the address, which may hold a password, from tracebacks and logs."""
-        url = "hidden" if self.url else ""
-        return f"StoreSettings(path={self.path!r}, url={url!r}, schema={self.schema!r})"
-
-
-@_section
-class EmbeddingSettings(NamedTuple):
-    provider: str = _setting(
-        "aurora",
-        word,
-        "The embedding provider: aurora, onnx, sentence-transformers, openai, none, or the name of "
-        "one that another package adds.",
-        guard=Guard.CHOICE,
-    )
-    model: str = _setting(
-        "",
-        text,
-        "One of the provider's models; if empty, the provider's default.",
-        guard=Guard.CHOICE,
-    )
-    endpoint: str = _setting(
-        "",
-        address,
-        "Where the openai provider sends texts, such as http://localhost:11434/v1; if empty, "
-        "OpenAI.",
-        guard=Guard.CHOICE,
-    )
-    query_prefix: str = _setting(
-        "", text, "Text that the model expects before a query.", guard=Guard.CHOICE
-    )
-    document_prefix: str = _setting(
-        "", text, "Text that the model expects before a document.", guard=Guard.CHOICE
-    )
-
-
-@_section
-class IndexingSettings(NamedTuple):
-    redact_secrets: bool = _setting(
-        True,
-        flag,
-        "Replace keys, tokens and passwords by their kind before anything is stored; see "
-        "docs/security.md.",
-        guard=Guard.SAFETY,
-    )
-    workers: int = _setting(
-        1,
-        integer(minimum=1, maximum=1024),
-        "No effect, kept for older settings files: one process embeds, with all processors. For "
-        "several machines see `indexing.ray`.",
-        unapproved_most=4,
-    )
-    ray: str = _setting(
-        "",
-        cluster,
-        "HOST:PORT of a Ray cluster that embeds instead. It is sent the texts, and this machine "
-        "must belong to it.",
-        guard=Guard.CHOICE,
-    )
-
-
-@_section
-class LlmSettings(NamedTuple):
-    endpoint: str = _setting(
-        "",
-        address,
-        "Where `search.expand` and `search.rerank.by: llm` send text, such as "
-        "http://localhost:11434/v1; if empty, OpenAI.",
-        guard=Guard.CHOICE,
-    )
-    model: str = _setting("", text, "One of its models; if empty, gpt-4o-mini.", guard=Guard.CHOICE)
-    seconds: float = _setting(
-        5.0,
-        number(minimum=0.1, sane=600.0),
-        "How long a search waits for the model before it continues without it.",
-        unapproved_most=30,
-    )
-
-
-@_section
-class UiSettings(NamedTuple):
-    shown_search_format_notice: bool = _setting(
-        False, flag, "True once the notice about the output format was shown."
-    )
-    default_search_format: str = _setting(
-        "enhanced",
-        choice("enhanced", "legacy"),
-        "Columns of the results table: legacy leaves out Commits and Last Modified.",
-    )
-    links: str = _setting(
-        "auto",
-        link_pattern,
-        "Clickable paths: auto for terminals known to support them, never, or an address for "
-        "every terminal, such as vscode://file{path}:{line}.",
-        guard=Guard.CHOICE,
-    )
-
-
-@_section
-class Settings(NamedTuple):
-    """All settings of one memory, checked."""
-
-    search: SearchSettings = SearchSettings()
-    store: StoreSettings = StoreSettings()
-    embedding: EmbeddingSettings = EmbeddingSettings()
-    indexing: IndexingSettings = IndexingSettings()
-    llm: LlmSettings = LlmSettings()
-    ui: UiSettings = UiSettings()
-
-
-def _leaves(section: NamedTuple, prefix: str) -> Iterator[Setting]:
-    for name, declared in section._field_defaults.items():
-        if isinstance(declared, Setting):
-            yield declared._replace(key=f"{prefix}{name}")
-        else:
-            yield from _leaves(declared, f"{prefix}{name}.")
-
-
-CATALOGUE: Mapping[str, Setting] = {leaf.key: leaf for leaf in _leaves(Settings(), "")}
+_SETTINGS = (
+    Setting("search.bm25.k1", number(minimum=0.0, sane=1e6),
+            "Term frequency saturation; 1.2–2.0 is typical."),
+    Setting("search.bm25.b", _share, "Length normalisation; 0 ignores length."),
+    Setting("search.bm25.idf", choice("lucene", "robertson"),
+            "`lucene` is ln(1 + (N−n+.5)/(n+.5)), never negative; `robertson` leaves out the 1."),
+    Setting("search.hybrid.stage1_top_k", integer(minimum=10, maximum=1_000_000),
+            "Candidates taken from each signal.", unapproved_most=1_000),
+    Setting("search.hybrid.weights.bm25", _share, "Weight of words in `staged`."),
+    Setting("search.hybrid.weights.semantic", _share, "Weight of meaning in `staged`."),
+    Setting("search.hybrid.weights.activation", _share, "Weight of use and change in `staged`."),
+    Setting("search.hybrid.stage2_weights.semantic", _share,
+            "Weight of meaning in stage 2 of `staged`. If set, keywords only select candidates."),
+    Setting("search.hybrid.stage2_weights.activation", _share,
+            "Weight of use and change in stage 2 of `staged`. If set, likewise."),
+    Setting("search.auto.prose", _share,
+            "Share of meaning in `auto` for prose; words have the rest. If not set, the embedding "
+            "model decides."),
+    Setting("search.auto.code", _share, "Share of meaning in `auto` for code; likewise."),
+    Setting("search.auto.activation", _share,
+            "Share of use and change in `auto`, in addition to both."),
+    Setting("search.weighted.semantic", _share,
+            "Share of meaning in `weighted`; words have the rest. If not set, a small model has "
+            "less. If set without `search.fusion`, `weighted` is used."),
+    Setting("search.weighted.activation", _share,
+            "Share of use and change in `weighted`, in addition to both."),
+    Setting("search.rrf.k", integer(minimum=1, maximum=1_000_000_000),
+            "A larger value gives the first places less weight."),
+    Setting("search.recency.half_life", number(minimum=0.01, sane=1e6),
+            "Days after which a dated note counts half, in `auto` and `weighted`."),
+    Setting("search.mode", choice("hybrid", "semantic", "keyword"),
+            "Search by words and meaning, by meaning, or by words."),
+    Setting("search.fusion", choice("auto", "weighted", "staged", "rrf", "cascade"),
+            "How the signals are combined; see docs/concepts/ranking.md."),
+    Setting("search.keyword", choice("bm25", "fulltext"),
+            "The signal for words; `fulltext` is the database's full-text search."),
+    Setting("search.rerank.by", choice("none", "local", "llm"),
+            "Reranks the first 20 results: `local` with a model of the extra `onnx`, "
+            "`llm` with the model of `llm.endpoint`, which is sent a part of each.", Guard.AWAY),
+    Setting("search.rerank.when", choice("always", "unsure"),
+            "`always`, or `unsure`: only when the first result does not stand out."),
+    Setting("search.rerank.seconds", number(minimum=0.0, sane=3600.0),
+            "Time limit of `local`; results not reached keep their place.", unapproved_most=10),
+    Setting("search.expand", flag,
+            "Send each query to the model of `llm.endpoint` for more search words.", Guard.AWAY),
+    Setting("search.min_score", _share,
+            "Results with a lower `weighted` score are left out in `weighted` and `auto`, if "
+            "meaning takes part."),
+    Setting("store.path", file_path,
+            "Database file; a relative path starts at the memory's folder.", Guard.OUTSIDE),
+    Setting("store.url", database_url,
+            "A PostgreSQL server instead of the file: postgresql://USER@HOST:PORT/DATABASE. Keep "
+            "the password in PGPASSWORD or ~/.pgpass.", Guard.CHOICE),
+    Setting("store.schema", schema_name,
+            "The schema of that database that holds this memory; each memory has its own.",
+            Guard.CHOICE),
+    Setting("embedding.provider", word,
+            "The embedding provider: aurora, onnx, sentence-transformers, openai, "
+            "none, or the name of one that another package adds.", Guard.CHOICE),
+    Setting("embedding.model", text,
+            "One of the provider's models; if empty, the provider's default.", Guard.CHOICE),
+    Setting("embedding.endpoint", address,
+            "Where the openai provider sends texts, such as http://localhost:11434/v1; if empty, "
+            "OpenAI.", Guard.CHOICE),
+    Setting("embedding.query_prefix", text,
+            "Text that the model expects before a query.", Guard.CHOICE),
+    Setting("embedding.document_prefix", text,
+            "Text that the model expects before a document.", Guard.CHOICE),
+    Setting("indexing.redact_secrets", flag,
+            "Replace keys, tokens and passwords by their kind before anything is "
+            "stored; see docs/security.md.", Guard.SAFETY),
+    Setting("indexing.workers", integer(minimum=1, maximum=1024),
+            "No effect, kept for older settings files: one process embeds, "
+            "with all processors. For several machines see `indexing.ray`.", unapproved_most=4),
+    Setting("indexing.ray", cluster,
+            "HOST:PORT of a Ray cluster that embeds instead. It is sent the texts, "
+            "and this machine must belong to it.", Guard.CHOICE),
+    Setting("llm.endpoint", address,
+            "Where `search.expand` and `search.rerank.by: llm` send text, such as "
+            "http://localhost:11434/v1; if empty, OpenAI.", Guard.CHOICE),
+    Setting("llm.model", text, "One of its models; if empty, gpt-4o-mini.", Guard.CHOICE),
+    Setting("llm.seconds", number(minimum=0.1, sane=600.0),
+            "How long a search waits for the model before it continues without it.",
+            unapproved_most=30),
+    Setting("ui.shown_search_format_notice", flag,
+            "True once the notice about the output format was shown."),
+    Setting("ui.default_search_format", choice("enhanced", "legacy"),
+            "Columns of the results table: legacy leaves out Commits and Last Modified."),
+    Setting("ui.links", link_pattern,
+            "Clickable paths: auto for terminals known to support them, never, or "
+            "an address for every terminal, such as vscode://file{path}:{line}.", Guard.CHOICE),
+)  # fmt: skip
+CATALOGUE: Mapping[str, Setting] = {setting.key: setting for setting in _SETTINGS}
 
 
 def known_setting(key: str) -> Setting:
@@ -523,8 +416,8 @@ def build_settings(values: Mapping[str, object]) -> Settings:
 
 def _build(section: S, values: Mapping[str, object], prefix: str) -> S:
     changed = {}
-    for name, declared in section._field_defaults.items():
-        key, default = f"{prefix}{name}", getattr(section, name)
-        leaf = isinstance(declared, Setting)
-        changed[name] = values.get(key, default) if leaf else _build(default, values, f"{key}.")
+    for name, default in section._asdict().items():
+        key = f"{prefix}{name}"
+        is_leaf = key in CATALOGUE
+        changed[name] = values.get(key, default) if is_leaf else _build(default, values, f"{key}.")
     return section._replace(**changed)

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from aurora.display.table import PLAIN, Paint, aligned, cell_len, pad
+from aurora.report_types import METRICS, Compared, Measured, MeasuredNames, MeasuredSet
 from aurora.text import pluralize, printable
-from aurora.types import METRICS, Compared, Json, Measured, MeasuredNames, MeasuredSet
+from aurora.types import Json
 
 _GAP = "  "
 _COMPARED = ("by nDCG@10", "difference", "95 % interval", "p", "wins-ties-losses")

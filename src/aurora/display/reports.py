@@ -9,8 +9,9 @@ from datetime import datetime
 from typing import Any
 
 from aurora.display.table import PLAIN, Paint, aligned, cell_len, pad, relative_time
+from aurora.report_types import Finding, Level, ModelEntry
 from aurora.text import pluralize, printable
-from aurora.types import Finding, Json, Kind, Level, ModelEntry
+from aurora.types import Json, Kind
 
 # --- aur mem stats ---
 

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from aurora.errors import EmbeddingError
 from aurora.files import lock, make_folder
-from aurora.types import ModelEntry, ModelState
+from aurora.report_types import ModelEntry, ModelState
 
 MANIFEST, GRAPH, TOKENIZER = "model.json", "model.onnx", "tokenizer.json"
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")

@@ -6,12 +6,15 @@ from another user.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+from aurora import stores
+from aurora.concurrency import CoalescedCall
 from aurora.engine.adoption import Offer, note_identity, note_reclaimed, offer
+from aurora.engine.language_model import check_llm
 from aurora.engine.location import StoreLocation, require_driver, shown_name
 from aurora.engine.opening import OpenedMemory
 from aurora.engine.writing import MemoryWriter, VectorUpdates
@@ -41,6 +44,7 @@ class MemoryAdmin:
 
     def __init__(self, opened: OpenedMemory, writer: MemoryWriter) -> None:
         self._opened, self._writer = opened, writer
+        self._scrubbing = CoalescedCall()
 
     # Location and parts
 
@@ -52,10 +56,6 @@ class MemoryAdmin:
     def path(self) -> Path:
         """The file that holds the memory, unless a server does."""
         return self._opened.path
-
-    @property
-    def index_folder(self) -> Path:
-        return self._opened.index_folder
 
     @property
     def index_path(self) -> Path | None:
@@ -85,20 +85,9 @@ class MemoryAdmin:
         """The chunk; for the first chunk of a document, all chunks of the document."""
         return self.store.chunks.get_chunks(piece_ids([chunk])) or [chunk]
 
-    def find_ids(self, prefix: str, *, limit: int) -> list[str]:
-        """Ids with this prefix, in order."""
-        return self.store.chunks.find_ids_from(prefix, limit=limit)
-
     def find_to_forget(self, word: str) -> list[str]:
         """Chunk ids that a word stands for: an id, a file or folder, or `namespace:NAME`."""
         return find_to_forget(self.store, Names(self._opened.root), word)
-
-    def languages(self) -> list[str]:
-        return self.store.chunks.list_languages()
-
-    def namespaces(self) -> Mapping[str, int]:
-        """The number of chunks in each namespace; the unnamed one is `""`."""
-        return self.store.chunks.count_namespaces()
 
     def is_found(self, chunk_id: str) -> bool:
         """False for a lesson that mostly failed: searches do not return it."""
@@ -111,10 +100,6 @@ class MemoryAdmin:
         return self._opened.read_again(self.store.generation)
 
     # Checks and repair
-
-    def damage(self) -> str:
-        """A warning for every answer while the memory is damaged; empty while it is whole."""
-        return self.store.maintenance.damage()
 
     def check(self) -> list[str]:
         """The problems found in the database and its text indexes."""
@@ -168,7 +153,7 @@ class MemoryAdmin:
 
     def scrub(self) -> None:
         """Overwrite removed data in every file. Concurrent calls share one run."""
-        self._opened.scrubbing.do(self._scrub)
+        self._scrubbing.do(self._scrub)
 
     def _scrub(self) -> None:
         self._scrub_derived()
@@ -184,7 +169,7 @@ class MemoryAdmin:
 
     def _scrub_derived(self) -> None:
         self.vectors.make_searchable()
-        AnswerCache(self.index_folder / "llm").clear()
+        AnswerCache(self._opened.index_folder / "llm").clear()
 
     @contextmanager
     def adoption(self) -> Iterator[Offer | None]:
@@ -244,8 +229,6 @@ class MemoryAdmin:
 
     def check_llm(self) -> str:
         """The model and its address. No request is sent; raises `LlmError` if a part is missing."""
-        from aurora.engine.language_model import check_llm  # noqa: PLC0415
-
         return check_llm(self._opened.settings.llm, self._opened.files.environ)
 
     # Import
@@ -270,10 +253,8 @@ class MemoryAdmin:
         Documents imported before are compared and written only if they differ.
         """
         require_driver()
-        from aurora.stores.postgres.aurorakb import open_aurorakb  # noqa: PLC0415 - an extra
-
         opened = self._opened
-        with open_aurorakb(url, table) as source:
+        with stores.postgres.aurorakb.open_aurorakb(url, table) as source:
             total = source.count()
             opened.create()
             with (

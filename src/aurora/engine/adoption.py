@@ -10,24 +10,19 @@
 
 from __future__ import annotations
 
+import json
+import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from aurora.config.trust import (
-    KnownMemory,
-    known_memory,
-    list_began_at,
-    memories_locked,
-    remember_memory,
-)
 from aurora.engine.location import INDEXES, SqliteLocation
 from aurora.errors import ForeignSchemaError, IndexFileError
-from aurora.files import make_private
+from aurora.files import lock, make_folder, make_private, open_file, read_file, replacing
 from aurora.signals.index_file import IndexFile
 from aurora.stores.sqlite.connection import identity_of
 from aurora.stores.sqlite.integrity import Seal, has_log
@@ -35,7 +30,77 @@ from aurora.stores.sqlite.schema import EVERY_ROW
 from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import Chunk
 
+_MEMORIES, _LOCK = "memories.json", "memories.json.lock"  # the user's list
+_LARGEST = 16 << 20  # bytes of the list
 _LONGEST_WRITE = 2  # seconds between the time in an index file and its last change
+
+
+# The user's list of databases: the path of each, and its identity, which is secret
+
+
+class KnownMemory(NamedTuple):
+    """A database that this user made or adopted. Of its rows up to `waiting`, only those of files
+    are shown: the user has not adopted the others."""
+
+    identity: str
+    waiting: int = 0
+
+
+def known_memory(home: Path, database: Path) -> KnownMemory | None:
+    """Return what is stored about a database; None without an entry or with a damaged list."""
+    match _read_memories(home).get(str(database.resolve())):
+        case [str(identity), int(waiting)]:
+            return KnownMemory(identity, waiting)
+    return None
+
+
+def _read_memories(home: Path) -> dict[str, object]:
+    try:
+        memories = json.loads(read_file(home / _MEMORIES, most=_LARGEST, follow=True))
+    except (OSError, ValueError):
+        return {}
+    return memories if isinstance(memories, dict) else {}
+
+
+def remember(home: Path, database: Path, waiting: int = 0) -> None:
+    """Store a database as the user's own, inside `memories_locked`.
+
+    A read-only home is not an error: the seal of the database shows the same.
+    """
+    memories, identity = _read_memories(home), identity_of(database)
+    known = [identity, waiting]
+    if identity is not None and memories.get(str(database.resolve())) != known:
+        memories[str(database.resolve())] = known
+        with suppress(OSError):
+            make_folder(home)
+            with replacing(home / _MEMORIES, durable=True) as out:
+                out.write((json.dumps(memories, indent=2) + "\n").encode())
+
+
+def list_began_at(home: Path) -> float:
+    """When this user's list of databases was created, in seconds since 1970; now if it was not."""
+    try:
+        return (home / _LOCK).stat().st_mtime  # the lock file is never written
+    except OSError:
+        return time.time()
+
+
+@contextmanager
+def memories_locked(home: Path, *, reading: bool = False) -> Iterator[None]:
+    """Let one process at a time create, store or check a database.
+
+    `reading` writes nothing: without a lock file, no process is creating a database.
+    """
+    with ExitStack() as held:
+        with suppress(OSError):
+            if not reading:
+                make_folder(home)
+            file = open_file(home / _LOCK, "r+b" if reading else "ab")
+            lock(held.enter_context(file), wait=True)
+        yield
+
+
+# Whether a database is the user's own
 
 
 class Trust(NamedTuple):
@@ -105,21 +170,15 @@ def make_own(home: Path, file: SqliteLocation) -> bool:
             make_private(file.path.parent)
             with closing(replace(file, waiting=waiting).open()) as store:
                 waiting = store.take_over()
-        _remember(home, file.path, waiting)
+        remember(home, file.path, waiting)
     return is_foreign
-
-
-def _remember(home: Path, database: Path, waiting: int = 0) -> None:
-    identity = identity_of(database)
-    if identity is not None:
-        remember_memory(home, database, KnownMemory(identity, waiting))
 
 
 def note_identity(home: Path, store: SQLiteStore) -> None:
     """Note the new identity that a repair may have given to the file."""
     if store.waiting != EVERY_ROW:
         with memories_locked(home):
-            _remember(home, store.path, store.waiting)
+            remember(home, store.path, store.waiting)
 
 
 def note_reclaimed(home: Path, database: Path) -> None:
@@ -127,7 +186,7 @@ def note_reclaimed(home: Path, database: Path) -> None:
     with memories_locked(home):
         known = known_memory(home, database)
         if known is not None:
-            _remember(home, database, known.waiting)
+            remember(home, database, known.waiting)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +226,7 @@ def _adopt(
         make_private(file.path.parent)
         with closing(file.open()) as store:
             store.take_over()
-        _remember(home, file.path)
+        remember(home, file.path)
 
 
 def _require_untracked(folder: Path) -> None:

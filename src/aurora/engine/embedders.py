@@ -12,11 +12,11 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import cast
+from urllib.parse import urlsplit
 
 from aurora.config.schema import EmbeddingSettings
 from aurora.embeddings.base import EmbeddingProvider, ProviderOptions, TokenEmbedder
 from aurora.embeddings.registry import OURS, REMOVED, make_provider
-from aurora.endpoints import EMBEDDING
 from aurora.errors import EmbedderMismatchError, EmbeddingError
 from aurora.stores.base import Embedder
 
@@ -70,7 +70,7 @@ class Embedders:
         if self._given is not None and self._given.name == owner.name:
             return self._given
         provider, _, model = owner.name.partition("/")
-        if provider == chosen or _is_local(provider):
+        if provider == chosen or (provider in OURS and OURS[provider].is_local):
             return self._make(provider, model)
         set_back = "" if provider in REMOVED else ", or set `embedding.provider` back"
         raise EmbedderMismatchError(
@@ -118,10 +118,13 @@ class Embedders:
             settings.endpoint,
             settings.query_prefix,
             settings.document_prefix,
-            EMBEDDING.key_in(self._environ, settings.endpoint),
+            api_key(self._environ, "embedding", settings.endpoint),
             self._models,
         )
 
 
-def _is_local(provider: str) -> bool:
-    return provider in OURS and OURS[provider].is_local
+def api_key(environ: Mapping[str, str], section: str, endpoint: str) -> str:
+    """The key for an endpoint: Aurora's own variable, or OpenAI's if the endpoint is OpenAI."""
+    own = environ.get(f"AURORA_{section.upper()}_API_KEY", "")
+    is_openai = not endpoint or urlsplit(endpoint).hostname == "api.openai.com"
+    return own or (environ.get("OPENAI_API_KEY", "") if is_openai else "")

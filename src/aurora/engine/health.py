@@ -15,15 +15,17 @@ import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
+from functools import partial
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple, TypeAlias, TypeVar
 
 from aurora.config import SettingsFiles
-from aurora.config.load import as_typed, value_of, without_password, without_secrets
+from aurora.config.load import as_typed, without_password, without_secrets
 from aurora.config.places import shown
-from aurora.config.schema import CATALOGUE
+from aurora.config.schema import CATALOGUE, value_of
 from aurora.engine.location import shown_name
 from aurora.engine.memory import Memory
 from aurora.errors import (
@@ -36,11 +38,12 @@ from aurora.errors import (
 )
 from aurora.files import require_own
 from aurora.parsers.languages import GRAMMARS
+from aurora.report_types import Finding, Level
 from aurora.sources.git import version as git_version
 from aurora.sources.watch import require_watchfiles
 from aurora.stores.sqlite.connection import SQLiteLibrary, describe_library, schema_of
 from aurora.stores.sqlite.schema import MIGRATIONS
-from aurora.types import Finding, IndexCheck, IndexState, Level, Listener, Note, ignore_events
+from aurora.types import IndexCheck, IndexState, Listener, Note, ignore_events
 
 logger = logging.getLogger(__name__)
 
@@ -77,84 +80,63 @@ def run_checks(area: str, checks: Iterable[Check[Subject]], subject: Subject) ->
 
 
 def examine_program() -> Iterator[Finding]:
-    return run_checks("program", (check_versions, check_sqlite), None)
+    return run_checks("program", (check_versions, check_sqlite), describe_library())
 
 
-def check_versions(_: None) -> Iterator[Line]:
+def check_versions(_: object) -> Iterator[Line]:
     yield Level.OK, f"Aurora {version('aurora-memory')}", ""
     yield Level.OK, f"Python {platform.python_version()} ({sys.executable})", ""
     yield Level.OK, platform.platform(), ""
 
 
-def check_sqlite(_: None) -> Iterator[Line]:
-    yield judge_sqlite(describe_library())
-
-
-def judge_sqlite(library: SQLiteLibrary) -> Line:
+def check_sqlite(library: SQLiteLibrary) -> Iterator[Line]:
     features = (("FTS5", library.has_fts5), ("trigrams", library.has_trigrams))
     missing = [name for name, is_there in features if not is_there]
-    if not missing:
-        return Level.OK, f"SQLite {library.version} with FTS5 and trigrams", ""
-    text = f"SQLite {library.version} without {' and '.join(missing)}: no memory can be made"
-    return Level.FAIL, text, "use a Python with SQLite 3.34 or newer, built with FTS5"
+    if missing:
+        text = f"SQLite {library.version} without {' and '.join(missing)}: no memory can be made"
+        yield Level.FAIL, text, "use a Python with SQLite 3.34 or newer, built with FTS5"
+    else:
+        yield Level.OK, f"SQLite {library.version} with FTS5 and trigrams", ""
 
 
 # Optional packages and programs
 
 
 class Part(NamedTuple):
-    """What Aurora can use. `find` returns its version, and raises if it cannot be used."""
+    """What Aurora can use. `require` raises if it cannot be used, and may return its version."""
 
     name: str
     use: str
-    find: Callable[[str], str]
     hint: str
     missing: Level = Level.NOTE
+    require: Callable[[], object] | None = None  # None: its package must be installed
 
-
-def _git(_: str) -> str:
-    return git_version()
-
-
-def _imported(package: str) -> str:
-    __import__(package)  # an installed package may still be broken
-    return _version(package)
-
-
-def _installed(package: str) -> str:
-    """Without an import, which takes long for some packages."""
-    if find_spec(package) is None:
-        raise ModuleNotFoundError(f"No module named {package!r}")
-    return _version(package)
-
-
-def _watchfiles(package: str) -> str:
-    require_watchfiles()
-    return _version(package)
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "of unknown version"
+    def find(self) -> str:
+        """The version. Without an import of the package, which takes long for some."""
+        if self.require is None and find_spec(self.name) is None:
+            raise ModuleNotFoundError(f"No module named {self.name!r}")
+        found = self.require() if self.require else None
+        try:
+            return found if isinstance(found, str) else version(self.name)
+        except PackageNotFoundError:
+            return "of unknown version"
 
 
 PARTS = (
-    Part("git", "knowing which files count and which commits changed them", _git,
-         "install git, then run `aur mem index`", Level.WARN),
-    Part("numpy", "building the keyword index, and further questions to one", _imported,
-         "pip install numpy; without it nothing can be indexed", Level.FAIL),
-    Part("watchfiles", "`aur mem watch`", _watchfiles, "pip install 'aurora-memory[watch]'"),
-    Part("onnxruntime", "transformer models and `--rerank local`", _installed,
+    Part("git", "knowing which files count and which commits changed them",
+         "install git, then run `aur mem index`", Level.WARN, git_version),
+    Part("numpy", "building the keyword index, and further questions to one",
+         "pip install numpy; without it nothing can be indexed", Level.FAIL,
+         partial(import_module, "numpy")),  # an installed package may still be broken
+    Part("watchfiles", "`aur mem watch`", "pip install 'aurora-memory[watch]'",
+         require=require_watchfiles),
+    Part("onnxruntime", "transformer models and `--rerank local`",
          "pip install 'aurora-memory[onnx]'"),
-    Part("httpx2", "embeddings and language models of an endpoint", _installed,
+    Part("httpx2", "embeddings and language models of an endpoint",
          "pip install 'aurora-memory[openai]'"),
-    Part("mcp", "`aur mcp`, the server for agents", _installed,
-         "pip install 'aurora-memory[mcp]'"),
-    Part("psycopg", "a memory on a PostgreSQL server", _installed,
-         "pip install 'aurora-memory[postgres]'"),
-    Part("ray", "embedding on several machines", _installed, "pip install 'aurora-memory[ray]'"),
+    Part("mcp", "`aur mcp`, the server for agents", "pip install 'aurora-memory[mcp]'"),
+    Part("psycopg", "a memory on a PostgreSQL server", "pip install 'aurora-memory[postgres]'"),
+    Part("ray", "embedding on several machines", "pip install 'aurora-memory[ray]'"),
 )  # fmt: skip
 
 
@@ -165,7 +147,7 @@ def examine_parts() -> Iterator[Finding]:
 def check_parts(parts: Sequence[Part]) -> Iterator[Line]:
     for part in parts:
         try:
-            found = part.find(part.name)
+            found = part.find()
         except Exception as exc:  # missing, or broken in any way
             reason = exc.message if isinstance(exc, AuroraError) else str(exc)
             yield part.missing, f"{part.name}: missing, for {part.use} ({reason})", part.hint
@@ -174,7 +156,7 @@ def check_parts(parts: Sequence[Part]) -> Iterator[Line]:
 
 
 def check_grammars(_: Sequence[Part]) -> Iterator[Line]:
-    from aurora.parsers.code import TreeMaker  # noqa: PLC0415
+    from aurora.parsers.code import TreeMaker  # noqa: PLC0415 - tree-sitter may be broken
 
     usable = 0
     for language, grammar in {each.language: each for each in GRAMMARS.values()}.items():
@@ -280,17 +262,15 @@ def check_schema(subject: MemoryCheck) -> Iterator[Line]:
     schema, newest = schema_of(subject.memory.admin.path), len(MIGRATIONS)
     if schema == newest:
         yield Level.OK, f"Schema {schema}, as this Aurora writes it", ""
-    else:
-        text = (
-            f"Schema {schema}, older than {newest}, which this Aurora writes; not checked further"
-        )
-        yield Level.NOTE, text, "any other command brings it up to date, such as `aur mem stats`"
+        return
+    text = f"Schema {schema}, older than {newest}, which this Aurora writes; not checked further"
+    yield Level.NOTE, text, "any other command brings it up to date, such as `aur mem stats`"
 
 
 def check_integrity(subject: MemoryCheck) -> Iterator[Line]:
     admin = subject.memory.admin
     if subject.quick:
-        if damage := admin.damage():
+        if damage := admin.store.maintenance.damage():
             yield Level.FAIL, damage, ""
         return
     is_file = admin.location.path is not None
@@ -431,13 +411,13 @@ def _others(folder: Path, own: Sequence[str]) -> list[Path]:
 
 
 def check_space(subject: MemoryCheck) -> Iterator[Line]:
+    """A warning if little is free: an index run may need the size of the memory again."""
     path = subject.memory.admin.path
     if _exists(path):
         yield from judge_space(shutil.disk_usage(path.parent).free, path.stat().st_size)
 
 
 def judge_space(free: int, size: int) -> Iterator[Line]:
-    """A warning if little is free: an index run may need the size of the memory again."""
     if free < size + _SPARE:
         text = f"The memory's disk has only {free / 2**20:,.0f} MiB left"
         hint = f"free some space: indexing may need {(size + _SPARE) / 2**20:,.0f} MiB"
@@ -463,25 +443,21 @@ def _exists(path: Path, *, otherwise: bool = False) -> bool:
         return otherwise
 
 
-FILE_STAGES: tuple[tuple[Check[MemoryCheck], ...], ...] = (
+Checks: TypeAlias = tuple[Check[MemoryCheck], ...]
+FILE_STAGES: tuple[Checks, ...] = (
     (check_file,),
     (check_schema,),
     (check_integrity,),
     (check_contents,),
     (check_skipped, check_keyword_index, check_vector_index, check_vectors),
 )
-SERVER_STAGES: tuple[tuple[Check[MemoryCheck], ...], ...] = (
+SERVER_STAGES: tuple[Checks, ...] = (
     (check_server,),
     (check_integrity,),
     (check_contents,),
     (check_skipped, check_vectors),
 )
-ALWAYS: tuple[Check[MemoryCheck], ...] = (
-    check_embedder,
-    check_llm,
-    check_readers,
-    check_writing,
-    check_foreign_files,
-    check_space,
+ALWAYS: Checks = (
+    check_embedder, check_llm, check_readers, check_writing, check_foreign_files, check_space,
     check_log,
-)
+)  # fmt: skip

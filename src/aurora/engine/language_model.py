@@ -11,6 +11,7 @@ from pathlib import Path
 
 from aurora.config.schema import LlmSettings
 from aurora.endpoints import LLM
+from aurora.engine.embedders import api_key
 from aurora.errors import LlmError
 from aurora.llm.cache import AnswerCache, LanguageModel
 from aurora.llm.chat import Chat, ChatOptions
@@ -40,5 +41,5 @@ def check_llm(settings: LlmSettings, environ: Mapping[str, str]) -> str:
 
 
 def _chat(settings: LlmSettings, environ: Mapping[str, str]) -> Chat:
-    key = LLM.key_in(environ, settings.endpoint)
+    key = api_key(environ, "llm", settings.endpoint)
     return Chat(ChatOptions(settings.endpoint, settings.model, settings.seconds, key))

@@ -1,6 +1,7 @@
 """Where a memory is stored: in a SQLite file, or in a schema of a PostgreSQL server.
 
-`StoreLocation` is what callers know of a location, so that none of them asks which kind it is.
+Both kinds have the same methods, so that no caller asks which kind it has. `path` is None for a
+server, `server` for a file. Equal locations are the same place.
 """
 
 from __future__ import annotations
@@ -10,11 +11,12 @@ import time
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
+from aurora import stores
 from aurora.config.places import shown
 from aurora.errors import ConfigError, NoMemoryError, StoreError, StoreFormatError
-from aurora.stores.base import Reclaimed, Store
+from aurora.stores.base import Reclaimed
 from aurora.stores.sqlite.connection import schema_of
 from aurora.stores.sqlite.schema import MIGRATIONS
 from aurora.stores.sqlite.store import SQLiteStore
@@ -34,61 +36,21 @@ _HAS_PASSWORD = re.compile(
 _LARGE = 100 << 20  # bytes of a file whose check takes a second or more
 
 
-class StoreLocation(Protocol):
-    """A location of a memory. Equal locations are the same place."""
-
-    @property
-    def name(self) -> Path | str:
-        """The file, or the address of the server without its password."""
-        ...
-
-    @property
-    def path(self) -> Path | None:
-        """The database file; None for a server."""
-        ...
-
-    @property
-    def server(self) -> PostgresLocation | None:
-        """The location on a server; None for a file."""
-        ...
-
-    def stamp(self) -> object:
-        """Identifies the database at this location; None while there is none."""
-        ...
-
-    def open(self, listen: Listener = ignore_events) -> Store:
-        """The store. `listen` hears a note if the first read will take long."""
-        ...
-
-    def make(self) -> None:
-        """Create the database, if it does not exist."""
-        ...
-
-    def reclaim(self) -> Reclaimed | None:
-        """Rebuild a file that cannot be opened, from all rows that can be read."""
-        ...
-
-    def scrub(self) -> None:
-        """Overwrite removed data in all files of the database, however long that takes."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class SqliteLocation:
     """A SQLite file. Rows up to `waiting` are hidden, except those of files."""
 
     path: Path
     waiting: int = 0
+    server: ClassVar[None] = None
 
     @property
     def name(self) -> Path:
+        """The file, or the address of the server without its password."""
         return self.path
 
-    @property
-    def server(self) -> None:
-        return None
-
-    def stamp(self) -> tuple[int, int] | None:
+    def stamp(self) -> object:
+        """Identifies the database at this location; None while there is none."""
         try:
             status = self.path.stat()
         except (OSError, ValueError):
@@ -96,6 +58,7 @@ class SqliteLocation:
         return status.st_dev, status.st_ino
 
     def open(self, listen: Listener = ignore_events) -> SQLiteStore:
+        """The store. `listen` receives a note if the first read will take long."""
         if self._was_emptied():
             raise StoreFormatError(
                 f"{self.path} is empty, though indexes were made of it",
@@ -105,22 +68,21 @@ class SqliteLocation:
             )
         store, size = SQLiteStore(self.path, waiting=self.waiting), self._size()
         if size >= _LARGE and not store.is_sealed:
-            listen(
-                Note(
-                    f"Checking {size / 2**20:,.0f} MiB for damage: "
-                    "the file changed outside of Aurora..."
-                )
-            )
+            megabytes = f"{size / 2**20:,.0f} MiB"
+            listen(Note(f"Checking {megabytes} for damage: the file changed outside of Aurora..."))
         return store
 
     def make(self) -> None:
+        """Create the database, if it does not exist."""
         if not self.path.exists():
             self.open().close()
 
     def reclaim(self) -> Reclaimed | None:
+        """Rebuild a file that cannot be opened, from all rows that can be read."""
         return None if self.stamp() is None else SQLiteStore.reclaim(self.path)
 
     def scrub(self) -> None:
+        """Overwrite removed data in all files of the database, however long that takes."""
         with closing(self.open()) as store:
             store.maintenance.scrub()
 
@@ -147,28 +109,21 @@ class PostgresLocation:
 
     url: str
     schema: str
+    path: ClassVar[None] = None
 
     @property
     def _address(self) -> Address:
         require_driver()
-        from aurora.stores.postgres.address import parse_address  # noqa: PLC0415 - an extra
-
-        return parse_address(self.url, self.schema)
+        return stores.postgres.address.parse_address(self.url, self.schema)
 
     @property
     def _store(self) -> type[PostgresStore]:
         require_driver()
-        from aurora.stores.postgres.store import PostgresStore  # noqa: PLC0415 - an extra
-
-        return PostgresStore
+        return stores.postgres.store.PostgresStore
 
     @property
     def name(self) -> str:
         return self._address.shown
-
-    @property
-    def path(self) -> None:
-        return None
 
     @property
     def server(self) -> PostgresLocation:
@@ -186,16 +141,14 @@ class PostgresLocation:
     def set_up(self, *, partitions: int = 0) -> list[str]:
         """Create what a memory needs and the server lacks; the names of the steps."""
         address = self._address
-        from aurora.stores.postgres.connection import Connections  # noqa: PLC0415
-        from aurora.stores.postgres.migrate import migrate  # noqa: PLC0415
-
-        return migrate(Connections(address), partitions=partitions)
+        connections = stores.postgres.connection.Connections(address)
+        return stores.postgres.migrate.migrate(connections, partitions=partitions)
 
     def migrate(self, listen: Listener = ignore_events) -> list[str]:
         """Bring the memory's tables up to date; the names of the steps."""
         return self._store.migrate(self.url, self.schema, listen=listen)
 
-    def reclaim(self) -> None:
+    def reclaim(self) -> Reclaimed | None:
         return None
 
     def scrub(self) -> None:
@@ -204,32 +157,29 @@ class PostgresLocation:
 
     def status(self) -> ServerStatus:
         address = self._address
-        from aurora.stores.postgres.status import read_status  # noqa: PLC0415
-
-        return read_status(address)
+        return stores.postgres.status.read_status(address)
 
     def openly(self) -> Openly:
         """The address without its password, as settings may hold it."""
         require_driver()
-        from aurora.stores.postgres.address import without_password  # noqa: PLC0415
-
-        return without_password(self.url, self.schema)
+        return stores.postgres.address.without_password(self.url, self.schema)
 
     def __repr__(self) -> str:
         return "PostgresLocation(hidden)"
 
 
+StoreLocation: TypeAlias = SqliteLocation | PostgresLocation
+
+
 def require_driver() -> None:
-    """Raise `StoreError` if the PostgreSQL driver is not installed."""
+    """Load `stores.postgres`. Raise `StoreError` if its driver, an extra, is not installed."""
     try:
-        import psycopg  # noqa: PLC0415
-        import psycopg_pool  # noqa: PLC0415
+        from aurora.stores.postgres import aurorakb, status, store  # noqa: F401, PLC0415
     except ImportError as exc:
         raise StoreError(
             "store.url names a PostgreSQL server, and its driver is not installed",
             hint="pip install 'aurora-memory[postgres]'",
         ) from exc
-    del psycopg, psycopg_pool
 
 
 def shown_name(name: Path | str | None) -> str:

@@ -6,13 +6,14 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from aurora.config import Places, Settings, SettingsFiles
 from aurora.engine.opening import FixedSettings, OpenedMemory, find_settings, utc_now
-from aurora.errors import StoreError
+from aurora.errors import QueryError, StoreError
 from aurora.retrieval.lookup import find_chunk
 from aurora.stores.base import Embedder
 from aurora.types import (
@@ -24,9 +25,11 @@ from aurora.types import (
     Json,
     Kind,
     Listener,
+    Mode,
     NewDocument,
     Note,
     Query,
+    Rerank,
     SearchResults,
     ignore_events,
 )
@@ -41,6 +44,8 @@ if TYPE_CHECKING:
     from aurora.indexing.import_export import Writer
     from aurora.indexing.indexer import IndexReport
     from aurora.sources.watch import Stop
+
+T = TypeVar("T", bound=StrEnum)
 
 # The program that uses Aurora decides what it shows of this log; by default, nothing.
 logging.getLogger("aurora").addHandler(logging.NullHandler())
@@ -161,11 +166,10 @@ class Memory:
         """Bring the memory of files and folders up to date, and that of the conversation logs.
 
         Without targets, the folder of `Memory.open` is indexed. Only changed files are read;
-        `force` reads all. The chunks can be found before their git
-        histories are read. `quick` leaves better vectors to the next run. One run at a time: a
-        second one waits for the first.
+        `force` reads all. The chunks can be found before their git histories are read. `quick`
+        leaves better vectors to the next run. One run at a time: a second one waits for the first.
         """
-        return self._writer.index(*targets, git=git, force=force, quick=quick)
+        return self._writer.index(targets, git=git, force=force, quick=quick)
 
     def watch(
         self,
@@ -179,7 +183,7 @@ class Memory:
         Changes are noticed from this call on. `bursts` replaces the file watcher: each item starts
         a run. A later run that fails is a warning.
         """
-        return self._writer.watch(*targets, git=git, stop=stop, bursts=bursts)
+        return self._writer.watch(targets, git=git, stop=stop, bursts=bursts)
 
     def search(
         self,
@@ -197,16 +201,14 @@ class Memory:
 
         What is not given is what the settings say.
         """
-        from aurora.retrieval.query import read_mode, read_rerank  # noqa: PLC0415
-
         query = Query(
             text,
             limit,
-            None if mode is None else read_mode(mode),
+            read_choice(Mode, mode, "search mode"),
             fusion,
             criteria or Criteria(),
             min_score,
-            None if rerank is None else read_rerank(rerank),
+            read_choice(Rerank, rerank, "reranker"),
             expand,
         )
         results, notes = self._opened.read(lambda: self._opened.retriever.retrieve(query))
@@ -299,13 +301,10 @@ class Memory:
 
     def _check_index(self, path: Path) -> IndexCheck:
         # Importing the retriever takes as long as the rest of `stats`.
-        from aurora.signals.bm25 import BM25Signal  # noqa: PLC0415
-        from aurora.signals.bm25_formula import BM25Parameters  # noqa: PLC0415
+        from aurora.signals import bm25, bm25_formula  # noqa: PLC0415
 
-        bm25 = self.settings.search.bm25
-        parameters = BM25Parameters(bm25.k1, bm25.b, bm25.idf)
-        opened = self._opened
-        return BM25Signal(opened.store, path, now=opened.now, parameters=parameters).check()
+        opened, parameters = self._opened, bm25_formula.BM25Parameters(*self.settings.search.bm25)
+        return bm25.BM25Signal(opened.store, path, now=opened.now, parameters=parameters).check()
 
     def export(self, stream: Writer) -> ExportCounts:
         """Write everything the memory holds as lines of JSON (docs/reference/export.md).
@@ -323,6 +322,15 @@ class Memory:
 
     def __exit__(self, *exc: object) -> None:
         self.close()
+
+
+def read_choice(choices: type[T], name: str | None, what: str) -> T | None:
+    """The choice of that name, if one is given; `QueryError` if there is none."""
+    try:
+        return None if name is None else choices(name.lower())
+    except ValueError:
+        hint = f"there are {', '.join(choices)}"
+        raise QueryError(f"There is no {what} {name!r}", hint=hint) from None
 
 
 def _size(path: Path | None) -> int:

@@ -12,23 +12,17 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from aurora.concurrency import CoalescedCall
 from aurora.config import LoadedSettings, Places, Settings, SettingsFiles
-from aurora.config.load import value_of
 from aurora.config.places import make_project, shown
-from aurora.config.schema import CATALOGUE, EmbeddingSettings, LlmSettings
-from aurora.config.trust import KnownMemory, known_memory
-from aurora.engine.adoption import judge, make_own
+from aurora.config.schema import CATALOGUE, LlmSettings, value_of
+from aurora.embeddings.registry import share_of, trust_of
+from aurora.engine.adoption import KnownMemory, judge, known_memory, make_own
 from aurora.engine.embedders import Embedders
-from aurora.engine.location import (
-    INDEXES,
-    PostgresLocation,
-    SqliteLocation,
-    StoreLocation,
-)
+from aurora.engine.location import INDEXES, PostgresLocation, SqliteLocation, StoreLocation
 from aurora.errors import (
     AuroraError,
     ChunkNotFoundError,
@@ -38,16 +32,19 @@ from aurora.errors import (
 )
 from aurora.files import require_own
 from aurora.stores.base import Store
-from aurora.types import Listener, Note, Rerank
+from aurora.types import Listener, Mode, Note, Rerank
 
 if TYPE_CHECKING:
     from aurora.embeddings.base import EmbeddingProvider
     from aurora.engine.language_model import LlmHelp
+    from aurora.retrieval.config import HybridConfig
     from aurora.retrieval.rerank import Reranker
     from aurora.retrieval.retriever import HybridRetriever, RetrieverCache
     from aurora.stores.sqlite.store import SQLiteStore
 
 T = TypeVar("T")
+
+_STAGE2 = "search.hybrid.stage2_weights."
 
 
 def utc_now() -> datetime:
@@ -98,20 +95,21 @@ class OpenedMemory:
         now: Callable[[], datetime],
         embedder: EmbeddingProvider | None = None,
     ) -> None:
-        """`folder` is where `Memory.open` looked for a memory."""
         self.places, self.files = places, files
         self.listen, self.now = listen, now
-        self._folder, self._given_embedder = folder, embedder
+        self.folder = folder  # of `Memory.open`
         self._store: Store | None = None
         self._stamp: object = None  # which database the store has open
         self._project_store: SQLiteStore | None = None  # the store, if it is the project's file
         self._trust: KnownMemory | None = None
         self._is_noted = False  # in the user's list of known memories
         self._retrievers: RetrieverCache | None = None
-        self._embedders: tuple[EmbeddingSettings, Embedders] | None = None
-        self._llm: tuple[tuple[LlmSettings, Path], LlmHelp] | None = None
+        # One for all threads, until the settings change.
+        self._embedders = lru_cache(maxsize=1)(
+            partial(Embedders, models=places.home / "models", environ=files.environ, given=embedder)
+        )
+        self._llm = lru_cache(maxsize=1)(self._make_llm)
         self._lock = threading.RLock()
-        self.scrubbing = CoalescedCall()
 
     @property
     def settings(self) -> Settings:
@@ -187,7 +185,7 @@ class OpenedMemory:
                 # The old store stays open: another thread may still read from it.
                 self._store, self._stamp = self._open(location), stamp
                 self._trust = self._read_trust()
-                self._clear_retrievers()
+                self._retrievers = None
             return self._store
 
     def _read_trust(self) -> KnownMemory | None:
@@ -234,21 +232,6 @@ class OpenedMemory:
         elif not is_open:
             location.make()
 
-    @property
-    def default_targets(self) -> tuple[Path, ...]:
-        """What an index run without targets reads: the folder of `Memory.open`."""
-        return (self._folder,) if self._folder else ()
-
-    def use_project(self) -> None:
-        """Inside a git repository, start the memory of the project, as `aur mem index` does."""
-        if self._folder is not None and self.places.project is None:
-            from aurora.engine.projects import places_to_index  # noqa: PLC0415 - loads git
-
-            places = places_to_index(self.places, self._folder)
-            if places != self.places:
-                self.close()
-                self.places = self.files.places = places
-
     def read(self, read: Callable[[], T]) -> tuple[T, tuple[Note, ...]]:
         """The result, and notes on damage: a damaged memory answers with what can be read."""
         try:
@@ -268,10 +251,11 @@ class OpenedMemory:
 
     def tell_damage(self, *, look: bool = False) -> tuple[Note, ...]:
         damage = self.store.maintenance.damage(look=look)
-        notes = (Note(damage, warning=True),) if damage else ()
-        for note in notes:
-            self.listen(note)
-        return notes
+        if not damage:
+            return ()
+        note = Note(damage, warning=True)
+        self.listen(note)
+        return (note,)
 
     def warn(self, warning: str | AuroraError) -> None:
         text = warning.in_one_line if isinstance(warning, AuroraError) else warning
@@ -281,7 +265,6 @@ class OpenedMemory:
     def retriever(self) -> HybridRetriever:
         """The retriever for the current settings. Creating one opens nothing."""
         # `stats` and `get` need no signals and no fusions.
-        from aurora.engine.search_config import make_config  # noqa: PLC0415
         from aurora.retrieval.retriever import HybridRetriever, RetrieverCache  # noqa: PLC0415
 
         with self._lock:
@@ -304,10 +287,6 @@ class OpenedMemory:
                 ),
             )
 
-    def _clear_retrievers(self) -> None:
-        if self._retrievers is not None:
-            self._retrievers.clear()
-
     def _expand(self, words: str) -> Sequence[str]:
         return self.llm.expander.expand(words)
 
@@ -321,34 +300,66 @@ class OpenedMemory:
 
     @property
     def llm(self) -> LlmHelp:
-        """The language model of the current settings; one for all threads."""
+        """The language model of the current settings."""
+        with self._lock:
+            return self._llm(self.settings.llm, self.index_folder / "llm")
+
+    def _make_llm(self, settings: LlmSettings, folder: Path) -> LlmHelp:
         from aurora.engine.language_model import LlmHelp  # noqa: PLC0415 - few searches use one
 
-        with self._lock:
-            key = (self.settings.llm, self.index_folder / "llm")
-            if self._llm is None or self._llm[0] != key:
-                settings, folder = key
-                self._llm = (key, LlmHelp(settings, folder=folder, environ=self.files.environ))
-            return self._llm[1]
+        return LlmHelp(settings, folder=folder, environ=self.files.environ)
 
     @property
     def embedders(self) -> Embedders:
         """The embedders of the current settings, with the models that they loaded."""
         with self._lock:
-            settings = self.settings.embedding
-            if self._embedders is None or self._embedders[0] != settings:
-                embedders = Embedders(
-                    settings,
-                    models=self.places.home / "models",
-                    environ=self.files.environ,
-                    given=self._given_embedder,
-                )
-                self._embedders = (settings, embedders)
-            return self._embedders[1]
+            return self._embedders(self.settings.embedding)
 
     def close(self) -> None:
         with self._lock:
             if self._store is not None:
                 self._store.close()
             self._store = None
-            self._clear_retrievers()
+            self._retrievers = None
+
+
+def make_config(loaded: LoadedSettings, *, embedder: str) -> HybridConfig:
+    """The search settings. `embedder` is the PROVIDER/MODEL of the memory's vectors: its own
+    weights apply where the settings set none."""
+    from aurora.fusion.auto import Trust  # noqa: PLC0415 - for searches only, as above
+    from aurora.retrieval.config import HybridConfig  # noqa: PLC0415
+
+    search = loaded.settings.search
+    weights, stage2 = search.hybrid.weights, search.hybrid.stage2_weights
+    bm25, semantic, activation = weights.bm25, weights.semantic, weights.activation
+    if any(origin.startswith(_STAGE2) for origin in loaded.origins):  # the two-stage formula
+        bm25, semantic, activation = 0.0, stage2.semantic, stage2.activation
+    is_set = loaded.origins.keys().__contains__
+    has_alpha = is_set("search.weighted.semantic")
+    own, auto = trust_of(embedder), search.auto
+    return HybridConfig(
+        k1=search.bm25.k1,
+        b=search.bm25.b,
+        idf=search.bm25.idf,
+        keyword=search.keyword,
+        mode=Mode(search.mode),
+        # Only the weighted fusion uses this weight: setting it selects that fusion.
+        fusion="weighted" if has_alpha and not is_set("search.fusion") else search.fusion,
+        stage1_top_k=search.hybrid.stage1_top_k,
+        bm25_weight=bm25,
+        semantic_weight=semantic,
+        activation_weight=activation,
+        hybrid_search_alpha=search.weighted.semantic if has_alpha else share_of(embedder),
+        nudge=search.weighted.activation,
+        trust=Trust(
+            auto.prose if is_set("search.auto.prose") else own.prose,
+            auto.code if is_set("search.auto.code") else own.code,
+        ),
+        use=auto.activation,
+        min_score=search.min_score,
+        half_life=search.recency.half_life,
+        rrf_k=search.rrf.k,
+        rerank=Rerank(search.rerank.by),
+        rerank_if_unsure=search.rerank.when == "unsure",
+        expand=search.expand,
+    )

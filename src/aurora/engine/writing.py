@@ -8,11 +8,12 @@ from dataclasses import replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
+from typing import TypeAlias
 
 from aurora.config.places import shown
 from aurora.embeddings.base import EmbeddingProvider
 from aurora.engine.opening import OpenedMemory
-from aurora.engine.projects import keep_out_of_git
+from aurora.engine.projects import keep_out_of_git, places_to_index
 from aurora.errors import AuroraError, ConfigError, QueryError
 from aurora.files import scrub_log
 from aurora.indexing.documents import Added, Labels, cut_document, forget, learn, put_documents
@@ -21,6 +22,7 @@ from aurora.indexing.export_format import ExportCounts
 from aurora.indexing.freshness import Refresh, keep_fresh
 from aurora.indexing.import_export import Writer, export_memory
 from aurora.indexing.indexer import IndexReport, run_index
+from aurora.indexing.ray import RayEmbedder
 from aurora.indexing.reader import Names
 from aurora.indexing.turns import retry_on_disconnect
 from aurora.redaction import Redactor
@@ -29,6 +31,8 @@ from aurora.sources.walk import require_path
 from aurora.sources.watch import FileWatcher, Stop
 from aurora.stores.base import Embedder
 from aurora.types import Chunk, NewDocument, Note, Progress
+
+Targets: TypeAlias = Sequence[Path | str]
 
 _BATCH = 500  # documents in one transaction
 
@@ -39,14 +43,12 @@ class MemoryWriter:
     def __init__(self, opened: OpenedMemory) -> None:
         self._opened, self.vectors = opened, VectorUpdates(opened)
 
-    def index(
-        self, *targets: Path | str, git: bool = True, force: bool = False, quick: bool = False
-    ) -> IndexReport:
-        paths = tuple(map(Path, targets or self._opened.default_targets))
+    def index(self, targets: Targets, *, git: bool, force: bool, quick: bool) -> IndexReport:
+        paths = tuple(map(Path, targets or self._default_targets))
         for path in paths:
             require_path(path)
         opened, vectors = self._opened, self.vectors
-        opened.use_project()
+        self._use_project()
         opened.create()
         if opened.places.project is not None:
             keep_out_of_git(opened.places.memory_folder)
@@ -70,29 +72,38 @@ class MemoryWriter:
         return replace(report, warnings=warnings)
 
     def watch(
-        self,
-        *targets: Path | str,
-        git: bool = True,
-        stop: Stop | None = None,
-        bursts: Iterable[object] | None = None,
+        self, targets: Targets, *, git: bool, stop: Stop | None, bursts: Iterable[object] | None
     ) -> Iterator[Refresh]:
         for target in targets:
             require_path(Path(target))
         opened = self._opened
         # The working directory may change later.
-        paths = tuple(Path(path).resolve() for path in targets or opened.default_targets)
+        paths = tuple(Path(path).resolve() for path in targets or self._default_targets)
         if bursts is None:
-            opened.use_project()
+            self._use_project()
             file = opened.location.path
             own = (*((file,) if file else ()), opened.index_folder, opened.log_file)
             bursts = FileWatcher(paths, logs=opened.logs, own=own, stop=stop)
         return keep_fresh(
-            lambda present: self.index(*present, git=git),
+            lambda present: self.index(present, git=git, force=False, quick=False),
             paths,
             bursts=bursts,
             now=opened.now,
             listen=opened.listen,
         )
+
+    @property
+    def _default_targets(self) -> tuple[Path, ...]:
+        return (self._opened.folder,) if self._opened.folder else ()
+
+    def _use_project(self) -> None:
+        """Inside a git repository, start the memory of the project, as `aur mem index` does."""
+        opened = self._opened
+        if opened.folder is not None and opened.places.project is None:
+            places = places_to_index(opened.places, opened.folder)
+            if places != opened.places:
+                opened.close()
+                opened.places = opened.files.places = places
 
     def add_all(self, documents: Iterable[NewDocument]) -> list[Added]:
         opened, rest = self._opened, iter(documents)
@@ -200,11 +211,7 @@ class VectorUpdates:
                 Note("indexing.workers has no effect: one process embeds with all processors")
             )
         make = self._opened.embedders.recipe_of(provider) if provider and settings.ray else None
-        if make is None:
-            return None
-        from aurora.indexing.ray import RayEmbedder  # noqa: PLC0415 - most have no cluster
-
-        return RayEmbedder(settings.ray, make)
+        return RayEmbedder(settings.ray, make) if make else None
 
     def embed_new(self, chunk_ids: Sequence[str]) -> None:
         """Make vectors of chunks just stored. If that fails, the next index run makes them."""
@@ -215,23 +222,19 @@ class VectorUpdates:
             provider = self.embedder() if missing else None
             if provider is None:
                 return
-            warnings = embed(store, provider, missing).warnings
+            for warning in embed(store, provider, missing).warnings:
+                self._opened.warn(warning)
         except AuroraError as exc:
             self._opened.warn(exc)
-        else:
-            self._warn_all(warnings)
 
     def embed_missing(self) -> None:
         """Make vectors of all chunks that have none, as an index run does."""
         provider = self.embedder()
         if provider is not None:
             opened = self._opened
-            self._warn_all(embed_missing(opened.store, provider, listen=opened.listen).warnings)
+            for warning in embed_missing(opened.store, provider, listen=opened.listen).warnings:
+                opened.warn(warning)
         self.make_searchable()
-
-    def _warn_all(self, warnings: Sequence[str]) -> None:
-        for warning in warnings:
-            self._opened.warn(warning)
 
     def reembed(self) -> Reembedded:
         """Replace the vectors by those of the provider that the settings choose.

@@ -16,8 +16,9 @@ from aurora.errors import SourceError
 from aurora.evaluation.datasets import LabelledSet, Question, read_lines
 from aurora.evaluation.metrics import estimate, ndcg, randomisation_test
 from aurora.evaluation.runner import Answer, Evaluated
+from aurora.report_types import Compared
 from aurora.text import pluralize
-from aurora.types import Compared, Listener, Note
+from aurora.types import Listener, Note
 
 Found = Mapping[str, Sequence[str]]  # the documents of each question, the best first
 

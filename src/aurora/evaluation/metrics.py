@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from aurora.types import Estimate
+from aurora.report_types import Estimate
 
 if TYPE_CHECKING:
     import numpy as np

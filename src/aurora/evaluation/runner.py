@@ -18,15 +18,13 @@ from aurora.errors import QueryError, SourceError
 from aurora.evaluation.datasets import Item, LabelledSet, Question
 from aurora.evaluation.metrics import estimate, score
 from aurora.parsers.languages import GRAMMARS, LANGUAGES
+from aurora.report_types import METRICS, Measured, MeasuredSet
 from aurora.text import pluralize
 from aurora.types import (
     DEFAULT_LIMIT,
-    METRICS,
     Chunk,
     Event,
     Listener,
-    Measured,
-    MeasuredSet,
     Mode,
     NewDocument,
     Note,

@@ -19,17 +19,9 @@ from aurora.engine import Memory
 from aurora.errors import SourceError
 from aurora.evaluation.datasets import Item
 from aurora.evaluation.runner import WARM_UP, percentile
+from aurora.report_types import MeasuredForm, Missed
 from aurora.sources.walk import SourceFile, read_text, walk_files
-from aurora.types import (
-    DEFAULT_LIMIT,
-    Chunk,
-    Kind,
-    Listener,
-    MeasuredForm,
-    Missed,
-    Progress,
-    ignore_events,
-)
+from aurora.types import DEFAULT_LIMIT, Chunk, Kind, Listener, Progress, ignore_events
 
 KINDS = (Kind.FUNCTION, Kind.METHOD, Kind.CLASS)
 NAME = "name"

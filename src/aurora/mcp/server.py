@@ -86,7 +86,8 @@ def add_resources(server: MCPServer, pool: MemoryPool) -> None:
         name = (context.arguments or {}).get("memory", "") if context else ""
         try:
             warm_memory = pool.memory(name)
-            ids = warm_memory.admin.find_ids(argument.value, limit=_COMPLETIONS + 1)
+            chunks = warm_memory.admin.store.chunks
+            ids = chunks.find_ids_from(argument.value, limit=_COMPLETIONS + 1)
         except AuroraError:  # an error completes nothing
             return None
         return Completion(values=ids[:_COMPLETIONS], has_more=len(ids) > _COMPLETIONS)

@@ -24,7 +24,6 @@ import re
 from calendar import monthrange
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from enum import StrEnum
 from functools import cache
 from itertools import chain
 from typing import NamedTuple, TypeVar
@@ -32,7 +31,7 @@ from typing import NamedTuple, TypeVar
 from aurora.errors import QueryError
 from aurora.globs import LONGEST_GLOB
 from aurora.text import has_cjk
-from aurora.types import Criteria, Kind, Mode, Rerank
+from aurora.types import Criteria, Kind
 
 MOST_FILTERS = 64  # values of one query; each may be a scan of all chunks
 LONGEST_QUERY = 20_000  # characters: some thousand words, answered in a second
@@ -66,7 +65,6 @@ _SHORT_NAMES = {
 _LANGUAGE_NAMES = {short: name for name, all_ in _SHORT_NAMES.items() for short in all_.split()}
 
 T = TypeVar("T")
-Flag = TypeVar("Flag", bound=StrEnum)
 
 
 class ParsedQuery(NamedTuple):
@@ -300,19 +298,3 @@ def _read_since(text: str, now: datetime) -> datetime:
             f"Cannot read {text!r} as a date", hint="write 2026-01-31, or an age such as 7d or 3mo"
         )
     return moment
-
-
-def read_mode(name: str) -> Mode:
-    return _read_flag(Mode, name, "search mode")
-
-
-def read_rerank(name: str) -> Rerank:
-    return _read_flag(Rerank, name, "reranker")
-
-
-def _read_flag(flags: type[Flag], name: str, what: str) -> Flag:
-    try:
-        return flags(name.lower())
-    except ValueError:
-        hint = f"there are {', '.join(flags)}"
-        raise QueryError(f"There is no {what} {name!r}", hint=hint) from None

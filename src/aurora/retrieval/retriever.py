@@ -293,7 +293,3 @@ class RetrieverCache:
             while len(kept) > _CACHED_RETRIEVERS:
                 kept.popitem(last=False)
             return retriever
-
-    def clear(self) -> None:
-        with self._lock:
-            self._retrievers.clear()

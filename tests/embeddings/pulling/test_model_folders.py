@@ -15,7 +15,7 @@ from aurora.embeddings.model_folders import (
     working_folder,
 )
 from aurora.errors import EmbeddingError
-from aurora.types import ModelState
+from aurora.report_types import ModelState
 
 
 def make_model(folder: Path, content: str = "graph") -> Path:

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime
 
+from aurora.engine.memory import read_choice
 from aurora.errors import QueryError
 from aurora.retrieval.query import (
     parse_query,
     parse_since,
     read_criteria,
     read_kinds,
-    read_mode,
-    read_rerank,
 )
 from aurora.text import tokenize
-from aurora.types import Criteria, Query
+from aurora.types import Criteria, Mode, Query, Rerank
 from tests.fuzz.inputs import require_told
 
 NOW = datetime(2026, 11, 15, 12, 0, tzinfo=UTC)
@@ -68,8 +67,8 @@ def _check_since(text: str) -> None:
 def _check_criteria(text: str) -> None:
     _in_words(lambda: read_criteria(now=NOW, since=text))
     _in_words(lambda: read_kinds([text]))
-    _in_words(lambda: read_mode(text))
-    _in_words(lambda: read_rerank(text))
+    _in_words(lambda: read_choice(Mode, text, "search mode"))
+    _in_words(lambda: read_choice(Rerank, text, "reranker"))
     listed = read_criteria(now=NOW, languages=[text], paths=[text], names=[text])
     assert (listed.paths, listed.names) == ((text,), (text,))
     assert all(language == language.strip() for language in listed.languages)

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from aurora.config import Places, SettingsFiles
 from aurora.config.edit import set_value
-from aurora.config.load import value_of, without_password, without_secrets
-from aurora.config.schema import CATALOGUE, Settings
+from aurora.config.load import without_password, without_secrets
+from aurora.config.schema import CATALOGUE, Settings, value_of
 from aurora.config.yaml import (
     NotPlainError,
     YamlError,

@@ -1,4 +1,4 @@
-"""Reports: health findings, the state of index files, evaluations, and embedding models."""
+"""Reports for people: health findings, evaluations, and embedding models."""
 
 from __future__ import annotations
 
@@ -25,38 +25,6 @@ class Finding:
     area: str
     text: str
     hint: str = ""
-
-
-class IndexState(StrEnum):
-    """The state of a derived index file."""
-
-    CURRENT = "current"
-    BEHIND = "behind"  # older than the memory: the next search merges the changes
-    OUTDATED = "outdated"  # of another memory, version or setting: the next search rebuilds it
-    MISSING = "missing"
-    DAMAGED = "damaged"
-
-    @property
-    def description(self) -> str:
-        """The state and what follows, for people."""
-        return _STATE_TEXTS[self]
-
-
-_STATE_TEXTS = {
-    IndexState.CURRENT: "up to date",
-    IndexState.BEHIND: "behind the memory: the next search merges the changes",
-    IndexState.OUTDATED: "outdated: the next search rebuilds it",
-    IndexState.MISSING: "missing: the next search builds it",
-    IndexState.DAMAGED: "damaged: the next search rebuilds it",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class IndexCheck:
-    """The state of an index file, and why it is not current."""
-
-    state: IndexState
-    reason: str = ""
 
 
 METRICS = ("nDCG@10", "MRR@10", "R@1", "R@5", "R@10", "R@100")
@@ -161,3 +129,8 @@ class ModelEntry(NamedTuple):
     size: int = 0  # bytes on disk
     source: str = ""
     licence: str = ""
+
+    @property
+    def is_installed(self) -> bool:
+        """True for a damaged one, too."""
+        return self.state is not ModelState.KNOWN
