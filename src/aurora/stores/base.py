@@ -473,6 +473,9 @@ class Store(Protocol):
     def transaction(self) -> AbstractContextManager[None]:
         """All writes inside take effect together or not at all. A nested one joins the outer."""
 
+    def reading(self) -> AbstractContextManager[None]:
+        """Reads of this thread inside share one check for damage, which is made now."""
+
     def snapshot(self) -> AbstractContextManager[Store]:
         """The store as it is now, for reading in this thread: later writes are not visible.
 

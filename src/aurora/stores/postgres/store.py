@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Self
 
 from aurora.errors import StoreBusyError
@@ -126,6 +126,9 @@ class PostgresStore:
 
     def transaction(self) -> AbstractContextManager[None]:
         return self.database.transaction()
+
+    def reading(self) -> AbstractContextManager[None]:
+        return nullcontext()  # the server checks its pages
 
     @contextmanager
     def snapshot(self) -> Iterator[PostgresStore]:

@@ -440,6 +440,7 @@ class _ThreadState(threading.local):
 
     connection: Connection | None = None
     drawn: int | None = None
+    is_checked = False  # inside `Database.reading`
 
     def open(self, path: Path) -> Connection:
         self.connection = connect(path)
@@ -499,7 +500,7 @@ class Database:
         if self._only is not None:
             return self._only
         connection = self._local.connection
-        if connection is None or connection.is_outdated(self.path):
+        if connection is None or (not self._local.is_checked and connection.is_outdated(self.path)):
             connection = self._local.open(self.path)
             self.hide_waiting(connection)
             with self._lock:
@@ -542,7 +543,23 @@ class Database:
                 return None
             raise
 
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Check the file now, and not before each read of this thread inside."""
+        local = self._local
+        if local.is_checked:
+            yield
+            return
+        _ = self.connection, self.is_damaged()
+        local.is_checked = True
+        try:
+            yield
+        finally:
+            local.is_checked = False
+
     def is_damaged(self) -> bool:
+        if self._local.is_checked:
+            return self.integrity.damage is not None
         if self.integrity.find_damage():
             return True
         self._copy = None

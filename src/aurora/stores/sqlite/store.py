@@ -64,6 +64,9 @@ class SQLiteStore:
     def transaction(self) -> AbstractContextManager[None]:
         return self.database.transaction()
 
+    def reading(self) -> AbstractContextManager[None]:
+        return self.database.reading()
+
     @contextmanager
     def snapshot(self) -> Iterator[SQLiteStore]:
         """Uses a connection of its own, so that this thread can write meanwhile."""
