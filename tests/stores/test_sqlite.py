@@ -584,7 +584,7 @@ def test_what_was_removed_is_in_no_file_once_it_is_scrubbed(store: SQLiteStore) 
 def test_who_scrubs_while_another_reads_is_told_and_waits_for_writers_as_before(
     store: SQLiteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("aurora.stores.sqlite.store._READERS_MS", 50)
+    monkeypatch.setattr("aurora.stores.sqlite.maintenance._READERS_MS", 50)
     store.chunks.put_chunks([make_chunk()])
     with store.snapshot():
         store.chunks.delete_chunks(["a.py:f"])

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from aurora.stores import shared
 from aurora.stores.base import SEARCHABLE_SUCCESS, FileState, Reasoning, Revision
 from aurora.stores.postgres.connection import Database, Parameters
 from aurora.stores.postgres.rows import (
@@ -25,7 +24,7 @@ from aurora.stores.postgres.rows import (
     show,
     words_of,
 )
-from aurora.stores.shared import PAGE, embedded_text, portions
+from aurora.stores.shared import PAGE, ChunkPart, embedded_text, portions
 from aurora.text import chunk_labels, is_text
 from aurora.types import Chunk, ChunkHistory, Kind, Lines
 
@@ -73,21 +72,10 @@ _PUT_HISTORIES = """
 _FAR = 1 << 63  # beyond a bigint
 
 
-class PostgresChunks:
+class PostgresChunks(ChunkPart[Database]):
     """`Chunks` in one schema."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
     # Writing
-
-    def put_chunks(self, chunks: Iterable[Chunk]) -> int:
-        with self._database.transaction():
-            return shared.put_chunks(self, chunks)
-
-    def replace_file(self, state: FileState, chunks: Iterable[Chunk]) -> int:
-        with self._database.transaction():
-            return shared.replace_file(self, state, chunks)
 
     def write_changed(self, before: Mapping[str, Chunk], wanted: Mapping[str, Chunk]) -> int:
         database = self._database
@@ -155,22 +143,12 @@ class PostgresChunks:
         }
         return [chunks[id_] for id_ in chunk_ids if id_ in chunks]
 
-    def get_rows(self, rows: Sequence[int]) -> Mapping[int, Chunk]:
-        return {revision.row: chunk for revision, chunk in self.iter_revised(rows)}
+    def revised_page(self, last: int, limit: int) -> list[tuple[Revision, Chunk]]:
+        return self._revised('"row" > %s ORDER BY "row" LIMIT %s', (last, limit))
 
-    def iter_chunks(self) -> Iterator[Chunk]:
-        return (chunk for _, chunk in self.iter_revised())
-
-    def iter_revised(self, rows: Sequence[int] | None = None) -> Iterator[tuple[Revision, Chunk]]:
-        if rows is None:
-            yield from shared.iter_pages(self.revised_page, lambda revised: revised[0].row)
-            return
-        for page in portions(sorted(set(rows)), PAGE):
+    def revised_rows(self, rows: Sequence[int]) -> Iterator[tuple[Revision, Chunk]]:
+        for page in portions(rows, PAGE):
             yield from self._revised('"row" = ANY(%s) ORDER BY "row"', (page,))
-
-    def revised_page(self, page: tuple[int, int]) -> list[tuple[Revision, Chunk]]:
-        """Searchable chunks after a row, at most so many."""
-        return self._revised('"row" > %s ORDER BY "row" LIMIT %s', page)
 
     def _revised(self, condition: str, values: Parameters) -> list[tuple[Revision, Chunk]]:
         rows = self._database.rows(
@@ -332,10 +310,6 @@ class PostgresChunks:
             (chunk_id,),
         )
         return reasoning_from(rows[0]) if rows else None
-
-    def record_access(self, chunk_id: str, at: datetime) -> None:
-        with self._database.transaction():
-            self.add_accesses([(chunk_id, at)])
 
     def add_accesses(self, accesses: Iterable[tuple[str, datetime]]) -> None:
         for page in portions(accesses, PAGE):

@@ -322,6 +322,7 @@ Parameters: TypeAlias = Sequence[object] | Mapping[str, object]
 
 # Each generation is a random step above the last: see `sqlite.connection`.
 _STEPS = 1 << 32
+_INDEXING = LOCK + 1  # the key of the index lock
 
 
 class _ThreadState(threading.local):
@@ -471,3 +472,19 @@ class Database:
 def _fetch(connection: Connection, sql: str, values: Parameters) -> list[Row]:
     cursor = connection.execute(sql, values)
     return cursor.fetchall() if cursor.description else []
+
+
+@contextmanager
+def index_lock(database: Database) -> Iterator[None]:
+    """A lock of the connection, not of a transaction. The server releases it with the process."""
+    address, connections = database.address, database.connections
+    with connections.translated(), connections.connect(to_write=True) as connection:
+        row = connection.execute(
+            "SELECT pg_try_advisory_lock(%s, hashtext(%s))", (_INDEXING, address.schema)
+        ).fetchone()
+        if row is None or not row[0]:
+            raise StoreBusyError(
+                f"{address.shown} is being indexed by another process",
+                hint="wait until the other `aur mem index` has finished, then try again",
+            )
+        yield

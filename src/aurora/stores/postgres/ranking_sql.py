@@ -326,7 +326,7 @@ class PostgresRanking:
     def _rebuild_page(self, last: int) -> list[tuple[Revision, Chunk]]:
         """Reads and writes under one lock, so that no text changes in between."""
         with self._database.transaction():
-            page = self._chunks.revised_page((last, PAGE))
+            page = self._chunks.revised_page(last, PAGE)
             self._chunks.remove_words([chunk.id for _, chunk in page])
             self._chunks.add_words(chunk for _, chunk in page)
         return page

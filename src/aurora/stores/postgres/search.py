@@ -9,16 +9,11 @@ from __future__ import annotations
 
 import json
 import math
-from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
-from aurora.stores import shared
 from aurora.stores.base import Definition, Uses
-from aurora.stores.postgres.connection import Database, Parameters
-from aurora.stores.postgres.rows import any_of, hide, in_a_row, like, read_metadata, show
-from aurora.stores.shared import (
-    PAGE,
+from aurora.stores.matching import (
     find_terms,
     fitting_paths,
     has_wildcard,
@@ -28,10 +23,12 @@ from aurora.stores.shared import (
     phrase_pattern,
     phrase_words,
     place_of,
-    portions,
 )
+from aurora.stores.postgres.connection import Database, Parameters
+from aurora.stores.postgres.rows import any_of, hide, in_a_row, like, read_metadata, show
+from aurora.stores.shared import PAGE, SearchPart, portions
 from aurora.text import fold_name, has_cjk, is_text, tokenize
-from aurora.types import Criteria, Kind, Place
+from aurora.types import Kind, Place
 
 # Names. ILIKE and equality only preselect; `name_test` decides.
 _NAMES_LIKE = "(name ILIKE %s ESCAPE '!' OR qualified_name ILIKE %s ESCAPE '!')"
@@ -83,11 +80,8 @@ _DATED = """
         AND metadata ->> 'source' IS DISTINCT FROM 'conversation'"""
 
 
-class PostgresSearch:
+class PostgresSearch(SearchPart[Database]):
     """`Search` in one schema."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     # Names
 
@@ -170,9 +164,6 @@ class PostgresSearch:
         }
 
     # Criteria
-
-    def find_rows(self, criteria: Criteria) -> array[int]:
-        return shared.find_rows(self, criteria)
 
     def all_rows(self) -> set[int]:
         return self._row_numbers("")

@@ -6,11 +6,10 @@ import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from aurora.packing import VECTOR_WIDTH
-from aurora.stores import shared
-from aurora.stores.base import Embedder, Revision
+from aurora.stores.base import Revision
 from aurora.stores.postgres.connection import Database, Parameters
 from aurora.stores.postgres.rows import as_json, show
-from aurora.stores.shared import NEXT, PAGE, USED, portions
+from aurora.stores.shared import NEXT, PAGE, USED, VectorPart, portions
 from aurora.text import is_text
 
 _PUT = """
@@ -22,26 +21,8 @@ _PUT = """
 _FROM_EMBEDDED = 'FROM used_vectors JOIN chunks USING ("row", namespace) WHERE is_found'
 
 
-class PostgresVectors:
+class PostgresVectors(VectorPart[Database]):
     """`Vectors` in one schema."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    def embedder(self) -> Embedder | None:
-        return shared.read_embedder(self._database, USED)
-
-    def next_embedder(self) -> Embedder | None:
-        return shared.read_embedder(self._database, NEXT)
-
-    def start_reembedding(self, embedder: Embedder) -> None:
-        shared.start_reembedding(self._database, self, embedder)
-
-    def stop_reembedding(self) -> None:
-        shared.stop_reembedding(self._database, self)
-
-    def finish_reembedding(self) -> None:
-        shared.finish_reembedding(self._database, self)
 
     def _slot(self, table: str) -> int:
         used = int(self._database.fact("slot") or 0)
@@ -53,9 +34,6 @@ class PostgresVectors:
     def promote_next(self) -> None:
         self._database.set_fact("slot", str(self._slot(NEXT)))
         self.empty_next()
-
-    def put_embeddings(self, embedder: Embedder, vectors: Iterable[tuple[str, bytes]]) -> None:
-        shared.put_embeddings(self._database, self, embedder, vectors)
 
     def put_vectors(self, table: str, vectors: Iterable[tuple[str, bytes]]) -> None:
         # Vectors of the next embedder are not searchable yet, so the generation stays.
@@ -75,15 +53,12 @@ class PostgresVectors:
             )
         }
 
-    def iter_vectors(self, rows: Sequence[int] | None = None) -> Iterator[tuple[Revision, bytes]]:
-        if rows is None:
-            yield from shared.iter_pages(self._vectors_page, lambda vector: vector[0].row)
-            return
-        for page in portions(sorted(set(rows)), PAGE):
-            yield from self._vectors('"row" = ANY(%s) ORDER BY "row"', (page,))
+    def vectors_page(self, last: int, limit: int) -> list[tuple[Revision, bytes]]:
+        return self._vectors('"row" > %s ORDER BY "row" LIMIT %s', (last, limit))
 
-    def _vectors_page(self, page: tuple[int, int]) -> list[tuple[Revision, bytes]]:
-        return self._vectors('"row" > %s ORDER BY "row" LIMIT %s', page)
+    def vectors_of(self, rows: Sequence[int]) -> Iterator[tuple[Revision, bytes]]:
+        for page in portions(rows, PAGE):
+            yield from self._vectors('"row" = ANY(%s) ORDER BY "row"', (page,))
 
     def _vectors(self, condition: str, values: Parameters) -> list[tuple[Revision, bytes]]:
         rows = self._database.rows(

@@ -6,8 +6,8 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
-from aurora.stores import shared
 from aurora.stores.base import FileState, Reasoning, Revision
+from aurora.stores.shared import NEXT, USED, ChunkPart, embedded_text
 from aurora.stores.sqlite.connection import Database
 from aurora.stores.sqlite.integrity import damaged
 from aurora.stores.sqlite.rows import (
@@ -55,21 +55,10 @@ _PUT_HISTORY = """
     WHERE (tracking, commits, uncommitted) IS NOT (:tracking, :commits, :uncommitted)"""
 
 
-class SQLiteChunks:
+class SQLiteChunks(ChunkPart[Database]):
     """`Chunks` in one file."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
     # Writing
-
-    def put_chunks(self, chunks: Iterable[Chunk]) -> int:
-        with self._database.transaction():
-            return shared.put_chunks(self, chunks)
-
-    def replace_file(self, state: FileState, chunks: Iterable[Chunk]) -> int:
-        with self._database.transaction():
-            return shared.replace_file(self, state, chunks)
 
     def write_changed(self, before: Mapping[str, Chunk], wanted: Mapping[str, Chunk]) -> int:
         database = self._database
@@ -77,13 +66,13 @@ class SQLiteChunks:
         for chunk in changed:
             database.write(_UPSERT, (*chunk_values(chunk), database.draw_generation()))
             old = before.get(chunk.id)
-            if old is not None and shared.embedded_text(old) != shared.embedded_text(chunk):
+            if old is not None and embedded_text(old) != embedded_text(chunk):
                 self._drop_vectors("id = ?", chunk.id)
         return len(changed)
 
     def _drop_vectors(self, condition: str, value: object) -> None:
         """Drop vectors whose embedded text has changed."""
-        for table in (shared.USED, shared.NEXT):
+        for table in (USED, NEXT):
             chunks = f"SELECT rowid FROM chunks WHERE {condition}"
             self._database.write(f"DELETE FROM {table} WHERE chunk IN ({chunks})", (value,))
 
@@ -106,21 +95,12 @@ class SQLiteChunks:
         }
         return [chunks[id_] for id_ in chunk_ids if id_ in chunks]
 
-    def get_rows(self, rows: Sequence[int]) -> Mapping[int, Chunk]:
-        return {revision.row: chunk for revision, chunk in self.iter_revised(rows)}
+    def revised_page(self, last: int, limit: int) -> list[tuple[Revision, Chunk]]:
+        return self._revised("chunks.rowid > ? ORDER BY chunks.rowid LIMIT ?", (last, limit))
 
-    def iter_chunks(self) -> Iterator[Chunk]:
-        return (chunk for _, chunk in self.iter_revised())
-
-    def iter_revised(self, rows: Sequence[int] | None = None) -> Iterator[tuple[Revision, Chunk]]:
-        if rows is None:
-            yield from shared.iter_pages(self._revised_page, lambda revised: revised[0].row)
-            return
-        for batch, marks in batches(sorted(set(rows))):
+    def revised_rows(self, rows: Sequence[int]) -> Iterator[tuple[Revision, Chunk]]:
+        for batch, marks in batches(rows):
             yield from self._revised(f"chunks.rowid IN ({marks}) ORDER BY chunks.rowid", batch)
-
-    def _revised_page(self, page: tuple[int, int]) -> list[tuple[Revision, Chunk]]:
-        return self._revised("chunks.rowid > ? ORDER BY chunks.rowid LIMIT ?", page)
 
     def _revised(self, condition: str, values: Sequence[object]) -> list[tuple[Revision, Chunk]]:
         rows = self._database.rows(f"{_REVISED} AND {condition}", values)
@@ -270,10 +250,6 @@ class SQLiteChunks:
             (chunk_id,),
         )
         return reasoning_from(rows[0]) if rows else None
-
-    def record_access(self, chunk_id: str, at: datetime) -> None:
-        with self._database.transaction():
-            self.add_accesses([(chunk_id, at)])
 
     def add_accesses(self, accesses: Iterable[tuple[str, datetime]]) -> None:
         self._database.connection.executemany(

@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import json
 import struct
-from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import starmap
 
-from aurora.stores import shared
 from aurora.stores.base import Definition, Uses
-from aurora.stores.shared import (
+from aurora.stores.matching import (
     find_terms,
     fitting_paths,
     has_wildcard,
@@ -27,12 +25,13 @@ from aurora.stores.shared import (
     phrase_words,
     place_of,
 )
+from aurora.stores.shared import SearchPart
 from aurora.stores.sqlite.connection import Database
 from aurora.stores.sqlite.integrity import damaged
 from aurora.stores.sqlite.rows import access_from, batches, commits_from, like
 from aurora.stores.sqlite.schema import FOLDED_NAME, MAY_BE_FOUND, SEARCHABLE
 from aurora.text import fold_name, has_cjk, is_text
-from aurora.types import Criteria, Kind, Place
+from aurora.types import Kind, Place
 
 # Names. LIKE and equality of ASCII only preselect; `name_test` decides.
 _NAMES_LIKE = "AND (name LIKE ? ESCAPE '!' OR qualified_name LIKE ? ESCAPE '!')"
@@ -93,11 +92,8 @@ _PLACES = """
 _NEEDED = 5  # columns of a place that are never empty unless damaged
 
 
-class SQLiteSearch:
+class SQLiteSearch(SearchPart[Database]):
     """`Search` in one file."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     # Names
 
@@ -192,9 +188,6 @@ class SQLiteSearch:
         return {row for row, name, content in rows if regex.search(name) or regex.search(content)}
 
     # Criteria
-
-    def find_rows(self, criteria: Criteria) -> array[int]:
-        return shared.find_rows(self, criteria)
 
     def all_rows(self) -> set[int]:
         return self._row_numbers("")

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from aurora.stores import shared
-from aurora.stores.base import Embedder, Revision
-from aurora.stores.shared import NEXT, USED
+from aurora.stores.base import Revision
+from aurora.stores.shared import NEXT, USED, VectorPart
 from aurora.stores.sqlite.connection import Database
 from aurora.stores.sqlite.rows import batches, revision_from, vector_from
 from aurora.stores.sqlite.schema import CHECKED_EMBEDDINGS, MAY_BE_FOUND, SEARCHABLE
@@ -20,26 +19,8 @@ _VECTORS = f"""
     SELECT chunks.rowid, chunks.generation, vector, embeddings.checksum {_FROM_EMBEDDED}"""
 
 
-class SQLiteVectors:
+class SQLiteVectors(VectorPart[Database]):
     """`Vectors` in one file."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    def embedder(self) -> Embedder | None:
-        return shared.read_embedder(self._database, USED)
-
-    def next_embedder(self) -> Embedder | None:
-        return shared.read_embedder(self._database, NEXT)
-
-    def start_reembedding(self, embedder: Embedder) -> None:
-        shared.start_reembedding(self._database, self, embedder)
-
-    def stop_reembedding(self) -> None:
-        shared.stop_reembedding(self._database, self)
-
-    def finish_reembedding(self) -> None:
-        shared.finish_reembedding(self._database, self)
 
     def empty_next(self) -> None:
         self._database.execute(f"DELETE FROM {NEXT}")
@@ -52,9 +33,6 @@ class SQLiteVectors:
         database.execute(f"ALTER TABLE {NEXT} RENAME TO {USED}")
         database.execute(CHECKED_EMBEDDINGS)
         database.hide_waiting(database.connection)
-
-    def put_embeddings(self, embedder: Embedder, vectors: Iterable[tuple[str, bytes]]) -> None:
-        shared.put_embeddings(self._database, self, embedder, vectors)
 
     def put_vectors(self, table: str, vectors: Iterable[tuple[str, bytes]]) -> None:
         sql = (
@@ -77,16 +55,14 @@ class SQLiteVectors:
             )
         }
 
-    def iter_vectors(self, rows: Sequence[int] | None = None) -> Iterator[tuple[Revision, bytes]]:
-        if rows is None:
-            yield from shared.iter_pages(self._vectors_page, lambda vector: vector[0].row)
-            return
-        for batch, marks in batches(sorted(set(rows))):
+    def vectors_page(self, last: int, limit: int) -> list[tuple[Revision, bytes]]:
+        condition = "embeddings.chunk > ? ORDER BY embeddings.chunk LIMIT ?"
+        return self._vectors(condition, (last, limit))
+
+    def vectors_of(self, rows: Sequence[int]) -> Iterator[tuple[Revision, bytes]]:
+        for batch, marks in batches(rows):
             condition = f"embeddings.chunk IN ({marks}) ORDER BY embeddings.chunk"
             yield from self._vectors(condition, batch)
-
-    def _vectors_page(self, page: tuple[int, int]) -> list[tuple[Revision, bytes]]:
-        return self._vectors("embeddings.chunk > ? ORDER BY embeddings.chunk LIMIT ?", page)
 
     def _vectors(self, condition: str, values: Sequence[object]) -> list[tuple[Revision, bytes]]:
         rows = self._database.rows(f"{_VECTORS} AND {condition}", values)
