@@ -16,6 +16,7 @@ from aurora.config.places import shown
 from aurora.errors import ConfigError, NoMemoryError, StoreError, StoreFormatError
 from aurora.stores.base import Reclaimed, Store
 from aurora.stores.sqlite.connection import schema_of
+from aurora.stores.sqlite.repair import reclaim
 from aurora.stores.sqlite.schema import MIGRATIONS
 from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import Json, Listener, Note, ignore_events
@@ -118,7 +119,7 @@ class SqliteLocation:
             self.open().close()
 
     def reclaim(self) -> Reclaimed | None:
-        return None if self.stamp() is None else SQLiteStore.reclaim(self.path)
+        return None if self.stamp() is None else reclaim(self.path)
 
     def scrub(self) -> None:
         with closing(self.open()) as store:

@@ -7,12 +7,14 @@ import json
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from itertools import groupby, islice, pairwise
+from operator import attrgetter
 from typing import Any
 
 from aurora.globs import Rule, parse_rule
 from aurora.text import CJK, MAX_TOKEN, fold_name, has_cjk
-from aurora.types import Json, Kind, Place
+from aurora.types import Chunk, Json, Kind, Lines, Place
 
 # Criteria
 
@@ -46,6 +48,7 @@ def _as_rule(glob: str) -> str:
     return f"\\{inside}" if inside.startswith("#") else inside
 
 
+_MOST_PARTS, _LONGEST_PART = 32, 128  # of a LIKE pattern, which may have 50,000 bytes
 _WILDCARD = re.compile(r"[*?\[]")
 
 
@@ -57,6 +60,17 @@ def literal_parts(glob: str) -> list[str]:
     """ASCII texts that every matching name contains in this order, in any case."""
     parts = re.split(r"[*?]+", glob.partition("[")[0])
     return [part for part in parts if part and part.isascii()]
+
+
+def like(*parts: str) -> str:
+    """A pattern for `LIKE … ESCAPE '!'`: these texts in this order, with anything around them.
+
+    SQLite ignores text after a NUL, so the pattern ends there. A pattern that is too long is cut,
+    which finds no less.
+    """
+    short = (part[:_LONGEST_PART] for part in parts[:_MOST_PARTS])
+    plain = (part.replace("!", "!!").replace("%", "!%").replace("_", "!_") for part in short)
+    return f"%{'%'.join(plain).partition(chr(0))[0]}%"
 
 
 def name_test(glob: str) -> Callable[[str, str], bool]:
@@ -83,9 +97,36 @@ def _as_text(value: Json) -> str | None:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-# Places
+# Chunks and places
 
+FILE_FIELDS = (
+    "path", "size", "modified_ns", "digest", "left_out", "history_stamp", "history_read_at",
+    "identity",
+)  # fmt: skip
+READ_AT = FILE_FIELDS.index("history_read_at")
+file_values = attrgetter(*FILE_FIELDS)
 _KINDS = frozenset(map(str, Kind))
+
+
+def chunk_of(
+    columns: Sequence[Any], created_at: datetime | None, metadata: Mapping[str, Json]
+) -> Chunk:
+    """A chunk from the first eleven columns that both databases read."""
+    id_, kind, name, qualified_name, path, start, end, language, content, *labels = columns
+    return Chunk(
+        id=id_,
+        kind=Kind(kind),
+        name=name,
+        content=content,
+        qualified_name=qualified_name,
+        path=path,
+        lines=None if start is None else Lines(start, end),
+        language=language,
+        namespace=labels[0],
+        document_type=labels[1],
+        created_at=created_at,
+        metadata=metadata,
+    )
 
 
 def place_of(columns: Sequence[Any]) -> Place:

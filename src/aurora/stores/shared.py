@@ -1,11 +1,13 @@
-"""The parts of a store as far as both databases do them alike, without SQL.
+"""The parts of a store as far as both databases do them alike.
 
-The abstract methods of a part are what differs between the databases.
+The abstract methods of a part are what differs between the databases. SQL here is what both
+understand, with `?` for a bound value.
 """
 
 from __future__ import annotations
 
 import itertools
+import sys
 from abc import abstractmethod
 from array import array
 from collections import Counter
@@ -14,12 +16,13 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime
 from itertools import islice
-from typing import Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from aurora.errors import StoreError
 from aurora.packing import VECTOR_WIDTH
 from aurora.stores.base import (
     Chunks,
+    Definition,
     Embedder,
     FileState,
     Maintenance,
@@ -28,13 +31,17 @@ from aurora.stores.base import (
     Search,
     Vectors,
 )
-from aurora.types import Chunk, Criteria
+from aurora.stores.matching import has_wildcard, like, literal_parts, name_test, phrase_pattern
+from aurora.text import fold_name, has_cjk, is_text
+from aurora.types import Chunk, Criteria, Kind, Lines
 
 T = TypeVar("T")
 
 PAGE = 1000  # rows read or written at a time
 _RECORDS_PAGE = 500  # records written at a time
 USED, NEXT = "embeddings", "next_embeddings"  # tables of vectors
+_RELATIVE = "path <> '' AND substr(path, 1, 1) <> '/' AND substr(path, 2, 2) <> ':/'"
+_SHORTEST_LIKE = 3  # shorter words are part of nearly every text
 _FACTS = {USED: "embedder", NEXT: "next_embedder"}
 
 
@@ -59,6 +66,13 @@ def iter_pages(read: Callable[[int, int], Sequence[T]], row_of: Callable[[T], in
 class Database(Protocol):
     """What the parts need of a database."""
 
+    row: str  # the number of a chunk
+    searchable: str  # `FROM … WHERE …` of searchable chunks, before `AND …`
+    folded_name: str  # `text.fold_name` of a chunk's name
+    like: str  # the operator that ignores case
+
+    def rows(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]: ...
+
     def transaction(self) -> AbstractContextManager[None]: ...
 
     def facts(self, names: Sequence[str]) -> Mapping[str, str]: ...
@@ -82,9 +96,6 @@ class Part(Generic[D]):
 
 class ChunkPart(Part[D], Chunks):
     """`Chunks`. The abstract methods that write run inside a transaction."""
-
-    @abstractmethod
-    def ids_of_file(self, path: str) -> set[str]: ...
 
     @abstractmethod
     def revised_page(self, last: int, limit: int) -> list[tuple[Revision, Chunk]]:
@@ -112,6 +123,53 @@ class ChunkPart(Part[D], Chunks):
             return iter_pages(self.revised_page, lambda revised: revised[0].row)
         return self.revised_rows(sorted(set(rows)))
 
+    def list_languages(self) -> list[str]:
+        return self._texts(
+            "SELECT DISTINCT language FROM chunks WHERE language <> '' ORDER BY language"
+        )
+
+    def count_namespaces(self) -> Mapping[str, int]:
+        sql = "SELECT namespace, count(*) FROM chunks GROUP BY namespace"
+        return dict(self._database.rows(sql))
+
+    def count_files(self) -> int:
+        return int(self._database.rows("SELECT count(*) FROM files WHERE left_out = ''")[0][0])
+
+    def iter_lines(self, path: str) -> Iterator[tuple[str, Lines]]:
+        rows = self._database.rows(
+            "SELECT id, start_line, end_line FROM chunks WHERE path = ? AND start_line IS NOT NULL",
+            (path,),
+        )
+        return ((id_, Lines(start, end)) for id_, start, end in rows)
+
+    def find_ids(self, suffix: str, *, limit: int) -> list[str]:
+        condition = "substr(id, length(id) - length(?) + 1) = ? ORDER BY id LIMIT ?"
+        return self.ids(condition, suffix, suffix, limit) if suffix else []
+
+    def find_ids_from(self, prefix: str, *, limit: int) -> list[str]:
+        # A range can use the index of ids. No character sorts after the last one.
+        condition = "id >= ? AND id < ? ORDER BY id LIMIT ?"
+        return self.ids(condition, prefix, f"{prefix}{chr(sys.maxunicode)}", limit)
+
+    def find_below(self, path: str) -> list[str]:
+        if path == ".":
+            return self.ids(f"{_RELATIVE} ORDER BY id")
+        folder = f"{path.rstrip('/')}/"
+        below = "path = ? OR substr(path, 1, length(?)) = ? ORDER BY id"
+        return self.ids(below, path, folder, folder)
+
+    def find_in_namespace(self, namespace: str) -> list[str]:
+        return self.ids("namespace = ? ORDER BY id", namespace)
+
+    def ids(self, condition: str, *values: object) -> list[str]:
+        """Ids of chunks. No stored text equals one that is not UTF-8."""
+        if not all(is_text(value) for value in values if isinstance(value, str)):
+            return []
+        return self._texts(f"SELECT id FROM chunks WHERE {condition}", values)
+
+    def _texts(self, sql: str, values: Sequence[object] = ()) -> list[str]:
+        return [text for (text,) in self._database.rows(sql, values)]
+
     def record_access(self, chunk_id: str, at: datetime) -> None:
         with self._database.transaction():
             self.add_accesses([(chunk_id, at)])
@@ -128,7 +186,7 @@ class ChunkPart(Part[D], Chunks):
         changed = 0
         written: set[str] = set()
         with self._database.transaction():
-            before = self.ids_of_file(state.path)
+            before = set(self.ids("path = ?", state.path))
             for page in portions(chunks, PAGE):
                 ids = {chunk.id for chunk in page}
                 stored = self.by_id(list(ids))
@@ -267,6 +325,8 @@ def _with_right_width(chunk_id: str, vector: bytes, embedder: Embedder) -> tuple
 class SearchPart(Part[D], Search):
     """`Search`. The abstract methods may include hidden rows."""
 
+    cjk_only: ClassVar[str]  # `AND …`: chunks with CJK text
+
     @abstractmethod
     def all_rows(self) -> set[int]: ...
 
@@ -282,10 +342,6 @@ class SearchPart(Part[D], Search):
     def rows_under(self, globs: Sequence[str]) -> set[int]: ...
 
     @abstractmethod
-    def rows_named(self, glob: str) -> set[int]:
-        """Rows whose name or qualified name matches."""
-
-    @abstractmethod
     def rows_with_phrase(self, phrase: str) -> set[int] | None:
         """Rows with these words next to each other; None if there is no word."""
 
@@ -295,6 +351,75 @@ class SearchPart(Part[D], Search):
     @abstractmethod
     def rows_since(self, moment: datetime) -> set[int]:
         """Rows dated or committed since; by file time if there is no date, or edits wait."""
+
+    def find_definitions(self, name: str, *, limit: int) -> list[Definition]:
+        folded, database = fold_name(name), self._database
+        if not name or not is_text(name):
+            return []
+        # `_` and `__` both fold to nothing, so these are compared as they are.
+        rows = database.rows(
+            f"SELECT {database.row}, kind, name, qualified_name, path {database.searchable} "
+            f"AND {database.folded_name} = ? AND (? OR name = ?) ORDER BY {database.row} LIMIT ?",
+            (folded, folded != "", name, limit),
+        )
+        return [Definition(row, Kind(kind), *rest) for row, kind, *rest in rows]
+
+    def iter_names(self) -> Iterator[str]:
+        rows = self._database.rows(f"SELECT DISTINCT name {self._database.searchable}")
+        return (name for (name,) in rows)
+
+    def rows_named(self, glob: str) -> set[int]:
+        """Rows whose name or qualified name matches. The database only preselects."""
+        if not is_text(glob):
+            return set()
+        fits, pattern, database = name_test(glob), like(*literal_parts(glob)), self._database
+        by_name, first = f"{database.folded_name} = ?", fold_name(glob)
+        if has_wildcard(glob):
+            by_name, first = self._like("name"), pattern
+        rows = database.rows(
+            f"SELECT {database.row}, name, qualified_name {database.searchable} "
+            f"AND ({by_name} OR {self._like('qualified_name')})",
+            (first, pattern),
+        )
+        return {row for row, name, qualified in rows if fits(name, qualified)}
+
+    def _like(self, column: str) -> str:
+        return f"{column} {self._database.like} ? ESCAPE '!'"
+
+    def rows_by_text(self, words: Sequence[str], condition: str = "") -> set[int]:
+        """Rows with a phrase in their texts. LIKE, which may ignore only ASCII case, preselects."""
+        pattern = like(*(word for word in words if word.isascii() or has_cjk(word)))
+        rows = self._database.rows(
+            f"SELECT {self._database.row}, name, content {self._database.searchable} {condition} "
+            f"AND ({self._like('name')} OR {self._like('content')})",
+            (pattern, pattern),
+        )
+        if not rows:  # the usual case: compiling the pattern takes 20 ms
+            return set()
+        regex = phrase_pattern(words)
+        return {row for row, name, content in rows if regex.search(name) or regex.search(content)}
+
+    def find_by_like(self, terms: Sequence[str], limit: int) -> list[tuple[int, float]]:
+        """By the number of terms in name or content, then by the number of terms in the name."""
+        kept = [term for term in terms if has_cjk(term) or len(term) >= _SHORTEST_LIKE]
+        if not kept:
+            return []
+        in_name, in_content = self._like("name"), self._like("content")
+        # LIKE is slow to reject CJK in a text without CJK, and AND would evaluate both sides.
+        skips = ("WHEN NOT has_cjk THEN 0 " if has_cjk(term) else "" for term in kept)
+        either = (f"CASE {skip}WHEN {in_name} OR {in_content} THEN 1 ELSE 0 END" for skip in skips)
+        names = " + ".join([f"CASE WHEN {in_name} THEN 1 ELSE 0 END"] * len(kept))
+        points = f"{' + '.join(either)} + CAST({names} AS double precision) / {len(kept) + 1}"
+        condition = self.cjk_only if all(map(has_cjk, kept)) else ""
+        patterns = [like(term) for term in kept]
+        # The inner limit keeps the database from computing the points once per use.
+        rows = self._database.rows(
+            f"SELECT * FROM (SELECT {self._database.row} AS number, {points} AS points "
+            f"{self._database.searchable} {condition} LIMIT {sys.maxsize}) AS judged "
+            "WHERE points > 0 ORDER BY points DESC, number LIMIT ?",
+            (*(pattern for pattern in patterns for _ in range(2)), *patterns, limit),
+        )
+        return [(row, points / (1 + points)) for row, points in rows]
 
     def find_rows(self, criteria: Criteria) -> array[int]:
         hidden, sets = self.hidden_rows(), self._matching(criteria)

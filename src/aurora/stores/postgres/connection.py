@@ -78,15 +78,15 @@ def explained(exc: psycopg.Error, shown: str) -> StoreError:
             hint="check that the server runs and that host and port are right, then try again; "
             "the next run repeats what was not saved",
         )
-    for kinds, message, hint in _EXPLANATIONS:
+    for kinds, error, message, hint in _EXPLANATIONS:
         if isinstance(exc, kinds):
-            error = _CLASSES.get(kinds, StoreError)
             return error(message.format(shown=shown, text=text), hint=hint)
     return StoreError(f"{shown}: {text}", hint="`aur db status` shows the state of the server")
 
 
 def no_memory(shown: str) -> NoMemoryError:
-    return NoMemoryError(f"There is no memory yet at {shown}", hint="make one with `aur db init`")
+    message, hint = _NO_MEMORY
+    return NoMemoryError(message.format(shown=shown), hint=hint)
 
 
 def plain(exc: psycopg.Error) -> str:
@@ -97,6 +97,9 @@ def plain(exc: psycopg.Error) -> str:
     return _SECRET.sub(r"\1\2…@", useful[-1] if useful else type(exc).__name__)
 
 
+_NO_MEMORY = ("There is no memory yet at {shown}", "make one with `aur db init`")
+_MAKE_DATABASE = "make the database first (`createdb NAME`), or correct store.url"
+_SIGN_IN = "set PGPASSWORD, or a line HOST:PORT:DATABASE:USER:PASSWORD in ~/.pgpass (chmod 600)"
 # Errors while connecting have no code, so that their text is matched.
 _REFUSALS: tuple[tuple[str, str, str], ...] = (
     (
@@ -108,13 +111,9 @@ _REFUSALS: tuple[tuple[str, str, str], ...] = (
     (
         "password authentication failed|no password supplied",
         "{shown} refuses the password: {text}",
-        "set PGPASSWORD, or a line HOST:PORT:DATABASE:USER:PASSWORD in ~/.pgpass (chmod 600)",
+        _SIGN_IN,
     ),
-    (
-        "database .* does not exist",
-        "{shown}: {text}",
-        "make the database first (`createdb NAME`), or correct store.url",
-    ),
+    ("database .* does not exist", "{shown}: {text}", _MAKE_DATABASE),
     (
         "role .* (does not exist|is not permitted)|permission denied for database",
         "{shown} does not let this user in: {text}",
@@ -134,58 +133,47 @@ _REFUSALS: tuple[tuple[str, str, str], ...] = (
 
 
 _Kinds = type[psycopg.Error] | tuple[type[psycopg.Error], ...]
-_LOCKED = errors.LockNotAvailable
-_DISK = (errors.DiskFull, errors.OutOfMemory)
-_READ_ONLY = errors.ReadOnlySqlTransaction
-_MISSING = (errors.UndefinedTable, errors.InvalidSchemaName)
-_EXPLANATIONS: tuple[tuple[_Kinds, str, str], ...] = (
+_EXPLANATIONS: tuple[tuple[_Kinds, type[StoreError], str, str], ...] = (
     (
-        _LOCKED,
+        errors.LockNotAvailable,
+        StoreBusyError,
         f"{{shown}} is in use by another process (waited {BUSY_SECONDS} s)",
         "wait until the other `aur` has finished, then try again",
     ),
     (
-        _DISK,
+        (errors.DiskFull, errors.OutOfMemory),
+        StoreError,
         "{shown} cannot write: {text}",
         "free some space on the server, then try again; nothing was saved in part",
     ),
     (
-        _READ_ONLY,
+        errors.ReadOnlySqlTransaction,
+        StoreError,
         "{shown} can only be read: it is a replica, or set to read-only",
         "name the primary in store.url, too: HOST1,HOST2/… finds it by itself",
     ),
     (
         errors.InsufficientPrivilege,
+        StoreError,
         "{shown}: {text}",
         "ask its owner for the right: docs/guide/postgresql.md has the exact GRANTs",
     ),
-    (_MISSING, "There is no memory yet at {shown}", "make one with `aur db init`"),
-    (
-        errors.InvalidCatalogName,
-        "{shown}: {text}",
-        "make the database first (`createdb NAME`), or correct store.url",
-    ),
-    (
-        errors.InvalidPassword,
-        "{shown} refuses the password",
-        "set PGPASSWORD, or a line HOST:PORT:DATABASE:USER:PASSWORD in ~/.pgpass (chmod 600)",
-    ),
+    ((errors.UndefinedTable, errors.InvalidSchemaName), NoMemoryError, *_NO_MEMORY),
+    (errors.InvalidCatalogName, StoreError, "{shown}: {text}", _MAKE_DATABASE),
+    (errors.InvalidPassword, StoreError, "{shown} refuses the password", _SIGN_IN),
     (
         (errors.InvalidAuthorizationSpecification, psycopg.OperationalError),
+        StoreError,
         "{shown}: {text}",
         "check user, password and database in store.url; PGPASSWORD and ~/.pgpass work, too",
     ),
     (
         (errors.DataCorrupted, errors.IndexCorrupted),
+        StoreFormatError,
         "{shown} is damaged: {text}",
         "restore it from a backup; `REINDEX` repairs an index",
     ),
 )
-_CLASSES: dict[_Kinds, type[StoreError]] = {
-    _LOCKED: StoreBusyError,
-    _MISSING: NoMemoryError,
-    (errors.DataCorrupted, errors.IndexCorrupted): StoreFormatError,
-}
 
 # Connections
 
@@ -344,6 +332,9 @@ class _ThreadState(threading.local):
 class Database:
     """One existing schema of a database. `migrate.migrate` creates it."""
 
+    row, searchable = 'chunks."row"', "FROM chunks WHERE is_found"
+    folded_name, like = "folded_name", "ILIKE"
+
     def __init__(self, address: Address, *, newest: bool = True) -> None:
         """`newest`: refuse tables or words of another version."""
         self.address = address
@@ -369,7 +360,8 @@ class Database:
     # Reading
 
     def rows(self, sql: str, values: Parameters = ()) -> list[Row]:
-        own = self._local.connection
+        """`?` stands for a bound value, as in SQLite."""
+        own, sql = self._local.connection, sql.replace("?", "%s")
 
         def read() -> list[Row]:
             with self.connections.reading() as connection:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from aurora.packing import VECTOR_WIDTH
 from aurora.stores.base import Revision
 from aurora.stores.postgres.connection import Database, Parameters
-from aurora.stores.postgres.rows import as_json, show
+from aurora.stores.postgres.rows import as_json
 from aurora.stores.shared import NEXT, PAGE, USED, VectorPart, portions
 from aurora.text import is_text
 
@@ -44,7 +44,7 @@ class PostgresVectors(VectorPart[Database]):
 
     def get_embeddings(self, chunk_ids: Sequence[str]) -> Mapping[str, bytes]:
         return {
-            show(id_): from_text(vector)
+            id_: from_text(vector)
             for page in portions(filter(is_text, chunk_ids), PAGE)
             for id_, vector in self._database.rows(
                 "SELECT chunks.id, vector::text FROM used_vectors "
@@ -80,7 +80,7 @@ class PostgresVectors(VectorPart[Database]):
             'WHERE made."row" = chunks."row" AND made.namespace = chunks.namespace) '
             'ORDER BY "row"'
         )
-        return [show(id_) for (id_,) in rows]
+        return [id_ for (id_,) in rows]
 
 
 def as_text(vector: bytes) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
@@ -28,7 +27,7 @@ from aurora.stores.sqlite.rows import (
     revision_from,
 )
 from aurora.stores.sqlite.schema import SEARCHABLE, SUM_UP, is_damaged
-from aurora.types import Chunk, ChunkHistory, Kind, Lines
+from aurora.types import Chunk, ChunkHistory, Kind
 
 QUALIFIED = ", ".join(f"chunks.{name}" for name in COLUMNS.split(", "))
 _UPDATES = ", ".join(f"{name} = excluded.{name}" for name in COLUMNS.split(", ")[1:])
@@ -39,7 +38,6 @@ _UPSERT = f"""
 _REVISED = f"""
     SELECT {QUALIFIED}, reasoning.chunk IS NOT NULL AND {is_damaged("reasoning")},
         chunks.rowid, chunks.generation {SEARCHABLE}"""
-_RELATIVE = "path <> '' AND substr(path, 1, 1) <> '/' AND path NOT LIKE '_:/%'"
 _MOVE = """
     UPDATE OR IGNORE main.chunks SET path = :new, generation = :generation, id =
         CASE WHEN substr(id, 1, length(:old) + 1) = :old || ':'
@@ -129,51 +127,6 @@ class SQLiteChunks(ChunkPart[Database]):
             rows = self._database.rows(f"SELECT {COLUMNS} FROM main.chunks WHERE rowid = ?", (row,))
             yield from map(chunk_from, rows)
 
-    def list_languages(self) -> list[str]:
-        return self._texts(
-            "SELECT DISTINCT language FROM chunks WHERE language <> '' ORDER BY language"
-        )
-
-    def count_namespaces(self) -> Mapping[str, int]:
-        return dict(
-            self._database.rows("SELECT namespace, count(*) FROM chunks GROUP BY namespace")
-        )
-
-    # Ids
-
-    def ids_of_file(self, path: str) -> set[str]:
-        return set(self._texts("SELECT id FROM chunks WHERE path = ?", (path,)))
-
-    def find_ids(self, suffix: str, *, limit: int) -> list[str]:
-        if not suffix:
-            return []
-        return self._texts(
-            "SELECT id FROM chunks WHERE substr(id, -length(?)) = ? ORDER BY id LIMIT ?",
-            (suffix, suffix, limit),
-        )
-
-    def find_ids_from(self, prefix: str, *, limit: int) -> list[str]:
-        # A range can use the index of ids. No character sorts after the last one.
-        return self._texts(
-            "SELECT id FROM chunks WHERE id >= ? AND id < ? ORDER BY id LIMIT ?",
-            (prefix, f"{prefix}{chr(sys.maxunicode)}", limit),
-        )
-
-    def find_below(self, path: str) -> list[str]:
-        if path == ".":
-            return self._texts(f"SELECT id FROM chunks WHERE {_RELATIVE} ORDER BY id")
-        folder = f"{path.rstrip('/')}/"
-        return self._texts(
-            "SELECT id FROM chunks WHERE path = ? OR substr(path, 1, length(?)) = ? ORDER BY id",
-            (path, folder, folder),
-        )
-
-    def find_in_namespace(self, namespace: str) -> list[str]:
-        return self._texts("SELECT id FROM chunks WHERE namespace = ? ORDER BY id", (namespace,))
-
-    def _texts(self, sql: str, values: Sequence[object] = ()) -> list[str]:
-        return [text for (text,) in self._database.rows(sql, values)]
-
     # Files
 
     def move_file(self, old: str, new: str) -> int:
@@ -197,9 +150,6 @@ class SQLiteChunks(ChunkPart[Database]):
             for row in self._database.rows(f"{sql} WHERE path IN ({marks})", batch)
         )
         return {path: states[path] for path in wanted if path in states}  # damage may add others
-
-    def count_files(self) -> int:
-        return int(self._database.rows("SELECT count(*) FROM files WHERE left_out = ''")[0][0])
 
     def put_file_states(self, states: Iterable[FileState]) -> None:
         with self._database.transaction():
@@ -270,13 +220,6 @@ class SQLiteChunks(ChunkPart[Database]):
             for id_, *access in rows:
                 moments.setdefault(id_, []).append(moment(access_from(*access)[1]))
         return {id_: tuple(values) for id_, values in moments.items()}
-
-    def iter_lines(self, path: str) -> Iterator[tuple[str, Lines]]:
-        rows = self._database.rows(
-            "SELECT id, start_line, end_line FROM chunks WHERE path = ? AND start_line IS NOT NULL",
-            (path,),
-        )
-        return ((id_, Lines(start, end)) for id_, start, end in rows)
 
     def put_histories(self, histories: Mapping[str, ChunkHistory]) -> int:
         with self._database.transaction():

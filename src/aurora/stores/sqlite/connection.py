@@ -38,7 +38,9 @@ from aurora.stores.sqlite.rows import Row, as_no_text, fact_from
 from aurora.stores.sqlite.schema import (
     APPLICATION_ID,
     CHECKSUMS,
+    FOLDED_NAME,
     MIGRATIONS,
+    SEARCHABLE,
     find_foreign,
     hide_waiting,
     list_waiting,
@@ -197,7 +199,7 @@ def _connect(path: Path) -> Connection:
         make_file(path)
     if has_log(path):  # closing a foreign file that was opened for writing would apply its log
         schema_of(path)
-    connection = _open(path)
+    connection = open_bare(path)
     try:
         version = _recognise(connection, path)
         for pragma in _PRAGMAS:
@@ -218,7 +220,7 @@ def connect_unchanging(path: Path) -> Connection:
     """
     with translated(path):
         stamp = None if has_log(path) else Stamp.of(path)
-        connection = _open(path, _read_only(path))
+        connection = open_bare(path, f"mode=ro{'&immutable=1' if stamp else ''}")
         connection.stamp = stamp
         try:
             version = _recognise(connection, path)
@@ -248,14 +250,9 @@ def open_apart(path: Path) -> Iterator[Connection]:
         yield connection
 
 
-def open_bare(path: Path) -> Connection:
-    """A file whose owner and schema are not checked."""
-    return _open(path)
-
-
 def schema_of(path: Path) -> int:
     """The schema version of one of Aurora's files, which is not changed, even if it is old."""
-    with translated(path), closing(_open(path, _unwritten(path))) as connection:
+    with translated(path), closing(open_bare(path, _unwritten(path))) as connection:
         return _recognise(connection, path)
 
 
@@ -263,7 +260,7 @@ def schema_of(path: Path) -> int:
 def open_foreign(path: Path, *, writing: bool = False) -> Iterator[tuple[Connection, list[str]]]:
     """A file with foreign objects in its schema, and their names. Opening runs none of them."""
     options = "mode=rw" if writing else _unwritten(path)
-    with translated(path), closing(_open(path, options)) as connection:
+    with translated(path), closing(open_bare(path, options)) as connection:
         yield connection, require_tables(connection, path)
 
 
@@ -284,7 +281,7 @@ def identity_of(path: Path) -> str | None:
     """The identity of one of Aurora's files, which is not changed; None if it has none, or if
     damage hides it."""
     try:
-        with translated(path), closing(_open(path, _unwritten(path))) as connection:
+        with translated(path), closing(open_bare(path, _unwritten(path))) as connection:
             if not _recognise(connection, path):
                 return None
             row = connection.execute("SELECT value FROM facts WHERE name = 'identity'").fetchone()
@@ -296,11 +293,8 @@ def identity_of(path: Path) -> str | None:
 
 
 def _unwritten(path: Path) -> str:
-    return _read_only(path) if _cannot_change(path) else "mode=ro"
-
-
-def _read_only(path: Path) -> str:
-    return "mode=ro" if has_log(path) else "mode=ro&immutable=1"
+    """Options that change nothing. Immutable: SQLite creates no files beside it."""
+    return "mode=ro&immutable=1" if _cannot_change(path) and not has_log(path) else "mode=ro"
 
 
 def _cannot_change(path: Path) -> bool:
@@ -315,8 +309,11 @@ def _cannot_change(path: Path) -> bool:
     return is_full
 
 
-def _open(path: Path, options: str = "") -> Connection:
-    """Open the file with options of a SQLite URI. Links are refused."""
+def open_bare(path: Path, options: str = "") -> Connection:
+    """Open a file without a check of its owner and schema, with options of a SQLite URI.
+
+    Links are refused.
+    """
     for ending in _BESIDE:
         require_plain(path.with_name(f"{path.name}{ending}"))
     _require_own_journal(path.with_name(f"{path.name}-journal"))
@@ -471,6 +468,8 @@ class Database:
     pages could hide some of them. Rows up to `waiting` are hidden, except those of files: the user
     has not adopted them.
     """
+
+    row, searchable, folded_name, like = "chunks.rowid", SEARCHABLE, FOLDED_NAME, "LIKE"
 
     def __init__(self, path: Path, *, waiting: int = 0, only: Connection | None = None) -> None:
         """`only`: a single connection for all threads, to a database without a named file."""

@@ -7,14 +7,12 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
-from aurora.stores.base import Ranking, Reclaimed
+from aurora.stores.base import Ranking
 from aurora.stores.sqlite.chunks import SQLiteChunks
 from aurora.stores.sqlite.connection import Database, index_lock
 from aurora.stores.sqlite.maintenance import SQLiteMaintenance
-from aurora.stores.sqlite.repair import ForeignCopy, copy_foreign, reclaim
 from aurora.stores.sqlite.search import SQLiteSearch
 from aurora.stores.sqlite.vectors import SQLiteVectors
-from aurora.types import Chunk
 
 
 class SQLiteStore:
@@ -23,15 +21,11 @@ class SQLiteStore:
     ranking: Ranking | None = None
 
     def __init__(self, path: Path, *, waiting: int = 0, database: Database | None = None) -> None:
-        self.database = database or Database(path, waiting=waiting)
+        self.path, self.database = path, database or Database(path, waiting=waiting)
         self.chunks = SQLiteChunks(self.database)
         self.vectors = SQLiteVectors(self.database)
         self.search = SQLiteSearch(self.database)
         self.maintenance = SQLiteMaintenance(self.database, self.chunks, self.vectors)
-
-    @property
-    def path(self) -> Path:
-        return self.database.path
 
     @property
     def waiting(self) -> int:
@@ -90,10 +84,6 @@ class SQLiteStore:
         """The number of rows that are hidden until the user adopts them."""
         return len(self.database.waiting_rows())
 
-    def iter_waiting(self) -> Iterator[Chunk]:
-        """The chunks that are hidden until the user adopts them."""
-        return self.chunks.iter_waiting()
-
     def take_over(self) -> int:
         """Give the file a new identity, known only to this user; returns its last row number."""
         with self.transaction():
@@ -101,13 +91,3 @@ class SQLiteStore:
             self.database.draw_generation()
             [(last,)] = self.database.rows("SELECT coalesce(max(rowid), 0) FROM main.chunks")
         return int(last)
-
-    @staticmethod
-    def copy_foreign(path: Path) -> AbstractContextManager[ForeignCopy]:
-        """Copy the intact rows of a file with foreign objects, none of which is run."""
-        return copy_foreign(path)
-
-    @staticmethod
-    def reclaim(path: Path) -> Reclaimed | None:
-        """Rebuild a file that SQLite cannot open. A file that opens is not changed."""
-        return reclaim(path)
