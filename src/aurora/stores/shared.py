@@ -7,8 +7,10 @@ understand, with `?` for a bound value.
 from __future__ import annotations
 
 import itertools
+import secrets
 import sys
-from abc import abstractmethod
+import threading
+from abc import ABC, abstractmethod
 from array import array
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
@@ -16,7 +18,7 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime
 from itertools import islice
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from aurora.errors import StoreError
 from aurora.packing import VECTOR_WIDTH
@@ -36,9 +38,12 @@ from aurora.text import fold_name, has_cjk, is_text
 from aurora.types import Chunk, Criteria, Kind, Lines
 
 T = TypeVar("T")
+Row: TypeAlias = tuple[Any, ...]  # the rows of a database have no static type
+Parameters: TypeAlias = Sequence[object] | Mapping[str, object]
 
 PAGE = 1000  # rows read or written at a time
 _RECORDS_PAGE = 500  # records written at a time
+_STEPS = 1 << 32
 USED, NEXT = "embeddings", "next_embeddings"  # tables of vectors
 _RELATIVE = "path <> '' AND substr(path, 1, 1) <> '/' AND substr(path, 2, 2) <> ':/'"
 _SHORTEST_LIKE = 3  # shorter words are part of nearly every text
@@ -63,25 +68,62 @@ def iter_pages(read: Callable[[int, int], Sequence[T]], row_of: Callable[[T], in
         last = row_of(page[-1])
 
 
-class Database(Protocol):
-    """What the parts need of a database."""
+class ThreadState(threading.local):
+    """What a database knows of one thread."""
 
-    row: str  # the number of a chunk
-    searchable: str  # `FROM … WHERE …` of searchable chunks, before `AND …`
-    folded_name: str  # `text.fold_name` of a chunk's name
-    like: str  # the operator that ignores case
+    drawn: int | None = None  # the generation after its transaction
 
-    def rows(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]: ...
+    def begin(self) -> None:
+        self.drawn = None
 
+
+class Database(ABC):
+    """One database: reads, writes inside a transaction, and facts by name."""
+
+    row: ClassVar[str]  # the number of a chunk
+    searchable: ClassVar[str]  # `FROM … WHERE …` of searchable chunks, before `AND …`
+    folded_name: ClassVar[str]  # `text.fold_name` of a chunk's name
+    like: ClassVar[str]  # the operator that ignores case
+    _local: ThreadState
+
+    @abstractmethod
     def transaction(self) -> AbstractContextManager[None]: ...
 
-    def facts(self, names: Sequence[str]) -> Mapping[str, str]: ...
+    @abstractmethod
+    def rows(self, sql: str, values: Sequence[object] = ()) -> list[Row]: ...
 
+    @abstractmethod
+    def execute(self, sql: str, values: Parameters = ()) -> int:
+        """Run one statement inside a transaction; returns the rows changed."""
+
+    def write(self, sql: str, values: Parameters = ()) -> int:
+        """Like `execute`, for a change of searchable data."""
+        count = self.execute(sql, values)
+        if count:
+            self.draw_generation()
+        return count
+
+    @abstractmethod
+    def generation(self) -> int: ...
+
+    def draw_generation(self) -> int:
+        """The generation after this transaction: a random step above the last.
+
+        In two copies of a memory that change independently, the same generation must not name
+        different chunks.
+        """
+        if self._local.drawn is None:
+            self._local.drawn = self.generation() + 1 + secrets.randbelow(_STEPS)
+        return self._local.drawn
+
+    @abstractmethod
+    def facts(self, names: Sequence[str]) -> dict[str, str]: ...
+
+    @abstractmethod
     def set_fact(self, name: str, value: str) -> None: ...
 
+    @abstractmethod
     def remove_facts(self, names: Iterable[str]) -> None: ...
-
-    def draw_generation(self) -> int: ...
 
 
 D = TypeVar("D", bound=Database)

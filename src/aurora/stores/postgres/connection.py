@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import logging
 import re
-import secrets
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 import psycopg
 from psycopg import IsolationLevel, errors, sql
@@ -29,9 +28,11 @@ from aurora.errors import (
     StoreFormatError,
     StoreUnreachableError,
 )
+from aurora.stores import shared
 from aurora.stores.postgres.address import Address
 from aurora.stores.postgres.migrate import LOCK, require_newest, require_same
-from aurora.stores.postgres.rows import ADAPTERS, Row
+from aurora.stores.postgres.rows import ADAPTERS
+from aurora.stores.shared import Parameters, Row, ThreadState
 
 # Errors
 
@@ -306,30 +307,24 @@ class Connections:
 
 # One schema
 
-Parameters: TypeAlias = Sequence[object] | Mapping[str, object]
-
-# Each generation is a random step above the last: see `sqlite.connection`.
-_STEPS = 1 << 32
 _INDEXING = LOCK + 1  # the key of the index lock
 
 
-class _ThreadState(threading.local):
-    """The connection of one thread while in a transaction, and the generation it has drawn."""
-
-    connection: Connection | None = None
-    drawn: int | None = None
+class _ThreadState(ThreadState):
+    connection: Connection | None = None  # of a transaction
 
     @contextmanager
     def using(self, connection: Connection) -> Iterator[None]:
         """Send all queries of this thread over this connection."""
-        self.connection, self.drawn = connection, None
+        self.connection = connection
+        self.begin()
         try:
             yield
         finally:
             self.connection = None
 
 
-class Database:
+class Database(shared.Database):
     """One existing schema of a database. `migrate.migrate` creates it."""
 
     row, searchable = 'chunks."row"', "FROM chunks WHERE is_found"
@@ -339,7 +334,7 @@ class Database:
         """`newest`: refuse tables or words of another version."""
         self.address = address
         self.connections = Connections(address)
-        self._local = _ThreadState()
+        self._local: _ThreadState = _ThreadState()
         try:
             self.identity = self._open(newest=newest)
         except BaseException:
@@ -415,7 +410,6 @@ class Database:
             connection.execute(sql)
 
     def execute(self, sql: str, values: Parameters = ()) -> int:
-        """Run one statement inside a transaction; returns the rows changed."""
         return self._own_connection().execute(sql, values).rowcount
 
     def execute_many(self, sql: str, values: Iterable[Parameters]) -> None:
@@ -425,19 +419,6 @@ class Database:
         if self._local.connection is None:
             raise RuntimeError("a change outside a transaction")
         return self._local.connection
-
-    def write(self, sql: str, values: Parameters = ()) -> int:
-        """Like `execute`, for a change of searchable data."""
-        count = self.execute(sql, values)
-        if count:
-            self.draw_generation()
-        return count
-
-    def draw_generation(self) -> int:
-        """The generation after this transaction."""
-        if self._local.drawn is None:
-            self._local.drawn = self.generation() + 1 + secrets.randbelow(_STEPS)
-        return self._local.drawn
 
     # Facts
 

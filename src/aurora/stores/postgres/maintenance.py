@@ -8,16 +8,9 @@ from aurora.errors import StoreBusyError
 from aurora.stores.base import Record, RecordCounts
 from aurora.stores.postgres.connection import BUSY_SECONDS, Connection, Database, index_lock
 from aurora.stores.postgres.ranking_sql import PostgresRanking, table_bytes
-from aurora.stores.postgres.rows import (
-    COLUMNS,
-    Row,
-    chunk_from,
-    history_from,
-    moment,
-    reasoning_from,
-)
+from aurora.stores.postgres.rows import COLUMNS, chunk_from, history_from, moment, reasoning_from
 from aurora.stores.postgres.vectors import from_text
-from aurora.stores.shared import MaintenancePart
+from aurora.stores.shared import MaintenancePart, Row
 
 _RECORDS = f"""
     SELECT {", ".join(f"chunks.{name}" for name in COLUMNS.split(", "))},

@@ -16,9 +16,9 @@ from aurora.stores.base import Ranked, Revision, Scored, TermCounts, WeighedTerm
 from aurora.stores.postgres.chunks import PostgresChunks
 from aurora.stores.postgres.connection import Database
 from aurora.stores.postgres.migrate import WORDS
-from aurora.stores.postgres.rows import Row, any_of, quote
+from aurora.stores.postgres.rows import any_of, quote
 from aurora.stores.postgres.vectors import PostgresVectors
-from aurora.stores.shared import PAGE
+from aurora.stores.shared import PAGE, Row
 from aurora.types import Chunk, Listener, Progress, ignore_events
 
 # Chunks times terms to score, a microsecond each; the larger ones only if needed.

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import cache
 from itertools import repeat
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import psycopg
 from psycopg.adapt import AdaptersMap, Loader
@@ -22,6 +22,7 @@ from psycopg.types.string import StrDumper
 from aurora.errors import StoreFormatError
 from aurora.stores.base import FileState, Reasoning
 from aurora.stores.matching import READ_AT, chunk_of
+from aurora.stores.shared import Row
 from aurora.text import (
     SHORTEST,
     SUMMARY_TIMES,
@@ -77,7 +78,6 @@ ADAPTERS = AdaptersMap(psycopg.adapters)
 ADAPTERS.register_dumper(str, _HidingDumper)
 ADAPTERS.register_loader("text", _ShowingLoader)
 
-Row: TypeAlias = tuple[Any, ...]  # the server's rows have no static type
 
 # Columns as they are read. Python parses the JSON that it wrote.
 COLUMNS = (

@@ -20,9 +20,9 @@ from aurora.stores.matching import (
     phrase_words,
     place_of,
 )
-from aurora.stores.postgres.connection import Database, Parameters
+from aurora.stores.postgres.connection import Database
 from aurora.stores.postgres.rows import any_of, hide, in_a_row, read_metadata
-from aurora.stores.shared import PAGE, SearchPart, portions
+from aurora.stores.shared import PAGE, Parameters, SearchPart, portions
 from aurora.text import has_cjk, is_text, tokenize
 from aurora.types import Kind, Place
 

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from aurora.packing import VECTOR_WIDTH
 from aurora.stores.base import Revision
-from aurora.stores.postgres.connection import Database, Parameters
+from aurora.stores.postgres.connection import Database
 from aurora.stores.postgres.rows import as_json
-from aurora.stores.shared import NEXT, PAGE, USED, VectorPart, portions
+from aurora.stores.shared import NEXT, PAGE, USED, Parameters, VectorPart, portions
 from aurora.text import is_text
 
 _PUT = """

@@ -6,13 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
 from aurora.stores.base import FileState, Reasoning, Revision
-from aurora.stores.shared import NEXT, USED, ChunkPart, embedded_text
+from aurora.stores.shared import NEXT, USED, ChunkPart, Row, embedded_text
 from aurora.stores.sqlite.connection import Database
 from aurora.stores.sqlite.integrity import damaged
 from aurora.stores.sqlite.rows import (
     COLUMNS,
     FILE_COLUMNS,
-    Row,
     access_from,
     batches,
     chunk_from,

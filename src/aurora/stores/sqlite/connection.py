@@ -11,16 +11,17 @@ import sqlite3
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TypeAlias
 from weakref import WeakSet, finalize
 
 from aurora.errors import ForeignSchemaError, StoreBusyError, StoreError, StoreFormatError
 from aurora.files import lock, make_file, make_folder, open_file, require_plain
+from aurora.stores import shared
+from aurora.stores.shared import Parameters, Row, ThreadState
 from aurora.stores.sqlite.integrity import (
     LONG,
     Damage,
@@ -34,7 +35,7 @@ from aurora.stores.sqlite.integrity import (
     is_corrupt,
     is_missing,
 )
-from aurora.stores.sqlite.rows import Row, as_no_text, fact_from
+from aurora.stores.sqlite.rows import as_no_text, fact_from
 from aurora.stores.sqlite.schema import (
     APPLICATION_ID,
     CHECKSUMS,
@@ -422,30 +423,19 @@ def transaction(
 
 # One open file
 
-Parameters: TypeAlias = Sequence[object] | Mapping[str, object]
-
-# Each generation is a random step above the last. In two copies of a memory that change
-# independently, the same generation must not name different chunks.
-_STEP_BYTES = 4
 _GENERATION = """
     SELECT facts.*, (SELECT user_version FROM pragma_user_version) FROM facts
     WHERE name = 'generation'"""
 
 
-class _ThreadState(threading.local):
-    """The connection of one thread, and the generation of its transaction."""
-
+class _ThreadState(ThreadState):
     connection: Connection | None = None
-    drawn: int | None = None
     is_checked = False  # inside `Database.reading`
 
     def open(self, path: Path) -> Connection:
         self.connection = connect(path)
         self._closing = _Closing(self.connection)
         return self.connection
-
-    def begin(self) -> None:
-        self.drawn = None
 
 
 class _Closing:
@@ -461,7 +451,7 @@ class _Closing:
         self._connection.close()
 
 
-class Database:
+class Database(shared.Database):
     """One file, which is created with its folder if missing.
 
     A damaged file is not written. It is read from a copy of all undamaged rows, because its own
@@ -475,7 +465,7 @@ class Database:
         """`only`: a single connection for all threads, to a database without a named file."""
         self.path, self.waiting = path, waiting
         self.integrity = Integrity(path, open_apart, is_adopted=not waiting)
-        self._local = _ThreadState()
+        self._local: _ThreadState = _ThreadState()
         self.connections: WeakSet[Connection] = WeakSet()
         self._lock, self._copying = threading.Lock(), threading.Lock()
         self._copy: tuple[Damage, Database, str] | None = None  # with the warning to show
@@ -610,22 +600,7 @@ class Database:
                 self.set_fact("generation", str(self._local.drawn))
 
     def execute(self, sql: str, values: Parameters = ()) -> int:
-        """Run one statement inside a transaction; returns the rows changed."""
         return self.connection.execute(sql, values).rowcount
-
-    def write(self, sql: str, values: Parameters = ()) -> int:
-        """Like `execute`, for a change of searchable data."""
-        count = self.execute(sql, values)
-        if count:
-            self.draw_generation()
-        return count
-
-    def draw_generation(self) -> int:
-        """The generation after this transaction."""
-        if self._local.drawn is None:
-            step = int.from_bytes(os.urandom(_STEP_BYTES))
-            self._local.drawn = self.generation() + 1 + step
-        return self._local.drawn
 
     # Facts
 

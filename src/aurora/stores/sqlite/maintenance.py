@@ -7,12 +7,11 @@ from itertools import starmap
 
 from aurora.errors import StoreBusyError
 from aurora.stores.base import Record, RecordCounts
-from aurora.stores.shared import MaintenancePart
+from aurora.stores.shared import MaintenancePart, Row
 from aurora.stores.sqlite.chunks import QUALIFIED
 from aurora.stores.sqlite.connection import BUSY_MS, Database
 from aurora.stores.sqlite.repair import repair
 from aurora.stores.sqlite.rows import (
-    Row,
     access_from,
     chunk_from,
     count_levels,

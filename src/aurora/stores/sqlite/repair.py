@@ -16,7 +16,7 @@ from typing import NamedTuple
 from aurora.errors import StoreFormatError
 from aurora.files import OWNERS_FOLDER
 from aurora.stores.base import Reclaimed
-from aurora.stores.shared import NEXT, PAGE, USED, read_embedder
+from aurora.stores.shared import NEXT, PAGE, USED, Row, read_embedder
 from aurora.stores.sqlite.chunks import SQLiteChunks
 from aurora.stores.sqlite.connection import (
     Database,
@@ -30,7 +30,6 @@ from aurora.stores.sqlite.connection import (
     translated,
 )
 from aurora.stores.sqlite.integrity import find_torn
-from aurora.stores.sqlite.rows import Row
 from aurora.stores.sqlite.schema import (
     CHECKSUMS,
     EVERY_ROW,

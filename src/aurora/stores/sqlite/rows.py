@@ -6,18 +6,17 @@ import json
 import struct
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
-from typing import Any, TypeAlias, TypeVar
+from typing import TypeVar
 
 from aurora.stores import matching
 from aurora.stores.base import FileState, Reasoning, Revision
 from aurora.stores.matching import FILE_FIELDS, READ_AT, chunk_of
-from aurora.stores.shared import portions
+from aurora.stores.shared import Row, portions
 from aurora.stores.sqlite.integrity import access_checksum, checksum, damaged
 from aurora.text import has_cjk, is_text
 from aurora.types import Chunk, ChunkHistory, Tracking
 
 T = TypeVar("T")
-Row: TypeAlias = tuple[Any, ...]  # SQLite's rows have no static type
 
 COLUMNS = (
     "id, kind, name, qualified_name, path, start_line, end_line, language, content, namespace, "
