@@ -7,7 +7,7 @@ understand, with `?` for a bound value.
 from __future__ import annotations
 
 import itertools
-import secrets
+import os
 import sys
 import threading
 from abc import ABC, abstractmethod
@@ -43,7 +43,7 @@ Parameters: TypeAlias = Sequence[object] | Mapping[str, object]
 
 PAGE = 1000  # rows read or written at a time
 _RECORDS_PAGE = 500  # records written at a time
-_STEPS = 1 << 32
+_STEP_BYTES = 4
 USED, NEXT = "embeddings", "next_embeddings"  # tables of vectors
 _RELATIVE = "path <> '' AND substr(path, 1, 1) <> '/' AND substr(path, 2, 2) <> ':/'"
 _SHORTEST_LIKE = 3  # shorter words are part of nearly every text
@@ -113,7 +113,8 @@ class Database(ABC):
         different chunks.
         """
         if self._local.drawn is None:
-            self._local.drawn = self.generation() + 1 + secrets.randbelow(_STEPS)
+            step = int.from_bytes(os.urandom(_STEP_BYTES))
+            self._local.drawn = self.generation() + 1 + step
         return self._local.drawn
 
     @abstractmethod

@@ -18,8 +18,9 @@ from aurora.files import OWNERS_FOLDER
 from aurora.stores.base import Reclaimed
 from aurora.stores.shared import NEXT, PAGE, USED, Row, read_embedder
 from aurora.stores.sqlite.chunks import SQLiteChunks
-from aurora.stores.sqlite.connection import (
-    Database,
+from aurora.stores.sqlite.connection import Database
+from aurora.stores.sqlite.integrity import find_torn
+from aurora.stores.sqlite.opening import (
     connect,
     connect_temporary,
     index_lock,
@@ -29,7 +30,6 @@ from aurora.stores.sqlite.connection import (
     require_tables,
     translated,
 )
-from aurora.stores.sqlite.integrity import find_torn
 from aurora.stores.sqlite.schema import (
     CHECKSUMS,
     EVERY_ROW,
