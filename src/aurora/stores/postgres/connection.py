@@ -13,7 +13,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, TypeVar
 
 import psycopg
@@ -299,10 +299,8 @@ class Connections:
                 pool.close()
             self._pools.clear()
 
-    @contextmanager
-    def translated(self) -> Iterator[None]:
-        with translated(self.address.shown):
-            yield
+    def translated(self) -> AbstractContextManager[None]:
+        return translated(self.address.shown)
 
 
 # One schema
@@ -336,18 +334,16 @@ class Database(shared.Database):
         self.connections = Connections(address)
         self._local: _ThreadState = _ThreadState()
         try:
-            self.identity = self._open(newest=newest)
+            if newest:
+                require_newest(self.connections)
+            identity = self.fact("identity")
         except BaseException:
             self.connections.close()
             raise
-
-    def _open(self, *, newest: bool) -> str:
-        if newest:
-            require_newest(self.connections)
-        identity = self.fact("identity")
         if identity is None:
-            raise no_memory(self.address.shown)
-        return identity
+            self.connections.close()
+            raise no_memory(address.shown)
+        self.identity = identity
 
     def close(self) -> None:
         self.connections.close()

@@ -9,7 +9,6 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -172,19 +171,16 @@ def copy_readable(database: Database) -> tuple[Database, str]:
             _start_over(copy)
             generation = copy.draw_generation()
         elif not lost.is_nothing:
-            generation = copy.generation() + 1 + _sum_up_rows(copy)
+            # A generation that only these rows have, so that their index can be reused and never
+            # passes for an index of all rows.
+            rows = repr(copy.rows("SELECT rowid FROM chunks ORDER BY rowid"))
+            generation = copy.generation() + 1 + zlib.crc32(rows.encode())
         if generation is not None:
             copy.set_fact("generation", str(generation))
         copy.waiting = database.waiting
         copy.hide_waiting(copy.connection)
         copy.execute("PRAGMA query_only = ON")
     return copy, str(lost)
-
-
-def _sum_up_rows(database: Database) -> int:
-    """A step to a generation that only these rows have, so that their index can be reused and
-    never passes for an index of all rows."""
-    return zlib.crc32(repr(database.rows("SELECT rowid FROM chunks ORDER BY rowid")).encode())
 
 
 class ForeignCopy(NamedTuple):
@@ -212,12 +208,12 @@ def copy_foreign(path: Path) -> Iterator[ForeignCopy]:
         copy.waiting = EVERY_ROW
         waiting = list(SQLiteChunks(copy).iter_waiting())
         connection.execute("COMMIT")
-        yield ForeignCopy(waiting, foreign, partial(_put_in_place, connection, path))
 
+        def put_in_place() -> None:
+            with open_foreign(path, writing=True) as (file, _):
+                connection.backup(file)
 
-def _put_in_place(copy: sqlite3.Connection, path: Path) -> None:
-    with open_foreign(path, writing=True) as (file, _):
-        copy.backup(file)
+        yield ForeignCopy(waiting, foreign, put_in_place)
 
 
 @contextmanager
