@@ -7,7 +7,7 @@ from pathlib import Path
 
 from aurora.config.trust import KnownMemory, memories_locked, remember_memory
 from aurora.parsers.registry import parser_for
-from aurora.stores.sqlite.opening import identity_of
+from aurora.stores.sqlite.database_file import identity_of
 from aurora.types import Chunk, Document, Kind, Lines
 
 NOW = datetime(2026, 11, 15, 12, 0, tzinfo=UTC)

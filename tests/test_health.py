@@ -21,7 +21,7 @@ from aurora.engine.health import (
 )
 from aurora.errors import WatchError
 from aurora.parsers import languages
-from aurora.stores.sqlite.opening import SQLiteLibrary, describe_library
+from aurora.stores.sqlite.database_file import SQLiteLibrary, describe_library
 from aurora.types import Finding, Level
 
 FINE = Finding(Level.OK, "memory", "fine")

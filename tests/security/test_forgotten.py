@@ -15,7 +15,7 @@ from aurora.indexing.documents import forget
 from aurora.sources.blame.cache import load_cache
 from aurora.stores.base import FileState, Reasoning
 from aurora.stores.postgres.store import PostgresStore
-from aurora.stores.sqlite.opening import connect
+from aurora.stores.sqlite.database_file import connect
 from aurora.stores.sqlite.store import SQLiteStore
 from tests.backends import keep_on_server
 from tests.builders import make_chunk, write_tree

@@ -453,7 +453,7 @@ def test_the_copy_that_answers_come_from_has_no_name(tmp_path: Path) -> None:
     """A killed process must not leave the texts of a memory in a folder for temporary files."""
     program = """
 import os
-from aurora.stores.sqlite.opening import connect_temporary
+from aurora.stores.sqlite.database_file import connect_temporary
 copy = connect_temporary()
 copy.execute("CREATE TABLE large AS SELECT zeroblob(20000000)")
 open_files = [os.path.realpath(f"/proc/self/fd/{number}") for number in os.listdir("/proc/self/fd")]

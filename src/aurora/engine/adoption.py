@@ -29,8 +29,8 @@ from aurora.engine.location import INDEXES, SqliteLocation
 from aurora.errors import ForeignSchemaError, IndexFileError
 from aurora.files import make_private
 from aurora.signals.index_file import IndexFile
+from aurora.stores.sqlite.database_file import identity_of
 from aurora.stores.sqlite.integrity import Seal, has_log
-from aurora.stores.sqlite.opening import identity_of
 from aurora.stores.sqlite.repair import copy_foreign
 from aurora.stores.sqlite.schema import EVERY_ROW
 from aurora.stores.sqlite.store import SQLiteStore

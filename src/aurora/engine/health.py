@@ -38,7 +38,7 @@ from aurora.files import require_own
 from aurora.parsers.languages import GRAMMARS
 from aurora.sources.git import version as git_version
 from aurora.sources.watch import require_watchfiles
-from aurora.stores.sqlite.opening import SQLiteLibrary, describe_library, schema_of
+from aurora.stores.sqlite.database_file import SQLiteLibrary, describe_library, schema_of
 from aurora.stores.sqlite.schema import MIGRATIONS
 from aurora.types import Finding, IndexCheck, IndexState, Level, Listener, Note, ignore_events
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 from aurora.config.places import shown
 from aurora.errors import ConfigError, NoMemoryError, StoreError, StoreFormatError
 from aurora.stores.base import Reclaimed, Store
-from aurora.stores.sqlite.opening import schema_of
+from aurora.stores.sqlite.database_file import schema_of
 from aurora.stores.sqlite.repair import reclaim
 from aurora.stores.sqlite.schema import MIGRATIONS
 from aurora.stores.sqlite.store import SQLiteStore

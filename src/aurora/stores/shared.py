@@ -93,6 +93,10 @@ class Database(ABC):
     def rows(self, sql: str, values: Sequence[object] = ()) -> list[Row]: ...
 
     @abstractmethod
+    def rows_in(self, sql: str, values: Iterable[object]) -> Iterator[Row]:
+        """The rows of a query with one `IN ?`, for any number of values, in batches."""
+
+    @abstractmethod
     def execute(self, sql: str, values: Parameters = ()) -> int:
         """Run one statement inside a transaction; returns the rows changed."""
 
@@ -140,13 +144,11 @@ class Part(Generic[D]):
 class ChunkPart(Part[D], Chunks):
     """`Chunks`. The abstract methods that write run inside a transaction."""
 
-    @abstractmethod
-    def revised_page(self, last: int, limit: int) -> list[tuple[Revision, Chunk]]:
-        """Searchable chunks after a row, at most so many."""
+    revised: ClassVar[str]  # a query of searchable chunks, before `AND …`
 
     @abstractmethod
-    def revised_rows(self, rows: Sequence[int]) -> Iterator[tuple[Revision, Chunk]]:
-        """Searchable chunks of ascending rows."""
+    def read_revised(self, row: Row) -> tuple[Revision, Chunk]:
+        """A row of `revised`."""
 
     @abstractmethod
     def write_changed(self, before: Mapping[str, Chunk], wanted: Mapping[str, Chunk]) -> int:
@@ -164,7 +166,14 @@ class ChunkPart(Part[D], Chunks):
     def iter_revised(self, rows: Sequence[int] | None = None) -> Iterator[tuple[Revision, Chunk]]:
         if rows is None:
             return iter_pages(self.revised_page, lambda revised: revised[0].row)
-        return self.revised_rows(sorted(set(rows)))
+        sql = f"{self.revised} AND {self._database.row} IN ? ORDER BY {self._database.row}"
+        return map(self.read_revised, self._database.rows_in(sql, sorted(set(rows))))
+
+    def revised_page(self, last: int, limit: int) -> list[tuple[Revision, Chunk]]:
+        """Searchable chunks after a row, at most so many."""
+        row = self._database.row
+        sql = f"{self.revised} AND {row} > ? ORDER BY {row} LIMIT ?"
+        return [*map(self.read_revised, self._database.rows(sql, (last, limit)))]
 
     def list_languages(self) -> list[str]:
         return self._texts(
@@ -272,13 +281,13 @@ def embedded_text(chunk: Chunk) -> tuple[str, ...]:
 class VectorPart(Part[D], Vectors):
     """`Vectors`. The abstract methods that write run inside a transaction."""
 
-    @abstractmethod
-    def vectors_page(self, last: int, limit: int) -> list[tuple[Revision, bytes]]:
-        """Vectors of searchable chunks after a row, at most so many."""
+    row: ClassVar[str]  # the number of a vector's chunk
+    columns: ClassVar[str]  # of a vector
+    embedded: ClassVar[str]  # `FROM … WHERE …` of searchable chunks with a vector, before `AND …`
 
     @abstractmethod
-    def vectors_of(self, rows: Sequence[int]) -> Iterator[tuple[Revision, bytes]]:
-        """Vectors of the searchable chunks of ascending rows."""
+    def read_vector(self, row: Row) -> tuple[Revision, bytes]:
+        """From row, generation and `columns`."""
 
     @abstractmethod
     def empty_next(self) -> None:
@@ -293,8 +302,23 @@ class VectorPart(Part[D], Vectors):
 
     def iter_vectors(self, rows: Sequence[int] | None = None) -> Iterator[tuple[Revision, bytes]]:
         if rows is None:
-            return iter_pages(self.vectors_page, lambda vector: vector[0].row)
-        return self.vectors_of(sorted(set(rows)))
+            return iter_pages(self._vectors_page, lambda vector: vector[0].row)
+        sql = f"{self._select(self.columns)} AND {self.row} IN ? ORDER BY {self.row}"
+        return map(self.read_vector, self._database.rows_in(sql, sorted(set(rows))))
+
+    def _vectors_page(self, last: int, limit: int) -> list[tuple[Revision, bytes]]:
+        sql = f"{self._select(self.columns)} AND {self.row} > ? ORDER BY {self.row} LIMIT ?"
+        return [*map(self.read_vector, self._database.rows(sql, (last, limit)))]
+
+    def _select(self, *columns: str) -> str:
+        numbers = (self._database.row, "chunks.generation")
+        return f"SELECT {', '.join((*numbers, *columns))} {self.embedded}"
+
+    def vector_revisions(self) -> Mapping[int, int]:
+        return dict(self._database.rows(f"{self._select()} ORDER BY {self.row}"))
+
+    def count_vectors(self) -> int:
+        return int(self._database.rows(f"SELECT count(*) {self.embedded}")[0][0])
 
     def embedder(self) -> Embedder | None:
         return read_embedder(self._database, USED)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -21,7 +21,7 @@ from aurora.stores.postgres.rows import (
     reasoning_from,
     words_of,
 )
-from aurora.stores.shared import PAGE, ChunkPart, Parameters, embedded_text, portions
+from aurora.stores.shared import PAGE, ChunkPart, Row, embedded_text, portions
 from aurora.text import chunk_labels, is_text
 from aurora.types import Chunk, ChunkHistory, Kind
 
@@ -53,6 +53,13 @@ _PUT_REASONING = """
     ON CONFLICT ("row", namespace) DO UPDATE SET
         pattern_type = excluded.pattern_type, success_score = excluded.success_score,
         usage_count = excluded.usage_count, created_at = excluded.created_at"""
+_ACCESSES = """
+    SELECT chunks.id, array_agg(at ORDER BY at) FROM accesses JOIN chunks USING ("row", namespace)
+    WHERE chunks.id IN ? GROUP BY chunks.id"""
+_HISTORIES = """
+    SELECT chunks.id, tracking, commits, uncommitted, history_read_at
+    FROM histories JOIN chunks USING ("row", namespace) LEFT JOIN files ON files.path = chunks.path
+    WHERE chunks.id IN ?"""
 # Commits come as the text of an array: an array of arrays needs rows of one length.
 _PUT_HISTORIES = """
     INSERT INTO histories AS known
@@ -69,6 +76,8 @@ _FAR = 1 << 63  # beyond a bigint
 
 class PostgresChunks(ChunkPart[Database]):
     """`Chunks` in one schema."""
+
+    revised = f'SELECT {COLUMNS}, "row", generation FROM chunks WHERE is_found'
 
     # Writing
 
@@ -127,30 +136,12 @@ class PostgresChunks(ChunkPart[Database]):
     # Reading
 
     def get_chunks(self, chunk_ids: Sequence[str]) -> list[Chunk]:
-        wanted = [id_ for id_ in dict.fromkeys(chunk_ids) if is_text(id_)]
-        chunks = {
-            chunk.id: chunk
-            for page in portions(wanted, PAGE)
-            for chunk in map(
-                chunk_from,
-                self._database.rows(f"SELECT {COLUMNS} FROM chunks WHERE id = ANY(%s)", (page,)),
-            )
-        }
+        rows = self._database.rows_in(f"SELECT {COLUMNS} FROM chunks WHERE id IN ?", chunk_ids)
+        chunks = {chunk.id: chunk for chunk in map(chunk_from, rows)}
         return [chunks[id_] for id_ in chunk_ids if id_ in chunks]
 
-    def revised_page(self, last: int, limit: int) -> list[tuple[Revision, Chunk]]:
-        return self._revised('"row" > %s ORDER BY "row" LIMIT %s', (last, limit))
-
-    def revised_rows(self, rows: Sequence[int]) -> Iterator[tuple[Revision, Chunk]]:
-        for page in portions(rows, PAGE):
-            yield from self._revised('"row" = ANY(%s) ORDER BY "row"', (page,))
-
-    def _revised(self, condition: str, values: Parameters) -> list[tuple[Revision, Chunk]]:
-        rows = self._database.rows(
-            f'SELECT {COLUMNS}, "row", generation FROM chunks WHERE is_found AND {condition}',
-            values,
-        )
-        return [(Revision(*row[-2:]), chunk_from(row)) for row in rows]
+    def read_revised(self, row: Row) -> tuple[Revision, Chunk]:
+        return Revision(*row[-2:]), chunk_from(row)
 
     def revisions(self) -> Mapping[int, int]:
         sql = 'SELECT "row", generation FROM chunks WHERE is_found ORDER BY "row"'
@@ -182,14 +173,10 @@ class PostgresChunks(ChunkPart[Database]):
 
     def file_states(self, paths: Iterable[str] | None = None) -> Mapping[str, FileState]:
         sql = f"SELECT {_FILE_COLUMNS} FROM files"
-        if paths is None:
-            rows = self._database.rows(sql)
+        if paths is not None:
+            rows = self._database.rows_in(f"{sql} WHERE path IN ?", paths)
         else:
-            rows = [
-                row
-                for page in portions(filter(is_text, paths), PAGE)
-                for row in self._database.rows(f"{sql} WHERE path = ANY(%s)", (page,))
-            ]
+            rows = iter(self._database.rows(sql))
         return {state.path: state for state in map(file_state_from, rows)}
 
     def put_file_states(self, states: Iterable[FileState]) -> None:
@@ -263,15 +250,8 @@ class PostgresChunks(ChunkPart[Database]):
             )
 
     def get_accesses(self, chunk_ids: Sequence[str]) -> Mapping[str, tuple[datetime, ...]]:
-        return {
-            id_: tuple(map(moment, moments))
-            for page in portions(filter(is_text, chunk_ids), PAGE)
-            for id_, moments in self._database.rows(
-                "SELECT chunks.id, array_agg(at ORDER BY at) FROM accesses "
-                'JOIN chunks USING ("row", namespace) WHERE chunks.id = ANY(%s) GROUP BY chunks.id',
-                (page,),
-            )
-        }
+        rows = self._database.rows_in(_ACCESSES, chunk_ids)
+        return {id_: tuple(map(moment, moments)) for id_, moments in rows}
 
     def put_histories(self, histories: Mapping[str, ChunkHistory]) -> int:
         changed = 0
@@ -286,16 +266,8 @@ class PostgresChunks(ChunkPart[Database]):
         return changed
 
     def get_histories(self, chunk_ids: Sequence[str]) -> Mapping[str, ChunkHistory]:
-        return {
-            row[0]: history_from(row[1:])
-            for page in portions(filter(is_text, chunk_ids), PAGE)
-            for row in self._database.rows(
-                "SELECT chunks.id, tracking, commits, uncommitted, history_read_at "
-                'FROM histories JOIN chunks USING ("row", namespace) '
-                "LEFT JOIN files ON files.path = chunks.path WHERE chunks.id = ANY(%s)",
-                (page,),
-            )
-        }
+        rows = self._database.rows_in(_HISTORIES, chunk_ids)
+        return {row[0]: history_from(row[1:]) for row in rows}
 
 
 def _words_key(chunk: Chunk) -> tuple[str, ...]:

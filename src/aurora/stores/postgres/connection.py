@@ -32,7 +32,8 @@ from aurora.stores import shared
 from aurora.stores.postgres.address import Address
 from aurora.stores.postgres.migrate import LOCK, require_newest, require_same
 from aurora.stores.postgres.rows import ADAPTERS
-from aurora.stores.shared import Parameters, Row, ThreadState
+from aurora.stores.shared import PAGE, Parameters, Row, ThreadState, portions
+from aurora.text import is_text
 
 # Errors
 
@@ -360,6 +361,11 @@ class Database(shared.Database):
 
         with self.connections.translated():
             return self.connections.again(read) if own is None else _fetch(own, sql, values)
+
+    def rows_in(self, sql: str, values: Iterable[object]) -> Iterator[Row]:
+        known = (value for value in values if not isinstance(value, str) or is_text(value))
+        for page in portions(known, PAGE):
+            yield from self.rows(sql.replace("IN ?", "= ANY(?)"), (page,))
 
     @contextmanager
     def snapshot(self) -> Iterator[Database]:

@@ -22,7 +22,7 @@ from aurora.stores.matching import (
 )
 from aurora.stores.postgres.connection import Database
 from aurora.stores.postgres.rows import any_of, hide, in_a_row, read_metadata
-from aurora.stores.shared import PAGE, Parameters, SearchPart, portions
+from aurora.stores.shared import Parameters, SearchPart
 from aurora.text import has_cjk, is_text, tokenize
 from aurora.types import Kind, Place
 
@@ -57,11 +57,11 @@ _USES = """
          WHERE accesses."row" = chunks."row" AND accesses.namespace = chunks.namespace),
         histories.commits
     FROM chunks LEFT JOIN histories USING ("row", namespace)
-    WHERE is_found AND chunks."row" = ANY(%s)"""
+    WHERE is_found AND chunks."row" IN ?"""
 _PLACES = """
     SELECT "row", id, kind, path, namespace,
         metadata ->> 'source', metadata ->> 'session', metadata ->> 'seq'
-    FROM chunks WHERE "row" = ANY(%s)"""
+    FROM chunks WHERE "row" IN ?"""
 _DATED = """
     SELECT "row", path FROM chunks WHERE is_found AND kind = %s
         AND path ~ '[0-9]{4}-[0-9]{2}-[0-9]{2}'
@@ -133,17 +133,12 @@ class PostgresSearch(SearchPart[Database]):
     def get_uses(self, rows: Sequence[int]) -> Mapping[int, Uses]:
         return {
             row: Uses(accesses or (), commits or ())
-            for page in portions(rows, PAGE)
-            for row, accesses, commits in self._database.rows(_USES, (page,))
+            for row, accesses, commits in self._database.rows_in(_USES, rows)
             if accesses or commits
         }
 
     def get_places(self, rows: Sequence[int]) -> Mapping[int, Place]:
-        return {
-            columns[0]: place_of(columns)
-            for page in portions(rows, PAGE)
-            for columns in self._database.rows(_PLACES, (page,))
-        }
+        return {columns[0]: place_of(columns) for columns in self._database.rows_in(_PLACES, rows)}
 
     def dated_paths(self) -> Mapping[int, str]:
         return dict(self._database.rows(_DATED, (str(Kind.KNOWLEDGE),)))

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from aurora.packing import VECTOR_WIDTH
 from aurora.stores.base import Revision
 from aurora.stores.postgres.connection import Database
 from aurora.stores.postgres.rows import as_json
-from aurora.stores.shared import NEXT, PAGE, USED, Parameters, VectorPart, portions
-from aurora.text import is_text
+from aurora.stores.shared import NEXT, PAGE, USED, Row, VectorPart, portions
 
 _PUT = """
     INSERT INTO embeddings ("row", namespace, slot, vector)
@@ -18,11 +17,16 @@ _PUT = """
         FROM json_to_recordset(%s) AS given (id text, vector text)
         JOIN chunks ON chunks.id = given.id
     ON CONFLICT ("row", namespace, slot) DO UPDATE SET vector = excluded.vector"""
-_FROM_EMBEDDED = 'FROM used_vectors JOIN chunks USING ("row", namespace) WHERE is_found'
+_BY_ID = """
+    SELECT chunks.id, vector::text FROM used_vectors JOIN chunks USING ("row", namespace)
+    WHERE chunks.id IN ?"""
 
 
 class PostgresVectors(VectorPart[Database]):
     """`Vectors` in one schema."""
+
+    row, columns = '"row"', "vector::text"
+    embedded = 'FROM used_vectors JOIN chunks USING ("row", namespace) WHERE is_found'
 
     def _slot(self, table: str) -> int:
         used = int(self._database.fact("slot") or 0)
@@ -43,35 +47,12 @@ class PostgresVectors(VectorPart[Database]):
             write(_PUT, (self._slot(table), given))
 
     def get_embeddings(self, chunk_ids: Sequence[str]) -> Mapping[str, bytes]:
-        return {
-            id_: from_text(vector)
-            for page in portions(filter(is_text, chunk_ids), PAGE)
-            for id_, vector in self._database.rows(
-                "SELECT chunks.id, vector::text FROM used_vectors "
-                'JOIN chunks USING ("row", namespace) WHERE chunks.id = ANY(%s)',
-                (page,),
-            )
-        }
+        rows = self._database.rows_in(_BY_ID, chunk_ids)
+        return {id_: from_text(vector) for id_, vector in rows}
 
-    def vectors_page(self, last: int, limit: int) -> list[tuple[Revision, bytes]]:
-        return self._vectors('"row" > %s ORDER BY "row" LIMIT %s', (last, limit))
-
-    def vectors_of(self, rows: Sequence[int]) -> Iterator[tuple[Revision, bytes]]:
-        for page in portions(rows, PAGE):
-            yield from self._vectors('"row" = ANY(%s) ORDER BY "row"', (page,))
-
-    def _vectors(self, condition: str, values: Parameters) -> list[tuple[Revision, bytes]]:
-        rows = self._database.rows(
-            f'SELECT "row", generation, vector::text {_FROM_EMBEDDED} AND {condition}', values
-        )
-        return [(Revision(row, generation), from_text(vector)) for row, generation, vector in rows]
-
-    def vector_revisions(self) -> Mapping[int, int]:
-        sql = f'SELECT "row", generation {_FROM_EMBEDDED} ORDER BY "row"'
-        return dict(self._database.rows(sql))
-
-    def count_vectors(self) -> int:
-        return int(self._database.rows(f"SELECT count(*) {_FROM_EMBEDDED}")[0][0])
+    def read_vector(self, row: Row) -> tuple[Revision, bytes]:
+        number, generation, vector = row
+        return Revision(number, generation), from_text(vector)
 
     def find_unembedded(self, *, by_next: bool = False) -> list[str]:
         rows = self._database.rows(

@@ -34,15 +34,20 @@ _UPSERT = f"""
     INSERT INTO main.chunks ({COLUMNS}, has_cjk, generation) VALUES ({", ".join("?" * 16)})
     ON CONFLICT (id) DO UPDATE SET {_UPDATES},
         has_cjk = excluded.has_cjk, generation = excluded.generation"""
-_REVISED = f"""
-    SELECT {QUALIFIED}, reasoning.chunk IS NOT NULL AND {is_damaged("reasoning")},
-        chunks.rowid, chunks.generation {SEARCHABLE}"""
 _MOVE = """
     UPDATE OR IGNORE main.chunks SET path = :new, generation = :generation, id =
         CASE WHEN substr(id, 1, length(:old) + 1) = :old || ':'
              THEN :new || substr(id, length(:old) + 1) ELSE id END
     WHERE path = :old"""
 _FILE_MARKS = ", ".join("?" * len(FILE_COLUMNS.split(", ")))
+_ACCESSES = """
+    SELECT chunks.id, accesses.* FROM accesses JOIN chunks ON chunks.rowid = accesses.chunk
+    WHERE chunks.id IN ? ORDER BY at"""
+_HISTORIES = f"""
+    SELECT chunks.id, histories.*, history_read_at
+    FROM histories JOIN chunks ON chunks.rowid = histories.chunk
+        LEFT JOIN files ON files.path = chunks.path AND NOT {is_damaged("files")}
+    WHERE chunks.id IN ?"""
 _PUT_HISTORY = """
     INSERT INTO histories
         SELECT rowid, :tracking, :commits, :uncommitted,
@@ -54,6 +59,10 @@ _PUT_HISTORY = """
 
 class SQLiteChunks(ChunkPart[Database]):
     """`Chunks` in one file."""
+
+    revised = f"""
+        SELECT {QUALIFIED}, reasoning.chunk IS NOT NULL AND {is_damaged("reasoning")},
+            chunks.rowid, chunks.generation {SEARCHABLE}"""
 
     # Writing
 
@@ -83,25 +92,16 @@ class SQLiteChunks(ChunkPart[Database]):
     # Reading
 
     def get_chunks(self, chunk_ids: Sequence[str]) -> list[Chunk]:
-        chunks = {
-            row[0]: chunk_from(row)
-            for batch, marks in batches(chunk_ids)
-            for row in self._database.rows(
-                f"SELECT {COLUMNS} FROM chunks WHERE id IN ({marks})", batch
-            )
-        }
+        sql = f"SELECT {COLUMNS} FROM chunks WHERE id IN ?"
+        chunks = {row[0]: chunk_from(row) for row in self._database.rows_in(sql, chunk_ids)}
         return [chunks[id_] for id_ in chunk_ids if id_ in chunks]
 
-    def revised_page(self, last: int, limit: int) -> list[tuple[Revision, Chunk]]:
-        return self._revised("chunks.rowid > ? ORDER BY chunks.rowid LIMIT ?", (last, limit))
-
-    def revised_rows(self, rows: Sequence[int]) -> Iterator[tuple[Revision, Chunk]]:
-        for batch, marks in batches(rows):
-            yield from self._revised(f"chunks.rowid IN ({marks}) ORDER BY chunks.rowid", batch)
-
-    def _revised(self, condition: str, values: Sequence[object]) -> list[tuple[Revision, Chunk]]:
-        rows = self._database.rows(f"{_REVISED} AND {condition}", values)
-        return [(revision_from(*row[-2:]), _chunk_with_reasoning(row)) for row in rows]
+    def read_revised(self, row: Row) -> tuple[Revision, Chunk]:
+        *_, is_reasoning_wrong, number, generation = row
+        chunk = chunk_from(row)
+        if is_reasoning_wrong:
+            raise damaged(f"The reasoning of {chunk.id!r}")
+        return revision_from(number, generation), chunk
 
     def revisions(self) -> Mapping[int, int]:
         # `+`: read the index of generations and sort, instead of reading all texts.
@@ -143,11 +143,7 @@ class SQLiteChunks(ChunkPart[Database]):
         if paths is None:
             return _states_from(self._database.rows(sql))
         wanted = list(paths)
-        states = _states_from(
-            row
-            for batch, marks in batches(wanted)
-            for row in self._database.rows(f"{sql} WHERE path IN ({marks})", batch)
-        )
+        states = _states_from(self._database.rows_in(f"{sql} WHERE path IN ?", wanted))
         return {path: states[path] for path in wanted if path in states}  # damage may add others
 
     def put_file_states(self, states: Iterable[FileState]) -> None:
@@ -209,15 +205,8 @@ class SQLiteChunks(ChunkPart[Database]):
 
     def get_accesses(self, chunk_ids: Sequence[str]) -> Mapping[str, tuple[datetime, ...]]:
         moments: dict[str, list[datetime]] = {}
-        for batch, marks in batches(chunk_ids):
-            rows = self._database.rows(
-                "SELECT chunks.id, accesses.* "
-                "FROM accesses JOIN chunks ON chunks.rowid = accesses.chunk "
-                f"WHERE chunks.id IN ({marks}) ORDER BY at",
-                batch,
-            )
-            for id_, *access in rows:
-                moments.setdefault(id_, []).append(moment(access_from(*access)[1]))
+        for id_, *access in self._database.rows_in(_ACCESSES, chunk_ids):
+            moments.setdefault(id_, []).append(moment(access_from(*access)[1]))
         return {id_: tuple(values) for id_, values in moments.items()}
 
     def put_histories(self, histories: Mapping[str, ChunkHistory]) -> int:
@@ -228,26 +217,8 @@ class SQLiteChunks(ChunkPart[Database]):
             )
 
     def get_histories(self, chunk_ids: Sequence[str]) -> Mapping[str, ChunkHistory]:
-        return {
-            row[0]: history_from(row[1:])
-            for batch, marks in batches(chunk_ids)
-            for row in self._database.rows(
-                "SELECT chunks.id, histories.*, history_read_at "
-                "FROM histories JOIN chunks ON chunks.rowid = histories.chunk "
-                f"LEFT JOIN files ON files.path = chunks.path AND NOT {is_damaged('files')} "
-                f"WHERE chunks.id IN ({marks})",
-                batch,
-            )
-        }
-
-
-def _chunk_with_reasoning(row: Row) -> Chunk:
-    """The chunk of a row of `_REVISED`, unless its reasoning is damaged."""
-    *_, is_wrong, _row, _generation = row
-    chunk = chunk_from(row)
-    if is_wrong:
-        raise damaged(f"The reasoning of {chunk.id!r}")
-    return chunk
+        rows = self._database.rows_in(_HISTORIES, chunk_ids)
+        return {row[0]: history_from(row[1:]) for row in rows}
 
 
 def _states_from(rows: Iterable[Row]) -> dict[str, FileState]:

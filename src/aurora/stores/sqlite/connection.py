@@ -17,8 +17,7 @@ from aurora.errors import StoreError
 from aurora.files import make_folder
 from aurora.stores import shared
 from aurora.stores.shared import Parameters, Row, ThreadState
-from aurora.stores.sqlite.integrity import Damage, Integrity, Seal, checksum, damaged, is_missing
-from aurora.stores.sqlite.opening import (
+from aurora.stores.sqlite.database_file import (
     Connection,
     connect,
     open_apart,
@@ -26,7 +25,8 @@ from aurora.stores.sqlite.opening import (
     transaction,
     translated,
 )
-from aurora.stores.sqlite.rows import as_no_text, fact_from
+from aurora.stores.sqlite.integrity import Damage, Integrity, Seal, checksum, damaged, is_missing
+from aurora.stores.sqlite.rows import as_no_text, batches, fact_from
 from aurora.stores.sqlite.schema import FOLDED_NAME, SEARCHABLE, hide_waiting, list_waiting
 
 _GENERATION = """
@@ -128,6 +128,10 @@ class Database(shared.Database):
                 cursor = connection.execute(sql, [*map(as_no_text, values)])
             with closing(cursor):
                 return cursor.fetchall()
+
+    def rows_in(self, sql: str, values: Iterable[object]) -> Iterator[Row]:
+        for batch, marks in batches(values):
+            yield from self.rows(sql.replace("IN ?", f"IN ({marks})"), batch)
 
     def rows_if_any(self, sql: str, values: Sequence[object] = ()) -> list[Row] | None:
         """Like `rows`; None if the text index is missing, or SQLite was built without FTS5."""

@@ -10,7 +10,7 @@ from aurora.stores.base import Record, RecordCounts
 from aurora.stores.shared import MaintenancePart, Row
 from aurora.stores.sqlite.chunks import QUALIFIED
 from aurora.stores.sqlite.connection import Database
-from aurora.stores.sqlite.opening import BUSY_MS
+from aurora.stores.sqlite.database_file import BUSY_MS
 from aurora.stores.sqlite.repair import repair
 from aurora.stores.sqlite.rows import (
     access_from,

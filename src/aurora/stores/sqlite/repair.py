@@ -18,8 +18,7 @@ from aurora.stores.base import Reclaimed
 from aurora.stores.shared import NEXT, PAGE, USED, Row, read_embedder
 from aurora.stores.sqlite.chunks import SQLiteChunks
 from aurora.stores.sqlite.connection import Database
-from aurora.stores.sqlite.integrity import find_torn
-from aurora.stores.sqlite.opening import (
+from aurora.stores.sqlite.database_file import (
     connect,
     connect_temporary,
     index_lock,
@@ -29,6 +28,7 @@ from aurora.stores.sqlite.opening import (
     require_tables,
     translated,
 )
+from aurora.stores.sqlite.integrity import find_torn
 from aurora.stores.sqlite.schema import (
     CHECKSUMS,
     EVERY_ROW,

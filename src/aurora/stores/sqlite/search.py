@@ -60,11 +60,11 @@ _MODIFIED_SINCE = """
 _ACCESSES = f"""
     SELECT accesses.* FROM accesses
         LEFT JOIN reasoning ON reasoning.chunk = accesses.chunk
-    WHERE {MAY_BE_FOUND} AND accesses.chunk IN ({{marks}}) ORDER BY accesses.chunk, at"""
+    WHERE {MAY_BE_FOUND} AND accesses.chunk IN ? ORDER BY accesses.chunk, at"""
 _COMMITS = f"""
     SELECT histories.* FROM histories
         LEFT JOIN reasoning ON reasoning.chunk = histories.chunk
-    WHERE {MAY_BE_FOUND} AND histories.chunk IN ({{marks}}) AND commits <> x''"""
+    WHERE {MAY_BE_FOUND} AND histories.chunk IN ? AND commits <> x''"""
 _DATED = f"""
     SELECT chunks.rowid, path {SEARCHABLE} AND kind = ? AND path GLOB ?
         AND json_extract(metadata, '$.source') IS NOT 'conversation'"""
@@ -72,8 +72,8 @@ _DATE = f"*{'[0-9]' * 4}-{'[0-9]' * 2}-{'[0-9]' * 2}*"
 _PLACES = """
     SELECT rowid, id, kind, path, namespace, json_extract(valid, '$.source'),
         CAST(json_extract(valid, '$.session') AS TEXT), CAST(json_extract(valid, '$.seq') AS TEXT)
-    FROM (SELECT *, iif(json_valid(metadata), metadata, '{{}}') AS valid FROM chunks
-          WHERE rowid IN ({marks}))"""
+    FROM (SELECT *, iif(json_valid(metadata), metadata, '{}') AS valid FROM chunks
+          WHERE rowid IN ?)"""
 _NEEDED = 5  # columns of a place that are never empty unless damaged
 
 
@@ -171,28 +171,23 @@ class SQLiteSearch(SearchPart[Database]):
     # Signals
 
     def get_uses(self, rows: Sequence[int]) -> Mapping[int, Uses]:
-        uses: dict[int, Uses] = {}
-        for batch, marks in batches(rows):
-            accesses: dict[int, list[float]] = {}
-            used = self._database.rows(_ACCESSES.format(marks=marks), batch)
-            for row, at in starmap(access_from, used):
-                accesses.setdefault(row, []).append(at)
-            histories = self._database.rows(_COMMITS.format(marks=marks), batch)
-            commits = {history[0]: commits_from(*history) for history in histories}
-            for row in accesses.keys() | commits.keys():
-                packed = commits.get(row, b"")
-                uses[row] = Uses(
-                    accesses.get(row, ()), struct.unpack(f"<{len(packed) // 8}q", packed)
-                )
+        accesses: dict[int, list[float]] = {}
+        for row, at in starmap(access_from, self._database.rows_in(_ACCESSES, rows)):
+            accesses.setdefault(row, []).append(at)
+        histories = self._database.rows_in(_COMMITS, rows)
+        commits = {history[0]: commits_from(*history) for history in histories}
+        uses = {}
+        for row in accesses.keys() | commits.keys():
+            packed = commits.get(row, b"")
+            uses[row] = Uses(accesses.get(row, ()), struct.unpack(f"<{len(packed) // 8}q", packed))
         return uses
 
     def get_places(self, rows: Sequence[int]) -> Mapping[int, Place]:
         places = {}
-        for batch, marks in batches(rows):
-            for columns in self._database.rows(_PLACES.format(marks=marks), batch):
-                if None in columns[:_NEEDED]:
-                    raise damaged(f"The chunk of row {columns[0]}")
-                places[columns[0]] = place_of(columns)
+        for columns in self._database.rows_in(_PLACES, rows):
+            if None in columns[:_NEEDED]:
+                raise damaged(f"The chunk of row {columns[0]}")
+            places[columns[0]] = place_of(columns)
         return places
 
     def dated_paths(self) -> Mapping[int, str]:

@@ -10,8 +10,8 @@ from pathlib import Path
 from aurora.stores.base import Ranking
 from aurora.stores.sqlite.chunks import SQLiteChunks
 from aurora.stores.sqlite.connection import Database
+from aurora.stores.sqlite.database_file import index_lock
 from aurora.stores.sqlite.maintenance import SQLiteMaintenance
-from aurora.stores.sqlite.opening import index_lock
 from aurora.stores.sqlite.search import SQLiteSearch
 from aurora.stores.sqlite.vectors import SQLiteVectors
 

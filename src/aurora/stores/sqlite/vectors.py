@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from aurora.stores.base import Revision
-from aurora.stores.shared import NEXT, USED, VectorPart
+from aurora.stores.shared import NEXT, USED, Row, VectorPart
 from aurora.stores.sqlite.connection import Database
-from aurora.stores.sqlite.rows import batches, revision_from, vector_from
+from aurora.stores.sqlite.rows import revision_from, vector_from
 from aurora.stores.sqlite.schema import CHECKED_EMBEDDINGS, MAY_BE_FOUND, SEARCHABLE
 
-_FROM_EMBEDDED = f"""
-    FROM embeddings JOIN chunks ON chunks.rowid = embeddings.chunk
-        LEFT JOIN reasoning ON reasoning.chunk = embeddings.chunk
-    WHERE {MAY_BE_FOUND}"""
-_EMBEDDED = f"SELECT chunks.rowid, chunks.generation {_FROM_EMBEDDED}"
-_VECTORS = f"""
-    SELECT chunks.rowid, chunks.generation, vector, embeddings.checksum {_FROM_EMBEDDED}"""
+_BY_ID = """
+    SELECT chunks.id, embeddings.* FROM embeddings
+        JOIN chunks ON chunks.rowid = embeddings.chunk
+    WHERE chunks.id IN ?"""
 
 
 class SQLiteVectors(VectorPart[Database]):
     """`Vectors` in one file."""
+
+    row, columns = "embeddings.chunk", "vector, embeddings.checksum"
+    embedded = f"""
+        FROM embeddings JOIN chunks ON chunks.rowid = embeddings.chunk
+            LEFT JOIN reasoning ON reasoning.chunk = embeddings.chunk
+        WHERE {MAY_BE_FOUND}"""
 
     def empty_next(self) -> None:
         self._database.execute(f"DELETE FROM {NEXT}")
@@ -45,37 +48,12 @@ class SQLiteVectors(VectorPart[Database]):
             write(sql, {"id": chunk_id, "vector": vector})
 
     def get_embeddings(self, chunk_ids: Sequence[str]) -> Mapping[str, bytes]:
-        return {
-            id_: vector_from(*values)
-            for batch, marks in batches(chunk_ids)
-            for id_, *values in self._database.rows(
-                "SELECT chunks.id, embeddings.* FROM embeddings "
-                f"JOIN chunks ON chunks.rowid = embeddings.chunk WHERE chunks.id IN ({marks})",
-                batch,
-            )
-        }
+        rows = self._database.rows_in(_BY_ID, chunk_ids)
+        return {id_: vector_from(*values) for id_, *values in rows}
 
-    def vectors_page(self, last: int, limit: int) -> list[tuple[Revision, bytes]]:
-        condition = "embeddings.chunk > ? ORDER BY embeddings.chunk LIMIT ?"
-        return self._vectors(condition, (last, limit))
-
-    def vectors_of(self, rows: Sequence[int]) -> Iterator[tuple[Revision, bytes]]:
-        for batch, marks in batches(rows):
-            condition = f"embeddings.chunk IN ({marks}) ORDER BY embeddings.chunk"
-            yield from self._vectors(condition, batch)
-
-    def _vectors(self, condition: str, values: Sequence[object]) -> list[tuple[Revision, bytes]]:
-        rows = self._database.rows(f"{_VECTORS} AND {condition}", values)
-        return [
-            (revision_from(row, generation), vector_from(row, vector, written))
-            for row, generation, vector, written in rows
-        ]
-
-    def vector_revisions(self) -> Mapping[int, int]:
-        return dict(self._database.rows(f"{_EMBEDDED} ORDER BY embeddings.chunk"))
-
-    def count_vectors(self) -> int:
-        return int(self._database.rows(f"SELECT count(*) FROM ({_EMBEDDED})")[0][0])
+    def read_vector(self, row: Row) -> tuple[Revision, bytes]:
+        number, generation, vector, written = row
+        return revision_from(number, generation), vector_from(number, vector, written)
 
     def find_unembedded(self, *, by_next: bool = False) -> list[str]:
         rows = self._database.rows(
