@@ -8,6 +8,7 @@ from datetime import datetime
 
 from aurora.stores.base import SEARCHABLE_SUCCESS, FileState, Reasoning, Revision
 from aurora.stores.matching import FILE_FIELDS, file_values
+from aurora.stores.parts import ChunkPart, embedded_text
 from aurora.stores.postgres.connection import Database
 from aurora.stores.postgres.rows import (
     COLUMNS,
@@ -21,7 +22,7 @@ from aurora.stores.postgres.rows import (
     reasoning_from,
     words_of,
 )
-from aurora.stores.shared import PAGE, ChunkPart, Row, embedded_text, portions
+from aurora.stores.shared import PAGE, Row, portions
 from aurora.text import chunk_labels, is_text
 from aurora.types import Chunk, ChunkHistory, Kind
 

@@ -6,11 +6,12 @@ import time
 
 from aurora.errors import StoreBusyError
 from aurora.stores.base import Record, RecordCounts
+from aurora.stores.parts import MaintenancePart
 from aurora.stores.postgres.connection import BUSY_SECONDS, Connection, Database, index_lock
 from aurora.stores.postgres.ranking_sql import PostgresRanking, table_bytes
 from aurora.stores.postgres.rows import COLUMNS, chunk_from, history_from, moment, reasoning_from
 from aurora.stores.postgres.vectors import from_text
-from aurora.stores.shared import MaintenancePart, Row
+from aurora.stores.shared import Row
 
 _RECORDS = f"""
     SELECT {", ".join(f"chunks.{name}" for name in COLUMNS.split(", "))},

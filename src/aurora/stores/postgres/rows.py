@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import cache
 from itertools import repeat
@@ -51,17 +51,6 @@ def show(text: str) -> str:
     if MARK not in text:
         return text
     return text.replace(_NUL, "\0").replace(_ITSELF, MARK)
-
-
-def in_all_texts(value: Json, change: Callable[[str], str]) -> Json:
-    """The value with every text in it changed, including keys."""
-    if isinstance(value, str):
-        return change(value)
-    if isinstance(value, list):
-        return [in_all_texts(item, change) for item in value]
-    if isinstance(value, dict):
-        return {change(key): in_all_texts(item, change) for key, item in value.items()}
-    return value
 
 
 class _HidingDumper(StrDumper):
@@ -115,22 +104,21 @@ def as_json(rows: Iterable[Mapping[str, object]]) -> Json_:
     values: list[Any] = list(rows)
     written = json.dumps(values, ensure_ascii=False)
     if "\\u0000" in written or MARK in written or "e+" in written:
-        hidden: Any = in_all_texts(values, hide)
-        written = _FLOAT.sub(r"\1", json.dumps(_with_floats(hidden), ensure_ascii=False))
+        written = _FLOAT.sub(r"\1", json.dumps(_writable(values), ensure_ascii=False))
     return Json_(written, lambda text: str(text).encode())
 
 
-def _with_floats(value: Any) -> Any:
-    """Replace large floats by texts of all digits, whose quotes `as_json` removes.
-
-    The server turns floats like 1e+16 into integers, which would be other values when read.
-    """
+def _writable(value: Any) -> Any:
+    """Hide all texts. Large floats become texts of all digits, whose quotes `as_json` removes: the
+    server turns floats like 1e+16 into integers, which would be other values when read."""
+    if isinstance(value, str):
+        return hide(value)
     if isinstance(value, float) and abs(value) >= _EXPONENT:
         return f"{MARK}f{value:.1f}"
     if isinstance(value, list):
-        return list(map(_with_floats, value))
+        return list(map(_writable, value))
     if isinstance(value, dict):
-        return {key: _with_floats(item) for key, item in value.items()}
+        return {hide(key): _writable(item) for key, item in value.items()}
     return value
 
 

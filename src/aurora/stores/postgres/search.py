@@ -20,9 +20,10 @@ from aurora.stores.matching import (
     phrase_words,
     place_of,
 )
+from aurora.stores.parts import SearchPart
 from aurora.stores.postgres.connection import Database
 from aurora.stores.postgres.rows import any_of, hide, in_a_row, read_metadata
-from aurora.stores.shared import Parameters, SearchPart
+from aurora.stores.shared import Parameters
 from aurora.text import has_cjk, is_text, tokenize
 from aurora.types import Kind, Place
 

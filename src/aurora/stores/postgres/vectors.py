@@ -7,9 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from aurora.packing import VECTOR_WIDTH
 from aurora.stores.base import Revision
+from aurora.stores.parts import NEXT, USED, VectorPart
 from aurora.stores.postgres.connection import Database
 from aurora.stores.postgres.rows import as_json
-from aurora.stores.shared import NEXT, PAGE, USED, Row, VectorPart, portions
+from aurora.stores.shared import PAGE, Row, portions
 
 _PUT = """
     INSERT INTO embeddings ("row", namespace, slot, vector)

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
 from aurora.stores.base import FileState, Reasoning, Revision
-from aurora.stores.shared import NEXT, USED, ChunkPart, Row, embedded_text
+from aurora.stores.parts import NEXT, USED, ChunkPart, embedded_text
+from aurora.stores.shared import Row
 from aurora.stores.sqlite.connection import Database
 from aurora.stores.sqlite.integrity import damaged
 from aurora.stores.sqlite.rows import (

@@ -7,7 +7,8 @@ from itertools import starmap
 
 from aurora.errors import StoreBusyError
 from aurora.stores.base import Record, RecordCounts
-from aurora.stores.shared import MaintenancePart, Row
+from aurora.stores.parts import MaintenancePart
+from aurora.stores.shared import Row
 from aurora.stores.sqlite.chunks import QUALIFIED
 from aurora.stores.sqlite.connection import Database
 from aurora.stores.sqlite.database_file import BUSY_MS

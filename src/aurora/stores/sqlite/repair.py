@@ -15,7 +15,8 @@ from typing import NamedTuple
 from aurora.errors import StoreFormatError
 from aurora.files import OWNERS_FOLDER
 from aurora.stores.base import Reclaimed
-from aurora.stores.shared import NEXT, PAGE, USED, Row, read_embedder
+from aurora.stores.parts import NEXT, USED, read_embedder
+from aurora.stores.shared import PAGE, Row
 from aurora.stores.sqlite.chunks import SQLiteChunks
 from aurora.stores.sqlite.connection import Database
 from aurora.stores.sqlite.database_file import (

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from aurora.stores.base import Revision
-from aurora.stores.shared import NEXT, USED, Row, VectorPart
+from aurora.stores.parts import NEXT, USED, VectorPart
+from aurora.stores.shared import Row
 from aurora.stores.sqlite.connection import Database
 from aurora.stores.sqlite.rows import revision_from, vector_from
 from aurora.stores.sqlite.schema import CHECKED_EMBEDDINGS, MAY_BE_FOUND, SEARCHABLE
