@@ -111,8 +111,11 @@ _KINDS = frozenset(map(str, Kind))
 def chunk_of(
     columns: Sequence[Any], created_at: datetime | None, metadata: Mapping[str, Json]
 ) -> Chunk:
-    """A chunk from the first eleven columns that both databases read."""
-    id_, kind, name, qualified_name, path, start, end, language, content, *labels = columns
+    """A chunk from the columns that both databases read first."""
+    (
+        id_, kind, name, qualified_name, path, start, end, language, content, namespace,
+        document_type,
+    ) = columns  # fmt: skip
     return Chunk(
         id=id_,
         kind=Kind(kind),
@@ -122,8 +125,8 @@ def chunk_of(
         path=path,
         lines=None if start is None else Lines(start, end),
         language=language,
-        namespace=labels[0],
-        document_type=labels[1],
+        namespace=namespace,
+        document_type=document_type,
         created_at=created_at,
         metadata=metadata,
     )

@@ -226,10 +226,8 @@ class Connections:
         with self.writing() as connection:
             yield connection
 
-    @contextmanager
-    def writing(self) -> Iterator[Connection]:
-        with self._pool(to_write=self.address.is_several).connection() as connection:
-            yield connection
+    def writing(self) -> AbstractContextManager[Connection]:
+        return self._pool(to_write=self.address.is_several).connection()
 
     def has_written(self, connection: Connection) -> None:
         """Note a commit, which replicas may lack for a moment."""

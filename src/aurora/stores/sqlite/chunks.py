@@ -98,8 +98,7 @@ class SQLiteChunks(ChunkPart[Database]):
         return [chunks[id_] for id_ in chunk_ids if id_ in chunks]
 
     def read_revised(self, row: Row) -> tuple[Revision, Chunk]:
-        *_, is_reasoning_wrong, number, generation = row
-        chunk = chunk_from(row)
+        chunk, (is_reasoning_wrong, number, generation) = chunk_from(row), row[-3:]
         if is_reasoning_wrong:
             raise damaged(f"The reasoning of {chunk.id!r}")
         return revision_from(number, generation), chunk
