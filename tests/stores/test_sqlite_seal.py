@@ -536,7 +536,7 @@ def test_a_look_in_the_future_counts_as_none(path: Path, looks: list[Path]) -> N
 def test_indexing_does_not_wait_for_ever_to_look_at_it(
     path: Path, looks: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("aurora.stores.sqlite.store.BUSY_MS", 50)
+    monkeypatch.setattr("aurora.stores.sqlite.integrity._CHECK_PATIENCE", 0.05)
     *stamp, _ = seal_of(path).read_text().split()
     seal_of(path).write_text(" ".join([*stamp, "1700000000"]))
     with closing(SQLiteStore(path)) as store, Seal(path).turn(), store.alone():
