@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pathspec import GitIgnoreSpec
 
 from aurora.globs import LONGEST_GLOB, parse_rule
-from aurora.stores.shared import fitting_paths, name_test
+from aurora.stores.matching import fitting_paths, name_test
 from tests.properties import PHASES, examples
 from tests.sources.repository import git
 

@@ -22,7 +22,7 @@ from aurora.engine.health import (
 from aurora.errors import WatchError
 from aurora.parsers import languages
 from aurora.report_types import Finding, Level
-from aurora.stores.sqlite.connection import SQLiteLibrary, describe_library
+from aurora.stores.sqlite.database_file import SQLiteLibrary, describe_library
 
 FINE = Finding(Level.OK, "memory", "fine")
 

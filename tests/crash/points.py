@@ -20,7 +20,7 @@ from typing import IO, Any, NamedTuple
 
 import psycopg
 
-from aurora.stores.sqlite import connection as sqlite_connection
+from aurora.stores.sqlite import database_file
 
 _WRITES = re.compile(
     r"\b(INSERT(?: OR \w+)? INTO|UPDATE(?: OR IGNORE)?|DELETE FROM|CREATE (?:UNIQUE |VIRTUAL )?\w+|"
@@ -124,7 +124,7 @@ class Points:
     def _watch_sqlite(self) -> None:
         points = self
 
-        class Watched(sqlite_connection.Connection):
+        class Watched(database_file.Connection):
             def execute(self, sql: str, *values: Any) -> sqlite3.Cursor:
                 points._pass_before("sqlite", sql)
                 cursor = super().execute(sql, *values)
@@ -135,7 +135,7 @@ class Points:
                 points._pass_before("sqlite", sql)
                 return super().executemany(sql, *values)
 
-        sqlite_connection.Connection = Watched  # type: ignore[misc]
+        database_file.Connection = Watched  # type: ignore[misc]
 
     def _watch_postgres(self) -> None:
         points, cursor, base = self, psycopg.Cursor, psycopg.Connection

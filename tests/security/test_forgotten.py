@@ -15,7 +15,7 @@ from aurora.indexing.documents import forget
 from aurora.sources.blame.cache import load_cache
 from aurora.stores.base import FileState, Reasoning
 from aurora.stores.postgres.store import PostgresStore
-from aurora.stores.sqlite.connection import connect
+from aurora.stores.sqlite.database_file import connect
 from aurora.stores.sqlite.store import SQLiteStore
 from tests.backends import keep_on_server
 from tests.builders import make_chunk, write_tree
@@ -197,7 +197,7 @@ def test_of_a_large_one_they_are_gone_after_a_scrub(
     gone = fill_server(memory_url)
     shell = Shell(tmp_path / "project", tmp_path / "home")
     keep_on_server(shell.cwd, shell.home, memory_url)
-    monkeypatch.setattr("aurora.stores.postgres.store._QUICK", 0)
+    monkeypatch.setattr("aurora.stores.postgres.maintenance._QUICK", 0)
     with closing(PostgresStore.open(memory_url)) as store:
         forget(store, gone)
         with pytest.raises(StoreBusyError, match="is still in the files of") as raised:

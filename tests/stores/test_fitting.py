@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from aurora.stores.shared import fitting_paths
+from aurora.stores.matching import fitting_paths
 
 PATHS = ["src/app.py", "notes.md", ""]
 

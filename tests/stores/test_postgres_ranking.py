@@ -163,7 +163,8 @@ def plan(store: PostgresStore, statement: ranking_sql.Statement) -> str:
     # A thousand rows are read faster than any index; the plan is what a million would have.
     with store.transaction():
         store.database.execute("SET LOCAL enable_seqscan = off")
-        lines = store.database.rows(f"EXPLAIN {statement.sql}", statement.values)
+        sql, values = statement
+        lines = store.database.rows(f"EXPLAIN {sql}", values)
     return "\n".join(str(line) for (line,) in lines)
 
 

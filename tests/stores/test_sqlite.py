@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 from aurora.errors import StoreBusyError, StoreError, StoreFormatError, UnsafeFolderError
-from aurora.stores.sqlite import connection as sqlite_connection
+from aurora.stores.sqlite import database_file
 from aurora.stores.sqlite.rows import batches, count_levels
 from aurora.stores.sqlite.schema import MIGRATIONS
 from aurora.stores.sqlite.store import SQLiteStore
@@ -215,7 +215,7 @@ def test_a_failed_migration_leaves_no_half_schema(
     """Every step is one transaction: the next start tries again from where it was."""
     broken = MIGRATIONS[0]._replace(statements=[*MIGRATIONS[0].statements, "CREATE NONSENSE"])
     with monkeypatch.context() as patch:
-        patch.setattr(sqlite_connection, "MIGRATIONS", (broken,))
+        patch.setattr(database_file, "MIGRATIONS", (broken,))
         with pytest.raises(StoreError, match="syntax error"):
             SQLiteStore(tmp_path / "memory.db")
     assert sql(tmp_path / "memory.db", "SELECT count(*) FROM sqlite_schema") == [(0,)]
@@ -257,7 +257,7 @@ def test_a_new_memory_has_no_generation(store: SQLiteStore) -> None:
 def test_a_generation_grows_also_where_chance_gives_the_smallest_step(
     store: SQLiteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("aurora.stores.sqlite.connection.os.urandom", bytes)  # that many zeros
+    monkeypatch.setattr("aurora.stores.shared.os.urandom", bytes)  # that many zeros
     seen = [store.generation()]
     for content in ("one", "two", "three"):
         store.chunks.put_chunks([make_chunk(content)])
@@ -365,7 +365,7 @@ def test_what_sqlite_says_is_told_with_the_file_and_a_next_step(
     tmp_path: Path, said: str, kind: type[StoreError], message: str, hint: str
 ) -> None:
     path = tmp_path / "memory.db"
-    with pytest.raises(StoreError) as caught, sqlite_connection.translated(path):
+    with pytest.raises(StoreError) as caught, database_file.translated(path):
         raise sqlite3.OperationalError(said)
     told = caught.value
     assert (type(told), told.message) == (kind, message.format(path=path))
@@ -400,7 +400,7 @@ def test_who_makes_a_memory_waits_for_another_who_does(
             assert 0 < seconds < 1
             other.execute("ROLLBACK")
 
-        monkeypatch.setattr("aurora.stores.sqlite.connection.time.sleep", pause)
+        monkeypatch.setattr("aurora.stores.sqlite.database_file.time.sleep", pause)
         SQLiteStore(tmp_path / "memory.db").close()
         monkeypatch.undo()
     assert sql(tmp_path / "memory.db", "PRAGMA journal_mode") == [("wal",)]
@@ -409,7 +409,7 @@ def test_who_makes_a_memory_waits_for_another_who_does(
 def test_who_makes_a_memory_does_not_wait_forever(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sqlite_connection, "BUSY_MS", 50)
+    monkeypatch.setattr(database_file, "BUSY_MS", 50)
     with closing(sqlite3.connect(tmp_path / "memory.db", isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(StoreBusyError):
@@ -584,14 +584,14 @@ def test_what_was_removed_is_in_no_file_once_it_is_scrubbed(store: SQLiteStore) 
 def test_who_scrubs_while_another_reads_is_told_and_waits_for_writers_as_before(
     store: SQLiteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("aurora.stores.sqlite.store._READERS_MS", 50)
+    monkeypatch.setattr("aurora.stores.sqlite.maintenance._READERS_MS", 50)
     store.chunks.put_chunks([make_chunk()])
     with store.snapshot():
         store.chunks.delete_chunks(["a.py:f"])
         with pytest.raises(StoreBusyError, match="db is being read by another process") as caught:
             store.maintenance.scrub()
     assert caught.value.hint == "it is overwritten with the next `aur mem forget`"
-    assert store.database.rows("PRAGMA busy_timeout") == [(sqlite_connection.BUSY_MS,)]
+    assert store.database.rows("PRAGMA busy_timeout") == [(database_file.BUSY_MS,)]
     store.maintenance.scrub()
 
 
@@ -602,17 +602,17 @@ def test_an_older_memory_that_cannot_be_changed_is_refused_with_a_way_out(tmp_pa
         connection.execute("PRAGMA journal_mode = DELETE")
         connection.execute("PRAGMA user_version = 1")
     with pytest.raises(StoreFormatError, match="older Aurora") as caught:
-        sqlite_connection.connect_unchanging(path)
+        database_file.connect_unchanging(path)
     assert caught.value.hint == "copy the memory to a disk that can be written"
 
 
 def test_the_schema_of_a_file_is_told_and_the_file_stays_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
     SQLiteStore(path).close()
-    assert sqlite_connection.schema_of(path) == len(MIGRATIONS)
+    assert database_file.schema_of(path) == len(MIGRATIONS)
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA user_version = 1")
-    assert sqlite_connection.schema_of(path) == 1
+    assert database_file.schema_of(path) == 1
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("PRAGMA user_version").fetchone() == (1,)
 
@@ -620,13 +620,11 @@ def test_the_schema_of_a_file_is_told_and_the_file_stays_as_it_is(tmp_path: Path
 def test_the_schema_of_a_file_that_is_not_there_is_an_error_and_makes_none(tmp_path: Path) -> None:
     """Nor is there a word about a connection that never was (warnings are errors here)."""
     with pytest.raises(StoreError, match="unable to open"):
-        sqlite_connection.schema_of(tmp_path / "memory.db")
+        database_file.schema_of(tmp_path / "memory.db")
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    "look", [sqlite_connection.schema_of, sqlite_connection.connect_unchanging]
-)
+@pytest.mark.parametrize("look", [database_file.schema_of, database_file.connect_unchanging])
 def test_who_may_only_look_is_told_which_file_he_cannot_read(
     tmp_path: Path, look: Callable[[Path], object]
 ) -> None:
@@ -643,7 +641,7 @@ def test_who_may_only_look_sees_what_another_has_just_written_and_leaves_nothing
     store: SQLiteStore,
 ) -> None:
     def look() -> tuple[int]:
-        with closing(sqlite_connection.connect_unchanging(store.path)) as connection:
+        with closing(database_file.connect_unchanging(store.path)) as connection:
             count: tuple[int] = connection.execute("SELECT count(*) FROM chunks").fetchone()
             return count
 

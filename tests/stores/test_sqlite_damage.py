@@ -14,6 +14,7 @@ import pytest
 from aurora.errors import ForeignSchemaError, StoreFormatError
 from aurora.packing import pack_vector as pack
 from aurora.stores.base import Embedder, FileState, Reasoning
+from aurora.stores.sqlite.repair import copy_foreign
 from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import ChunkHistory, Tracking
 from tests.builders import make_chunk
@@ -324,7 +325,7 @@ def test_a_table_that_is_none_of_ours_is_refused_and_left_behind(store: SQLiteSt
         file.execute("CREATE TABLE another (value)")
     with pytest.raises(ForeignSchemaError, match="table another"):
         store.maintenance.check()
-    with SQLiteStore.copy_foreign(store.path) as copy:
+    with copy_foreign(store.path) as copy:
         copy.put_in_place()
     with closing(SQLiteStore(store.path)) as again:
         assert (again.maintenance.check(), list(again.chunks.iter_chunks())) == ([], [FULL, OTHER])

@@ -21,6 +21,7 @@ from aurora.errors import StoreError, StoreFormatError
 from aurora.packing import pack_vector as pack
 from aurora.stores.base import Embedder, FileState, Reasoning
 from aurora.stores.sqlite.integrity import Seal
+from aurora.stores.sqlite.repair import reclaim
 from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import Chunk, ChunkHistory, Tracking
 from tests.builders import make_chunk
@@ -185,6 +186,7 @@ def test_killed_while_it_saves_it_can_be_repaired_again(path: Path) -> None:
     program = f"""
 import random, signal
 from pathlib import Path
+from aurora.stores.sqlite.repair import reclaim
 from aurora.stores.sqlite.store import SQLiteStore
 store = SQLiteStore(Path({str(path)!r}))
 end = random.choice([0.01, 0.05, 0.2, 0.6]) * random.uniform(0.1, 1)
@@ -397,7 +399,7 @@ def test_a_file_that_cannot_be_opened_is_put_back_with_all_that_can_be_read(
     data = path.read_bytes()
     with pytest.raises(StoreFormatError, match="is not a usable database"):
         SQLiteStore(path)
-    reclaimed = SQLiteStore.reclaim(path)
+    reclaimed = reclaim(path)
     assert reclaimed is not None
     kept, lost = reclaimed
     assert (kept.name, kept.read_bytes()) == ("memory.db.damaged", data)
@@ -409,14 +411,14 @@ def test_a_file_that_cannot_be_opened_is_put_back_with_all_that_can_be_read(
         assert {*lost}.isdisjoint(chunk.id for chunk in left)
         assert (lost == []) == (spoil is spoil_header)
         assert store.chunks.get_reasoning(CHUNKS[0].id) == Reasoning("fix", 0.9, 3, NOW)
-    assert SQLiteStore.reclaim(path) is None
+    assert reclaim(path) is None
     assert sorted(file.suffix for file in path.parent.iterdir() if file.is_dir()) == []
 
 
 def test_a_file_of_which_nothing_can_be_read_is_left_as_it_is(path: Path) -> None:
     path.write_bytes(b"Dear diary,\n" * 5000)
     with pytest.raises(StoreFormatError, match="is not a usable database") as raised:
-        SQLiteStore.reclaim(path)
+        reclaim(path)
     assert "put a backup in its place" in str(raised.value.hint)
     assert path.read_bytes() == b"Dear diary,\n" * 5000
     assert [file.name for file in path.parent.iterdir() if "damaged" in file.name] == []
@@ -425,7 +427,7 @@ def test_a_file_of_which_nothing_can_be_read_is_left_as_it_is(path: Path) -> Non
 def test_what_is_kept_of_a_damaged_file_is_never_overwritten(path: Path, whole: bytes) -> None:
     for name in ("memory.db.damaged", "memory.db.damaged-2"):
         spoil_header(path)
-        reclaimed = SQLiteStore.reclaim(path)
+        reclaimed = reclaim(path)
         assert reclaimed is not None
         assert reclaimed.kept.name == name
         assert reclaimed.kept.read_bytes()[100:] == whole[100:]
@@ -455,7 +457,7 @@ def test_the_copy_that_answers_come_from_has_no_name(tmp_path: Path) -> None:
     """A killed process must not leave the texts of a memory in a folder for temporary files."""
     program = """
 import os
-from aurora.stores.sqlite.connection import connect_temporary
+from aurora.stores.sqlite.database_file import connect_temporary
 copy = connect_temporary()
 copy.execute("CREATE TABLE large AS SELECT zeroblob(20000000)")
 open_files = [os.path.realpath(f"/proc/self/fd/{number}") for number in os.listdir("/proc/self/fd")]

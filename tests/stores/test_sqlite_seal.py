@@ -17,12 +17,13 @@ from threading import Thread
 
 import pytest
 
+from aurora import Memory
 from aurora.errors import StoreBusyError, StoreFormatError
 from aurora.stores.base import FileState, Reasoning
 from aurora.stores.sqlite import integrity as sqlite_seal
-from aurora.stores.sqlite.integrity import Integrity, Seal
+from aurora.stores.sqlite.integrity import Damage, Integrity, Seal
 from aurora.stores.sqlite.store import SQLiteStore
-from tests.builders import make_chunk
+from tests.builders import make_chunk, write_tree
 from tests.cli.conftest import Shell
 from tests.rewriting import seal
 from tests.small_disk import mounted, remount
@@ -221,6 +222,48 @@ def test_a_file_that_is_damaged_while_it_is_open_is_told(path: Path) -> None:
         tear(path)
         assert [chunk.id for chunk in store.chunks.get_chunks([ID])] == [ID]
         assert "is damaged: row " in store.maintenance.damage()
+
+
+def test_reads_together_share_one_check(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    checks = count_checks(monkeypatch)
+    with closing(SQLiteStore(path)) as store:
+        with store.reading():
+            for reader in READERS.values():
+                reader(store)
+            with store.reading():
+                assert store.maintenance.damage() == ""
+        assert len(checks) == 1
+        tear(path)
+        with store.reading():
+            assert [chunk.id for chunk in store.chunks.get_chunks([ID])] == [ID]
+            assert "is damaged: row " in store.maintenance.damage()
+            with pytest.raises(StoreFormatError, match="is damaged: row "):
+                store.chunks.delete_chunks([ID])
+
+
+def test_a_search_checks_the_file_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "home").mkdir()
+    project = write_tree(tmp_path / "project", {"a.py": "def find_me(): pass\n"})
+    environ = {"AURORA_HOME": str(tmp_path / "home")}
+    with Memory.open(project, environ=environ) as memory:
+        memory.index(project, git=False)
+        memory.search("find_me")
+        checks = count_checks(monkeypatch)
+        assert memory.search("find_me")
+    assert len(checks) == 1
+
+
+def count_checks(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """The files whose state is compared with their seal from now on."""
+    checks: list[Path] = []
+    find_damage = Integrity.find_damage
+
+    def note(integrity: Integrity) -> Damage | None:
+        checks.append(integrity.path)
+        return find_damage(integrity)
+
+    monkeypatch.setattr(Integrity, "find_damage", note)
+    return checks
 
 
 def test_who_checks_a_damaged_one_does_not_seal_it(path: Path) -> None:
@@ -493,7 +536,7 @@ def test_a_look_in_the_future_counts_as_none(path: Path, looks: list[Path]) -> N
 def test_indexing_does_not_wait_for_ever_to_look_at_it(
     path: Path, looks: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("aurora.stores.sqlite.store.BUSY_MS", 50)
+    monkeypatch.setattr("aurora.stores.sqlite.integrity._CHECK_PATIENCE", 0.05)
     *stamp, _ = seal_of(path).read_text().split()
     seal_of(path).write_text(" ".join([*stamp, "1700000000"]))
     with closing(SQLiteStore(path)) as store, Seal(path).turn(), store.alone():

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from aurora.errors import StoreError
-from aurora.stores.shared import MAX_TERMS, find_terms, phrase_pattern, phrase_words
+from aurora.stores.matching import MAX_TERMS, find_terms, phrase_pattern, phrase_words
 from aurora.stores.sqlite.schema import FOLDED_NAME
 from aurora.stores.sqlite.store import SQLiteStore
 from aurora.text import fold_name

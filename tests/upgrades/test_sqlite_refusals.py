@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from aurora.errors import StoreError, StoreFormatError
-from aurora.stores.sqlite import connection as sqlite_connection
+from aurora.stores.sqlite import database_file
 from aurora.stores.sqlite.schema import MIGRATIONS, Migration
 from aurora.stores.sqlite.store import SQLiteStore
 from tests.builders import make_chunk
@@ -38,7 +38,7 @@ def test_a_step_that_fails_leaves_nothing_of_any_step(
     """However many went well before it: the program of yesterday can go on with the file."""
     path = unpack(name, tmp_path / "memory.db")
     before = everything(path)
-    monkeypatch.setattr(sqlite_connection, "MIGRATIONS", (*MIGRATIONS, BROKEN))
+    monkeypatch.setattr(database_file, "MIGRATIONS", (*MIGRATIONS, BROKEN))
     with pytest.raises(StoreError, match="no such table: nowhere"):
         SQLiteStore(path)
     assert everything(path) == before

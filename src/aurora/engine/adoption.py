@@ -24,8 +24,9 @@ from aurora.engine.location import INDEXES, SqliteLocation
 from aurora.errors import ForeignSchemaError, IndexFileError
 from aurora.files import lock, make_folder, make_private, open_file, read_file, replacing
 from aurora.signals.index_file import IndexFile
-from aurora.stores.sqlite.connection import identity_of
+from aurora.stores.sqlite.database_file import identity_of
 from aurora.stores.sqlite.integrity import Seal, has_log
+from aurora.stores.sqlite.repair import copy_foreign
 from aurora.stores.sqlite.schema import EVERY_ROW
 from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import Chunk
@@ -206,7 +207,7 @@ def offer(home: Path, file: SqliteLocation) -> Iterator[Offer | None]:
     try:
         waiting = judge(home, file.path).waiting
     except ForeignSchemaError:
-        with SQLiteStore.copy_foreign(file.path) as copy:
+        with copy_foreign(file.path) as copy:
             adopt = partial(_adopt, home, file, copy.put_in_place)
             yield Offer(file.path, copy.waiting, copy.foreign, adopt)
         return
@@ -214,7 +215,7 @@ def offer(home: Path, file: SqliteLocation) -> Iterator[Offer | None]:
         yield None
         return
     with closing(replace(file, waiting=waiting).open()) as store:
-        rows = list(store.iter_waiting())
+        rows = list(store.chunks.iter_waiting())
     yield Offer(file.path, rows, [], partial(_adopt, home, file))
 
 

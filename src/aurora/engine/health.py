@@ -41,7 +41,7 @@ from aurora.parsers.languages import GRAMMARS
 from aurora.report_types import Finding, Level
 from aurora.sources.git import version as git_version
 from aurora.sources.watch import require_watchfiles
-from aurora.stores.sqlite.connection import SQLiteLibrary, describe_library, schema_of
+from aurora.stores.sqlite.database_file import SQLiteLibrary, describe_library, schema_of
 from aurora.stores.sqlite.schema import MIGRATIONS
 from aurora.types import IndexCheck, IndexState, Listener, Note, ignore_events
 

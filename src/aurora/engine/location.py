@@ -17,7 +17,8 @@ from aurora import stores
 from aurora.config.places import shown
 from aurora.errors import ConfigError, NoMemoryError, StoreError, StoreFormatError
 from aurora.stores.base import Reclaimed
-from aurora.stores.sqlite.connection import schema_of
+from aurora.stores.sqlite.database_file import schema_of
+from aurora.stores.sqlite.repair import reclaim
 from aurora.stores.sqlite.schema import MIGRATIONS
 from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import Json, Listener, Note, ignore_events
@@ -79,7 +80,7 @@ class SqliteLocation:
 
     def reclaim(self) -> Reclaimed | None:
         """Rebuild a file that cannot be opened, from all rows that can be read."""
-        return None if self.stamp() is None else SQLiteStore.reclaim(self.path)
+        return None if self.stamp() is None else reclaim(self.path)
 
     def scrub(self) -> None:
         """Overwrite removed data in all files of the database, however long that takes."""

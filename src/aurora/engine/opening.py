@@ -235,7 +235,8 @@ class OpenedMemory:
     def read(self, read: Callable[[], T]) -> tuple[T, tuple[Note, ...]]:
         """The result, and notes on damage: a damaged memory answers with what can be read."""
         try:
-            return self.read_again(read), self.tell_damage()
+            with self.store.reading():
+                return self.read_again(read), self.tell_damage()
         except ChunkNotFoundError:
             self.tell_damage()
             raise

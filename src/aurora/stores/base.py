@@ -28,11 +28,7 @@ SEARCHABLE_SUCCESS = 0.5  # reasoning below this is kept but not found
 
 
 class Revision(NamedTuple):
-    """Names one text of one chunk.
-
-    No other text ever has the same revision, not even in a copy of the store that is changed
-    independently. Data derived from a revision stays valid for it.
-    """
+    """Names one text of one chunk, also among copies of the store that change independently."""
 
     row: int  # grows with each new chunk; a number is never used again
     generation: int  # of the store after the change that wrote this text
@@ -40,21 +36,16 @@ class Revision(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FileState:
-    """The state of a file when its chunks were made. Tells whether the file must be read again.
-
-    A file that was read and left out has no chunks but a reason in `left_out`. `history_stamp`
-    names the repository state of its chunks' histories, empty before they are read. `identity` is
-    that of `SourceFile`, empty if unknown.
-    """
+    """The state of a file when its chunks were made. Tells whether the file must be read again."""
 
     path: str
     size: int
     modified_ns: int
     digest: str
-    left_out: str = ""
-    history_stamp: str = ""
+    left_out: str = ""  # the reason, if the file was read and has no chunks
+    history_stamp: str = ""  # the repository when the histories were read; empty before
     history_read_at: datetime | None = None
-    identity: str = ""
+    identity: str = ""  # that of `SourceFile`; empty if unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,26 +162,22 @@ class Chunks(Protocol):
         """Ids with this exact prefix, sorted; all ids if it is empty."""
 
     def find_below(self, path: str) -> list[str]:
-        """Sorted ids of the chunks of a file, or of all files below a folder.
-
-        `.` is the folder that relative paths start from.
-        """
+        """Sorted ids of a file, or of all files below a folder; `.` is that of relative paths."""
 
     def find_in_namespace(self, namespace: str) -> list[str]:
         """Sorted ids of the chunks of a namespace."""
 
     def replace_file(self, state: FileState, chunks: Iterable[Chunk]) -> int:
-        """Make `chunks` the only chunks of one file; returns how many rows changed.
+        """Make `chunks`, read in pages, the only ones of a file; returns how many rows changed.
 
-        Reads `chunks` in pages. If a chunk of another file has the same id, the new chunk gets a
-        number appended to its id.
+        An id that a chunk of another file has gets a number appended.
         """
 
     def move_file(self, old: str, new: str) -> int:
         """Give a file's chunks another path and matching ids; returns how many moved.
 
-        Everything attached to the chunks moves too, except vectors, which depend on the path. A
-        chunk whose new id is taken is removed. The state of the old path is removed.
+        Vectors, which depend on the path, the old file state, and chunks whose new id is taken are
+        removed. Everything else moves too.
         """
 
     def file_states(self, paths: Iterable[str] | None = None) -> Mapping[str, FileState]:
@@ -229,19 +216,17 @@ class Chunks(Protocol):
         """Ids and lines of a file's chunks, without chunks that have no lines."""
 
     def put_histories(self, histories: Mapping[str, ChunkHistory]) -> int:
-        """Store git histories by chunk id; returns how many were new or different.
+        """Store git histories without `read_at`; returns how many were new or different.
 
-        The generation stays. `read_at` is not stored here: it belongs to the file state.
+        The generation stays.
         """
 
     def get_histories(self, chunk_ids: Sequence[str]) -> Mapping[str, ChunkHistory]: ...
 
 
 class Vectors(Protocol):
-    """The vectors of one embedder, and beside them those of the embedder that replaces it.
-
-    Vectors are bytes as `aurora.packing` writes them.
-    """
+    """The vectors of one embedder, as `aurora.packing` writes them, and beside them those of the
+    embedder that replaces it."""
 
     def embedder(self) -> Embedder | None:
         """The embedder of the vectors in use; None while there are no vectors."""
@@ -250,9 +235,8 @@ class Vectors(Protocol):
         """The embedder that replaces the current one; None if no reembedding is in progress."""
 
     def start_reembedding(self, embedder: Embedder) -> None:
-        """Accept vectors of this embedder beside those in use.
+        """Accept vectors of this embedder beside those in use. Drops those of another next one.
 
-        Continues an earlier reembedding to the same embedder and drops one to another embedder.
         `StoreError` if there are no vectors to replace, or only its own.
         """
 
@@ -277,26 +261,20 @@ class Vectors(Protocol):
         """The number of searchable chunks with a vector."""
 
     def find_unembedded(self, *, by_next: bool = False) -> list[str]:
-        """Ids of searchable chunks without a vector, oldest first.
-
-        `by_next`: without a vector of the next embedder.
-        """
+        """Ids of searchable chunks without a vector (of the next embedder), oldest first."""
 
 
 class Search(Protocol):
     """What filters and signals read of many chunks at once. All answers are searchable chunks."""
 
     def find_rows(self, criteria: Criteria) -> array[int]:
-        """Ascending rows of the chunks that match all criteria; all rows without criteria.
+        """Ascending rows of the chunks that match all criteria.
 
         Globs follow `.gitignore` for paths, and are case-insensitive `*`, `?`, `[…]` for names.
         """
 
     def find_text(self, text: str, *, limit: int) -> list[tuple[int, float]]:
-        """The database's own text search: rows and scores in [0, 1), best first.
-
-        Any text is a valid query. A query without words finds nothing.
-        """
+        """The database's own search for any text: rows and scores in [0, 1), best first."""
 
     def find_definitions(self, name: str, *, limit: int) -> list[Definition]:
         """Chunks with this name in any spelling (`text.fold_name`)."""
@@ -318,26 +296,21 @@ class Maintenance(Protocol):
     """Whole memories: export, import, removal of deleted data, damage and repair."""
 
     def iter_records(self) -> Iterator[Record]:
-        """Every chunk, searchable or not, oldest first, with everything attached.
-
-        Reads in pages. Use a `snapshot` to read all of one moment.
-        """
+        """Every chunk, searchable or not, oldest first, in pages. A `snapshot` is of one moment."""
 
     def count_records(self) -> RecordCounts: ...
 
     def put_records(self, records: Iterable[Record], *, embedder: Embedder | None = None) -> int:
-        """Import records by id; returns how many ids were new.
+        """Import records in pages, in their order; returns how many ids were new.
 
-        Reads `records` in pages and keeps their order. A record replaces what it has and keeps
-        what it lacks. Accesses are merged, so that importing a record twice changes nothing.
+        A record replaces what it has and keeps what it lacks. Importing it twice changes nothing.
         Without the embedder that made them, vectors are ignored.
         """
 
     def scrub(self) -> None:
-        """Overwrite removed text, in text indexes and the log too.
+        """Overwrite removed text in all files, except the log and the backups of a server.
 
-        `StoreBusyError` while a reader prevents it, or if it takes long on a server. The log and
-        the backups of a server are not changed.
+        `StoreBusyError` while a reader prevents it, or if it takes long on a server.
         """
 
     def check(self) -> list[str]:
@@ -349,15 +322,13 @@ class Maintenance(Protocol):
     def damage(self, *, look: bool = False) -> str:
         """A warning to show with every answer while the memory is damaged; empty otherwise.
 
-        A damaged memory answers with all readable data and refuses writes. `look`: check all data
-        first, even if nothing indicates damage.
+        A damaged memory answers with all readable data and refuses writes. `look`: check all first.
         """
 
     def repair(self) -> list[str]:
         """Remove damaged data and rebuild text indexes; returns the ids of removed chunks.
 
-        The next index run reads all files again. `StoreFormatError` if damage remains: readable
-        rows stay readable.
+        The next index run reads all files again. `StoreFormatError` if damage remains.
         """
 
 
@@ -418,10 +389,7 @@ class Ranking(Protocol):
         pool: int,
         among: Sequence[int] | None = None,
     ) -> Ranked:
-        """The best `pool` chunks by words and by vector, in one query to the database.
-
-        `among` are the rows that a filter allows. Ranks are then ranks among these rows.
-        """
+        """The best `pool` chunks by words and by vector, ranked `among` the rows of a filter."""
 
     def score(
         self, words: WordsAsked | None, vector: Sequence[float] | None, rows: Sequence[int]
@@ -473,16 +441,14 @@ class Store(Protocol):
     def transaction(self) -> AbstractContextManager[None]:
         """All writes inside take effect together or not at all. A nested one joins the outer."""
 
-    def snapshot(self) -> AbstractContextManager[Store]:
-        """The store as it is now, for reading in this thread: later writes are not visible.
+    def reading(self) -> AbstractContextManager[None]:
+        """Reads of this thread inside share one check for damage, which is made now."""
 
-        Readers and writers do not block each other. Writing to a snapshot is a `StoreError`.
-        """
+    def snapshot(self) -> AbstractContextManager[Store]:
+        """The store as it is now, for reading in this thread. Blocks no writer."""
 
     def alone(self) -> AbstractContextManager[None]:
-        """Hold the index lock of this store, among all processes and threads.
-
-        `StoreBusyError` at once if another holds it. The lock of a killed process is released.
-        """
+        """Hold the index lock of this store; `StoreBusyError` at once if another process or thread
+        holds it. A killed process releases it."""
 
     def close(self) -> None: ...

@@ -68,10 +68,6 @@ def _is_plain(url: str, ports: str) -> bool:
     return login.count("@") <= 1 and "@" not in path and all(map(str.isdecimal, numbers))
 
 
-def _shown_schema(schema: str) -> str:
-    return repr(schema) if "@" not in schema else "What stands behind the #"
-
-
 def parse_address(url: str, schema: str = DEFAULT_SCHEMA) -> Address:
     """`ConfigError` if it is invalid, without repeating it: it may contain a password."""
     try:
@@ -85,8 +81,9 @@ def parse_address(url: str, schema: str = DEFAULT_SCHEMA) -> Address:
             "letters and digits (@ is %40, / is %2F, # is %23, ? is %3F)",
         )
     if not _NAME.fullmatch(schema) or schema.startswith("pg_"):
+        shown = repr(schema) if "@" not in schema else "What stands behind the #"
         raise ConfigError(
-            f"{_shown_schema(schema)} is not the name of a schema for a memory",
+            f"{shown} is not the name of a schema for a memory",
             hint="small letters, digits and _, such as `store.schema: my_project`",
         )
     named = str(parts.get("host") or parts.get("hostaddr") or "localhost").split(",")

@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from aurora.stores import shared
 from aurora.stores.base import SEARCHABLE_SUCCESS, FileState, Reasoning, Revision
-from aurora.stores.postgres.connection import Database, Parameters
+from aurora.stores.matching import FILE_FIELDS, file_values
+from aurora.stores.parts import ChunkPart, embedded_text
+from aurora.stores.postgres.connection import Database
 from aurora.stores.postgres.rows import (
     COLUMNS,
-    FILE_COLUMNS,
     WRITTEN,
     as_json,
     chunk_from,
     chunk_values,
     file_state_from,
-    file_values,
     history_from,
     moment,
     reasoning_from,
-    show,
     words_of,
 )
-from aurora.stores.shared import PAGE, embedded_text, portions
+from aurora.stores.shared import PAGE, Row, portions
 from aurora.text import chunk_labels, is_text
-from aurora.types import Chunk, ChunkHistory, Kind, Lines
+from aurora.types import Chunk, ChunkHistory, Kind
 
 _UPDATES = ", ".join(
     f"{name} = excluded.{name}" for name in WRITTEN if name not in ("id", "namespace")
@@ -47,11 +44,9 @@ _ADD_WORDS = """
 _MOVE = """
     UPDATE chunks SET namespace = given.namespace
     FROM unnest(%s::text[], %s::text[]) AS given (id, namespace) WHERE chunks.id = given.id"""
-_RELATIVE = "path <> '' AND path NOT LIKE '/%%' AND path NOT LIKE '_:/%%'"
 
-_FILE_NAMES = FILE_COLUMNS.split(", ")
-_FILE_MARKS = ", ".join(["%s"] * len(_FILE_NAMES))
-_FILE_UPDATES = ", ".join(f"{name} = excluded.{name}" for name in _FILE_NAMES[1:])
+_FILE_COLUMNS, _FILE_MARKS = ", ".join(FILE_FIELDS), ", ".join(["%s"] * len(FILE_FIELDS))
+_FILE_UPDATES = ", ".join(f"{name} = excluded.{name}" for name in FILE_FIELDS[1:])
 
 _PUT_REASONING = """
     INSERT INTO reasoning
@@ -59,6 +54,13 @@ _PUT_REASONING = """
     ON CONFLICT ("row", namespace) DO UPDATE SET
         pattern_type = excluded.pattern_type, success_score = excluded.success_score,
         usage_count = excluded.usage_count, created_at = excluded.created_at"""
+_ACCESSES = """
+    SELECT chunks.id, array_agg(at ORDER BY at) FROM accesses JOIN chunks USING ("row", namespace)
+    WHERE chunks.id IN ? GROUP BY chunks.id"""
+_HISTORIES = """
+    SELECT chunks.id, tracking, commits, uncommitted, history_read_at
+    FROM histories JOIN chunks USING ("row", namespace) LEFT JOIN files ON files.path = chunks.path
+    WHERE chunks.id IN ?"""
 # Commits come as the text of an array: an array of arrays needs rows of one length.
 _PUT_HISTORIES = """
     INSERT INTO histories AS known
@@ -73,21 +75,12 @@ _PUT_HISTORIES = """
 _FAR = 1 << 63  # beyond a bigint
 
 
-class PostgresChunks:
+class PostgresChunks(ChunkPart[Database]):
     """`Chunks` in one schema."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    revised = f'SELECT {COLUMNS}, "row", generation FROM chunks WHERE is_found'
 
     # Writing
-
-    def put_chunks(self, chunks: Iterable[Chunk]) -> int:
-        with self._database.transaction():
-            return shared.put_chunks(self, chunks)
-
-    def replace_file(self, state: FileState, chunks: Iterable[Chunk]) -> int:
-        with self._database.transaction():
-            return shared.replace_file(self, state, chunks)
 
     def write_changed(self, before: Mapping[str, Chunk], wanted: Mapping[str, Chunk]) -> int:
         database = self._database
@@ -144,40 +137,12 @@ class PostgresChunks:
     # Reading
 
     def get_chunks(self, chunk_ids: Sequence[str]) -> list[Chunk]:
-        wanted = [id_ for id_ in dict.fromkeys(chunk_ids) if is_text(id_)]
-        chunks = {
-            chunk.id: chunk
-            for page in portions(wanted, PAGE)
-            for chunk in map(
-                chunk_from,
-                self._database.rows(f"SELECT {COLUMNS} FROM chunks WHERE id = ANY(%s)", (page,)),
-            )
-        }
+        rows = self._database.rows_in(f"SELECT {COLUMNS} FROM chunks WHERE id IN ?", chunk_ids)
+        chunks = {chunk.id: chunk for chunk in map(chunk_from, rows)}
         return [chunks[id_] for id_ in chunk_ids if id_ in chunks]
 
-    def get_rows(self, rows: Sequence[int]) -> Mapping[int, Chunk]:
-        return {revision.row: chunk for revision, chunk in self.iter_revised(rows)}
-
-    def iter_chunks(self) -> Iterator[Chunk]:
-        return (chunk for _, chunk in self.iter_revised())
-
-    def iter_revised(self, rows: Sequence[int] | None = None) -> Iterator[tuple[Revision, Chunk]]:
-        if rows is None:
-            yield from shared.iter_pages(self.revised_page, lambda revised: revised[0].row)
-            return
-        for page in portions(sorted(set(rows)), PAGE):
-            yield from self._revised('"row" = ANY(%s) ORDER BY "row"', (page,))
-
-    def revised_page(self, page: tuple[int, int]) -> list[tuple[Revision, Chunk]]:
-        """Searchable chunks after a row, at most so many."""
-        return self._revised('"row" > %s ORDER BY "row" LIMIT %s', page)
-
-    def _revised(self, condition: str, values: Parameters) -> list[tuple[Revision, Chunk]]:
-        rows = self._database.rows(
-            f'SELECT {COLUMNS}, "row", generation FROM chunks WHERE is_found AND {condition}',
-            values,
-        )
-        return [(Revision(*row[-2:]), chunk_from(row)) for row in rows]
+    def read_revised(self, row: Row) -> tuple[Revision, Chunk]:
+        return Revision(*row[-2:]), chunk_from(row)
 
     def revisions(self) -> Mapping[int, int]:
         sql = 'SELECT "row", generation FROM chunks WHERE is_found ORDER BY "row"'
@@ -187,58 +152,12 @@ class PostgresChunks:
         sql = "SELECT kind, count(*) FROM chunks WHERE is_found GROUP BY kind"
         return {Kind(kind): count for kind, count in self._database.rows(sql)}
 
-    def list_languages(self) -> list[str]:
-        sql = "SELECT DISTINCT language FROM chunks WHERE language <> '' ORDER BY language"
-        return [show(language) for (language,) in self._database.rows(sql)]
-
-    def count_namespaces(self) -> Mapping[str, int]:
-        sql = "SELECT namespace, count(*) FROM chunks GROUP BY namespace"
-        return {show(namespace): count for namespace, count in self._database.rows(sql)}
-
-    # Ids
-
-    def ids_of_file(self, path: str) -> set[str]:
-        return set(self._ids("path = %s", (path,)))
-
-    def find_ids(self, suffix: str, *, limit: int) -> list[str]:
-        if not suffix or not is_text(suffix):
-            return []
-        return self._ids(
-            "right(id, length(%(end)s::text)) = %(end)s ORDER BY id LIMIT %(limit)s",
-            {"end": suffix, "limit": limit},
-        )
-
-    def find_ids_from(self, prefix: str, *, limit: int) -> list[str]:
-        if not is_text(prefix):
-            return []
-        # A range can use the index of ids. No character sorts after the last one.
-        return self._ids(
-            "id >= %s AND id < %s ORDER BY id LIMIT %s",
-            (prefix, f"{prefix}{chr(sys.maxunicode)}", limit),
-        )
-
-    def find_below(self, path: str) -> list[str]:
-        if path == ".":
-            return self._ids(f"{_RELATIVE} ORDER BY id", {})
-        below = "path = %(path)s OR left(path, length(%(folder)s::text)) = %(folder)s"
-        values = {"path": path, "folder": f"{path.rstrip('/')}/"}
-        return self._ids(f"{below} ORDER BY id", values) if is_text(path) else []
-
-    def find_in_namespace(self, namespace: str) -> list[str]:
-        if not is_text(namespace):
-            return []
-        return self._ids("namespace = %s ORDER BY id", (namespace,))
-
-    def _ids(self, condition: str, values: Parameters = ()) -> list[str]:
-        rows = self._database.rows(f"SELECT id FROM chunks WHERE {condition}", values)
-        return [show(id_) for (id_,) in rows]
-
     # Files
 
     def move_file(self, old: str, new: str) -> int:
         database = self._database
         with database.transaction():
-            chunks = self.get_chunks(self._ids("path = %s", (old,)))
+            chunks = self.get_chunks(self.ids("path = ?", old))
             ids = {chunk.id: _moved_id(chunk.id, old, new) for chunk in chunks}
             taken = {chunk.id for chunk in self.get_chunks(list(ids.values()))} - ids.keys()
             moving = [chunk for chunk in chunks if ids[chunk.id] not in taken]
@@ -254,31 +173,24 @@ class PostgresChunks:
         return len(moving)
 
     def file_states(self, paths: Iterable[str] | None = None) -> Mapping[str, FileState]:
-        sql = f"SELECT {FILE_COLUMNS} FROM files"
-        if paths is None:
-            rows = self._database.rows(sql)
+        sql = f"SELECT {_FILE_COLUMNS} FROM files"
+        if paths is not None:
+            rows = self._database.rows_in(f"{sql} WHERE path IN ?", paths)
         else:
-            rows = [
-                row
-                for page in portions(filter(is_text, paths), PAGE)
-                for row in self._database.rows(f"{sql} WHERE path = ANY(%s)", (page,))
-            ]
+            rows = iter(self._database.rows(sql))
         return {state.path: state for state in map(file_state_from, rows)}
-
-    def count_files(self) -> int:
-        return int(self._database.rows("SELECT count(*) FROM files WHERE left_out = ''")[0][0])
 
     def put_file_states(self, states: Iterable[FileState]) -> None:
         with self._database.transaction():
             self._database.execute_many(
-                f"UPDATE files SET ({FILE_COLUMNS}) = ({_FILE_MARKS}) WHERE path = %s",
+                f"UPDATE files SET ({_FILE_COLUMNS}) = ({_FILE_MARKS}) WHERE path = %s",
                 ((*file_values(state), state.path) for state in states),
             )
 
     def add_files(self, states: Iterable[FileState]) -> None:
         with self._database.transaction():
             self._database.execute_many(
-                f"INSERT INTO files ({FILE_COLUMNS}) VALUES ({_FILE_MARKS}) "
+                f"INSERT INTO files ({_FILE_COLUMNS}) VALUES ({_FILE_MARKS}) "
                 f"ON CONFLICT (path) DO UPDATE SET {_FILE_UPDATES}",
                 map(file_values, states),
             )
@@ -287,7 +199,7 @@ class PostgresChunks:
         removed = 0
         with self._database.transaction():
             for page in portions(paths, PAGE):
-                removed += self.delete_chunks(self._ids("path = ANY(%s)", (page,)))
+                removed += self.delete_chunks(self.ids("path = ANY(?)", page))
                 self._database.execute("DELETE FROM files WHERE path = ANY(%s)", (page,))
         return removed
 
@@ -302,14 +214,10 @@ class PostgresChunks:
     # Reasoning, accesses and histories
 
     def put_reasoning(self, chunk_id: str, reasoning: Reasoning) -> None:
-        pattern_type, score, count, created_at = (
-            reasoning.pattern_type, reasoning.success_score, reasoning.usage_count,
-            reasoning.created_at,
-        )  # fmt: skip
+        score = reasoning.success_score
+        values = (reasoning.pattern_type, score, reasoning.usage_count, reasoning.created_at)
         with self._database.transaction():
-            if self._database.write(
-                _PUT_REASONING, (pattern_type, score, count, created_at, chunk_id)
-            ):
+            if self._database.write(_PUT_REASONING, (*values, chunk_id)):
                 self._set_searchable(chunk_id, is_found=score >= SEARCHABLE_SUCCESS)
 
     def _set_searchable(self, chunk_id: str, *, is_found: bool) -> None:
@@ -333,10 +241,6 @@ class PostgresChunks:
         )
         return reasoning_from(rows[0]) if rows else None
 
-    def record_access(self, chunk_id: str, at: datetime) -> None:
-        with self._database.transaction():
-            self.add_accesses([(chunk_id, at)])
-
     def add_accesses(self, accesses: Iterable[tuple[str, datetime]]) -> None:
         for page in portions(accesses, PAGE):
             self._database.execute(
@@ -347,23 +251,8 @@ class PostgresChunks:
             )
 
     def get_accesses(self, chunk_ids: Sequence[str]) -> Mapping[str, tuple[datetime, ...]]:
-        return {
-            show(id_): tuple(map(moment, moments))
-            for page in portions(filter(is_text, chunk_ids), PAGE)
-            for id_, moments in self._database.rows(
-                "SELECT chunks.id, array_agg(at ORDER BY at) FROM accesses "
-                'JOIN chunks USING ("row", namespace) WHERE chunks.id = ANY(%s) GROUP BY chunks.id',
-                (page,),
-            )
-        }
-
-    def iter_lines(self, path: str) -> Iterator[tuple[str, Lines]]:
-        rows = self._database.rows(
-            "SELECT id, start_line, end_line FROM chunks "
-            "WHERE path = %s AND start_line IS NOT NULL",
-            (path,),
-        )
-        return ((show(id_), Lines(start, end)) for id_, start, end in rows)
+        rows = self._database.rows_in(_ACCESSES, chunk_ids)
+        return {id_: tuple(map(moment, moments)) for id_, moments in rows}
 
     def put_histories(self, histories: Mapping[str, ChunkHistory]) -> int:
         changed = 0
@@ -378,16 +267,8 @@ class PostgresChunks:
         return changed
 
     def get_histories(self, chunk_ids: Sequence[str]) -> Mapping[str, ChunkHistory]:
-        return {
-            show(row[0]): history_from(row[1:])
-            for page in portions(filter(is_text, chunk_ids), PAGE)
-            for row in self._database.rows(
-                "SELECT chunks.id, tracking, commits, uncommitted, history_read_at "
-                'FROM histories JOIN chunks USING ("row", namespace) '
-                "LEFT JOIN files ON files.path = chunks.path WHERE chunks.id = ANY(%s)",
-                (page,),
-            )
-        }
+        rows = self._database.rows_in(_HISTORIES, chunk_ids)
+        return {row[0]: history_from(row[1:]) for row in rows}
 
 
 def _words_key(chunk: Chunk) -> tuple[str, ...]:

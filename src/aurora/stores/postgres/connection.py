@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import logging
 import re
-import secrets
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import Any, TypeAlias, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, TypeVar
 
 import psycopg
 from psycopg import IsolationLevel, errors, sql
@@ -29,9 +28,12 @@ from aurora.errors import (
     StoreFormatError,
     StoreUnreachableError,
 )
+from aurora.stores import shared
 from aurora.stores.postgres.address import Address
 from aurora.stores.postgres.migrate import LOCK, require_newest, require_same
-from aurora.stores.postgres.rows import ADAPTERS, Row
+from aurora.stores.postgres.rows import ADAPTERS
+from aurora.stores.shared import PAGE, Parameters, Row, ThreadState, portions
+from aurora.text import is_text
 
 # Errors
 
@@ -78,15 +80,15 @@ def explained(exc: psycopg.Error, shown: str) -> StoreError:
             hint="check that the server runs and that host and port are right, then try again; "
             "the next run repeats what was not saved",
         )
-    for kinds, message, hint in _EXPLANATIONS:
+    for kinds, error, message, hint in _EXPLANATIONS:
         if isinstance(exc, kinds):
-            error = _CLASSES.get(kinds, StoreError)
             return error(message.format(shown=shown, text=text), hint=hint)
     return StoreError(f"{shown}: {text}", hint="`aur db status` shows the state of the server")
 
 
 def no_memory(shown: str) -> NoMemoryError:
-    return NoMemoryError(f"There is no memory yet at {shown}", hint="make one with `aur db init`")
+    message, hint = _NO_MEMORY
+    return NoMemoryError(message.format(shown=shown), hint=hint)
 
 
 def plain(exc: psycopg.Error) -> str:
@@ -97,6 +99,9 @@ def plain(exc: psycopg.Error) -> str:
     return _SECRET.sub(r"\1\2…@", useful[-1] if useful else type(exc).__name__)
 
 
+_NO_MEMORY = ("There is no memory yet at {shown}", "make one with `aur db init`")
+_MAKE_DATABASE = "make the database first (`createdb NAME`), or correct store.url"
+_SIGN_IN = "set PGPASSWORD, or a line HOST:PORT:DATABASE:USER:PASSWORD in ~/.pgpass (chmod 600)"
 # Errors while connecting have no code, so that their text is matched.
 _REFUSALS: tuple[tuple[str, str, str], ...] = (
     (
@@ -108,13 +113,9 @@ _REFUSALS: tuple[tuple[str, str, str], ...] = (
     (
         "password authentication failed|no password supplied",
         "{shown} refuses the password: {text}",
-        "set PGPASSWORD, or a line HOST:PORT:DATABASE:USER:PASSWORD in ~/.pgpass (chmod 600)",
+        _SIGN_IN,
     ),
-    (
-        "database .* does not exist",
-        "{shown}: {text}",
-        "make the database first (`createdb NAME`), or correct store.url",
-    ),
+    ("database .* does not exist", "{shown}: {text}", _MAKE_DATABASE),
     (
         "role .* (does not exist|is not permitted)|permission denied for database",
         "{shown} does not let this user in: {text}",
@@ -134,58 +135,47 @@ _REFUSALS: tuple[tuple[str, str, str], ...] = (
 
 
 _Kinds = type[psycopg.Error] | tuple[type[psycopg.Error], ...]
-_LOCKED = errors.LockNotAvailable
-_DISK = (errors.DiskFull, errors.OutOfMemory)
-_READ_ONLY = errors.ReadOnlySqlTransaction
-_MISSING = (errors.UndefinedTable, errors.InvalidSchemaName)
-_EXPLANATIONS: tuple[tuple[_Kinds, str, str], ...] = (
+_EXPLANATIONS: tuple[tuple[_Kinds, type[StoreError], str, str], ...] = (
     (
-        _LOCKED,
+        errors.LockNotAvailable,
+        StoreBusyError,
         f"{{shown}} is in use by another process (waited {BUSY_SECONDS} s)",
         "wait until the other `aur` has finished, then try again",
     ),
     (
-        _DISK,
+        (errors.DiskFull, errors.OutOfMemory),
+        StoreError,
         "{shown} cannot write: {text}",
         "free some space on the server, then try again; nothing was saved in part",
     ),
     (
-        _READ_ONLY,
+        errors.ReadOnlySqlTransaction,
+        StoreError,
         "{shown} can only be read: it is a replica, or set to read-only",
         "name the primary in store.url, too: HOST1,HOST2/… finds it by itself",
     ),
     (
         errors.InsufficientPrivilege,
+        StoreError,
         "{shown}: {text}",
         "ask its owner for the right: docs/guide/postgresql.md has the exact GRANTs",
     ),
-    (_MISSING, "There is no memory yet at {shown}", "make one with `aur db init`"),
-    (
-        errors.InvalidCatalogName,
-        "{shown}: {text}",
-        "make the database first (`createdb NAME`), or correct store.url",
-    ),
-    (
-        errors.InvalidPassword,
-        "{shown} refuses the password",
-        "set PGPASSWORD, or a line HOST:PORT:DATABASE:USER:PASSWORD in ~/.pgpass (chmod 600)",
-    ),
+    ((errors.UndefinedTable, errors.InvalidSchemaName), NoMemoryError, *_NO_MEMORY),
+    (errors.InvalidCatalogName, StoreError, "{shown}: {text}", _MAKE_DATABASE),
+    (errors.InvalidPassword, StoreError, "{shown} refuses the password", _SIGN_IN),
     (
         (errors.InvalidAuthorizationSpecification, psycopg.OperationalError),
+        StoreError,
         "{shown}: {text}",
         "check user, password and database in store.url; PGPASSWORD and ~/.pgpass work, too",
     ),
     (
         (errors.DataCorrupted, errors.IndexCorrupted),
+        StoreFormatError,
         "{shown} is damaged: {text}",
         "restore it from a backup; `REINDEX` repairs an index",
     ),
 )
-_CLASSES: dict[_Kinds, type[StoreError]] = {
-    _LOCKED: StoreBusyError,
-    _MISSING: NoMemoryError,
-    (errors.DataCorrupted, errors.IndexCorrupted): StoreFormatError,
-}
 
 # Connections
 
@@ -236,10 +226,8 @@ class Connections:
         with self.writing() as connection:
             yield connection
 
-    @contextmanager
-    def writing(self) -> Iterator[Connection]:
-        with self._pool(to_write=self.address.is_several).connection() as connection:
-            yield connection
+    def writing(self) -> AbstractContextManager[Connection]:
+        return self._pool(to_write=self.address.is_several).connection()
 
     def has_written(self, connection: Connection) -> None:
         """Note a commit, which replicas may lack for a moment."""
@@ -310,57 +298,51 @@ class Connections:
                 pool.close()
             self._pools.clear()
 
-    @contextmanager
-    def translated(self) -> Iterator[None]:
-        with translated(self.address.shown):
-            yield
+    def translated(self) -> AbstractContextManager[None]:
+        return translated(self.address.shown)
 
 
 # One schema
 
-Parameters: TypeAlias = Sequence[object] | Mapping[str, object]
-
-# Each generation is a random step above the last: see `sqlite.connection`.
-_STEPS = 1 << 32
+_INDEXING = LOCK + 1  # the key of the index lock
 
 
-class _ThreadState(threading.local):
-    """The connection of one thread while in a transaction, and the generation it has drawn."""
-
-    connection: Connection | None = None
-    drawn: int | None = None
+class _ThreadState(ThreadState):
+    connection: Connection | None = None  # of a transaction
 
     @contextmanager
     def using(self, connection: Connection) -> Iterator[None]:
         """Send all queries of this thread over this connection."""
-        self.connection, self.drawn = connection, None
+        self.connection = connection
+        self.begin()
         try:
             yield
         finally:
             self.connection = None
 
 
-class Database:
+class Database(shared.Database):
     """One existing schema of a database. `migrate.migrate` creates it."""
+
+    row, searchable = 'chunks."row"', "FROM chunks WHERE is_found"
+    folded_name, like = "folded_name", "ILIKE"
 
     def __init__(self, address: Address, *, newest: bool = True) -> None:
         """`newest`: refuse tables or words of another version."""
         self.address = address
         self.connections = Connections(address)
-        self._local = _ThreadState()
+        self._local: _ThreadState = _ThreadState()
         try:
-            self.identity = self._open(newest=newest)
+            if newest:
+                require_newest(self.connections)
+            identity = self.fact("identity")
         except BaseException:
             self.connections.close()
             raise
-
-    def _open(self, *, newest: bool) -> str:
-        if newest:
-            require_newest(self.connections)
-        identity = self.fact("identity")
         if identity is None:
-            raise no_memory(self.address.shown)
-        return identity
+            self.connections.close()
+            raise no_memory(address.shown)
+        self.identity = identity
 
     def close(self) -> None:
         self.connections.close()
@@ -368,7 +350,8 @@ class Database:
     # Reading
 
     def rows(self, sql: str, values: Parameters = ()) -> list[Row]:
-        own = self._local.connection
+        """`?` stands for a bound value, as in SQLite."""
+        own, sql = self._local.connection, sql.replace("?", "%s")
 
         def read() -> list[Row]:
             with self.connections.reading() as connection:
@@ -376,6 +359,11 @@ class Database:
 
         with self.connections.translated():
             return self.connections.again(read) if own is None else _fetch(own, sql, values)
+
+    def rows_in(self, sql: str, values: Iterable[object]) -> Iterator[Row]:
+        known = (value for value in values if not isinstance(value, str) or is_text(value))
+        for page in portions(known, PAGE):
+            yield from self.rows(sql.replace("IN ?", "= ANY(?)"), (page,))
 
     @contextmanager
     def snapshot(self) -> Iterator[Database]:
@@ -422,7 +410,6 @@ class Database:
             connection.execute(sql)
 
     def execute(self, sql: str, values: Parameters = ()) -> int:
-        """Run one statement inside a transaction; returns the rows changed."""
         return self._own_connection().execute(sql, values).rowcount
 
     def execute_many(self, sql: str, values: Iterable[Parameters]) -> None:
@@ -432,19 +419,6 @@ class Database:
         if self._local.connection is None:
             raise RuntimeError("a change outside a transaction")
         return self._local.connection
-
-    def write(self, sql: str, values: Parameters = ()) -> int:
-        """Like `execute`, for a change of searchable data."""
-        count = self.execute(sql, values)
-        if count:
-            self.draw_generation()
-        return count
-
-    def draw_generation(self) -> int:
-        """The generation after this transaction."""
-        if self._local.drawn is None:
-            self._local.drawn = self.generation() + 1 + secrets.randbelow(_STEPS)
-        return self._local.drawn
 
     # Facts
 
@@ -471,3 +445,19 @@ class Database:
 def _fetch(connection: Connection, sql: str, values: Parameters) -> list[Row]:
     cursor = connection.execute(sql, values)
     return cursor.fetchall() if cursor.description else []
+
+
+@contextmanager
+def index_lock(database: Database) -> Iterator[None]:
+    """A lock of the connection, not of a transaction. The server releases it with the process."""
+    address, connections = database.address, database.connections
+    with connections.translated(), connections.connect(to_write=True) as connection:
+        row = connection.execute(
+            "SELECT pg_try_advisory_lock(%s, hashtext(%s))", (_INDEXING, address.schema)
+        ).fetchone()
+        if row is None or not row[0]:
+            raise StoreBusyError(
+                f"{address.shown} is being indexed by another process",
+                hint="wait until the other `aur mem index` has finished, then try again",
+            )
+        yield

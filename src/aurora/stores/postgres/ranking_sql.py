@@ -10,15 +10,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from aurora.stores.base import Ranked, Revision, Scored, TermCounts, WeighedTerm, WordsAsked
 from aurora.stores.postgres.chunks import PostgresChunks
 from aurora.stores.postgres.connection import Database
 from aurora.stores.postgres.migrate import WORDS
-from aurora.stores.postgres.rows import Row, any_of, quote
+from aurora.stores.postgres.rows import any_of, quote
 from aurora.stores.postgres.vectors import PostgresVectors
-from aurora.stores.shared import PAGE
+from aurora.stores.shared import PAGE, Row
 from aurora.types import Chunk, Listener, Progress, ignore_events
 
 # Chunks times terms to score, a microsecond each; the larger ones only if needed.
@@ -26,9 +26,7 @@ _WORK = (20_000, 100_000, 400_000)
 _MOST_TERMS = 64  # the rarest of a query
 
 
-class Statement(NamedTuple):
-    sql: str
-    values: dict[str, object]
+Statement: TypeAlias = tuple[str, dict[str, object]]  # with its bound values
 
 
 class Proposal(NamedTuple):
@@ -77,27 +75,29 @@ def rank_statement(
     filtered = ""
     if among is not None:
         values["among"], filtered = list(among), 'AND "row" = ANY(%(among)s)'
-    parts, unions = [], []
+    parts, unions, joins = [], [], []
+    word_rank = cosine = cosine_rank = score = "NULL"
     if proposing:
         values["proposing"] = proposing
         parts.append(_proposed(words, filtered))
-        unions.append(f'(SELECT "row" FROM proposed {_BEST_WORDS})')
+        unions.append('(SELECT "row" FROM proposed ORDER BY score DESC, "row" LIMIT %(pool)s)')
+        joins.append('LEFT JOIN proposed ON proposed."row" = best."row"')
+        word_rank, score = "proposed.rank", "proposed.score"
     if vector is not None:
         parts.append(_near(len(vector), slot, filtered, by_index=by_index))
-        unions.append(f'(SELECT "row" FROM near {_NEAREST})')
+        unions.append('(SELECT "row" FROM near ORDER BY distance, "row" LIMIT %(pool)s)')
+        joins.append('LEFT JOIN near ON near."row" = best."row"')
+        cosine, cosine_rank = "1 - near.distance", "near.rank"
+        if by_index:
+            joins.append(_made(vector, slot))
+            cosine = _cosine(vector)
     if not unions:
-        return Statement("SELECT 1 WHERE false", {})
+        return "SELECT 1 WHERE false", {}
     sql = f"""
         WITH {", ".join(parts)}, best AS ({" UNION ".join(unions)})
-        SELECT best."row", {_known(words)},
-            {"proposed.rank" if proposing else "NULL"},
-            {"1 - near.distance" if vector is not None and not by_index else _cosine(vector)},
-            {"near.rank" if vector is not None else "NULL"},
-            {"proposed.score" if proposing else "NULL"}
-        FROM best LEFT JOIN words ON words."row" = best."row"
-        {'LEFT JOIN proposed ON proposed."row" = best."row"' if proposing else ""}
-        {_vectors(vector, slot, by_index=by_index)}"""
-    return Statement(sql, values)
+        SELECT best."row", {_known(words)}, {word_rank}, {cosine}, {cosine_rank}, {score}
+        FROM best LEFT JOIN words ON words."row" = best."row" {" ".join(joins)}"""
+    return sql, values
 
 
 def score_statement(
@@ -108,8 +108,8 @@ def score_statement(
         SELECT best."row", {_known(words)}, NULL, {_cosine(vector)}, NULL, NULL
         FROM unnest(%(rows)s::bigint[]) AS best ("row")
             JOIN words ON words."row" = best."row"
-        {_vectors(vector, slot, by_index=True, with_places=False)}"""
-    return Statement(sql, values)
+        {_made(vector, slot)}"""
+    return sql, values
 
 
 def _proposed(words: WordsAsked | None, filtered: str) -> str:
@@ -137,18 +137,10 @@ def _near(dimension: int, slot: int, filtered: str, *, by_index: bool) -> str:
             FROM compared WHERE distance < 'NaN')"""
 
 
-_BEST_WORDS = 'ORDER BY score DESC, "row" LIMIT %(pool)s'
-_NEAREST = 'ORDER BY distance, "row" LIMIT %(pool)s'
-
-
-def _vectors(
-    vector: Sequence[float] | None, slot: int, *, by_index: bool, with_places: bool = True
-) -> str:
+def _made(vector: Sequence[float] | None, slot: int) -> str:
     if vector is None:
         return ""
-    near = 'LEFT JOIN near ON near."row" = best."row"' if with_places else ""
-    made = f'LEFT JOIN vectors_{slot} AS made ON made."row" = best."row"' if by_index else ""
-    return f"{near} {made}"
+    return f'LEFT JOIN vectors_{slot} AS made ON made."row" = best."row"'
 
 
 def _cosine(vector: Sequence[float] | None) -> str:
@@ -176,8 +168,7 @@ _DISCOUNT = "%(k1)s * (1 - %(b)s + %(b)s * length / %(average)s)"
 
 
 def _frequencies(words: WordsAsked | None) -> Iterator[str]:
-    count = len(words.terms[:_MOST_TERMS]) if words is not None else 0
-    for at in range(count):
+    for at, _ in enumerate(words.terms[:_MOST_TERMS] if words is not None else ()):
         yield f"(ts_rank_cd(words.weights, words.tsv, %(t{at})s::tsquery) / words.weights[2])"
 
 
@@ -326,7 +317,7 @@ class PostgresRanking:
     def _rebuild_page(self, last: int) -> list[tuple[Revision, Chunk]]:
         """Reads and writes under one lock, so that no text changes in between."""
         with self._database.transaction():
-            page = self._chunks.revised_page((last, PAGE))
+            page = self._chunks.revised_page(last, PAGE)
             self._chunks.remove_words([chunk.id for _, chunk in page])
             self._chunks.add_words(chunk for _, chunk in page)
         return page

@@ -8,19 +8,21 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import cache
 from itertools import repeat
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import psycopg
-from psycopg.adapt import AdaptersMap
+from psycopg.adapt import AdaptersMap, Loader
 from psycopg.types.json import Json as Json_
 from psycopg.types.string import StrDumper
 
 from aurora.errors import StoreFormatError
 from aurora.stores.base import FileState, Reasoning
+from aurora.stores.matching import READ_AT, chunk_of
+from aurora.stores.shared import Row
 from aurora.text import (
     SHORTEST,
     SUMMARY_TIMES,
@@ -31,7 +33,7 @@ from aurora.text import (
     has_cjk,
     name_times,
 )
-from aurora.types import Chunk, ChunkHistory, Json, Kind, Lines, Tracking
+from aurora.types import Chunk, ChunkHistory, Json, Tracking
 
 MARK = "\ufdd0"
 _NUL, _ITSELF = f"{MARK}0", f"{MARK}1"
@@ -51,32 +53,27 @@ def show(text: str) -> str:
     return text.replace(_NUL, "\0").replace(_ITSELF, MARK)
 
 
-def in_all_texts(value: Json, change: Callable[[str], str]) -> Json:
-    """The value with every text in it changed, including keys."""
-    if isinstance(value, str):
-        return change(value)
-    if isinstance(value, list):
-        return [in_all_texts(item, change) for item in value]
-    if isinstance(value, dict):
-        return {change(key): in_all_texts(item, change) for key, item in value.items()}
-    return value
-
-
 class _HidingDumper(StrDumper):
     def dump(self, obj: str) -> Any:
         return super().dump(hide(obj))
 
 
+class _ShowingLoader(Loader):
+    def load(self, data: Any) -> str:
+        return show(str(data, "utf-8"))
+
+
 ADAPTERS = AdaptersMap(psycopg.adapters)
 ADAPTERS.register_dumper(str, _HidingDumper)
+ADAPTERS.register_loader("text", _ShowingLoader)
 
-Row: TypeAlias = tuple[Any, ...]  # the server's rows have no static type
 
 # Columns as they are read. Python parses the JSON that it wrote.
 COLUMNS = (
     "id, kind, name, qualified_name, path, start_line, end_line, language, content, namespace, "
     "document_type, created_at, metadata::text"
 )
+_VALUES = 13  # of COLUMNS
 WRITTEN = {
     "id": "text", "namespace": "text", "kind": "text", "name": "text", "folded_name": "text",
     "qualified_name": "text", "path": "text", "start_line": "bigint", "end_line": "bigint",
@@ -85,7 +82,6 @@ WRITTEN = {
 }  # fmt: skip
 _EXPONENT = 1e16  # larger floats are written with an exponent
 _FLOAT = re.compile(f'"{MARK}f([^"]*)"')
-FILE_COLUMNS = "path, size, modified_ns, digest, left_out, history_stamp, history_read_at, identity"
 
 
 def chunk_values(chunk: Chunk) -> dict[str, object]:
@@ -108,62 +104,43 @@ def as_json(rows: Iterable[Mapping[str, object]]) -> Json_:
     values: list[Any] = list(rows)
     written = json.dumps(values, ensure_ascii=False)
     if "\\u0000" in written or MARK in written or "e+" in written:
-        hidden: Any = in_all_texts(values, hide)
-        written = _FLOAT.sub(r"\1", json.dumps(_with_floats(hidden), ensure_ascii=False))
+        written = _FLOAT.sub(r"\1", json.dumps(_writable(values), ensure_ascii=False))
     return Json_(written, lambda text: str(text).encode())
 
 
-def _with_floats(value: Any) -> Any:
-    """Replace large floats by texts of all digits, whose quotes `as_json` removes.
-
-    The server turns floats like 1e+16 into integers, which would be other values when read.
-    """
+def _writable(value: Any) -> Any:
+    """Hide all texts. Large floats become texts of all digits, whose quotes `as_json` removes: the
+    server turns floats like 1e+16 into integers, which would be other values when read."""
+    if isinstance(value, str):
+        return hide(value)
     if isinstance(value, float) and abs(value) >= _EXPONENT:
         return f"{MARK}f{value:.1f}"
     if isinstance(value, list):
-        return list(map(_with_floats, value))
+        return list(map(_writable, value))
     if isinstance(value, dict):
-        return {key: _with_floats(item) for key, item in value.items()}
+        return {hide(key): _writable(item) for key, item in value.items()}
     return value
 
 
 def read_metadata(written: str) -> dict[str, Json]:
-    if written == "{}":
-        return {}
-    read: Any = json.loads(written)
-    return in_all_texts(read, show) if MARK in written else read  # type: ignore[return-value]
+    read: dict[str, Json] = json.loads(written, strict=False) if written != "{}" else {}
+    return read
 
 
 def chunk_from(row: Row) -> Chunk:
     """A chunk from a row that starts with COLUMNS."""
-    (
-        id_, kind, name, qualified_name, path, start, end, language, content, namespace,
-        document_type, created_at, metadata,
-    ) = row[:13]  # fmt: skip
+    *columns, created_at, metadata = row[:_VALUES]
     try:
-        return Chunk(
-            id=show(id_),
-            kind=Kind(kind),
-            name=show(name),
-            content=show(content),
-            qualified_name=show(qualified_name),
-            path=show(path),
-            lines=None if start is None else Lines(start, end),
-            language=show(language),
-            namespace=show(namespace),
-            document_type=show(document_type),
-            created_at=_if_any(created_at),
-            metadata=read_metadata(metadata),
-        )
+        return chunk_of(columns, _if_any(created_at), read_metadata(metadata))
     except (ValueError, TypeError) as exc:  # Aurora never writes such a row
         raise StoreFormatError(
-            f"The chunk {id_!r} is damaged: {exc}", hint="`aur doctor` looks for more damage"
+            f"The chunk {row[0]!r} is damaged: {exc}", hint="`aur doctor` looks for more damage"
         ) from exc
 
 
 def reasoning_from(row: Row) -> Reasoning:
     pattern_type, success_score, usage_count, created_at = row
-    return Reasoning(show(pattern_type), success_score, usage_count, moment(created_at))
+    return Reasoning(pattern_type, success_score, usage_count, moment(created_at))
 
 
 def history_from(row: Row) -> ChunkHistory:
@@ -171,20 +148,10 @@ def history_from(row: Row) -> ChunkHistory:
     return ChunkHistory(Tracking(tracking), tuple(commits), uncommitted, _if_any(read_at))
 
 
-def file_values(state: FileState) -> tuple[object, ...]:
-    """The values of FILE_COLUMNS."""
-    return (
-        state.path, state.size, state.modified_ns, state.digest, state.left_out,
-        state.history_stamp, state.history_read_at, state.identity,
-    )  # fmt: skip
-
-
 def file_state_from(row: Row) -> FileState:
-    path, size, modified_ns, digest, left_out, stamp, read_at, identity = row
-    return FileState(
-        show(path), size, modified_ns, show(digest), show(left_out), show(stamp),
-        _if_any(read_at), show(identity),
-    )  # fmt: skip
+    values = list(row)
+    values[READ_AT] = _if_any(values[READ_AT])
+    return FileState(*values)
 
 
 def moment(at: datetime) -> datetime:
@@ -194,12 +161,6 @@ def moment(at: datetime) -> datetime:
 
 def _if_any(at: datetime | None) -> datetime | None:
     return None if at is None else moment(at)
-
-
-def like(*parts: str) -> str:
-    """A pattern for `LIKE … ESCAPE '!'`: these texts in this order, with anything around them."""
-    plain = (part.replace("!", "!!").replace("%", "!%").replace("_", "!_") for part in parts[:32])
-    return f"%{'%'.join(part[:128] for part in plain)}%"
 
 
 _LAST_PLACE = 16_383  # last position in a tsvector; all later words have this one

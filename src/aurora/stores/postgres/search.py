@@ -9,47 +9,33 @@ from __future__ import annotations
 
 import json
 import math
-from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
-from aurora.stores import shared
-from aurora.stores.base import Definition, Uses
-from aurora.stores.postgres.connection import Database, Parameters
-from aurora.stores.postgres.rows import any_of, hide, in_a_row, like, read_metadata, show
-from aurora.stores.shared import (
-    PAGE,
+from aurora.stores.base import Uses
+from aurora.stores.matching import (
     find_terms,
     fitting_paths,
-    has_wildcard,
-    literal_parts,
     metadata_fits,
-    name_test,
-    phrase_pattern,
     phrase_words,
     place_of,
-    portions,
 )
-from aurora.text import fold_name, has_cjk, is_text, tokenize
-from aurora.types import Criteria, Kind, Place
-
-# Names. ILIKE and equality only preselect; `name_test` decides.
-_NAMES_LIKE = "(name ILIKE %s ESCAPE '!' OR qualified_name ILIKE %s ESCAPE '!')"
-_NAMES_EQUAL = "(folded_name = %s OR qualified_name ILIKE %s ESCAPE '!')"
+from aurora.stores.parts import SearchPart
+from aurora.stores.postgres.connection import Database
+from aurora.stores.postgres.rows import any_of, hide, in_a_row, read_metadata
+from aurora.stores.shared import Parameters
+from aurora.text import has_cjk, is_text, tokenize
+from aurora.types import Kind, Place
 
 # Text search
 # Weights of D, C, B and A: a word in a name tells more about a chunk than a word in its text.
 _WEIGHTS = "'{0.1, 0.6, 0.7, 1.0}'"
 _COMPLETE = 3  # characters: all of a CJK run this long must be there
-_SHORTEST_LIKE = 3  # shorter words are part of nearly every text
 # Normalization 32 turns a rank r into r / (r + 1) and keeps the order.
 _RANKED = f"""
     SELECT "row", ts_rank_cd({_WEIGHTS}, tsv, %(query)s::tsquery, 32) AS rank
     FROM words WHERE tsv @@ %(query)s::tsquery
     ORDER BY rank DESC, "row" LIMIT %(limit)s"""
-_IN_NAME = "(name ILIKE {} ESCAPE '!')::int"
-_IN_EITHER = "(name ILIKE {} ESCAPE '!' OR content ILIKE {} ESCAPE '!')"
-
 # Criteria
 _LABELS = {
     "kind": "kind",
@@ -72,54 +58,21 @@ _USES = """
          WHERE accesses."row" = chunks."row" AND accesses.namespace = chunks.namespace),
         histories.commits
     FROM chunks LEFT JOIN histories USING ("row", namespace)
-    WHERE is_found AND chunks."row" = ANY(%s)"""
+    WHERE is_found AND chunks."row" IN ?"""
 _PLACES = """
     SELECT "row", id, kind, path, namespace,
         metadata ->> 'source', metadata ->> 'session', metadata ->> 'seq'
-    FROM chunks WHERE "row" = ANY(%s)"""
+    FROM chunks WHERE "row" IN ?"""
 _DATED = """
     SELECT "row", path FROM chunks WHERE is_found AND kind = %s
         AND path ~ '[0-9]{4}-[0-9]{2}-[0-9]{2}'
         AND metadata ->> 'source' IS DISTINCT FROM 'conversation'"""
 
 
-class PostgresSearch:
+class PostgresSearch(SearchPart[Database]):
     """`Search` in one schema."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    # Names
-
-    def find_definitions(self, name: str, *, limit: int) -> list[Definition]:
-        folded = fold_name(name)
-        if not name or not is_text(name):
-            return []
-        # `_` and `__` both fold to nothing, so these are compared as they are.
-        rows = self._database.rows(
-            'SELECT "row", kind, name, qualified_name, path FROM chunks '
-            "WHERE is_found AND folded_name = %s AND (%s OR name = %s) "
-            'ORDER BY "row" LIMIT %s',
-            (folded, folded != "", name, limit),
-        )
-        return [Definition(row, Kind(kind), *map(show, rest)) for row, kind, *rest in rows]
-
-    def iter_names(self) -> Iterator[str]:
-        rows = self._database.rows("SELECT DISTINCT name FROM chunks WHERE is_found")
-        return (show(name) for (name,) in rows)
-
-    def rows_named(self, glob: str) -> set[int]:
-        if not is_text(glob):
-            return set()
-        fits, pattern = name_test(glob), like(*literal_parts(glob))
-        condition, first = (
-            (_NAMES_LIKE, pattern) if has_wildcard(glob) else (_NAMES_EQUAL, fold_name(glob))
-        )
-        rows = self._database.rows(
-            f'SELECT "row", name, qualified_name FROM chunks WHERE is_found AND {condition}',
-            (first, pattern),
-        )
-        return {row for row, name, qualified in rows if fits(show(name), show(qualified))}
+    cjk_only = "AND has_cjk"
 
     # Text
 
@@ -127,52 +80,15 @@ class PostgresSearch:
         terms = find_terms(text)
         query = _as_query(terms)
         rows = self._database.rows(_RANKED, {"query": query, "limit": limit}) if query else []
-        return [(row, float(rank)) for row, rank in rows] or self._by_like(terms, limit)
-
-    def _by_like(self, terms: Sequence[str], limit: int) -> list[tuple[int, float]]:
-        """By the number of terms in name or content, then by the number of terms in the name."""
-        kept = [term for term in terms if has_cjk(term) or len(term) >= _SHORTEST_LIKE]
-        if not kept:
-            return []
-        values: dict[str, object] = {f"t{at}": like(term) for at, term in enumerate(kept)}
-        marks = [f"%({name})s" for name in values]
-        in_either = " + ".join(f"{_IN_EITHER.format(mark, mark)}::int" for mark in marks)
-        in_names = " + ".join(map(_IN_NAME.format, marks))
-        condition = "AND has_cjk" if all(map(has_cjk, kept)) else ""
-        rows = self._database.rows(
-            'SELECT "row", points FROM (SELECT "row", '
-            f"({in_either}) + ({in_names})::float8 / {len(kept) + 1} AS points "
-            f"FROM chunks WHERE is_found {condition} OFFSET 0) AS judged "
-            'WHERE points > 0 ORDER BY points DESC, "row" LIMIT %(limit)s',
-            {**values, "limit": limit},
-        )
-        return [(row, points / (1 + points)) for row, points in rows]
+        return [(row, float(rank)) for row, rank in rows] or self.find_by_like(terms, limit)
 
     def rows_with_phrase(self, phrase: str) -> set[int] | None:
-        """ILIKE preselects; the pattern that all stores share decides."""
         words = phrase_words(phrase)
         if not words:
             return None
-        pattern = like(*(word for word in words if word.isascii() or has_cjk(word)))
-        condition = "AND has_cjk" if any(map(has_cjk, words)) else ""
-        rows = self._database.rows(
-            'SELECT "row", name, content FROM chunks '
-            f"WHERE is_found {condition} AND {_IN_EITHER.format('%s', '%s')}",
-            (pattern, pattern),
-        )
-        if not rows:
-            return set()
-        regex = phrase_pattern(words)
-        return {
-            row
-            for row, name, content in rows
-            if regex.search(show(name)) or regex.search(show(content))
-        }
+        return self.rows_by_text(words, self.cjk_only if any(map(has_cjk, words)) else "")
 
     # Criteria
-
-    def find_rows(self, criteria: Criteria) -> array[int]:
-        return shared.find_rows(self, criteria)
 
     def all_rows(self) -> set[int]:
         return self._row_numbers("")
@@ -192,7 +108,7 @@ class PostgresSearch:
 
     def rows_under(self, globs: Sequence[str]) -> set[int]:
         rows = self._database.rows("SELECT DISTINCT path FROM chunks")
-        paths = fitting_paths((show(path) for (path,) in rows), globs)
+        paths = fitting_paths((path for (path,) in rows), globs)
         return self._row_numbers("AND path = ANY(%s)", (paths,))
 
     def rows_with_metadata(self, key: str, value: str) -> set[int]:
@@ -218,21 +134,15 @@ class PostgresSearch:
     def get_uses(self, rows: Sequence[int]) -> Mapping[int, Uses]:
         return {
             row: Uses(accesses or (), commits or ())
-            for page in portions(rows, PAGE)
-            for row, accesses, commits in self._database.rows(_USES, (page,))
+            for row, accesses, commits in self._database.rows_in(_USES, rows)
             if accesses or commits
         }
 
     def get_places(self, rows: Sequence[int]) -> Mapping[int, Place]:
-        return {
-            row: place_of([row, *(text and show(text) for text in texts)])
-            for page in portions(rows, PAGE)
-            for row, *texts in self._database.rows(_PLACES, (page,))
-        }
+        return {columns[0]: place_of(columns) for columns in self._database.rows_in(_PLACES, rows)}
 
     def dated_paths(self) -> Mapping[int, str]:
-        rows = self._database.rows(_DATED, (str(Kind.KNOWLEDGE),))
-        return {row: show(path) for row, path in rows}
+        return dict(self._database.rows(_DATED, (str(Kind.KNOWLEDGE),)))
 
 
 def _as_query(terms: Sequence[str]) -> str:

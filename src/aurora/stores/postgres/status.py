@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import psycopg
@@ -18,12 +18,7 @@ from aurora.stores.postgres.connection import (
     no_memory,
     plain,
 )
-from aurora.stores.postgres.migrate import (
-    WORDS,
-    read_version,
-    require_newest,
-    vector_version,
-)
+from aurora.stores.postgres.migrate import WORDS, read_version, require_newest, vector_version
 from aurora.stores.postgres.schema import MIGRATIONS
 from aurora.types import Json
 
@@ -32,16 +27,15 @@ _REPLAY = """
         CASE WHEN pg_last_wal_receive_lsn() = pg_last_wal_replay_lsn() THEN 0
              ELSE extract(epoch FROM now() - pg_last_xact_replay_timestamp()) END::float8"""
 _OURS = "relnamespace = current_setting('aurora.schema')::regnamespace"
-_TABLES = f"""
-    SELECT split_part(relname, '_', 1), sum(pg_table_size(oid))::bigint FROM pg_class
-    WHERE relkind = 'r' AND {_OURS} GROUP BY 1 ORDER BY 1"""
-_INDEXES = f"""
-    SELECT amname, sum(pg_relation_size(pg_class.oid))::bigint
-    FROM pg_class JOIN pg_am ON pg_am.oid = relam
-    WHERE relkind = 'i' AND {_OURS} GROUP BY 1 ORDER BY 1"""
+_SIZES = """
+    SELECT coalesce(json_object_agg(name, size ORDER BY name), '{{}}') FROM (
+        SELECT {name} AS name, sum({size})::bigint AS size
+        FROM pg_class LEFT JOIN pg_am ON pg_am.oid = relam
+        WHERE relkind = '{kind}' AND {ours} GROUP BY 1) AS sizes"""
 _CONNECTIONS = """
-    SELECT count(*) FILTER (WHERE application_name = 'aurora'), count(*),
-        current_setting('max_connections')::int
+    SELECT json_build_object(
+        'ours', count(*) FILTER (WHERE application_name = 'aurora'), 'used', count(*),
+        'most', current_setting('max_connections')::int)
     FROM pg_stat_activity WHERE backend_type = 'client backend'"""
 
 
@@ -82,7 +76,7 @@ def read_status(address: Address) -> ServerStatus:
 
 def _hosts(address: Address) -> Iterator[dict[str, Json]]:
     """The state of each host, not only of the one that the driver chooses."""
-    seen = [_ask_host(address, at) for at in range(len(_split(address)))]
+    seen = [_ask_host(address, own) for own in _split(address)]
     primary = next((place for _, place in seen if place is not None), None)
     for host, place in seen:
         if host.get("role") == "standby" and primary is not None and place is None:
@@ -108,12 +102,10 @@ def _split(address: Address) -> list[dict[str, str]]:
     ]  # fmt: skip
 
 
-def _ask_host(address: Address, at: int) -> tuple[dict[str, Json], str | None]:
+def _ask_host(address: Address, own: Mapping[str, str]) -> tuple[dict[str, Json], str | None]:
     """The state of one host, and the log position of a primary."""
-    own = _split(address)[at]
-    host: dict[str, Json] = {"host": f"{own.get('host') or own.get('hostaddr') or 'localhost'}"}
-    if own.get("port"):
-        host["host"] = f"{host['host']}:{own['port']}"
+    name = own.get("host") or own.get("hostaddr") or "localhost"
+    host: dict[str, Json] = {"host": f"{name}:{own['port']}" if own.get("port") else name}
     conninfo = make_conninfo(
         address.url, **own, target_session_attrs="any", connect_timeout=CONNECT_SECONDS,
         application_name="aurora",
@@ -136,21 +128,15 @@ def _bytes_of(place: str) -> int:
 
 
 def _one(connection: psycopg.Connection[tuple[Json, ...]], sql: str) -> tuple[Json, ...]:
-    row = connection.execute(sql).fetchone()
-    return row or ()
-
-
-def _many(sql: str) -> Callable[[Connection], dict[str, Json]]:
-    return lambda connection: dict(connection.execute(sql).fetchall())
+    return connection.execute(sql).fetchone() or ()
 
 
 def _first(sql: str) -> Callable[[Connection], Json]:
     return lambda connection: _one(connection, sql)[0]
 
 
-def _count_connections(connection: Connection) -> dict[str, Json]:
-    ours, used, most = _one(connection, _CONNECTIONS)
-    return {"ours": ours, "used": used, "most": most}
+def _sizes(name: str, size: str, kind: str) -> Callable[[Connection], Json]:
+    return _first(_SIZES.format(name=name, size=size, kind=kind, ours=_OURS))
 
 
 def _fact(name: str) -> str:
@@ -174,7 +160,7 @@ _QUESTIONS: dict[str, Callable[[Connection], Json]] = {
         f"AND starts_with(relname, 'vectors_' || ({_fact('slot')}))"
     ),
     "partitions": _first(f"SELECT ({_fact('partitions')})::int"),
-    "connections": _count_connections,
-    "tables": _many(_TABLES),
-    "indexes": _many(_INDEXES),
+    "connections": _first(_CONNECTIONS),
+    "tables": _sizes("split_part(relname, '_', 1)", "pg_table_size(pg_class.oid)", "r"),
+    "indexes": _sizes("amname", "pg_relation_size(pg_class.oid)", "i"),
 }

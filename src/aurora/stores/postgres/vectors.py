@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from aurora.packing import VECTOR_WIDTH
-from aurora.stores import shared
-from aurora.stores.base import Embedder, Revision
-from aurora.stores.postgres.connection import Database, Parameters
-from aurora.stores.postgres.rows import as_json, show
-from aurora.stores.shared import NEXT, PAGE, USED, portions
-from aurora.text import is_text
+from aurora.stores.base import Revision
+from aurora.stores.parts import NEXT, USED, VectorPart
+from aurora.stores.postgres.connection import Database
+from aurora.stores.postgres.rows import as_json
+from aurora.stores.shared import PAGE, Row, portions
 
 _PUT = """
     INSERT INTO embeddings ("row", namespace, slot, vector)
@@ -19,29 +18,16 @@ _PUT = """
         FROM json_to_recordset(%s) AS given (id text, vector text)
         JOIN chunks ON chunks.id = given.id
     ON CONFLICT ("row", namespace, slot) DO UPDATE SET vector = excluded.vector"""
-_FROM_EMBEDDED = 'FROM used_vectors JOIN chunks USING ("row", namespace) WHERE is_found'
+_BY_ID = """
+    SELECT chunks.id, vector::text FROM used_vectors JOIN chunks USING ("row", namespace)
+    WHERE chunks.id IN ?"""
 
 
-class PostgresVectors:
+class PostgresVectors(VectorPart[Database]):
     """`Vectors` in one schema."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    def embedder(self) -> Embedder | None:
-        return shared.read_embedder(self._database, USED)
-
-    def next_embedder(self) -> Embedder | None:
-        return shared.read_embedder(self._database, NEXT)
-
-    def start_reembedding(self, embedder: Embedder) -> None:
-        shared.start_reembedding(self._database, self, embedder)
-
-    def stop_reembedding(self) -> None:
-        shared.stop_reembedding(self._database, self)
-
-    def finish_reembedding(self) -> None:
-        shared.finish_reembedding(self._database, self)
+    row, columns = '"row"', "vector::text"
+    embedded = 'FROM used_vectors JOIN chunks USING ("row", namespace) WHERE is_found'
 
     def _slot(self, table: str) -> int:
         used = int(self._database.fact("slot") or 0)
@@ -54,9 +40,6 @@ class PostgresVectors:
         self._database.set_fact("slot", str(self._slot(NEXT)))
         self.empty_next()
 
-    def put_embeddings(self, embedder: Embedder, vectors: Iterable[tuple[str, bytes]]) -> None:
-        shared.put_embeddings(self._database, self, embedder, vectors)
-
     def put_vectors(self, table: str, vectors: Iterable[tuple[str, bytes]]) -> None:
         # Vectors of the next embedder are not searchable yet, so the generation stays.
         write = self._database.write if table == USED else self._database.execute
@@ -65,38 +48,12 @@ class PostgresVectors:
             write(_PUT, (self._slot(table), given))
 
     def get_embeddings(self, chunk_ids: Sequence[str]) -> Mapping[str, bytes]:
-        return {
-            show(id_): from_text(vector)
-            for page in portions(filter(is_text, chunk_ids), PAGE)
-            for id_, vector in self._database.rows(
-                "SELECT chunks.id, vector::text FROM used_vectors "
-                'JOIN chunks USING ("row", namespace) WHERE chunks.id = ANY(%s)',
-                (page,),
-            )
-        }
+        rows = self._database.rows_in(_BY_ID, chunk_ids)
+        return {id_: from_text(vector) for id_, vector in rows}
 
-    def iter_vectors(self, rows: Sequence[int] | None = None) -> Iterator[tuple[Revision, bytes]]:
-        if rows is None:
-            yield from shared.iter_pages(self._vectors_page, lambda vector: vector[0].row)
-            return
-        for page in portions(sorted(set(rows)), PAGE):
-            yield from self._vectors('"row" = ANY(%s) ORDER BY "row"', (page,))
-
-    def _vectors_page(self, page: tuple[int, int]) -> list[tuple[Revision, bytes]]:
-        return self._vectors('"row" > %s ORDER BY "row" LIMIT %s', page)
-
-    def _vectors(self, condition: str, values: Parameters) -> list[tuple[Revision, bytes]]:
-        rows = self._database.rows(
-            f'SELECT "row", generation, vector::text {_FROM_EMBEDDED} AND {condition}', values
-        )
-        return [(Revision(row, generation), from_text(vector)) for row, generation, vector in rows]
-
-    def vector_revisions(self) -> Mapping[int, int]:
-        sql = f'SELECT "row", generation {_FROM_EMBEDDED} ORDER BY "row"'
-        return dict(self._database.rows(sql))
-
-    def count_vectors(self) -> int:
-        return int(self._database.rows(f"SELECT count(*) {_FROM_EMBEDDED}")[0][0])
+    def read_vector(self, row: Row) -> tuple[Revision, bytes]:
+        number, generation, vector = row
+        return Revision(number, generation), from_text(vector)
 
     def find_unembedded(self, *, by_next: bool = False) -> list[str]:
         rows = self._database.rows(
@@ -105,7 +62,7 @@ class PostgresVectors:
             'WHERE made."row" = chunks."row" AND made.namespace = chunks.namespace) '
             'ORDER BY "row"'
         )
-        return [show(id_) for (id_,) in rows]
+        return [id_ for (id_,) in rows]
 
 
 def as_text(vector: bytes) -> str:

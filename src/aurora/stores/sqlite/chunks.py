@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
-from aurora.stores import shared
 from aurora.stores.base import FileState, Reasoning, Revision
+from aurora.stores.parts import NEXT, USED, ChunkPart, embedded_text
+from aurora.stores.shared import Row
 from aurora.stores.sqlite.connection import Database
 from aurora.stores.sqlite.integrity import damaged
 from aurora.stores.sqlite.rows import (
     COLUMNS,
     FILE_COLUMNS,
-    Row,
     access_from,
     batches,
     chunk_from,
@@ -28,7 +27,7 @@ from aurora.stores.sqlite.rows import (
     revision_from,
 )
 from aurora.stores.sqlite.schema import SEARCHABLE, SUM_UP, is_damaged
-from aurora.types import Chunk, ChunkHistory, Kind, Lines
+from aurora.types import Chunk, ChunkHistory, Kind
 
 QUALIFIED = ", ".join(f"chunks.{name}" for name in COLUMNS.split(", "))
 _UPDATES = ", ".join(f"{name} = excluded.{name}" for name in COLUMNS.split(", ")[1:])
@@ -36,16 +35,20 @@ _UPSERT = f"""
     INSERT INTO main.chunks ({COLUMNS}, has_cjk, generation) VALUES ({", ".join("?" * 16)})
     ON CONFLICT (id) DO UPDATE SET {_UPDATES},
         has_cjk = excluded.has_cjk, generation = excluded.generation"""
-_REVISED = f"""
-    SELECT {QUALIFIED}, reasoning.chunk IS NOT NULL AND {is_damaged("reasoning")},
-        chunks.rowid, chunks.generation {SEARCHABLE}"""
-_RELATIVE = "path <> '' AND substr(path, 1, 1) <> '/' AND path NOT LIKE '_:/%'"
 _MOVE = """
     UPDATE OR IGNORE main.chunks SET path = :new, generation = :generation, id =
         CASE WHEN substr(id, 1, length(:old) + 1) = :old || ':'
              THEN :new || substr(id, length(:old) + 1) ELSE id END
     WHERE path = :old"""
 _FILE_MARKS = ", ".join("?" * len(FILE_COLUMNS.split(", ")))
+_ACCESSES = """
+    SELECT chunks.id, accesses.* FROM accesses JOIN chunks ON chunks.rowid = accesses.chunk
+    WHERE chunks.id IN ? ORDER BY at"""
+_HISTORIES = f"""
+    SELECT chunks.id, histories.*, history_read_at
+    FROM histories JOIN chunks ON chunks.rowid = histories.chunk
+        LEFT JOIN files ON files.path = chunks.path AND NOT {is_damaged("files")}
+    WHERE chunks.id IN ?"""
 _PUT_HISTORY = """
     INSERT INTO histories
         SELECT rowid, :tracking, :commits, :uncommitted,
@@ -55,21 +58,14 @@ _PUT_HISTORY = """
     WHERE (tracking, commits, uncommitted) IS NOT (:tracking, :commits, :uncommitted)"""
 
 
-class SQLiteChunks:
+class SQLiteChunks(ChunkPart[Database]):
     """`Chunks` in one file."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    revised = f"""
+        SELECT {QUALIFIED}, reasoning.chunk IS NOT NULL AND {is_damaged("reasoning")},
+            chunks.rowid, chunks.generation {SEARCHABLE}"""
 
     # Writing
-
-    def put_chunks(self, chunks: Iterable[Chunk]) -> int:
-        with self._database.transaction():
-            return shared.put_chunks(self, chunks)
-
-    def replace_file(self, state: FileState, chunks: Iterable[Chunk]) -> int:
-        with self._database.transaction():
-            return shared.replace_file(self, state, chunks)
 
     def write_changed(self, before: Mapping[str, Chunk], wanted: Mapping[str, Chunk]) -> int:
         database = self._database
@@ -77,13 +73,13 @@ class SQLiteChunks:
         for chunk in changed:
             database.write(_UPSERT, (*chunk_values(chunk), database.draw_generation()))
             old = before.get(chunk.id)
-            if old is not None and shared.embedded_text(old) != shared.embedded_text(chunk):
+            if old is not None and embedded_text(old) != embedded_text(chunk):
                 self._drop_vectors("id = ?", chunk.id)
         return len(changed)
 
     def _drop_vectors(self, condition: str, value: object) -> None:
         """Drop vectors whose embedded text has changed."""
-        for table in (shared.USED, shared.NEXT):
+        for table in (USED, NEXT):
             chunks = f"SELECT rowid FROM chunks WHERE {condition}"
             self._database.write(f"DELETE FROM {table} WHERE chunk IN ({chunks})", (value,))
 
@@ -97,34 +93,15 @@ class SQLiteChunks:
     # Reading
 
     def get_chunks(self, chunk_ids: Sequence[str]) -> list[Chunk]:
-        chunks = {
-            row[0]: chunk_from(row)
-            for batch, marks in batches(chunk_ids)
-            for row in self._database.rows(
-                f"SELECT {COLUMNS} FROM chunks WHERE id IN ({marks})", batch
-            )
-        }
+        sql = f"SELECT {COLUMNS} FROM chunks WHERE id IN ?"
+        chunks = {row[0]: chunk_from(row) for row in self._database.rows_in(sql, chunk_ids)}
         return [chunks[id_] for id_ in chunk_ids if id_ in chunks]
 
-    def get_rows(self, rows: Sequence[int]) -> Mapping[int, Chunk]:
-        return {revision.row: chunk for revision, chunk in self.iter_revised(rows)}
-
-    def iter_chunks(self) -> Iterator[Chunk]:
-        return (chunk for _, chunk in self.iter_revised())
-
-    def iter_revised(self, rows: Sequence[int] | None = None) -> Iterator[tuple[Revision, Chunk]]:
-        if rows is None:
-            yield from shared.iter_pages(self._revised_page, lambda revised: revised[0].row)
-            return
-        for batch, marks in batches(sorted(set(rows))):
-            yield from self._revised(f"chunks.rowid IN ({marks}) ORDER BY chunks.rowid", batch)
-
-    def _revised_page(self, page: tuple[int, int]) -> list[tuple[Revision, Chunk]]:
-        return self._revised("chunks.rowid > ? ORDER BY chunks.rowid LIMIT ?", page)
-
-    def _revised(self, condition: str, values: Sequence[object]) -> list[tuple[Revision, Chunk]]:
-        rows = self._database.rows(f"{_REVISED} AND {condition}", values)
-        return [(revision_from(*row[-2:]), _chunk_with_reasoning(row)) for row in rows]
+    def read_revised(self, row: Row) -> tuple[Revision, Chunk]:
+        chunk, (is_reasoning_wrong, number, generation) = chunk_from(row), row[-3:]
+        if is_reasoning_wrong:
+            raise damaged(f"The reasoning of {chunk.id!r}")
+        return revision_from(number, generation), chunk
 
     def revisions(self) -> Mapping[int, int]:
         # `+`: read the index of generations and sort, instead of reading all texts.
@@ -149,51 +126,6 @@ class SQLiteChunks:
             rows = self._database.rows(f"SELECT {COLUMNS} FROM main.chunks WHERE rowid = ?", (row,))
             yield from map(chunk_from, rows)
 
-    def list_languages(self) -> list[str]:
-        return self._texts(
-            "SELECT DISTINCT language FROM chunks WHERE language <> '' ORDER BY language"
-        )
-
-    def count_namespaces(self) -> Mapping[str, int]:
-        return dict(
-            self._database.rows("SELECT namespace, count(*) FROM chunks GROUP BY namespace")
-        )
-
-    # Ids
-
-    def ids_of_file(self, path: str) -> set[str]:
-        return set(self._texts("SELECT id FROM chunks WHERE path = ?", (path,)))
-
-    def find_ids(self, suffix: str, *, limit: int) -> list[str]:
-        if not suffix:
-            return []
-        return self._texts(
-            "SELECT id FROM chunks WHERE substr(id, -length(?)) = ? ORDER BY id LIMIT ?",
-            (suffix, suffix, limit),
-        )
-
-    def find_ids_from(self, prefix: str, *, limit: int) -> list[str]:
-        # A range can use the index of ids. No character sorts after the last one.
-        return self._texts(
-            "SELECT id FROM chunks WHERE id >= ? AND id < ? ORDER BY id LIMIT ?",
-            (prefix, f"{prefix}{chr(sys.maxunicode)}", limit),
-        )
-
-    def find_below(self, path: str) -> list[str]:
-        if path == ".":
-            return self._texts(f"SELECT id FROM chunks WHERE {_RELATIVE} ORDER BY id")
-        folder = f"{path.rstrip('/')}/"
-        return self._texts(
-            "SELECT id FROM chunks WHERE path = ? OR substr(path, 1, length(?)) = ? ORDER BY id",
-            (path, folder, folder),
-        )
-
-    def find_in_namespace(self, namespace: str) -> list[str]:
-        return self._texts("SELECT id FROM chunks WHERE namespace = ? ORDER BY id", (namespace,))
-
-    def _texts(self, sql: str, values: Sequence[object] = ()) -> list[str]:
-        return [text for (text,) in self._database.rows(sql, values)]
-
     # Files
 
     def move_file(self, old: str, new: str) -> int:
@@ -211,15 +143,8 @@ class SQLiteChunks:
         if paths is None:
             return _states_from(self._database.rows(sql))
         wanted = list(paths)
-        states = _states_from(
-            row
-            for batch, marks in batches(wanted)
-            for row in self._database.rows(f"{sql} WHERE path IN ({marks})", batch)
-        )
+        states = _states_from(self._database.rows_in(f"{sql} WHERE path IN ?", wanted))
         return {path: states[path] for path in wanted if path in states}  # damage may add others
-
-    def count_files(self) -> int:
-        return int(self._database.rows("SELECT count(*) FROM files WHERE left_out = ''")[0][0])
 
     def put_file_states(self, states: Iterable[FileState]) -> None:
         with self._database.transaction():
@@ -271,10 +196,6 @@ class SQLiteChunks:
         )
         return reasoning_from(rows[0]) if rows else None
 
-    def record_access(self, chunk_id: str, at: datetime) -> None:
-        with self._database.transaction():
-            self.add_accesses([(chunk_id, at)])
-
     def add_accesses(self, accesses: Iterable[tuple[str, datetime]]) -> None:
         self._database.connection.executemany(
             "INSERT INTO accesses "
@@ -284,23 +205,9 @@ class SQLiteChunks:
 
     def get_accesses(self, chunk_ids: Sequence[str]) -> Mapping[str, tuple[datetime, ...]]:
         moments: dict[str, list[datetime]] = {}
-        for batch, marks in batches(chunk_ids):
-            rows = self._database.rows(
-                "SELECT chunks.id, accesses.* "
-                "FROM accesses JOIN chunks ON chunks.rowid = accesses.chunk "
-                f"WHERE chunks.id IN ({marks}) ORDER BY at",
-                batch,
-            )
-            for id_, *access in rows:
-                moments.setdefault(id_, []).append(moment(access_from(*access)[1]))
+        for id_, *access in self._database.rows_in(_ACCESSES, chunk_ids):
+            moments.setdefault(id_, []).append(moment(access_from(*access)[1]))
         return {id_: tuple(values) for id_, values in moments.items()}
-
-    def iter_lines(self, path: str) -> Iterator[tuple[str, Lines]]:
-        rows = self._database.rows(
-            "SELECT id, start_line, end_line FROM chunks WHERE path = ? AND start_line IS NOT NULL",
-            (path,),
-        )
-        return ((id_, Lines(start, end)) for id_, start, end in rows)
 
     def put_histories(self, histories: Mapping[str, ChunkHistory]) -> int:
         with self._database.transaction():
@@ -310,26 +217,8 @@ class SQLiteChunks:
             )
 
     def get_histories(self, chunk_ids: Sequence[str]) -> Mapping[str, ChunkHistory]:
-        return {
-            row[0]: history_from(row[1:])
-            for batch, marks in batches(chunk_ids)
-            for row in self._database.rows(
-                "SELECT chunks.id, histories.*, history_read_at "
-                "FROM histories JOIN chunks ON chunks.rowid = histories.chunk "
-                f"LEFT JOIN files ON files.path = chunks.path AND NOT {is_damaged('files')} "
-                f"WHERE chunks.id IN ({marks})",
-                batch,
-            )
-        }
-
-
-def _chunk_with_reasoning(row: Row) -> Chunk:
-    """The chunk of a row of `_REVISED`, unless its reasoning is damaged."""
-    *_, is_wrong, _row, _generation = row
-    chunk = chunk_from(row)
-    if is_wrong:
-        raise damaged(f"The reasoning of {chunk.id!r}")
-    return chunk
+        rows = self._database.rows_in(_HISTORIES, chunk_ids)
+        return {row[0]: history_from(row[1:]) for row in rows}
 
 
 def _states_from(rows: Iterable[Row]) -> dict[str, FileState]:

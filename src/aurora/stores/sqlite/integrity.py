@@ -145,7 +145,7 @@ class Stamp(NamedTuple):
     @classmethod
     def of(cls, path: Path) -> Self | None:
         try:
-            status = os.stat(path)  # noqa: PTH116 - runs before every read: Path is half as fast
+            status = os.stat(path)  # noqa: PTH116 - checked often: Path is half as fast
         except OSError:
             return None
         return cls(status.st_size, status.st_mtime_ns, status.st_ctime_ns)

@@ -9,17 +9,17 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from aurora.errors import StoreFormatError
 from aurora.files import OWNERS_FOLDER
 from aurora.stores.base import Reclaimed
-from aurora.stores.shared import NEXT, PAGE, USED, read_embedder
+from aurora.stores.parts import NEXT, USED, read_embedder
+from aurora.stores.shared import PAGE, Row
 from aurora.stores.sqlite.chunks import SQLiteChunks
-from aurora.stores.sqlite.connection import (
-    Database,
+from aurora.stores.sqlite.connection import Database
+from aurora.stores.sqlite.database_file import (
     connect,
     connect_temporary,
     index_lock,
@@ -30,7 +30,6 @@ from aurora.stores.sqlite.connection import (
     translated,
 )
 from aurora.stores.sqlite.integrity import find_torn
-from aurora.stores.sqlite.rows import Row
 from aurora.stores.sqlite.schema import (
     CHECKSUMS,
     EVERY_ROW,
@@ -173,19 +172,16 @@ def copy_readable(database: Database) -> tuple[Database, str]:
             _start_over(copy)
             generation = copy.draw_generation()
         elif not lost.is_nothing:
-            generation = copy.generation() + 1 + _sum_up_rows(copy)
+            # A generation that only these rows have, so that their index can be reused and never
+            # passes for an index of all rows.
+            rows = repr(copy.rows("SELECT rowid FROM chunks ORDER BY rowid"))
+            generation = copy.generation() + 1 + zlib.crc32(rows.encode())
         if generation is not None:
             copy.set_fact("generation", str(generation))
         copy.waiting = database.waiting
         copy.hide_waiting(copy.connection)
         copy.execute("PRAGMA query_only = ON")
     return copy, str(lost)
-
-
-def _sum_up_rows(database: Database) -> int:
-    """A step to a generation that only these rows have, so that their index can be reused and
-    never passes for an index of all rows."""
-    return zlib.crc32(repr(database.rows("SELECT rowid FROM chunks ORDER BY rowid")).encode())
 
 
 class ForeignCopy(NamedTuple):
@@ -213,12 +209,12 @@ def copy_foreign(path: Path) -> Iterator[ForeignCopy]:
         copy.waiting = EVERY_ROW
         waiting = list(SQLiteChunks(copy).iter_waiting())
         connection.execute("COMMIT")
-        yield ForeignCopy(waiting, foreign, partial(_put_in_place, connection, path))
 
+        def put_in_place() -> None:
+            with open_foreign(path, writing=True) as (file, _):
+                connection.backup(file)
 
-def _put_in_place(copy: sqlite3.Connection, path: Path) -> None:
-    with open_foreign(path, writing=True) as (file, _):
-        copy.backup(file)
+        yield ForeignCopy(waiting, foreign, put_in_place)
 
 
 @contextmanager

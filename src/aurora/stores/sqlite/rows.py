@@ -6,23 +6,23 @@ import json
 import struct
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
-from typing import Any, TypeAlias, TypeVar
+from typing import TypeVar
 
+from aurora.stores import matching
 from aurora.stores.base import FileState, Reasoning, Revision
-from aurora.stores.shared import portions
+from aurora.stores.matching import FILE_FIELDS, READ_AT, chunk_of
+from aurora.stores.shared import Row, portions
 from aurora.stores.sqlite.integrity import access_checksum, checksum, damaged
 from aurora.text import has_cjk, is_text
-from aurora.types import Chunk, ChunkHistory, Kind, Lines, Tracking
+from aurora.types import Chunk, ChunkHistory, Tracking
 
 T = TypeVar("T")
-Row: TypeAlias = tuple[Any, ...]  # SQLite's rows have no static type
 
 COLUMNS = (
     "id, kind, name, qualified_name, path, start_line, end_line, language, content, namespace, "
     "document_type, created_at, metadata, checksum"
 )
 _VALUES = 13  # columns before the checksum
-_MOST_PARTS, _LONGEST_PART = 32, 128  # of a LIKE pattern, which may have 50,000 bytes
 _BATCH = 500  # bound values in one statement; SQLite allows 999 in its oldest builds
 
 
@@ -40,29 +40,14 @@ def chunk_values(chunk: Chunk) -> tuple[object, ...]:
 
 def chunk_from(row: Row) -> Chunk:
     """A chunk from a row that starts with COLUMNS."""
-    (
-        id_, kind, name, qualified_name, path, start, end, language, content, namespace,
-        document_type, created_at, metadata,
-    ) = row[:_VALUES]  # fmt: skip
+    *columns, created_at, metadata = row[:_VALUES]
     if checksum(*row[:_VALUES]) != row[_VALUES]:
-        raise damaged(f"The chunk {id_!r}")
+        raise damaged(f"The chunk {row[0]!r}")
     try:
-        return Chunk(
-            id=id_,
-            kind=Kind(kind),
-            name=name,
-            content=content,
-            qualified_name=qualified_name,
-            path=path,
-            lines=None if start is None else Lines(start, end),
-            language=language,
-            namespace=namespace,
-            document_type=document_type,
-            created_at=None if created_at is None else moment(created_at),
-            metadata=json.loads(metadata) if metadata != "{}" else {},
-        )
+        read = json.loads(metadata) if metadata != "{}" else {}
+        return chunk_of(columns, _if_any(created_at), read)
     except (ValueError, TypeError, OverflowError) as exc:  # Aurora never writes such a row
-        raise damaged(f"The chunk {id_!r}", exc) from exc
+        raise damaged(f"The chunk {row[0]!r}", exc) from exc
 
 
 def fact_from(row: Row) -> tuple[str, str]:
@@ -94,18 +79,13 @@ def access_from(row: int, at: float, written: int) -> tuple[int, float]:
     return row, at
 
 
-FILE_COLUMNS = (
-    "path, size, modified_ns, digest, left_out, history_stamp, history_read_at, identity, checksum"
-)
+FILE_COLUMNS = ", ".join((*FILE_FIELDS, "checksum"))
 
 
 def file_values(state: FileState) -> tuple[object, ...]:
     """The values of FILE_COLUMNS."""
-    read_at = state.history_read_at
-    values = (
-        state.path, state.size, state.modified_ns, state.digest, state.left_out,
-        state.history_stamp, read_at.timestamp() if read_at else None, state.identity,
-    )  # fmt: skip
+    values, read_at = [*matching.file_values(state)], state.history_read_at
+    values[READ_AT] = read_at.timestamp() if read_at else None
     return (*values, checksum(*values))
 
 
@@ -114,9 +94,8 @@ def file_state_from(row: Row) -> FileState | None:
     *values, written = row
     if checksum(*values) != written:
         return None
-    path, size, modified_ns, digest, left_out, stamp, read_at, identity = values
-    read_at = None if read_at is None else moment(read_at)
-    return FileState(path, size, modified_ns, digest, left_out, stamp, read_at, identity)
+    values[READ_AT] = _if_any(values[READ_AT])
+    return FileState(*values)
 
 
 def history_values(history: ChunkHistory) -> dict[str, object]:
@@ -152,7 +131,7 @@ def history_from(values: Row) -> ChunkHistory:
         Tracking(tracking),
         struct.unpack(f"<{len(commits) // 8}q", commits),
         bool(uncommitted),
-        None if read_at is None else moment(read_at),
+        _if_any(read_at),
     )
 
 
@@ -164,21 +143,14 @@ def moment(seconds: float) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
 
 
+def _if_any(seconds: float | None) -> datetime | None:
+    return None if seconds is None else moment(seconds)
+
+
 def as_no_text(value: object) -> object:
     """A text with lone surrogates as bytes, which are equal to no stored text."""
     is_invalid = isinstance(value, str) and not is_text(value)
     return str(value).encode(errors="surrogatepass") if is_invalid else value
-
-
-def like(*parts: str) -> str:
-    """A pattern for `LIKE … ESCAPE '!'`: these texts in this order, with anything around them.
-
-    LIKE ignores text after a NUL, so the pattern ends there. A pattern that is too long for LIKE is
-    cut, which finds no less.
-    """
-    short = (part[:_LONGEST_PART] for part in parts[:_MOST_PARTS])
-    plain = (part.replace("!", "!!").replace("%", "!%").replace("_", "!_") for part in short)
-    return f"%{'%'.join(plain).partition(chr(0))[0]}%"
 
 
 def count_levels(structure: bytes) -> int:

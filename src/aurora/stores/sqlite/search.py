@@ -9,50 +9,34 @@ from __future__ import annotations
 
 import json
 import struct
-from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from itertools import starmap
 
-from aurora.stores import shared
-from aurora.stores.base import Definition, Uses
-from aurora.stores.shared import (
+from aurora.stores.base import Uses
+from aurora.stores.matching import (
     find_terms,
     fitting_paths,
-    has_wildcard,
-    literal_parts,
     metadata_fits,
-    name_test,
-    phrase_pattern,
     phrase_words,
     place_of,
 )
+from aurora.stores.parts import SearchPart
 from aurora.stores.sqlite.connection import Database
 from aurora.stores.sqlite.integrity import damaged
-from aurora.stores.sqlite.rows import access_from, batches, commits_from, like
-from aurora.stores.sqlite.schema import FOLDED_NAME, MAY_BE_FOUND, SEARCHABLE
-from aurora.text import fold_name, has_cjk, is_text
-from aurora.types import Criteria, Kind, Place
-
-# Names. LIKE and equality of ASCII only preselect; `name_test` decides.
-_NAMES_LIKE = "AND (name LIKE ? ESCAPE '!' OR qualified_name LIKE ? ESCAPE '!')"
-_NAMES_EQUAL = f"AND ({FOLDED_NAME} = ? OR qualified_name LIKE ? ESCAPE '!')"
+from aurora.stores.sqlite.rows import access_from, batches, commits_from
+from aurora.stores.sqlite.schema import MAY_BE_FOUND, SEARCHABLE
+from aurora.text import has_cjk, is_text
+from aurora.types import Kind, Place
 
 # Text search
 _NAME_WEIGHT = 5.0  # a word in a name tells more about a chunk than a word in its text
 _TRIGRAM = 3  # shorter terms have no trigram
-_SHORTEST_LIKE = 3  # shorter words are part of nearly every text
 _RANKED = f"""
     SELECT {{table}}.rowid, bm25({{table}}, {_NAME_WEIGHT}, 1.0) AS rank
     FROM {{table}} LEFT JOIN reasoning ON reasoning.chunk = {{table}}.rowid
     WHERE {{table}} MATCH ? AND {MAY_BE_FOUND}
     ORDER BY rank, {{table}}.rowid LIMIT ?"""
-_IN_NAME = "(name LIKE ? ESCAPE '!')"
-_IN_EITHER = "(name LIKE ? ESCAPE '!' OR content LIKE ? ESCAPE '!')"
-# LIKE is slow to reject CJK in a text without CJK, and AND would evaluate both sides.
-_IN_CJK = f"CASE WHEN has_cjk THEN {_IN_EITHER} ELSE 0 END"
-_CJK_ONLY = "AND has_cjk = 1"  # uses a partial index
-
 # Criteria
 _LABELS = {
     "kind": "kind",
@@ -76,11 +60,11 @@ _MODIFIED_SINCE = """
 _ACCESSES = f"""
     SELECT accesses.* FROM accesses
         LEFT JOIN reasoning ON reasoning.chunk = accesses.chunk
-    WHERE {MAY_BE_FOUND} AND accesses.chunk IN ({{marks}}) ORDER BY accesses.chunk, at"""
+    WHERE {MAY_BE_FOUND} AND accesses.chunk IN ? ORDER BY accesses.chunk, at"""
 _COMMITS = f"""
     SELECT histories.* FROM histories
         LEFT JOIN reasoning ON reasoning.chunk = histories.chunk
-    WHERE {MAY_BE_FOUND} AND histories.chunk IN ({{marks}}) AND commits <> x''"""
+    WHERE {MAY_BE_FOUND} AND histories.chunk IN ? AND commits <> x''"""
 _DATED = f"""
     SELECT chunks.rowid, path {SEARCHABLE} AND kind = ? AND path GLOB ?
         AND json_extract(metadata, '$.source') IS NOT 'conversation'"""
@@ -88,52 +72,22 @@ _DATE = f"*{'[0-9]' * 4}-{'[0-9]' * 2}-{'[0-9]' * 2}*"
 _PLACES = """
     SELECT rowid, id, kind, path, namespace, json_extract(valid, '$.source'),
         CAST(json_extract(valid, '$.session') AS TEXT), CAST(json_extract(valid, '$.seq') AS TEXT)
-    FROM (SELECT *, iif(json_valid(metadata), metadata, '{{}}') AS valid FROM chunks
-          WHERE rowid IN ({marks}))"""
+    FROM (SELECT *, iif(json_valid(metadata), metadata, '{}') AS valid FROM chunks
+          WHERE rowid IN ?)"""
 _NEEDED = 5  # columns of a place that are never empty unless damaged
 
 
-class SQLiteSearch:
+class SQLiteSearch(SearchPart[Database]):
     """`Search` in one file."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    # Names
-
-    def find_definitions(self, name: str, *, limit: int) -> list[Definition]:
-        folded = fold_name(name)
-        if not name or not is_text(name):
-            return []
-        # `_` and `__` both fold to nothing, so these are compared as they are.
-        rows = self._database.rows(
-            f"SELECT chunks.rowid, kind, name, qualified_name, path {SEARCHABLE} "
-            f"AND {FOLDED_NAME} = ? AND (? <> '' OR name = ?) ORDER BY chunks.rowid LIMIT ?",
-            (folded, folded, name, limit),
-        )
-        return [Definition(row, Kind(kind), *rest) for row, kind, *rest in rows]
-
-    def iter_names(self) -> Iterator[str]:
-        return (name for (name,) in self._database.rows(f"SELECT DISTINCT name {SEARCHABLE}"))
-
-    def rows_named(self, glob: str) -> set[int]:
-        if not is_text(glob):
-            return set()
-        fits, pattern = name_test(glob), like(*literal_parts(glob))
-        condition, first = (
-            (_NAMES_LIKE, pattern) if has_wildcard(glob) else (_NAMES_EQUAL, fold_name(glob))
-        )
-        rows = self._database.rows(
-            f"SELECT chunks.rowid, name, qualified_name {SEARCHABLE} {condition}", (first, pattern)
-        )
-        return {row for row, name, qualified in rows if fits(name, qualified)}
+    cjk_only = "AND has_cjk = 1"  # uses a partial index
 
     # Text
 
     def find_text(self, text: str, *, limit: int) -> list[tuple[int, float]]:
         terms = find_terms(text)
         ranked = self._by_index(terms, limit) if terms else []
-        return ranked or self._by_like(terms, limit)
+        return ranked or self.find_by_like(terms, limit)
 
     def _by_index(self, terms: Sequence[str], limit: int) -> list[tuple[int, float]]:
         """Best first by BM25; nothing without FTS5."""
@@ -147,54 +101,21 @@ class SQLiteSearch:
         rows = self._database.rows_if_any(_RANKED.format(table=table), (query, limit)) or []
         return [(row, abs(rank) / (1 + abs(rank))) for row, rank in rows]
 
-    def _by_like(self, terms: Sequence[str], limit: int) -> list[tuple[int, float]]:
-        """By the number of terms in name or content, then by the number of terms in the name."""
-        kept = [term for term in terms if has_cjk(term) or len(term) >= _SHORTEST_LIKE]
-        if not kept:
-            return []
-        patterns = [like(term) for term in kept]
-        in_either = " + ".join(_IN_CJK if has_cjk(term) else _IN_EITHER for term in kept)
-        in_names = " + ".join([_IN_NAME] * len(kept))
-        points = f"{in_either} + ({in_names}) / {len(kept) + 1}.0"
-        condition = _CJK_ONLY if all(map(has_cjk, kept)) else ""
-        # The inner limit keeps SQLite from computing the points once per use.
-        rows = self._database.rows(
-            f"SELECT * FROM (SELECT chunks.rowid AS row, {points} AS points {SEARCHABLE} "
-            f"{condition} LIMIT -1) WHERE points > 0 ORDER BY points DESC, row LIMIT ?",
-            (*(pattern for pattern in patterns for _ in range(2)), *patterns, limit),
-        )
-        return [(row, points / (1 + points)) for row, points in rows]
-
     def rows_with_phrase(self, phrase: str) -> set[int] | None:
         words = phrase_words(phrase)
         if not words:
             return None
         if any(map(has_cjk, words)):
-            return self._rows_by_text(words, _CJK_ONLY)
+            return self.rows_by_text(words, self.cjk_only)
         rows = self._database.rows_if_any(
             "SELECT rowid FROM chunks_words WHERE chunks_words MATCH ?", (f'"{" ".join(words)}"',)
         )
         if rows is None:
-            return self._rows_by_text(words)
+            return self.rows_by_text(words)
         # The index takes `token` next to CJK text without a space for a part of one long word.
-        return {row for (row,) in rows} | self._rows_by_text(words, _CJK_ONLY)
-
-    def _rows_by_text(self, words: Sequence[str], condition: str = "") -> set[int]:
-        """The phrase in the texts. LIKE, which ignores only ASCII case, preselects."""
-        pattern = like(*(word for word in words if word.isascii() or has_cjk(word)))
-        rows = self._database.rows(
-            f"SELECT chunks.rowid, name, content {SEARCHABLE} {condition} AND {_IN_EITHER}",
-            (pattern, pattern),
-        )
-        if not rows:  # the usual case: compiling the pattern takes 20 ms
-            return set()
-        regex = phrase_pattern(words)
-        return {row for row, name, content in rows if regex.search(name) or regex.search(content)}
+        return {row for (row,) in rows} | self.rows_by_text(words, self.cjk_only)
 
     # Criteria
-
-    def find_rows(self, criteria: Criteria) -> array[int]:
-        return shared.find_rows(self, criteria)
 
     def all_rows(self) -> set[int]:
         return self._row_numbers("")
@@ -250,28 +171,23 @@ class SQLiteSearch:
     # Signals
 
     def get_uses(self, rows: Sequence[int]) -> Mapping[int, Uses]:
-        uses: dict[int, Uses] = {}
-        for batch, marks in batches(rows):
-            accesses: dict[int, list[float]] = {}
-            used = self._database.rows(_ACCESSES.format(marks=marks), batch)
-            for row, at in starmap(access_from, used):
-                accesses.setdefault(row, []).append(at)
-            histories = self._database.rows(_COMMITS.format(marks=marks), batch)
-            commits = {history[0]: commits_from(*history) for history in histories}
-            for row in accesses.keys() | commits.keys():
-                packed = commits.get(row, b"")
-                uses[row] = Uses(
-                    accesses.get(row, ()), struct.unpack(f"<{len(packed) // 8}q", packed)
-                )
+        accesses: dict[int, list[float]] = {}
+        for row, at in starmap(access_from, self._database.rows_in(_ACCESSES, rows)):
+            accesses.setdefault(row, []).append(at)
+        histories = self._database.rows_in(_COMMITS, rows)
+        commits = {history[0]: commits_from(*history) for history in histories}
+        uses = {}
+        for row in accesses.keys() | commits.keys():
+            packed = commits.get(row, b"")
+            uses[row] = Uses(accesses.get(row, ()), struct.unpack(f"<{len(packed) // 8}q", packed))
         return uses
 
     def get_places(self, rows: Sequence[int]) -> Mapping[int, Place]:
         places = {}
-        for batch, marks in batches(rows):
-            for columns in self._database.rows(_PLACES.format(marks=marks), batch):
-                if None in columns[:_NEEDED]:
-                    raise damaged(f"The chunk of row {columns[0]}")
-                places[columns[0]] = place_of(columns)
+        for columns in self._database.rows_in(_PLACES, rows):
+            if None in columns[:_NEEDED]:
+                raise damaged(f"The chunk of row {columns[0]}")
+            places[columns[0]] = place_of(columns)
         return places
 
     def dated_paths(self) -> Mapping[int, str]:

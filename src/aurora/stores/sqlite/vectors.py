@@ -2,44 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from aurora.stores import shared
-from aurora.stores.base import Embedder, Revision
-from aurora.stores.shared import NEXT, USED
+from aurora.stores.base import Revision
+from aurora.stores.parts import NEXT, USED, VectorPart
+from aurora.stores.shared import Row
 from aurora.stores.sqlite.connection import Database
-from aurora.stores.sqlite.rows import batches, revision_from, vector_from
+from aurora.stores.sqlite.rows import revision_from, vector_from
 from aurora.stores.sqlite.schema import CHECKED_EMBEDDINGS, MAY_BE_FOUND, SEARCHABLE
 
-_FROM_EMBEDDED = f"""
-    FROM embeddings JOIN chunks ON chunks.rowid = embeddings.chunk
-        LEFT JOIN reasoning ON reasoning.chunk = embeddings.chunk
-    WHERE {MAY_BE_FOUND}"""
-_EMBEDDED = f"SELECT chunks.rowid, chunks.generation {_FROM_EMBEDDED}"
-_VECTORS = f"""
-    SELECT chunks.rowid, chunks.generation, vector, embeddings.checksum {_FROM_EMBEDDED}"""
+_BY_ID = """
+    SELECT chunks.id, embeddings.* FROM embeddings
+        JOIN chunks ON chunks.rowid = embeddings.chunk
+    WHERE chunks.id IN ?"""
 
 
-class SQLiteVectors:
+class SQLiteVectors(VectorPart[Database]):
     """`Vectors` in one file."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    def embedder(self) -> Embedder | None:
-        return shared.read_embedder(self._database, USED)
-
-    def next_embedder(self) -> Embedder | None:
-        return shared.read_embedder(self._database, NEXT)
-
-    def start_reembedding(self, embedder: Embedder) -> None:
-        shared.start_reembedding(self._database, self, embedder)
-
-    def stop_reembedding(self) -> None:
-        shared.stop_reembedding(self._database, self)
-
-    def finish_reembedding(self) -> None:
-        shared.finish_reembedding(self._database, self)
+    row, columns = "embeddings.chunk", "vector, embeddings.checksum"
+    embedded = f"""
+        FROM embeddings JOIN chunks ON chunks.rowid = embeddings.chunk
+            LEFT JOIN reasoning ON reasoning.chunk = embeddings.chunk
+        WHERE {MAY_BE_FOUND}"""
 
     def empty_next(self) -> None:
         self._database.execute(f"DELETE FROM {NEXT}")
@@ -53,9 +38,6 @@ class SQLiteVectors:
         database.execute(CHECKED_EMBEDDINGS)
         database.hide_waiting(database.connection)
 
-    def put_embeddings(self, embedder: Embedder, vectors: Iterable[tuple[str, bytes]]) -> None:
-        shared.put_embeddings(self._database, self, embedder, vectors)
-
     def put_vectors(self, table: str, vectors: Iterable[tuple[str, bytes]]) -> None:
         sql = (
             f"INSERT OR REPLACE INTO {table} "
@@ -67,39 +49,12 @@ class SQLiteVectors:
             write(sql, {"id": chunk_id, "vector": vector})
 
     def get_embeddings(self, chunk_ids: Sequence[str]) -> Mapping[str, bytes]:
-        return {
-            id_: vector_from(*values)
-            for batch, marks in batches(chunk_ids)
-            for id_, *values in self._database.rows(
-                "SELECT chunks.id, embeddings.* FROM embeddings "
-                f"JOIN chunks ON chunks.rowid = embeddings.chunk WHERE chunks.id IN ({marks})",
-                batch,
-            )
-        }
+        rows = self._database.rows_in(_BY_ID, chunk_ids)
+        return {id_: vector_from(*values) for id_, *values in rows}
 
-    def iter_vectors(self, rows: Sequence[int] | None = None) -> Iterator[tuple[Revision, bytes]]:
-        if rows is None:
-            yield from shared.iter_pages(self._vectors_page, lambda vector: vector[0].row)
-            return
-        for batch, marks in batches(sorted(set(rows))):
-            condition = f"embeddings.chunk IN ({marks}) ORDER BY embeddings.chunk"
-            yield from self._vectors(condition, batch)
-
-    def _vectors_page(self, page: tuple[int, int]) -> list[tuple[Revision, bytes]]:
-        return self._vectors("embeddings.chunk > ? ORDER BY embeddings.chunk LIMIT ?", page)
-
-    def _vectors(self, condition: str, values: Sequence[object]) -> list[tuple[Revision, bytes]]:
-        rows = self._database.rows(f"{_VECTORS} AND {condition}", values)
-        return [
-            (revision_from(row, generation), vector_from(row, vector, written))
-            for row, generation, vector, written in rows
-        ]
-
-    def vector_revisions(self) -> Mapping[int, int]:
-        return dict(self._database.rows(f"{_EMBEDDED} ORDER BY embeddings.chunk"))
-
-    def count_vectors(self) -> int:
-        return int(self._database.rows(f"SELECT count(*) FROM ({_EMBEDDED})")[0][0])
+    def read_vector(self, row: Row) -> tuple[Revision, bytes]:
+        number, generation, vector, written = row
+        return revision_from(number, generation), vector_from(number, vector, written)
 
     def find_unembedded(self, *, by_next: bool = False) -> list[str]:
         rows = self._database.rows(
