@@ -327,8 +327,7 @@ class OpenedMemory:
 def make_config(loaded: LoadedSettings, *, embedder: str) -> HybridConfig:
     """The search settings. `embedder` is the PROVIDER/MODEL of the memory's vectors: its own
     weights apply where the settings set none."""
-    from aurora.fusion.auto import Trust  # noqa: PLC0415 - for searches only, as above
-    from aurora.retrieval.config import HybridConfig  # noqa: PLC0415
+    from aurora.retrieval.config import HybridConfig, Trust  # noqa: PLC0415 - as above
 
     search = loaded.settings.search
     weights, stage2 = search.hybrid.weights, search.hybrid.stage2_weights

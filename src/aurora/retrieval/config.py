@@ -15,6 +15,8 @@ from aurora.fusion.weighted import MIN_SCORE, Weighted
 from aurora.signals.activation import HALF_LIFE
 from aurora.types import Mode, Rerank
 
+__all__ = ["HybridConfig", "Trust"]
+
 
 @dataclass(frozen=True, slots=True)
 class HybridConfig:
