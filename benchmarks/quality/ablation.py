@@ -94,7 +94,7 @@ def patched(patches: Patches) -> Iterator[None]:
         for name, value in patches.items():
             stack.enter_context(patch(name, value))
         if "aurora.text.stem" in patches:
-            stack.enter_context(patch("aurora.text._terms", type(terms._terms)()))
+            stack.enter_context(patch("aurora.text._terms", terms.Words(terms._with_stems)))
         yield
 
 

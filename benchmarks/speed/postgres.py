@@ -192,7 +192,7 @@ def plans(pair: Pair, question: str) -> dict[str, Any]:
     words = searches.of(asked).words
     vector = question_vector(pair.provider, question)
     slot, has_index = store.ranking.vectors_in_use()
-    statement = rank_statement(
+    sql, values = rank_statement(
         words,
         proposals(words)[0].query,
         vector,
@@ -202,10 +202,7 @@ def plans(pair: Pair, question: str) -> dict[str, Any]:
         among=None,
     )
     lines = [
-        str(line)
-        for (line,) in store.database.rows(
-            f"EXPLAIN (ANALYZE, TIMING OFF) {statement.sql}", statement.values
-        )
+        str(line) for (line,) in store.database.rows(f"EXPLAIN (ANALYZE, TIMING OFF) {sql}", values)
     ]
     scans = [
         line.strip() for line in lines if "Scan" in line and ("words" in line or "vectors" in line)

@@ -11,14 +11,17 @@ from aurora.embeddings.base import ProviderOptions
 class FewAtOnce(AuroraProvider):
     """Aurora's own model, so that even a small memory takes several batches."""
 
-    batch_size = 8  # type: ignore[assignment]
+    def __init__(self, options: ProviderOptions) -> None:
+        super().__init__(options)
+        self.batch_size = 8
 
 
 class Mirror(FewAtOnce):
     """Another model: the same numbers the other way round."""
 
-    name = "mirror/shallow"  # type: ignore[assignment]
-    fingerprint = "1"  # type: ignore[assignment]
+    def __init__(self, options: ProviderOptions) -> None:
+        super().__init__(options)
+        self.name, self.fingerprint = "mirror/shallow", "1"
 
     def embed_batch(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
         return [vector[::-1] for vector in super().embed_batch(texts)]

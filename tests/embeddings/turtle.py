@@ -12,10 +12,9 @@ import os, time
 from aurora.embeddings.aurora.provider import AuroraProvider
 
 class Turtle(AuroraProvider):
-    name, fingerprint, batch_size = "turtle/slow", "1", 2
-
     def __init__(self, options):
         super().__init__(options._replace(model="shallow"))
+        self.name, self.fingerprint, self.batch_size = "turtle/slow", "1", 2
 
     def embed_batch(self, texts):
         time.sleep(float(os.environ.get("TURTLE_PAUSE", "0")))

@@ -581,7 +581,7 @@ def test_every_file_of_a_memory_is_opened_by_one_module(
         memory.admin.repair()
         memory.admin.rebuild_bm25()
     places = {place for path, place in opened if path.startswith(str(shell.cwd / ".aurora"))}
-    assert places == {"open files.py", "sqlite3.connect connection.py"}
+    assert places == {"open files.py", "sqlite3.connect database_file.py"}
 
 
 def _listen_for_opens(tell: Callable[[str, str], object]) -> None:
