@@ -16,11 +16,18 @@ STRESS = ("concurrency/", "crash/", "faults/", "fuzz/")  # briefly in the full t
 
 # A shorter test of the full tier shows the same.
 STRESS_ONLY = (
+    "cli/test_copy.py::test_killed",  # crash/ kills a copy, too
     "cli/test_transfer.py::test_an_import_killed",  # crash/ kills imports, too
+    "concurrency/test_held_locks.py::test_who_cannot_write_is_told_what_is_in_the_way_and_what_to_do[postgres",
+    "concurrency/test_held_locks.py::test_agents_are_answered_while_somebody_holds_the_lock[postgres]",
+    "concurrency/test_soak.py::test_everybody_at_once_loses_nothing[postgres]",
     "indexing/test_kill.py",  # crash/ kills index runs, too
     "indexing/test_logs.py::test_a_log_is_never_held_in_memory[120]",
+    "indexing/test_staged_pasts.py::test_random_steps_with_a_run_after_each[301]",
+    "indexing/test_staged_pasts.py::test_random_steps_with_a_run_after_each[307]",
     "mcp/test_load.py",  # benchmarks/ runs the same load with fewer clients
     "parsers/test_conversation_stream.py::test_millions_of_lines",
+    "test_server_memory.py::test_an_index_run_goes_on_when_its_server_was_killed[Indexing]",
 )
 
 FULL = (

@@ -29,6 +29,9 @@ def index_of(shell: Shell) -> Path:
     return shell.cwd / ".aurora" / "indexes" / "bm25.idx"
 
 
+cli_only = pytest.mark.one_store("the command line, wherever a memory is")
+
+
 def error_and_hint(stderr: str) -> tuple[str, str]:
     """The first line and the hint of an error: exactly one of each."""
     lines = stderr.splitlines()
@@ -179,17 +182,20 @@ def test_a_namespace_that_is_none_has_no_results(indexed: Shell) -> None:
 
 
 @without_memory
+@cli_only
 def test_no_query_at_all_is_a_usage_error(indexed: Shell) -> None:
     assert "Usage: aur mem search" in indexed.fails("mem", "search")
 
 
 @without_memory
+@cli_only
 @pytest.mark.parametrize("limit", ["0", "-3", "many"])
 def test_an_impossible_limit_is_a_usage_error(indexed: Shell, limit: str) -> None:
     assert "Invalid value for '--limit'" in indexed.fails("mem", "search", "x", "--limit", limit)
 
 
 @without_memory
+@cli_only
 @pytest.mark.parametrize("score", ["nan", "-0.1", "1.1", "high"])
 def test_a_least_score_that_none_can_have_is_refused(indexed: Shell, score: str) -> None:
     told = indexed.fails("mem", "search", "x", f"--min-score={score}")
@@ -208,6 +214,7 @@ def test_an_unknown_id(indexed: Shell) -> None:
 
 
 @without_home
+@cli_only
 def test_a_home_that_cannot_be_written(shell: Shell) -> None:
     """A project's memory needs no home: everything works, only the log stays unwritten."""
     write_tree(shell.home.parent, {shell.home.name: "a file where the home should be"})
@@ -240,6 +247,7 @@ def test_a_rebuild_that_cannot_be_saved_is_no_success(indexed: Shell) -> None:
     assert "AuthManager" in indexed.ok("mem", "search", "AuthManager")
 
 
+@cli_only
 @pytest.mark.parametrize("closed", ["1>&-", "2>&-", "1>&- 2>&-"])
 def test_a_closed_stream_stops_nothing(shell: Shell, closed: str) -> None:
     """Daemons and cron jobs close what they do not read."""
@@ -252,6 +260,7 @@ def test_a_closed_stream_stops_nothing(shell: Shell, closed: str) -> None:
 
 
 @without_memory
+@cli_only
 def test_a_working_directory_that_is_gone(shell: Shell) -> None:
     (shell.cwd / "gone").mkdir()
     command = f"cd gone && rmdir ../gone && {AUR} mem search x"
@@ -263,11 +272,13 @@ def test_a_working_directory_that_is_gone(shell: Shell) -> None:
     assert "cd" in hint
 
 
+@cli_only
 def test_arguments_of_any_bytes(indexed: Shell) -> None:
     for words in (("mem", "get", "\udcff"), ("config", "set", "store.path", "\udcff")):
         assert "unexpected" not in indexed.fails(*words)
 
 
+@cli_only
 def test_a_huge_file_is_left_out_and_counted(shell: Shell) -> None:
     write_tree(shell.cwd, {"huge.txt": "x\n" * MAX_BYTES})
     done = shell.run("mem", "index")
@@ -275,6 +286,7 @@ def test_a_huge_file_is_left_out_and_counted(shell: Shell) -> None:
     assert "Left out 1 files: 1 larger than 2048 KiB\n" in done.stderr
 
 
+@cli_only
 def test_warnings_beyond_the_tenth_are_counted_and_logged(shell: Shell) -> None:
     write_tree(shell.cwd, {f"bad{n:02}.py": "def (:\n" for n in range(12)})
     done = shell.run("mem", "index")

@@ -17,7 +17,7 @@ from aurora.engine import Memory
 from aurora.errors import QueryError, SourceError
 from aurora.evaluation.datasets import Item, LabelledSet, Question
 from aurora.evaluation.metrics import estimate, score
-from aurora.parsers.languages import GRAMMARS, LANGUAGES
+from aurora.parsers.languages import GRAMMARS, PLAIN_LANGUAGES
 from aurora.report_types import METRICS, Measured, MeasuredSet
 from aurora.text import pluralize
 from aurora.types import (
@@ -37,7 +37,7 @@ ITEM = "item"  # metadata key: the id of a chunk's item
 _FORBIDDEN = {".git", ".aurora"}  # their content would configure git and Aurora
 _SHOWN = 3  # names in a warning
 _ALSO = {"c++": "cpp", "c#": "csharp", "js": "javascript", "ts": "typescript", "shell": "bash"}
-_SUFFIXES = {language: suffix for suffix, language in LANGUAGES.items()} | {
+_SUFFIXES = {language: suffix for suffix, language in PLAIN_LANGUAGES.items()} | {
     grammar.language: suffix for suffix, grammar in list(GRAMMARS.items())[::-1]
 }
 

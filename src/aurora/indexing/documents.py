@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from aurora.errors import LabelError, SourceError
 from aurora.indexing.reader import Names
-from aurora.parsers.languages import GRAMMARS, LANGUAGES, PROSE
+from aurora.parsers.languages import GRAMMARS, PLAIN_LANGUAGES, PROSE
 from aurora.parsers.markdown import LONGEST_HEADING
 from aurora.parsers.plain import Cutter
 from aurora.parsers.prose import LONGEST, NotesParser, find_title
@@ -210,7 +210,7 @@ def _language(name: str) -> str:
     suffix = PurePosixPath(name).suffix.lower()
     if suffix in GRAMMARS:
         return GRAMMARS[suffix].language
-    return (PROSE.get(suffix) or LANGUAGES.get(suffix, "")) if name else "markdown"
+    return (PROSE.get(suffix) or PLAIN_LANGUAGES.get(suffix, "")) if name else "markdown"
 
 
 def _cut(text: str, language: str) -> Iterator[Chunk]:

@@ -1,7 +1,8 @@
 """All tools of the MCP server: the methods of `Tools`.
 
 To change a tool's description, edit the docstring of its method; a parameter's description is in
-`parameters`, the fields of its answer are in `answers`. A finished call is stored.
+`parameters`, the fields of its answer are in `answers`. Then run `python -m tests.mcp.test_schemas`
+and `make docs`. What a finished call has written is stored.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 
 from aurora.parsers.base import Parsed, Parser
 from aurora.parsers.conversation import KnowledgeParser, is_conversation
-from aurora.parsers.languages import GRAMMARS, LANGUAGES, PROSE
+from aurora.parsers.languages import GRAMMARS, PLAIN_LANGUAGES, PROSE
 from aurora.parsers.plain import PlainParser
 from aurora.parsers.prose import NotesParser
 from aurora.types import Document, Kind
@@ -26,7 +26,7 @@ def _parser_for_suffix(suffix: str) -> Parser:
     if suffix in PROSE:
         return MarkdownParser() if PROSE[suffix] == "markdown" else NotesParser(PROSE[suffix])
     if suffix not in GRAMMARS:
-        return PlainParser(Kind.CODE, LANGUAGES.get(suffix, ""))
+        return PlainParser(Kind.CODE, PLAIN_LANGUAGES.get(suffix, ""))
     grammar = GRAMMARS[suffix]
     try:
         from aurora.parsers.code import CodeParser  # noqa: PLC0415 - tree-sitter only when needed

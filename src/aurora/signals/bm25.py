@@ -61,7 +61,7 @@ _ARRAYS = (
 )  # fmt: skip
 _OFFSETS = {"term_offsets": "term_bytes", "id_offsets": "id_bytes", "posting_offsets": "documents"}
 _EMPTY = {name: array("q", [0] if name.endswith("offsets") else []) for name in _ARRAYS}
-_LAYOUT = 2  # increased when an index has other arrays; older files are then rebuilt
+_LAYOUT = 2  # raise it when arrays or the formula change: older files are then rebuilt
 _BROAD = 300_000  # postings: adding them in plain Python takes as long as importing numpy
 _PROGRESS_EVERY = 1000  # chunks
 # The share of all chunks that may have changed for a merge. A merge saves a quarter of the time at

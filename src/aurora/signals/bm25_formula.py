@@ -3,6 +3,8 @@
     score(Q, D) = Σ idf(q) · f(q, D) · (k1 + 1) / (f(q, D) + k1 · (1 − b + b · |D| / avgdl))
 
 See Robertson and Zaragoza, *The Probabilistic Relevance Framework* (2009); seeds 000 and 002.
+A changed formula needs two more changes: `_LAYOUT` in `bm25.py`, because index files store weights,
+and `stores/postgres/ranking_sql.py`, which orders candidates by the same formula in SQL.
 """
 
 from __future__ import annotations

@@ -150,7 +150,7 @@ def _cosine(vector: Sequence[float] | None) -> str:
 
 
 def _known(words: WordsAsked | None) -> str:
-    """The inputs of BM25, which is computed in Python for every store alike."""
+    """The inputs of BM25. Python computes the scores that are shown, for every store alike."""
     return f"words.length, ARRAY[{', '.join(_frequencies(words))}]::real[]"
 
 
