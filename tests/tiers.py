@@ -21,6 +21,8 @@ STRESS_ONLY = (
     "concurrency/test_held_locks.py::test_who_cannot_write_is_told_what_is_in_the_way_and_what_to_do[postgres",
     "concurrency/test_held_locks.py::test_agents_are_answered_while_somebody_holds_the_lock[postgres]",
     "concurrency/test_soak.py::test_everybody_at_once_loses_nothing[postgres]",
+    "faults/test_torn_database.py::test_damage_anywhere",  # stores/test_sqlite_damage.py, too
+    "faults/test_torn_indexes.py::test_a_damaged_index",  # signals/ has damaged files, too
     "indexing/test_kill.py",  # crash/ kills index runs, too
     "indexing/test_logs.py::test_a_log_is_never_held_in_memory[120]",
     "indexing/test_staged_pasts.py::test_random_steps_with_a_run_after_each[301]",
@@ -71,6 +73,7 @@ FULL = (
     "security/test_redaction.py::test_a_cloned_project_cannot_switch_it_off",
     "security/test_redaction.py::test_no_door_lets_a_secret_into_the_memory",
     "security/test_redaction.py::test_switched_on_again_files_are_read_again",
+    "security/test_store_url.py::test_what_is_no_address",
     "stores/test_sqlite_seal.py::test_indexing_does_not_wait_for_ever",
     # random pasts of a repository, and sizes that take seconds
     "retrieval/test_query_text.py::test_a_million_hostile_letters",

@@ -287,8 +287,7 @@ def test_a_log_whose_name_is_no_text_is_left_out(memory: Memory, root: Path, log
     assert [chunk.path for chunk in logged(memory)] == [str(logs / "a.md")]
 
 
-@pytest.mark.parametrize("shut", ["a.md", ".", ".."], ids=["file", "month", "year"])
-@pytest.mark.parametrize("mode", [0, 0o444], ids=["shut", "only-listed"])
+@pytest.mark.parametrize(("shut", "mode"), [("a.md", 0), (".", 0o444), ("..", 0)])
 def test_logs_that_cannot_be_read_stay_in_the_memory(shut: str, mode: int) -> None:
     """They may be back tomorrow; the run says so and goes on."""
     with tempfile.TemporaryDirectory() as name:

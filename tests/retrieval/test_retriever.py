@@ -34,7 +34,7 @@ def test_results_carry_chunk_score_and_reasons(store: Store) -> None:
 
 
 def test_the_first_three_of_ten_are_the_three_of_three(store: Store) -> None:
-    store.chunks.put_chunks(standard_library_chunks()[:2000])
+    store.chunks.put_chunks(standard_library_chunks()[:600])
     retriever = retriever_on(store, stage1_top_k=10)
     for query in ("open file", "encode", "parse header value", "event loop callback"):
         everything = retriever.retrieve(Query(query, limit=200)).results
