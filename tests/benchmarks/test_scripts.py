@@ -22,11 +22,12 @@ SCRIPTS = sorted(
     if 'if __name__ == "__main__":' in file.read_text(encoding="utf-8")
     and ".cache" not in file.parts
 )
-# {repo} is a repository, {set} a labelled set, {models} a folder with MiniLM.
+# {repo} is a repository, {set} a labelled set, {models} a folder with MiniLM, {asked} questions.
 RUNS: dict[str, Sequence[str]] = {
     "load/scenes.py": ("--clients=2", "--calls=12", "--chunks=30"),
     "load/sustained.py": ("--without-peer", "--seconds=2", "--clients=2", "--chunks=30"),
     "quality/ablation.py": ("{set}", "--most=3"),
+    "quality/answers.py": ("{repo}/..", "--questions={asked}", "--misses"),
     "quality/confidence.py": ("{set}",),
     "quality/distilled.py": ("--models={models}",),
     "quality/fallback.py": ("{repo}", "--queries=aurora"),
@@ -114,6 +115,27 @@ def labelled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_set(tmp_path_factory.mktemp("sets") / "things", texts, questions, grades)
 
 
+@pytest.fixture(scope="module")
+def asked(repo: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with two questions about the repository, and one that nothing there answers."""
+    commit = subprocess.check_output(["git", "rev-parse", "HEAD"], cwd=repo, text=True).strip()
+    wades = {"path": "heron.py", "start": 1, "end": 3}
+    questions = [
+        {"kind": "symbol", "text": "heron_wade_0", "answers": [wades]},
+        {"kind": "vague", "text": "violin", "answers": [wades]},
+    ]
+    given = {"repository": "lake/birds", "commit": commit, "questions": questions}
+    folder = tmp_path_factory.mktemp("questions")
+    text = json.dumps({**given, "unanswerable": ["blockchain"]})
+    (folder / "birds.json").write_text(text, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def places(repo: Path, labelled: Path, asked: Path) -> dict[str, Path]:
+    return {"repo": repo, "set": labelled, "asked": asked}
+
+
 def run(copy: Path, script: str, words: Sequence[str]) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-W", "error::SyntaxWarning", copy / "benchmarks" / script, *words],
@@ -132,11 +154,11 @@ def test_every_script_is_run() -> None:
 @pytest.mark.timeout(1200)  # on a busy machine
 @pytest.mark.parametrize("script", RUNS)
 def test_a_script_runs_to_its_end(
-    script: str, copy: Path, repo: Path, labelled: Path, request: pytest.FixtureRequest
+    script: str, copy: Path, places: dict[str, Path], request: pytest.FixtureRequest
 ) -> None:
     needs_model = any("{models}" in word for word in RUNS[script])
     models = request.getfixturevalue("models") if needs_model else ""
-    words = [word.format(repo=repo, set=labelled, models=models) for word in RUNS[script]]
+    words = [word.format(**places, models=models) for word in RUNS[script]]
 
     done = run(copy, script, words)
 
