@@ -317,11 +317,14 @@ _SETTINGS = (
     Setting("search.hybrid.stage2_weights.semantic", _share,
             "Weight of meaning in stage 2 of `staged`. If set, keywords only select candidates."),
     Setting("search.hybrid.stage2_weights.activation", _share,
-            "Weight of use and change in stage 2 of `staged`. If set, likewise."),
+            "Weight of use and change in stage 2 of `staged`. If set, keywords only "
+            "select candidates."),
     Setting("search.auto.prose", _share,
             "Share of meaning in `auto` for prose; words have the rest. If not set, the embedding "
             "model decides."),
-    Setting("search.auto.code", _share, "Share of meaning in `auto` for code; likewise."),
+    Setting("search.auto.code", _share,
+            "Share of meaning in `auto` for code; words have the rest. If not set, the embedding "
+            "model decides."),
     Setting("search.auto.activation", _share,
             "Share of use and change in `auto`, in addition to both."),
     Setting("search.weighted.semantic", _share,

@@ -83,7 +83,7 @@ ChunkId = Annotated[
 
 Content = Annotated[str, _required("The text, as Markdown or plain.", most=LONGEST_TEXT)]
 DocumentLabel = Annotated[str, _about("What it is: plan, decision, …")]
-Source = Annotated[str, _about("Where it comes from: who or what wrote it.")]
+Source = Annotated[str, _about("The author or origin of the text.")]
 Group = Annotated[str, _about("A name that a group shares.")]
 Metadata = Annotated[
     dict[str, JsonValue] | None, _about("More about it, to filter by later.", most=50)
