@@ -15,12 +15,13 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from datetime import UTC, datetime
 from functools import cache
+from pathlib import PurePosixPath
 from string import ascii_lowercase, ascii_uppercase, digits
 from typing import Literal, NamedTuple
 
 import Stemmer  # type: ignore[import-not-found]
 
-from aurora.types import Chunk
+from aurora.types import Chunk, Kind
 
 TOKENIZER_VERSION = 1  # raise it when a text gives other tokens: indexes are then rebuilt
 MAX_TOKEN = 128  # characters: longer runs are encoded data, not words
@@ -300,6 +301,15 @@ _COMMENT = re.compile(
 )
 
 
+def indexed_name(chunk: Chunk) -> str:
+    """Return the name of a chunk; of code outside definitions, the name of its file.
+
+    The name of such a chunk lists what is in it, which the content says already.
+    """
+    is_module = chunk.kind is Kind.CODE and chunk.path and not chunk.qualified_name
+    return PurePosixPath(chunk.path).stem if is_module else chunk.name
+
+
 def name_times(chunk: Chunk) -> int:
     """How often the name is repeated, in addition to the content."""
     return 0 if _is_untitled(chunk) else _NAME_TIMES + len(chunk.content) // _NAME_EVERY
@@ -332,6 +342,6 @@ def chunk_summary(chunk: Chunk) -> str:
 
 def chunk_text(chunk: Chunk) -> str:
     """Return the text that is indexed for a chunk."""
-    names = f"{chunk.name}\n" * name_times(chunk)
+    names = f"{indexed_name(chunk)}\n" * name_times(chunk)
     summaries = f"\n{chunk_summary(chunk)}" * SUMMARY_TIMES
     return f"{names}{chunk_labels(chunk)}\n{chunk.content}{summaries}"

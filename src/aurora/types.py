@@ -16,6 +16,8 @@ from typing import NamedTuple, TypeAlias
 Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
 
 DEFAULT_LIMIT = 10
+FOREIGN_ID = "aurorakb_id"  # in a chunk's metadata: the id of an imported document
+SYMBOLS = "symbols"  # in a chunk's metadata: [[name, kind, first line, last line], …]
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -44,6 +46,14 @@ class Lines(NamedTuple):
     end: int
 
 
+class Symbol(NamedTuple):
+    """A named definition inside a chunk that is not a chunk of its own, with its own lines."""
+
+    name: str
+    kind: str  # constant, variable, field, member, function, method, class, type, macro, route
+    lines: Lines
+
+
 class Document(NamedTuple):
     """The whole text of one source. `path` is its path in the memory."""
 
@@ -69,10 +79,34 @@ class Chunk:
     metadata: Mapping[str, Json] = field(default_factory=dict)
 
     @property
+    def symbols(self) -> tuple[Symbol, ...]:
+        """The named definitions inside, in the order of the text."""
+        return symbols_of(self.metadata)
+
+    @property
+    def is_outline(self) -> bool:
+        """True for code stored without the bodies of the definitions inside it."""
+        if self.kind.is_prose or self.lines is None:
+            return False
+        text = self.content.rstrip()
+        is_shorter = text.count("\n") < self.lines.end - self.lines.start
+        return is_shorter and " ...\n" in f"{text}\n"
+
+    @property
     def telling_path(self) -> str:
         """The part of the path that describes the text: of a conversation log, the file name."""
         is_log = self.metadata.get("source") == "conversation"
         return self.path.rpartition("/")[2] if is_log else self.path
+
+
+def symbols_of(metadata: Mapping[str, Json]) -> tuple[Symbol, ...]:
+    """The symbols in a chunk's metadata. Metadata of other programs may hold anything."""
+    listed, symbols = metadata.get(SYMBOLS), []
+    for entry in listed if isinstance(listed, list) else ():
+        match entry:
+            case [str(name), str(kind), int(start), int(end)]:
+                symbols.append(Symbol(name, kind, Lines(start, end)))
+    return tuple(symbols)
 
 
 class Place(NamedTuple):
@@ -86,6 +120,7 @@ class Place(NamedTuple):
     home: str
     conversation: str = ""
     turn: int = 0
+    qualified_name: str = ""  # of code
 
 
 class Tracking(StrEnum):
@@ -212,6 +247,7 @@ class Query:
     min_score: float | None = None
     rerank: Rerank | None = None
     expand: bool | None = None
+    here: str = "."  # the folder where paths in the text start
 
     def __post_init__(self) -> None:
         if self.limit < 1:
@@ -283,6 +319,7 @@ class Fused(NamedTuple):
     row: int
     score: float
     contributions: tuple[Contribution, ...]
+    relevance: float = 1.0  # the confidence that the memory answers the question at all
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,6 +333,18 @@ class SearchResult:
     terms: tuple[str, ...] = ()  # query words in the chunk, in the order of the query
     accesses: int = 0
     last_access: datetime | None = None
+    symbol: Symbol | None = None  # the definition inside the chunk that the query names
+    more: int = 0  # rows of the same thing that this one stands for: pieces, overloads, copies
+    relevance: float = 1.0  # the confidence that the memory answers the question at all
+    has_vector: bool = True  # False where meaning took part and this chunk has no vector yet
+
+    @property
+    def name(self) -> str:
+        return self.symbol.name if self.symbol else self.chunk.name
+
+    @property
+    def lines(self) -> Lines | None:
+        return self.symbol.lines if self.symbol else self.chunk.lines
 
     @property
     def last_used(self) -> datetime | None:
@@ -337,8 +386,8 @@ class SearchResults:
     """The results of one query, and how they were found.
 
     `words` is the text of the query without its filters. `signals` are those that took part.
-    `nearest` are names similar to the query when nothing was found. `filtered` is true when a
-    filter excluded chunks.
+    `nearest` are names similar to the query when nothing relevant was found. `filtered` is true
+    when a filter excluded chunks.
     """
 
     query: Query
@@ -350,6 +399,7 @@ class SearchResults:
     nearest: tuple[str, ...] = ()
     filtered: bool = False
     words: str = ""
+    weak: SearchResult | None = None  # the best row where none is relevant
 
 
 # Derived indexes

@@ -40,7 +40,7 @@ run();
         "add",
         "function add(a, b)",
         [
-            ("code", "a", "1-2"),
+            ("code", "LIMIT", "1-19"),
             ("function", "add", "4-7"),
             ("class", "Foo", "8-14"),
             ("method", "Foo.m", "10-11"),
@@ -51,7 +51,6 @@ run();
             ("method", "Foo.late", "17-17"),
             ("function", "a", "18-18"),
             ("function", "b", "18-18"),
-            ("code", "a", "18-19"),
         ],
     ),
     "a.ts": Sample(
@@ -82,7 +81,7 @@ export const mk = <T,>(x: T): T => x;
             ("method", "Box.constructor", "7-7"),
             ("method", "Box.bar", "9-9"),
             ("function", "NS.inner", "12-12"),
-            ("code", "a", "13-14"),
+            ("code", "decl", "13-14"),
             ("function", "mk", "15-15"),
         ],
     ),
@@ -98,7 +97,7 @@ export function App() { return <Hello name="x" />; }
         "Hello",
         "Hello = ({ name }: Props) =>",
         [
-            ("code", "a", "1-1"),
+            ("code", "imports", "1-1"),
             ("function", "Hello", "2-5"),
             ("function", "App", "6-6"),
         ],
@@ -129,9 +128,8 @@ func Map[T any](x []T) []T { return x }
         "Server",
         "Server struct",
         [
-            ("code", "a", "1-3"),
+            ("code", "Max", "1-15"),
             ("class", "Server", "5-8"),
-            ("code", "a", "10-15"),
             ("class", "A", "11-11"),
             ("class", "B", "12-12"),
             ("method", "Server.Run", "17-18"),
@@ -163,17 +161,14 @@ const X: i32 = 1;
         "Point",
         "pub struct Point<T>",
         [
-            ("code", "a", "1-2"),
+            ("code", "X", "1-18"),
             ("class", "Point", "4-6"),
             ("class", "Area", "7-7"),
             ("method", "Area.def", "7-7"),
-            ("code", "a", "8-8"),
             ("method", "Point.new", "9-9"),
-            ("code", "a", "10-11"),
             ("method", "Point.fmt", "12-12"),
             ("function", "inner.g", "15-15"),
             ("function", "mac", "17-17"),
-            ("code", "a", "18-18"),
         ],
     ),
     "a.java": Sample(
@@ -196,7 +191,7 @@ record R(int a) { int s() { return a; } }
         "Foo",
         "@Deprecated public class Foo<T>",
         [
-            ("code", "a", "1-2"),
+            ("code", "imports", "1-2"),
             ("class", "Foo", "4-12"),
             ("method", "Foo.Foo", "8-8"),
             ("method", "Foo.m", "9-10"),
@@ -228,16 +223,13 @@ int global = 3;
         "point",
         "struct point",
         [
-            ("code", "a", "1-2"),
+            ("code", "MAX, helper, global", "1-14"),
             ("class", "point", "4-5"),
             ("class", "pair_t", "6-6"),
             ("class", "color", "7-7"),
-            ("code", "a", "7-8"),
             ("function", "helper", "9-9"),
             ("function", "table", "10-10"),
-            ("code", "a", "11-11"),
             ("function", "debug", "12-12"),
-            ("code", "a", "13-14"),
         ],
     ),
     "a.cpp": Sample(
@@ -264,7 +256,7 @@ extern "C" { void cfun() {} }
         "ns.Foo",
         "class Foo : public Bar",
         [
-            ("code", "a", "1-2"),
+            ("code", "kMax", "1-18"),
             ("class", "ns.Foo", "3-12"),
             ("method", "ns.Foo.Foo", "6-6"),
             ("method", "ns.Foo.~Foo", "7-7"),
@@ -273,7 +265,6 @@ extern "C" { void cfun() {} }
             ("method", "ns.Foo.out", "13-13"),
             ("function", "ns.mx", "14-14"),
             ("class", "ns.E", "15-15"),
-            ("code", "a", "15-18"),
             ("function", "cfun", "18-18"),
         ],
     ),
@@ -297,7 +288,7 @@ namespace A.B {
         "A.B.Foo",
         "[Serializable] public class Foo",
         [
-            ("code", "a", "1-2"),
+            ("code", "imports", "1-2"),
             ("class", "A.B.Foo", "3-11"),
             ("method", "A.B.Foo.Foo", "8-8"),
             ("method", "A.B.Foo.M", "9-9"),
@@ -328,7 +319,7 @@ def top; end
         "M",
         "module M",
         [
-            ("code", "a", "1-1"),
+            ("code", "imports", "1-1"),
             ("class", "M", "2-15"),
             ("class", "M.Foo", "4-14"),
             ("method", "M.Foo.m", "6-9"),
@@ -356,7 +347,7 @@ $f = function ($x) { return 1; };
         "Foo",
         "#[Attr] class Foo extends Bar",
         [
-            ("code", "a", "1-2"),
+            ("code", "imports", "1-2"),
             ("class", "Foo", "3-9"),
             ("method", "Foo.m", "7-7"),
             ("class", "I", "10-10"),
@@ -393,7 +384,7 @@ fun String.ext(): Int = 1
         "Foo",
         "data class Foo(val a: Int)",
         [
-            ("code", "a", "1-1"),
+            ("code", "imports", "1-1"),
             ("class", "Foo", "3-11"),
             ("method", "Foo.m", "6-6"),
             ("method", "Foo.make", "8-8"),
@@ -422,7 +413,7 @@ let g = 1
         "Foo",
         "@objc public class Foo: Bar",
         [
-            ("code", "a", "1-1"),
+            ("code", "g", "1-12"),
             ("class", "Foo", "2-7"),
             ("method", "Foo.init", "5-5"),
             ("method", "Foo.m", "6-6"),
@@ -432,7 +423,6 @@ let g = 1
             ("class", "Foo", "10-10"),
             ("method", "Foo.a", "10-10"),
             ("function", "top", "11-11"),
-            ("code", "a", "12-12"),
         ],
     ),
     "a.scala": Sample(
@@ -451,7 +441,7 @@ def top(a: Int): Int = a
         "Foo",
         "case class Foo(a: Int) extends Bar",
         [
-            ("code", "a", "1-2"),
+            ("code", "imports", "1-2"),
             ("class", "Foo", "3-7"),
             ("method", "Foo.m", "6-6"),
             ("class", "Single", "8-8"),
@@ -478,10 +468,9 @@ greet "$@"
         "greet",
         "greet()",
         [
-            ("code", "a", "1-3"),
+            ("code", "X", "1-12"),
             ("function", "greet", "4-7"),
             ("function", "bye", "8-8"),
-            ("code", "a", "9-12"),
             ("function", "inner", "10-10"),
         ],
     ),

@@ -201,6 +201,39 @@ def test_a_comment_above_the_first_definition_of_a_block_belongs_to_it(opening: 
 
 
 @pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        pytest.param("a.js", "/** why */\nexport default function f() {}", id="export-default"),
+        pytest.param("a.js", "/** why */\nmodule.exports.f = function () {};", id="exports"),
+        pytest.param("a.js", "/**\n * why\n */\n\nres.f = function () {};", id="blank-line"),
+        pytest.param("A.java", "/** why */\n\nclass f {}", id="javadoc-and-blank-line"),
+        pytest.param("a.ts", "/** why */\n@Injectable()\nexport class f {}", id="decorator"),
+        pytest.param("a.rs", "/// why\n#[cfg(unix)] // here\n#[test]\nfn f() {}", id="attribute"),
+        pytest.param("A.java", "/** why */\n@A\n@B(1)\nclass f {}", id="annotation"),
+        pytest.param("a.go", "// why\ntype f struct{}", id="type"),
+        pytest.param("a.hpp", "// why\ntemplate <class T>\nT f(T a) { return a; }", id="template"),
+    ],
+)
+def test_a_comment_belongs_to_the_definition_whatever_is_between(path: str, source: str) -> None:
+    chunks = parse(f"{source}\n", path)
+
+    assert [(chunk.name, chunk.content.rstrip(";")) for chunk in chunks] == [
+        ("f", source.rstrip(";"))
+    ]
+
+
+@pytest.mark.parametrize(
+    "comment",
+    ["// why\n", "/* why */\n", "/** why */\n\n", "/** @file why */\n", "/** Copyright 2020 */\n"],
+)
+def test_a_comment_that_documents_something_else_is_left_out(comment: str) -> None:
+    first, second = parse(f"{comment}\nfunction f() {{}}\n", "a.js")
+
+    assert (first.name, first.content) == ("f", "function f() {}")
+    assert second.content == comment.strip()
+
+
+@pytest.mark.parametrize(
     ("source", "signature"),
     [
         pytest.param("def f(a, b=1): return a", "def f(a, b=1):", id="one-line"),
@@ -214,7 +247,7 @@ def test_a_comment_above_the_first_definition_of_a_block_belongs_to_it(opening: 
     ],
 )
 def test_the_signature_is_one_line_without_comments(source: str, signature: str) -> None:
-    assert one(source, "a.py:f").metadata == {"signature": signature}
+    assert one(source, "a.py:f").metadata["signature"] == signature
 
 
 @pytest.mark.parametrize(
@@ -225,6 +258,75 @@ def test_a_comment_at_the_start_of_a_method_stays_in_the_method(start: str) -> N
 
     assert one(source, "a.py:A").content == "class A:\n    def f(self): ..."
     assert "# the hard part" in one(source, "a.py:A.f").content
+
+
+@pytest.mark.parametrize(
+    ("path", "source", "names"),
+    [
+        ("a.rb", "class A\n def []=(k, v)\n end\n def self.[](k)\n end\n def <=>(o)\n end\nend",
+         ["A", "A.[]=", "A.[]", "A.<=>"]),
+        ("a.js", "class A { [Symbol.iterator]() {} }", ["A", "A.[Symbol.iterator]"]),
+        ("a.cpp", "struct A { int operator[](int i) { return i; } };", ["A", "A.operator[]"]),
+        ("a.rs", "impl Index<Match> for [u8] { fn index(&self) {} }", ["[u8].index"]),
+        ("a.go", "func (s *Stack[T]) Push(v T) {}", ["Stack.Push"]),
+    ],
+)  # fmt: skip
+def test_an_operator_has_its_name(path: str, source: str, names: list[str]) -> None:
+    found = [chunk.qualified_name for chunk in parse(f"{source}\n", path)]
+    assert [name for name in found if name] == names
+
+
+def test_a_ruby_module_around_one_class_is_no_second_chunk_of_it() -> None:
+    text = "module Rack\n  module Protection\n    # why\n    class A\n    end{}\n  end\nend\n"
+    names = [chunk.qualified_name for chunk in parse(text.format(""), "a.rb")]
+    assert names == ["Rack.Protection.A"]
+    more = [chunk.qualified_name for chunk in parse(text.format("\n    LIMIT = 3"), "a.rb")]
+    assert more == ["Rack.Protection", "Rack.Protection.A"]
+
+
+def test_stubs_are_marked_so_that_a_search_can_prefer_the_implementation() -> None:
+    source = dedent("""\
+        @overload
+        def f(a: int) -> int: ...
+        @typing.overload
+        def f(a: str) -> str: ...
+        def f(a): return a
+        class Base:
+            @abstractmethod
+            def g(self): ...
+    """)
+
+    assert {chunk.id: chunk.metadata.get("overload") for chunk in parse(source)} == {
+        "a.py:f": True,
+        "a.py:f#2": True,
+        "a.py:f#3": None,
+        "a.py:Base": None,
+        "a.py:Base.g": True,
+    }
+
+
+def test_signatures_above_a_function_of_their_name_belong_to_it() -> None:
+    source = dedent("""\
+        /** Draws. */
+        export function draw(a: string): void
+
+        // many
+        export function draw(a: number): void
+        export function draw(a: any) {}
+        declare function other(): void
+        class A {
+          m(a: string): void;
+          m(a: any) {}
+        }
+    """)
+
+    chunks = parse(source, "a.ts")
+    assert [(c.name, c.lines, [s.name for s in c.symbols]) for c in chunks] == [
+        ("draw", (1, 6), []),
+        ("A", (8, 11), []),
+        ("m", (9, 10), []),
+        ("other", (7, 7), ["other"]),
+    ]
 
 
 def test_a_function_called_module_keeps_its_id_whatever_stands_around_it() -> None:

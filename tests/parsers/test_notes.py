@@ -45,6 +45,25 @@ def test_text_before_the_first_heading_is_named_after_the_file() -> None:
     assert (first.content, second.content) == ("Hello.", "# One\n\nText.")
 
 
+@pytest.mark.parametrize(
+    ("heading", "name"),
+    [
+        ("Login { #login }", "Login"),
+        ("Login {#login .wide}", "Login"),
+        ("Use {braces}", "Use {braces}"),
+        ('A <a id="null"></a> `null` and <T>', "A `null` and <T>"),
+        ("[Login](login.md#top) and [out](b.md)", "Login and out"),
+        ("Pet [![Build](https://a/b.svg)](https://c/d) ![x](y.png)", "Pet"),
+        ("![Logo](logo.png)", "![Logo](logo.png)"),
+        ("a[i](x) { }", "ai { }"),
+    ],
+)
+def test_a_name_is_the_heading_as_it_is_read(heading: str, name: str) -> None:
+    for text in (f"# {heading}\n\ntext\n", f"{heading}\n====\n\ntext\n"):
+        (section,) = parse(text, "notes.md")
+        assert (section.name, heading in section.content) == (name, True)
+
+
 def test_a_heading_with_nothing_but_deeper_ones_below_stands_in_the_next_chunk() -> None:
     assert [
         (c.name, c.content) for c in parse("# A\n\n## B\n### C\ntext\n## D\n## E\n", "a.md")

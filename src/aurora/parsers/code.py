@@ -12,7 +12,7 @@ import importlib
 import re
 import warnings
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from pathlib import PurePosixPath
@@ -22,12 +22,16 @@ import tree_sitter
 from tree_sitter import Node
 
 from aurora.parsers.base import Ids, Parsed, Source
-from aurora.parsers.languages import Grammar, names_of
+from aurora.parsers.languages import ANONYMOUS, Grammar, names_of
 from aurora.parsers.plain import PlainParser
-from aurora.types import Chunk, Document, Json, Kind
+from aurora.parsers.symbols import FoundSymbol, SymbolFinder, SymbolTable, outside
+from aurora.types import SYMBOLS, Chunk, Document, Json, Kind, Lines
 
 _MAX_LINES = 120  # of a definition in one chunk: about three screens
 _MAX_MODULE_LINES = 60  # of statements between definitions in one chunk
+_SHORT_LEFTOVER = 10  # lines of a leftover that shares a chunk with others
+_NAMES, _FIRST_WORDS = 3, 40  # symbols, or characters, in the name of a module's chunk
+_WORDS_OF_A_MODULE = 3  # in Ruby: `module`, its name, and `end`
 _MIN_WORDS = 3  # of text without a statement
 _SIGNATURE = 300  # characters kept of a signature
 _MAX_CLASSES = 20  # around a definition: each name repeats them
@@ -37,6 +41,24 @@ _SHORT_FILE = 10  # lines that are added: the only line of a file may be long
 _TIMEOUT = 10.0  # seconds; the largest file that is read, 2 MiB of code, takes one
 _LONGEST_LINE = 20_000  # bytes; a line of backticks takes Scala's scanner 4 s
 
+_COMMENT = re.compile(r"\s*(?:#(?!\s*(?:include|if|define))|//|/\*|\*|--|\W*$)")
+_IMPORT = re.compile(
+    r"\s*(?:#\s*include|(?:import|from|use|using|package|require|require_relative|namespace"
+    r"|export \*|export \{|export type \{)\b|export [*{]|<\?php"
+    r"|(?:const|let|var)\s[^=;]+=\s*require\()"
+)
+_PACKAGE = re.compile(r"\s*package\s+[\w.]+")
+_PRAGMA = re.compile(
+    r"(?:\s*#\s*(?:-\*-.*|(?:frozen_string_literal|warn_indent|typed|(?:en)?coding)\s*[:=].*)\n?)+",
+    re.I,
+)
+# What such a comment is about stands below it, as for Javadoc and JSDoc, also after a blank line.
+_DOCUMENTING = re.compile(
+    r"/\*\*(?!.*(?:@(?:file|module|license|package\b)|\bcopyright\b))", re.S | re.I
+)
+_STUB = re.compile(r"^\s*@(?:\w+\.)*(?:overload|abstractmethod)\b", re.MULTILINE)
+_MAIN = re.compile(r"\s*if __name__ ==")
+
 Span = tuple[int, int]  # of bytes
 
 
@@ -45,6 +67,7 @@ class CodeParser:
 
     def __init__(self, grammar: Grammar, *, trees: TreeMaker | None = None) -> None:
         self._grammar, self._trees = grammar, trees or TreeMaker(grammar)
+        self._symbols = SymbolFinder(self._trees.language, grammar.symbols)
         self._by_lines = PlainParser(Kind.CODE, grammar.language)
 
     def parse(self, document: Document) -> Parsed:
@@ -56,9 +79,14 @@ class CodeParser:
         if root is None:
             problem = f"{document.path} takes too long to parse and is cut by lines"
             return replace(self._by_lines.parse(document), problem=problem)
-        chunks = _FileSplitter(self._grammar, document.path, source).chunks(root)
-        problem = f"{document.path} has syntax errors" if root.has_error else ""
-        return Parsed(tuple(chunks), problem)
+        symbols = SymbolTable(self._symbols.find(root, source), source)
+        chunks = _FileSplitter(self._grammar, document.path, source, symbols).chunks(root)
+        return Parsed(tuple(chunks), self._problem(root, document.path))
+
+    def _problem(self, root: Node, path: str) -> str:
+        lost = lost_lines(root, self._grammar)
+        lines = "1 line" if lost == 1 else f"{lost} lines"
+        return f"{path} has syntax errors: {lines} could not be parsed" if lost else ""
 
 
 class TreeMaker:
@@ -71,12 +99,12 @@ class TreeMaker:
 
     def __init__(self, grammar: Grammar, *, patience: float = _TIMEOUT) -> None:
         module = importlib.import_module(grammar.module)
-        language = tree_sitter.Language(getattr(module, grammar.entry)())
+        self.language = tree_sitter.Language(getattr(module, grammar.entry)())
         with warnings.catch_warnings():
             # The replacement of `timeout_micros`, a callback, crashes the interpreter in 0.25.2.
             warnings.simplefilter("ignore", DeprecationWarning)
             limit = int(patience * 1_000_000)
-            self._parser = tree_sitter.Parser(language, timeout_micros=limit)
+            self._parser = tree_sitter.Parser(self.language, timeout_micros=limit)
 
     def make(self, content: bytes) -> Node | None:
         """Return the root of the tree, or None after a timeout. Positions are the content's."""
@@ -97,14 +125,33 @@ def _parsable(content: bytes) -> bytes:
     return b"\n".join(line if len(line) <= _LONGEST_LINE else b" " * len(line) for line in lines)
 
 
+def lost_lines(root: Node, grammar: Grammar) -> int:
+    """Count the lines that the grammar does not understand.
+
+    One line in the body of a definition does not count: the definition is found, and the cause may
+    be syntax that is newer than the grammar.
+    """
+    definitions = grammar.functions | grammar.classes
+    waiting, lines = [(root, False)], 0
+    while waiting:
+        node, inside = waiting.pop()
+        rows = node.end_point.row - node.start_point.row + 1
+        if node.type == "ERROR" or node.is_missing:
+            lines += rows if rows > 1 or not inside else 0
+        elif node.has_error:
+            body = node.child_by_field_name("body") if node.type in definitions else None
+            waiting += [(child, inside or child == body) for child in node.children]
+    return lines
+
+
 # Chunks
 
 
 class _FileSplitter:
     """Splits one file."""
 
-    def __init__(self, grammar: Grammar, path: str, source: Source) -> None:
-        self._grammar, self._path, self._source = grammar, path, source
+    def __init__(self, grammar: Grammar, path: str, source: Source, symbols: SymbolTable) -> None:
+        self._grammar, self._path, self._source, self._symbols = grammar, path, source, symbols
         self._ids = Ids(path)
         self._finder = DefinitionFinder(grammar, source)
 
@@ -118,9 +165,18 @@ class _FileSplitter:
                 names = definition.names[:_MAX_CLASSES]
                 inner = self._finder.directly_in(definition.node, names)
             waiting += inner[::-1]
-            yield from self._definition_chunks(definition, inner)
+            if not self._only_names(definition, inner):
+                yield from self._definition_chunks(definition, inner)
         # After the definitions, so that a function called `module` gets the id without a number.
         yield from self._module_chunks(root, outermost)
+
+    def _only_names(self, definition: Definition, inner: Sequence[Definition]) -> bool:
+        """True for a module in Ruby that has one class and nothing else."""
+        if definition.node.type not in self._grammar.namespaces or len(inner) != 1:
+            return False
+        start, end = definition.start, definition.end
+        around = self._source.text(start, inner[0].start) + self._source.text(inner[0].end, end)
+        return len(around.split()) == _WORDS_OF_A_MODULE
 
     def _definition_chunks(
         self, definition: Definition, inner: Sequence[Definition]
@@ -129,41 +185,81 @@ class _FileSplitter:
         qualified = ".".join(definition.names)
         signature = self._source.text(definition.node.start_byte, definition.header_end)
         about: dict[str, Json] = {"signature": " ".join(signature.split())[:_SIGNATURE]}
-        pieces = self._pieces(definition.node, (definition.start, definition.end), inner)
+        if _STUB.search(self._source.text(definition.start, definition.node.start_byte)):
+            about["overload"] = True
+        span = (definition.start, definition.end)
+        pieces = self._pieces(definition.node, span, inner, definition)
         for number, piece in enumerate(pieces, start=1):
             part: dict[str, Json] = {"part": number, "parts": len(pieces)}
             yield replace(
-                piece,
+                self._chunk(piece, definition.names[-1], about | (part if pieces[1:] else {})),
                 id=self._ids.make(qualified if number == 1 else f"{qualified}@{number}"),
                 kind=definition.kind,
-                name=definition.names[-1],
                 qualified_name=qualified,
-                metadata=about | part if len(pieces) > 1 else about,
             )
 
     def _module_chunks(self, root: Node, definitions: Sequence[Definition]) -> Iterator[Chunk]:
-        """Yield chunks of the text outside all definitions."""
+        """Yield chunks of the text outside all definitions. Short leftovers share a chunk."""
         starts = [definition.start for definition in definitions]
+        short: list[_Piece] = []
         for start, end in self._module_spans(root, definitions):
             inner = definitions[bisect_left(starts, start) : bisect_left(starts, end)]
             for piece in self._pieces(root, (start, end), inner):
-                yield replace(piece, id=self._ids.make("module"))
+                if piece.height > _SHORT_LEFTOVER:
+                    yield self._module_chunk([piece])
+                    continue
+                if sum(each.height + 1 for each in short) + piece.height > _MAX_MODULE_LINES:
+                    yield self._module_chunk(short)
+                    short = []
+                short.append(piece)
+        if short:
+            yield self._module_chunk(short)
 
-    def _pieces(self, node: Node, span: Span, inner: Sequence[Definition]) -> list[Chunk]:
-        """The chunks of a span, without ids. Inner definitions are outlined."""
+    def _module_chunk(self, pieces: Sequence[_Piece]) -> Chunk:
+        """Join pieces of a module. An ellipsis stands for what is between them."""
+        joined = _Piece(
+            "\n...\n".join(piece.content for piece in pieces),
+            Lines(pieces[0].lines.start, pieces[-1].lines.end),
+            [symbol for piece in pieces for symbol in piece.symbols],
+        )
+        name = _module_name(joined) or PurePosixPath(self._path).stem
+        return replace(self._chunk(joined, name, {}), id=self._ids.make("module"))
+
+    def _chunk(self, piece: _Piece, name: str, about: Mapping[str, Json]) -> Chunk:
+        """A chunk without an id."""
+        symbols = self._symbols.listed(piece.symbols)
+        return Chunk(
+            id="",
+            kind=Kind.CODE,
+            name=name,
+            content=piece.content,
+            path=self._path,
+            lines=piece.lines,
+            language=self._grammar.language,
+            metadata={**about, SYMBOLS: symbols} if symbols else about,
+        )
+
+    def _pieces(
+        self, node: Node, span: Span, inner: Sequence[Definition], own: Definition | None = None
+    ) -> list[_Piece]:
+        """Split a span. Inner definitions are outlined."""
         gaps = [(definition.header_end, definition.end) for definition in inner]
         return [
-            Chunk(
-                id="",
-                kind=Kind.CODE,
-                name=PurePosixPath(self._path).stem,
-                content=self._source.outline(*piece, gaps),
-                path=self._path,
-                lines=self._source.lines(*piece),
-                language=self._grammar.language,
+            _Piece(
+                self._source.outline(*piece, gaps),
+                self._source.lines(*piece),
+                self._symbols_of(piece, inner, own),
             )
             for piece in split_span(node, span, gaps, self._source)
         ]
+
+    def _symbols_of(
+        self, piece: Span, inner: Sequence[Definition], own: Definition | None
+    ) -> list[FoundSymbol]:
+        """The symbols of a piece, without those that are chunks or in other chunks."""
+        hidden = [(definition.start, definition.end) for definition in inner]
+        symbols = outside(self._symbols.between(*piece), hidden)
+        return [symbol for symbol in symbols if own is None or not own.is_named_by(symbol)]
 
     def _module_spans(self, root: Node, definitions: Sequence[Definition]) -> Iterator[Span]:
         """Yield the source between definitions: the tree of a broken file omits text."""
@@ -182,12 +278,43 @@ class _FileSplitter:
         yield from self._worthwhile(start, len(self._source.content), first_row >= 0)
 
     def _worthwhile(self, start: int, end: int, has_statement: bool) -> Iterator[Span]:
-        """Yield the span without white space, unless it is only `namespace x {` or `}`."""
+        """Yield the span without white space, unless it is only `namespace x {` or a pragma."""
         start, end = self._source.stripped(start, end)
         opened = bool(self._grammar.scopes or self._grammar.guards) and end - start < _LONG_LINE
         few = opened and len(re.findall(r"\w+", self._source.text(start, end))) < _MIN_WORDS
-        if start < end and (has_statement or not few):
+        is_said = end - start > _LONG_LINE or not _PRAGMA.fullmatch(self._source.text(start, end))
+        if start < end and is_said and (has_statement or not few):
             yield start, end
+
+
+class _Piece(NamedTuple):
+    """A part of a file that fits into a chunk."""
+
+    content: str
+    lines: Lines
+    symbols: list[FoundSymbol]
+
+    @property
+    def height(self) -> int:
+        return self.content.count("\n") + 1
+
+
+def _module_name(piece: _Piece) -> str:
+    """Return the first names in it, else what it is: imports, a script, or its first words."""
+    if names := dict.fromkeys(symbol.name for symbol in piece.symbols):
+        return ", ".join(list(names)[:_NAMES])
+    lines = [line for line in piece.content.split("\n") if re.search(r"\w", line)]
+    statements = [line for line in lines if not _COMMENT.match(line)]
+    statement = statements[0] if statements else ""
+    documents = len(statements) == 1 < len(lines)
+    if documents and (package := _PACKAGE.match(statement)):
+        return package[0].strip()
+    if _IMPORT.match(statement):
+        return "imports"
+    if _MAIN.match(statement):
+        return "main"
+    words = " ".join((statement or "".join(lines[:1])).split()).strip("#/*-\"'` ")
+    return words[:_FIRST_WORDS].rstrip(" ({[,;:=\"'`")
 
 
 # Definitions
@@ -203,6 +330,11 @@ class Definition:
     start: int
     end: int
     header_end: int  # where the signature or class line ends
+
+    def is_named_by(self, symbol: FoundSymbol) -> bool:
+        """True for the symbol that is this definition: a body may contain others of its name."""
+        in_body = self.header_end <= symbol.at < self.node.end_byte
+        return not in_body and symbol.name.lstrip("$") == self.names[-1]
 
 
 class _Place(NamedTuple):
@@ -220,7 +352,7 @@ class DefinitionFinder:
         self._grammar, self._source = grammar, source
         self._kinds = grammar.functions | grammar.classes | grammar.holders.keys()
         self._blocks = grammar.blocks | {"ERROR"}
-        self._inner = self._kinds | grammar.scopes.keys() | grammar.wrappers
+        self._inner = self._kinds | grammar.scopes.keys() | grammar.wrappers | grammar.overloads
 
     def directly_in(self, parent: Node, names: tuple[str, ...] = ()) -> list[Definition]:
         """List the definitions of a module or class, also inside ifs, guards and namespaces."""
@@ -232,6 +364,8 @@ class DefinitionFinder:
             target = self._unwrapped(place.node)
             if place.node.type in self._grammar.comments:
                 comments.add(place.node)
+            elif self._is_overload(target, waiting):
+                comments.keep(place.node)
             elif self._is_definition(target):
                 start = comments.start_for(place.node)
                 definitions.append(self._definition(target, place, start))
@@ -281,7 +415,24 @@ class DefinitionFinder:
             return self._body(node) is not None or node.type in grammar.bodiless
         if node.type not in grammar.classes:
             return False
-        return not node.type.endswith("_specifier") or self._body(node) is not None
+        if not node.type.endswith("_specifier"):
+            return True
+        return self._body(node) is not None and self._own_name(node) != ANONYMOUS
+
+    def _is_overload(self, node: Node, waiting: Sequence[_Place]) -> bool:
+        """True for a signature that the next node repeats or implements."""
+        if node.type not in self._grammar.overloads:
+            return False
+        nodes = (self._unwrapped(place.node) for place in reversed(waiting))
+        following = next((n for n in nodes if n.type not in self._grammar.comments), None)
+        return (
+            following is not None
+            and (following.type in self._grammar.overloads or self._is_definition(following))
+            and self._own_name(following) == self._own_name(node)
+        )
+
+    def _own_name(self, node: Node) -> str:
+        return names_of(node, self._grammar, self._source)[-1]
 
     def _definition(self, node: Node, place: _Place, start: int) -> Definition:
         own = names_of(node, self._grammar, self._source)
@@ -332,26 +483,37 @@ class _LeadingComments:
 
     def __init__(self, source: Source) -> None:
         self._source = source
-        self._start, self._last_row = -1, -2
+        self._start, self._last_row, self._kept = -1, -3, -1
+        self._gap = 0  # blank lines between the last comment and what it belongs to
 
     def add(self, comment: Node) -> None:
         if not self._source.starts_line(comment.start_byte):
-            self.clear()  # it belongs to the code before it on the line
+            if comment.start_point.row != self._last_row:
+                self.clear()  # it belongs to the code before it on the line
             return
         if comment.start_point.row != self._last_row + 1:
             self._start = comment.start_byte
         # In some grammars a comment includes the line end, and so ends on the next row.
         self._last_row = comment.end_point.row - (comment.end_point.column == 0)
+        text = self._source.text(comment.start_byte, comment.end_byte)
+        self._gap = 1 if _DOCUMENTING.match(text) else 0
 
     def start_for(self, node: Node) -> int:
         """The start of a definition, including the comment directly above it."""
-        joined = self._last_row == node.start_point.row - 1
+        joined = 1 <= node.start_point.row - self._last_row <= 1 + self._gap
         start = self._start if joined else node.start_byte
+        if self._kept >= 0:
+            start = self._kept
         self.clear()
         return start
 
+    def keep(self, overload: Node) -> None:
+        """Let the next definition start with this one, also after blank lines."""
+        self._kept = self.start_for(overload)
+
     def clear(self) -> None:
-        self._start, self._last_row = -1, -2
+        self._start, self._last_row, self._kept = -1, -3, -1
+        self._gap = 0  # blank lines between the last comment and what it belongs to
 
 
 # Splitting long spans

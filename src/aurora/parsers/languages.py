@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from aurora.parsers import queries
 from aurora.parsers.base import Source
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ class Grammar:
     functions: frozenset[str]  # definitions when they have a body
     classes: frozenset[str] = frozenset()  # classes, structs, interfaces, enums
     scopes: Mapping[str, bool] = field(default_factory=dict)  # True: its functions are methods
+    namespaces: frozenset[str] = frozenset()  # classes that may be there for their name alone
     wrappers: frozenset[str] = frozenset()  # belong to the single definition inside
     blocks: frozenset[str] = frozenset()  # may contain definitions, as an ERROR may
     guards: frozenset[str] = frozenset()  # blocks that may contain a whole file
@@ -35,6 +37,8 @@ class Grammar:
     values: frozenset[str] = frozenset()  # that make a holder a function
     bodies: frozenset[str] = frozenset()  # bodies without a field in the grammar
     bodiless: frozenset[str] = frozenset()  # functions without a body
+    overloads: frozenset[str] = frozenset()  # signatures that belong to the function below them
+    symbols: str = ""  # a query for all named definitions; see `symbols`
     package: str = ""  # the suffix of the package's name; without one, the language
     entry: str = "language"
 
@@ -50,6 +54,7 @@ def _types(words: str) -> frozenset[str]:
 
 PYTHON = Grammar(
     language="python",
+    symbols=queries.PYTHON,
     functions=_types("function_definition"),
     classes=_types("class_definition"),
     wrappers=_types("decorated_definition"),
@@ -66,6 +71,7 @@ _SCRIPT_HOLDERS = {
 
 JAVASCRIPT = Grammar(
     language="javascript",
+    symbols=queries.JAVASCRIPT,
     functions=_types("function_declaration generator_function_declaration method_definition"),
     classes=_types("class_declaration"),
     wrappers=_types(
@@ -80,6 +86,8 @@ JAVASCRIPT = Grammar(
 TYPESCRIPT = replace(
     JAVASCRIPT,
     language="typescript",
+    symbols=queries.TYPESCRIPT,
+    overloads=_types("function_signature method_signature"),
     entry="language_typescript",
     classes=_types(
         "class_declaration abstract_class_declaration interface_declaration enum_declaration "
@@ -94,6 +102,7 @@ TSX = replace(TYPESCRIPT, language="tsx", package="typescript", entry="language_
 
 GO = Grammar(
     language="go",
+    symbols=queries.GO,
     functions=_types("function_declaration method_declaration"),
     classes=_types("type_spec type_alias"),
     wrappers=_types("type_declaration"),
@@ -101,6 +110,7 @@ GO = Grammar(
 
 RUST = Grammar(
     language="rust",
+    symbols=queries.RUST,
     functions=_types("function_item macro_definition"),
     bodiless=_types("macro_definition"),
     classes=_types("struct_item enum_item trait_item union_item"),
@@ -111,6 +121,7 @@ RUST = Grammar(
 
 JAVA = Grammar(
     language="java",
+    symbols=queries.JAVA,
     functions=_types("method_declaration constructor_declaration compact_constructor_declaration"),
     classes=_types(
         "class_declaration interface_declaration enum_declaration record_declaration "
@@ -124,6 +135,7 @@ JAVA = Grammar(
 
 C = Grammar(
     language="c",
+    symbols=queries.C,
     functions=_types("function_definition"),
     classes=_types("struct_specifier union_specifier enum_specifier"),
     wrappers=_types("type_definition"),
@@ -137,6 +149,7 @@ C = Grammar(
 CPP = replace(
     C,
     language="cpp",
+    symbols=queries.CPP,
     classes=C.classes | {"class_specifier"},
     scopes={"namespace_definition": False},
     wrappers=C.wrappers | {"template_declaration"},
@@ -144,6 +157,7 @@ CPP = replace(
 
 C_SHARP = Grammar(
     language="csharp",
+    symbols=queries.C_SHARP,
     package="c_sharp",
     functions=_types(
         "method_declaration constructor_declaration destructor_declaration operator_declaration "
@@ -161,14 +175,17 @@ C_SHARP = Grammar(
 
 RUBY = Grammar(
     language="ruby",
+    symbols=queries.RUBY,
     functions=_types("method singleton_method"),
     bodiless=_types("method singleton_method"),
     classes=_types("class module"),
+    namespaces=_types("module"),
     blocks=_types("body_statement singleton_class if unless begin"),
 )
 
 PHP = Grammar(
     language="php",
+    symbols=queries.PHP,
     entry="language_php",
     functions=_types("function_definition method_declaration"),
     classes=_types("class_declaration interface_declaration trait_declaration enum_declaration"),
@@ -181,6 +198,7 @@ PHP = Grammar(
 
 KOTLIN = Grammar(
     language="kotlin",
+    symbols=queries.KOTLIN,
     functions=_types("function_declaration secondary_constructor"),
     classes=_types("class_declaration object_declaration"),
     blocks=_types("class_body enum_class_body companion_object"),
@@ -190,6 +208,7 @@ KOTLIN = Grammar(
 
 SWIFT = Grammar(
     language="swift",
+    symbols=queries.SWIFT,
     functions=_types(
         "function_declaration init_declaration deinit_declaration subscript_declaration"
     ),
@@ -200,6 +219,7 @@ SWIFT = Grammar(
 
 SCALA = Grammar(
     language="scala",
+    symbols=queries.SCALA,
     functions=_types("function_definition"),
     classes=_types("class_definition object_definition trait_definition enum_definition"),
     scopes={"package_clause": False},
@@ -209,6 +229,7 @@ SCALA = Grammar(
 
 BASH = Grammar(
     language="bash",
+    symbols=queries.BASH,
     functions=_types("function_definition"),
     blocks=_types("if_statement elif_clause else_clause case_statement case_item list"),
 )
@@ -236,8 +257,9 @@ PLAIN_LANGUAGES: Mapping[str, str] = {  # cut by lines
 }  # fmt: skip
 
 
-_ARGUMENTS = re.compile(r"<[^<>]*>|\[[^\[\]]*\]")  # of a generic type
+_ARGUMENTS = re.compile(r"<(?!=>)[^<>]*>|\[[^\[\]]+\]")  # of a generic type
 _RECEIVER = re.compile(r"(\w+)\W*$")
+ANONYMOUS = "anonymous"  # the name of what has none
 _LONGEST = 1000  # characters of a name: nested type arguments may fill pages
 _NOT_NAMES = {"module", "exports", "prototype", "this", "self", "window"}  # of JavaScript
 _NAMELESS = {
@@ -252,13 +274,13 @@ def names_of(node: Node, grammar: Grammar, source: Source) -> tuple[str, ...]:
     if node.type in grammar.holders:
         left = _field(node, grammar.holders[node.type][0], source)
         words = [word for word in left.lstrip("$#").split(".") if word not in _NOT_NAMES]
-        return tuple(words) or ("anonymous",)
+        return tuple(words) or (ANONYMOUS,)
     receiver = _RECEIVER.search(_plain(_field(node, "receiver", source)).rstrip(") "))
     own = _field(node, "name", source) or _declared(node, source)
     if not own and node.type in grammar.scopes:
         own = _field(node, "type", source)  # an `impl` in Rust has the name of its type
     words = [word.strip() for word in _plain(own).split("::") if word.strip()]
-    words = words or [_NAMELESS.get(node.type, "anonymous")]
+    words = words or [_NAMELESS.get(node.type, ANONYMOUS)]
     return (receiver[1], *words) if receiver else tuple(words)
 
 
@@ -280,11 +302,11 @@ def _declared(node: Node, source: Source) -> str:
 
 
 def _plain(name: str) -> str:
-    """Remove type arguments: `Map<K, List<V>>` becomes Map."""
-    before = ""
-    while before != name:
-        before, name = name, _ARGUMENTS.sub("", name)
-    return name.strip()
+    """Remove type arguments: `Map<K, List<V>>` becomes Map. Operators and `[u8]` have none."""
+    before, plain = "", name
+    while before != plain:
+        before, plain = plain, _ARGUMENTS.sub("", plain)
+    return plain.strip() if re.search(r"\w", plain) else name
 
 
 def _field(node: Node, name: str, source: Source) -> str:

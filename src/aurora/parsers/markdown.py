@@ -18,6 +18,7 @@ from typing import NamedTuple
 from aurora.text import find_date
 
 LONGEST_HEADING = 200  # characters kept: a data file may also start with `#`
+_LONGEST_LINE = 2000  # characters read of a heading: badges have long addresses
 _MAX_MATTER_LINES = 200  # two rules further apart are not front matter
 _MAX_TAGS, _LONGEST_TAG = 50, 100  # every chunk of a note repeats the tags
 
@@ -26,6 +27,11 @@ _UNDERLINE = re.compile(r" {0,3}(?:(=+)|-+)$")
 _RULE = re.compile(r" {0,3}(?:(?:-[ \t]*){3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,})$")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
 _HTML = re.compile(r" {0,3}<(!--|(?:pre|script|style|textarea)(?=[\s>]|$))", re.IGNORECASE)
+# What is written in a heading but not read: anchors, attributes, badges and the target of a link.
+_ATTRIBUTES = re.compile(r"\s\{\s*[#.][^{}]*\}$")
+_TAG = re.compile(r"</?(?:a|img|br|sub|sup|span|div)\b[^<>]*>", re.IGNORECASE)
+_BADGE = re.compile(r"\[!\[[^\[\]]*\]\([^()]*\)\]\([^()]*\)|!\[[^\[\]]*\]\([^()]*\)")
+_LINK = re.compile(r"\[([^\[\]]+)\]\([^()]*\)")
 _NOT_A_TITLE = re.compile(r" {4}| {0,3}(?:\t|[>|<]|[-*+](?:\s|$)|[0-9]{1,9}[.)])")
 _KEY = re.compile(r"([A-Za-z_][\w-]*):(?:[ \t]+(.*))?$")
 _ITEM = re.compile(r"[ \t]*-[ \t]+(.*)$")
@@ -81,14 +87,28 @@ class Blocks(Fence):
 
 def read_heading(line: str) -> tuple[int, str] | None:
     """Return level and text of a line that starts with `#`, without closing `#`s."""
+    level, text = _read_whole(line)
+    return (level, text[:LONGEST_HEADING].rstrip()) if level else None
+
+
+def _read_whole(line: str) -> tuple[int, str]:
+    """As `read_heading`; the level of another line is 0."""
     opening = _ATX.match(line)
     if opening is None:
-        return None
+        return 0, ""
     text = line[opening.end() :].strip()
     bare = text.rstrip("#")
     if not bare or bare[-1] in " \t":
         text = bare.rstrip()
-    return len(opening[1]), text[:LONGEST_HEADING].rstrip()
+    return len(opening[1]), text
+
+
+def _as_read(text: str) -> str:
+    """A heading as a reader sees it: `Login { #login }` and `[Login](login.md)` are Login."""
+    text = text[:_LONGEST_LINE]
+    shown = _BADGE.sub("", _TAG.sub("", _ATTRIBUTES.sub("", text)))
+    shown = " ".join(_LINK.sub(r"\1", shown).split())
+    return (shown or text)[:LONGEST_HEADING].rstrip()
 
 
 def find_headings(lines: Sequence[str], start: int = 0) -> Iterator[Heading]:
@@ -99,11 +119,11 @@ def find_headings(lines: Sequence[str], start: int = 0) -> Iterator[Heading]:
         line = lines[at].rstrip()
         if blocks.covers(line):
             paragraph = 0
-        elif heading := read_heading(line):
-            yield Heading(*heading, at, at + 1)
+        elif (heading := _read_whole(line))[0]:
+            yield Heading(heading[0], _as_read(heading[1]), at, at + 1)
             paragraph = 0
         elif paragraph == 1 and (rule := _UNDERLINE.match(line)):
-            text = lines[at - 1].strip()[:LONGEST_HEADING].rstrip()
+            text = _as_read(lines[at - 1].strip())
             yield Heading(1 if rule[1] else 2, text, at - 1, at + 1)
             paragraph = 0
         elif not line or _RULE.match(line):

@@ -15,6 +15,7 @@ from aurora.types import Chunk, Document
 from tests.fuzz.inputs import head_and_rest, text_of
 
 _NOTHING = re.compile(r"\s+")
+_GAP = re.compile(r" \.\.\.|\n\.\.\.\n")  # in an outline; between joined pieces of a module
 _CHUNK_COSTS = 2_500  # characters a chunk may take beside its text: names, a path, a signature
 
 
@@ -51,10 +52,10 @@ def _check_chunks(chunks: tuple[Chunk, ...], text: str) -> None:
 
 
 def _check_content(chunk: Chunk, there: str) -> None:
-    """All of a chunk stands on its lines; an outline has gaps."""
+    """All of a chunk stands on its lines; an outline and joined pieces have gaps."""
     near = _NOTHING.sub("", there)
     at = 0
-    for piece in chunk.content.split(" ..."):
+    for piece in _GAP.split(chunk.content):
         bare = _NOTHING.sub("", piece)
         found = near.find(bare, at)
         if found < 0:  # its own text may hold what looks like a gap
