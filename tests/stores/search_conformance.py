@@ -14,7 +14,18 @@ from hypothesis import strategies as st
 
 from aurora.packing import pack_vector
 from aurora.stores.base import Definition, Embedder, FileState, Reasoning, Store, Uses
-from aurora.types import Chunk, ChunkHistory, Criteria, Json, Kind, Place, Tracking
+from aurora.types import (
+    SYMBOLS,
+    Chunk,
+    ChunkHistory,
+    Criteria,
+    Json,
+    Kind,
+    Lines,
+    Place,
+    Symbol,
+    Tracking,
+)
 from tests.builders import NOW, make_chunk
 from tests.properties import examples
 
@@ -56,6 +67,23 @@ def found(store: Store, text: str, limit: int = 10) -> list[str]:
     hits = store.search.find_text(text, limit=limit)
     chunks = store.chunks.get_rows([row for row, _ in hits])
     return [chunks[row].name for row, _ in hits]
+
+
+def settings_with(*symbols: Json) -> Chunk:
+    return make_chunk(name="Settings", metadata={"symbols": list(symbols)})
+
+
+def symbols_found(store: Store, name: str) -> list[Symbol | None]:
+    return [definition.symbol for definition in store.search.find_definitions(name, limit=10)]
+
+
+def with_symbols(*names: str) -> dict[str, Json]:
+    """Metadata that lists constants, each on a line of its own."""
+    return {SYMBOLS: [[name, "constant", at, at] for at, name in enumerate(names, start=1)]}
+
+
+def symbols_named(store: Store, name: str) -> list[str]:
+    return [each.name for each in store.search.find_definitions(name, limit=99) if each.symbol]
 
 
 class SearchConformance:
@@ -251,6 +279,12 @@ class SearchConformance:
         full.chunks.put_chunks([make_chunk(metadata=told)])
         assert names(full, Criteria(metadata=(("author", "José"),))) == {"f"}
         assert names(full, Criteria(metadata=(("team", "core"),))) == set()
+
+    def test_metadata_with_control_characters_is_found(self, full: Store) -> None:
+        for text in ("a\0b", "a\ufdd0b", "a\ufdd00b", "a\nb"):
+            full.chunks.put_chunks([make_chunk(metadata={text: text, "list": [text]})])
+            for key in (text, "list"):
+                assert names(full, Criteria(metadata=((key, text),))) == {"f"}, (key, text)
 
     def test_all_metadata_asked_for_must_be_there(self, full: Store) -> None:
         both = (("tags", "web"), ("stable", "true"))
@@ -485,11 +519,203 @@ class SearchConformance:
         ]
         assert names(full, Criteria(names=("ab\0cd",))) == {"A_b\0C_d"}
 
+    # Symbols: definitions inside a chunk
+
+    def test_a_symbol_is_found_behind_chunks_with_its_name(self, full: Store) -> None:
+        """Its qualified name begins with that of the chunk."""
+        settings = make_chunk(
+            "DEBUG = True\nTimeOut = 3", "src/settings.py", "Config", kind=Kind.CLASS,
+            qualified_name="app.Config", metadata=with_symbols("DEBUG", "TimeOut"),
+        )  # fmt: skip
+        full.chunks.put_chunks([settings, make_chunk(path="src/debug.py", name="debug")])
+        chunk, symbol = full.search.find_definitions("DEBUG", limit=9)
+        assert (chunk.name, chunk.path, chunk.symbol) == ("debug", "src/debug.py", None)
+        assert symbol == Definition(
+            symbol.row, Kind.CLASS, "DEBUG", "app.Config.DEBUG", "src/settings.py",
+            Symbol("DEBUG", "constant", Lines(1, 1)),
+        )  # fmt: skip
+        assert full.chunks.get_rows([symbol.row]) == {symbol.row: settings}
+        assert full.search.find_definitions("DEBUG", limit=1) == [chunk]
+        [folded] = full.search.find_definitions("time_out", limit=9)
+        assert (folded.row, folded.symbol) == (
+            symbol.row,
+            Symbol("TimeOut", "constant", Lines(2, 2)),
+        )
+
+    @pytest.mark.parametrize(
+        "spelling", ["MAX_RETRIES", "maxRetries", "Max-Retries", "max retries"]
+    )
+    def test_a_symbol_is_found_in_any_spelling(self, full: Store, spelling: str) -> None:
+        full.chunks.put_chunks([make_chunk(metadata=with_symbols("MAX_RETRIES", "MAX", "RETRIES"))])
+        assert symbols_named(full, spelling) == ["MAX_RETRIES"]
+
+    def test_a_symbol_of_a_chunk_without_a_qualified_name(self, full: Store) -> None:
+        full.chunks.put_chunks([make_chunk(qualified_name="", metadata=with_symbols("LIMIT"))])
+        assert [d.qualified_name for d in full.search.find_definitions("LIMIT", limit=9)] == [
+            "LIMIT"
+        ]
+
+    def test_symbols_follow_the_metadata(self, full: Store) -> None:
+        chunk = make_chunk(metadata=with_symbols("ONE", "BOTH"))
+        full.chunks.put_chunks([chunk])
+        full.chunks.put_chunks([replace(chunk, metadata=with_symbols("BOTH", "TWO"))])
+        assert [symbols_named(full, name) for name in ("ONE", "BOTH", "TWO")] == [
+            [], ["BOTH"], ["TWO"],
+        ]  # fmt: skip
+        full.chunks.put_chunks([replace(chunk, metadata={})])
+        assert symbols_named(full, "BOTH") == symbols_named(full, "TWO") == []
+        full.chunks.put_chunks([chunk])
+        assert symbols_named(full, "ONE") == ["ONE"]
+        assert full.maintenance.check() == []
+
+    def test_symbols_go_with_their_chunk(self, full: Store) -> None:
+        chunks = [make_chunk(path=f"{x}.py", metadata=with_symbols("LIMIT")) for x in "ab"]
+        full.chunks.put_chunks(chunks)
+        assert symbols_named(full, "LIMIT") == ["LIMIT", "LIMIT"]
+        full.chunks.delete_chunks([chunks[0].id])
+        [left] = full.search.find_definitions("LIMIT", limit=9)
+        assert left.path == "b.py"
+        full.chunks.put_reasoning(chunks[1].id, FAILED)
+        assert symbols_named(full, "LIMIT") == []
+        full.chunks.delete_chunks([chunks[1].id])
+        assert full.maintenance.check() == []
+
+    def test_symbols_move_with_their_file(self, full: Store) -> None:
+        chunk = make_chunk(path="old.py", metadata=with_symbols("LIMIT"))
+        full.chunks.replace_file(FileState("old.py", 1, 1, "d"), [chunk])
+        assert full.chunks.move_file("old.py", "new.py") == 1
+        [moved] = full.search.find_definitions("LIMIT", limit=9)
+        assert (moved.path, moved.symbol) == ("new.py", Symbol("LIMIT", "constant", Lines(1, 1)))
+        full.chunks.replace_file(FileState("new.py", 2, 2, "e"), [make_chunk(path="new.py")])
+        assert symbols_named(full, "LIMIT") == []
+        assert full.maintenance.check() == []
+
+    def test_a_name_that_a_chunk_defines_twice_is_listed_with_both_lines(self, full: Store) -> None:
+        full.chunks.put_chunks([make_chunk(metadata=with_symbols("value", "other", "Value"))])
+        found = full.search.find_definitions("value", limit=9)
+        assert [definition.symbol for definition in found] == [
+            Symbol("value", "constant", Lines(1, 1)), Symbol("Value", "constant", Lines(3, 3)),
+        ]  # fmt: skip
+        assert full.maintenance.check() == []
+
+    def test_the_name_of_a_symbol_goes_on_behind_a_nul(self, full: Store) -> None:
+        full.chunks.put_chunks([make_chunk(metadata=with_symbols("A_b\0C_d", "A_b", "A_b\0C_e"))])
+        assert symbols_named(full, "ab\0cd") == ["A_b\0C_d"]
+        assert symbols_named(full, "ab") == ["A_b"]
+        assert full.maintenance.check() == []
+
+    def test_a_symbol_of_nothing_but_spelling_is_taken_as_it_is(self, full: Store) -> None:
+        full.chunks.put_chunks([make_chunk(metadata=with_symbols("_", "__", "- "))])
+        assert symbols_named(full, "_") == ["_"]
+        assert symbols_named(full, "") == []
+
+    @pytest.mark.parametrize(
+        "listed",
+        [
+            None, "LIMIT", 3, {"LIMIT": 1}, ["LIMIT"], [["LIMIT"]], [[None, "constant", 1, 1]],
+            [[["LIMIT"], "constant", 1, 1]], [["LIMIT", "constant", "1", 1]], [[]],
+        ],
+        ids=repr,
+    )  # fmt: skip
+    def test_other_programs_may_write_anything_as_symbols(self, full: Store, listed: Json) -> None:
+        chunk = make_chunk(metadata={"symbols": listed})
+        full.chunks.put_chunks([chunk])
+        assert symbols_named(full, "LIMIT") == []
+        full.chunks.put_chunks([replace(chunk, metadata=with_symbols("LIMIT"))])
+        assert symbols_named(full, "LIMIT") == ["LIMIT"]
+        assert full.maintenance.check() == []
+
+    @pytest.mark.parametrize(
+        ("metadata", "is_whole"),
+        [({}, True), ({"part": 1}, True), ({"part": 2}, False), ({"overload": True}, False)],
+        ids=["whole", "first-part", "later-part", "overload"],
+    )
+    def test_pieces_and_overloads_are_not_whole(
+        self, full: Store, metadata: dict[str, Json], is_whole: bool
+    ) -> None:
+        full.chunks.put_chunks([make_chunk(name="piece", metadata=metadata)])
+        [definition] = full.search.find_definitions("piece", limit=9)
+        assert definition.is_whole is is_whole
+
     def test_names_come_once(self, full: Store) -> None:
         full.chunks.put_chunks([make_chunk(path=path, name="twice") for path in ("a.py", "b.py")])
         assert sorted(full.search.iter_names()) == sorted(
             {chunk.name for chunk in CORPUS} | {"twice"}
         )
+
+    # Symbols inside chunks
+
+    def test_symbols_are_found_by_any_spelling_behind_chunks(self, full: Store) -> None:
+        settings = settings_with(["MAX_USERS", "constant", 3, 4], ["get_user", "variable", 5, 5])
+        full.chunks.put_chunks([settings, make_chunk(name="max_users")])
+        row, own = list(full.chunks.revisions())[-2:]
+        symbol = Symbol("MAX_USERS", "constant", Lines(3, 4))
+        inside = Definition(
+            row, Kind.FUNCTION, "MAX_USERS", "Settings.MAX_USERS", "a.py", symbol=symbol
+        )
+        chunk = Definition(own, Kind.FUNCTION, "max_users", "max_users", "a.py")
+        for spelt in ("MAX_USERS", "maxUsers", "max-users", "Max Users"):
+            assert full.search.find_definitions(spelt, limit=10) == [chunk, inside]
+        assert full.search.find_definitions("MAX_USERS", limit=1) == [chunk]
+        assert symbols_found(full, "get_user") == [
+            None,
+            Symbol("get_user", "variable", Lines(5, 5)),
+        ]
+        assert symbols_found(full, "users") == []
+
+    def test_symbols_of_a_chunk_that_changes_are_those_of_the_last_text(self, full: Store) -> None:
+        full.chunks.put_chunks([settings_with(["OLD", "constant", 1, 1])])
+        full.chunks.put_chunks([settings_with(["NEW", "constant", 2, 2])])
+        assert symbols_found(full, "OLD") == []
+        assert symbols_found(full, "NEW") == [Symbol("NEW", "constant", Lines(2, 2))]
+        full.chunks.put_chunks([settings_with()])
+        assert symbols_found(full, "NEW") == []
+
+    def test_symbols_go_with_their_chunk_and_with_its_file(self, full: Store) -> None:
+        state, chunk = FileState("a.py", 1, 1, "d"), settings_with(["LIMIT", "constant", 1, 1])
+        full.chunks.replace_file(state, [chunk])
+        assert len(symbols_found(full, "limit")) == 1
+        full.chunks.replace_file(state, [])
+        assert symbols_found(full, "limit") == []
+        full.chunks.put_chunks([chunk])
+        full.chunks.delete_chunks([chunk.id])
+        assert symbols_found(full, "limit") == []
+        assert full.maintenance.check() == []
+
+    def test_symbols_of_failed_reasoning_are_not_found(self, full: Store) -> None:
+        chunk = settings_with(["LIMIT", "constant", 1, 1])
+        full.chunks.put_chunks([chunk])
+        full.chunks.put_reasoning(chunk.id, FAILED)
+        assert symbols_found(full, "LIMIT") == []
+
+    @pytest.mark.parametrize(
+        "name",
+        ["流程", "ÄRGER", "Ärger_x", "it's", 'say "hi"', "a\\b", "_", "x" * 1000, "证𝔘" * 500,
+         "".join(map(chr, range(0x4E00, 0x4E00 + 5000))), "\ue000", "a\nb", "日本-語"],
+        ids=lambda name: str(name[:8].encode("unicode_escape")),
+    )  # fmt: skip
+    def test_symbols_with_any_name_are_kept_and_found(self, full: Store, name: str) -> None:
+        full.chunks.put_chunks([settings_with([name, "constant", 1, 1], [name, "field", 2, 2])])
+        assert symbols_found(full, name) == [
+            Symbol(name, "constant", Lines(1, 1)),
+            Symbol(name, "field", Lines(2, 2)),
+        ]
+        assert full.maintenance.check() == []
+
+    @pytest.mark.parametrize(
+        "symbols",
+        [None, "OLD", 3, [], {"OLD": ["OLD", "constant", 1, 1]}, ["OLD"], [[]], [None], [[None]],
+         [["OLD"]], [["OLD", "constant", "1", 1]], [{"0": "OLD"}], [[["OLD"]]], [[3, "x", 1, 1]]],
+        ids=str,
+    )  # fmt: skip
+    def test_metadata_that_only_looks_like_symbols_defines_nothing(
+        self, full: Store, symbols: Json
+    ) -> None:
+        chunk = make_chunk(metadata={"symbols": symbols})
+        full.chunks.put_chunks([chunk])
+        assert symbols_found(full, "OLD") == []
+        assert [each.id for each in full.chunks.get_chunks([chunk.id])] == [chunk.id]
+        assert full.maintenance.check() == []
 
     # Places
 
@@ -502,15 +728,21 @@ class SearchConformance:
             zip(
                 rows,
                 [
-                    Place(Kind.FUNCTION, "src/app/auth.py", "src/app/auth.py"),
-                    Place(Kind.CLASS, "src/server.py", "src/server.py"),
+                    Place(
+                        Kind.FUNCTION, "src/app/auth.py", "src/app/auth.py",
+                        qualified_name=GET_USER.qualified_name,
+                    ),
+                    Place(
+                        Kind.CLASS, "src/server.py", "src/server.py",
+                        qualified_name=SERVER.qualified_name,
+                    ),
                     Place(Kind.KNOWLEDGE, "docs/登录 notes.md", "docs/登录 notes.md"),
                     Place(Kind.KNOWLEDGE, "", PLAIN.id),
                     Place(Kind.KNOWLEDGE, "", "doc-guide"),
                 ],
                 strict=True,
             )
-        )
+        )  # fmt: skip
         assert full.search.get_places([]) == {}
 
     @pytest.mark.parametrize(

@@ -16,11 +16,13 @@ from aurora.packing import pack_vector as pack
 from aurora.stores.base import Embedder, FileState, Reasoning
 from aurora.stores.sqlite.repair import copy_foreign
 from aurora.stores.sqlite.store import SQLiteStore
-from aurora.types import ChunkHistory, Tracking
+from aurora.types import ChunkHistory, Lines, Symbol, Tracking
 from tests.builders import make_chunk
 from tests.cli.conftest import Shell
 from tests.rewriting import rewrite
 from tests.stores.conformance import FULL
+from tests.stores.older import make_older
+from tests.stores.search_conformance import symbols_named, with_symbols
 
 TINY = Embedder("tiny", 3, "abc")
 NEXT = Embedder("next", 2, "abc")
@@ -194,6 +196,13 @@ def test_such_a_row_is_found_left_out_and_taken_out(store: SQLiteStore, change: 
     assert (store.maintenance.check(), list(store.chunks.iter_chunks())) == ([], [OTHER])
 
 
+@pytest.mark.parametrize("change", ["kind = 'poem'", "metadata = '{'", "metadata = '[]'"])
+def test_such_a_row_is_refused_as_a_definition(store: SQLiteStore, change: str) -> None:
+    rewrite(store.path, "chunks", f"{change} WHERE path = '{FULL.path}'")
+    with pytest.raises(StoreFormatError, match=r"^The chunk of row 1 is damaged"):
+        store.search.find_definitions(FULL.name, limit=5)
+
+
 def test_numbers_that_json_does_not_have_are_no_damage(store: SQLiteStore) -> None:
     strange = replace(OTHER, metadata={"least": float("-inf"), "score": float("nan")})
     store.chunks.put_chunks([strange])
@@ -299,6 +308,46 @@ def test_moving_a_file_keeps_its_rows_true(store: SQLiteStore) -> None:
     assert store.maintenance.check() == []
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        "DELETE FROM symbols",
+        "INSERT INTO symbols VALUES ('planted', 1)",
+        "UPDATE symbols SET folded_name = 'planted'",
+        "UPDATE symbols SET chunk = 2",
+    ],
+)
+def test_symbols_that_differ_from_their_chunks_are_damage_and_listed_again(
+    store: SQLiteStore, change: str
+) -> None:
+    limit = Symbol("LIMIT", "constant", Lines(3, 3))
+    listed = replace(FULL, metadata={"symbols": [["LIMIT", "constant", 3, 3]]})
+    store.chunks.put_chunks([listed])
+    alter(store, change)
+    assert [problem.partition(" ")[2] for problem in store.maintenance.check()] in (
+        ["name in symbols that no chunk has, or that is missing"],
+        ["names in symbols that no chunk has, or that is missing"],
+    )
+    assert store.maintenance.repair() == []
+    assert store.maintenance.check() == []
+    assert list(store.chunks.iter_chunks()) == [listed, OTHER]
+    assert [found.symbol for found in store.search.find_definitions("limit", limit=5)] == [limit]
+
+
+def test_symbols_of_a_damaged_chunk_are_taken_out_with_it(store: SQLiteStore) -> None:
+    store.chunks.put_chunks([replace(FULL, metadata={"symbols": [["LIMIT", "constant", 3, 3]]})])
+    alter(store, f"UPDATE chunks SET content = 'x' WHERE path = '{FULL.path}'")
+    assert store.maintenance.repair() == [FULL.id]
+    assert store.maintenance.check() == []
+    assert store.search.find_definitions("limit", limit=5) == []
+
+
+def test_symbols_of_numbers_that_json_does_not_have_are_no_damage(store: SQLiteStore) -> None:
+    strange = {"symbols": [["LIMIT", "constant", 1, 1]], "score": float("nan")}
+    store.chunks.put_chunks([replace(OTHER, metadata=strange)])
+    assert (store.maintenance.check(), store.maintenance.repair()) == ([], [])
+
+
 def test_a_text_index_that_lost_its_words_is_made_anew(store: SQLiteStore) -> None:
     alter(store, "INSERT INTO chunks_words(chunks_words) VALUES ('delete-all')")
     assert store.maintenance.check() != []
@@ -378,3 +427,38 @@ def test_a_file_that_a_disk_has_emptied_does_not_pass_for_a_new_one(
 
     memory.unlink()
     shell.ok("mem", "learn", "another lesson")
+
+
+# Symbols
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "INSERT INTO symbols VALUES ('stray', 999)",  # no such chunk
+        "INSERT INTO symbols SELECT 'stray', chunk FROM symbols",  # no such name in the chunk
+        "DELETE FROM symbols",
+        "UPDATE symbols SET folded_name = 'other'",
+    ],
+    ids=["stray-chunk", "stray-name", "missing", "changed"],
+)
+def test_symbols_out_of_step_are_found_and_mended(store: SQLiteStore, statement: str) -> None:
+    store.chunks.put_chunks([replace(OTHER, metadata=with_symbols("MAX_RETRIES"))])
+    assert store.maintenance.check() == []
+    alter(store, statement)
+
+    [problem] = store.maintenance.check()
+    assert "in symbols that no chunk has, or that is missing" in problem
+
+    assert store.maintenance.repair() == []  # no chunk is lost
+    assert store.maintenance.check() == []
+    assert symbols_named(store, "maxRetries") == ["MAX_RETRIES"]
+    assert symbols_named(store, "stray") == symbols_named(store, "other") == []
+
+
+def test_symbols_of_an_older_schema_are_found(tmp_path: Path) -> None:
+    chunk = replace(OTHER, metadata=with_symbols("LIMIT"))
+    make_older(tmp_path / "older.db", 5, lambda store: store.chunks.put_chunks([chunk]))
+    with closing(SQLiteStore(tmp_path / "older.db")) as store:
+        assert symbols_named(store, "limit") == ["LIMIT"]
+        assert store.maintenance.check() == []

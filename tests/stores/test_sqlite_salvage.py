@@ -29,7 +29,14 @@ from tests.cli.conftest import Shell
 
 TINY = Embedder("tiny", 3, "abc")
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-CHUNKS = [make_chunk(f"def f{n}(): {'pass ' * 40}", f"{n}.py", f"f{n}") for n in range(1500)]
+CHUNKS = [
+    make_chunk(
+        f"def f{n}(): {'pass ' * 40}", f"{n}.py", f"f{n}",
+        metadata={"symbols": [[f"LIMIT_{n}", "constant", 1, 1]]},
+    )
+    for n in range(1500)
+]  # fmt: skip
+LIMITS = range(0, len(CHUNKS), 100)  # symbols that are looked for
 USED = 1200  # more than are read at once
 KEPT = 900  # where the others are deleted
 PAGE = 4096
@@ -84,10 +91,16 @@ def count_accesses(store: SQLiteStore) -> int:
     return sum(map(len, store.chunks.get_accesses([chunk.id for chunk in CHUNKS]).values()))
 
 
+def find_limits(store: SQLiteStore) -> list[str]:
+    """The names of some symbols, by another spelling."""
+    found = (store.search.find_definitions(f"limit{number}", limit=2) for number in LIMITS)
+    return [definition.name for definitions in found for definition in definitions]
+
+
 INDEXES = (
     "sqlite_autoindex_chunks_1", "chunks_namespace", "chunks_path", "accesses_chunk",
     "chunks_words_data", "chunks_words_idx", "chunks_words_docsize", "chunks_words_config",
-    "chunks_trigrams_data", "files", "sqlite_sequence",
+    "chunks_trigrams_data", "files", "sqlite_sequence", "symbols", "symbols_chunk",
 )  # fmt: skip
 
 
@@ -105,6 +118,7 @@ def test_an_index_is_made_anew_and_nothing_is_lost(path: Path, index: str, page:
         assert list(store.chunks.iter_chunks()) == CHUNKS
         assert store.vectors.count_vectors() == len(CHUNKS)
         assert count_accesses(store) == USED
+        assert find_limits(store) == [f"LIMIT_{number}" for number in LIMITS]
         assert store.chunks.get_reasoning(CHUNKS[0].id) == Reasoning("fix", 0.9, 3, NOW)
         assert store.chunks.file_states() == {}  # so that all are read again
         assert store.vectors.embedder() == TINY

@@ -56,18 +56,31 @@ def statements(store: SQLiteStore, ask: Callable[[], object]) -> list[str]:
 
 def plan(store: SQLiteStore, ask: Callable[[], object]) -> str:
     """How SQLite looks for the answer to the last thing a question asks."""
-    *_, sql = statements(store, ask)
-    return "\n".join(
-        row[3] for row in store.database.connection.execute(f"EXPLAIN QUERY PLAN {sql}")
-    )
+    return plans(store, ask)[-1]
+
+
+def plans(store: SQLiteStore, ask: Callable[[], object]) -> list[str]:
+    explain = store.database.connection.execute
+    return [
+        "\n".join(row[3] for row in explain(f"EXPLAIN QUERY PLAN {sql}"))
+        for sql in statements(store, ask)
+    ]
 
 
 # Indexes
 
 
-def test_definitions_are_looked_up_by_the_index_of_names(store: SQLiteStore) -> None:
+def test_definitions_are_looked_up_by_the_indexes_of_names(store: SQLiteStore) -> None:
+    chunks, symbols = plans(store, lambda: store.search.find_definitions("get_user", limit=5))
+    assert "USING INDEX chunks_name (<expr>=?)" in chunks
+    assert "SEARCH symbols USING PRIMARY KEY (folded_name=?)" in symbols
+    assert "SCAN" not in chunks + symbols
+
+
+def test_symbols_are_looked_up_by_their_names(store: SQLiteStore) -> None:
     used = plan(store, lambda: store.search.find_definitions("get_user", limit=5))
-    assert "USING INDEX chunks_name (<expr>=?)" in used
+    assert "SEARCH chunks USING INTEGER PRIMARY KEY (rowid=?)" in used
+    assert "SEARCH symbols USING PRIMARY KEY (folded_name=?)" in used
 
 
 @pytest.mark.parametrize(

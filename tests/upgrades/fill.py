@@ -34,7 +34,7 @@ def fill(project: Path, document: Path, *lessons: tuple[str, str]) -> None:
         )
         if store.vectors.embedder() is None:
             put_vectors(store, Embedder("tiny", 3, "1"))
-        if hasattr(store, "start_reembedding"):  # one that nobody finished
+        if hasattr(store.vectors, "start_reembedding"):  # one that nobody finished
             store.vectors.start_reembedding(Embedder("another", 3, "1"))
             put_vectors(store, Embedder("another", 3, "1"))
     aur(project, "mem", "export", str(document.with_name("export.jsonl")))

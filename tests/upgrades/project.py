@@ -23,6 +23,20 @@ def authenticate_user(name, password):
     """Check a password."""
     return name in USERS
 ''',
+    "settings.py": '''"""Limits of a session."""
+
+from enum import Enum
+
+SESSION_MINUTES = 60
+MAX_ATTEMPTS = 3
+
+
+class Role(Enum):
+    """What a user may do."""
+
+    ADMIN = "admin"
+    GUEST = "guest"
+''',
     "web/server.ts": "export function startServer(port: number) {\n  return listen(port);\n}\n",
     "用户.py": "def 认证流程():\n    '用户认证的流程'\n",
     "notes/2026-03-14-login.md": "# Login\n\nSessions end after an hour.\n\n## Why\n\nAuditors.\n",
@@ -63,7 +77,7 @@ def build(folder: Path) -> Path:
 
 
 def commit(project: Path, at: str) -> None:
-    git(project, "add", "auth.py", "web", "notes", "用户.py")
+    git(project, "add", "auth.py", "settings.py", "web", "notes", "用户.py")
     git(project, "commit", "-q", "-m", "work", date=at)
 
 

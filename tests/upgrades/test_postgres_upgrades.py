@@ -17,7 +17,7 @@ from aurora.stores.postgres.connection import Connections
 from aurora.stores.postgres.migrate import current_version
 from aurora.stores.postgres.schema import MIGRATIONS
 from aurora.stores.postgres.store import PostgresStore
-from aurora.types import ignore_events
+from aurora.types import Lines, ignore_events
 from tests.backends import keep_on_server
 from tests.upgrades.make import SPLIT
 from tests.upgrades.memories import kept, number
@@ -112,3 +112,24 @@ def test_what_it_holds_is_found_and_it_goes_on(migrated: str, tmp_path: Path) ->
         assert ids <= {str(id_) for (id_,) in ask(migrated, "SELECT id FROM chunks")}
         assert memory.export(io.BytesIO()).chunks >= len(ids)
         assert memory.admin.check() == []
+
+
+@pytest.mark.parametrize("name", ["postgres-2-late.sql.gz"])
+def test_its_constants_are_found_by_name_after_the_next_index(
+    migrated: str, tmp_path: Path
+) -> None:
+    """It is the last one without an index of symbols."""
+    project, home = build(tmp_path), tmp_path / "home"
+    keep_on_server(project, home, migrated)
+    lessons = "SELECT pattern_type, success_score, usage_count FROM reasoning ORDER BY 1, 2"
+    before = ask(migrated, lessons)
+    with Memory(Places(home, project)) as memory:
+        assert memory.search("SESSION_MINUTES").results[0].symbol is None
+        memory.index(project)
+        for written, line in (("SESSION_MINUTES", 5), ("maxAttempts", 6), ("Role.GUEST", 13)):
+            first = memory.search(written).results[0]
+            assert (first.chunk.path, first.lines) == ("settings.py", Lines(line, line))
+        found = memory.search("upload backoff", mode="keyword").results[0]
+        assert found.chunk_id == "reasoning-retry-the-upload-with-backoff-09506751"
+        assert memory.admin.check() == []
+    assert ask(migrated, lessons) == before

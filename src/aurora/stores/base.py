@@ -22,7 +22,16 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from aurora.errors import EmbedderMismatchError
-from aurora.types import Chunk, ChunkHistory, Criteria, Kind, Lines, Listener, Place
+from aurora.types import (
+    Chunk,
+    ChunkHistory,
+    Criteria,
+    Kind,
+    Lines,
+    Listener,
+    Place,
+    Symbol,
+)
 
 SEARCHABLE_SUCCESS = 0.5  # reasoning below this is kept but not found
 
@@ -106,13 +115,15 @@ class Reclaimed(NamedTuple):
 
 
 class Definition(NamedTuple):
-    """A chunk found by its name."""
+    """A chunk found by its name, or by that of a symbol inside it."""
 
     row: int
-    kind: Kind
+    kind: Kind  # of the chunk
     name: str
     qualified_name: str
     path: str
+    symbol: Symbol | None = None
+    is_whole: bool = True  # False: a later piece of a long definition, or an overload's stub
 
 
 class Uses(NamedTuple):
@@ -277,7 +288,7 @@ class Search(Protocol):
         """The database's own search for any text: rows and scores in [0, 1), best first."""
 
     def find_definitions(self, name: str, *, limit: int) -> list[Definition]:
-        """Chunks with this name in any spelling (`text.fold_name`)."""
+        """Chunks with this name in any spelling (`text.fold_name`), then symbols inside chunks."""
 
     def iter_names(self) -> Iterator[str]:
         """All distinct chunk names, in no order."""

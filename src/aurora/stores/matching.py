@@ -133,11 +133,12 @@ def chunk_of(
 
 
 def place_of(columns: Sequence[Any]) -> Place:
-    """The place of a chunk, from row, id, kind, path, namespace, and three metadata values.
+    """The place of a chunk, from row, id, kind, path, namespace, three metadata values, and the
+    qualified name.
 
     Pieces of a document have its id before `@`. Turns without a number are numbered by row.
     """
-    row, id_, kind, path, namespace, source, session, seq = columns
+    row, id_, kind, path, namespace, source, session, seq, qualified_name = columns
     known_kind = Kind(kind) if kind in _KINDS else Kind.CODE  # reading the chunk reports damage
     home = path or id_.partition("@")[0]
     if session is not None:
@@ -145,7 +146,8 @@ def place_of(columns: Sequence[Any]) -> Place:
         return Place(known_kind, path, home, f"{namespace}\0{session}", turn)
     if source == "conversation":
         return Place(known_kind, path, home, path, row)
-    return Place(known_kind, path, home)
+    inside = "" if known_kind.is_prose else qualified_name or ""
+    return Place(known_kind, path, home, qualified_name=inside)
 
 
 # Words of a query for the database's own text search. An underscore between letters or digits is

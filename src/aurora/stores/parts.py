@@ -7,6 +7,7 @@ here is what both understand, with `?` for a bound value.
 from __future__ import annotations
 
 import itertools
+import json
 import sys
 from abc import abstractmethod
 from array import array
@@ -16,7 +17,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import ClassVar
 
-from aurora.errors import StoreError
+from aurora.errors import StoreError, StoreFormatError
 from aurora.packing import VECTOR_WIDTH
 from aurora.stores.base import (
     Chunks,
@@ -32,7 +33,7 @@ from aurora.stores.base import (
 from aurora.stores.matching import has_wildcard, like, literal_parts, name_test, phrase_pattern
 from aurora.stores.shared import PAGE, D, Database, Part, Row, iter_pages, portions
 from aurora.text import fold_name, has_cjk, is_text
-from aurora.types import Chunk, Criteria, Kind, Lines
+from aurora.types import Chunk, Criteria, Json, Kind, Lines, symbols_of
 
 _RECORDS_PAGE = 500  # records written at a time
 USED, NEXT = "embeddings", "next_embeddings"  # tables of vectors
@@ -267,6 +268,18 @@ class VectorPart(Part[D], Vectors):
             self._database.set_fact(name, str(value))
 
 
+def _definition(columns: Row) -> tuple[Definition, dict[str, Json]]:
+    row, kind, name, qualified, path, written = columns
+    try:
+        metadata = json.loads(written, strict=False)
+        is_whole = metadata.get("part", 1) == 1 and not metadata.get("overload")
+        return Definition(row, Kind(kind), name, qualified, path, is_whole=is_whole), metadata
+    except (ValueError, TypeError, AttributeError) as exc:  # Aurora never writes such a row
+        raise StoreFormatError(
+            f"The chunk of row {row} is damaged: {exc}", hint="`aur doctor` looks for more damage"
+        ) from exc
+
+
 def read_embedder(database: Database, table: str) -> Embedder | None:
     names = _fact_names(table)
     facts = database.facts(names)
@@ -293,6 +306,8 @@ class SearchPart(Part[D], Search):
     """`Search`. The abstract methods may include hidden rows."""
 
     cjk_only: ClassVar[str]  # `AND …`: chunks with CJK text
+    has_symbol: ClassVar[str]  # a condition: the chunk has a symbol with the folded name `?`
+    metadata_text: ClassVar[str]  # the column as JSON text
 
     @abstractmethod
     def all_rows(self) -> set[int]: ...
@@ -324,12 +339,32 @@ class SearchPart(Part[D], Search):
         if not name or not is_text(name):
             return []
         # `_` and `__` both fold to nothing, so these are compared as they are.
+        named = f"{database.folded_name} = ? AND (? OR name = ?)"
+        chunks = self._defining(named, folded, folded != "", name, limit=limit)
+        found = [definition for definition, _ in chunks]
+        for chunk, metadata in self._defining(self.has_symbol, folded, limit=limit - len(found)):
+            found += [
+                chunk._replace(
+                    name=symbol.name,
+                    qualified_name=f"{chunk.qualified_name}.{symbol.name}".lstrip("."),
+                    symbol=symbol,
+                )
+                for symbol in symbols_of(metadata)
+                if fold_name(symbol.name) == folded and (folded or symbol.name == name)
+            ]
+        return found[:limit]
+
+    def _defining(
+        self, condition: str, *values: object, limit: int
+    ) -> list[tuple[Definition, dict[str, Json]]]:
+        """Chunks with a condition, and their metadata."""
+        database = self._database
         rows = database.rows(
-            f"SELECT {database.row}, kind, name, qualified_name, path {database.searchable} "
-            f"AND {database.folded_name} = ? AND (? OR name = ?) ORDER BY {database.row} LIMIT ?",
-            (folded, folded != "", name, limit),
+            f"SELECT {database.row}, kind, name, qualified_name, path, {self.metadata_text} "
+            f"{database.searchable} AND {condition} ORDER BY {database.row} LIMIT ?",
+            (*values, limit),
         )
-        return [Definition(row, Kind(kind), *rest) for row, kind, *rest in rows]
+        return [_definition(row) for row in rows]
 
     def iter_names(self) -> Iterator[str]:
         rows = self._database.rows(f"SELECT DISTINCT name {self._database.searchable}")

@@ -31,6 +31,7 @@ from aurora.text import (
     document_terms,
     fold_name,
     has_cjk,
+    indexed_name,
     name_times,
 )
 from aurora.types import Chunk, ChunkHistory, Json, Tracking
@@ -185,7 +186,7 @@ def words_of(chunk: Chunk) -> Words:
     often as `name_times` says.
     """
     times = name_times(chunk)
-    name = document_terms(chunk.name) if times else []
+    name = document_terms(indexed_name(chunk)) if times else []
     labels, content = document_terms(chunk_labels(chunk)), document_terms(chunk.content)
     summary = document_terms(chunk_summary(chunk))
     places: dict[str, list[str]] = {}

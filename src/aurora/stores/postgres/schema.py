@@ -8,10 +8,12 @@ namespaces. Words and vectors have their own tables, so that ranking reads no te
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from string import ascii_lowercase, ascii_uppercase
 from typing import NamedTuple
 
 VECTORS = "vector"  # the extension; 0.8 has `halfvec` and iterative scans
 LEAST_VECTORS = (0, 8)
+SYMBOL_START = 200  # characters of a symbol's name in the index
 LEAST_SERVER = 15  # rows can move between partitions with their references
 
 
@@ -177,6 +179,22 @@ MIGRATIONS: Sequence[Migration] = (
         # Change time and inode: size and modification time alone do not tell an edited file.
         "m002_identify_files",
         ("ALTER TABLE files ADD COLUMN identity text NOT NULL DEFAULT ''",),
+    ),
+    Migration(
+        # Finds symbols inside chunks by the start of `text.fold_name` of their names: the
+        # server refuses longer keys of an index.
+        "m003_find_symbols",
+        (
+            f"""CREATE FUNCTION symbol_names(metadata jsonb) RETURNS text[]
+                LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+                    SELECT coalesce(array_agg(left(translate(
+                        symbol ->> 0, '{ascii_uppercase}_- ', '{ascii_lowercase}'),
+                        {SYMBOL_START})), '{{}}')
+                    FROM jsonb_path_query(metadata, '$.symbols[*]') AS symbol
+                    WHERE jsonb_typeof(symbol) = 'array' AND symbol ->> 0 IS NOT NULL
+                $$""",
+            "CREATE INDEX ON chunks USING gin (symbol_names(metadata))",
+        ),
     ),
 )
 

@@ -22,7 +22,8 @@ from aurora.stores.matching import (
 )
 from aurora.stores.parts import SearchPart
 from aurora.stores.postgres.connection import Database
-from aurora.stores.postgres.rows import any_of, hide, in_a_row, read_metadata
+from aurora.stores.postgres.rows import any_of, as_json, in_a_row, read_metadata
+from aurora.stores.postgres.schema import SYMBOL_START
 from aurora.stores.shared import Parameters
 from aurora.text import has_cjk, is_text, tokenize
 from aurora.types import Kind, Place
@@ -61,7 +62,7 @@ _USES = """
     WHERE is_found AND chunks."row" IN ?"""
 _PLACES = """
     SELECT "row", id, kind, path, namespace,
-        metadata ->> 'source', metadata ->> 'session', metadata ->> 'seq'
+        metadata ->> 'source', metadata ->> 'session', metadata ->> 'seq', qualified_name
     FROM chunks WHERE "row" IN ?"""
 _DATED = """
     SELECT "row", path FROM chunks WHERE is_found AND kind = %s
@@ -73,6 +74,8 @@ class PostgresSearch(SearchPart[Database]):
     """`Search` in one schema."""
 
     cjk_only = "AND has_cjk"
+    has_symbol = f"symbol_names(metadata) @> ARRAY[left(?, {SYMBOL_START})]"
+    metadata_text = "metadata::text"
 
     # Text
 
@@ -115,8 +118,8 @@ class PostgresSearch(SearchPart[Database]):
         """The index preselects by all types of the value; Python compares."""
         if not (is_text(key) and is_text(value)):
             return set()
-        shapes = list(_shapes(hide(key), hide(value)))
-        condition = " OR ".join(["metadata @> %s::jsonb"] * len(shapes))
+        shapes = [as_json([shape]) for shape in _shapes(key, value)]
+        condition = " OR ".join(["metadata @> (%s::jsonb -> 0)"] * len(shapes))
         rows = self._database.rows(
             f'SELECT "row", metadata::text FROM chunks WHERE is_found AND ({condition})', shapes
         )
@@ -156,7 +159,7 @@ def _as_query(terms: Sequence[str]) -> str:
     return " | ".join(filter(None, [*runs, any_of(dict.fromkeys(words))]))
 
 
-def _shapes(key: str, value: str) -> Iterator[str]:
+def _shapes(key: str, value: str) -> Iterator[dict[str, object]]:
     """Metadata with this value, or with a list of it: as text, and as the JSON that it spells."""
     values: list[object] = [value]
     try:
@@ -167,5 +170,5 @@ def _shapes(key: str, value: str) -> Iterator[str]:
         values.append(spelt)
     for each in values:
         if not (isinstance(each, float) and not math.isfinite(each)):
-            yield json.dumps({key: each}, ensure_ascii=False)
-            yield json.dumps({key: [each]}, ensure_ascii=False)
+            yield {key: each}
+            yield {key: [each]}

@@ -22,7 +22,7 @@ from typing import BinaryIO, NamedTuple, Self
 
 from aurora.errors import StoreBusyError, StoreFormatError
 from aurora.files import lock, open_file, read_file
-from aurora.stores.sqlite.schema import CHECKSUMS, TEXT_INDEXES, is_damaged
+from aurora.stores.sqlite.schema import CHECKSUMS, STRAY_SYMBOLS, TEXT_INDEXES, is_damaged
 from aurora.text import pluralize
 
 logger = logging.getLogger(__name__)
@@ -93,6 +93,9 @@ def find_problems(connection: sqlite3.Connection) -> Iterator[str]:
             [(count,)] = connection.execute(wrong)
             if count:
                 yield f"damage in {pluralize(count, 'row')} of {table}"
+        [(count,)] = connection.execute(STRAY_SYMBOLS)
+        if count:
+            yield f"{pluralize(count, 'name')} in symbols that no chunk has, or that is missing"
     except sqlite3.DatabaseError as exc:
         if not is_corrupt(exc):
             raise

@@ -34,6 +34,7 @@ from aurora.stores.sqlite.schema import (
     CHECKSUMS,
     EVERY_ROW,
     HANGING,
+    LIST_SYMBOLS,
     MIGRATIONS,
     TEXT_INDEXES,
     is_damaged,
@@ -97,6 +98,8 @@ def _mend(database: Database) -> list[str]:
             )
         if bad:  # the file of a damaged chunk is unknown, so that all are read again
             database.execute("DELETE FROM files")
+        database.execute("DELETE FROM symbols")
+        database.execute(LIST_SYMBOLS)
         for table in TEXT_INDEXES:
             database.rows_if_any(f"INSERT INTO {table}({table}) VALUES ('rebuild')")
     return [id_.decode(errors="replace") for _, id_ in bad]

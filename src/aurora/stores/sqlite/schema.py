@@ -77,6 +77,26 @@ def _triggers(table: str, only: str = "") -> list[str]:
     ]
 
 
+# Without OR IGNORE: in a trigger, the statement that fires it decides about conflicts.
+_ADD_SYMBOLS = "INSERT INTO symbols"
+
+
+def _symbols(row: str, source: str = "FROM") -> str:
+    """A query of the rows of `symbols`. Python also writes JSON that SQLite cannot read.
+
+    `printf` ends a name at a NUL, as `json_extract` does in some versions of SQLite.
+    """
+    folded = FOLDED_NAME.replace("name", "printf('%s', json_extract(symbol.value, '$[0]'))")
+    return f"""
+        SELECT DISTINCT {folded}, {row}.rowid
+        {source} json_each(
+            iif(json_valid({row}.metadata), {row}.metadata, '{{}}'), '$.symbols') AS symbol
+        WHERE symbol.type = 'array' AND json_extract(symbol.value, '$[0]') IS NOT NULL"""
+
+
+_ALL_SYMBOLS = _symbols("chunks", "FROM main.chunks AS chunks,")
+LIST_SYMBOLS = f"{_ADD_SYMBOLS} {_ALL_SYMBOLS}"
+
 NEXT_EMBEDDINGS = """
 CREATE TABLE next_embeddings (
     chunk   INTEGER PRIMARY KEY REFERENCES chunks(rowid) ON DELETE CASCADE,
@@ -287,7 +307,34 @@ MIGRATIONS: Sequence[Migration] = (
             f"UPDATE files SET checksum = {_FILE_CHECKSUM}",
         ),
     ),
+    Migration(
+        # Derived from the metadata by triggers, so that no writer can forget it. They come first,
+        # because a file whose end is missing can be repaired unless the schema was there.
+        "m009_find_symbols",
+        (
+            f"""CREATE TRIGGER symbols_insert AFTER INSERT ON chunks
+                WHEN instr(new.metadata, '"symbols"') BEGIN
+                    {_ADD_SYMBOLS} {_symbols("new")}; END""",
+            f"""CREATE TRIGGER symbols_update AFTER UPDATE OF metadata ON chunks
+                WHEN old.metadata <> new.metadata BEGIN
+                    DELETE FROM symbols WHERE chunk = old.rowid;
+                    {_ADD_SYMBOLS} {_symbols("new")}; END""",
+            """CREATE TRIGGER symbols_delete AFTER DELETE ON chunks
+               BEGIN DELETE FROM symbols WHERE chunk = old.rowid; END""",
+            """CREATE TABLE symbols (
+                   folded_name  TEXT    NOT NULL,
+                   chunk        INTEGER NOT NULL,
+                   PRIMARY KEY (folded_name, chunk)
+               ) WITHOUT ROWID""",
+            "CREATE INDEX symbols_chunk ON symbols(chunk)",
+            LIST_SYMBOLS,  # an import may have brought chunks of a newer Aurora
+        ),
+    ),
 )
+STRAY_SYMBOLS = f"""
+    SELECT count(*) FROM (
+        SELECT * FROM ({_ALL_SYMBOLS} EXCEPT SELECT * FROM symbols)
+        UNION ALL SELECT * FROM (SELECT * FROM symbols EXCEPT {_ALL_SYMBOLS}))"""
 
 _FTS5_TABLES = ("data", "idx", "content", "docsize", "config")  # made by FTS5 for each index
 _COMPUTED = re.compile(r"\b(?:CHECK|GENERATED|AS)\b", re.IGNORECASE)  # expressions in a table
@@ -299,7 +346,7 @@ _OBJECTS = frozenset(
     if statement.strip().startswith("CREATE") and "CREATE TABLE" not in statement
 )
 _TABLES = frozenset(
-    {*CHECKSUMS, *(f"{table}_{part}" for table in TEXT_INDEXES for part in _FTS5_TABLES)}
+    {"symbols", *CHECKSUMS, *(f"{table}_{part}" for table in TEXT_INDEXES for part in _FTS5_TABLES)}
 )
 
 

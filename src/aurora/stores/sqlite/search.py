@@ -71,7 +71,8 @@ _DATED = f"""
 _DATE = f"*{'[0-9]' * 4}-{'[0-9]' * 2}-{'[0-9]' * 2}*"
 _PLACES = """
     SELECT rowid, id, kind, path, namespace, json_extract(valid, '$.source'),
-        CAST(json_extract(valid, '$.session') AS TEXT), CAST(json_extract(valid, '$.seq') AS TEXT)
+        CAST(json_extract(valid, '$.session') AS TEXT), CAST(json_extract(valid, '$.seq') AS TEXT),
+        qualified_name
     FROM (SELECT *, iif(json_valid(metadata), metadata, '{}') AS valid FROM chunks
           WHERE rowid IN ?)"""
 _NEEDED = 5  # columns of a place that are never empty unless damaged
@@ -81,6 +82,8 @@ class SQLiteSearch(SearchPart[Database]):
     """`Search` in one file."""
 
     cjk_only = "AND has_cjk = 1"  # uses a partial index
+    has_symbol = "chunks.rowid IN (SELECT chunk FROM symbols WHERE folded_name = printf('%s', ?))"
+    metadata_text = "metadata"
 
     # Text
 
