@@ -78,37 +78,72 @@ class MeasuredSet:
     warnings: tuple[str, ...] = ()
 
 
-class MeasuredForm(NamedTuple):
-    """How well definitions are found by one spelling of their names."""
+class MeasuredKind(NamedTuple):
+    """How well one kind of questions is answered. The shares are of the questions."""
 
-    form: str
+    kind: str
     asked: int
-    first: float  # P@1
-    mrr: float  # MRR@10
+    first: float  # the first row is right
+    in_five: float  # one of the first five rows is right
     p50_milliseconds: float
     p95_milliseconds: float
 
 
-class Missed(NamedTuple):
-    """A definition that is not the first result for its name."""
+class Bin(NamedTuple):
+    """The first rows with a score between `low` and `high`."""
 
-    form: str
+    low: float
+    high: float
+    score: float  # mean
+    right: float  # share
+    rows: int
+
+
+class Check(NamedTuple):
+    """A number of a self-check and its limit."""
+
+    what: str
+    value: float
+    limit: float
+    is_least: bool  # the limit is the least value; else the largest
+
+    @property
+    def is_passed(self) -> bool:
+        return self.value >= self.limit if self.is_least else self.value <= self.limit
+
+
+class Missed(NamedTuple):
+    """A question whose first row is wrong."""
+
+    kind: str
     query: str
-    definition: str
-    place: int  # 0: not in the first ten
-    first: str  # the first result; empty without results
+    right: str  # a right place; empty when nothing answers the question
+    place: int  # of the first right row; 0: not in the first five
+    first: str  # the first row; empty without rows
+    score: float  # of the first row
 
 
 @dataclass(frozen=True, slots=True)
-class MeasuredNames:
-    """How well the definitions of one repository are found by name."""
+class SelfCheck:
+    """What a memory answers to questions about itself, and to questions of another project."""
 
     where: str
     chunks: int
-    unique: int  # names of only one definition
-    names: int  # of those, the number searched for
-    forms: tuple[MeasuredForm, ...]
+    questions: int
+    kinds: tuple[MeasuredKind, ...]  # of the questions that the memory can answer
+    refused: float  # share of these without a row
+    foreign: int  # questions of another project
+    false_answers: float  # share of these with a row
+    calibration_error: float  # expected, over the scores of the first rows
+    overconfidence: float  # its part from scores that are too high
+    bins: tuple[Bin, ...]
+    checks: tuple[Check, ...]
     missed: tuple[Missed, ...] = ()
+    notes: tuple[str, ...] = ()  # what was left out
+
+    @property
+    def is_passed(self) -> bool:
+        return all(check.is_passed for check in self.checks)
 
 
 class ModelState(StrEnum):

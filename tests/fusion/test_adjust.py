@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from aurora.fusion.base import fade, fuse, lead
-from aurora.signals.exact import ASSUMED, FOLDED, NAMED, SPELT
+from aurora.signals.exact import ASSUMED, FOLDED, HEADED, INSIDE, MENTIONED, SPELT, leads
 from aurora.types import Contribution, Fused, Hit, Ranking
 from tests.fusion.rankings import checked, levels, rows, rows_of, scores
 
@@ -59,7 +61,7 @@ def test_without_a_definition_nothing_changes() -> None:
 def test_a_definition_leads_even_if_nothing_else_has_found_it() -> None:
     led = lead([ONE, TWO], ranked("exact", {7: ASSUMED}))
     assert rows_of(led) == [7, 1, 2]
-    assert led[0] == Fused(7, 0.8 * 0.5, (Contribution("exact", 1, 0.5, 0.5, 0.8 * 0.5),))
+    assert led[0] == Fused(7, 0.8, (Contribution("exact", 1, ASSUMED, ASSUMED, 0.8),))
     assert [one.score for one in led[1:]] == pytest.approx([0.2 * 0.75, 0.2 * 0.5])
 
 
@@ -70,25 +72,40 @@ def test_of_two_definitions_the_closer_name_leads_and_then_the_better_match() ->
     assert rows_of(lead([TWO, ONE], ranked("exact", {1: SPELT, 2: SPELT}))) == [1, 2]
 
 
-def test_a_name_inside_a_longer_question_helps_but_does_not_lead() -> None:
+def test_a_heading_helps_but_does_not_lead() -> None:
     """It counts 0.3, and all else 0.7: not enough beside a perfect match of everything else."""
-    led = lead([ONE, TWO], ranked("exact", {2: NAMED}))
+    led = lead([ONE, TWO], ranked("exact", {2: HEADED}))
     assert [(one.row, one.score) for one in led] == [
         (2, pytest.approx(0.7 * 0.5 + 0.3)),
         (1, pytest.approx(0.7 * 0.75)),
     ]
     perfect = ONE._replace(score=1.0, contributions=(Contribution("bm25", 1, 8.0, 1.0, 1.0),))
-    assert rows_of(lead([perfect], ranked("exact", {7: NAMED}))) == [1, 7]
+    assert rows_of(lead([perfect], ranked("exact", {7: HEADED}))) == [1, 7]
 
 
-def test_beside_a_definition_a_mere_name_stays_behind_however_well_it_matches() -> None:
+@pytest.mark.parametrize("level", [MENTIONED, INSIDE, ASSUMED, FOLDED, SPELT])
+def test_an_identifier_leads_however_well_the_others_match(level: float) -> None:
+    """Inside a longer question, and where a chunk only contains it, too."""
+    perfect = ONE._replace(score=1.0, contributions=(Contribution("bm25", 1, 8.0, 1.0, 1.0),))
+    assert rows_of(lead([perfect, TWO], ranked("exact", {7: level}))) == [7, 1, 2]
+    assert rows_of(lead([perfect, TWO], ranked("exact", {2: level}))) == [2, 1]
+
+
+def test_each_level_leads_the_next_however_well_that_matches() -> None:
+    perfect = ONE._replace(score=1.0, contributions=(Contribution("bm25", 1, 8.0, 1.0, 1.0),))
+    falling = [SPELT, FOLDED, ASSUMED, INSIDE, MENTIONED, HEADED]
+    for closer, other in pairwise(falling):
+        assert rows_of(lead([perfect], ranked("exact", {1: other, 7: closer}))) == [7, 1]
+
+
+def test_beside_a_definition_a_heading_stays_behind_however_well_it_matches() -> None:
     """`app.route` is a function's name with a qualifier to guess, and a note's heading."""
     perfect = ONE._replace(score=1.0, contributions=(Contribution("bm25", 1, 8.0, 1.0, 1.0),))
-    assert rows_of(lead([perfect, TWO], ranked("exact", {1: NAMED, 7: ASSUMED}))) == [7, 1, 2]
-    assert rows_of(lead([TWO], ranked("exact", {2: NAMED, 7: ASSUMED}))) == [7, 2]
+    assert rows_of(lead([perfect, TWO], ranked("exact", {1: HEADED, 7: ASSUMED}))) == [7, 1, 2]
+    assert rows_of(lead([TWO], ranked("exact", {2: HEADED, 7: ASSUMED}))) == [7, 2]
 
 
-some_levels = st.sampled_from([NAMED, ASSUMED, FOLDED, SPELT])
+some_levels = st.sampled_from([HEADED, MENTIONED, INSIDE, ASSUMED, FOLDED, SPELT])
 
 
 @checked
@@ -97,12 +114,14 @@ def test_definitions_come_before_everything_and_the_rest_keeps_its_order(
     outcomes: list[Fused], found: dict[int, float]
 ) -> None:
     led = lead(outcomes, ranked("exact", found))
-    definitions = {row for row, level in found.items() if level >= ASSUMED}
+    leading = {row: level for row, level in found.items() if leads(level)}
     assert set(rows_of(led)) == {*rows_of(outcomes), *found}
-    assert set(rows_of(led)[: len(definitions)]) == definitions
+    assert set(rows_of(led)[: len(leading)]) == leading.keys()
     rest = [row for row in rows_of(outcomes) if row not in found]
     assert [row for row in rows_of(led) if row not in found] == rest
-    assert_whole(led)
+    by_level = [(leading.get(one.row, 0.0), one.score, -one.row) for one in led]
+    assert by_level == sorted(by_level, reverse=True)
+    assert_sums(led)
 
 
 @checked
@@ -118,10 +137,14 @@ def test_a_chunk_has_its_score_whichever_others_there_are(
 
 
 def assert_whole(outcomes: list[Fused]) -> None:
-    """In range, in order, and nothing in a score that no contribution accounts for."""
+    """In order, in range, and nothing in a score that no contribution accounts for."""
     assert [(one.score, -one.row) for one in outcomes] == sorted(
         ((one.score, -one.row) for one in outcomes), reverse=True
     )
+    assert_sums(outcomes)
+
+
+def assert_sums(outcomes: list[Fused]) -> None:
     for one in outcomes:
         assert sum(part.value for part in one.contributions) == pytest.approx(one.score, abs=1e-12)
-        assert 0.0 <= one.score <= 1.0
+        assert 0.0 <= one.score <= 1.0 + 1e-12

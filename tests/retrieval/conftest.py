@@ -22,7 +22,10 @@ from tests.retrieval.meaning import index_folder
 
 
 class Searched:
-    """A memory of some chunks, with vectors where there is a provider."""
+    """A memory of some chunks, with vectors where there is a provider.
+
+    It shows weak answers, too: a few chunks cannot tell which answer is good.
+    """
 
     def __init__(self, store: Store, **config: object) -> None:
         self.store, self._config = store, config
@@ -37,7 +40,7 @@ class Searched:
     def retriever(self, now: datetime = NOW, **config: object) -> HybridRetriever:
         return HybridRetriever(
             self.store,
-            HybridConfig(**self._config | config),  # type: ignore[arg-type]
+            HybridConfig(**{"min_score": 0.0} | self._config | config),  # type: ignore[arg-type]
             index_folder=index_folder(self.store),
             now=lambda: now,
             embedders=None if self.provider is None else lambda _: self.provider,
@@ -50,11 +53,13 @@ class Searched:
         *,
         limit: int = 10,
         min_score: float | None = None,
+        least: float = 0.0,
         now: datetime = NOW,
         **config: object,
     ) -> SearchResults:
+        """`min_score` is that of the query, `least` that of the settings."""
         query = Query(text, limit, Mode(mode), min_score=min_score)
-        return self.retriever(now, **config).retrieve(query)
+        return self.retriever(now, min_score=least, **config).retrieve(query)
 
     def names(self, text: str, mode: str = "hybrid", **options: object) -> list[str]:
         answer = self.search(text, mode, **options)  # type: ignore[arg-type]

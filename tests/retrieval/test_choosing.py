@@ -11,20 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aurora.fusion.auto import Auto
-from aurora.fusion.base import (
-    DEFINITION_SHARE,
-    NAMED_SHARE,
-    WORDS_AND_MEANING,
-    ContextFusion,
-    Fusion,
-)
+from aurora.fusion.base import WORDS_AND_MEANING, Fusion
 from aurora.fusion.cascade import Cascade
 from aurora.fusion.rrf import ReciprocalRank
 from aurora.fusion.staged import Staged
 from aurora.fusion.weighted import Weighted
 from aurora.retrieval.candidates import SearchRequest, Selection, select_candidates
 from aurora.signals.base import Question, SignalScores, SparseScores
-from aurora.signals.exact import ASSUMED, FOLDED, NAMED, SPELT
+from aurora.signals.exact import ASSUMED, FOLDED, HEADED, INSIDE, MENTIONED, SPELT, leads
 from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import Fused, Hit, Mode
 from tests.builders import NOW
@@ -61,7 +55,6 @@ def select(
     needed: int = EVERYTHING,
     *,
     pool: int = POOL,
-    min_score: float = 0.0,
     eligible: Sequence[int] | None = None,
 ) -> Selection:
     """With no more answers than a search would ask for this fusion."""
@@ -69,7 +62,7 @@ def select(
     proposing = [one for name, one in asked.items() if name in WORDS_AND_MEANING]
     best = frozenset(row for one in proposing for row in one.best(POOL))  # whatever the pool is
     question = Question("words", NOW)
-    request = SearchRequest(question, Mode.HYBRID, fusion, pool, needed, min_score, eligible)
+    request = SearchRequest(question, Mode.HYBRID, fusion, pool, needed, needed, eligible)
     return select_candidates(STORE, request, asked, best=best)
 
 
@@ -79,11 +72,9 @@ def choose(
     needed: int = EVERYTHING,
     *,
     pool: int = POOL,
-    min_score: float = 0.0,
     eligible: Sequence[int] | None = None,
 ) -> list[Fused]:
-    chosen = select(answers, fusion, needed, pool=pool, min_score=min_score, eligible=eligible)
-    return chosen.fused
+    return select(answers, fusion, needed, pool=pool, eligible=eligible).fused
 
 
 rows = st.integers(1, 40)
@@ -94,22 +85,24 @@ some = st.fixed_dictionaries(
         "activation": st.dictionaries(rows, levels, max_size=10),
         "recency": st.dictionaries(rows, levels, max_size=10),
         "exact": st.dictionaries(
-            rows, st.sampled_from([NAMED, ASSUMED, FOLDED, SPELT]), max_size=POOL
+            rows,
+            st.sampled_from([HEADED, MENTIONED, INSIDE, ASSUMED, FOLDED, SPELT]),
+            max_size=POOL,
         ),
     },
 ).map(lambda found: answers(**found))
 any_fusion = st.sampled_from(FUSIONS)
 filters = st.lists(rows, unique=True).map(sorted)
-cuts = st.sampled_from([0.0, 0.1, 0.3])
 
 
 @checked
-@given(some, any_fusion, st.none() | filters, cuts, st.integers(0, 50))
+@given(some, any_fusion, st.none() | filters, st.integers(0, 50))
 def test_the_first_n_of_m_are_the_n_of_n(
-    found: Answers, fusion: Fusion, eligible: list[int] | None, cut: float, few: int
+    found: Answers, fusion: Fusion, eligible: list[int] | None, few: int
 ) -> None:
-    first = choose(found, fusion, few, eligible=eligible, min_score=cut)
-    assert first == choose(found, fusion, eligible=eligible, min_score=cut)[:few]
+    """With the same scores."""
+    first = choose(found, fusion, few, eligible=eligible)
+    assert first == choose(found, fusion, eligible=eligible)[:few]
     assert len(set(rows_of(first))) == len(first)
 
 
@@ -126,19 +119,45 @@ def test_fill_ups_come_after_all_that_words_find(
 
 
 @checked
-@given(some, any_fusion, cuts, filters)
-def test_a_filter_neither_changes_a_score_nor_reorders_what_was_there_without_it(
-    found: Answers, fusion: Fusion, cut: float, eligible: list[int]
+@given(some, any_fusion, filters)
+def test_a_filter_neither_changes_a_reason_nor_reorders_what_was_there_without_it(
+    found: Answers, fusion: Fusion, eligible: list[int]
 ) -> None:
-    """Compared with the order of the whole memory: all of it is candidates at once."""
-    whole = choose(found, fusion, pool=EVERYTHING, min_score=cut)
-    kept = choose(found, fusion, eligible=eligible, min_score=cut)
+    """Compared with the order of the whole memory: all of it is candidates at once.
+
+    A chunk from far down in the memory has at least the confidence that it has there.
+    """
+    whole = choose(found, fusion, pool=EVERYTHING)
+    kept = choose(found, fusion, eligible=eligible)
     known = {one.row: one for one in whole if one.row in eligible}
-    assert kept == [known[row] for row in rows_of(kept)]
+    assert [reasons(one) for one in kept] == [reasons(known[one.row]) for one in kept]
 
     pool = {row for name in fusion.proposers & found.keys() for row in found[name].best(POOL)}
     inside = [row for row in known if row in pool]
     assert [row for row in rows_of(kept) if row in inside] == inside
+
+
+def reasons(chunk: Fused) -> list[tuple[str, float, float, float]]:
+    """The contributions without the scale of the score."""
+    total = chunk.score or 1.0
+    return [
+        (part.signal, part.raw, part.normalised, round(part.value / total, 9))
+        for part in chunk.contributions
+    ]
+
+
+@checked
+@given(some, any_fusion, st.none() | filters, st.sampled_from([POOL, EVERYTHING]))
+def test_scores_never_rise_and_their_parts_sum_to_them(
+    found: Answers, fusion: Fusion, eligible: list[int] | None, pool: int
+) -> None:
+    """However many rounds it takes to find the chunks."""
+    chosen = choose(found, fusion, eligible=eligible, pool=pool)
+    confidences = [one.score for one in chosen]
+    assert confidences == sorted(confidences, reverse=True)
+    for one in chosen:
+        assert 0.0 <= one.score <= 1.0
+        assert sum(part.value for part in one.contributions) == pytest.approx(one.score, abs=1e-12)
 
 
 @checked
@@ -180,9 +199,9 @@ def test_what_passes_a_filter_is_compared_at_once_not_pool_by_pool() -> None:
 
 
 def test_a_faint_meaning_does_not_end_the_search_by_words() -> None:
-    """What is cut off for one signal says nothing about what another has still to offer."""
+    """One signal at its end says nothing about what another has still to offer."""
     found = answers(bm25=dict.fromkeys(range(1, 21), 8.0), semantic=dict.fromkeys((30, 31), 0.01))
-    assert rows_of(choose(found, Weighted(), 20, min_score=0.1)) == list(range(1, 21))
+    assert sorted(rows_of(choose(found, Weighted(), 22))) == [*range(1, 21), 30, 31]
 
 
 @checked
@@ -202,66 +221,23 @@ def test_only_signals_that_found_something_took_part(
     assert parts <= set(everything.signals)
 
 
-def test_a_low_score_is_cut_before_it_fades() -> None:
-    """An old note that answers well stays, however old; a bad answer of today does not."""
+def test_an_old_note_comes_behind_a_new_one_however_well_it_answers() -> None:
     found = answers(bm25={1: 4.0, 2: 0.4}, recency={1: 0.01, 2: 1.0})
-    (left,) = choose(found, Weighted(), 10, min_score=0.1)
-    assert (left.row, left.score) == (1, pytest.approx(0.5 * 0.01))
-
-
-@pytest.mark.parametrize("fusion", FUSIONS, ids=lambda fusion: fusion.name)
-def test_a_cut_leaves_a_definition_the_score_it_has_without(fusion: Fusion) -> None:
-    found = answers(bm25={1: 4.0, 2: 0.4}, semantic={1: 0.9, 2: 0.05}, exact={2: 1.0})
-    whole = {one.row: one for one in choose(found, fusion, 10)}
-    (left,) = choose(found, fusion, 10, min_score=1.1)
-    assert left == whole[2]
-
-
-def test_a_definition_is_never_cut() -> None:
-    found = answers(bm25={1: 4.0, 2: 0.4, 3: 0.4}, exact={2: SPELT, 7: ASSUMED})
-    assert rows_of(choose(found, Weighted(), 10, min_score=0.1)) == [2, 7, 1]
+    assert rows_of(choose(found, Weighted(), 10)) == [2, 1]
+    undated = answers(bm25={1: 4.0, 2: 0.4})
+    assert rows_of(choose(undated, Weighted(), 10)) == [1, 2]
 
 
 @checked
-@given(some, any_fusion, cuts)
-def test_definitions_come_first_and_are_not_cut(found: Answers, fusion: Fusion, cut: float) -> None:
+@given(some, any_fusion)
+def test_chunks_with_a_level_come_first_in_the_order_of_their_levels(
+    found: Answers, fusion: Fusion
+) -> None:
     levels = {hit.row: hit.score for hit in _hits(found, "exact")}
-    whole = choose(found, fusion, min_score=cut)
+    whole = choose(found, fusion, pool=EVERYTHING)
     assert levels.keys() <= scores(whole).keys()
-    leading = [row for row, level in levels.items() if level >= ASSUMED]
-    assert set(rows_of(whole[: len(leading)])) == set(leading)
-
-
-def _left_by(levels: Sequence[float]) -> float:
-    """What a score keeps beside names that were found."""
-    if not levels:
-        return 1.0
-    return 1.0 - (DEFINITION_SHARE if max(levels) >= ASSUMED else NAMED_SHARE)
-
-
-@checked
-@given(some, st.sampled_from([one for one in FUSIONS if not isinstance(one, ContextFusion)]), cuts)
-def test_everything_else_is_worth_the_least_score_before_it_fades(
-    found: Answers, fusion: Fusion, cut: float
-) -> None:
-    for one in choose(found, fusion, min_score=cut):
-        parts = {part.signal: part.value for part in one.contributions}
-        if "exact" not in parts:
-            share = _left_by([hit.score for hit in _hits(found, "exact")])
-            assert (sum(parts.values()) - parts.get("recency", 0.0)) / share >= cut - 1e-12
-        assert sum(parts.values()) == pytest.approx(one.score, abs=1e-12)
-
-
-@checked
-@given(some, st.none() | filters, cuts)
-def test_what_is_no_answer_is_told_by_the_evidence(
-    found: Answers, eligible: list[int] | None, cut: float
-) -> None:
-    """Where scores say how far a chunk stands out, they do not say how good it is."""
-    told = [
-        choose(found, fusion, min_score=cut, eligible=eligible) for fusion in (AUTO, AUTO.evidence)
-    ]
-    assert set(rows_of(told[0])) == set(rows_of(told[1]))
+    leading = sorted((level for level in levels.values() if leads(level)), reverse=True)
+    assert [levels.get(row) for row in rows_of(whole)[: len(leading)]] == leading
 
 
 def _hits(found: Answers, name: str) -> list[Hit]:

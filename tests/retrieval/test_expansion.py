@@ -36,7 +36,7 @@ def filled(store: Store) -> Store:
             for name, content in NOTES.items()
         ),
         *(
-            make_chunk("log " * (n % 7 + 1) + "cookie " * (n % 5), f"n{n}.md", f"n{n}")
+            make_chunk("log " * (n % 7 + 1) + "cookie " * (n % 5) + f"p{n}", f"n{n}.md", f"n{n}")
             for n in range(150)
         ),
     )
@@ -58,7 +58,7 @@ def search(
     embedder = WordProvider()
     retriever = HybridRetriever(
         store,
-        HybridConfig(expand=expand is not None, **config),  # type: ignore[arg-type]
+        HybridConfig(expand=expand is not None, min_score=0.0, **config),  # type: ignore[arg-type]
         index_folder=index_folder(store),
         now=lambda: NOW,
         embedders=lambda _: embedder,
@@ -89,7 +89,8 @@ def test_a_score_is_a_part_of_both_searches(filled: Store) -> None:
         again = second[one.chunk.id].score
         assert part.raw == part.normalised == pytest.approx(again)
         assert part.value == pytest.approx(EXPANSION * again)
-        expected = (1 - EXPANSION) * plain[one.chunk.id].score + EXPANSION * again
+        first = plain[one.chunk.id].score if one.chunk.id in plain else 0.0
+        expected = (1 - EXPANSION) * first + EXPANSION * again
         assert one.score == pytest.approx(expected)
 
 

@@ -10,14 +10,20 @@ import pytest
 from aurora import Memory, Places
 from aurora.config import SettingsFiles
 from aurora.embeddings.base import EmbeddingProvider
-from aurora.indexing.embedding import embed_missing
-from aurora.retrieval.candidates import FALLBACK, NO_KEYWORD
+from aurora.indexing.embedding import embed, embed_missing
+from aurora.retrieval.candidates import FALLBACK, NO_KEYWORD, NO_PROVIDER
 from aurora.retrieval.config import FUSIONS
 from aurora.stores.base import Store
 from aurora.types import Event, Mode, Note, Query
 from tests.builders import NOW, make_chunk
 from tests.embedders import words_vector
-from tests.retrieval.meaning import BrokenProvider, WordProvider, remember, retriever_on
+from tests.retrieval.meaning import (
+    BrokenProvider,
+    WordProvider,
+    assert_weighted,
+    remember,
+    retriever_on,
+)
 
 every_fusion = pytest.mark.parametrize("fusion", FUSIONS)
 without_meaning = pytest.mark.parametrize(
@@ -94,9 +100,7 @@ def test_fallback_normalizes_weights_correctly(
     )  # fmt: skip
     results = retriever.retrieve(Query("test query")).results
     assert len(results) == 8
-    for result in results:
-        expected = 0.5 * result.bm25_score + 0.5 * result.activation_score
-        assert result.score == pytest.approx(expected, abs=1e-12)
+    assert_weighted(results, bm25=0.5, activation=0.5)
 
 
 @without_meaning
@@ -122,9 +126,8 @@ def test_fallback_handles_edge_case_zero_weights(filled: Store) -> None:
         filled, fusion="staged", bm25_weight=0.0, semantic_weight=1.0, activation_weight=0.0
     )
     results = retriever.retrieve(Query("test query")).results
-    assert len({result.score for result in results}) > 1
-    for result in results:
-        assert result.score == pytest.approx(result.activation_score, abs=1e-12)
+    assert len({result.activation_score for result in results}) > 1
+    assert_weighted(results, bm25=0.0, activation=1.0)
 
 
 @every_fusion
@@ -145,7 +148,7 @@ def test_the_format_of_a_result_is_the_same_without_meaning(
 def test_asked_for_meaning_alone_words_answer_and_say_so(filled: Store) -> None:
     answer = retriever_on(filled).retrieve(Query("test query", mode=Mode.SEMANTIC))
     assert answer.mode is Mode.KEYWORD
-    assert (len(answer.results), answer.notes) == (8, (Note(FALLBACK, warning=True),))
+    assert (len(answer.results), answer.notes) == (8, (Note(NO_PROVIDER, warning=True),))
 
 
 def test_asked_for_words_alone_nothing_is_missing(
@@ -275,3 +278,12 @@ def test_a_variable_forces_the_fallback_whatever_embedder_there_is(
         answer = memory.search("test query")
     assert answer.signals == signals
     assert bool(answer.notes) == bool(environ) != bool(provider.queries)
+
+
+@every_fusion
+def test_a_result_knows_whether_it_has_a_vector(store: Store, fusion: str) -> None:
+    store.chunks.put_chunks(CHUNKS)
+    embed(store, WordProvider(), [CHUNKS[0].id])
+    answer = retriever_on(store, WordProvider()).retrieve(Query("test query", fusion=fusion))
+    with_vector = {result.chunk_id for result in answer.results if result.has_vector}
+    assert (len(answer.results), with_vector) == (8, {CHUNKS[0].id})

@@ -121,7 +121,7 @@ def test_a_rare_kind_fills_the_limit_with_the_scores_it_has_anyway(
     memory: Memory, fusion: str, backend: str
 ) -> None:
     """FR-7.4: five of 505, and all the others match better."""
-    better = [make_chunk("retry backoff", name=f"f{n}", path=f"{n}.py") for n in range(500)]
+    better = [make_chunk(f"retry backoff {n}", name=f"f{n}", path=f"{n}.py") for n in range(500)]
     rare = [
         make_chunk(
             f"retry {'and wait a while ' * 10 * (5 - n)}backoff",
@@ -131,11 +131,14 @@ def test_a_rare_kind_fills_the_limit_with_the_scores_it_has_anyway(
     ]  # fmt: skip
     put(memory, [*better, *rare])
     everything = memory.search("retry backoff", limit=600, fusion=fusion, min_score=0.0)
-    found = memory.search("retry backoff", limit=5, fusion=fusion, criteria=of_types("reasoning"))
+    rare_kind = of_types("reasoning")
+    found = memory.search(
+        "retry backoff", limit=5, fusion=fusion, criteria=rare_kind, min_score=0.0
+    )
     assert [r.chunk for r in found.results] == rare[::-1]  # the shorter, the better
     if (backend, fusion) == ("postgres", "rrf"):
         return  # as below: the order is known, the ranks are not
-    assert scores(found).items() <= scores(everything).items()
+    assert_measured_alike(found, everything)
 
 
 @every_fusion
@@ -159,7 +162,24 @@ def test_what_a_filter_brings_in_is_measured_like_all_others(
         # A server ranks no deeper than it is asked to: beyond, the order is known, no rank is.
         assert list(scores(found)) == [one for one in scores(everything) if one in scores(found)]
         return
-    assert scores(found).items() <= scores(everything).items()
+    assert_measured_alike(found, everything)
+    assert scores(found)["5.py:f5"] == scores(everything)["5.py:f5"]
+
+
+def assert_measured_alike(found: SearchResults, everything: SearchResults) -> None:
+    """The same order, and the same numbers of all signals.
+
+    Confidence counts the places before a chunk. A filter reads fewer of those far down.
+    """
+    whole = {result.chunk_id: result for result in everything.results}
+    kept = [result.chunk_id for result in found.results]
+    assert kept == [chunk_id for chunk_id in whole if chunk_id in kept]
+    for result in found.results:
+        other = whole[result.chunk_id]
+        assert [(part.signal, part.raw, part.normalised) for part in result.contributions] == [
+            (part.signal, part.raw, part.normalised) for part in other.contributions
+        ]
+        assert result.score == pytest.approx(other.score, abs=0.002)
 
 
 CASES = [
@@ -221,7 +241,7 @@ def test_a_filter_alone_lists_the_newest_first(
     memory: Memory, text: str, criteria: Criteria
 ) -> None:
     notes = [
-        make_chunk("text", name=f"n{n}", path=f"{n}.md", kind=Kind.KNOWLEDGE) for n in range(5)
+        make_chunk(f"text {n}", name=f"n{n}", path=f"{n}.md", kind=Kind.KNOWLEDGE) for n in range(5)
     ]
     for note in notes:
         memory.admin.store.chunks.put_chunks([note])
@@ -254,3 +274,24 @@ def test_commits_read_since_the_last_question_count(memory: Memory) -> None:
     assert names(memory.search(QUESTION, criteria=recent)) == set()
     memory.admin.store.chunks.put_histories({old.id: ChunkHistory(commits=(int(NOW.timestamp()),))})
     assert names(memory.search(QUESTION, criteria=recent)) == {"dated"}
+
+
+@pytest.mark.parametrize(
+    ("languages", "text", "notes"),
+    [
+        (("pyton",), "", ("No chunk has the language 'pyton': did you mean python?",)),
+        ((), " lang:marcdown", ("No chunk has the language 'marcdown': did you mean markdown?",)),
+        (("cobol", "python"), "", (
+            "No chunk has the language 'cobol': there are markdown, python, typescript",
+        )),
+        (("python", "ts"), " lang:md,py", ()),
+    ],
+)  # fmt: skip
+def test_a_language_that_no_chunk_has_is_named(
+    memory: Memory, languages: tuple[str, ...], text: str, notes: tuple[str, ...]
+) -> None:
+    put(memory, VARIED)
+    criteria = read_criteria(now=NOW, languages=languages)
+    for words in (QUESTION, "type:function" if languages else ""):
+        answer = memory.search(words + text, criteria=criteria)
+        assert tuple(note.text for note in answer.notes if note.warning) == notes

@@ -16,7 +16,7 @@ from aurora.stores.base import Store
 from aurora.text import WORDS, chunk_text
 from aurora.types import Chunk, Mode, Query, SearchResult
 from tests.builders import NOW, make_chunk
-from tests.retrieval.meaning import WordProvider, remember, retriever_on
+from tests.retrieval.meaning import WordProvider, assert_weighted, remember, retriever_on
 
 every_fusion = pytest.mark.parametrize("fusion", FUSIONS)
 
@@ -75,12 +75,10 @@ def test_ut_hybrid_02_staged_retrieval_stage_2_reranking(store: Store) -> None:
         bm25_weight=0, semantic_weight=0.5, activation_weight=0.5,
     )  # fmt: skip
 
-    results = retriever.retrieve(Query("token", limit=100)).results
+    results = retriever.retrieve(Query("which token", limit=100)).results
 
     assert len(results) == 100
-    for result in results:
-        expected = 0.5 * result.semantic_score + 0.5 * result.activation_score
-        assert result.score == pytest.approx(expected, abs=1e-12)
+    assert_weighted(results, semantic=0.5, activation=0.5)
     scores = [raw(result, "bm25") for result in results]
     assert scores != sorted(scores, reverse=True)
 
@@ -89,7 +87,7 @@ def test_ut_hybrid_03_no_bm25_normalization(store: Store) -> None:
     """BM25 scores are NOT normalized (raw scores preserved): Stage 1 candidates have them."""
     remember(store, *corpus(30))
     retriever = retriever_on(store, WordProvider(), fusion="staged")
-    question = "token pad"
+    question = "token"  # a single word: none is near
 
     results = retriever.retrieve(Query(question, limit=30)).results
 
@@ -154,13 +152,13 @@ def test_ut_hybrid_07_custom_weights(store: Store) -> None:
         bm25_weight=0, semantic_weight=0.7, activation_weight=0.3,
     )  # fmt: skip
 
-    results = retriever.retrieve(Query("token", limit=20)).results
+    results = retriever.retrieve(Query("which token", limit=20)).results
 
     semantic = normalised([raw(result, "semantic") for result in results])
     used = normalised([raw(result, "activation") for result in results])
-    assert [result.score for result in results] == pytest.approx(
-        [0.7 * s + 0.3 * a for s, a in zip(semantic, used, strict=True)]
-    )
+    assert [result.semantic_score for result in results] == pytest.approx(semantic)
+    assert [result.activation_score for result in results] == pytest.approx(used)
+    assert_weighted(results, semantic=0.7, activation=0.3)
 
 
 @pytest.mark.parametrize(

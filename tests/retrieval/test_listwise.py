@@ -120,7 +120,11 @@ def look(
 
     retriever = HybridRetriever(
         store,
-        HybridConfig(rerank=Rerank.LLM if reranker else Rerank.NONE, rerank_if_unsure=if_unsure),
+        HybridConfig(
+            rerank=Rerank.LLM if reranker else Rerank.NONE,
+            rerank_if_unsure=if_unsure,
+            min_score=0.0,
+        ),
         index_folder=index_folder(store),
         now=lambda: NOW,
         rerankers=rerankers,
@@ -181,11 +185,20 @@ def test_a_model_that_talks_nonsense_changes_nothing_but_is_told(filled: Store) 
 def test_a_search_that_is_sure_has_no_second_look_where_only_the_unsure_have(
     filled: Store,
 ) -> None:
+    question = "red varnish for old oak doors"
     filled.chunks.put_chunks(
-        [make_chunk("red varnish", "v.md", "varnish", kind=Kind.KNOWLEDGE, id="varnish")]
+        [
+            make_chunk(
+                "red varnish for old oak doors",
+                "v.md",
+                "varnish",
+                kind=Kind.KNOWLEDGE,
+                id="varnish",
+            )
+        ]
     )
     reader = Backwards()
-    sure = look(filled, Listwise(reader.rank), "red varnish", if_unsure=True)
+    sure = look(filled, Listwise(reader.rank), question, if_unsure=True)
     assert (sure.results[0].chunk.id, reader.asked) == ("varnish", [])
     look(filled, Listwise(reader.rank), "paint", if_unsure=True)
     assert len(reader.asked) == 1

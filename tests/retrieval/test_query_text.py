@@ -102,6 +102,10 @@ def test_words_that_must_not_be_there(text: str, words: str, without: tuple[str,
         ("since:2026-01-31T10:00 load", Criteria(since=datetime(2026, 1, 31, 10, tzinfo=UTC))),
         ("load since:2026 since:2025", Criteria(since=datetime(2026, 1, 1, tzinfo=UTC))),
         (
+            'META.pattern_type:"trial run" load meta.a-b:1',
+            Criteria(metadata=(("pattern_type", "trial run"), ("a-b", "1"))),
+        ),
+        (
             "type:method lang:rs load name:x path:a -test",
             Criteria(
                 kinds=(Kind.METHOD,),
@@ -115,7 +119,7 @@ def test_words_that_must_not_be_there(text: str, words: str, without: tuple[str,
     ids=[
         "type", "case", "kind", "commas", "twice", "abbreviations", "path", "quoted-path",
         "windows-path", "lang", "short-names", "language", "unknown-language", "name",
-        "curly-name", "since", "quoted-since", "since-time", "latest-since", "all",
+        "curly-name", "since", "quoted-since", "since-time", "latest-since", "metadata", "all",
     ],
 )  # fmt: skip
 def test_filters(text: str, criteria: Criteria) -> None:

@@ -44,7 +44,12 @@ def store(store: Store) -> Store:
     store.chunks.put_chunks(
         make_chunk(name=f"note{n}", path=f"n{n}.md", kind=Kind.KNOWLEDGE, content=content)
         for n, content in enumerate(
-            ["paint paint paint", "paint red", "paint red green", *["paint paint"] * 40]
+            [
+                "paint paint paint",
+                "paint red",
+                "paint red green",
+                *(f"paint paint {shade}" for shade in range(40)),
+            ]
         )
     )
     return store
@@ -65,7 +70,7 @@ def look(
 
     retriever = HybridRetriever(
         store,
-        HybridConfig(rerank=Rerank.LOCAL),
+        HybridConfig(rerank=Rerank.LOCAL, min_score=0.0),
         index_folder=index_folder(store),
         now=lambda: NOW,
         rerankers=rerankers,
@@ -76,7 +81,7 @@ def look(
 
 def test_each_word_of_the_question_looks_for_its_like(store: Store) -> None:
     results = look(store, LateInteraction(ColourTokens(), share=1.0), "paint red green")
-    by_name = {result.chunk.name: result.score for result in results}
+    by_name = {result.chunk.name: result.normalised("rerank") for result in results}
     assert by_name["note2"] == pytest.approx(2 / 3)  # `paint` has no direction
     assert by_name["note1"] == pytest.approx(1 / 3)
     assert [result.chunk.name for result in results[:2]] == ["note2", "note1"]
@@ -90,6 +95,13 @@ def test_the_parts_still_sum_to_the_score_and_the_order_is_by_score(store: Store
         assert sum(part.value for part in result.contributions) == pytest.approx(result.score)
         named = [part.signal for part in result.contributions]
         assert ("rerank" in named) == (place < FIRST)
+
+
+def test_each_place_keeps_its_confidence(store: Store) -> None:
+    """A reranker says which result is better, not how sure it is."""
+    plain = look(store, LateInteraction(ColourTokens(), seconds=0.0), "paint red green")
+    again = look(store, LateInteraction(ColourTokens(), seconds=60.0), "paint red green")
+    assert [result.score for result in again] == [result.score for result in plain]
 
 
 def test_only_the_first_are_looked_at_and_how_many_are_asked_for_changes_nothing(

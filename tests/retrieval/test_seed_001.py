@@ -11,9 +11,11 @@ import pytest
 from numpy.typing import NDArray
 
 from aurora import Memory, Places
-from aurora.retrieval.candidates import FALLBACK
+from aurora.retrieval.candidates import FALLBACK, NO_PROVIDER
 from aurora.retrieval.config import HybridConfig
+from aurora.signals.base import Question
 from aurora.signals.dense_scores import Matrix
+from aurora.signals.exact import FulltextSignal
 from aurora.signals.semantic import VectorIndex
 from aurora.stores.base import Store
 from aurora.stores.sqlite.store import SQLiteStore
@@ -21,7 +23,7 @@ from aurora.types import Chunk, Contribution, Kind, SearchResult
 from tests.builders import NOW, make_chunk, write_tree
 from tests.embedders import TableProvider, WordsProvider
 from tests.retrieval.conftest import Searched
-from tests.retrieval.meaning import index_folder
+from tests.retrieval.meaning import assert_weighted, index_folder
 
 TODAY = datetime(2026, 11, 15, tzinfo=UTC)
 # To the question `river`: cosines of 1, 0.5, 0 and -1. At length 1 all numbers are exact in binary.
@@ -72,7 +74,7 @@ def test_no_provider_degrades_to_keyword_only_search(memory: Searched) -> None:
     assert degraded.results == keyword.results
     assert [r.chunk for r in degraded.results] == [RIVER]
     assert degraded.signals == ("bm25",)
-    assert [note.text for note in degraded.notes] == [FALLBACK]
+    assert [note.text for note in degraded.notes] == [NO_PROVIDER]
 
 
 @pytest.mark.parametrize("provider", [None, WordsProvider()], ids=["without", "with"])
@@ -102,15 +104,11 @@ def test_keyword_search_runs_when_the_provider_fails(memory: Searched) -> None:
 def test_weighted_score_merging(memory: Searched, keyword: str) -> None:
     """vector_weight * vector_score + keyword_weight * keyword_score"""
     memory.put(*LANDSCAPE, provider=table())
-    words = memory.scores("river", "keyword", keyword=keyword)
-    meaning = memory.scores("river", "semantic")
-    assert meaning == {"second": 1.0, "first": 0.5}
-    assert words.keys() == {"second"}
-    assert 0 < words["second"] < 1
-    assert memory.scores("river", keyword=keyword, nudge=0.0) == {
-        "second": pytest.approx(0.7 * 1.0 + 0.3 * words["second"], abs=1e-12),
-        "first": pytest.approx(0.7 * 0.5, abs=1e-12),
-    }
+    results = memory.search("which river", keyword=keyword, nudge=0.0).results
+    assert {r.chunk.name: r.semantic_score for r in results} == {"second": 1.0, "first": 0.5}
+    assert 0 < results[0].normalised(keyword) < 1
+    assert results[1].normalised(keyword) == 0
+    assert_weighted(results, **{"semantic": 0.7, keyword: 0.3})
 
 
 def test_default_weights() -> None:
@@ -123,24 +121,22 @@ def test_default_weights() -> None:
 def test_weights_are_configurable(memory: Searched, alpha: float) -> None:
     """Weights SHALL be configurable"""
     memory.put(*LANDSCAPE, provider=table())
-    words = memory.scores("river", "keyword")["second"]
-    found = memory.scores("river", nudge=0.0, min_score=0.0, hybrid_search_alpha=alpha)
-    assert found["second"] == pytest.approx(alpha + (1 - alpha) * words, abs=1e-12)
-    assert found["first"] == pytest.approx(alpha * 0.5, abs=1e-12)
+    results = memory.search(
+        "which river", nudge=0.0, min_score=0.0, hybrid_search_alpha=alpha
+    ).results
+    assert [result.chunk.name for result in results] == ["second", "first"]
+    weighed = results if alpha else results[:1]  # without a weight, nothing speaks for the other
+    assert_weighted(weighed, semantic=alpha, bm25=1 - alpha)
 
 
 def test_use_is_no_more_than_a_nudge_beside_both(memory: Searched) -> None:
     memory.put(*LANDSCAPE, provider=table())
-    plain = memory.scores("river", nudge=0.0)
-    assert memory.scores("river", nudge=0.1) == {
-        name: pytest.approx(0.9 * score, abs=1e-12) for name, score in plain.items()
-    }
+    weights = {"semantic": 0.9 * 0.7, "bm25": 0.9 * 0.3, "activation": 0.1}
+    assert_weighted(memory.search("which river", nudge=0.1).results, **weights)
     memory.store.chunks.record_access(RIVER.id, NOW - timedelta(hours=1))
-    used = memory.search("river", nudge=0.1).results[0]
-    assert used.score == pytest.approx(
-        0.9 * plain["second"] + 0.1 * part(used, "activation").normalised
-    )
-    assert 0 < part(used, "activation").normalised < 1
+    used = memory.search("which river", nudge=0.1).results
+    assert_weighted(used, **weights)
+    assert 0 < part(used[0], "activation").normalised < 1
 
 
 # Requirement: vector search via numpy cosine similarity
@@ -179,7 +175,7 @@ def test_vectorized_cosine_similarity(memory: Searched) -> None:
     found = memory.search("question", "semantic", limit=25).results
 
     assert [r.chunk.name for r in found] == [f"chunkw{n:03}" for n in order]
-    scores = [r.score for r in found]
+    scores = [part(r, "semantic").raw for r in found]
     assert scores == pytest.approx(cosines[order].tolist(), abs=1e-3)  # two bytes a number
     narrow = cosines_of(narrowed(matrix), narrowed(asked[None, :])[0])
     digits = 1e-9 if isinstance(memory.store, SQLiteStore) else 1e-7  # PostgreSQL tells seven
@@ -229,6 +225,14 @@ def ranked(memory: Searched, table: str, question: str) -> dict[str, float]:
     return {name: pytest.approx(abs(rank) / (1 + abs(rank))) for name, rank in rows}
 
 
+def raw_scores(memory: Searched, text: str) -> dict[str, float]:
+    """What the signal says, before nearness and confidence."""
+    scores = FulltextSignal(memory.store).score(Question(text, NOW))
+    rows = scores.best(99)
+    chunks = memory.store.chunks.get_rows(rows)
+    return {chunks[hit.row].name: hit.score for hit in scores.hits(rows)}
+
+
 def drop(memory: Searched, *tables: str) -> None:
     for one in tables:
         memory.store.database.connection.execute(f"DROP TABLE {one}")
@@ -241,7 +245,9 @@ def test_standard_fts5_for_ascii_queries(memory: Searched) -> None:
     drop(memory, "chunks_trigrams")  # an ASCII query does not ask them
     found = fulltext(memory, "refresh token")
     assert found.keys() == {"renew", "流程"}  # whole words: no `tokens`
-    assert found == ranked(memory, "chunks_words", '"refresh" OR "token"')
+    assert raw_scores(memory, "refresh token") == ranked(
+        memory, "chunks_words", '"refresh" OR "token"'
+    )
     assert all(0 <= score < 1 for score in found.values())
     assert list(found) == ["renew", "流程"]
 
@@ -253,7 +259,9 @@ def test_trigram_fts5_for_cjk_queries(memory: Searched) -> None:
     drop(memory, "chunks_words")  # a CJK query does not ask them
     found = fulltext(memory, "用户认证, token?")
     assert found.keys() == {"流程"}
-    assert found == ranked(memory, "chunks_trigrams", '"用户认证" AND "token"')
+    assert raw_scores(memory, "用户认证, token?") == ranked(
+        memory, "chunks_trigrams", '"用户认证" AND "token"'
+    )
     assert fulltext(memory, "用户认证").keys() == {"流程", "half"}
 
 
@@ -291,13 +299,19 @@ def test_the_default_keyword_search_offers_names_where_there_is_no_whole_word(
 
 
 def note(path: str) -> Chunk:
-    """Every note has the same words: a letter for a name, and no date but in its path."""
-    return make_chunk("the river is wide", path, "n", kind=Kind.KNOWLEDGE)
+    """A letter for a name, and no date but in its path; a text of its own, so none collapses."""
+    content = f"the river is wide {path.replace('-', '')}"
+    return make_chunk(content, path, "n", kind=Kind.KNOWLEDGE)
 
 
-def by_path(memory: Searched, text: str, mode: str, **config: object) -> dict[str, float]:
-    answer = memory.search(text, mode, now=TODAY, nudge=0.0, **config)  # type: ignore[arg-type]
-    return {result.chunk.path: result.score for result in answer.results}
+def fading(memory: Searched, mode: str, **config: object) -> dict[str, float]:
+    """The factor of each note: its score after and before it fades."""
+    answer = memory.search("river", mode, now=TODAY, nudge=0.0, **config)  # type: ignore[arg-type]
+    factors = {}
+    for result in answer.results:
+        lost = sum(one.value for one in result.contributions if one.signal == "recency")
+        factors[result.chunk.path] = result.score / (result.score - lost)
+    return factors
 
 
 @pytest.mark.parametrize("mode", ["hybrid", "semantic", "keyword"])
@@ -306,13 +320,11 @@ def test_decay_applied_to_dated_files(memory: Searched, mode: str) -> None:
     ages = {"2026-11-15.md": 0, "2026-10-31.md": 15, "2026-10-16.md": 30, "2026-09-16.md": 60}
     others = [make_chunk("the desert is dry", f"{n}.md", "o") for n in range(9)]
     memory.put(*map(note, ages), note("MEMORY.md"), *others, provider=table())
-    found = by_path(memory, "river", mode, keyword="fulltext", min_score=0.0)
-    assert found.keys() == {*ages, "MEMORY.md"}
-    assert found["MEMORY.md"] > 0.2
-    assert found["2026-10-16.md"] == pytest.approx(0.5 * found["MEMORY.md"], abs=1e-12)
-    for path, age in ages.items():
-        factor = math.exp(-math.log(2) / 30 * age)
-        assert found[path] == pytest.approx(factor * found["MEMORY.md"], abs=1e-12), path
+    found = fading(memory, mode, keyword="fulltext", min_score=0.0)
+    expected = {path: math.exp(-math.log(2) / 30 * age) for path, age in ages.items()}
+    assert found == pytest.approx({**expected, "MEMORY.md": 1.0}, abs=1e-12)
+    assert found["2026-10-16.md"] == pytest.approx(0.5)
+    assert [*found][-2:] == ["2026-10-16.md", "2026-09-16.md"]  # and the older comes later
 
 
 def test_a_fresh_note_comes_before_an_old_one_and_the_answer_says_why(memory: Searched) -> None:
@@ -340,12 +352,12 @@ def test_a_fresh_note_comes_before_an_old_one_and_the_answer_says_why(memory: Se
 )
 def test_what_counts_as_a_date(memory: Searched, path: str, kind: Kind, factor: float) -> None:
     memory.put(make_chunk("the river is wide", path, "x", kind=kind), provider=table())
-    assert memory.scores("river", "semantic", now=TODAY) == {"x": pytest.approx(factor)}
+    assert fading(memory, "semantic") == {path: pytest.approx(factor)}
 
 
 def test_the_half_life_is_configurable(memory: Searched) -> None:
     memory.put(note("2026-11-08.md"), provider=table())
-    found = by_path(memory, "river", "semantic", half_life=7.0)
+    found = fading(memory, "semantic", half_life=7.0)
     assert found == {"2026-11-08.md": pytest.approx(0.5)}
 
 
@@ -353,18 +365,30 @@ def test_the_half_life_is_configurable(memory: Searched) -> None:
 
 
 def test_min_score_threshold(memory: Searched) -> None:
-    """Results with score below min_score (default 0.1) SHALL be discarded"""
-    vectors = {"near": [1.0, 0.0], "limit": [0.0999, 0.995], "above": [0.11, 0.994]}
+    """Results with score below min_score (default 0.1) SHALL be discarded
+
+    Here the default is asked of the relevance of the first result: below it, nothing is relevant.
+    """
+    vectors = {"near": [1.0, 0.0], "far": [0.11, 0.994], "beside": [0.8, 0.6]}
     memory.put(
-        *(make_chunk(word, name=f"x{word}") for word in vectors), provider=TableProvider(vectors)
+        *(make_chunk(word, name=f"x{word}") for word in vectors),
+        provider=TableProvider({**vectors, "close": [1.0, 0.0]}),
     )
-    assert memory.scores("near", "semantic").keys() == {"xnear", "xabove"}
-    everything = memory.scores("near", "semantic", min_score=0.0)
-    assert everything.keys() == {"xnear", "xlimit", "xabove"}
-    assert everything["xlimit"] < 0.1 < everything["xabove"]
-    assert memory.scores("near", "semantic", min_score=0.5).keys() == {"xnear"}
-    merged = memory.scores("near", nudge=0.0)  # 0.7 of 0.11 is below
-    assert merged.keys() == {"xnear"}
+    for mode in ("semantic", "hybrid"):
+        everything = memory.scores("near", mode, min_score=0.0)
+        assert [*everything] == ["xnear", "xbeside", "xfar"]
+        assert everything["xnear"] >= everything["xbeside"] > everything["xfar"]
+        for least in (0.1, 0.5, *everything.values()):
+            kept = {name: score for name, score in everything.items() if score >= least}
+            assert memory.scores("near", mode, min_score=least) == kept
+
+    assert HybridConfig().min_score == 0.1
+    best = memory.search("close", "semantic").results[0].relevance
+    assert len(memory.search("close", "semantic", least=best).results) == 3
+    weak = memory.search("close", "semantic", least=math.nextafter(best, 1.0))
+    assert weak.results == ()
+    assert weak.weak is not None
+    assert weak.weak.chunk.name == "xnear"
 
 
 def test_a_score_of_just_the_threshold_stays(memory: Searched) -> None:

@@ -33,6 +33,20 @@ def test_tests_stand_aside_unless_they_are_asked_for(store: Store, path: str) ->
 
 
 @pytest.mark.parametrize(
+    ("qualified_name", "is_aside"),
+    [("tests.max_columns", True), ("glob.tests.Fixture.new", True), ("test.small", True),
+     ("tests", False), ("Contests.add", False), ("latest.test", False)],
+)  # fmt: skip
+def test_the_tests_inside_a_file_stand_aside_too(
+    store: Store, qualified_name: str, *, is_aside: bool
+) -> None:
+    """Rust has them in a module of the file that they test."""
+    named = {"qualified_name": qualified_name, "kind": Kind.FUNCTION}
+    assert aside(store, "src/standard.rs", **named) is is_aside
+    assert not aside(store, "src/standard.rs", "the test of it", **named)
+
+
+@pytest.mark.parametrize(
     "path", ["examples/a.py", "example/a.py", "docs/conf.py", "samples/x.go", "demo/a.js",
              "lib/tutorial/a.py", "docs_src/a.py", "_examples/a.go"],
 )  # fmt: skip

@@ -203,10 +203,23 @@ def test_an_answer_tells_which_words_of_the_question_a_document_has() -> None:
     assert [answer.terms(row) for row in (0, 1, 2, 3)] == [
         {"auth", "user"}, {"auth"}, {"config"}, set(),
     ]  # fmt: skip
-    assert [answer.coverage(row) for row in (0, 1, 2, 3)] == [0.5, 0.25, 0.25, 0.0]
+    assert [answer.has(0, term) for term in ("auth", "config", "aut")] == [True, False, False]
     assert not answer.is_empty
     nothing = scorer_of(DOCUMENTS).score_all("nowhere")
-    assert (nothing.is_empty, nothing.coverage(0)) == (True, 0.0)
+    assert (nothing.is_empty, nothing.coverage(0), nothing.known) == (True, 0.0, 0.0)
+
+
+def test_rare_words_count_more_in_what_a_document_covers() -> None:
+    """By their rarity: in two of three documents, in one, in none."""
+    answer = scorer_of(DOCUMENTS).score_all("auth user config nowhere")
+    auth, user, nowhere = math.log(1 + 1.5 / 2.5), math.log(1 + 2.5 / 1.5), math.log(1 + 3.5 / 0.5)
+    total = auth + 2 * user + nowhere
+    assert [answer.coverage(row) for row in (0, 1, 2, 3)] == pytest.approx(
+        [(auth + user) / total, auth / total, user / total, 0.0]
+    )
+    assert answer.known == pytest.approx((auth + 2 * user) / total)
+    whole = scorer_of(DOCUMENTS).score_all("user auth")
+    assert (whole.coverage(0), whole.known) == (pytest.approx(1.0), pytest.approx(1.0))
 
 
 @pytest.mark.parametrize("query", ["", "...", "unknown", "😀"])
@@ -300,7 +313,13 @@ def test_with_and_without_numpy_the_numbers_are_the_same(
     """To the last bit: otherwise the second search could order ties unlike the first."""
     matches = sorted(
         (
-            Match("x", asked, array("i", sorted(found)), array("f", map(found.get, sorted(found))))
+            Match(
+                "x",
+                asked,
+                array("i", sorted(found)),
+                array("f", map(found.get, sorted(found))),
+                1.0,
+            )
             for asked, found in terms
         ),
         key=lambda match: len(match.documents),

@@ -26,7 +26,6 @@ from aurora.fusion.base import (
     shares,
     within,
 )
-from aurora.fusion.weighted import Weighted
 from aurora.types import Contribution, Fused, Hit, Ranking
 
 _DEVIATIONS = 10.0  # that make a score of 1
@@ -42,7 +41,7 @@ class Trust(NamedTuple):
     """
 
     prose: float = 0.3
-    code: float = 0.8
+    code: float = 0.75
 
 
 OWN = Trust()  # of the bundled model, the default
@@ -106,7 +105,7 @@ class Rules:
         lost: dict[int, float] = {}
         for chunk in fused:
             file = context.files.get(chunk.row, "")
-            if file and chunk.score > 0.0 and not _is_named(chunk):
+            if file and chunk.score > 0.0 and chunk.row not in context.named:
                 lost[chunk.row] = (self.variety ** seen[file] - 1.0) * chunk.score
             seen[file] += chunk.row in context.best
         return in_order(_add("variety", fused, lost))
@@ -120,10 +119,6 @@ def _add(signal: str, fused: Iterable[Fused], parts: Mapping[int, float]) -> lis
     ]
 
 
-def _is_named(chunk: Fused) -> bool:
-    return any(part.signal == "exact" for part in chunk.contributions)
-
-
 @dataclass(frozen=True, slots=True)
 class Auto:
     """The weights follow the share of code among the best candidates."""
@@ -133,23 +128,9 @@ class Auto:
     fill_ups: ClassVar[frozenset[str]] = frozenset()
 
     trust: Trust = OWN
-    use: float = 0.3  # beside words and meaning, which have 1 together
+    use: float = 0.15  # beside words and meaning, which have 1 together
     rules: Rules = field(default_factory=Rules)
-    # Only scores that mean the same for every query can be compared with a minimum.
-    evidence: Weighted = field(default_factory=Weighted)
     name: str = "auto"
-
-    @property
-    def min_score(self) -> float:
-        return self.evidence.min_score
-
-    @property
-    def min_best(self) -> float:
-        return self.evidence.min_best
-
-    @property
-    def words_lead(self) -> bool:
-        return self.evidence.words_lead
 
     def with_weak_semantics(self) -> Auto:
         """A small weight still orders chunks that keywords cannot tell apart, or do not find."""

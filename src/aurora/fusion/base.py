@@ -9,15 +9,13 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from math import fsum
 from typing import ClassVar, Final, NamedTuple, Protocol, runtime_checkable
 
-from aurora.signals.exact import ASSUMED, NAMED
+from aurora.signals.exact import is_named, leads
 from aurora.types import Contribution, Fused, Ranking
 
 KEYWORD: Final = ("bm25", "fulltext")  # keyword signals; a search uses one of them
 WORDS_AND_MEANING: Final = frozenset((*KEYWORD, "semantic"))
-# The share of a name in a score. With a definition, levels are 0.25 apart and all else has 0.2: so
-# `SPELT` comes before `FOLDED`, that before `ASSUMED`, and any of them before all other chunks.
-DEFINITION_SHARE = 0.8
-NAMED_SHARE = 0.3  # with a mere name only: it helps, and does not lead
+DEFINITION_SHARE = 0.8  # of a name in a score, where the query names a definition
+NAMED_SHARE = 0.3  # where it only has an identifier, or a note's heading
 
 
 class CandidateContext(NamedTuple):
@@ -28,6 +26,7 @@ class CandidateContext(NamedTuple):
     code: Set[int] = frozenset()
     aside: Set[int] = frozenset()  # tests, examples and vendored code, unless the query names them
     beside: Mapping[int, Sequence[int]] = {}  # the turns of a conversation before and after
+    named: Set[int] = frozenset()  # definitions that the query names
 
 
 NO_CONTEXT = CandidateContext(frozenset(), {})
@@ -55,41 +54,22 @@ class Fusion(Protocol):
     def fill_ups(self) -> frozenset[str]:
         """Signals used only when the others find too few candidates."""
 
-    @property
-    def min_score(self) -> float:
-        """The lowest score of a result, when the semantic signal takes part."""
-
-    @property
-    def words_lead(self) -> bool:
-        """Keep keyword hits even below `min_score`."""
-
-    @property
-    def min_best(self) -> float:
-        """Without the semantic signal: there is no result when the best score is below it."""
-
     def __call__(self, rankings: Sequence[Ranking]) -> list[Fused]:
         """Best first, ties by row; the contributions of each chunk sum to its score."""
 
 
 class SimpleFusion:
-    """The usual properties of a fusion whose scores have no minimum."""
+    """The usual properties of a fusion."""
 
     signals: ClassVar[frozenset[str]] = WORDS_AND_MEANING
     proposers: ClassVar[frozenset[str]] = WORDS_AND_MEANING
     fill_ups: ClassVar[frozenset[str]] = frozenset()
-    min_score: ClassVar[float] = 0.0
-    min_best: ClassVar[float] = 0.0
-    words_lead: ClassVar[bool] = False
     __slots__ = ()
 
 
 @runtime_checkable
 class ContextFusion(Fusion, Protocol):
     """A fusion that also uses the context of the candidates."""
-
-    @property
-    def evidence(self) -> Fusion:
-        """The fusion whose scores are compared with `min_score` and `min_best`."""
 
     def with_weak_semantics(self) -> Fusion:
         """The same fusion for a question in a script that the model hardly knows."""
@@ -99,7 +79,7 @@ class ContextFusion(Fusion, Protocol):
     ) -> list[Fused]: ...
 
     def vary(self, fused: Sequence[Fused], context: CandidateContext) -> list[Fused]:
-        """The last step, after definitions lead: spread the results over several files."""
+        """Spread the results over several files."""
 
 
 def keyword_ranking(rankings: Iterable[Ranking]) -> Ranking | None:
@@ -135,7 +115,8 @@ def fuse(chunks: Mapping[int, tuple[Contribution, ...]]) -> list[Fused]:
 def add_part(chunk: Fused, signal: str, value: float, *, raw: float, rank: int = 0) -> Fused:
     """A chunk with one more contribution, whose normalised score is its raw one."""
     part = Contribution(signal, rank, raw, raw, value)
-    return Fused(chunk.row, chunk.score + value, (*chunk.contributions, part))
+    contributions = (*chunk.contributions, part)
+    return chunk._replace(score=chunk.score + value, contributions=contributions)
 
 
 def scaled(chunk: Fused, factor: float) -> Fused:
@@ -143,7 +124,7 @@ def scaled(chunk: Fused, factor: float) -> Fused:
     if factor == 1.0:
         return chunk
     parts = tuple([part._replace(value=part.value * factor) for part in chunk.contributions])
-    return Fused(chunk.row, chunk.score * factor, parts)
+    return chunk._replace(score=chunk.score * factor, contributions=parts)
 
 
 def in_order(fused: Iterable[Fused]) -> list[Fused]:
@@ -167,14 +148,14 @@ def fade(fused: Sequence[Fused], recency: Ranking) -> list[Fused]:
 
 
 def lead(fused: Sequence[Fused], exact: Ranking) -> list[Fused]:
-    """Put the definitions that the query names first. Without a named chunk, nothing changes."""
+    """Put the chunks that the query names first. Without a named chunk, nothing changes."""
     if not exact.hits:
         return list(fused)
-    is_definition = exact.hits[0].score >= ASSUMED
-    share = DEFINITION_SHARE if is_definition else NAMED_SHARE
-    weight = share if is_definition else share / NAMED
+    highest = exact.hits[0].score
+    share = DEFINITION_SHARE if is_named(highest) else NAMED_SHARE
     chunks = {chunk.row: scaled(chunk, 1.0 - share) for chunk in fused}
+    levels = {row: level for row, level, _ in exact.hits if leads(level)}
     for row, level, rank in exact.hits:
         chunk = chunks.get(row, Fused(row, 0.0, ()))
-        chunks[row] = add_part(chunk, "exact", weight * level, raw=level, rank=rank)
-    return in_order(chunks.values())
+        chunks[row] = add_part(chunk, "exact", share * level / highest, raw=level, rank=rank)
+    return sorted(chunks.values(), key=lambda c: (-levels.get(c.row, 0.0), -c.score, c.row))

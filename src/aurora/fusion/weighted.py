@@ -13,11 +13,6 @@ from typing import ClassVar
 from aurora.fusion.base import KEYWORD, WORDS_AND_MEANING, fuse, shares, within
 from aurora.types import Contribution, Fused, Ranking
 
-MIN_SCORE = 0.1  # seed 001
-# By keywords alone scores are lower: cut at 0.1, one question in nine of LoCoMo lost all answers.
-# So nothing is cut then, and a question has no answer only when even the best is below this.
-MIN_BEST = 0.02
-
 
 @dataclass(frozen=True, slots=True)
 class Weighted:
@@ -32,18 +27,12 @@ class Weighted:
     semantic: float = 0.7
     keyword: float = 0.3
     nudge: float = 0.0
-    min_score: float = MIN_SCORE
-    min_best: float = MIN_BEST
     name: str = "weighted"
 
     @property
     def signals(self) -> frozenset[str]:
         use = ("activation",) if self.nudge > 0.0 else ()
         return frozenset((*KEYWORD, "semantic", "recency", *use))
-
-    @property
-    def words_lead(self) -> bool:
-        return self.keyword > self.semantic
 
     def __call__(self, rankings: Sequence[Ranking]) -> list[Fused]:
         weights = self._weights([ranking.signal for ranking in rankings])

@@ -7,10 +7,8 @@ rounds use larger pools, and their chunks come after those of the rounds before.
 from __future__ import annotations
 
 import logging
-import math
-import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import chain
@@ -19,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from aurora.errors import EmbedderMismatchError, EmbeddingError
 from aurora.fusion.base import (
+    KEYWORD,
     WORDS_AND_MEANING,
     CandidateContext,
     ContextFusion,
@@ -27,16 +26,25 @@ from aurora.fusion.base import (
     keyword_ranking,
     lead,
 )
+from aurora.retrieval.collapse import is_translation
+from aurora.retrieval.confidence import judge, never_rising
 from aurora.retrieval.config import HybridConfig
 from aurora.signals.activation import ActivationSignal, RecencySignal
 from aurora.signals.base import KeywordScores, Question, SignalScores, SparseScores, rank_rows
 from aurora.signals.bm25 import BM25Signal
 from aurora.signals.bm25_formula import BM25Parameters
-from aurora.signals.exact import ExactSignal, FulltextSignal
+from aurora.signals.exact import (
+    ExactSignal,
+    FulltextSignal,
+    mention_level,
+    mentions,
+    stands_aside,
+)
+from aurora.signals.nearness import comparable, near_rows, with_nearness
 from aurora.signals.semantic import Embedders, SemanticSignal, VectorIndex
 from aurora.stores.base import Store
-from aurora.text import has_cjk, is_stop_word, tokenize
-from aurora.types import Fused, Listener, Mode, Note, Place, Ranking, ignore_events
+from aurora.text import has_cjk, tokenize
+from aurora.types import Fused, Hit, Listener, Mode, Note, Place, Ranking, ignore_events
 
 if TYPE_CHECKING:
     from aurora.signals.server_ranking import ServerKeywords, ServerSemantic
@@ -49,11 +57,10 @@ FALLBACK = (
     "(estimated 85% quality vs 95% tri-hybrid). "
     "To restore full quality, check: aur doctor"
 )
+NO_PROVIDER = f"{FALLBACK} (`embedding.provider` is none: set it to aurora, or unset it)"
 NO_KEYWORD = "Note: No keyword matches found, falling back to semantic search"
 
 _DEEPER = 10  # times as many candidates in the next round
-_COVERED = 0.5  # of the question's words: such a chunk is an answer, however common they are
-_SEVERAL = 3  # words that are not joining words: enough of a long question
 _ADJUSTING = ("exact", "recency")  # signals that change the fused order
 
 Scores: TypeAlias = Mapping[str, SignalScores]  # by signal, the keyword signal first
@@ -67,8 +74,8 @@ class SearchRequest:
     mode: Mode
     fusion: Fusion
     pool: int  # candidates of each signal in the first round
-    needed: int  # candidates to select
-    min_score: float | None = None
+    shown: int  # results
+    needed: int  # candidates to select: some collapse
     eligible: Sequence[int] | None = None  # rows that may be results, ascending; None: all
 
 
@@ -143,7 +150,7 @@ class Signals:
     def _score_semantic(self, request: SearchRequest, candidates: Candidates) -> None:
         """Without a usable model, the search continues by keywords and says so."""
         if self._semantic is None:
-            self._warn(candidates, FALLBACK)
+            self._warn(candidates, NO_PROVIDER)
             return
         keyword, question = candidates.keyword, request.question
         try:
@@ -186,7 +193,7 @@ class Signals:
 
 
 def _finds_enough(scores: SignalScores, request: SearchRequest) -> bool:
-    return len(scores.best(request.needed, among=request.eligible)) >= request.needed
+    return len(scores.best(request.shown, among=request.eligible)) >= request.shown
 
 
 class Selection(NamedTuple):
@@ -211,27 +218,36 @@ def select_candidates(
     signals: set[str] = set()
     pool, has_more = request.pool, True
     while has_more:
-        rows, passing = _propose(scores, request, pool)
+        unfiltered, passing = _propose(scores, request, pool)
+        rows = dict.fromkeys(chain(unfiltered, *passing))
         rankings = {name: rank_rows(name, scores[name], rows) for name in scores}
+        rankings |= _near(store, request.question.text, rankings)
         signals.update(name for name, ranking in rankings.items() if ranking.hits)
-        fused = _fuse(store, request, scores, rankings, rows=rows, best=best or frozenset())
+        fused = _fuse(
+            store, request, scores, rankings, unfiltered=unfiltered, best=best or frozenset()
+        )
         for chunk in fused:
             if request.eligible is None or chunk.row in allowed:
                 selected.setdefault(chunk.row, chunk)
-        # Another round helps when a signal has more chunks and its last one was worth showing.
-        shown = {chunk.row for chunk in fused}
-        has_more = len(selected) < request.needed and any(
-            len(proposed) >= pool and proposed[-1] in shown for proposed in passing
-        )
+        has_more = len(selected) < request.needed and any(len(rows) >= pool for rows in passing)
         pool *= _DEEPER
     names = tuple(name for name in scores if name in signals)
-    return Selection(list(selected.values())[: request.needed], names)
+    return Selection(never_rising(selected.values())[: request.needed], names)
+
+
+def _near(store: Store, text: str, rankings: Mapping[str, Ranking]) -> dict[str, Ranking]:
+    """The keyword ranking, where words of the question that stand near each other count more."""
+    words, keyword = comparable(text), keyword_ranking(rankings.values())
+    if not words or keyword is None:
+        return {}
+    chunks = store.chunks.get_rows(near_rows(keyword))
+    return {keyword.signal: with_nearness(keyword, words, chunks)}
 
 
 def _propose(
     scores: Scores, request: SearchRequest, pool: int
-) -> tuple[Collection[int], Collection[list[int]]]:
-    """All rows to fuse, and for each signal the rows that pass the filter.
+) -> tuple[Set[int], Collection[list[int]]]:
+    """The rows that a search without a filter fuses, and for each signal those that pass it.
 
     The best of the whole memory are fused even where the filter excludes them, because scores are
     relative to them. Fill-ups propose rows only when the other signals have no more.
@@ -240,7 +256,7 @@ def _propose(
     best, passing = _proposals(scores, request, fusion.proposers - fusion.fill_ups, pool)
     if fusion.fill_ups and all(len(rows) < pool for rows in passing.values()):
         best, passing = _proposals(scores, request, fusion.proposers, pool)
-    return dict.fromkeys(chain(*best.values(), *passing.values())), passing.values()
+    return dict.fromkeys(chain(*best.values())).keys(), passing.values()
 
 
 def _proposals(
@@ -266,81 +282,56 @@ def _fuse(
     scores: Scores,
     rankings: Mapping[str, Ranking],
     *,
-    rows: Collection[int],
+    unfiltered: Set[int],
     best: frozenset[int],
 ) -> list[Fused]:
-    """The chunks that are worth showing, best first."""
-    fusion = request.fusion
+    """All candidates with their confidence, best first."""
+    fusion, text = request.fusion, request.question.text
+    rows = {hit.row for ranking in rankings.values() for hit in ranking.hits}
     combined = [ranking for name, ranking in rankings.items() if name not in _ADJUSTING]
-    if not isinstance(fusion, ContextFusion):
-        return _adjust(_worth_showing(fusion(combined), request, scores, rankings), rankings)
-    evidence = _worth_showing(fusion.evidence(combined), request, scores, rankings)
-    shown = {chunk.row for chunk in evidence} | _rows(rankings.get("exact"))
-    context = load_context(store, rows, request.question.text, best=best)
-    fused = fusion.vary(_adjust(fusion(combined, context), rankings), context)
-    return [chunk for chunk in fused if chunk.row in shown]
-
-
-def _adjust(fused: list[Fused], rankings: Mapping[str, Ranking]) -> list[Fused]:
-    if "recency" in rankings:
-        fused = fade(fused, rankings["recency"])
-    return lead(fused, rankings["exact"]) if "exact" in rankings else fused
-
-
-def _worth_showing(
-    fused: list[Fused], request: SearchRequest, scores: Scores, rankings: Mapping[str, Ranking]
-) -> list[Fused]:
-    """Chunks with the minimum score, before old notes fade.
-
-    Definitions that the query names always stay. Keyword hits stay where the fusion gives keywords
-    more weight than a small embedding model.
-    """
-    fusion, keep = request.fusion, _rows(rankings.get("exact"))
-    if request.min_score is None and fusion.words_lead:
-        hits = _rows(keyword_ranking(rankings.values()))
-        first = next((chunk for chunk in fused if chunk.row in hits), None)
-        if first is not None and _is_answer(first, fusion, scores):
-            keep |= hits
-    if request.min_score is not None:
-        lowest = request.min_score
-    elif "semantic" in scores:
-        lowest = fusion.min_score
+    exact = _with_mentions(rankings["exact"], text, scores, rows) if "exact" in rankings else None
+    if isinstance(fusion, ContextFusion):
+        named = frozenset(_rows(exact))
+        context = load_context(store, rows, text, best=best)._replace(named=named)
+        fused = fusion.vary(_fade(fusion(combined, context), rankings), context)
     else:
-        lowest = 0.0 if fused and _is_answer(fused[0], fusion, scores) else math.inf
-    return [chunk for chunk in fused if chunk.score >= lowest or chunk.row in keep]
+        fused = _fade(fusion(combined), rankings)
+    if exact is not None:
+        fused, rankings = lead(fused, exact), {**rankings, "exact": exact}
+    # With a filter, chunks from further down are shown.
+    most = request.needed if request.eligible is None else len(fused)
+    used = {name: scores[name] for name in scores if not _only_fills_up(name, scores, fusion)}
+    rankings = {name: rankings[name] for name in used}
+    return judge(fused, text, used, rankings, unfiltered=unfiltered, most=most)
 
 
-def _is_answer(best: Fused, fusion: Fusion, scores: Scores) -> bool:
-    """False when the best chunk has only common words, and few of the question's."""
-    keyword = scores.get("bm25")
-    if best.score >= fusion.min_best or not isinstance(keyword, KeywordScores):
-        return True
-    if keyword.coverage(best.row) >= _COVERED:
-        return True
-    return len([word for word in keyword.terms(best.row) if not is_stop_word(word)]) >= _SEVERAL
+def _only_fills_up(name: str, scores: Scores, fusion: Fusion) -> bool:
+    """The limit decides whether a fill-up has scores, so these are not evidence beside words."""
+    words = (scores[keyword] for keyword in KEYWORD if keyword in scores)
+    return name in fusion.fill_ups and any(each.best(1) for each in words)
+
+
+def _fade(fused: list[Fused], rankings: Mapping[str, Ranking]) -> list[Fused]:
+    return fade(fused, rankings["recency"]) if "recency" in rankings else fused
+
+
+def _with_mentions(exact: Ranking, text: str, scores: Scores, rows: Collection[int]) -> Ranking:
+    """Chunks that contain the identifiers of the query come before those that do not."""
+    keyword, wanted = scores.get("bm25"), mentions(text)
+    if not wanted or not isinstance(keyword, KeywordScores):
+        return exact
+    named, last = _rows(exact), len(exact.hits) + 1
+    mentioned = [
+        Hit(row, mention_level(found, len(wanted)), last)
+        for row in rows
+        if row not in named and (found := sum(keyword.has(row, term) for term in wanted))
+    ]
+    hits = sorted((*exact.hits, *mentioned), key=lambda hit: (-hit.score, hit.row))
+    return exact._replace(hits=tuple(hits))
 
 
 def _rows(ranking: Ranking | None) -> set[int]:
     return {hit.row for hit in ranking.hits} if ranking is not None else set()
-
-
-# Paths of code that stands aside, and the words of a query that ask for such code.
-_ASIDE = {
-    re.compile(
-        r"(?:^|/)(?:tests?|testing|specs?|__tests__|testdata|test_data|fixtures?)/"
-        r"|(?:^|/)(?:test_[^/]*|[^/]*(?:_test|_spec|[.-]test|[.-]spec|[a-z]Tests?)|conftest)\.\w+$"
-    ): frozenset(("test", "tests", "testing", "spec", "specs", "fixture", "fixtures", "mock")),
-    re.compile(r"(?:^|/)_?(?:examples?|samples?|demos?|tutorials?|playground|docs?|docs_src)/"):
-        frozenset(("example", "examples", "sample", "demo", "tutorial", "docs", "documentation")),
-    re.compile(
-        r"(?:^|/)(?:vendor|vendored|_vendor|third_party|thirdparty|node_modules|dist|build|compat"
-        r"|_compat|legacy|deprecated|generated|migrations)/"
-        r"|\.min\.\w+$|\.d\.ts$|\.pb\.\w+$|_pb2(?:_grpc)?\.py$|[._]generated\.|\.g\.\w+$"
-    ): frozenset(
-        ("vendor", "vendored", "generated", "build", "compat", "compatibility", "legacy",
-         "deprecated", "migration", "migrations", "types", "typings", "protobuf")
-    ),
-}  # fmt: skip
 
 
 def load_context(
@@ -349,14 +340,20 @@ def load_context(
     """Read from the store where candidates are. `words` of the query may ask for tests."""
     places, query = store.search.get_places(list(rows)), frozenset(tokenize(words))
     code = frozenset(row for row, place in places.items() if not place.kind.is_prose)
-    patterns = [pattern for pattern, asking in _ASIDE.items() if query.isdisjoint(asking)]
     return CandidateContext(
         best,
         {row: place.home for row, place in places.items()},
         code,
-        frozenset(row for row in code if any(p.search(places[row].path) for p in patterns)),
+        frozenset(row for row, place in places.items() if _is_aside(place, words, query)),
         _turns_beside(places),
     )
+
+
+def _is_aside(place: Place, text: str, words: frozenset[str]) -> bool:
+    """Whether a chunk stands behind the code that it is about, or is a translation of a page."""
+    if place.kind.is_prose:
+        return is_translation(place.path, text)
+    return stands_aside(place.path, words, place.qualified_name)
 
 
 def _turns_beside(places: Mapping[int, Place]) -> dict[int, list[int]]:

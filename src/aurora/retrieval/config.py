@@ -11,7 +11,8 @@ from typing import cast
 from aurora.errors import QueryError
 from aurora.fusion.auto import OWN, Auto, Trust
 from aurora.fusion.base import KEYWORD, Fusion
-from aurora.fusion.weighted import MIN_SCORE, Weighted
+from aurora.fusion.weighted import Weighted
+from aurora.retrieval.confidence import MIN_RELEVANCE
 from aurora.signals.activation import HALF_LIFE
 from aurora.types import Mode, Rerank
 
@@ -39,8 +40,8 @@ class HybridConfig:
     hybrid_search_alpha: float = 0.7
     nudge: float = 0.05
     trust: Trust = OWN
-    use: float = 0.3
-    min_score: float = MIN_SCORE
+    use: float = 0.15
+    min_score: float = MIN_RELEVANCE
     half_life: float = HALF_LIFE
     rrf_k: int = 60
     rerank: Rerank = Rerank.NONE
@@ -65,7 +66,7 @@ class HybridConfig:
 
 def _weighted(config: HybridConfig) -> Weighted:
     alpha = config.hybrid_search_alpha
-    return Weighted(alpha, 1.0 - alpha, config.nudge, config.min_score)
+    return Weighted(alpha, 1.0 - alpha, config.nudge)
 
 
 def _load(fusion: str) -> Callable[..., Fusion]:
@@ -75,7 +76,7 @@ def _load(fusion: str) -> Callable[..., Fusion]:
 
 
 FUSIONS: Mapping[str, Callable[[HybridConfig], Fusion]] = {
-    "auto": lambda config: Auto(config.trust, config.use, evidence=_weighted(config)),
+    "auto": lambda config: Auto(config.trust, config.use),
     "staged": lambda config: _load("aurora.fusion.staged:Staged")(
         {
             "bm25": config.bm25_weight,

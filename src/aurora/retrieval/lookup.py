@@ -1,11 +1,13 @@
 """Finding by name: one chunk by its id, and the names nearest to a query that found nothing.
 
-`find_chunk` takes an id, a unique ending of an id, or FILE:NAME as results show it. `nearest_names`
-handles typos, beginnings and parts; it compares names as `text.fold_name` returns them.
+`find_chunk` takes an id, FILE:LINE, FILE:NAME as results show it, a unique ending of an id, or the
+id that an imported document had. `nearest_names` handles typos, beginnings and parts; it compares
+names as `text.fold_name` returns them.
 """
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from heapq import nsmallest
@@ -14,10 +16,11 @@ from itertools import islice
 from aurora.errors import ChunkNotFoundError
 from aurora.stores.base import Store
 from aurora.text import MAX_TOKEN, fold_name, fold_names, has_cjk
-from aurora.types import Chunk
+from aurora.types import FOREIGN_ID, Chunk, Criteria
 
 _CANDIDATES = 5  # ids shown when an ending fits several chunks
 _COLONS = 10  # tried as the separator between a file and a name
+_FILE_LINE = re.compile(r"(.+?):([0-9]{1,9})(?::[0-9]+)?", re.DOTALL)
 
 _WORD = re.compile(r"[\w-]+")
 _MOST_WORDS = 6  # the longest words of a query; each is compared with all names
@@ -29,53 +32,141 @@ _ONE_OF_SEVERAL = 1.0  # a name like the whole query comes before a name like on
 _PART = r"(?-i:(?<![^\W_])|(?<![A-Z])(?=[A-Z])|(?=[A-Z][a-z]))"
 
 
-def find_chunk(store: Store, chunk_id: str) -> Chunk:
-    chunks = store.chunks.get_chunks([chunk_id]) or store.chunks.get_chunks(
-        [_complete(store, chunk_id)]
-    )
-    if not chunks:  # deleted by another process meanwhile
-        raise _not_found(chunk_id)
+def relative_path(path: str, here: str) -> str:
+    """A stored path as seen from a folder; one of another file tree stays absolute."""
+    if here in ("", "."):
+        return path
+    if posixpath.isabs(path) != posixpath.isabs(here):
+        return path
+    relative = posixpath.relpath(path, here)
+    return path if posixpath.isabs(path) and relative.startswith("../") else relative
+
+
+def relative_id(chunk: Chunk, here: str) -> str:
+    """A chunk's id with its path as seen from a folder."""
+    if not chunk.path or not chunk.id.startswith(chunk.path):
+        return chunk.id
+    return relative_path(chunk.path, here) + chunk.id.removeprefix(chunk.path)
+
+
+def find_chunk(store: Store, text: str, *, here: str = ".") -> Chunk:
+    """The chunk that a text names. Paths start at the folder `here`, or at the memory's root.
+
+    An id comes before FILE:LINE, which is the smallest chunk around the line, and that before the
+    ending of an id, or of a path with a line.
+    """
+    typed = text.replace("\\", "/")  # ids contain `/` on every system
+    forms = dict.fromkeys((_joined(here, typed), text, typed))
+    chunks = store.chunks.get_chunks(list(forms))
+    if not chunks:
+        ids = (
+            _find_line(store, forms)
+            or _find_ending(store, forms)
+            or _find_line_below(store, text)
+            or _find_shown(store, forms)
+            or _find_imported(store, text)
+        )
+        chunks = store.chunks.get_chunks(ids[: _CANDIDATES + 1])
+        if len(chunks) > 1:
+            shown = ", ".join(relative_id(chunk, here) for chunk in chunks[:_CANDIDATES])
+            more = ", …" if len(chunks) > _CANDIDATES else ""
+            hint = "name more of the id's beginning"
+            raise ChunkNotFoundError(f"{text!r} could be {shown}{more}", hint=hint)
+    if not chunks:
+        raise _not_found(store, text, forms)
     return chunks[0]
 
 
-def _complete(store: Store, ending: str) -> str:
-    """The only id with this ending."""
-    limit = _CANDIDATES + 1
-    # Ids contain `/` on every system; on Windows a user may type backslashes.
-    ids = (
-        store.chunks.find_ids(ending, limit=limit)
-        or store.chunks.find_ids(ending.replace("\\", "/"), limit=limit)
-        or _find_shown(store, ending)
-    )
-    if not ids:
-        raise _not_found(ending)
-    if len(ids) > 1:
-        shown = ", ".join(ids[:_CANDIDATES])
-        more = ", …" if len(ids) > _CANDIDATES else ""
-        raise ChunkNotFoundError(
-            f"{ending!r} could be {shown}{more}", hint="name more of the id's beginning"
-        )
-    return ids[0]
+def _joined(here: str, text: str) -> str:
+    return posixpath.normpath(posixpath.join(here, text)) if text else text
 
 
-def _find_shown(store: Store, text: str) -> list[str]:
-    """The ids of chunks that results show as FILE:NAME; ids of logs have another form.
+def _find_line(store: Store, forms: Iterable[str]) -> list[str]:
+    """The id of the smallest chunk around FILE:LINE, if there is one."""
+    for path, line in filter(None, map(_read_line, forms)):
+        around = [
+            (lines.end - lines.start, id_)
+            for id_, lines in store.chunks.iter_lines(path)
+            if lines.start <= line <= lines.end
+        ]
+        if around:
+            return [min(around)[1]]
+    return []
 
-    Both names may contain colons: the first colon with a known file and name counts.
-    """
-    for at in islice((at for at, letter in enumerate(text) if letter == ":"), _COLONS):
-        path, name = text[:at], text[at + 1 :]
-        chunks = store.chunks.get_chunks(store.chunks.find_below(path)) if path else []
-        ids = [chunk.id for chunk in chunks if (chunk.path, chunk.qualified_name) == (path, name)]
-        if ids:
+
+def _find_line_below(store: Store, text: str) -> list[str]:
+    """As `_find_line`, for a path without its first folders; an id for each file that fits."""
+    if not (typed := _read_line(text)):
+        return []
+    ending = f"/{typed[0]}"
+    paths = [path for path in store.chunks.file_states() if path.endswith(ending)]
+    ids = (_find_line(store, [f"{path}:{typed[1]}"]) for path in paths[: _CANDIDATES + 1])
+    return [id_ for found in ids for id_ in found]
+
+
+def _read_line(text: str) -> tuple[str, int] | None:
+    """Path and line of `a.py:12`, or of `a.py:12:5` as compilers write it."""
+    match = _FILE_LINE.fullmatch(text)
+    return (match[1], int(match[2])) if match else None
+
+
+def _find_ending(store: Store, endings: Iterable[str]) -> list[str]:
+    for ending in endings:
+        if ids := store.chunks.find_ids(ending, limit=_CANDIDATES + 1):
             return ids
     return []
 
 
-def _not_found(chunk_id: str) -> ChunkNotFoundError:
+def _find_imported(store: Store, foreign_id: str) -> list[str]:
+    """The ids of documents that had this id in another program: of each, the first piece."""
+    criteria = Criteria(metadata=((FOREIGN_ID, foreign_id.lower()),))
+    chunks = store.chunks.get_rows(store.search.find_rows(criteria)).values()
+    return [chunk.id for chunk in chunks if chunk.metadata.get("part") == 1]
+
+
+def _find_shown(store: Store, forms: Iterable[str]) -> list[str]:
+    """The ids of chunks that results show as FILE:NAME; ids of logs and symbols have another form.
+
+    Both names may contain colons: the first colon with a known file and name counts.
+    """
+    for text in forms:
+        for at in islice((at for at, letter in enumerate(text) if letter == ":"), _COLONS):
+            path, name = text[:at], text[at + 1 :]
+            below = store.chunks.get_chunks(store.chunks.find_below(path)) if path else []
+            chunks = [chunk for chunk in below if chunk.path == path]
+            ids = [chunk.id for chunk in chunks if chunk.qualified_name == name] or [
+                chunk.id for chunk in chunks if name in {symbol.name for symbol in chunk.symbols}
+            ]
+            if ids:
+                return ids
+    return []
+
+
+def _not_found(store: Store, text: str, forms: Iterable[str]) -> ChunkNotFoundError:
+    if not (typed := _read_line(text)):
+        return ChunkNotFoundError(
+            f"There is no chunk {text!r}",
+            hint="an id is FILE:NAME as `aur mem search` shows them, such as app.py:main; "
+            "FILE:LINE works, too",
+        )
+    file, line = typed
+    places = filter(None, map(_read_line, forms))
+    known = [lines for path, _ in places for _, lines in store.chunks.iter_lines(path)]
+    if not known:
+        return ChunkNotFoundError(
+            f"There is no chunk {text!r}, and no file {file} in the memory",
+            hint="name a file as results show it; `aur mem index` reads new files",
+        )
+    last = max(lines.end for lines in known)
+    if line > last:
+        return ChunkNotFoundError(
+            f"There is no line {line} of {file} in the memory: it has the lines 1-{last}",
+            hint="name one of them; if the file has grown, `aur mem index` reads it again",
+        )
+    near = min(known, key=lambda lines: max(lines.start - line, line - lines.end))
     return ChunkNotFoundError(
-        f"There is no chunk {chunk_id!r}",
-        hint="an id is FILE:NAME as `aur mem search` shows them, such as app.py:main",
+        f"No chunk has line {line} of {file}",
+        hint=f"the nearest has the lines {near.start}-{near.end}: {file}:{near.start}",
     )
 
 

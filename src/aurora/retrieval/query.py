@@ -3,9 +3,10 @@
     "exact phrase"          a result contains it; its words are searched for as well
     -word  -"some words"    no result contains it
     type:function,class     kinds; also `kind:`, and func, meth, reas, know
-    path:src/**  name:get*  globs
+    path:src/**  name:get*  globs; `path:.` and `path:./…` start where the user stands
     lang:python             also `language:`, and py, js, c++ and the like
     since:7d                a date or an age, see `parse_since`
+    meta.KEY:VALUE          metadata, such as `meta.pattern_type:recovery` of a lesson
 
 A filter starts the text or follows a space, so `call("x")`, `a-b` and `http://` contain none. A
 value with spaces needs double quotes, also typographic ones. Commas separate alternatives; a filter
@@ -20,9 +21,11 @@ tools: there, an invalid value is an error.
 
 from __future__ import annotations
 
+import posixpath
 import re
 from calendar import monthrange
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from itertools import chain
@@ -42,7 +45,7 @@ _VALUE = rf'(?:{_QUOTED}|[^\s,"“”]++)'
 _FILTER = rf"""(?<!\S)(?:
         (?P<minus>-)?(?P<quoted>{_QUOTED})(?![\w"“”])
         | -(?P<word>[^\W\d_][^\s“”!-,/:-?\[-^`{{-~]*+)[,;:!?]*+(?!\S)  # of ASCII's signs: _ . @ -
-        | (?P<key>[a-z]{{4,8}}):(?!:|//)(?P<values>{_VALUE}(?:,{_VALUE})*+),?(?!\S)
+        | (?P<key>[a-z]{{4,8}}|meta\.[\w-]++):(?!:|//)(?P<values>{_VALUE}(?:,{_VALUE})*+),?(?!\S)
     )"""
 _SIGNS = '"“-:'  # every filter contains one of them
 _ONE_VALUE = re.compile(_VALUE)
@@ -81,8 +84,11 @@ def shortened(text: str) -> str:
     return f"{text[: LONGEST_QUERY // 2]} {text[-LONGEST_QUERY // 2 :]}"
 
 
-def parse_query(text: str, *, now: datetime) -> ParsedQuery:
-    """Read any text. A query that only excludes words is read as plain words."""
+def parse_query(text: str, *, now: datetime, here: str = ".") -> ParsedQuery:
+    """Read any text. A query that only excludes words is read as plain words.
+
+    Paths that begin with a dot folder start at the folder `here`.
+    """
     if not any(sign in text for sign in _SIGNS):
         return ParsedQuery(text, Criteria())
     kept: list[str] = []
@@ -96,6 +102,7 @@ def parse_query(text: str, *, now: datetime) -> ParsedQuery:
             position = match.end()
     words = " ".join("".join([*kept, text[position:]]).split())
     criteria = _joined(filters)
+    criteria = replace(criteria, paths=tuple(rooted_glob(glob, here) for glob in criteria.paths))
     only_excludes = criteria == Criteria(without=criteria.without)
     if not filters or (only_excludes and not _HAS_WORD.search(words)):
         return ParsedQuery(text, Criteria())
@@ -118,7 +125,12 @@ def _read_filter(match: re.Match[str], now: datetime) -> Criteria | None:
         word = word.rstrip(".-@")
         return Criteria(without=(word,)) if len(word) > 1 or has_cjk(word) else None
     values = tuple(_unquoted(value) for value in _ONE_VALUE.findall(match["values"]))
-    return _read_values(match["key"].lower(), values, now) if all(values) else None
+    if not all(values):
+        return None
+    section, _, name = match["key"].partition(".")
+    if name:  # all metadata must match, so there are no alternatives
+        return Criteria(metadata=((name, values[0]),)) if len(values) == 1 else None
+    return _read_values(section.lower(), values, now)
 
 
 def _unquoted(value: str) -> str:
@@ -149,7 +161,7 @@ def language_named(name: str) -> str:
 
 def _count_values(criteria: Criteria) -> int:
     lists = (criteria.paths, criteria.names, criteria.languages, criteria.phrases, criteria.without)
-    return sum(map(len, lists))
+    return sum(map(len, lists)) + len(criteria.metadata)
 
 
 def _joined(filters: Sequence[Criteria]) -> Criteria:
@@ -158,6 +170,7 @@ def _joined(filters: Sequence[Criteria]) -> Criteria:
         paths=_once(each.paths for each in filters),
         languages=_once(each.languages for each in filters),
         names=_once(each.names for each in filters),
+        metadata=_once(each.metadata for each in filters),
         since=max((each.since for each in filters if each.since), default=None),
         phrases=_once(each.phrases for each in filters),
         without=_once(each.without for each in filters),
@@ -258,6 +271,14 @@ def read_criteria(
         metadata=tuple(sorted((metadata or {}).items())),
         since=_read_since(since, now) if isinstance(since, str) else since,
     )
+
+
+def rooted_glob(glob: str, here: str) -> str:
+    """A glob from the root, for one that begins with a dot folder: it starts at `here`."""
+    if glob.split("/", maxsplit=1)[0] not in (".", ".."):
+        return glob
+    path = posixpath.normpath(posixpath.join(here, glob))
+    return "**" if path == "." else f"/{path.lstrip('/')}"
 
 
 def read_kinds(types: Iterable[str]) -> tuple[Kind, ...]:

@@ -16,14 +16,14 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import fsum
 from typing import TYPE_CHECKING, Protocol
 
 from aurora.concurrency import BackgroundTask
 from aurora.embeddings.base import TokenEmbedder
 from aurora.errors import AuroraError, EmbeddingError, LlmError
-from aurora.fusion.base import add_part, in_order, scaled
-from aurora.signals.exact import ASSUMED
+from aurora.fusion.base import add_part, scaled
+from aurora.retrieval.confidence import never_rising
+from aurora.signals.exact import is_named
 from aurora.text import tokenize
 from aurora.types import Contribution, Fused, Note, Rerank, SearchResult
 
@@ -34,8 +34,7 @@ if TYPE_CHECKING:
 FIRST = 20  # results that are reranked
 SECONDS = 2.0
 SHARE = 0.5  # of the new score; see docs/concepts/embeddings.md
-PLACES = 10  # the first result and those that it is compared with
-SURE = 0.4  # of the first score; measured: see docs/concepts/ranking.md
+SURE = 0.6  # confidence of the first result
 EXPANSION = 0.3  # share of the second search: results of the query itself stay ahead
 EXPANDED = 100  # results of each search that are merged, whatever the limit
 _HEADING, _PART = 120, 280  # characters of a name with its path, and of the content, for a model
@@ -100,10 +99,12 @@ class RerankStage:
             reranked = self.reranker.rerank(question, results)
         except (EmbeddingError, LlmError) as exc:
             return results, (_failed(exc),)
+        pairs = zip(reranked.results, results, strict=True)
+        placed = tuple(_with_score(moved, before.score) for moved, before in pairs)
         if reranked.seen >= reranked.wanted:
-            return reranked.results, ()
+            return placed, ()
         text = f"Reranked {reranked.seen} of {reranked.wanted} in the time there was"
-        return reranked.results, (Note(text),)
+        return placed, (Note(text),)
 
 
 def _failed(exc: AuroraError) -> Note:
@@ -111,19 +112,15 @@ def _failed(exc: AuroraError) -> Note:
 
 
 def is_sure(results: Sequence[SearchResult]) -> bool:
-    """True when the query names the first result, or its score is far above the mean of the next.
-
-    The difference is relative to the score, so that it holds for every fusion.
-    """
+    """True when the query names the first result, or its confidence is high."""
     if len(results) < 2 or leads_by_name(results):
         return bool(results)  # a single result has no competitor
-    first, *others = [result.score for result in results[:PLACES]]
-    return first - fsum(others) / len(others) > SURE * first
+    return results[0].score >= SURE
 
 
 def leads_by_name(results: Sequence[SearchResult]) -> bool:
     """True when the first result is a definition that the query names."""
-    return any(part.signal == "exact" and part.raw >= ASSUMED for part in results[0].contributions)
+    return any(part.signal == "exact" and is_named(part.raw) for part in results[0].contributions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,6 +233,13 @@ def _scaled(result: SearchResult, factor: float) -> SearchResult:
     return replace(result, score=result.score * factor, contributions=parts)
 
 
+def _with_score(result: SearchResult, score: float) -> SearchResult:
+    """A reranker says which result is better, not how sure it is: each place keeps its score."""
+    if result.score <= 0.0 or result.score == score:
+        return result
+    return replace(_scaled(result, score / result.score), score=score)
+
+
 def _with_part(result: SearchResult, part: Contribution) -> SearchResult:
     parts = (*result.contributions, part)
     return replace(result, score=result.score + part.value, contributions=parts)
@@ -272,10 +276,11 @@ def merge(first: Sequence[Fused], second: Sequence[Fused]) -> list[Fused]:
     places = {chunk.row: (rank, chunk) for rank, chunk in enumerate(second[:EXPANDED], start=1)}
     merged = [_merged(chunk, places) for chunk in first[:EXPANDED]]
     rows = {chunk.row for chunk in merged}
-    merged += [_merged(Fused(row, 0.0, ()), places) for row in places if row not in rows]
+    new = (chunk for row, (_, chunk) in places.items() if row not in rows)
+    merged += [_merged(chunk._replace(score=0.0, contributions=()), places) for chunk in new]
     rows.update(places)
     rest = [scaled(chunk, 1.0 - EXPANSION) for chunk in first[EXPANDED:] if chunk.row not in rows]
-    return [*in_order(merged), *rest]
+    return never_rising((*sorted(merged, key=lambda chunk: -chunk.score), *rest))
 
 
 def _merged(chunk: Fused, places: Mapping[int, tuple[int, Fused]]) -> Fused:

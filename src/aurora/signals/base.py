@@ -52,11 +52,18 @@ class KeywordScores(SignalScores, Protocol):
     def is_empty(self) -> bool:
         """True when no chunk contains a word of the question."""
 
+    @property
+    def known(self) -> float:
+        """The share of the question's words that any chunk contains. Rare words count more."""
+
     def terms(self, row: int) -> frozenset[str]:
         """Words of the question that a chunk contains, as written or by their stems."""
 
+    def has(self, row: int, term: str) -> bool:
+        """Whether a chunk contains a token of the question, as written."""
+
     def coverage(self, row: int) -> float:
-        """The share of the question's words that a chunk contains."""
+        """The share of the question's words that a chunk contains. Rare words count more."""
 
 
 class Signal(Protocol):

@@ -202,11 +202,13 @@ class BM25Scorer:
         vocabulary, matches, ceiling = self._lookup()[0], [], 0.0
         for term, weight in terms.items():
             place = vocabulary.find(term)
-            ceiling += weight * max(self._rarity(place), 0.0) * (self.parameters.k1 + 1.0)
+            most = max(self._rarity(place), 0.0) * (self.parameters.k1 + 1.0)
+            ceiling += weight * most
             if place is not None:
                 bounds = self._bounds(place)
-                columns = [self._arrays.read(name, *bounds) for name in ("documents", "weights")]
-                matches.append(Match(term, weight, *columns))
+                documents = self._arrays.read("documents", *bounds)
+                weights = self._arrays.read("weights", *bounds)
+                matches.append(Match(term, weight, documents, weights, most))
         return sorted(matches, key=lambda match: len(match.documents)), ceiling
 
     def _rarity(self, place: int | None) -> float:

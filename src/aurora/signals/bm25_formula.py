@@ -54,12 +54,16 @@ def saturate(frequency: Number, discount: Number, parameters: BM25Parameters) ->
 
 
 class Match(NamedTuple):
-    """A term of the question: its weight, the documents that contain it, its weight in each."""
+    """A term of the question: its weight, the documents that contain it, its weight in each.
+
+    `most` is the highest possible weight in a document.
+    """
 
     term: str
     factor: float
     documents: Array
     weights: Array
+    most: float
 
 
 class BM25Scores:
@@ -84,15 +88,29 @@ class BM25Scores:
     def is_empty(self) -> bool:
         return not self._matches
 
+    @property
+    def known(self) -> float:
+        return self._share(self._matches)
+
     def terms(self, row: int) -> frozenset[str]:
-        place = find_place(row, self._rows)
-        if place is None:
-            return frozenset()
-        terms = {m.term for m in self._matches if find_place(place, m.documents) is not None}
-        return words_found(self._words, terms)
+        return words_found(self._words, {match.term for match in self._found(row)})
+
+    def has(self, row: int, term: str) -> bool:
+        return any(match.term == term for match in self._found(row))
 
     def coverage(self, row: int) -> float:
-        return len(self.terms(row)) / (len(self._words) or 1)
+        return self._share(self._found(row))
+
+    def _share(self, matches: Sequence[Match]) -> float:
+        present = sum(match.factor * match.most for match in matches)
+        return present / self.ceiling if present > 0.0 else 0.0
+
+    def _found(self, row: int) -> list[Match]:
+        """The terms that a document contains."""
+        place = find_place(row, self._rows)
+        if place is None:
+            return []
+        return [m for m in self._matches if find_place(place, m.documents) is not None]
 
 
 def find_place(number: int, ascending: Array) -> int | None:
@@ -104,7 +122,7 @@ def find_place(number: int, ascending: Array) -> int | None:
 def sum_sparse(matches: Sequence[Match], rows: Array, *, ceiling: float) -> SparseScores:
     """Add the weights of all postings in plain Python: the first search may not need numpy."""
     scores: dict[int, float] = {}
-    for _, factor, documents, weights in matches:
+    for _, factor, documents, weights, _ in matches:
         for place, weight in zip(documents.tolist(), weights.tolist(), strict=True):
             scores[place] = scores.get(place, 0.0) + factor * weight
     # Rows of an index just built are numpy integers, which databases reject.

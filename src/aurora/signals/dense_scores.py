@@ -86,7 +86,7 @@ def sum_dense(matches: Sequence[Match], rows: Array, *, ceiling: float) -> Dense
     `add.at` is fast when both arrays have the machine's own width: 3 ns a posting.
     """
     scores = np.zeros(len(rows))
-    for _, factor, documents, weights in matches:
+    for _, factor, documents, weights, _ in matches:
         values = np.asarray(weights).astype(np.float64)
         if factor != 1.0:
             values *= factor
@@ -182,13 +182,17 @@ class CosineScores:
         self._matrix, self._question, self._size = matrix, question, size
         self._cosines = np.maximum(cosines, 0.0)
         self._all = DenseScores(self._cosines, matrix.rows)
+        self._best: dict[int, list[int]] = {}  # by pool: several stages ask for the same
 
     def best(self, pool: int, *, among: Sequence[int] | None = None) -> list[int]:
         if among is None:
-            places = _near_best(self._cosines, pool)
-        else:
-            allowed = self._all.places(np.asarray(among, np.int64))
-            places = allowed[_near_best(self._cosines[allowed], pool)]
+            if pool not in self._best:
+                self._best[pool] = self._ranked(_near_best(self._cosines, pool), pool)
+            return self._best[pool]
+        allowed = self._all.places(np.asarray(among, np.int64))
+        return self._ranked(allowed[_near_best(self._cosines[allowed], pool)], pool)
+
+    def _ranked(self, places: NDArray[np.int64], pool: int) -> list[int]:
         scores = self._exact(places)
         order = sorted(range(len(places)), key=lambda n: (-scores[n], places[n]))
         return [int(self._matrix.rows[places[n]]) for n in order[:pool] if scores[n] >= FAINTEST]

@@ -157,7 +157,10 @@ class VectorIndex(DerivedIndex[Vectors]):
         return join_vectors(parts, owner) if owner == self._owner() else None
 
     def _difference(self, index: Vectors) -> str:
-        return "vectors of another model" if len(index) else "detected the first vectors"
+        if not len(index):
+            return "detected the first vectors"
+        is_other = index.embedder != self._owner()
+        return "vectors of another model" if is_other else "vectors of other chunks"
 
 
 def _embedder_facts(embedder: Embedder = _NO_EMBEDDER) -> dict[str, Json]:

@@ -138,6 +138,10 @@ class ServerKeywordScores:
     def is_empty(self) -> bool:
         return not (self._search.words and self._search.words.terms)
 
+    @property
+    def known(self) -> float:
+        return self._share(self._search.words.terms if self._search.words else ())
+
     def best(self, pool: int, *, among: Sequence[int] | None = None) -> list[int]:
         return [] if self.is_empty else self._search.best(pool, among).by_words
 
@@ -163,14 +167,25 @@ class ServerKeywordScores:
         )
 
     def terms(self, row: int) -> frozenset[str]:
-        words, scored = self._search.words, self._search.scored([row])
-        if words is None or not scored:
-            return frozenset()
-        pairs = zip(words.terms, scored[0].frequencies, strict=False)
-        return words_found(self._words, {term.text for term, frequency in pairs if frequency})
+        return words_found(self._words, {term.text for term in self._found(row)})
+
+    def has(self, row: int, term: str) -> bool:
+        return any(found.text == term for found in self._found(row))
 
     def coverage(self, row: int) -> float:
-        return len(self.terms(row)) / (len(self._words) or 1)
+        return self._share(self._found(row))
+
+    def _share(self, terms: Sequence[WeighedTerm]) -> float:
+        present = sum(max(term.weight, 0.0) for term in terms)
+        return present * (self._parameters.k1 + 1.0) / self.ceiling if present else 0.0
+
+    def _found(self, row: int) -> list[WeighedTerm]:
+        """The terms that a chunk contains."""
+        words, scored = self._search.words, self._search.scored([row])
+        if words is None or not scored:
+            return []
+        pairs = zip(words.terms, scored[0].frequencies, strict=False)
+        return [term for term, frequency in pairs if frequency]
 
 
 class ServerSemantic(MeaningSignal):

@@ -1,0 +1,88 @@
+"""One row for one thing: pieces of a definition, overloads, translations and copies collapse."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Iterator, Set
+
+from aurora.types import Chunk
+
+_ALIKE = 0.9  # share of words that near-identical texts have in common
+_FEWEST = 8  # words of a text that can be compared
+_LOCALE = re.compile(
+    r"(?<=[/._-])(?:ar|az|be|bg|bn|ca|cs|da|de|el|en|es|et|fa|fi|fr|he|hi|hu|id|it|ja|ko|lt|lv|nb|nl"
+    r"|no|pl|pt|ro|ru|sk|sl|sr|sv|th|tr|uk|ur|uz|vi|yo|zh)"
+    r"(?:[-_](?:[A-Za-z]{2}|[Hh]an[st]|[Ll]atn|[Cc]yrl))?[/.]"
+)
+_UNNAMED = frozenset(("anonymous", "init", "module"))
+# Scripts of languages that are not written in Latin letters.
+_SCRIPTS = {
+    "ja": "[\u3040-\u30ff]", "ko": "[\uac00-\ud7a3]", "zh": "[\u4e00-\u9fff]",
+    "ru uk bg sr be": "[\u0400-\u04ff]", "ar fa ur": "[\u0600-\u06ff]", "he": "[\u0590-\u05ff]",
+    "el": "[\u0370-\u03ff]", "hi": "[\u0900-\u097f]", "bn": "[\u0980-\u09ff]",
+    "th": "[\u0e00-\u0e7f]",
+}  # fmt: skip
+# Small words of other languages in Latin letters that are not English or code.
+_LATIN = frozenset(
+    """auf aus comment como das dans del der des eine einen est fonctionne ich ist los mit nicht
+    oder para pas pour por quando que sie sont sur und una uma une wie wird zu""".split()  # noqa: SIM905
+)
+
+
+class Collapse:
+    """Recognises rows that show what an earlier row has shown."""
+
+    def __init__(self) -> None:
+        self._owners: dict[Hashable, int] = {}
+        self._pages: dict[str, tuple[str, int]] = {}  # page → language and place of its first row
+        self._words: list[tuple[int, Set[str]]] = []
+
+    def owner(self, chunk: Chunk, place: int) -> int:
+        """The place of the earlier row of the same thing, or its own place."""
+        keys, words = list(_keys(chunk)), frozenset(chunk.content.split())
+        page, locale = _LOCALE.sub("", chunk.path), find_locale(chunk.path)
+        language, owner = self._pages.get(page, (locale, place))
+        if language != locale and chunk.kind.is_prose:
+            return owner
+        for key in keys:
+            if key in self._owners:
+                return self._owners[key]
+        for other, known in self._words:
+            if _are_alike(words, known):
+                return other
+        if chunk.path and chunk.kind.is_prose:
+            self._pages.setdefault(page, (locale, place))
+        self._owners.update(dict.fromkeys(keys, place))
+        self._words.append((place, words))
+        return place
+
+
+def _keys(chunk: Chunk) -> Iterator[Hashable]:
+    if chunk.qualified_name and not chunk.kind.is_prose and chunk.name not in _UNNAMED:
+        yield chunk.path, chunk.qualified_name
+    yield " ".join(chunk.content.split())
+
+
+def _are_alike(one: Set[str], other: Set[str]) -> bool:
+    shared = len(one & other)
+    return shared >= _FEWEST and shared >= _ALIKE * len(one | other)
+
+
+def find_locale(path: str) -> str:
+    """The language that a path names: `de` in docs/de/index.md and in README.de.md."""
+    match = _LOCALE.search(path)
+    return match[0][:2] if match else ""
+
+
+def is_translation(path: str, question: str) -> bool:
+    """Whether a page is in another language than the question."""
+    locale = find_locale(path)
+    return bool(locale) and not _may_be_in(locale, question)
+
+
+def _may_be_in(locale: str, question: str) -> bool:
+    if question.isascii():
+        is_foreign = len(_LATIN.intersection(question.lower().split())) > 1
+        return is_foreign or locale == "en"
+    scripts = [names for names, letters in _SCRIPTS.items() if re.search(letters, question)]
+    return locale in " ".join(scripts) if scripts else locale != "en"
