@@ -12,7 +12,12 @@ import pytest
 
 from aurora import Memory, Places, Settings
 from aurora.config import SettingsFiles
-from aurora.config.schema import EmbeddingSettings
+from aurora.config.schema import (
+    EmbeddingSettings,
+    HybridSettings,
+    HybridWeights,
+    SearchSettings,
+)
 from aurora.errors import (
     AuroraError,
     ChunkNotFoundError,
@@ -20,7 +25,7 @@ from aurora.errors import (
     NoMemoryError,
     SourceError,
 )
-from aurora.indexing.embedding import Embedded
+from aurora.indexing.embedding import QUICK_FROM, Embedded
 from aurora.types import Event, Kind, Mode, Note
 from tests.builders import NOW, make_chunk, write_tree
 
@@ -102,6 +107,67 @@ def test_what_results_show_of_a_log_is_enough_to_open_it(memory: Memory, project
             memory.get(other)
 
 
+def test_weights_that_the_fusion_does_not_use_are_named_once(project: Path, tmp_path: Path) -> None:
+    heard: list[Event] = []
+    weights = HybridWeights(bm25=0.5, semantic=0.2, activation=0.3)
+    settings = Settings(search=SearchSettings(hybrid=HybridSettings(weights=weights)))
+    with Memory(Places(tmp_path / "home", project), settings, listen=heard.append) as memory:
+        memory.index(project)
+        heard.clear()
+        assert memory.search("password", fusion="staged").notes == ()
+        note = Note(
+            "No effect: search.hybrid.weights (the program). The fusion auto does not use them: "
+            "set `search.fusion` to staged, or remove them",
+            warning=True,
+        )
+        assert note in memory.search("password").notes
+        assert note not in memory.search("password").notes
+        assert heard.count(note) == 1
+
+
+def test_missing_logs_are_named_once(memory: Memory, project: Path) -> None:
+    assert [text[:26] for text in memory.index(project).warnings] == ["No conversation logs found"]
+    assert memory.index(project).warnings == ()
+
+
+def test_better_vectors_of_a_first_index_are_no_surprise(project: Path, tmp_path: Path) -> None:
+    """Enough chunks for quick vectors, which the same run replaces."""
+    functions = (f"def work_{n}():\n    return {n}\n" for n in range(QUICK_FROM))
+    write_tree(project, {"many.py": "\n\n".join(functions)})
+    heard: list[Event] = []
+    with Memory(Places(tmp_path / "home", project), listen=heard.append) as memory:
+        memory.index(project)
+        assert memory.stats().embedder is not None
+        memory.search("work_7")
+    notes = [event.text for event in heard if isinstance(event, Note)]
+    assert notes == ["Everything can be found now; the better vectors of aurora/deep follow"]
+
+
+def test_the_settings_limit_a_search_that_does_not(project: Path, tmp_path: Path) -> None:
+    settings = Settings(search=SearchSettings(limit=2))
+    with Memory(Places(tmp_path / "home", project), settings) as memory:
+        memory.index(project)
+        assert len(memory.search("check password demo main").results) == 2
+        assert len(memory.search("check password demo main", limit=3).results) == 3
+
+
+def test_a_symbol_is_opened_by_file_and_name(memory: Memory, project: Path) -> None:
+    memory.index(project)
+    code = make_chunk("LIMIT = 3", "deep/a.py", "a", metadata={"symbols": [["LIMIT", "c", 1, 1]]})
+    memory.admin.store.chunks.put_chunks([code])
+    assert memory.get("deep/a.py:LIMIT") == code
+    assert memory.get("a.py:LIMIT", here="deep") == code
+
+
+def test_a_name_seen_from_a_folder_comes_before_the_same_from_the_root(memory: Memory) -> None:
+    """A search in that folder shows it so."""
+    memory.admin.create()
+    outer, inner = make_chunk("1", "a.py", "f"), make_chunk("2", "deep/a.py", "f")
+    memory.admin.store.chunks.put_chunks([outer, inner])
+    assert memory.get("a.py:f", here="deep") == inner
+    assert memory.get("../a.py:f", here="deep") == memory.get("a.py:f") == outer
+
+
 def test_an_id_may_be_typed_as_on_windows(memory: Memory, project: Path) -> None:
     """Ids have `/` everywhere, so that a memory means the same on every machine."""
     memory.index(project)
@@ -152,37 +218,47 @@ def test_an_unclear_id_is_an_error_with_a_hint(
     assert caught.value.hint
 
 
+def test_an_unclear_id_is_answered_with_ids_as_seen_from_here(
+    memory: Memory, project: Path
+) -> None:
+    memory.index(project)
+    with pytest.raises(ChunkNotFoundError, match=r"could be login.py:Login.check, logout.py:check"):
+        memory.get("check", here="auth")
+
+
 def test_ut_config_07_changes_take_effect_on_the_next_search(
     memory: Memory, project: Path, tmp_path: Path
 ) -> None:
     """Seed 000, FR-9.5: the same Memory object, no restart."""
     memory.index(project)
-    before = memory.search("password").results[0].score
+    before = memory.search("password").results[0].contributions
     config = tmp_path / "home" / "config.yml"
     config.parent.mkdir(exist_ok=True)
     config.write_text("search:\n  bm25:\n    k1: 0.0\n", encoding="utf-8")
 
-    after = memory.search("password").results[0].score
+    after = memory.search("password").results[0].contributions
 
-    assert after != before
+    assert (after[0].signal, before[0].signal) == ("bm25", "bm25")
+    assert after[0].raw != before[0].raw
     config.write_text("search:\n  bm25:\n    k1: -1\n", encoding="utf-8")
     with pytest.raises(AuroraError, match=r"search\.bm25\.k1: Must be ≥ 0\.0 \(got -1\)"):
         memory.search("password")
     config.unlink()
-    assert memory.search("password").results[0].score == before
+    assert memory.search("password").results[0].contributions == before
 
 
 def test_an_index_written_by_another_process_is_noticed(
     memory: Memory, project: Path, tmp_path: Path
 ) -> None:
     memory.index(project)
-    assert memory.search("brand_new_word").results == ()
+    assert memory.search("brand_new_word", mode="keyword").results == ()
     write_tree(project, {"new.py": "def brand_new_word(): pass\n"})
     with Memory(Places(tmp_path / "home", project)) as other:
         other.index(project)
-    assert [r.chunk_id for r in memory.search("brand_new_word").results] == [
-        "new.py:brand_new_word"
-    ]
+    for mode in ("keyword", "hybrid"):
+        found = memory.search("brand_new_word", mode=mode).results
+        assert found[0].chunk_id == "new.py:brand_new_word"
+    assert len(memory.search("brand_new_word", mode="keyword").results) == 1
 
 
 def test_stats_tell_what_there_is(memory: Memory, project: Path) -> None:
@@ -322,7 +398,11 @@ def test_a_restored_memory_never_passes_for_a_later_one(memory: Memory, project:
         write_tree(project, {"app.py": f"def {name}_{len(name)}(): pass\n"})
         memory.index(project)
         memory.close()
-    assert [r.chunk_id for r in memory.search("charlie").results] == ["app.py:charlie_7"]
+    found = memory.search("charlie", mode="keyword").results
+    assert [result.chunk_id for result in found] == ["app.py:charlie_7"]
+    everything = memory.search("bravo charlie", min_score=0.0).results
+    assert "app.py:charlie_7" in [result.chunk_id for result in everything]
+    assert "app.py:bravo_5" not in [result.chunk_id for result in everything]
 
 
 def test_open_finds_what_the_command_line_uses(project: Path, tmp_path: Path) -> None:

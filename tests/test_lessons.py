@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -61,6 +62,30 @@ def test_a_repeated_success_raises_the_use_count(memory: Memory) -> None:
     assert memory.stats().chunks == {Kind.REASONING: 1}
 
 
+def test_the_score_is_the_mean_of_all_tries_failed_ones_too(memory: Memory) -> None:
+    for score in (0.2, 0.2, 0.2, 0.2, 1.0):
+        chunk = memory.learn("guess the port", score=score)
+    reasoning = memory.admin.store.chunks.get_reasoning(chunk.id)
+    assert reasoning == Reasoning("pattern", pytest.approx(0.36), 1, NOW)
+    assert memory.get(chunk.id).metadata["tries"] == 5
+
+
+def test_the_tries_of_an_older_memory_are_its_successes(memory: Memory) -> None:
+    chunk = memory.learn("split the work", score=0.5)
+    chunks = memory.admin.store.chunks
+    chunks.put_chunks([replace(chunk, metadata={"source": "reasoning"})])
+    chunks.put_reasoning(chunk.id, Reasoning("pattern", 1.0, 3, NOW))
+    memory.learn("split the work", score=0.0)
+    assert chunks.get_reasoning(chunk.id) == Reasoning("pattern", 0.75, 3, NOW)
+
+
+def test_lessons_are_found_by_their_type(memory: Memory) -> None:
+    memory.learn("split the work", pattern_type="decomposition")
+    memory.learn("split the bill", pattern_type="recovery-plan")
+    assert names(memory, "split meta.pattern_type:recovery-plan") == ["split the bill"]
+    assert names(memory, "meta.pattern_type:decomposition") == ["split the work"]
+
+
 def test_the_first_time_stays_the_date(memory: Memory, project: Path, tmp_path: Path) -> None:
     memory.learn("split the work")
     later = NOW + timedelta(days=3)
@@ -97,7 +122,9 @@ def test_a_lesson_stays_when_files_are_indexed_again(memory: Memory, project: Pa
     memory.learn("split the work")
     memory.index(project)
     memory.index(project)
-    assert names(memory, "split") == ["split the work"]
+    by_words = memory.search("split", mode="keyword").results
+    assert [result.chunk.name for result in by_words] == ["split the work"]
+    assert names(memory, "split")[0] == "split the work"
 
 
 @pytest.mark.parametrize(

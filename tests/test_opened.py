@@ -102,7 +102,7 @@ def test_stage_2_has_words_only_where_its_weights_are_not_stated(
 @pytest.mark.parametrize(
     ("stated", "embedder", "trust"),
     [
-        ("", OWN, Trust(0.3, 0.8)),
+        ("", OWN, Trust(0.3, 0.75)),
         ("", "any/other", Trust(0.5, 0.75)),
         ("auto: {code: 0.1}", OWN, Trust(0.3, 0.1)),
         ("auto: {prose: 0.4}", "any/other", Trust(0.4, 0.75)),
@@ -130,10 +130,11 @@ def test_who_states_the_share_of_meaning_means_the_fusion_that_has_it(
 
 
 def share_of_meaning(memory: Memory) -> float:
-    """What a search gave it of the score."""
+    """What a search gave it of the score. Contributions are scaled, all by the same number."""
     (result,) = memory.search("port", fusion="weighted").results
-    (meaning,) = [part for part in result.contributions if part.signal == "semantic"]
-    return meaning.value / meaning.normalised
+    weights = {part.signal: part.value / part.normalised for part in result.contributions}
+    assert sum(part.value for part in result.contributions) == pytest.approx(result.score)
+    return weights["semantic"] / (weights["semantic"] + weights["bm25"])
 
 
 @pytest.mark.parametrize(

@@ -60,6 +60,7 @@ if TYPE_CHECKING:
         Rerank,
         SearchResult,
         SearchResults,
+        Symbol,
         Tracking,
     )
 
@@ -72,7 +73,8 @@ __all__ = [
     "Kind", "LabelError", "Lines", "Listener", "LlmError", "Memory", "Mode", "NewDocument",
     "NoMemoryError", "Note", "Outcome", "Places", "Progress", "Query", "QueryError", "Refresh",
     "Rerank", "SearchResult", "SearchResults", "Settings", "SettingsFiles", "SourceError", "Stats",
-    "Stop", "StoreBusyError", "StoreError", "Tracking", "TransferError", "Writer", "__version__",
+    "Stop", "StoreBusyError", "StoreError", "Symbol", "Tracking", "TransferError", "Writer",
+    "__version__",
 ]  # fmt: skip
 # The modules that define these names, in the order in which they import each other.
 _MODULES = (

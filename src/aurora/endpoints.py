@@ -11,6 +11,7 @@ import json
 import logging
 import random
 import re
+import socket
 import time
 from collections.abc import Callable, Mapping
 from importlib import import_module
@@ -21,7 +22,8 @@ from aurora.errors import AuroraError, EmbeddingError, LlmError, RefusedError
 
 logger = logging.getLogger(__name__)
 
-OPENAI = "https://api.openai.com/v1"  # where the settings name no other
+_VENDOR = "api.openai.com"
+OPENAI = f"https://{_VENDOR}/v1"  # where the settings name no other
 
 
 class Purpose(NamedTuple):
@@ -92,6 +94,26 @@ def parse_address(endpoint: str, purpose: Purpose) -> Address:
     return Address(url, parts.hostname or "", parts.scheme == "https", purpose)
 
 
+def find_fault(address: Address, *, seconds: float = 2.0) -> str:
+    """Why no connection to the address can be made; empty if one can, or if a proxy makes it.
+
+    The connection is closed at once: nothing is sent.
+    """
+    from urllib.request import getproxies  # noqa: PLC0415 - loads an HTTP client
+
+    parts = urlsplit(address.url)
+    port = parts.port or (443 if address.is_encrypted else 80)
+    if address.is_encrypted and getproxies().get("https"):
+        return ""
+    try:
+        socket.create_connection((address.host, port), timeout=seconds).close()
+    except TimeoutError:
+        return f"no answer in {seconds:g} s"
+    except OSError as exc:
+        return exc.strerror or str(exc)
+    return ""
+
+
 def split_address(url: str) -> SplitResult | None:
     """The parts of an HTTP address; None for an invalid one."""
     if not re.fullmatch(r"[!-~]+", url):  # urlsplit drops some other characters and keeps some
@@ -149,6 +171,22 @@ def find_key(given: str, address: Address) -> ApiKey | None:
             "The key of the endpoint has a space, a line break or a letter that no key has",
             hint=f"set {purpose.variable} again, without other characters around it",
         ) from exc
+
+
+def require_key(given: ApiKey | None, address: Address) -> ApiKey | None:
+    """The key, given or of the keyring. Raises before OpenAI is called without one.
+
+    Other servers may need none.
+    """
+    key = given or find_key("", address)
+    if key is None and address.host == _VENDOR:
+        purpose = address.purpose
+        raise purpose.error(
+            f"There is no key for {address.host}, so nothing was sent",
+            hint=f"set {purpose.variable}, keep one with `keyring set {SERVICE} {address.host}`, "
+            f"or set {purpose.setting} to a server of your own",
+        )
+    return key
 
 
 def _ask_keyring(host: str) -> str:

@@ -1,11 +1,10 @@
-"""Names that seed 002 gives to settings: each is read as the setting there is."""
+"""Names that seeds 001 and 002 give to settings: each is read as the setting there is."""
 
 from __future__ import annotations
 
 import pytest
 
-from aurora.config.load import ALIASES
-from aurora.config.schema import CATALOGUE
+from aurora.config.schema import ALIASES, CATALOGUE
 from aurora.errors import ConfigError
 from tests.config.test_schema import leaf
 from tests.config.world import USER, World
@@ -16,6 +15,10 @@ READ = [
     pytest.param("hybrid_search_alpha", "0.9", "search.weighted.semantic", 0.9, id="alpha"),
     pytest.param("bm25_k1", "1.2", "search.bm25.k1", 1.2, id="k1"),
     pytest.param("bm25_b", "0.5", "search.bm25.b", 0.5, id="b"),
+    pytest.param("vector_weight", "0.9", "search.weighted.semantic", 0.9, id="vector"),
+    pytest.param("keyword_weight", "0.9", "search.weighted.semantic", 0.1, id="keyword"),
+    pytest.param("half_life", "7", "search.recency.half_life", 7.0, id="half-life"),
+    pytest.param("max_results", "3", "search.limit", 3, id="results"),
 ]
 WRONG = [
     pytest.param(
@@ -31,6 +34,13 @@ WRONG = [
         id="alpha",
     ),
     pytest.param("bm25_k1", "-1", "search.bm25.k1: Must be ≥ 0.0 (got -1)", id="k1"),
+    pytest.param(
+        "keyword_weight",
+        "1.5",
+        "search.weighted.semantic: Must be in [0.0, 1.0] (got 1.5)",
+        id="keyword",
+    ),
+    pytest.param("max_results", "0", "search.limit: Must be ≥ 1 (got 0)", id="results"),
     pytest.param("bm25_b", "[0.5]", "search.bm25.b: Must be a number (got [0.5])", id="b"),
 ]
 
@@ -90,4 +100,20 @@ def test_a_name_inside_another_section_is_a_typo(world: World) -> None:
     world.write(user="search:\n  bm25:\n    bm25_k1: 1.2\n")
     loaded = world.load()
     assert loaded.settings.search.bm25.k1 == 1.5
-    assert loaded.warnings == (f"Ignored search.bm25.bm25_k1 in {USER}: there is no such setting",)
+    assert loaded.warnings == (
+        f"Ignored search.bm25.bm25_k1 in {USER}: there is no such setting, "
+        "did you mean search.bm25.k1?",
+    )
+
+
+def test_both_weights_of_seed_001_fit_together(world: World) -> None:
+    world.write(user="search: {vector_weight: 0.6, keyword_weight: 0.4}\n")
+    loaded = world.load()
+    assert (loaded.settings.search.weighted.semantic, loaded.fusion) == (0.6, "weighted")
+    world.write(user="vector_weight: 0.6\nkeyword_weight: 0.6\n")
+    with pytest.raises(ConfigError, match="vector_weight and keyword_weight: Must sum to 1"):
+        world.load()
+    variables = {"AURORA_VECTOR_WEIGHT": "0.2", "AURORA_KEYWORD_WEIGHT": "0.2"}
+    world.write(user="")
+    with pytest.raises(ConfigError, match="vector_weight and keyword_weight: Must sum to 1"):
+        world.load(variables)

@@ -108,21 +108,49 @@ def test_a_file_that_is_no_settings_file_is_an_error(
         pytest.param("---\n", id="document-start-only"),
         pytest.param("{}", id="empty-map"),
         pytest.param("search:\nui:\n  # later\n", id="empty-sections"),
-        pytest.param("editor: {k1: -1}\nother: 5\n", id="foreign-sections"),
-        pytest.param("a: &x 1\nb: &x 2\n", id="anchor-used-twice"),
+        pytest.param("version: &x 1\nui: {}\nsearch: &x {}\n", id="anchor-used-twice"),
+        pytest.param('version: "1.0"\n', id="version"),
     ],
 )
 def test_what_says_nothing_gives_the_defaults_in_silence(world: World, content: str) -> None:
-    """Also a whole section of another tool is none of our business."""
     world.write(user=content)
     assert world.load() == LoadedSettings(Settings())
 
 
-@pytest.mark.parametrize("name", ["k2", "K1", "3", "'k1 '"])
-def test_an_unknown_name_in_a_known_section_is_a_typo(world: World, name: str) -> None:
+@pytest.mark.parametrize(
+    ("file", "ignored", "near"),
+    [
+        ("serach: {bm25: {k1: 3}}\n", "serach", "search"),
+        ("fusion: rrf\n", "fusion", "search.fusion"),
+        ("max_result: 3\n", "max_result", "max_results"),
+    ],
+)
+def test_a_mistyped_name_at_the_top_is_named_with_the_nearest_one(
+    world: World, file: str, ignored: str, near: str
+) -> None:
+    world.write(user=file)
+    warning = f"Ignored {ignored} in {USER}: there is no such setting, did you mean {near}?"
+    assert world.load() == LoadedSettings(Settings(), {}, (warning,))
+
+
+def test_a_name_at_the_top_that_is_like_no_setting_is_named_too(world: World) -> None:
+    world.write(user="editor: {k1: -1}\nother: 5\n")
+    warnings = tuple(
+        f"Ignored {name} in {USER}: there is no such setting" for name in ("editor", "other")
+    )
+    assert world.load() == LoadedSettings(Settings(), {}, warnings)
+
+
+@pytest.mark.parametrize(
+    ("name", "near"), [("k2", "k1"), ("K1", "k1"), ("3", "b"), ("'k1 '", "k1")]
+)
+def test_an_unknown_name_in_a_known_section_is_a_typo(world: World, name: str, near: str) -> None:
     """It is ignored with a warning, and the settings beside it hold."""
     world.write(user=f"search:\n  bm25:\n    {name}: 9\n    k1: 1.2\n")
-    told = f"Ignored search.bm25.{name.strip(chr(39))} in {USER}: there is no such setting"
+    told = (
+        f"Ignored search.bm25.{name.strip(chr(39))} in {USER}: there is no such setting, "
+        f"did you mean search.bm25.{near}?"
+    )
     wanted = Settings(search=SearchSettings(BM25Settings(k1=1.2)))
     assert world.load() == LoadedSettings(wanted, {"search.bm25.k1": USER}, (told,))
 

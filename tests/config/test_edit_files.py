@@ -114,6 +114,7 @@ VALUES: dict[str, st.SearchStrategy[object]] = {
     "search.bm25.b": fractions,
     "search.bm25.idf": st.sampled_from(["lucene", "robertson"]),
     "search.hybrid.stage1_top_k": st.integers(10, 10**6),
+    "search.limit": st.integers(1, 10**5),
     "search.hybrid.weights.bm25": fractions,
     "search.hybrid.weights.semantic": fractions,
     "search.hybrid.weights.activation": fractions,
@@ -151,6 +152,7 @@ VALUES: dict[str, st.SearchStrategy[object]] = {
     "embedding.query_prefix": words,
     "embedding.document_prefix": words,
     "ui.shown_search_format_notice": st.booleans(),
+    "ui.view": st.sampled_from(["lines", "table"]),
     "ui.default_search_format": st.sampled_from(["enhanced", "legacy"]),
     "ui.links": words.map("x:{{path}}{}".format) | st.sampled_from(["auto", "never"]),
 }

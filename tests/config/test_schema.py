@@ -112,6 +112,7 @@ def test_what_takes_time_or_memory_has_a_lower_bound_for_a_project() -> None:
     assert capped == {
         "search.hybrid.stage1_top_k": 1000,
         "search.rerank.seconds": 10,
+        "search.limit": 1000,
         "indexing.workers": 4,
         "llm.seconds": 30,
     }
@@ -153,6 +154,8 @@ def test_settings_are_built_from_what_was_given() -> None:
     [
         ("search.bm25.k2", "did you mean search.bm25.k1, "),
         ("serach.mode", "did you mean search.mode, "),
+        ("max_results", "did you mean search.limit?"),
+        ("search.half_life", "did you mean search.recency.half_life?"),
         ("", f"there are {', '.join(CATALOGUE)}"),
         ("SEARCH.BM25.K1", f"there are {', '.join(CATALOGUE)}"),
     ],

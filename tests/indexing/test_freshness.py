@@ -29,7 +29,7 @@ class World:
             self.told.append(event)
 
     def find(self, word: str) -> list[str]:
-        return [result.chunk_id for result in self.memory.search(word).results]
+        return [result.chunk_id for result in self.memory.search(word, mode="keyword").results]
 
 
 @pytest.fixture

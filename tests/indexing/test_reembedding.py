@@ -7,6 +7,7 @@ from contextlib import closing
 
 import pytest
 
+from aurora.errors import EmbeddingError
 from aurora.indexing.embedding import Embedded, Reembedded, embed_missing, embedder_of, reembed
 from aurora.stores.base import Embedder
 from aurora.stores.sqlite.store import SQLiteStore
@@ -45,6 +46,17 @@ def test_all_vectors_are_made_and_then_take_over(embedded: SQLiteStore) -> None:
     assert state(embedded) == (NEW, None, 0, 12)
     assert [len(texts) for texts in provider.asked] == [5, 5, 2]
     assert events == [Progress("Embedding", done, 12) for done in (5, 10, 12)]
+
+
+def test_an_error_of_several_lines_is_a_warning_in_one(embedded: SQLiteStore) -> None:
+    for error, reason in (
+        (EmbeddingError("The endpoint is away", hint="start it"), "The endpoint is away: start it"),
+        (OSError("no\n\tway"), "no way"),
+    ):
+        provider = named(failing_for("def f7", error))
+        embedded.chunks.put_chunks([make_chunk("def f7(): pass", name="f7", path="1.py")])
+        warnings = reembed(embedded, provider).embedded.warnings
+        assert warnings == (f"Failed to generate embedding for chunk 1.py:f7: {reason}",)
 
 
 def test_a_memory_without_vectors_gets_its_first(store: SQLiteStore) -> None:

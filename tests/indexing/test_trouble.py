@@ -129,7 +129,10 @@ def test_a_file_with_syntax_errors_is_named_and_kept(store: SQLiteStore, root: P
 
     report = index_files(store, root, scan(root))
 
-    assert (report.parsed, report.warnings) == (3, ("bad.py has syntax errors",))
+    assert (report.parsed, report.warnings) == (
+        3,
+        ("bad.py has syntax errors: 1 line could not be parsed",),
+    )
     assert store.chunks.file_states().keys() == {"a.py", "bad.py", "z.py"}
     assert any("secret_word" in chunk.content for chunk in store.chunks.iter_chunks())
 

@@ -41,6 +41,8 @@ def test_text_is_read_as_it_is(tmp_path: Path, content: bytes, text: str) -> Non
     [
         pytest.param(b"\x7fELF\x02\0\0\0", "is binary", "pdftotext", id="program"),
         pytest.param(b"x" * 9000 + b"\0", "is binary", "only text", id="late-zero-byte"),
+        pytest.param(b"%PDF-1.4\n%\xe2\xe3\n1 0 obj", "is binary", "pdftotext FILE", id="pdf"),
+        pytest.param(b"PK\x03\x04\x14word/x.xml", "is binary", "pandoc -t markdown", id="office"),
         pytest.param("text".encode("utf-16"), "is not UTF-8", "iconv", id="utf-16"),
         pytest.param("é".encode("latin-1"), "is not UTF-8", "iconv", id="latin-1"),
         pytest.param(b"x" * 9000 + b"\xff", "is not UTF-8", "iconv", id="late-bad-byte"),

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from aurora.errors import SourceError
-from aurora.sources.git import Git, find_root, list_files, open_scratch
+from aurora.sources.git import Change, Git, find_root, list_changes, list_files, open_scratch
 from tests.builders import write_tree
 from tests.sources.repository import git, make_repository
 
@@ -87,6 +87,37 @@ def test_an_empty_repository_has_no_files(tmp_path: Path) -> None:
     git(tmp_path, "init", "--quiet")
 
     assert list_files(tmp_path) == []
+
+
+def test_commits_have_their_subject_and_the_paths_below_the_folder(tmp_path: Path) -> None:
+    root = make_repository(tmp_path, {"a.py": "", "sub/ü b.py": ""})
+    for subject, names in (("Let ü wade\n\nAnd fly.", ["sub/ü b.py"]), ("Both", ["a.py", "sub/c"])):
+        write_tree(root, dict.fromkeys(names, "x"))
+        git(root, "add", "--all")
+        git(root, "commit", "--quiet", "--message", subject)
+    git(root, "commit", "--quiet", "--allow-empty", "--message", "Nothing")
+
+    changes = list_changes(root, 10) or []
+    assert changes[:2] == [Change("Both", ("a.py", "sub/c")), Change("Let ü wade", ("sub/ü b.py",))]
+    assert changes[2].paths == ("a.py", "sub/ü b.py")
+    assert [change.paths for change in list_changes(root / "sub", 2) or []] == [("c",), ("ü b.py",)]
+
+
+def test_merges_are_not_listed_as_changes(tmp_path: Path) -> None:
+    root = make_repository(tmp_path, {"a.py": ""})
+    git(root, "checkout", "--quiet", "-b", "other")
+    write_tree(root, {"b.py": ""})
+    git(root, "add", "--all")
+    git(root, "commit", "--quiet", "--message", "other")
+    git(root, "checkout", "--quiet", "main")
+    git(root, "merge", "--quiet", "--no-ff", "--message", "merge", "other")
+    assert [change.subject for change in list_changes(root, 1) or []] == ["other"]
+
+
+def test_without_commits_or_a_repository_there_are_no_changes(tmp_path: Path) -> None:
+    assert list_changes(tmp_path, 10) is None
+    git(tmp_path, "init", "--quiet")
+    assert list_changes(tmp_path, 10) == []
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,7 @@ def test_text_is_read_as_it_is(tmp_path: Path, content: bytes, text: str) -> Non
     ("content", "reason"),
     [
         pytest.param(b"\x7fELF\x02\0\0\0", "binary", id="program"),
+        pytest.param(b"%PDF-1.4\n%\xe2\xe3\n1 0 obj", "binary", id="pdf"),
         pytest.param(b"x" * 8191 + b"\0", "binary", id="zero-byte-in-the-first-8-KiB"),
         pytest.param("text".encode("utf-16"), "binary", id="utf-16"),
         pytest.param("é".encode("latin-1"), "not UTF-8", id="latin-1"),

@@ -1,8 +1,7 @@
 """Loads settings by layer: flag, then environment, project file, user file, default.
 
 All problems of all layers are collected, and one error names them. `SettingsFiles` notices edits,
-so that a change takes effect on the next search. `ALIASES` are names of settings from other
-documents. They are accepted at the top of a file, in its `search` section, and as `AURORA_…`.
+so that a change takes effect on the next search.
 
 A clone may bring a project file. Until the user approves it, it may not choose models, endpoints or
 links, send text to other machines, lead a path out of the memory's folder, or take much time or
@@ -21,7 +20,17 @@ from pathlib import Path
 from typing import NamedTuple
 
 from aurora.config.places import Places, shown
-from aurora.config.schema import CATALOGUE, Guard, Setting, Settings, build_settings
+from aurora.config.schema import (
+    ALIASES,
+    CATALOGUE,
+    Alias,
+    Guard,
+    Setting,
+    Settings,
+    build_settings,
+    nearest_keys,
+    rest_of,
+)
 from aurora.config.yaml import YamlError, parse_yaml
 from aurora.errors import ConfigError
 from aurora.files import make_folder, read_file, replacing, require_own
@@ -31,6 +40,7 @@ LARGEST = 1 << 20  # bytes of a settings file
 _APPROVED, _LARGEST_LIST = "approved.json", 16 << 20  # of the user: digests of approved files
 _BRIEF = reprlib.Repr()
 _BRIEF.maxlevel, _BRIEF.maxstring = 2, 80
+_VERSION = "version"
 _WEIGHTS = ("search.hybrid.stage2_weights", "search.hybrid.weights")
 _SECTIONS = {key[:at] for key in CATALOGUE for at, letter in enumerate(key) if letter == "."}
 
@@ -40,24 +50,6 @@ _PASSWORD = re.compile(r"(://[^/@:\s]*):.*@")  # up to the last @: a password ma
 _PASSWORD_PARAMETER = re.compile(r"([?&](?:ssl)?password=)[^&]+", re.IGNORECASE)
 _MASK = "***"
 NOT_SHOWN = "a value that is not shown, because it may hold a password"
-
-
-class Alias(NamedTuple):
-    """Another name of a setting; `values` translates values that are written otherwise."""
-
-    key: str
-    values: Mapping[object, object] = {}
-
-    def value(self, raw: object) -> object:
-        return self.values.get(raw, raw) if isinstance(raw, bool | str) else raw
-
-
-ALIASES: Mapping[str, Alias] = {
-    "enable_hybrid_search": Alias("search.mode", {True: "hybrid", False: "semantic"}),
-    "hybrid_search_alpha": Alias("search.weighted.semantic"),
-    "bm25_k1": Alias("search.bm25.k1"),
-    "bm25_b": Alias("search.bm25.b"),
-}
 
 
 # Values for people
@@ -180,6 +172,22 @@ class LoadedSettings(NamedTuple):
     origins: Mapping[str, str] = {}
     warnings: tuple[str, ...] = ()
 
+    @property
+    def fusion(self) -> str:
+        """The fusion of a search. Setting a weight that only `weighted` uses selects it."""
+        has_alpha = "search.weighted.semantic" in self.origins
+        is_chosen = "search.fusion" in self.origins
+        return "weighted" if has_alpha and not is_chosen else self.settings.search.fusion
+
+    def unused_weights(self, fusion: str) -> str:
+        """A warning about weights that are set and that this fusion does not use, or nothing."""
+        if fusion == "staged":
+            return ""
+        keys = {key.rpartition(".")[0]: origin for key, origin in self.origins.items()}
+        unused = [f"{key} ({keys[key]})" for key in _WEIGHTS if key in keys]
+        then = f"The fusion {fusion} does not use them: set `search.fusion` to staged"
+        return f"No effect: {', '.join(unused)}. {then}, or remove them" if unused else ""
+
 
 @dataclass(slots=True)
 class SettingsFiles:
@@ -280,14 +288,36 @@ class _Loader:
                 yield alias.key, alias.value(value)
             elif key in _SECTIONS and not dotted:
                 yield from self.flatten(value, origin, f"{key}.")
-            elif prefix or key in CATALOGUE:
-                # A name at the top may be another tool's section; inside a section it is a typo.
-                message = f"Ignored {key} in {origin}: there is no such setting"
-                self.warnings.append(printable(message))
+            else:
+                self._ignore(key, origin, is_inside=bool(prefix))
+        self._check_shares(tree, origin)
+
+    def _ignore(self, key: str, origin: str, *, is_inside: bool) -> None:
+        """Warn about a name that is none of ours. The file of seed 000 has a version."""
+        if key == _VERSION:
+            return
+        tops = [*(section for section in _SECTIONS if "." not in section), *ALIASES]
+        near = nearest_keys(key, [*_SECTIONS, *CATALOGUE] if is_inside else tops)
+        near += [known for known in CATALOGUE if known.endswith(f".{key}")]
+        then = f", did you mean {near[0]}?" if near and near[0] != key else ""
+        self.warnings.append(
+            printable(f"Ignored {key} in {origin}: there is no such setting{then}")
+        )
+
+    def _check_shares(self, tree: Mapping[object, object], origin: str) -> None:
+        """Both say how much meaning counts."""
+        if not {"vector_weight", "keyword_weight"} <= tree.keys():
+            return
+        vector, words = tree["vector_weight"], rest_of(tree["keyword_weight"])
+        if not (isinstance(vector, int | float) and isinstance(words, int | float)):
+            return
+        if abs(vector - words) > 1e-6:
+            self._problem(origin, "vector_weight and keyword_weight: Must sum to 1.0")
 
     def _read_environment(self, environ: Mapping[str, str]) -> None:
         variables = {f"AURORA_{name.upper()}": alias for name, alias in ALIASES.items()}
         variables |= {setting.variable: Alias(setting.key) for setting in CATALOGUE.values()}
+        typed: dict[object, object] = {}
         for variable, alias in variables.items():
             raw = environ.get(variable)
             if not raw:
@@ -297,6 +327,8 @@ class _Loader:
             except YamlError:
                 value = raw
             self._take(alias.key, alias.value(value), origin=f"the environment ({variable})")
+            typed[variable.removeprefix("AURORA_").lower()] = value
+        self._check_shares(typed, "the environment")
 
     def _take(self, key: str, value: object, *, origin: str) -> None:
         try:

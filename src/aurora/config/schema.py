@@ -1,8 +1,11 @@
 """Every setting: its default in `Settings`, its rule and its description in `CATALOGUE`.
 
 A rule takes a value as it was read and returns the checked value. A wrong value is a `ValueError`
-that says what the value must be. Reading files and variables is left to `load`, writing to `edit`,
-and the limits on unapproved project files, too.
+that says what the value must be. `ALIASES` are names of settings from other documents. They are
+accepted at the top of a file, in its `search` section, and as `AURORA_…`.
+
+Reading files and variables is left to `load`, writing to `edit`, and the limits on unapproved
+project files, too.
 """
 
 from __future__ import annotations
@@ -10,7 +13,7 @@ from __future__ import annotations
 import math
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import Enum, auto
 from pathlib import Path
 from typing import NamedTuple, TypeAlias, TypeVar
@@ -163,8 +166,8 @@ class HybridSettings(NamedTuple):
 
 class AutoSettings(NamedTuple):
     prose: float = 0.3
-    code: float = 0.8
-    activation: float = 0.3
+    code: float = 0.75
+    activation: float = 0.15
 
 
 class WeightedSettings(NamedTuple):
@@ -199,6 +202,7 @@ class SearchSettings(NamedTuple):
     rerank: RerankSettings = RerankSettings()
     expand: bool = False
     min_score: float = 0.1
+    limit: int = 10
 
 
 class StoreSettings(NamedTuple):
@@ -235,6 +239,7 @@ class LlmSettings(NamedTuple):
 class UiSettings(NamedTuple):
     shown_search_format_notice: bool = False
     default_search_format: str = "enhanced"
+    view: str = "lines"
     links: str = "auto"
 
 
@@ -352,8 +357,10 @@ _SETTINGS = (
     Setting("search.expand", flag,
             "Send each query to the model of `llm.endpoint` for more search words.", Guard.AWAY),
     Setting("search.min_score", _share,
-            "Results with a lower `weighted` score are left out in `weighted` and `auto`, if "
-            "meaning takes part."),
+            "The lowest confidence that the memory answers a query at all, unless the first result "
+            "contains every word of it; below it, nothing is relevant. Half of it for prose."),
+    Setting("search.limit", integer(minimum=1, maximum=100_000),
+            "How many results a search gives, unless it says so itself.", unapproved_most=1_000),
     Setting("store.path", file_path,
             "Database file; a relative path starts at the memory's folder.", Guard.OUTSIDE),
     Setting("store.url", database_url,
@@ -393,7 +400,10 @@ _SETTINGS = (
     Setting("ui.shown_search_format_notice", flag,
             "True once the notice about the output format was shown."),
     Setting("ui.default_search_format", choice("enhanced", "legacy"),
-            "Columns of the results table: legacy leaves out Commits and Last Modified."),
+            "`legacy` prints a table without the columns Commits and Last Modified."),
+    Setting("ui.view", choice("lines", "table"),
+            "How results are printed: `lines` with `path:line` and the matching text, or `table` "
+            "with seven columns where they fit."),
     Setting("ui.links", link_pattern,
             "Clickable paths: auto for terminals known to support them, never, or "
             "an address for every terminal, such as vscode://file{path}:{line}.", Guard.CHOICE),
@@ -401,15 +411,56 @@ _SETTINGS = (
 CATALOGUE: Mapping[str, Setting] = {setting.key: setting for setting in _SETTINGS}
 
 
+# Other names
+
+
+class Alias(NamedTuple):
+    """Another name of a setting; `value` translates values that are written otherwise."""
+
+    key: str
+    value: Callable[[object], object] = lambda raw: raw
+
+
+def _as_mode(is_hybrid: object) -> object:
+    modes = {True: "hybrid", False: "semantic"}
+    return modes[is_hybrid] if isinstance(is_hybrid, bool) else is_hybrid
+
+
+def rest_of(share: object) -> object:
+    """The share of meaning for a share of words; the setting refuses all else."""
+    if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 1:
+        return share
+    return round(1.0 - share, 12)
+
+
+ALIASES: Mapping[str, Alias] = {
+    "enable_hybrid_search": Alias("search.mode", _as_mode),
+    "hybrid_search_alpha": Alias("search.weighted.semantic"),
+    "vector_weight": Alias("search.weighted.semantic"),
+    "keyword_weight": Alias("search.weighted.semantic", rest_of),
+    "bm25_k1": Alias("search.bm25.k1"),
+    "bm25_b": Alias("search.bm25.b"),
+    "half_life": Alias("search.recency.half_life"),
+    "min_score": Alias("search.min_score"),
+    "max_results": Alias("search.limit"),
+}
+
+
 def known_setting(key: str) -> Setting:
     """Return the setting with that key, or raise an error that lists similar keys."""
     if key not in CATALOGUE:
-        from difflib import get_close_matches  # noqa: PLC0415 - only for a mistyped key
-
-        near = get_close_matches(key, CATALOGUE)
+        name = key.removeprefix("search.")
+        near = [ALIASES[name].key] if name in ALIASES else nearest_keys(key, CATALOGUE)
         hint = f"did you mean {', '.join(near)}?" if near else f"there are {', '.join(CATALOGUE)}"
         raise ConfigError(f"There is no setting {key!r}", hint=hint)
     return CATALOGUE[key]
+
+
+def nearest_keys(key: str, keys: Iterable[str]) -> list[str]:
+    """Up to three keys that a mistyped key may mean, the nearest first."""
+    from difflib import get_close_matches  # noqa: PLC0415 - only for a mistyped key
+
+    return get_close_matches(key, keys)
 
 
 def build_settings(values: Mapping[str, object]) -> Settings:

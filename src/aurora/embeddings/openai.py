@@ -26,6 +26,7 @@ from aurora.endpoints import (
     find_key,
     parse_address,
     read_answer,
+    require_key,
     write_body,
 )
 from aurora.errors import EmbeddingError, RefusedError
@@ -145,7 +146,7 @@ class OpenAIProvider:
                         "The embedding provider openai needs the package httpx2",
                         hint="pip install 'aurora-memory[openai]'",
                     ) from exc
-                key = self._key or find_key("", self._address)
+                key = require_key(self._key, self._address)
                 self._endpoint = Endpoint(self._address, key, self._model, self._timing)
             return self._endpoint
 

@@ -53,7 +53,7 @@ class Shares(NamedTuple):
 
 
 _SHARES = {
-    "aurora/deep": Shares(0.24, 0.3, 0.8),
+    "aurora/deep": Shares(0.24, 0.3, 0.75),
     "aurora/shallow": Shares(0.25, 0.3, 0.65),
     "onnx/all-minilm-l6-v2": Shares(0.4),
 }

@@ -6,7 +6,7 @@ from another user.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -31,10 +31,11 @@ from aurora.indexing.documents import find_to_forget, piece_ids
 from aurora.indexing.embedding import Reembedded, embedder_of
 from aurora.indexing.foreign_documents import TakenIn, take_in
 from aurora.indexing.import_export import Copied, Export, Imported, copy_memory, import_memory
-from aurora.indexing.reader import Names
+from aurora.indexing.reader import Names, scan
 from aurora.indexing.turns import write_turn
 from aurora.llm.cache import AnswerCache
 from aurora.retrieval.retriever import HybridRetriever
+from aurora.sources.walk import Skipped
 from aurora.stores.base import SEARCHABLE_SUCCESS, Embedder, Reclaimed, Store
 from aurora.types import Chunk, Listener, Note, ignore_events
 
@@ -84,6 +85,22 @@ class MemoryAdmin:
     def pieces(self, chunk: Chunk) -> list[Chunk]:
         """The chunk; for the first chunk of a document, all chunks of the document."""
         return self.store.chunks.get_chunks(piece_ids([chunk])) or [chunk]
+
+    def left_out(self) -> dict[str, str]:
+        """Files that an index run leaves out, and why, sorted by path.
+
+        The last run left out those that it had to read. Those left out by name or size are found
+        by a new walk of the project, or of the folders that hold the memory's files.
+        """
+        opened = self._opened
+        states = opened.store.chunks.file_states()
+        reasons = {path: state.left_out for path, state in states.items() if state.left_out}
+        folders = [opened.root] if opened.root else _outermost_folders(states, opened.logs)
+        if folders:
+            names = Names(opened.root)
+            skipped = (file for file in scan(*folders).files.values() if isinstance(file, Skipped))
+            reasons |= {names.of(file.path): file.reason for file in skipped}
+        return dict(sorted(reasons.items()))
 
     def find_to_forget(self, word: str) -> list[str]:
         """Chunk ids that a word stands for: an id, a file or folder, or `namespace:NAME`."""
@@ -321,3 +338,13 @@ def _same_memory(location: StoreLocation) -> TransferError:
         f"Both places are the same memory: {shown_name(location.name)}",
         hint="name another one by --from or --to: a file, or postgresql://…#SCHEMA",
     )
+
+
+def _outermost_folders(paths: Iterable[str], logs: Path) -> list[Path]:
+    """The folders of these files that are below no other one of them, without those of logs."""
+    outermost: list[Path] = []
+    for folder in sorted({Path(path).parent for path in paths}):
+        is_inside = bool(outermost) and folder.is_relative_to(outermost[-1])
+        if not is_inside and not folder.is_relative_to(logs) and folder.is_dir():
+            outermost.append(folder)
+    return outermost

@@ -1,8 +1,8 @@
 """The checks of `aur doctor`: of the program, its optional packages, a memory and the settings.
 
 A check is a function that yields lines: level, text and hint. Each area has a table of checks. A
-check that raises is a finding, too, and the others still run. Nothing is changed, and nothing is
-sent to another machine.
+check that raises is a finding, too, and the others still run. Nothing is changed, and no text is
+sent to another machine: of an endpoint that the settings name, only the connection is tried.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from aurora.config import SettingsFiles
 from aurora.config.load import as_typed, without_password, without_secrets
 from aurora.config.places import shown
 from aurora.config.schema import CATALOGUE, value_of
+from aurora.endpoints import EMBEDDING, LLM, Purpose, find_fault, parse_address
 from aurora.engine.location import shown_name
 from aurora.engine.memory import Memory
 from aurora.errors import (
@@ -200,7 +201,7 @@ def check_values(files: SettingsFiles) -> Iterator[Line]:
         hint = f"{exc.hint}; {then}" if exc.hint else then
         yield Level.FAIL, without_secrets(exc.message), hint
         return
-    for warning in loaded.warnings:
+    for warning in filter(None, (*loaded.warnings, loaded.unused_weights(loaded.fusion))):
         yield Level.WARN, warning, ""
     for key in CATALOGUE:
         value = without_secrets(without_password(as_typed(value_of(loaded.settings, key))))
@@ -341,7 +342,8 @@ def check_vectors(subject: MemoryCheck) -> Iterator[Line]:
 
 def check_embedder(subject: MemoryCheck) -> Iterator[Line]:
     """One text is embedded, unless the provider is remote."""
-    provider = subject.memory.settings.embedding.provider
+    settings = subject.memory.settings.embedding
+    provider = settings.provider
     if provider == "none":
         text = "Embedder: none, as the settings say; search goes by words and use"
         yield Level.NOTE, text, "set `embedding.provider` to aurora, or unset it"
@@ -353,21 +355,34 @@ def check_embedder(subject: MemoryCheck) -> Iterator[Line]:
     except AuroraError as exc:
         yield Level.WARN, f"Embedder {provider}: {exc.message}", exc.hint
         return
-    size = f"{embedder.dimension} dimensions" if embedder.dimension else "remote: not called"
-    yield Level.OK, f"Embedder: {embedder.name} ({size})", ""
+    if not embedder.dimension:
+        yield _judge_endpoint("Embedder", embedder.name, settings.endpoint, EMBEDDING)
+        return
+    yield Level.OK, f"Embedder: {embedder.name} ({embedder.dimension} dimensions)", ""
+
+
+def _judge_endpoint(what: str, name: str, endpoint: str, purpose: Purpose) -> Line:
+    """Tries to connect, if the settings name the endpoint. Sends nothing."""
+    if not endpoint:
+        return Level.OK, f"{what}: {name} (remote: not called)", ""
+    if not (fault := find_fault(parse_address(endpoint, purpose))):
+        return Level.OK, f"{what}: {name} (remote: can be reached, not called)", ""
+    text = f"{what}: {name}: the endpoint {endpoint} cannot be reached ({fault})"
+    hint = f"start it, or set another {purpose.setting}; until then searches go without it"
+    return Level.WARN, text, hint
 
 
 def check_llm(subject: MemoryCheck) -> Iterator[Line]:
-    """Yields nothing where no setting uses a language model."""
-    search = subject.memory.settings.search
-    if not search.expand and search.rerank.by != "llm":
+    """Yields nothing where no setting names a language model or uses one."""
+    search, llm = subject.memory.settings.search, subject.memory.settings.llm
+    if not llm.endpoint and not search.expand and search.rerank.by != "llm":
         return
     try:
         name = subject.memory.admin.check_llm()
     except LlmError as exc:
         yield Level.WARN, f"Language model: {exc.message}", exc.hint
     else:
-        yield Level.OK, f"Language model: {name} (remote: not called)", ""
+        yield _judge_endpoint("Language model", name, llm.endpoint, LLM)
 
 
 def check_readers(subject: MemoryCheck) -> Iterator[Line]:

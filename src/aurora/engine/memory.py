@@ -17,7 +17,6 @@ from aurora.errors import QueryError, StoreError
 from aurora.retrieval.lookup import find_chunk
 from aurora.stores.base import Embedder
 from aurora.types import (
-    DEFAULT_LIMIT,
     Chunk,
     Criteria,
     IndexCheck,
@@ -189,38 +188,45 @@ class Memory:
         self,
         text: str,
         *,
-        limit: int = DEFAULT_LIMIT,
+        limit: int | None = None,
         mode: str | None = None,
         fusion: str | None = None,
         criteria: Criteria | None = None,
         min_score: float | None = None,
         rerank: str | None = None,
         expand: bool | None = None,
+        here: str = ".",
     ) -> SearchResults:
         """The best chunks for a query in plain words. A search is not an access.
 
-        What is not given is what the settings say.
+        What is not given is what the settings say. `path:./…` in the text starts at the folder
+        `here`, which is the memory's root by default.
         """
         query = Query(
             text,
-            limit,
+            self.settings.search.limit if limit is None else limit,
             read_choice(Mode, mode, "search mode"),
             fusion,
             criteria or Criteria(),
             min_score,
             read_choice(Rerank, rerank, "reranker"),
             expand,
+            here,
         )
         results, notes = self._opened.read(lambda: self._opened.retriever.retrieve(query))
+        notes = (*notes, *self._opened.warn_of_weights(fusion))
         return replace(results, notes=(*notes, *results.notes))
 
-    def get(self, chunk_id: str, *, is_use: bool = True) -> Chunk:
-        """The chunk with this id, or with a unique end of an id.
+    def get(self, chunk_id: str, *, is_use: bool = True, here: str = ".") -> Chunk:
+        """The chunk with this id, the smallest at FILE:LINE, or that with a unique end of an id.
 
+        Paths start at the root of the memory, or at the folder `here` below it, or are absolute.
         Counts as an access, which ranks the chunk higher, unless `is_use` is false.
         """
         opened = self._opened
-        chunk, damage = opened.read(lambda: find_chunk(opened.store, chunk_id))
+        prefix = f"{opened.root.resolve().as_posix()}/" if opened.root else ""
+        name = chunk_id.removeprefix(prefix)
+        chunk, damage = opened.read(lambda: find_chunk(opened.store, name, here=here))
         if is_use and not damage:
             try:
                 opened.store.chunks.record_access(chunk.id, opened.now())

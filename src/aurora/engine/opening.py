@@ -103,6 +103,7 @@ class OpenedMemory:
         self._project_store: SQLiteStore | None = None  # the store, if it is the project's file
         self._trust: KnownMemory | None = None
         self._is_noted = False  # in the user's list of known memories
+        self._warned_of: set[str] = set()
         self._retrievers: RetrieverCache | None = None
         # One for all threads, until the settings change.
         self._embedders = lru_cache(maxsize=1)(
@@ -258,6 +259,16 @@ class OpenedMemory:
         self.listen(note)
         return (note,)
 
+    def warn_of_weights(self, fusion: str | None) -> tuple[Note, ...]:
+        """A note on weights that the fusion of a search does not use, once."""
+        loaded = self.files.current()
+        text = loaded.unused_weights(fusion or loaded.fusion)
+        if not text or text in self._warned_of:
+            return ()
+        self._warned_of.add(text)
+        self.warn(text)
+        return (Note(text, warning=True),)
+
     def warn(self, warning: str | AuroraError) -> None:
         text = warning.in_one_line if isinstance(warning, AuroraError) else warning
         self.listen(Note(text, warning=True))
@@ -343,8 +354,7 @@ def make_config(loaded: LoadedSettings, *, embedder: str) -> HybridConfig:
         idf=search.bm25.idf,
         keyword=search.keyword,
         mode=Mode(search.mode),
-        # Only the weighted fusion uses this weight: setting it selects that fusion.
-        fusion="weighted" if has_alpha and not is_set("search.fusion") else search.fusion,
+        fusion=loaded.fusion,
         stage1_top_k=search.hybrid.stage1_top_k,
         bm25_weight=bm25,
         semantic_weight=semantic,

@@ -21,7 +21,7 @@ from aurora.indexing.embedding import Reembedded, RemoteEmbedder, embed, embed_m
 from aurora.indexing.export_format import ExportCounts
 from aurora.indexing.freshness import Refresh, keep_fresh
 from aurora.indexing.import_export import Writer, export_memory
-from aurora.indexing.indexer import IndexReport, run_index
+from aurora.indexing.indexer import NO_LOGS, IndexReport, run_index
 from aurora.indexing.ray import RayEmbedder
 from aurora.indexing.reader import Names
 from aurora.indexing.turns import retry_on_disconnect
@@ -65,10 +65,12 @@ class MemoryWriter:
             now=opened.now,
             listen=opened.listen,
         )
+        chunks = opened.store.chunks
+        expects_logs = chunks.indexed_at() is None or chunks.find_below(str(opened.logs))
         report = retry_on_disconnect(run, listen=opened.listen)
         warnings = (*report.warnings, *(() if quick else vectors.improve()))
-        if not report.logs:
-            warnings = (f"No conversation logs found in {shown(opened.logs)}/", *warnings)
+        if not report.logs and expects_logs:  # once, and again when there were some
+            warnings = (f"{NO_LOGS} in {shown(opened.logs)}/", *warnings)
         return replace(report, warnings=warnings)
 
     def watch(
@@ -246,7 +248,8 @@ class VectorUpdates:
         remote = self.remote(chosen)
         run = partial(reembed, opened.store, chosen, remote=remote, listen=opened.listen)
         reembedded = retry_on_disconnect(run, listen=opened.listen)
-        self.make_searchable()
+        is_new = reembedded.is_done and reembedded.before != reembedded.wanted
+        self.make_searchable(rebuild=is_new)
         return reembedded
 
     def improve(self) -> Sequence[str]:
@@ -263,8 +266,11 @@ class VectorUpdates:
         quick = self.quick()
         return quick is not None and owner is not None and owner.name == quick.name
 
-    def make_searchable(self) -> None:
-        """Bring the indexes up to date, so that the next search need not."""
+    def make_searchable(self, *, rebuild: bool = False) -> None:
+        """Bring the indexes up to date, so that the next search need not.
+
+        `rebuild`: all vectors are new, and nothing needs to be said about the old index.
+        """
         opened = self._opened
         if ranking := opened.store.ranking:
             ranking.prepare_search()
@@ -272,4 +278,4 @@ class VectorUpdates:
         retriever = opened.retriever
         retriever.bm25.refresh()
         if opened.store.vectors.embedder() is not None and not opened.embedders.are_off:
-            retriever.vectors.current()
+            _ = retriever.vectors.rebuild() if rebuild else retriever.vectors.current()

@@ -34,6 +34,7 @@ _NAMESPACE = "namespace:"
 _SLUG = 40  # characters of a title in an id
 _DIGITS = 12  # of a document's id: with 8, two of 10,000 documents of one title may collide
 _LESSON_DIGITS = 8
+_TRIES = "tries"  # in the metadata of a lesson
 _NAME = 60  # characters of the first line that names a text without a title
 _HEAD = 10_000  # characters in which a title is looked for
 
@@ -257,21 +258,27 @@ def learn(
         name=first_line,
         content=f"{text}\n\n{context}" if context else text,
         created_at=now,
-        metadata={"source": "reasoning", "pattern_type": pattern_type},
     )
     with store.transaction():
-        before = store.chunks.get_reasoning(chunk.id)
-        if before is not None:
-            chunk = replace(chunk, created_at=before.created_at)
+        before = store.chunks.get_reasoning(chunk.id) or Reasoning(pattern_type, 0.0, 0, now)
+        tries = _count_tries(store, chunk.id, before)
+        mean = (before.success_score * tries + score) / (tries + 1)
+        metadata: dict[str, Json] = {"source": "reasoning", "pattern_type": pattern_type}
+        metadata[_TRIES] = tries + 1
+        chunk = replace(chunk, created_at=before.created_at, metadata=metadata)
         store.chunks.put_chunks([chunk])
-        tried = before or Reasoning(pattern_type, score, 0, now)
-        if before is not None:
-            tries = max(before.usage_count, 1)
-            mean = (before.success_score * tries + score) / (tries + 1)
-            tried = replace(before, success_score=mean)
-        count = tried.usage_count + (score >= SEARCHABLE_SUCCESS)
-        store.chunks.put_reasoning(chunk.id, replace(tried, usage_count=count))
+        count = before.usage_count + (score >= SEARCHABLE_SUCCESS)
+        tried = replace(before, success_score=mean, usage_count=count)
+        store.chunks.put_reasoning(chunk.id, tried)
     return chunk
+
+
+def _count_tries(store: Store, lesson: str, reasoning: Reasoning) -> int:
+    """Earlier tries of a lesson. Of an older memory, only the successes are known."""
+    for chunk in store.chunks.get_chunks([lesson]):
+        tries = chunk.metadata.get(_TRIES)
+        return tries if isinstance(tries, int) else max(reasoning.usage_count, 1)
+    return 0
 
 
 # Forgetting

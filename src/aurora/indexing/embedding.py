@@ -19,6 +19,7 @@ from aurora.embeddings.base import EmbeddingProvider
 from aurora.errors import AuroraError, ClusterError, EmbeddingError
 from aurora.indexing.turns import write_turn
 from aurora.stores.base import Embedder, Store
+from aurora.text import indexed_name
 from aurora.types import Chunk, Listener, Note, Progress, ignore_events
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ class Embedded:
 
 def embedding_text(chunk: Chunk) -> ChunkText:
     """The text of a chunk, and its label: the path, and the title of prose."""
-    name = chunk.qualified_name or chunk.name
+    name = chunk.qualified_name or indexed_name(chunk)
     path = " ".join(_PATH_WORD.findall(_SUFFIX.sub("", chunk.telling_path)))
     if chunk.kind.is_prose:
         label = " ".join(filter(None, (name, path)))
@@ -280,7 +281,8 @@ class _Run:
             vectors = vectors_of(self._provider, [embedding_text(chunk)], self._labels)
         except Exception as exc:
             self.failed, self.in_a_row = self.failed + 1, self.in_a_row + 1
-            reason = str(exc) or repr(exc)
+            text = exc.in_one_line if isinstance(exc, AuroraError) else str(exc)
+            reason = " ".join(text.split()) or repr(exc)
             self.warnings.append(f"Failed to generate embedding for chunk {chunk.id}: {reason}")
             return []
         self.done, self.in_a_row = self.done + 1, 0

@@ -12,11 +12,18 @@ from aurora.indexing.documents import DOCUMENT, RESERVED, Labels, cut_document, 
 from aurora.redaction import Redactor
 from aurora.stores.base import Store
 from aurora.text import printable
-from aurora.types import ForeignDocument, Json, Listener, Note, Progress, ignore_events
+from aurora.types import (
+    FOREIGN_ID,
+    ForeignDocument,
+    Json,
+    Listener,
+    Note,
+    Progress,
+    ignore_events,
+)
 
 ORIGIN = "aurorakb"
-_ID = f"{ORIGIN}_id"  # metadata keys for what has no place in a document
-_METADATA = f"{ORIGIN}_metadata"
+_METADATA = f"{ORIGIN}_metadata"  # the metadata key for what has no place in a document
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +76,7 @@ def take_in(
 
 def _labels(document: ForeignDocument, prefix: str) -> Labels:
     """The document's labels. Values that a memory cannot hold go into its metadata."""
-    own: dict[str, Json] = {_ID: document.id}
+    own: dict[str, Json] = {FOREIGN_ID: document.id}
     words = {
         "namespace": prefix + document.namespace,
         "document_type": document.document_type,
@@ -89,5 +96,5 @@ def _renamed(metadata: Json) -> dict[str, Json]:
     """The metadata, with a prefix before keys that Aurora itself uses."""
     if not isinstance(metadata, dict):
         return {} if metadata is None else {_METADATA: metadata}
-    taken = (*RESERVED, _ID)
+    taken = (*RESERVED, FOREIGN_ID)
     return {f"{ORIGIN}_{key}" if key in taken else key: value for key, value in metadata.items()}

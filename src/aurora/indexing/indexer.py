@@ -28,6 +28,8 @@ from aurora.types import Event, Listener, ignore_events
 
 T = TypeVar("T")
 
+NO_LOGS = "No conversation logs found"  # how the warning about missing logs begins
+
 
 @dataclass(frozen=True, slots=True)
 class IndexReport:

@@ -29,7 +29,7 @@ from aurora.types import Chunk, Document, Listener, Progress
 
 logger = logging.getLogger(__name__)
 
-PARSER_VERSION = 6  # grows when the same file would give other chunks: all are then parsed again
+PARSER_VERSION = 8  # grows when the same file would give other chunks: all are then parsed again
 _BATCH_ROWS = 2000  # files and chunks written in one transaction
 
 

@@ -18,6 +18,7 @@ from aurora.endpoints import (
     find_key,
     parse_address,
     read_answer,
+    require_key,
     write_body,
 )
 from aurora.errors import LlmError
@@ -136,7 +137,7 @@ class Chat:
     def _open(self, client: type[Endpoint]) -> Endpoint:
         with self._opening:
             if self._endpoint is None:
-                key = self._key or find_key("", self.address)
+                key = require_key(self._key, self.address)
                 self._endpoint = client(self.address, key, self.model, self._timing)
             return self._endpoint
 

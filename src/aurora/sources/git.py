@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TypeVar
+from typing import IO, NamedTuple, TypeVar
 
 from aurora.errors import GitError, GitLimitError, GitStartError, NoRepositoryError, SourceError
 
@@ -321,6 +321,34 @@ def list_tracked(folder: Path, name: str) -> list[str]:
     """List the paths that git tracks at or below a name; none outside a work tree."""
     words = ("--cached", "--", f"./{name}")
     return _if_repository(folder, lambda git: _ls_files(git, *words)) or []
+
+
+class Change(NamedTuple):
+    """A commit: the first line of its message, and the paths that it changed."""
+
+    subject: str
+    paths: tuple[str, ...]
+
+
+def list_changes(folder: Path, most: int) -> list[Change] | None:
+    """List the newest commits without merges, with their paths below a folder, relative to it.
+
+    None outside a work tree. A commit without such paths is left out.
+    """
+    return _if_repository(folder, lambda git: _read_changes(git, most))
+
+
+def _read_changes(git: Git, most: int) -> list[Change]:
+    if not git.run("rev-parse", "--verify", "--quiet", "HEAD^{commit}", fine=(0, 1)):
+        return []  # there is no commit yet
+    words = ("--no-merges", "--no-renames", "--relative", "--name-only", "--format=%x01%s%x02")
+    output = git.run("log", "-z", f"--max-count={most}", *words, "--", ".")
+    changes = []
+    for entry in output.split(b"\x01")[1:]:
+        subject, _, names = entry.partition(b"\x02")
+        paths = tuple(os.fsdecode(name) for name in names.strip(b"\0\n").split(b"\0") if name)
+        changes.append(Change(subject.decode("utf-8", "replace"), paths))
+    return [change for change in changes if change.paths]
 
 
 def are_ignored(folder: Path, names: Collection[str]) -> bool:

@@ -46,6 +46,14 @@ _GENERATED_MARK = re.compile(
 _MARK_WITHIN = 1000  # characters: a generator signs at the top
 _LONG_LINE = 2000  # characters per line on average: minified
 _MAY_BE_MINIFIED = (".js", ".mjs", ".cjs", ".css", ".html", ".json")  # prose has long lines
+_SIGNATURES = (
+    b"%PDF-", b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"\x1f\x8b", b"\x89PNG", b"\xff\xd8\xff",
+    b"GIF87a", b"GIF89a", b"\x7fELF",
+)  # fmt: skip
+_EXTRACT = (
+    "only text can be added (plain text, Markdown, reStructuredText, code): convert it first, "
+    "such as `pdftotext FILE - | aur mem add -` or `pandoc -t markdown FILE | aur mem add -`"
+)
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 
@@ -118,10 +126,8 @@ def read_stream(stream: BinaryIO, name: str) -> str:
     # One read: after the end of a terminal's input, a second read would wait for more.
     content = stream.read(MAX_DOCUMENT_BYTES + 1)
     _require_size(name, len(content))
-    if b"\0" in content and not content.startswith(_UTF16):
-        raise SourceError(
-            f"{name} is binary", hint="only text can be added: extract it first, as pdftotext does"
-        )
+    if starts_binary(content) or (b"\0" in content and not content.startswith(_UTF16)):
+        raise SourceError(f"{name} is binary", hint=_EXTRACT)
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as exc:
@@ -129,6 +135,11 @@ def read_stream(stream: BinaryIO, name: str) -> str:
             f"{name} is not UTF-8",
             hint="convert it first: iconv -f ENCODING -t UTF-8 FILE | aur mem add -",
         ) from exc
+
+
+def starts_binary(content: bytes) -> bool:
+    """True for a PDF, an office document, an archive or an image, by its first bytes."""
+    return content.startswith(_SIGNATURES)
 
 
 def _require_size(name: str, size: int) -> None:

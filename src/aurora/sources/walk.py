@@ -23,6 +23,7 @@ from aurora.sources.reading import (
     BUILT,
     VENDORED,
     looks_secret,
+    starts_binary,
     unwanted_by_name,
     unwanted_by_text,
 )
@@ -238,7 +239,7 @@ def read_text(path: Path, *, any_words: bool = False) -> str | Skipped:
             content = file.read()
     except OSError as exc:
         return Skipped(path, f"unreadable: {exc.strerror}")
-    if b"\0" in content[:_SNIFF]:
+    if starts_binary(content) or b"\0" in content[:_SNIFF]:
         return Skipped(path, "binary")
     try:
         text = content.removeprefix(codecs.BOM_UTF8).decode()
@@ -252,6 +253,7 @@ def is_binary(path: Path) -> bool:
     """True when the file begins with binary data; False when it cannot be read."""
     try:
         with open_no_follow(path) as file:
-            return b"\0" in file.read(_SNIFF)
+            start = file.read(_SNIFF)
+            return starts_binary(start) or b"\0" in start
     except OSError:
         return False

@@ -1,0 +1,110 @@
+"""The text of a chunk as its file has it: what `aur mem get` and `aurora_retrieve` print.
+
+The stored text of a class leaves out the bodies of its methods, and that of a method its
+indentation. The first piece of a long definition has the definition's id, and stands for all of it.
+The file is read only below the memory's root and without following links, only if its
+content is what was indexed, and with secrets redacted as before storing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from aurora.files import read_file
+from aurora.redaction import Redactor
+from aurora.retrieval.lookup import relative_path
+from aurora.sources.reading import MAX_BYTES
+from aurora.stores.base import FileState, Store
+from aurora.types import Chunk, Kind, Lines
+
+if TYPE_CHECKING:
+    from aurora.engine.memory import Memory
+
+logger = logging.getLogger(__name__)
+
+_BOM = b"\xef\xbb\xbf"
+_DEFINITIONS = (Kind.FUNCTION, Kind.METHOD, Kind.CLASS)
+_LONG_LINE = 2000  # characters: a chunk may be a part of such a line
+_UNREDACTED = "-unredacted:"  # in the digest of a file that was stored with its secrets
+
+
+class ChunkText(NamedTuple):
+    """A text to show, and a sentence for the reader if it is not what the file has.
+
+    `whole` has the lines of the text if it is a definition of several pieces.
+    """
+
+    text: str
+    note: str = ""
+    whole: Lines | None = None
+
+
+def read_chunk_text(memory: Memory, chunk: Chunk, *, here: str = ".") -> ChunkText:
+    """The lines of the chunk's file, or the stored text if the file is gone or has changed.
+
+    A note names the file as seen from the folder `here`.
+    """
+    opened = memory._opened  # `memory.admin` would load git and the parsers
+    root, lines = opened.root, chunk.lines
+    if root is None or lines is None or not chunk.path:
+        return _stored(chunk)
+    store = opened.store
+    state = opened.read_again(lambda: store.chunks.file_states([chunk.path])).get(chunk.path)
+    if state is None:  # of an import, or of a log
+        return _stored(chunk)
+    content = _read(root.resolve(), chunk.path)
+    if content is None:
+        return _stored(chunk, f"{relative_path(chunk.path, here)} cannot be read")
+    if not _is_stored_content(content, state):
+        name = relative_path(chunk.path, here)
+        return _stored(chunk, f"{name} has changed since it was indexed")
+    whole = opened.read_again(lambda: _whole_lines(store, chunk))
+    is_redacted = opened.settings.indexing.redact_secrets or _UNREDACTED not in state.digest
+    text = Redactor(on=is_redacted).text(content.decode())
+    own = "\n".join(text.split("\n")[lines.start - 1 : (whole or lines).end])
+    is_piece = lines.start == lines.end and len(own) > _LONG_LINE  # of minified text
+    return ChunkText(chunk.content if is_piece else own, whole=whole)
+
+
+def _whole_lines(store: Store, chunk: Chunk) -> Lines | None:
+    """The lines of the definition of which the chunk is the first of several pieces."""
+    facts, lines = chunk.metadata, chunk.lines
+    if lines is None or facts.get("part") != 1 or chunk.kind not in _DEFINITIONS:
+        return None
+    ends = [
+        other.lines.end
+        for other in store.chunks.get_chunks(store.chunks.find_below(chunk.path))
+        if other.path == chunk.path
+        and other.qualified_name == chunk.qualified_name
+        and other.lines is not None
+        and other.lines.end >= lines.end
+        and other.metadata.get("part") == facts.get("parts")
+    ]
+    return Lines(lines.start, min(ends)) if ends else None
+
+
+def _read(root: Path, name: str) -> bytes | None:
+    """The bytes of a file below the root; None if it is gone, a link, or behind one."""
+    path = root / name
+    try:
+        if path.resolve() != path or not path.is_relative_to(root):
+            return None
+        return read_file(path, most=MAX_BYTES).removeprefix(_BOM)
+    except (OSError, ValueError, RuntimeError) as exc:
+        logger.debug("cannot read %s: %r", name, exc)
+        return None
+
+
+def _is_stored_content(content: bytes, state: FileState) -> bool:
+    digest = state.digest.partition(":")[2]  # behind the version of the parser
+    return bool(digest) and hashlib.sha256(content).hexdigest() == digest
+
+
+def _stored(chunk: Chunk, reason: str = "") -> ChunkText:
+    what = "stored outline, without the bodies inside" if chunk.is_outline else "stored text"
+    if reason:
+        return ChunkText(chunk.content, f"{reason}: this is the {what}")
+    return ChunkText(chunk.content, f"This is the {what}" if chunk.is_outline else "")
