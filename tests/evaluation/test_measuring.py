@@ -110,12 +110,16 @@ def test_asking_is_no_use_of_what_is_found(tmp_path: Path) -> None:
 
 
 def test_a_hundred_documents_are_found_however_many_chunks_they_have(tmp_path: Path) -> None:
-    code = "\n\n".join(f"def heron_{n}():\n    return {n}\n" for n in range(8))
-    items = [Item(f"f{n}", code, path=f"f{n}.py") for n in range(DEPTH + 20)]
+    items = [Item(f"f{n}", herons(n), path=f"f{n}.py") for n in range(DEPTH + 20)]
     with throw_away(tmp_path, embedding_provider="none").memory() as memory:
         answer = ask(memory, fill(memory, items), "heron", KEYWORD)
     assert len(answer.documents) == len(set(answer.documents)) == len(answer.scores) == DEPTH
     assert all(one >= other for one, other in pairwise(answer.scores))
+
+
+def herons(number: int) -> str:
+    """Code of eight functions. None is the same as one of another number."""
+    return "\n\n".join(f"def heron_{n}():\n    return {number}, {n}\n" for n in range(8))
 
 
 def test_a_question_that_nothing_answers_is_counted(tmp_path: Path) -> None:

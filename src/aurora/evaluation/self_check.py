@@ -1,148 +1,42 @@
-"""`aur eval --self`: how often a definition comes first when its name is searched.
-
-The names are those of functions, methods and classes that only one definition has, with at least
-four letters, and without `__dunder__` names. The pieces of a long definition count as one.
-"""
+"""`aur eval --self`: asks a memory about itself and measures how far its answers can be trusted."""
 
 from __future__ import annotations
 
-import random
-import re
 import time
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice, zip_longest
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from aurora.engine import Memory
 from aurora.errors import SourceError
 from aurora.evaluation.datasets import Item
 from aurora.evaluation.runner import WARM_UP, percentile
-from aurora.report_types import MeasuredForm, Missed
+from aurora.evaluation.self_questions import (
+    COMMIT,
+    DEFINITION,
+    FOREIGN,
+    SHARES,
+    SYMBOL,
+    SelfQuestion,
+    draw_questions,
+)
+from aurora.report_types import Bin, Check, MeasuredKind, Missed, SelfCheck
+from aurora.sources.git import list_changes
 from aurora.sources.walk import SourceFile, read_text, walk_files
-from aurora.types import DEFAULT_LIMIT, Chunk, Kind, Listener, Progress, ignore_events
+from aurora.types import Listener, Progress, SearchResult, ignore_events
 
-KINDS = (Kind.FUNCTION, Kind.METHOD, Kind.CLASS)
-NAME = "name"
-FORMS = (NAME, "snake_case", "camelCase", "PascalCase", "qualified", "with module", "words")
-
-_SEED = 20260101
-_IDENTIFIER = re.compile(r"[A-Za-z_]\w{3,}")
-_PIECE = re.compile(r"@\d+$")
-_WORD = re.compile(r"[A-Z]+(?![a-z])\d*|[A-Z]?[a-z]+\d*|\d+")
-_ROOTS = ("src", "lib", "java")  # folders that are not part of a module's name
-
-
-@dataclass(frozen=True, slots=True)
-class Definition:
-    """A definition to find. Its id has no piece number."""
-
-    repository: str
-    id: str
-    kind: str
-    name: str
-    qualified_name: str
-    path: str
-
-
-@dataclass(frozen=True, slots=True)
-class Names:
-    """The definitions with a unique name, and how many definitions have each folded name."""
-
-    definitions: tuple[Definition, ...]
-    taken: Mapping[str, int]
-
-
-def definition_id(chunk: Chunk) -> str:
-    return _PIECE.sub("", chunk.id)
-
-
-def find_names(chunks: Iterable[Chunk], repository: str = "") -> Names:
-    """The names of one memory."""
-    by_name: dict[str, dict[str, Chunk]] = defaultdict(dict)
-    for chunk in chunks:
-        if chunk.kind in KINDS:
-            by_name[chunk.name].setdefault(definition_id(chunk), chunk)
-    definitions = [
-        Definition(repository, id_, chunk.kind, name, chunk.qualified_name, chunk.path)
-        for name, same in by_name.items()
-        if len(same) == 1 and _IDENTIFIER.fullmatch(name) and not name.startswith("__")
-        for id_, chunk in same.items()
-    ]
-    taken: Counter[str] = Counter()
-    for name, same in by_name.items():
-        taken[_folded(name)] += len(same)
-    return Names(tuple(definitions), taken)
-
-
-def sample(every: Sequence[Definition], count: int) -> list[Definition]:
-    """A fixed sample that takes repositories in turn, and in each repository kinds in turn."""
-    draw = random.Random(_SEED)  # noqa: S311 - not for secrets
-    groups: dict[str, dict[str, list[Definition]]] = defaultdict(lambda: defaultdict(list))
-    for definition in sorted(every, key=lambda d: (d.repository, d.kind, d.id)):
-        groups[definition.repository][definition.kind].append(definition)
-    for kinds in groups.values():
-        for group in kinds.values():
-            draw.shuffle(group)
-    return _in_turn([_in_turn(list(kinds.values())) for kinds in groups.values()])[:count]
-
-
-def _in_turn(lists: Sequence[Sequence[Definition]]) -> list[Definition]:
-    turns = zip_longest(*lists)
-    return [definition for turn in turns for definition in turn if definition is not None]
-
-
-def forms(definition: Definition, taken: Mapping[str, int]) -> Iterator[tuple[str, str]]:
-    """The queries for a definition, without duplicates and ambiguous ones."""
-    name, qualified_name = definition.name, definition.qualified_name
-    yield NAME, name
-    words = [word.lower() for word in _WORD.findall(name)]
-    if not words:
-        return
-    rest = "".join(word.capitalize() for word in words[1:])
-    spellings = {"snake_case": "_".join(words), "camelCase": words[0] + rest}
-    spellings["PascalCase"] = words[0].capitalize() + rest
-    for form, text in spellings.items():
-        if text != name and taken[_folded(text)] == 1:
-            yield form, text
-    if qualified_name not in ("", name):
-        yield "qualified", qualified_name
-    if not definition.path.startswith("/"):  # an absolute path gives no module name
-        yield "with module", f"{_module(definition)}{qualified_name or name}"
-    if len(words) > 1 and taken[_folded(name)] == 1:
-        yield "words", " ".join(words)
-
-
-def _folded(name: str) -> str:
-    """A name without underscores and case."""
-    return name.replace("_", "").lower()
-
-
-def _module(definition: Definition) -> str:
-    """The module of a definition with a dot: `src/flask/app.py` is `flask.app.`.
-
-    The file of a Java class is not repeated.
-    """
-    parts = list(PurePosixPath(definition.path).with_suffix("").parts)
-    for root in _ROOTS:
-        if root in parts[:-1]:
-            parts = parts[parts.index(root) + 1 :]
-    if parts[-1] in {"__init__", "index", re.split(r"\W", definition.qualified_name)[0]}:
-        parts.pop()
-    return "".join(f"{part}." for part in parts)
-
-
-@dataclass(frozen=True, slots=True)
-class Placed:
-    """The place of a definition among ten results (0: not found), and the first result."""
-
-    definition: Definition
-    form: str
-    query: str
-    place: int
-    first: str
-    milliseconds: float
+QUESTIONS = 200  # by default
+_LIMIT = 5  # rows of an answer
+_CHANGES = 1000  # newest commits to draw from
+_BINS = 10
+# A check needs this many questions, or chance decides.
+_LEAST_QUESTIONS = 20
+# Loose enough that a sample of 40 questions does not fail by chance.
+_LEAST_FIRST = {DEFINITION: 0.9, SYMBOL: 0.8}
+_LEAST_IN_FIVE = {DEFINITION: 0.95, SYMBOL: 0.9}
+_MOST_FALSE_ANSWERS = 0.25
+_MOST_REFUSED = 0.1
+_MOST_OVERCONFIDENCE = 0.15  # a score that is too low does no harm
 
 
 def read_repository(folder: Path) -> list[Item]:
@@ -159,55 +53,178 @@ def read_repository(folder: Path) -> list[Item]:
     return items
 
 
-def ask_names(
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A question, the place of its right row (0: not in the first five), and its first row."""
+
+    question: SelfQuestion
+    place: int
+    first: SearchResult | None
+    milliseconds: float
+
+    @property
+    def score(self) -> float:
+        return self.first.score if self.first else 0.0
+
+
+def check_self(
     memory: Memory,
-    names: Names,
-    wanted: Sequence[Definition],
+    where: str,
+    folder: Path | None,
     *,
-    in_all_forms: int | None = None,
+    most: int = QUESTIONS,
     listen: Listener = ignore_events,
-) -> Iterator[Placed]:
-    """Search for definitions: the first `in_all_forms` in all forms, the others by bare name."""
+) -> SelfCheck:
+    """Ask a memory about its own chunks and the git history of the folder that it is of."""
+    chunks = list(memory.admin.chunks())
+    changes = list_changes(folder, _CHANGES) if folder else None
+    questions = draw_questions(chunks, changes or (), most)
+    if not any(question.name for question in questions):
+        raise SourceError(
+            f"{where} holds no function, method or class with a name of its own",
+            hint="name a repository of code: aur eval --self DIR",
+        )
+    notes = [f"no {kind} questions: {why}" for kind, why in _left_out(questions, changes)]
+    return measure(where, len(chunks), list(ask_all(memory, questions, listen)), notes)
+
+
+def _left_out(
+    questions: Sequence[SelfQuestion], changes: Sequence[object] | None
+) -> Iterator[tuple[str, str]]:
+    asked = {question.kind for question in questions}
+    for kind in (kind for kind in SHARES if kind not in asked):
+        has_repository = kind != COMMIT or changes is not None
+        yield kind, "there are none" if has_repository else "there is no git repository"
+
+
+def ask_all(
+    memory: Memory, questions: Sequence[SelfQuestion], listen: Listener = ignore_events
+) -> Iterator[Answered]:
     for words in WARM_UP:
         memory.search(words)
-    for done, definition in enumerate(wanted, start=1):
-        every = in_all_forms is None or done <= in_all_forms
-        for form, query in islice(forms(definition, names.taken), None if every else 1):
-            yield _ask(memory, definition, form, query)
-        listen(Progress("Asking", done, len(wanted)))
+    for done, question in enumerate(questions, start=1):
+        yield _ask(memory, question)
+        listen(Progress("Asking", done, len(questions)))
 
 
-def _ask(memory: Memory, definition: Definition, form: str, query: str) -> Placed:
+def _ask(memory: Memory, question: SelfQuestion) -> Answered:
     start = time.perf_counter()
-    results = memory.search(query, limit=DEFAULT_LIMIT).results
+    rows = memory.search(question.text, limit=_LIMIT).results
     milliseconds = 1e3 * (time.perf_counter() - start)
-    ids = [definition_id(result.chunk) for result in results]
-    place = ids.index(definition.id) + 1 if definition.id in ids else 0
-    return Placed(definition, form, query, place, ids[0] if ids else "", milliseconds)
+    right = (place for place, row in enumerate(rows, 1) if question.is_answered_by(row))
+    return Answered(question, next(right, 0), rows[0] if rows else None, milliseconds)
 
 
-def measure_forms(placed: Sequence[Placed]) -> tuple[MeasuredForm, ...]:
-    """The numbers of each form."""
-    by_form = {form: [query for query in placed if query.form == form] for form in FORMS}
-    return tuple(_measure(form, same) for form, same in by_form.items() if same)
+def measure(
+    where: str, chunks: int, answered: Sequence[Answered], notes: Sequence[str] = ()
+) -> SelfCheck:
+    """The numbers of all answers."""
+    own = [one for one in answered if one.question.kind != FOREIGN]
+    foreign = [one for one in answered if one.question.kind == FOREIGN]
+    by_kind = {kind: [one for one in own if one.question.kind == kind] for kind in SHARES}
+    kinds = tuple(_measure(kind, same) for kind, same in by_kind.items() if same)
+    bins = make_bins([(one.score, one.place == 1) for one in answered if one.first])
+    refused, false_answers = (
+        _share(not one.first for one in own),
+        _share(one.first for one in foreign),
+    )
+    error, too_high = calibration_error(bins)
+    checks = (
+        *_check_kinds(kinds),
+        *_check("answerable questions refused", refused, _MOST_REFUSED, len(own)),
+        *_check("false answers", false_answers, _MOST_FALSE_ANSWERS, len(foreign)),
+        *_check("overconfidence", too_high, _MOST_OVERCONFIDENCE, sum(b.rows for b in bins)),
+    )
+    return SelfCheck(
+        where,
+        chunks,
+        len(answered),
+        kinds,
+        refused,
+        len(foreign),
+        false_answers,
+        error,
+        too_high,
+        bins,
+        checks,
+        _misses(answered),
+        tuple(notes),
+    )
 
 
-def _measure(form: str, placed: Sequence[Placed]) -> MeasuredForm:
-    times = sorted(query.milliseconds for query in placed)
-    return MeasuredForm(
-        form,
-        len(placed),
-        sum(query.place == 1 for query in placed) / len(placed),
-        sum(1 / query.place for query in placed if query.place) / len(placed),
+def _share(marks: Iterator[object]) -> float:
+    values = [bool(mark) for mark in marks]
+    return sum(values) / max(len(values), 1)
+
+
+def _measure(kind: str, answered: Sequence[Answered]) -> MeasuredKind:
+    times = sorted(one.milliseconds for one in answered)
+    return MeasuredKind(
+        kind,
+        len(answered),
+        _share(one.place == 1 for one in answered),
+        _share(one.place for one in answered),
         percentile(times, 50),
         percentile(times, 95),
     )
 
 
-def misses(placed: Sequence[Placed]) -> tuple[Missed, ...]:
-    """The definitions that are not first: by form, the worst place first."""
-    missed = sorted(
-        (query for query in placed if query.place != 1),
-        key=lambda q: (FORMS.index(q.form), -(q.place or DEFAULT_LIMIT + 1), q.query),
+def make_bins(rows: Sequence[tuple[float, bool]]) -> tuple[Bin, ...]:
+    """Ten bins of equal width over the scores, without the empty ones."""
+    bins: dict[int, list[tuple[float, bool]]] = {}
+    for score, is_right in rows:
+        bins.setdefault(min(int(score * _BINS), _BINS - 1), []).append((score, is_right))
+    return tuple(
+        Bin(
+            number / _BINS,
+            (number + 1) / _BINS,
+            sum(score for score, _ in same) / len(same),
+            sum(is_right for _, is_right in same) / len(same),
+            len(same),
+        )
+        for number, same in sorted(bins.items())
     )
-    return tuple(Missed(q.form, q.query, q.definition.id, q.place, q.first) for q in missed)
+
+
+def calibration_error(bins: Sequence[Bin]) -> tuple[float, float]:
+    """The mean distance of score and share right, by rows; and its part from scores too high.
+
+    Naeini, Cooper and Hauskrecht, *Obtaining Well Calibrated Probabilities Using Bayesian Binning*
+    (2015).
+    """
+    rows = max(sum(group.rows for group in bins), 1)
+    distances = [(group.score - group.right) * group.rows / rows for group in bins]
+    return sum(map(abs, distances)), sum(max(distance, 0.0) for distance in distances)
+
+
+def _check_kinds(kinds: Sequence[MeasuredKind]) -> Iterator[Check]:
+    for kind in kinds:
+        if kind.asked >= _LEAST_QUESTIONS and kind.kind in _LEAST_FIRST:
+            yield Check(f"{kind.kind} first", kind.first, _LEAST_FIRST[kind.kind], True)
+            yield Check(f"{kind.kind} in five", kind.in_five, _LEAST_IN_FIVE[kind.kind], True)
+
+
+def _check(what: str, value: float, limit: float, count: int) -> Iterator[Check]:
+    if count >= _LEAST_QUESTIONS:
+        yield Check(what, value, limit, False)
+
+
+def _misses(answered: Sequence[Answered]) -> tuple[Missed, ...]:
+    """The questions whose first row is wrong, by kind, the worst place first."""
+    kinds = list(SHARES)
+    wrong = [one for one in answered if one.place != 1 and (one.first or one.question.places)]
+    wrong.sort(
+        key=lambda one: (
+            kinds.index(one.question.kind),
+            -(one.place or _LIMIT + 1),
+            one.question.text,
+        )
+    )
+    return tuple(map(_missed, wrong))
+
+
+def _missed(one: Answered) -> Missed:
+    question = one.question
+    right = "".join(f"{path}:{line}" if line else path for path, line in question.places[:1])
+    first = one.first.chunk.id if one.first else ""
+    return Missed(question.kind, question.text, right, one.place, first, one.score)
