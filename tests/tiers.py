@@ -115,6 +115,7 @@ CORE_ON_SERVER = (
     "stores/test_server_addresses.py",
 )
 
+_INSTALLED = {"inspector"}  # the fixture of what only `make test-full` installs
 _MODELS = {"onnx_provider", "models"}  # fixtures that convert one
 _SERVERS = {"memory_url", "own_postgres", "postgres", "postgres_databases", "postgres_url"}
 
@@ -126,7 +127,8 @@ def mark(item: pytest.Item) -> None:
         item.add_marker("stress")
     if name.startswith(STRESS_ONLY):
         return
-    if name.startswith(FULL) or on_server or not _MODELS.isdisjoint(fixtures(item)):
+    needs_more = not (_MODELS | _INSTALLED).isdisjoint(fixtures(item))
+    if name.startswith(FULL) or on_server or needs_more:
         item.add_marker("full")
 
 

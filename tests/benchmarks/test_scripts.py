@@ -28,12 +28,14 @@ RUNS: dict[str, Sequence[str]] = {
     "load/sustained.py": ("--without-peer", "--seconds=2", "--clients=2", "--chunks=30"),
     "quality/ablation.py": ("{set}", "--most=3"),
     "quality/answers.py": ("{repo}/..", "--questions={asked}", "--misses"),
+    "quality/calibration.py": ("{repo}/..", "--questions={asked}"),
     "quality/confidence.py": ("{set}",),
     "quality/distilled.py": ("--models={models}",),
     "quality/fallback.py": ("{repo}", "--queries=aurora"),
     "quality/fusions.py": ("{set}", "--most=3"),
     "quality/identifiers.py": ("{repo}", "--count=3"),
     "quality/models.py": ("{set}", "--model=aurora:shallow", "--most=3", "--rounds=0"),
+    "quality/names.py": ("{repo}/..", "--questions={asked}/names", "--misses"),
     "quality/peers.py": ("{set}", "--most=3", "--peer=fts5"),
     "quality/redaction.py": ("{repo}",),
     "quality/replay.py": ("{repo}", "--moments=2", "--questions=3"),
@@ -58,6 +60,7 @@ REFUSALS: dict[str, tuple[Sequence[str], str]] = {
     "peers/answers/with_lancedb.py": ((), "lancedb"),
     "peers/answers/with_model.py": ((), "JOB ANSWERS"),
     "peers/answers/with_semble.py": ((), "model2vec"),
+    "questions/draw_names.py": ((), "FOLDER"),
     "speed/engines.py": ((), "first ENGINE FOLDER TEXT"),
 }
 
@@ -117,7 +120,7 @@ def labelled(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def asked(repo: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with two questions about the repository, and one that nothing there answers."""
+    """A folder of questions about the repository, one that nothing there answers, and of names."""
     commit = subprocess.check_output(["git", "rev-parse", "HEAD"], cwd=repo, text=True).strip()
     wades = {"path": "heron.py", "start": 1, "end": 3}
     questions = [
@@ -128,6 +131,11 @@ def asked(repo: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("questions")
     text = json.dumps({**given, "unanswerable": ["blockchain"]})
     (folder / "birds.json").write_text(text, encoding="utf-8")
+    place = [{"path": "heron.py", "line": 1}]
+    names = [{"name": name, "kind": "function", "places": place} for name in ("heron_wade_0", "x")]
+    (folder / "names").mkdir()
+    text = json.dumps({"repository": "lake/birds", "commit": commit, "names": names})
+    (folder / "names" / "birds.json").write_text(text, encoding="utf-8")
     return folder
 
 

@@ -27,7 +27,8 @@ from tests.rewriting import rewrite
 if TYPE_CHECKING:
     from tests.postgres.databases import Databases
 
-NOTICE_SHOWN = {"AURORA_UI_SHOWN_SEARCH_FORMAT_NOTICE": "true"}  # or the first search tells it
+NOTICE_SHOWN = {"AURORA_UI_SHOWN_SEARCH_FORMAT_NOTICE": "true"}  # or a search may tell it
+TABLE = {"AURORA_UI_VIEW": "table"}  # most tests read its cells; test_view.py has the default
 
 
 @dataclass
@@ -41,7 +42,12 @@ class Shell:
     @property
     def environment(self) -> dict[str, str]:
         kept = {name: os.environ[name] for name in KEPT if name in os.environ}
-        own = {"HOME": str(self.home.parent), "AURORA_HOME": str(self.home), **NOTICE_SHOWN}
+        own = {
+            "HOME": str(self.home.parent),
+            "AURORA_HOME": str(self.home),
+            **NOTICE_SHOWN,
+            **TABLE,
+        }
         return kept | own | self.environ
 
     def run(
@@ -130,11 +136,11 @@ class Shell:
             rewrite(self.cwd / ".aurora" / "memory.db", "files", f"{past} 8 * 86400")
 
 
-def words_of(shell: Shell, backend: str) -> str:
+def words_of(backend: str) -> str:
     """Where a project's index of words is, as a person is told."""
     if backend == "postgres":
         return "the database"
-    return f"{shell.cwd}/.aurora/indexes/bm25.idx"
+    return ".aurora/indexes/bm25.idx"
 
 
 PROJECT: dict[str, str | bytes] = {

@@ -58,7 +58,7 @@ def test_it_e2e_05_show_scores(indexed: Shell) -> None:
     indexed.ok("mem", "get", "auth_manager.py:authenticate_user")
     box = search(indexed, "authenticate_user", "--show-scores", "--limit", "1").splitlines()
     assert box[0].startswith("┌─ auth_manager.py | function | authenticate_user (Lines 11-13) ─")
-    assert box[1].startswith("│ Final Score: 0.8")
+    assert box[1].startswith("│ Final Score: 0.9")
     assert "   ├─ BM25:       " in box[2]
     assert '⭐ (exact keyword match on "authenticate_user")' in box[2]
     assert "   ├─ Semantic:   0.000    (took no part)" in box[3]
@@ -75,7 +75,7 @@ def test_fr_6_5_scores_and_legacy_together(indexed: Shell) -> None:
         indexed, "authenticate_user", "--show-scores", "--legacy", "-n", "1"
     ).splitlines()
     assert lines[0] == LEGACY
-    assert lines[2].startswith("auth_manager.py | function | authenticate_user | 11-13 | 0.8")
+    assert lines[2].startswith("auth_manager.py | function | authenticate_user | 11-13 | 0.9")
     assert lines[3].startswith("  ├─ BM25:       ")
     assert "Git:" not in "\n".join(lines)
 
@@ -152,7 +152,7 @@ def test_no_file_is_no_line(indexed: Shell) -> None:
 
 
 @without_memory
-@pytest.mark.parametrize("flag", ["--json", "--show-scores", "--context=1"])
+@pytest.mark.parametrize("flag", ["--json", "--show-scores", "--context=1", "--table"])
 def test_names_alone_exclude_every_other_look(indexed: Shell, flag: str) -> None:
     assert "--files-with-matches" in indexed.fails("mem", "search", "password", "-l", flag)
 
@@ -161,13 +161,13 @@ def test_names_alone_exclude_every_other_look(indexed: Shell, flag: str) -> None
 
 
 def test_a_context_shows_path_line_and_the_lines(indexed: Shell) -> None:
-    shown = search(indexed, "check password", "--type", "function", "--context", "1", "--no-git")
+    shown = search(indexed, "check password", "-n", "1", "--context", "1", "--no-git")
     assert shown.splitlines()[1:] == [
         "  11: def authenticate_user(name, password):",
         '  12:     """Check a password."""',
         "  13-     return name in USERS",
     ]
-    assert shown.startswith("auth_manager.py:11 | function | authenticate_user | 0.")
+    assert shown.startswith("auth_manager.py:11  authenticate_user  function  0.")
 
 
 @without_memory
@@ -191,11 +191,22 @@ def test_nothing_found_is_no_failure_unless_asked(indexed: Shell) -> None:
 @about_streams
 def test_the_notice_comes_once_and_is_kept_in_the_settings(indexed: Shell) -> None:
     indexed.environ = {"AURORA_UI_SHOWN_SEARCH_FORMAT_NOTICE": ""}
+    (indexed.home / "config.yml").write_text("# of an earlier version\n")
     first, second = (indexed.run("mem", "search", "password") for _ in range(2))
     assert (first.stderr, second.stderr) == (NOTICE, "")
     assert first.stdout == second.stdout
     config = (indexed.home / "config.yml").read_text()
-    assert config == "ui:\n  shown_search_format_notice: true\n"
+    assert config == "# of an earlier version\nui:\n  shown_search_format_notice: true\n"
+
+
+@about_streams
+def test_the_notice_is_not_for_a_first_search(indexed: Shell) -> None:
+    """A user without settings has not used an earlier version, and gets no settings by this."""
+    indexed.environ = {"AURORA_UI_SHOWN_SEARCH_FORMAT_NOTICE": ""}
+    assert indexed.run("mem", "search", "password").stderr == ""
+    assert not (indexed.home / "config.yml").exists()
+    indexed.ok("config", "set", "search.limit", "3")  # nor is it for settings of this version
+    assert indexed.run("mem", "search", "password").stderr == ""
 
 
 @about_streams
@@ -217,8 +228,9 @@ def test_the_notice_is_not_for_those_who_do_not_see_the_new_table(
     indexed: Shell, words: list[str]
 ) -> None:
     indexed.environ = {"AURORA_UI_SHOWN_SEARCH_FORMAT_NOTICE": ""}
+    (indexed.home / "config.yml").write_text("# mine\n")
     assert indexed.run("mem", "search", *words).stderr == ""
-    assert not (indexed.home / "config.yml").exists()
+    assert (indexed.home / "config.yml").read_text() == "# mine\n"
 
 
 @about_streams

@@ -149,7 +149,7 @@ def test_status_of_a_server(project: Shell, memory_url: str) -> None:
     project.environ["AURORA_STORE_URL"] = memory_url
     project.ok("mem", "index", ".")
     text = project.ok("db", "status")
-    for line in ("primary", "PostgreSQL 1", "with checksums", "2, the newest", "exactly", "gin"):
+    for line in ("primary", "PostgreSQL 1", "with checksums", "3, the newest", "exactly", "gin"):
         assert line in text
     told = json.loads(project.ok("db", "status", "--json"))
     assert (told["usable"], told["error"], told["untold"]) == (True, None, {})

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import socket
 import sqlite3
 import sys
 from contextlib import closing
@@ -324,3 +325,51 @@ def test_a_file_where_the_indexes_should_be_is_told_as_such(indexed: Shell) -> N
     write_tree(indexed.cwd, {".aurora/indexes": ""})
     texts = [text for _, text, _ in findings(indexed, status=1)["fail"]]
     assert [text.partition(":")[0] for text in texts] == ["Keyword index", "Vector index"]
+
+
+@without_memory
+def test_settings_without_effect_are_named(shell: Shell) -> None:
+    shell.environ |= {
+        f"AURORA_SEARCH_HYBRID_WEIGHTS_{name}": "0.5" for name in ("BM25", "SEMANTIC")
+    }
+    shell.environ["AURORA_SEARCH_HYBRID_WEIGHTS_ACTIVATION"] = "0"
+    warned = [text for area, text, _ in findings(shell)["warn"] if area == "settings"]
+    assert len(warned) == 1
+    assert warned[0].startswith("No effect: search.hybrid.weights (the environment (")
+    assert warned[0].endswith(
+        "The fusion auto does not use them: set `search.fusion` to staged, or remove them"
+    )
+    shell.environ["AURORA_SEARCH_FUSION"] = "staged"
+    assert [text for _, text, _ in findings(shell).get("warn", []) if "No effect" in text] == []
+
+
+def test_an_endpoint_that_is_down_is_named(indexed: Shell) -> None:
+    """Nothing is sent: the listener takes the connection and never reads."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        endpoint = f"http://127.0.0.1:{port}/v1"
+        indexed.environ |= {
+            "AURORA_EMBEDDING_PROVIDER": "openai", "AURORA_EMBEDDING_ENDPOINT": endpoint,
+            "AURORA_LLM_ENDPOINT": endpoint,
+        }  # fmt: skip
+        name = "openai/text-embedding-3-small"
+        reached = [text for _, text, _ in findings(indexed)["ok"] if "can be reached" in text]
+        assert reached[0] == f"Embedder: {name} (remote: can be reached, not called)"
+        assert len(reached) == 2
+    warned = [line for line in findings(indexed)["warn"] if "cannot be reached" in line[1]]
+    assert warned[0] == (
+        "memory",
+        f"Embedder: {name}: the endpoint {endpoint} cannot be reached (Connection refused)",
+        "start it, or set another `embedding.endpoint`; until then searches go without it",
+    )
+    assert len(warned) == 2
+    assert "All is well" not in indexed.run("doctor").stdout
+
+
+def test_without_a_provider_the_setting_is_the_hint_not_a_package(indexed: Shell) -> None:
+    indexed.environ["AURORA_EMBEDDING_PROVIDER"] = "none"
+    done = indexed.run("mem", "search", "login")
+    assert "(`embedding.provider` is none: set it to aurora, or unset it)" in done.stderr
+    assert "install" not in done.stderr
+    hints = [hint for _, text, hint in findings(indexed)["note"] if text.startswith("Embedder")]
+    assert hints == ["set `embedding.provider` to aurora, or unset it"]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import signal
+import subprocess
 import time
 from pathlib import Path
 
 import pytest
 
+from tests.builders import write_tree
 from tests.cli.conftest import Shell
 from tests.evaluation.small_sets import ITEMS, write_set
 
@@ -192,13 +194,13 @@ def test_names_of_a_project_are_asked_of_its_own_memory(shell: Shell) -> None:
     shell.ok("mem", "search", "authenticate")  # the indexes are as they will be
     files = {path: path.read_bytes() for path in shell.cwd.rglob("*") if path.is_file()}
 
-    done = shell.run("eval", "--self", "--json")
+    done = shell.run("eval", "--self", "--json", "--most", "50")
 
     assert (done.returncode, done.stderr) == (0, "")
     found = json.loads(done.stdout)
     assert found["where"].endswith("/.aurora/memory.db")
-    assert found["forms"]["name"]["asked"] == found["names"] == 3
-    assert found["forms"]["name"]["p_at_1"] == 1.0
+    definitions = found["kinds"]["definition"]
+    assert (definitions["asked"], definitions["first"], found["ok"]) == (4, 1.0, True)
     now = {path: path.read_bytes() for path in shell.cwd.rglob("*") if path.is_file()}
     changed = {path.name for path in now if now[path] != files.get(path)}
     own = {"memory.db-shm", "memory.db-wal", "memory.db-seal"}  # notes of readers and of times
@@ -210,12 +212,54 @@ def test_names_of_a_project_are_asked_of_its_own_memory(shell: Shell) -> None:
 
 def test_names_of_a_repository_without_a_memory(shell: Shell) -> None:
     (shell.cwd / "below").mkdir()
-    done = shell.run("eval", "--self", cwd=shell.cwd / "below")
+    done = shell.run("eval", "--self", "--most", "50", cwd=shell.cwd / "below")
     assert done.returncode == 0, done.stderr
     assert f"There is no memory of {shell.cwd}" in done.stderr
     assert done.stdout.splitlines()[0].startswith(f"{shell.cwd}: ")
-    assert "name         3      100.0%" in done.stdout
+    assert ["definition", "4", "100.0%"] in [line.split()[:3] for line in done.stdout.splitlines()]
     assert not (shell.cwd / ".aurora").exists()
+
+
+def test_subjects_of_commits_are_asked(shell: Shell) -> None:
+    names = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
+    for words in (("add", "settings.py"), ("commit", "-qm", "Raise the timeout of users")):
+        subprocess.run(["git", *names, *words], cwd=shell.cwd, check=True)
+    shell.ok("mem", "index", ".")
+    found = json.loads(shell.ok("eval", "--self", "--json", "--most", "50"))
+    assert found["kinds"]["commit"]["asked"] == 1
+    assert not any(note.startswith("no commit") for note in found["notes"])
+
+
+def test_a_memory_with_swapped_names_fails(shell: Shell, tmp_path: Path) -> None:
+    """Each function gets the name of the next one; its text and its lines stay."""
+    code = "".join(f"def feed_{n}_birds(lake):\n    return lake.feed({n})\n\n\n" for n in range(30))
+    write_tree(shell.cwd, {"birds.py": code})
+    shell.ok("mem", "index", ".")
+    assert failed_checks(shell).isdisjoint(NAME_CHECKS)
+
+    lines = [json.loads(line) for line in shell.ok("mem", "export").splitlines()]
+    functions = [line for line in lines if "feed_" in line.get("name", "")]
+    names = [function["name"] for function in functions]
+    for function, name in zip(functions, names[1:] + names[:1], strict=True):
+        function |= {"name": name, "qualified_name": name}
+    file = tmp_path / "swapped.jsonl"
+    file.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+    shell.ok("mem", "import", str(file))
+
+    assert failed_checks(shell) >= NAME_CHECKS
+    done = shell.run("eval", "--self")
+    assert done.returncode == 1
+    assert "failed: definition first" in done.stdout
+
+
+NAME_CHECKS = {"definition first", "definition in five"}
+
+
+def failed_checks(shell: Shell) -> set[str]:
+    done = shell.run("eval", "--self", "--json")
+    found = json.loads(done.stdout)
+    assert done.returncode == (0 if found["ok"] else 1)
+    return {check["what"] for check in found["checks"] if not check["is_passed"]}
 
 
 def test_a_folder_without_names_is_refused(shell: Shell, birds: Path) -> None:

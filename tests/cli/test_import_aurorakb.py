@@ -110,6 +110,23 @@ def test_everything_known_of_a_document_is_kept(shell: Shell, knowledge: str) ->
     assert "Phase 1" in shell.ok("mem", "search", "database migration plan", "--namespace", "test")
 
 
+@pytest.mark.parametrize("target", ["file", "server"])
+def test_a_document_is_found_by_the_id_that_it_had(
+    shell: Shell, knowledge: str, target: str
+) -> None:
+    if target == "server":
+        shell.environ["AURORA_STORE_URL"] = knowledge
+        shell.ok("db", "init")
+    shell.ok("db", "import-aurorakb", "--from", knowledge)
+    first = "AuroraKB Phase 1 Database Migration execution plan"
+    for id_ in (str(key(1)), str(key(1)).upper()):
+        assert shell.ok("mem", "get", id_) == f"{first}\n"
+    assert shell.ok("mem", "get", str(key(4))).startswith("# Part 0")
+    done = shell.run("mem", "get", str(key(9)))
+    assert done.returncode == 2
+    assert f"There is no chunk '{key(9)}'" in done.stderr
+
+
 def test_the_same_again_changes_nothing_and_an_edit_takes_its_own_place(
     shell: Shell, knowledge: str
 ) -> None:

@@ -65,7 +65,7 @@ def summary(
         f"  Files scanned: {files}\n  Code chunks: {code}\n  Reasoning chunks: {reasoning}\n"
         f"  Knowledge chunks: {knowledge}\n  Total chunks: {total}\n\n"
         f"  Errors: {errors}\n  Warnings: {warnings}\n\n"
-        f"BM25 index: Built ({total} chunks indexed, saved to {words_of(shell, backend)})\n"
+        f"BM25 index: Built ({total} chunks indexed, saved to {words_of(backend)})\n"
     )
 
 
@@ -101,6 +101,7 @@ def test_it_error_01_missing_logs_are_a_warning_and_a_note(shell: Shell) -> None
     done = shell.run("mem", "index")
     assert (done.returncode, done.stdout) == (0, summary(shell, files=2, code=4, warnings=1))
     assert done.stderr == f"{NO_LOGS}\n{NO_KNOWLEDGE}\n"
+    assert shell.run("mem", "index").stderr == ""  # once
 
 
 def test_code_lessons_and_logs_are_counted_apart(shell: Shell) -> None:
@@ -145,8 +146,9 @@ def test_warnings_of_files_are_counted_and_end_well(shell: Shell) -> None:
     assert "  Files scanned: 7\n" in done.stdout
     assert "  Errors: 0\n  Warnings: 2\n" in done.stdout
     assert done.stderr.splitlines() == [
-        "Left out 2 files: 1 binary, 1 not UTF-8",
-        "Warning: bad.py has syntax errors", "Warning: worse.py has syntax errors",
+        "Left out 2 files: 1 binary, 1 not UTF-8 (`aur mem stats --left-out`)",
+        "Warning: bad.py has syntax errors: 1 line could not be parsed",
+        "Warning: worse.py has syntax errors: 1 line could not be parsed",
     ]  # fmt: skip
 
 
@@ -158,7 +160,7 @@ def test_a_file_that_cannot_be_read_is_a_partial_success(shell: Shell) -> None:
         1, summary(shell, files=4, code=4, knowledge=9, warnings=1),
     )  # fmt: skip
     first, second = done.stderr.splitlines()
-    assert first == "Left out 1 files: 1 unreadable"
+    assert first == "Left out 1 files: 1 unreadable (`aur mem stats --left-out`)"
     assert second.startswith("Warning: /proc/")
     assert second.endswith("/mem: unreadable: Input/output error")
     assert "a.py" in shell.ok("mem", "search", "f")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from aurora import Settings
 from tests.cli.conftest import Shell
 from tests.evaluation.small_sets import write_set
 
@@ -48,6 +49,7 @@ def committed(shell: Shell) -> Shell:
 
 def test_the_example_of_a_search_has_the_shape_of_a_real_answer(shell: Shell) -> None:
     example = json.loads(re.findall(r"```json\n(.+?)```", PAGE, re.DOTALL)[0])
+    assert example["fusion"] == Settings().search.fusion
     told = committed(shell).ok(
         *("mem", "search", "authenticate user", "--type", "function", "-C", "0", "--json")
     )
@@ -66,7 +68,7 @@ def test_every_field_of_a_chunk_is_told(indexed: Shell) -> None:
     result = json.loads(indexed.ok("mem", "search", "authenticate_user", "--json"))["results"][0]
     names = list(result)
     about = names[names.index("id") : names.index("metadata") + 1]
-    assert list(chunk) == [*about, "content"]
+    assert list(chunk) == [*about, "content", "note"]
     assert {name: chunk[name] for name in about} == {name: result[name] for name in about}
 
 
@@ -84,10 +86,10 @@ def test_every_field_of_an_evaluation_is_told(indexed: Shell, tmp_path: Path) ->
     assert all(f"`{name}`" in section("aur eval --json") for name in inside)
 
 
-def test_every_field_of_a_check_of_names_is_told(indexed: Shell) -> None:
-    found = json.loads(indexed.ok("eval", "--self", "--json"))
+def test_every_field_of_a_self_check_is_told(indexed: Shell) -> None:
+    found = json.loads(indexed.run("eval", "--self", "--json").stdout)
     assert documented("aur eval --self --json") == {*found} - {"version"}
-    inside = found["forms"]["name"]
+    inside = {*found["kinds"]["definition"], *found["bins"][0], *found["missed"][0]}
     assert all(f"`{name}`" in section("aur eval --self --json") for name in inside)
 
 

@@ -102,3 +102,14 @@ def test_a_cloned_project_cannot_have_queries_sent_away(asking: Shell, server: C
     assert "Ignored search.expand" in done.stderr
     assert "Ignored search.rerank.by" in done.stderr
     assert server.seen == []
+
+
+@pytest.mark.parametrize("asked", [("--expand",), ("--rerank", "llm")], ids=["expand", "rerank"])
+def test_without_a_key_no_vendor_is_called(indexed: Shell, asked: tuple[str, ...]) -> None:
+    """A connection would fail here: this machine has no way to a vendor's."""
+    plain = indexed.ok("mem", "search", "user login")
+    done = indexed.run("mem", "search", "user login", *asked)
+    assert (done.returncode, done.stdout) == (0, plain)
+    assert "There is no key for api.openai.com, so nothing was sent" in done.stderr
+    assert "set AURORA_LLM_API_KEY" in done.stderr
+    assert "`llm.endpoint`" in done.stderr

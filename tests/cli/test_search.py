@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from aurora.retrieval.candidates import FALLBACK, NO_KEYWORD
+from aurora.retrieval.candidates import NO_KEYWORD, NO_PROVIDER
 from tests.backends import keep_on_server
 from tests.builders import note_as_own
 from tests.cli.conftest import Copied, Shell
@@ -123,11 +123,13 @@ def test_no_result_after_a_filter_is_said_and_is_no_failure(searched: Shell) -> 
 def test_every_filter_narrows_down(
     searched: Shell, flags: tuple[str, ...], names: list[str]
 ) -> None:
-    assert column(search(searched, "password", *flags), 2) == names
+    assert column(search(searched, "password", "--mode", "keyword", *flags), 2) == names
 
 
 def test_filters_can_stand_in_the_query(searched: Shell) -> None:
-    assert column(search(searched, "password type:function"), 1) == ["function"]
+    assert column(search(searched, "password type:function", "--mode", "keyword"), 1) == [
+        "function"
+    ]
     assert "authenticate_user" not in search(searched, "password -user")
     assert column(search(searched, "type:class"), 2) == ["AuthManager"]
 
@@ -173,7 +175,7 @@ def test_a_typo_is_answered_with_the_nearest_names(searched: Shell) -> None:
 
 
 def test_what_is_found_by_meaning_alone_is_told_with_the_nearest_word(searched: Shell) -> None:
-    done = searched.run("mem", "search", "logot disconnect")
+    done = searched.run("mem", "search", "logot disconnect client")
     assert "AuthManager.logout" in done.stdout
     assert done.stderr.splitlines() == [NO_KEYWORD, "Did you mean logout?"]
 
@@ -183,7 +185,7 @@ def test_without_embeddings_a_search_warns_when_that_was_chosen(searched: Shell)
     quiet = searched.run("mem", "search", "password")
     searched.environ["AURORA_EMBEDDING_PROVIDER"] = "none"
     told = searched.run("mem", "search", "password")
-    assert (quiet.stderr, told.stderr) == ("", f"Warning: {FALLBACK}\n")
+    assert (quiet.stderr, told.stderr) == ("", f"Warning: {NO_PROVIDER}\n")
     assert "authenticate_user" in told.stdout
     assert searched.run("mem", "search", "password", "--mode", "keyword").stderr == ""
 

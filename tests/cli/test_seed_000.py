@@ -63,7 +63,7 @@ def test_it_e2e_03_score_ranking(shell: Shell, fusion: str) -> None:
     )
     shell.ok("mem", "index")
 
-    table = shell.ok("mem", "search", *words, "--fusion", fusion)
+    table = shell.ok("mem", "search", *words, "--fusion", fusion, "--limit", "4")
 
     scores = [float(score) for score in column(table, 4)]
     assert column(table, 2) == ["f3", "f2", "f1", "f0"]
@@ -85,7 +85,7 @@ def test_it_rebuild_01_auto_detection(shell: Shell) -> None:
     size = index.stat().st_size
     index.write_bytes(of_100)
 
-    found = shell.ok("mem", "search", "pear", "--limit", "100")
+    found = shell.ok("mem", "search", "pear", "--mode", "keyword", "--limit", "100")
 
     assert sorted(column(found, 2)) == sorted(f"pear_{n}" for n in range(50))
     assert index.stat().st_size == size != len(of_100)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from tests.builders import write_tree
@@ -10,11 +12,12 @@ from tests.cli.conftest import Shell
 pytestmark = pytest.mark.one_store("about settings")
 
 
-def score(shell: Shell, *options: str) -> str:
-    """In `weighted`: its scores follow those of BM25, where `auto` has the order alone."""
-    asked = ("mem", "search", "authenticate_user", "-n", "1", "--fusion", "weighted")
-    row = shell.ok(*options, *asked).splitlines()[2]
-    return row.split(" | ")[4]
+def score(shell: Shell, *options: str) -> float:
+    """The score of BM25 for the first result: a confidence does not depend on it."""
+    search = ("mem", "search", "authenticate_user", "-n", "1", "--json")
+    (result,) = json.loads(shell.ok(*options, *search))["results"]
+    (raw,) = (part["raw"] for part in result["contributions"] if part["signal"] == "bm25")
+    return float(raw)
 
 
 def test_flag_over_environment_over_project_over_user_over_default(indexed: Shell) -> None:

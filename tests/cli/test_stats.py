@@ -12,6 +12,7 @@ from aurora.config import Places
 from aurora.embeddings.aurora.provider import WEIGHTS
 from aurora.engine import Memory
 from tests.backends import about_streams, with_index_files
+from tests.builders import write_tree
 from tests.cli.conftest import AUR, Shell
 from tests.cli.screen import Screen, Terminal
 from tests.indexing.providers import VowelProvider
@@ -30,7 +31,7 @@ def test_stats_tell_where_everything_is_and_how_much(indexed: Shell, backend: st
     memory, words = (
         (r"postgresql://postgres@127\.0\.0\.1:\d+/test_\d+", "the database")
         if backend == "postgres"
-        else (r".+/project/\.aurora/memory\.db", r".+/indexes/bm25\.idx")
+        else (r"\.aurora/memory\.db", r"\.aurora/indexes/bm25\.idx")
     )
     assert re.fullmatch(rf"{memory} \([\d.]+ [KM]iB\)", rows["Memory"])
     assert re.fullmatch(rf"{words} \([\d.]+ [KM]iB\)", rows["Keyword index"])
@@ -175,6 +176,7 @@ def test_a_chunk_as_json_has_every_field(indexed: Shell) -> None:
         "document_type": None,
         "created_at": None,
         "metadata": {"signature": "def authenticate_user(name, password):"},
+        "note": None,
     }
 
 
@@ -196,3 +198,35 @@ def test_what_comes_from_no_file_has_no_lines(indexed: Shell) -> None:
 @pytest.mark.parametrize("words", [("stats",), ("get", "x")])
 def test_an_error_is_no_json(shell: Shell, words: tuple[str, ...]) -> None:
     assert "There is no memory yet" in shell.fails("mem", *words, "--json")
+
+
+def test_files_that_are_left_out_are_listed_with_the_reason(indexed: Shell) -> None:
+    assert indexed.run("mem", "stats", "--left-out").stderr == "No file is left out\n"
+    write_tree(
+        indexed.cwd, {"docs/a.pdf": b"%PDF-1.4\n\xe2", ".env": "KEY=1\n", "b.txt": b"caf\xe9"}
+    )
+    done = indexed.run("mem", "index", ".")
+    assert "3 files" in done.stderr
+    assert "(`aur mem stats --left-out`)" in done.stderr
+    lines = (".env: looks like a secret", "b.txt: not UTF-8", "docs/a.pdf: binary")
+    assert indexed.ok("mem", "stats", "--left-out").splitlines() == list(lines)
+    from_here = ["../.env: looks like a secret", "../b.txt: not UTF-8", "a.pdf: binary"]
+    below = indexed.ok("mem", "stats", "--left-out", cwd=indexed.cwd / "docs")
+    assert below.splitlines() == from_here
+    listed = json.loads(indexed.ok("mem", "stats", "--left-out", "--json"))["left_out"]
+    assert [f"{file['path']}: {file['reason']}" for file in listed] == list(lines)
+
+
+def test_files_of_a_memory_without_a_project_are_listed_too(shell: Shell) -> None:
+    """Of the folders with its files, not of those beside them."""
+    top = write_tree(shell.home.parent / "plain", {
+        "a/x.py": "def f(): pass\n", "a/.env": "KEY=1\n", "a/deep/.env": "KEY=1\n",
+        "b/.env": "KEY=1\n", "b/c/y.txt": b"caf\xe9",
+    })  # fmt: skip
+    shell.ok("mem", "index", "a", "b/c", cwd=top)
+    listed = shell.ok("mem", "stats", "--left-out", cwd=top).splitlines()
+    assert listed == [
+        "a/.env: looks like a secret",
+        "a/deep/.env: looks like a secret",
+        "b/c/y.txt: not UTF-8",
+    ]

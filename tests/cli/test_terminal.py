@@ -47,7 +47,7 @@ def test_progress_is_one_line_that_goes_away(large: Shell) -> None:
     assert re.fullmatch(r"Indexing  [━╸╺]+ +\d+/304  [\d,.]+/s  0:\d\d left", bars[0])
     assert "Indexing complete!" in screen.rows
     assert "better vectors of aurora/deep follow" in screen.rows[0]
-    assert screen.rows[2].startswith("Warning: No conversation logs found")
+    assert screen.rows[1].startswith("Warning: No conversation logs found")
     assert not [row for row in screen.rows if "━" in row]
 
 
@@ -102,7 +102,6 @@ def test_in_a_pipe_there_is_no_progress_and_nothing_to_draw_it_is_loaded(large: 
     talk = [line for line in done.stderr.splitlines() if not line.startswith("import time:")]
     assert [line.partition(" in ")[0] for line in talk] == [
         "Everything can be found now; the better vectors of aurora/deep follow",
-        "Rebuilding vector index (vectors of another model)...",
         "Warning: No conversation logs found",
     ]
     assert done.stdout.startswith("Indexing complete!")
@@ -115,7 +114,7 @@ def test_a_table_fits_the_terminal(indexed: Shell, columns: int) -> None:
     deep = "/".join(["a_long_folder_name"] * 6)
     write_tree(indexed.cwd, {f"{deep}/用户管理.py": f"def {'password_' * 12}x():\n    pass\n"})
     indexed.ok("mem", "index")
-    rows = on_terminal(indexed, "mem", "search", "password", columns=columns).rows
+    rows = on_terminal(indexed, "mem", "search", "password", "--table", columns=columns).rows
     assert max(map(cell_len, rows)) <= columns
     separators = 6 if columns > 60 else 4
     assert all(row.count(" | ") == separators for row in rows if row and not row.startswith("-"))
@@ -140,7 +139,7 @@ def test_a_search_without_a_memory_offers_to_make_one(shell: Shell, key: str) ->
     assert terminal.wait() == 0
     assert "There is no memory yet at" in terminal.written
     assert "Indexing complete!" in terminal.written
-    assert "auth_manager.py | function | " in terminal.written
+    assert re.search(r"auth_manager\.py:11\S*  \S*authenticate_user\S*  function", terminal.written)
     assert (shell.cwd / ".aurora" / "memory.db").exists()
 
 
@@ -167,7 +166,7 @@ def test_a_terminal_that_is_known_gets_links_and_colour(indexed: Shell) -> None:
     terminal = start(indexed, "mem", "search", "authenticate_user", columns=120)
     assert terminal.wait() == 0
     path = (indexed.cwd / "auth_manager.py").as_posix()
-    assert f"{path}#11\033\\auth_manager.py\033]8;;\033\\" in terminal.written
+    assert f"{path}#11\033\\\033[35mauth_manager.py:11\033[0m\033]8;;\033\\" in terminal.written
     assert "\033[1;36mauthenticate_user\033[0m" in terminal.written
 
 

@@ -23,7 +23,9 @@ CONTENT = "def authenticate_user(name, password):\n    return check(name, passwo
 def parts(**shares: float) -> tuple[Contribution, ...]:
     """Contributions by signal: each normalised as given, all with the same weight."""
     return tuple(
-        Contribution(signal, 1, 10 * share, share, share / len(shares))
+        Contribution(
+            signal, 1, share if signal == "semantic" else 10 * share, share, share / len(shares)
+        )
         for signal, share in shares.items()
     )
 

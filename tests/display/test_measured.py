@@ -6,17 +6,19 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from aurora.display.measurements import render_measured, render_names
+from aurora.display.measurements import render_measured, render_self_check
 from aurora.display.plot import make_panel, render_svg
 from aurora.report_types import (
     METRICS,
+    Bin,
+    Check,
     Compared,
     Estimate,
     Measured,
-    MeasuredForm,
-    MeasuredNames,
+    MeasuredKind,
     MeasuredSet,
     Missed,
+    SelfCheck,
 )
 
 
@@ -91,19 +93,62 @@ def test_a_name_cannot_break_the_picture() -> None:
     ET.fromstring(render_svg([odd]))  # noqa: S314
 
 
-def test_names_and_what_was_missed() -> None:
-    forms = (MeasuredForm("name", 4, 0.75, 0.8125, 2.0, 4.04), MeasuredForm("words", 2, 1, 1, 2, 4))
-    missed = (
-        Missed("name", "heron", "a.py:heron", 4, "b.py:heron_x"),
-        Missed("words", "x y", "a.py:x_y", 0, ""),
+def test_a_self_check_with_what_failed() -> None:
+    check = SelfCheck(
+        "~/shop",
+        1200,
+        60,
+        (
+            MeasuredKind("definition", 38, 0.75, 0.9, 2.0, 4.04),
+            MeasuredKind("commit", 2, 1, 1, 2, 4),
+        ),
+        refused=0.05,
+        foreign=20,
+        false_answers=0.5,
+        calibration_error=0.25,
+        overconfidence=0.2,
+        bins=(Bin(0.4, 0.5, 0.43, 0.1, 3), Bin(0.9, 1.0, 0.95, 1.0, 57)),
+        checks=(
+            Check("definition first", 0.75, 0.9, True),
+            Check("false answers", 0.2, 0.25, False),
+            Check("overconfidence", 0.2, 0.15, False),
+        ),
+        missed=(
+            Missed("definition", "heron", "a.py:3", 4, "b.py:heron_x", 0.61),
+            Missed("definition", "stork", "a.py:9", 0, "", 0.0),
+            Missed("foreign", "how\x1b tall", "", 0, "a.py:f", 0.3),
+        ),
+        notes=("no symbol questions: there are none",),
     )
-    found = MeasuredNames("~/shop", 1200, 300, 4, forms, missed)
-    assert render_names(found).splitlines() == [
-        "~/shop: 1,200 chunks, 300 names that one definition has, 4 searched for",
-        "       asked  P@1     MRR@10  p50 ms  p95 ms",
-        "name   4      75.0%   0.812   2.0     4.0",
-        "words  2      100.0%  1.000   2.0     4.0",
+    assert render_self_check(check).splitlines() == [
+        "~/shop: 1,200 chunks, 60 questions",
+        "            asked  first   in five  p50 ms  p95 ms",
+        "definition  38     75.0%   90.0%    2.0     4.0",
+        "commit      2      100.0%  100.0%   2.0     4.0",
+        "no symbol questions: there are none",
         "",
-        "1 not first, of those searched for by name:",
-        "  heron: a.py:heron is at 4, b.py:heron_x first",
+        "answerable questions refused: 5.0%",
+        "false answers: 50.0% of 20 questions of another project",
+        "calibration error: 0.250, of which scores too high 0.200",
+        "",
+        "score       mean  right  rows",
+        "0.4 to 0.5  0.43  0.10   3",
+        "0.9 to 1.0  0.95  1.00   57",
+        "",
+        "failed: definition first 0.750, must be at least 0.9",
+        "failed: overconfidence 0.200, must be at most 0.15",
+        "",
+        "3 wrong first rows:",
+        "  definition 'heron': a.py:3 is at 4, b.py:heron_x 0.610 is first",
+        "  definition 'stork': a.py:9 is not in the first five, nothing is first",
+        "  foreign 'how� tall': nothing answers it, a.py:f 0.300 is first",
+    ]
+
+
+def test_a_self_check_without_faults_is_short() -> None:
+    kinds = (MeasuredKind("definition", 1, 1, 1, 2, 4),)
+    check = SelfCheck("here", 1, 1, kinds, 0, 0, 0, 0, 0, (), ())
+    assert render_self_check(check).splitlines()[-2:] == [
+        "false answers: 0.0% of 0 questions of another project",
+        "calibration error: 0.000, of which scores too high 0.000",
     ]

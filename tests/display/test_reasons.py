@@ -94,6 +94,19 @@ def test_ut_display_07_meaning(score: float, level: str) -> None:
     assert reason == Reason("Semantic", score, f"{level} conceptual relevance")
 
 
+def test_the_words_follow_the_cosine_not_the_place() -> None:
+    part = Contribution("semantic", rank=1, raw=0.31, normalised=1.0, value=0.5)
+    result = make_result(contributions=(part,))
+    reason = reasons(make_answer(result), result, now=NOW)[1]
+    assert reason == Reason("Semantic", 1.0, "low conceptual relevance, cosine 0.310")
+
+
+def test_a_chunk_without_a_vector_says_so() -> None:
+    result = make_result(contributions=(), has_vector=False)
+    reason = reasons(make_answer(result), result, now=NOW)[1]
+    assert reason == Reason("Semantic", 0.0, "no vector yet: `aur mem index` makes it")
+
+
 @pytest.mark.parametrize(
     ("fields", "expected"),
     [

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from aurora.display.records import Source, search_record
+from aurora.display.records import Source, chunk_record, search_record
 from aurora.types import Criteria, Kind, Mode, Note, Query, SearchResults
 from tests.builders import NOW
 from tests.display.answers import LESSON, SEED, make_answer
@@ -47,12 +47,14 @@ def test_a_whole_answer() -> None:
                 "document_type": None,
                 "created_at": None,
                 "metadata": {},
+                "symbol": None,
+                "more": 0,
                 "score": 0.856,
                 "scores": {"bm25": 0.95, "semantic": 0.82, "activation": 0.65},
                 "contributions": [
                     {"signal": "bm25", "rank": 1, "raw": 9.5, "normalised": 0.95,
                      "value": 0.95 / 3},
-                    {"signal": "semantic", "rank": 1, "raw": 8.2, "normalised": 0.82,
+                    {"signal": "semantic", "rank": 1, "raw": 0.82, "normalised": 0.82,
                      "value": 0.82 / 3},
                     {"signal": "activation", "rank": 1, "raw": 6.5, "normalised": 0.65,
                      "value": 0.65 / 3},
@@ -73,8 +75,26 @@ def test_a_whole_answer() -> None:
                 ],
             }
         ],
+        "weak": None,
     }  # fmt: skip
     assert json.loads(json.dumps(record, allow_nan=False)) == record
+
+
+def test_a_symbol_and_the_rows_behind_a_result_are_told() -> None:
+    """The symbols of the whole chunk are left out: there may be hundreds."""
+    symbols = [["LIMIT", "constant", 46, 46], ["SIZE", "constant", 47, 47]]
+    chunk = replace(SEED.chunk, metadata={"symbols": symbols, "signature": "x"})
+    result = replace(SEED, chunk=chunk, symbol=chunk.symbols[0], more=2)
+    (record,) = search_record(make_answer(result), SOURCE, now=NOW)["results"]
+    assert record["symbol"] == {"name": "LIMIT", "kind": "constant", "lines": [46, 46]}
+    assert (record["more"], record["metadata"]) == (2, {"signature": "x"})
+    assert chunk_record(chunk)["metadata"] == {"symbols": symbols, "signature": "x"}
+
+
+def test_the_best_weak_row_stands_beside_the_results() -> None:
+    answer = replace(make_answer(), results=(), weak=SEED)
+    record = search_record(answer, SOURCE, now=NOW)
+    assert (record["results"], record["weak"]["id"]) == ([], "auth_manager.py:authenticate_user")
 
 
 def test_what_is_unknown_is_null() -> None:
@@ -122,6 +142,7 @@ def test_filters_notes_and_nearest_names_are_told() -> None:
         "notes": ["no model"],
         "nearest": ["teardown"],
         "results": [],
+        "weak": None,
     }
 
 

@@ -8,7 +8,8 @@ import pytest
 from rich.cells import cell_len
 
 from aurora.display.boxes import render_boxes
-from aurora.display.table import Look, render_nothing, render_table
+from aurora.display.lines import render_nothing
+from aurora.display.table import Look, render_table
 from aurora.types import ChunkHistory, SearchResult, SearchResults, Tracking
 from tests.builders import NOW
 from tests.display.answers import LESSON, LOG, SEED, make_answer, make_result
@@ -75,6 +76,6 @@ def test_ut_display_09_reasoning_chunk_display() -> None:
 def test_ut_display_10_empty_results(filtered: bool, nearest: tuple[str, ...], first: str) -> None:
     empty = make_answer()
     answer = SearchResults(empty.query, (), empty.fusion, (), nearest=nearest, filtered=filtered)
-    title, _, heading, *suggestions = render_nothing(answer).splitlines()
+    title, _, heading, *suggestions = render_nothing(answer, Look(NOW)).splitlines()
     assert (title, heading) == ("No relevant results found", "Suggestions:")
     assert suggestions[0].startswith(first)

@@ -6,13 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aurora.display.boxes import render_blocks
-from aurora.display.snippet import Line, render_snippet, snippet
-from aurora.display.table import PLAIN, Look, Paint
+from aurora.display.snippet import Line, matching_lines, render_snippet, snippet
+from aurora.display.table import PLAIN, Paint
 from aurora.text import tokenize
-from aurora.types import Chunk, Kind, Lines
-from tests.builders import NOW, make_chunk
-from tests.display.answers import SEED, make_answer, make_result, touched
+from aurora.types import Chunk, Kind, Lines, Symbol
+from tests.builders import make_chunk
+from tests.display.answers import make_result
 
 CODE = """\
 def read(path):
@@ -53,11 +52,89 @@ def test_the_line_with_most_of_the_words_is_shown(
     assert numbers(CHUNK, terms, context) == expected
 
 
-def test_lines_have_numbers_only_where_they_are_those_of_the_file() -> None:
-    """A class is kept without the bodies of its methods: its lines are not the file's."""
-    header = make_chunk("class A:\n    def f(self): ...", kind=Kind.CLASS, lines=Lines(3, 90))
-    assert numbers(header, ("f",), 1) == [None, None]
+def test_a_piece_that_ends_with_the_next_indentation_has_line_numbers() -> None:
+    chunk = make_chunk(f"{CODE}    ", lines=Lines(10, 15))
+    assert numbers(chunk, ("read",), 99) == [10, 11, 12, 13, 14, 15]
+
+
+def test_code_around_definitions_has_line_numbers() -> None:
+    chunk = make_chunk("import a\n\n...\nrun(a)\nend(a)", lines=Lines(3, 20))
+    assert numbers(chunk, (), 99) == [3, 4, None, 19, 20]
+
+
+OUTLINE = make_chunk(
+    'class A:\n    """A thing."""\n    size = 3\n    def f(self): ...\n    depth = 4\n'
+    "    def g(self): ...\n    last = 5",
+    kind=Kind.CLASS,
+    lines=Lines(3, 90),
+)
+
+
+def test_of_an_outline_the_lines_before_and_after_the_gaps_have_numbers() -> None:
+    """A class is kept without the bodies of its methods: the others are not the file's."""
+    assert numbers(OUTLINE, ("thing",), 9) == [3, 4, 5, 6, None, None, 90]
+
+
+def test_lines_without_a_place_in_the_file_have_no_number() -> None:
+    shorter = make_chunk("class A:\n    x = 1", kind=Kind.CLASS, lines=Lines(3, 90))
+    assert numbers(shorter, ("x",), 1) == [None, None]
     assert numbers(make_chunk("a note", lines=None), ("note",), 0) == [None]
+
+
+def test_stop_words_choose_no_line_and_are_not_marked() -> None:
+    chunk = make_chunk("what is it and how is that\nthe cookie is signed")
+    (line,) = snippet(chunk, ("how", "is", "cookie"), context=0)
+    assert (line.number, line.spans) == (2, ((4, 10),))
+    assert marked("how is it", "how", "is") == ["how", "is"]  # nothing else was typed
+
+
+@pytest.mark.parametrize(
+    ("terms", "most", "expected"),
+    [
+        pytest.param(("user", "password"), 3, [14], id="one-line-has-all"),
+        pytest.param(("open", "load", "none"), 3, [12, 13, 15], id="each-has-one"),
+        pytest.param(("open", "load", "none"), 2, [12, 13], id="at-most"),
+        pytest.param((), 3, [10], id="by-meaning-alone"),
+    ],
+)
+def test_the_fewest_lines_with_all_the_words_are_shown(
+    terms: tuple[str, ...], most: int, expected: list[int]
+) -> None:
+    lines = matching_lines(make_result(CHUNK, terms=terms), most=most)
+    assert [line.number for line in lines] == expected
+
+
+@pytest.mark.parametrize(
+    ("chunk", "symbol", "expected"),
+    [
+        (
+            CHUNK,
+            Symbol("user", "variable", Lines(13, 13)),
+            [(13, "        user = load_user(file)")],
+        ),
+        (OUTLINE, Symbol("size", "field", Lines(5, 5)), [(5, "    size = 3")]),
+        (OUTLINE, Symbol("depth", "field", Lines(40, 40)), [(40, "    depth = 4")]),
+    ],
+    ids=["lines", "before-the-gaps", "between-gaps-by-name"],
+)
+def test_of_a_symbol_its_own_lines_are_shown(
+    chunk: Chunk, symbol: Symbol, expected: list[tuple[int, str]]
+) -> None:
+    lines = matching_lines(make_result(chunk, terms=("read",), symbol=symbol), most=3)
+    assert [(line.number, line.text) for line in lines] == expected
+    (line,) = snippet(chunk, ("read",), context=0, symbol=symbol)
+    assert (line.number, line.text) == expected[0]
+
+
+def test_of_a_long_symbol_the_first_lines_are_shown() -> None:
+    result = make_result(CHUNK, symbol=Symbol("user", "variable", Lines(11, 15)))
+    assert [line.number for line in matching_lines(result, most=3)] == [11, 12, 13]
+
+
+def test_a_line_is_cut_to_the_width_with_its_marks() -> None:
+    lines = snippet(make_chunk("find the user of users"), ("user",), context=0)
+    (cut,) = render_snippet(lines, Paint(colour=True), width=20)
+    assert cut == "  \033[2m1:\033[0m find the \033[1;31muser\033[0m…"
 
 
 def test_a_chunk_without_text_has_no_lines() -> None:
@@ -135,29 +212,3 @@ def test_with_colour_the_words_are_marked() -> None:
     assert list(render_snippet(lines, Paint(colour=True))) == [
         "  \033[2m1:\033[0m load_\033[1;31muser\033[0m"
     ]
-
-
-def test_a_block_begins_with_path_and_line_of_the_match() -> None:
-    result = make_result(CHUNK, terms=("password",), history=touched(2, 3))
-    assert render_blocks(make_answer(result, SEED), Look(NOW, context=0)) == (
-        "src/read.py:14 | function | read | 0.856 | 2 commits | 2 days ago\n"
-        "  14:         return user.name, user.password\n"
-        "\n"
-        "auth_manager.py:45 | function | authenticate_user | 0.856 | 23 commits | 2 days ago\n"
-        "  > def authenticate_user(name, password):"
-    )
-
-
-def test_a_block_without_a_past_or_a_file() -> None:
-    document = make_chunk("a plan", "", "Plan", id="doc-1", lines=None, kind=Kind.KNOWLEDGE)
-    answer = make_answer(make_result(document, terms=("plan",)))
-    assert render_blocks(answer, Look(NOW, context=0, past=False)) == (
-        "doc-1 | know | Plan | 0.856\n  > a plan"
-    )
-
-
-def test_a_block_links_to_the_line_of_the_match() -> None:
-    paint = Paint(link=lambda chunk, line: f"at:{chunk.path}:{line}")
-    answer = make_answer(make_result(CHUNK, terms=("password",)))
-    block = render_blocks(answer, Look(NOW, context=0, past=False, paint=paint))
-    assert block.startswith("\033]8;;at:src/read.py:14\033\\src/read.py:14\033]8;;\033\\ | ")

@@ -15,7 +15,7 @@ _MARK = "\x1e"  # between what two commands print
 _AGE = re.compile(r"\b(\d+ (year|month|week|day|hour|minute)s? ago|just now)")
 _TIME = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d")
 _SIZE = re.compile(r"\d[\d.]* (?:[KM]i)?B\b")
-_SCORE = re.compile(r"\b\d\.\d{3}\b")  # use fades, and the score with it; the order is compared
+_SCORE = re.compile(r"\b\d\.\d{2,3}\b")  # use fades, and the score with it; the order is compared
 _SPACES = re.compile(r" {2,}|-{2,}")  # columns are as wide as what stands in them
 
 

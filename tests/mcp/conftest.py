@@ -164,7 +164,7 @@ def anyio_backend() -> str:
 def inspector() -> Callable[..., dict[str, Any]]:
     """`inspect`, a client that is not ours."""
     if not FOLDER.is_dir():
-        pytest.skip(f"{FOLDER} is missing: `make test` installs the MCP Inspector there")
+        pytest.skip(f"{FOLDER} is missing: `make test-full` installs the MCP Inspector there")
     return inspect
 
 

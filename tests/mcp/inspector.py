@@ -1,6 +1,6 @@
 """The MCP Inspector at its command line: a client of the protocol that is not ours.
 
-`make test` installs it. What to know of version 2.12:
+`make test-full` installs it. What to know of version 2.12:
 
 * A stdio server gets HOME, PATH, SHELL, TERM, USER and LOGNAME of ours, and else only `environ`.
 * A value of another type than the schema of a tool says is bent to it ("yes" for a boolean is

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import pytest
 from mcp import Client
 from mcp.types import CallToolResult, TextContent, TextResourceContents
 
+from aurora.mcp import answers, tools
+from aurora.types import Lines, Symbol
+from tests.display.answers import SEED
 from tests.mcp.conftest import Project, ask, ids, over_http, refusal, text_of
 
 pytestmark = pytest.mark.anyio
@@ -114,6 +118,53 @@ async def test_structure_and_text_say_the_same(project: Project) -> None:
         for found in result.structured_content["documents"]:
             assert f"{found['rank']}. {found['id']} (" in text
             assert found["snippet"] in text
+
+
+async def test_a_class_is_found_as_an_outline_and_retrieved_as_a_whole(project: Project) -> None:
+    async with project.here() as client:
+        answer = await ask(client, "search_code", query="TokenStore")
+        assert (answer["documents"][0]["id"], answer["documents"][0]["outline"]) == (
+            "src/auth.py:TokenStore", True,
+        )  # fmt: skip
+        whole = await ask(client, "aurora_retrieve", id="src/auth.py:TokenStore")
+        assert "        return self.add(self.owner(token))" in whole["content"]
+        assert "notes" not in whole
+        at_line = await ask(client, "aurora_retrieve", id="src/auth.py:19")
+        assert at_line["id"] == "src/auth.py:TokenStore.rotate"
+        file = project.root.resolve() / "src" / "auth.py"
+        assert (await ask(client, "aurora_retrieve", id=f"{file}:19"))["id"] == at_line["id"]
+        steps = "".join(f"    step_{n}(one, two, three)\n" for n in range(500))
+        (project.root / "src" / "long.py").write_text(f"def work():\n{steps}")
+        await ask(client, "aurora_index")
+        long = await ask(client, "aurora_retrieve", id="src/long.py:work", max_tokens=20_000)
+        assert (long["start_line"], long["end_line"]) == (1, 501)
+        assert long["content"] == f"def work():\n{steps}".rstrip("\n")
+        (project.root / "src" / "auth.py").unlink()
+        stored = await ask(client, "aurora_retrieve", id="src/auth.py:TokenStore")
+        assert "stored outline" in stored["notes"][0]
+
+
+def test_symbols_and_the_best_weak_match_are_told_in_both_forms() -> None:
+    symbol = Symbol("LIMIT", "constant", Lines(3, 4))
+    result = replace(SEED, symbol=symbol, more=2)
+    page = tools._Page(10, "", 4000, full=False)
+    found = tools._entry(result, 1, page, "")
+    assert found.symbol is not None
+    assert found.symbol.model_dump() == {
+        "name": "LIMIT", "kind": "constant", "start_line": 3, "end_line": 4,
+    }  # fmt: skip
+    value = answers.SearchAnswer(
+        query="x", memory="m", search_type="hybrid", fusion="auto", signals=[], total_found=1,
+        documents=[found], weak=tools._weak(replace(result, score=0.12)),
+        index=answers.IndexAge(generation=1),
+    )  # fmt: skip
+    text = answers.search_text(value)
+    assert "has the constant LIMIT at line 3" in text
+    assert "stands for 2 more" in text
+    assert (
+        "the best weak match: auth_manager.py:authenticate_user at auth_manager.py:3 (score 0.120)"
+        in text
+    )
 
 
 async def test_contributions_sum_to_the_score(project: Project) -> None:

@@ -82,7 +82,7 @@ def test_the_inspector_starts_the_server_itself(project: Project, inspector: Ins
     assert ids(found["structuredContent"])[0] == "src/auth.py:TokenStore.rotate"
     uri = found["structuredContent"]["documents"][0]["uri"]
     (content,) = inspector(command, "resources/read", environ=environ, uri=uri)["contents"]
-    assert content["text"].startswith("def rotate(")
+    assert content["text"].startswith("    def rotate(")  # the lines of the file
 
 
 def test_the_inspector_is_kept_out_without_the_token(project: Project, inspector: Inspect) -> None:

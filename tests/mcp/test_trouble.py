@@ -99,7 +99,7 @@ async def test_files_that_are_no_text_are_counted_by_reason(project: Project) ->
         report = await ask(client, "aurora_index", git=False)
 
     assert report["skipped"] == {"binary": 1, "not UTF-8": 1, "larger than 2048 KiB": 1}
-    assert "d.py has syntax errors" in report["warnings"]
+    assert "d.py has syntax errors: 1 line could not be parsed" in report["warnings"]
 
 
 async def test_without_git_all_is_read_with_a_warning(

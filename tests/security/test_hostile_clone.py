@@ -372,6 +372,9 @@ KEEPS = """CREATE TRIGGER keeps AFTER DELETE ON chunks BEGIN
 ENDLESS = """CREATE VIEW cjk_chunks AS
     WITH RECURSIVE n(rowid) AS (SELECT 1 UNION ALL SELECT rowid + 1 FROM n)
     SELECT rowid, '' AS name, '' AS content FROM n"""
+LISTS = """CREATE TRIGGER symbols_insert AFTER INSERT ON chunks BEGIN
+    INSERT INTO symbols VALUES ('password', new.rowid); DELETE FROM files; END"""
+NAMED = "CREATE TABLE symbols (folded_name GENERATED ALWAYS AS (zeroblob(1e9)), chunk)"
 COMPUTED = "CREATE TABLE reasoning (chunk, pattern_type GENERATED ALWAYS AS (zeroblob(1e9)))"
 
 
@@ -381,6 +384,8 @@ COMPUTED = "CREATE TABLE reasoning (chunk, pattern_type GENERATED ALWAYS AS (zer
         pytest.param(["CREATE TABLE chunks_copy (content)", KEEPS], id="a trigger that keeps"),
         pytest.param(["DROP VIEW cjk_chunks", ENDLESS], id="a view without end"),
         pytest.param(["DROP TABLE reasoning", COMPUTED], id="a computed column"),
+        pytest.param(["DROP TRIGGER symbols_insert", LISTS], id="another trigger of symbols"),
+        pytest.param(["DROP TABLE symbols", NAMED], id="computed names of symbols"),
         pytest.param(
             ["CREATE INDEX more ON chunks(hex(zeroblob(1000)))"], id="an index of expressions"
         ),
@@ -392,6 +397,16 @@ def test_a_foreign_schema_is_an_error(world: World, archive: Shell, statements: 
             file.execute(statement)
     assert "has what Aurora never makes" in world.run("mem", "search", "inside")
     assert "has what Aurora never makes" in world.run("doctor")
+    world.try_all()
+
+
+def test_planted_names_of_symbols_lead_to_nothing(world: World, archive: Shell) -> None:
+    """A name is compared with the chunk's own list, and `check` tells of such rows."""
+    with closing(sqlite3.connect(archive.cwd / ".aurora" / "memory.db")) as file, file:
+        file.execute("INSERT INTO symbols SELECT 'plantedname', rowid FROM chunks")
+    with Memory(Places(world.shell.home, archive.cwd)) as memory:
+        assert memory.search("inside", mode="keyword").results != ()
+        assert memory.search("planted_name", mode="keyword").results == ()
     world.try_all()
 
 

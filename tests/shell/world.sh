@@ -10,4 +10,5 @@ unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE
 for name in $(compgen -e AURORA_); do # settings of whoever runs this
     case $name in AURORA_HOME | AURORA_SHELL_PROJECT) ;; *) unset "$name" ;; esac
 done
+export AURORA_UI_VIEW=table # the format of seed 000
 mkdir -p "$HOME"

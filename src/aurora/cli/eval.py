@@ -18,7 +18,12 @@ from aurora.cli.terminal import has_colour, print_json, print_text, width_of
 from aurora.config import Places, SettingsFiles
 from aurora.config.places import shown
 from aurora.config.schema import SearchSettings
-from aurora.display.measurements import measured_record, names_record, render_measured, render_names
+from aurora.display.measurements import (
+    measured_record,
+    render_measured,
+    render_self_check,
+    self_check_record,
+)
 from aurora.display.plot import render_svg
 from aurora.display.table import Paint
 from aurora.engine import Memory
@@ -28,22 +33,13 @@ from aurora.errors import SourceError
 from aurora.evaluation.compare import compare, read_baseline, write_run
 from aurora.evaluation.datasets import read_set
 from aurora.evaluation.runner import Evaluated, System, evaluate, fill, make_systems, summarise
-from aurora.evaluation.self_check import (
-    ask_names,
-    find_names,
-    measure_forms,
-    misses,
-    read_repository,
-    sample,
-)
-from aurora.report_types import Compared, MeasuredNames, MeasuredSet
+from aurora.evaluation.self_check import QUESTIONS, check_self, read_repository
+from aurora.report_types import Compared, MeasuredSet
 from aurora.retrieval.config import FUSIONS
 from aurora.sources.git import find_root
 from aurora.types import Event, Mode, Note
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
-_NAMES = 500  # of --self
-_IN_ALL_FORMS = 200  # names; the others are searched as written, to end within a minute
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +71,7 @@ Examples:
   aur eval sets/cosqa --run before.run         and after a change:
   aur eval sets/cosqa --baseline before.run
   aur eval sets/* --all --plot quality.svg
-  aur eval --self                              names of your own code, in under a minute
+  aur eval --self                              your own memory, in under a minute
 \b
 A set is a folder: corpus.jsonl or corpus.jsonl.gz (id, text; optional title, path, lang, group,
 date …), queries.jsonl (id, text; optional group, category) and qrels.tsv (a header; query,
@@ -85,7 +81,7 @@ questions are asked inside their group alone. docs/guide/evaluation.md has more.
 @click.argument("folders", metavar="[DIR]...", nargs=-1, type=click.Path(path_type=Path))
 @click.option(
     "--self", "own", is_flag=True,
-    help="Search for the names of your own code, in the repository DIR or here.",
+    help="Ask your own memory, or the repository DIR, about itself. Status 1: it failed.",
 )  # fmt: skip
 @click.option(
     "--mode", "modes", multiple=True, type=click.Choice(list(Mode), case_sensitive=False),
@@ -98,7 +94,7 @@ questions are asked inside their group alone. docs/guide/evaluation.md has more.
 @click.option("--all", "every", is_flag=True, help="Every mode and every fusion.")
 @click.option(
     "--most", metavar="N", type=click.IntRange(min=1),
-    help="Ask no more questions of a set, always the same ones; with --self, names (500).",
+    help="Ask no more questions, always the same ones; with --self, 200 by default.",
 )  # fmt: skip
 @click.option("--provider", metavar="NAME", help="Provider of the vectors, as embedding.provider.")
 @click.option("--model", metavar="NAME", help="Model of the vectors, as embedding.model.")
@@ -126,7 +122,7 @@ def eval_(folders: tuple[Path, ...], **typed: Any) -> None:  # Any: as click par
     options = _Options(**typed)
     files = _files(options.provider, options.model)
     if options.own:
-        _eval_names(folders, files, options)
+        _eval_self(folders, files, options)
         return
     if not folders:
         raise click.UsageError("Name the folder of a set, or --self.")
@@ -242,50 +238,42 @@ def _write_plot(file: Path, measured_sets: Sequence[MeasuredSet]) -> None:
         ) from exc
 
 
-# --- Names of the user's own code ---
+# --- The user's own memory ---
 
 
-def _eval_names(folders: Sequence[Path], files: SettingsFiles, options: _Options) -> None:
-    """Search for names of the project's memory, or of a repository without a memory."""
+def _eval_self(folders: Sequence[Path], files: SettingsFiles, options: _Options) -> None:
+    """Ask the project's memory about itself, or a repository without a memory."""
     others = replace(options, own=False, most=None, provider=None, model=None, as_json=False)
     if len(folders) > 1 or others != _Options():
         raise click.UsageError("--self takes one DIR, --most, --provider, --model and --json.")
     here = Path(*folders).absolute()
     if not here.is_dir():
         raise SourceError(f"There is no folder {here}", hint="name a repository, or go to one")
-    with _own_memory(here, files) as (memory, where):
-        chunks = list(memory.admin.chunks())
-        names = find_names(chunks)
-        wanted = sample(names.definitions, options.most or _NAMES)
-        if not wanted:
-            raise SourceError(
-                f"{where} holds no function, method or class with a name of its own",
-                hint="name a repository of code: aur eval --self DIR",
-            )
-        placed = list(ask_names(memory, names, wanted, in_all_forms=_IN_ALL_FORMS, listen=tell))
+    with _own_memory(here, files) as (memory, where, folder):
+        check = check_self(memory, where, folder, most=options.most or QUESTIONS, listen=tell)
     tell.finish()
-    counts = (len(chunks), len(names.definitions), len(wanted))
-    measured = MeasuredNames(where, *counts, measure_forms(placed), misses(placed))
     if options.as_json:
-        print_json(names_record(measured))
+        print_json(self_check_record(check))
     else:
-        print_text(render_names(measured, paint=Paint(has_colour(sys.stdout, os.environ))))
+        print_text(render_self_check(check, paint=Paint(has_colour(sys.stdout, os.environ))))
+    if not check.is_passed:
+        click.get_current_context().exit(1)
 
 
 @contextmanager
-def _own_memory(here: Path, files: SettingsFiles) -> Iterator[tuple[Memory, str]]:
-    """The project's memory, only read; or a temporary memory of the repository."""
+def _own_memory(here: Path, files: SettingsFiles) -> Iterator[tuple[Memory, str, Path | None]]:
+    """The project's memory, only read, or a temporary memory of the repository; and its folder."""
     places = Places.find(here, {"AURORA_HOME": str(files.places.home)})
     own = SettingsFiles(places, files.environ, files.flags)
     with Memory(places, own, listen=_warnings) as memory:
         if places.project is not None and memory.exists:
-            yield memory, shown_name(memory.name)
+            yield memory, shown_name(memory.name), memory.root
             return
     top = find_root(here) or here
     tell(Note(f"There is no memory of {shown(top)}: reading it into a temporary one"))
     with TemporaryMemory(files).memory(_warnings) as memory:
         fill(memory, read_repository(top))
-        yield memory, shown(top)
+        yield memory, shown(top), top
 
 
 def _warnings(event: Event) -> None:

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import click
 
+from aurora.cli.paths import shown_place, shown_problem
 from aurora.cli.session import end_in_part, ended_by_signals, find_places, open_memory, tell
-from aurora.config.places import Places, shown
+from aurora.config.places import Places
 from aurora.display.reports import render_index_line, render_index_summary
 from aurora.engine import Memory
-from aurora.engine.location import shown_name
 from aurora.engine.projects import places_to_index, start_project
 from aurora.indexing.freshness import Refresh
-from aurora.indexing.indexer import IndexReport
+from aurora.indexing.indexer import NO_LOGS, IndexReport
 from aurora.sources.git import find_root
 from aurora.sources.walk import require_path
 from aurora.sources.watch import require_watchfiles
@@ -28,6 +28,7 @@ from aurora.types import Kind, Note
 logger = logging.getLogger(__name__)
 
 _SHOWN_WARNINGS = 10
+_LIST_LEFT_OUT = "aur mem stats --left-out"
 _SHOWN_FAILURES = 5
 _KEPT = "What was stored so far is kept; `aur mem index` continues."
 _REEMBED_KEPT = "What was made so far is kept; `aur mem reembed` continues."
@@ -103,9 +104,9 @@ def index_into(
     """Index files and print a summary, on stderr if it is only `talk`."""
     with finishing(_KEPT):
         report = memory.index(*targets, git=git, force=force, quick=quick)
-    _print_problems(report)
+    _print_problems(report, memory.root)
     stats = memory.stats()
-    saved_to = shown_name(stats.index_path) if memory.admin.index_saved else ""
+    saved_to = shown_place(stats.index_path, memory.root) if memory.admin.index_saved else ""
     click.echo(
         render_index_summary(
             files=report.scanned,
@@ -119,7 +120,8 @@ def index_into(
     wanted, failed = report.embedded.wanted, report.embedded.failed
     if failed:
         tell(Note(f"Indexed {wanted - failed}/{wanted} chunks ({failed} failed)"))
-    if not stats.chunks.get(Kind.KNOWLEDGE):
+    misses_logs = any(text.startswith(NO_LOGS) for text in report.warnings)  # once
+    if misses_logs and not stats.chunks.get(Kind.KNOWLEDGE):
         tell(Note(_NO_KNOWLEDGE))
     return report
 
@@ -129,16 +131,16 @@ def places_for_index() -> Places:
     return places_to_index(find_places(), Path.cwd())
 
 
-def _print_problems(report: IndexReport) -> None:
+def _print_problems(report: IndexReport, root: Path | None) -> None:
     """Print the files that were left out, errors and warnings on stderr."""
     if report.skipped:
         counts = Counter(report.skipped)
         reasons = ", ".join(f"{count} {reason}" for reason, count in counts.most_common())
-        tell(Note(f"Left out {counts.total()} files: {reasons}"))
+        tell(Note(f"Left out {counts.total()} files: {reasons} (`{_LIST_LEFT_OUT}`)"))
     for text in report.errors:
-        click.echo(f"Error: {printable(text)}", err=True)
+        click.echo(f"Error: {printable(shown_problem(text, root))}", err=True)
     for text in report.warnings[:_SHOWN_WARNINGS]:
-        tell(Note(text, warning=True))
+        tell(Note(shown_problem(text, root), warning=True))
     for text in report.warnings[_SHOWN_WARNINGS:]:
         logger.warning("%s", text)
     if len(report.warnings) > _SHOWN_WARNINGS:
@@ -170,11 +172,11 @@ def watch(paths: tuple[Path, ...], *, no_git: bool) -> None:
     with ended_by_signals() as stop, open_memory(places_for_index()) as memory:
         watching = memory.watch(*targets, git=not no_git, stop=stop)
         last = next(watching)
-        _print_problems(last.report)
+        _print_problems(last.report, memory.root)
         _print_refresh(last)
-        tell(Note(f"Watching {', '.join(shown(path.resolve()) for path in targets)}"))
+        tell(Note(f"Watching {', '.join(map(str, targets))}"))
         for refresh in watching:
-            _print_problems(_new_problems(refresh.report, last.report))
+            _print_problems(_new_problems(refresh.report, last.report), memory.root)
             if refresh.changed:
                 _print_refresh(refresh)
             last = refresh
@@ -209,7 +211,8 @@ def init() -> None:
     places = find_places()
     if places.project is None:
         places = start_project(places, find_root(Path.cwd()) or Path.cwd())
-    click.echo(f"The memory of this project is in {shown(places.memory_folder)}")
+    folder = shown_place(places.memory_folder, places.project)
+    click.echo(f"The memory of this project is in {folder}")
     click.echo("Next: aur mem index .", err=True)
 
 
@@ -229,10 +232,10 @@ def reembed() -> None:
     Exits with 1 when some chunks could not be embedded, or when the provider went away.
     """
     with open_memory() as memory, finishing(_REEMBED_KEPT):
-        result = memory.admin.reembed()
+        result, root = memory.admin.reembed(), memory.root
     counts, name = result.embedded, printable(result.wanted.name)
     for warning in counts.warnings[:_SHOWN_FAILURES]:
-        tell(Note(warning, warning=True))
+        tell(Note(shown_problem(warning, root), warning=True))
     if not result.is_done:
         left = f"{counts.failed:,} of {pluralize(counts.wanted, 'chunk')} are still to do."
         tell(Note(f"{left} {_REEMBED_KEPT}"))

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 import click
 
 from aurora.cli.completers import complete_ids
+from aurora.cli.paths import seen_from, shown_place
 from aurora.cli.session import open_memory, tell
 from aurora.cli.terminal import can_show, print_json, print_stored, print_text, width_of
 from aurora.display.records import chunk_record
@@ -22,9 +26,10 @@ from aurora.display.reports import (
     render_stats,
 )
 from aurora.engine import Stats
-from aurora.engine.location import shown_name
+from aurora.engine.own_lines import read_chunk_text
+from aurora.retrieval.lookup import relative_id, relative_path
 from aurora.text import printable
-from aurora.types import IndexState, Json, Kind, Note
+from aurora.types import Chunk, IndexState, Json, Kind, Lines, Note
 
 _AS_JSON = "Print one JSON object, for programs: docs/reference/json.md."
 
@@ -33,50 +38,85 @@ _AS_JSON = "Print one JSON object, for programs: docs/reference/json.md."
     epilog="""\b
 Examples:
   aur mem get src/app.py:main
+  aur mem get src/app.py:12         the smallest chunk around a line
   aur mem get app.py:main           the end of an id, if only one chunk has it
   aur mem get app.py:main --json    with all its fields"""
 )
 @click.argument("chunk_id", metavar="ID", shell_complete=complete_ids)
 @click.option("--json", "as_json", is_flag=True, help=_AS_JSON)
 def get(chunk_id: str, *, as_json: bool) -> None:
-    """Print one chunk. Its id is FILE:NAME as in the results table. Counts as a use of it."""
+    """Print one chunk by its id, FILE:NAME or FILE:LINE. Counts as a use of it.
+
+    The lines are those of the file. If it has changed since it was indexed, or is gone, the stored
+    text is printed, and a line on stderr says so.
+    """
     with open_memory() as memory:
-        chunk = memory.get(chunk_id)
+        here = seen_from(memory.root)
+        chunk = memory.get(chunk_id, here=here)
+        text, note, whole = read_chunk_text(memory, chunk, here=here)
+    if whole:
+        chunk = _without_pieces(chunk, whole)
     if as_json:
-        print_json({**chunk_record(chunk), "content": chunk.content})
+        print_json({**chunk_record(chunk), "content": text, "note": note or None})
         return
     lines = f", lines {chunk.lines.start}-{chunk.lines.end}" if chunk.lines else ""
     pieces = chunk.metadata.get("parts", 1)
     piece = f", piece {chunk.metadata.get('part', '?')} of {pieces}" if pieces != 1 else ""
-    click.echo(printable(f"{chunk.id} ({chunk.kind}{lines}{piece})"), err=True)
-    print_stored(chunk.content)
+    title = f"{relative_id(chunk, here)} ({chunk.kind}{lines}{piece})"
+    click.echo(printable(title), err=True)
+    if note:
+        tell(Note(note))
+    print_stored(text)
+
+
+def _without_pieces(chunk: Chunk, lines: Lines) -> Chunk:
+    """The first piece of a definition as the whole, which has these lines."""
+    facts = chunk.metadata.items()
+    about = {key: value for key, value in facts if key not in ("part", "parts")}
+    return replace(chunk, lines=lines, metadata=about)
 
 
 @click.command(
     epilog="""\b
 Examples:
   aur mem stats
-  aur mem stats --json | jq .chunks"""
+  aur mem stats --json | jq .chunks
+  aur mem stats --left-out          files that are not indexed, and why"""
 )
+@click.option("--left-out", is_flag=True, help="List the files that are left out, and why.")
 @click.option("--json", "as_json", is_flag=True, help=_AS_JSON)
-def stats(*, as_json: bool) -> None:
+def stats(*, left_out: bool, as_json: bool) -> None:
     """Show what the memory holds, where it is, and whether its keyword index is up to date."""
     with open_memory() as memory:
-        numbers = memory.stats()
+        if left_out:
+            _print_left_out(memory.admin.left_out(), seen_from(memory.root), as_json=as_json)
+            return
+        numbers, root = memory.stats(), memory.root
     if as_json:
         print_json(_record(numbers))
         return
     blocks = BLOCKS if can_show(BLOCKS) else HASHES
-    width, facts = width_of(sys.stdout, os.environ), _facts(numbers)
+    width, facts = width_of(sys.stdout, os.environ), _facts(numbers, root)
     print_text(render_stats(facts, numbers.chunks, numbers.namespaces, width=width, blocks=blocks))
 
 
-def _facts(stats: Stats) -> dict[str, str]:
+def _print_left_out(reasons: Mapping[str, str], here: str, *, as_json: bool) -> None:
+    if as_json:
+        files: list[Json] = [{"path": path, "reason": reasons[path]} for path in reasons]
+        print_json({"left_out": files})
+        return
+    for path, reason in reasons.items():
+        print_text(printable(f"{relative_path(path, here)}: {reason}"))
+    if not reasons:
+        tell(Note("No file is left out"))
+
+
+def _facts(stats: Stats, root: Path | None) -> dict[str, str]:
     at, embedder = stats.indexed_at, stats.embedder
     size = f" ({human_size(stats.index_bytes)})" if stats.index_bytes else ""
     return {
-        "Memory": f"{shown_name(stats.name)} ({human_size(stats.bytes)})",
-        "Keyword index": f"{shown_name(stats.index_path)}{size}",
+        "Memory": f"{shown_place(stats.name, root)} ({human_size(stats.bytes)})",
+        "Keyword index": f"{shown_place(stats.index_path, root)}{size}",
         "  freshness": stats.index.state.description,
         "Last indexed": moment_words(at.astimezone() if at else None, datetime.now(UTC)),
         "Files": f"{stats.files:,}",
@@ -129,7 +169,7 @@ def repair() -> None:
         problems = ["it could not be opened"] if reclaimed else memory.admin.check()
         gone = [*(reclaimed.lost if reclaimed else ()), *memory.admin.repair()]
     if reclaimed:
-        kept = f"The damaged file is kept as {shown_name(reclaimed.kept)}"
+        kept = f"The damaged file is kept as {shown_place(reclaimed.kept, memory.root)}"
         tell(Note(f"{kept}: `aur mem forget` does not reach it", warning=True))
     for problem in problems:
         click.echo(f"Was damaged: {problem}")
@@ -148,4 +188,4 @@ def rebuild_bm25() -> None:
         count = sum(memory.stats().chunks.values())
         tell(Note(f"Rebuilding BM25 index for {count} chunks..."))
         built = memory.admin.rebuild_bm25()
-        click.echo(render_index_line(built, shown_name(memory.admin.index_path)))
+        click.echo(render_index_line(built, shown_place(memory.admin.index_path, memory.root)))

@@ -143,13 +143,16 @@ cli = LazyGroup(
     help="Aurora: one memory for a developer and the agents beside them.",
     epilog="""\b
 Examples:
-  aur mem index .                       read this project
-  aur mem search "parse the config"     find by words
-  aur mem search getUserData --limit 3  find an identifier
+  aur index                             read this project
+  aur search "parse the config"         find by words
+  aur search getUserData --limit 3      find an identifier
   aur mem get src/app.py:main           print what was found
+  aur mem get src/app.py:12             print what is at a line
   aur config set search.bm25.k1 1.2     change a setting""",
     lazy={
         "init": ("index:init", "Start a memory for this project."),
+        "index": ("index:index", "Read files into the memory; short for aur mem index."),
+        "search": ("search:search", "Find chunks by words; short for aur mem search."),
         "mem": ("main:mem", "Index, search and look into the memory."),
         "db": ("main:db", "Set up and look after a memory on a server."),
         "models": ("main:models", "Get, list and remove embedding models."),

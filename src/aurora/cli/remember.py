@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import click
 
 from aurora.cli.completers import complete_files, complete_forgettable, complete_namespaces
+from aurora.cli.paths import from_root, seen_from
 from aurora.cli.session import confirm, end_in_part, open_memory, tell
 from aurora.cli.terminal import is_terminal
 from aurora.engine import Memory
 from aurora.errors import ChunkNotFoundError, LabelError, QueryError, SourceError
 from aurora.indexing.documents import DOCUMENT, Added, Labels
+from aurora.retrieval.lookup import relative_id
 from aurora.sources.reading import read_document, read_stream
 from aurora.text import pluralize, printable
 from aurora.types import Note
@@ -109,6 +112,7 @@ def _pair(text: str) -> tuple[str, str]:
 Examples:
   aur mem learn "retry the upload with backoff" --type recovery --score 0.9
   aur mem learn "split the migration in two" --context "users table, 40 M rows"
+  aur mem search "meta.pattern_type:recovery upload"
 \b
 A pattern learned again counts as used again. One below 0.5 is kept, but not found."""
 )
@@ -142,22 +146,30 @@ A file that is still there comes back with the next index: name it in .auroraign
 def forget(what: tuple[str, ...], *, yes: bool) -> None:
     """Remove chunks by id, by file or folder, or by namespace:NAME."""
     with open_memory() as memory:
-        ids = sorted({id_ for word in what for id_ in memory.admin.find_to_forget(word)})
+        here, find = seen_from(memory.root), memory.admin.find_to_forget
+        ids = sorted({id_ for word in what for id_ in _find(find, word, here)})
         if not ids:
             raise ChunkNotFoundError(
                 f"Nothing is remembered of {', '.join(what)}",
                 hint="name an id, a file, a folder or namespace:NAME",
             )
         if not yes:
-            _confirm(ids)
+            chunks = memory.admin.store.chunks.get_chunks(ids[:_SHOWN])
+            _confirm([relative_id(chunk, here) for chunk in chunks], len(ids))
         click.echo(f"Forgot {pluralize(memory.forget(ids), 'chunk')}")
 
 
-def _confirm(ids: list[str]) -> None:
-    for id_ in ids[:_SHOWN]:
+def _find(find: Callable[[str], list[str]], word: str, here: str) -> list[str]:
+    """The ids that a word stands for. A path starts in the folder `here`, or else at the root."""
+    forms = (word, from_root(word, here))
+    return next(filter(None, map(find, forms if here == "." else reversed(forms))), [])
+
+
+def _confirm(shown: list[str], count: int) -> None:
+    for id_ in shown:
         click.echo(f"  {printable(id_)}", err=True)
-    if len(ids) > _SHOWN:
-        click.echo(f"  … and {len(ids) - _SHOWN} more", err=True)
-    chunks = pluralize(len(ids), "chunk")
+    if count > _SHOWN:
+        click.echo(f"  … and {count - _SHOWN} more", err=True)
+    chunks = pluralize(count, "chunk")
     error = QueryError(f"This would forget {chunks}", hint="confirm with --yes")
     confirm(f"Forget {chunks} for good?", error=error, refused="Nothing was forgotten.")

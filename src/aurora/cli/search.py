@@ -1,4 +1,4 @@
-"""`aur mem search`: the command, and printing its results as a table, boxes, JSON or file names."""
+"""`aur mem search`: the command, and printing its results in every format."""
 
 from __future__ import annotations
 
@@ -8,22 +8,25 @@ import os
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from aurora.cli.completers import complete_kinds, complete_languages, complete_namespaces
+from aurora.cli.paths import seen_from, shown_place
 from aurora.cli.session import end_in_part, open_memory, set_setting, tell
 from aurora.cli.terminal import has_colour, has_links, is_terminal, print_json, print_text, width_of
 from aurora.config.places import Places, shown
-from aurora.display.table import Look, Paint, is_stale, render_nothing, render_table
-from aurora.engine.location import shown_name
+from aurora.display.lines import WIDE, render_lines, render_nothing
+from aurora.display.table import Look, Paint, is_stale, render_table, table_width
 from aurora.errors import AuroraError
 from aurora.retrieval.config import FUSIONS
-from aurora.retrieval.query import read_criteria
+from aurora.retrieval.lookup import relative_path
+from aurora.retrieval.query import read_criteria, rooted_glob
 from aurora.text import printable
-from aurora.types import DEFAULT_LIMIT, Chunk, Mode, Note, Rerank, SearchResults
+from aurora.types import Chunk, Mode, Note, Rerank, SearchResults
 
 if TYPE_CHECKING:
     from aurora.engine import Memory
@@ -90,14 +93,18 @@ Examples:
   vim $(aur mem search -l "session cookie")
 \b
 What is printed:
+  auth_manager.py:45  authenticate_user  function  0.86  23 commits  2 days ago
+    45: def authenticate_user(name, password):
+\b
+With --table:
   File            | Type     | Name              | Lines | Score | Commits | Last Modified
   auth_manager.py | function | authenticate_user | 45-67 | 0.856 | 23      | 2 days ago
   oauth-impl.md   | know     | OAuth Setup       | -     | 0.654 | -       | 2025-12-15""",
 )
 @click.argument("query", nargs=-1, required=True)
 @click.option(
-    "--limit", "-n", type=click.IntRange(min=1), default=DEFAULT_LIMIT, show_default=True,
-    help="How many results to show.",
+    "--limit", "-n", type=click.IntRange(min=1),
+    help="How many results to show; by default 10, or `search.limit`.",
 )  # fmt: skip
 @click.option(
     "--mode", type=click.Choice(list(Mode), case_sensitive=False),
@@ -121,7 +128,10 @@ What is printed:
     "--type", "types", "TYPE[,TYPE]", shell_complete=complete_kinds,
     help="Only these: function, method, class, code, reasoning, knowledge.",
 )  # fmt: skip
-@_filter("--path", "paths", "GLOB", help="Only files that match, as in .gitignore.")
+@_filter(
+    "--path", "paths", "GLOB",
+    help="Only files that match, as in .gitignore; . and ./… start at the working directory.",
+)  # fmt: skip
 @_filter(
     "--language", "languages", "NAME", help="Only this language.", shell_complete=complete_languages
 )
@@ -147,45 +157,59 @@ What is printed:
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 @click.option(
-    "--legacy/--no-legacy", default=None, help="Leave out the columns Commits and Last Modified."
-)
+    "--table/--no-table", default=None,
+    help="Print the results as a table, or as lines with their text; see ui.view.",
+)  # fmt: skip
+@click.option(
+    "--legacy/--no-legacy", default=None,
+    help="Print a table without the columns Commits and Last Modified.",
+)  # fmt: skip
 @click.option("--no-git", is_flag=True, help="Leave out what git knows: commits and dates.")
 @click.option("--exit-code", is_flag=True, help="Exit with 1 when nothing is found.")
 def search(query: tuple[str, ...], **options: Any) -> None:  # Any: as click parses them
     """Find the chunks that fit a query of plain words, the best first.
 
     A query may also contain filters: "exact phrase", -word, type: path: lang: name: since:
+    meta.KEY:
 
     Exits with 0 whether something was found or not, and with 2 when the search failed.
     """
     as_json, files, context = options["as_json"], options["files"], options["context"]
-    if files and (as_json or options["show_scores"] or context is not None):
+    if files and (as_json or options["show_scores"] or options["table"] or context is not None):
         raise click.UsageError("--files-with-matches prints only names: leave out other formats.")
     now, git = datetime.now(UTC), not options["no_git"]
-    criteria = read_criteria(now=now, **{name: options[name] for name in _FILTERS})
     with _open_searchable() as memory:
-        answer = memory.search(
-            " ".join(query), criteria=criteria, **{name: options[name] for name in _SEARCH}
-        )
+        here = seen_from(memory.root)
+        options["paths"] = [rooted_glob(glob, here) for glob in options["paths"]]
+        criteria = read_criteria(now=now, **{name: options[name] for name in _FILTERS})
+        chosen = {name: options[name] for name in _SEARCH}
+        answer = memory.search(" ".join(query), criteria=criteria, here=here, **chosen)
         root, indexed_at, ui = memory.root, memory.indexed_at, memory.settings.ui
     if as_json:
         from aurora.display.records import Source, search_record
 
         source = Source(memory.name, root, indexed_at)
         print_json(search_record(answer, source, now=now, context=context, past=git))
-    elif not answer.results:
-        click.echo(render_nothing(answer), err=files)
-    elif files:
-        _print_files(answer, root)
+    elif files and answer.results:
+        _print_files(answer, here)
     else:
         legacy = options["legacy"]
         if legacy is None:
             legacy = ui.default_search_format == "legacy"
-        if not (legacy or ui.shown_search_format_notice):
+        if answer.results and not (legacy or ui.shown_search_format_notice):
             _print_notice(memory.places)
         width, past = width_of(sys.stdout, os.environ), git and not legacy
-        look = Look(now, width, past, context, _paint(root, ui.links))
-        print_text(_rendered(answer, look, scores=options["show_scores"], legacy=legacy))
+        paint = _paint(root, ui.links)
+        look = Look(now, width, past, context, paint, partial(relative_path, here=here))
+        if not answer.results:
+            text = render_nothing(answer, look)
+        elif options["show_scores"]:
+            text = _render_scores(answer, look, legacy=legacy)
+        elif _wants_table(answer, look, ui.view, options["table"], legacy=legacy):
+            text = render_table(answer.results, look)
+        else:
+            text = render_lines(answer.results, look)
+        print_text(text, err=files)
         if past and is_stale(answer.results, now):
             tell(Note("(metadata may be stale) read git again with `aur mem index`", warning=True))
     if options["exit_code"] and not answer.results:
@@ -199,7 +223,7 @@ def _open_searchable() -> Memory:
         return memory  # without a terminal, the search itself reports the missing memory
     from aurora.cli.index import index_into, places_for_index
 
-    click.echo(f"There is no memory yet at {shown_name(memory.name)}", err=True)
+    click.echo(f"There is no memory yet at {shown_place(memory.name, memory.root)}", err=True)
     if not click.confirm(f"Index {shown(Path.cwd())} now?", default=True, err=True):
         return memory
     memory.close()
@@ -209,7 +233,12 @@ def _open_searchable() -> Memory:
 
 
 def _print_notice(places: Places) -> None:
-    """Print the notice about the new format once, if the settings can remember it."""
+    """Print the notice about the new format once, if the settings can remember it.
+
+    A user without a settings file has not used an earlier version: those wrote one.
+    """
+    if not places.user_config.exists():
+        return
     try:
         set_setting(places.user_config, "ui.shown_search_format_notice", "true")
     except AuroraError as exc:
@@ -219,23 +248,30 @@ def _print_notice(places: Places) -> None:
             tell(Note(line))
 
 
-def _rendered(answer: SearchResults, look: Look, *, scores: bool, legacy: bool) -> str:
-    if not scores and look.context is None:
-        return render_table(answer.results, look)
-    from aurora.display.boxes import render_blocks, render_boxes, render_legacy_scores
+def _render_scores(answer: SearchResults, look: Look, *, legacy: bool) -> str:
+    from aurora.display.boxes import render_boxes, render_legacy_scores
 
-    if not scores:
-        return render_blocks(answer, look)
     return render_legacy_scores(answer, look) if legacy else render_boxes(answer, look)
 
 
-def _print_files(answer: SearchResults, root: Path | None) -> None:
-    """Print each file once, the best first, relative to the working directory."""
+def _wants_table(
+    answer: SearchResults, look: Look, view: str, flag: bool | None, *, legacy: bool
+) -> bool:
+    """Whether to print a table: by the flag at any width, by the setting where it fits."""
+    if flag is not None or look.context is not None:
+        return bool(flag)
+    if legacy or view != "table":
+        return legacy
+    fits = look.width is None or table_width(answer.results, look) <= look.width
+    return fits or (look.width or 0) >= WIDE
+
+
+def _print_files(answer: SearchResults, here: str) -> None:
+    """Print each file once, the best first."""
     for path in dict.fromkeys(result.chunk.path for result in answer.results if result.chunk.path):
-        if root is not None and root != Path.cwd() and not Path(path).is_absolute():
-            path = os.path.relpath(root / path)  # noqa: PLW2901 - stored paths start at the root
+        name = relative_path(path, here)
         # Bytes: from a str, click removes what looks like a colour.
-        click.echo(printable(path) if is_terminal(sys.stdout) else path.encode())
+        click.echo(printable(name) if is_terminal(sys.stdout) else name.encode())
 
 
 def _paint(root: Path | None, links: str) -> Paint:
@@ -257,7 +293,7 @@ def make_link(pattern: str, root: Path | None) -> Callable[[Chunk, int], str]:
     from urllib.parse import quote
 
     host = "" if sys.platform == "win32" else quote(node())  # on Windows it would be a share
-    base = root or Path.cwd()
+    base = root or Path.cwd()  # stored paths start here
 
     def link(chunk: Chunk, line: int) -> str:
         path = quote((base / chunk.path).as_posix())

@@ -52,7 +52,10 @@ def set_(key: str, value: str, *, project: bool) -> None:
         raise ConfigError("There is no project here", hint="start one with `aur init`")
     if project:
         require_own(file.parent)
+    is_new = file == places.user_config and not file.exists()
     set_setting(file, key, value)
+    if is_new:  # of this version: its user has seen no other format
+        set_setting(file, "ui.shown_search_format_notice", "true")
     click.echo(f"Set {key} in {shown(file)}", err=True)
 
 

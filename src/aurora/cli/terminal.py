@@ -79,12 +79,12 @@ def can_show(text: str) -> bool:
     return True
 
 
-def print_text(text: str) -> None:
+def print_text(text: str, *, err: bool = False) -> None:
     """Print a text with its colours. Letters that stdout cannot show become ASCII or `?`."""
     if not can_show(text):
         encoding = sys.stdout.encoding
         text = text.translate(_ASCII).encode(encoding, "replace").decode(encoding)
-    click.echo(text, color=True)
+    click.echo(text, color=True, err=err)
 
 
 def print_stored(text: str) -> None:

@@ -1,4 +1,4 @@
-"""`--show-scores` and `--context`: boxes with the reasons for a score, and snippets.
+"""`--show-scores`: boxes with the reasons for a score, and snippets below them.
 
 A box is as wide as the terminal, at most 120 cells; in a pipe 80 cells, or up to 120 for a long
 title. Longer lines are wrapped.
@@ -16,6 +16,7 @@ from aurora.display.snippet import render_snippet, snippet
 from aurora.display.table import (
     Look,
     cell_len,
+    commits_of,
     file_cell,
     is_prose,
     keep_end,
@@ -27,14 +28,21 @@ from aurora.display.table import (
     pad,
     relative_time,
     render_table,
-    score_cell,
     wrap,
 )
-from aurora.text import has_cjk, pluralize, printable, tokenize
+from aurora.text import has_cjk, printable, tokenize
 from aurora.types import Contribution, SearchResult, SearchResults, Tracking
 
 NO_PART = "took no part"
 _SEMANTIC = ((0.9, "very high"), (0.8, "high"), (0.7, "moderate"), (-1.0, "low"))
+# By the levels of signals/exact.py.
+_NAMES = (
+    (0.5, "the query is its name"),
+    (0.3, "the query holds its name"),
+    (0.2, "it contains a name of the query"),
+    (0.0, "the query is its heading"),
+)
+_SAME = 5e-4  # a smaller difference is not shown
 _WORD = re.compile(r"\w(?:.*\w)?")  # a typed word without the punctuation around it
 _OTHERS = {
     "fulltext": "Text",
@@ -67,7 +75,7 @@ def reasons(answer: SearchResults, result: SearchResult, *, now: datetime) -> li
 
 def _other(part: Contribution) -> str:
     if part.signal == "exact":
-        return "the query is its name" if part.raw >= 0.5 else "the query holds its name"
+        return next(text for least, text in _NAMES if part.raw > least)
     return {
         "rerank": f"place {part.rank} in the second look",
         "expansion": f"place {part.rank} by the words that were added",
@@ -130,8 +138,13 @@ def _semantic(answer: SearchResults, result: SearchResult) -> Reason:
     score = result.semantic_score
     if "semantic" not in answer.signals:
         return Reason("Semantic", score, NO_PART)
-    level = next(level for least, level in _SEMANTIC if round(score, 3) >= least)
-    return Reason("Semantic", score, f"{level} conceptual relevance")
+    if not result.has_vector:
+        return Reason("Semantic", score, "no vector yet: `aur mem index` makes it")
+    # By the cosine: `rrf` and `staged` give the first place 1.0, however far it is.
+    cosine = next((part.raw for part in result.contributions if part.signal == "semantic"), 0.0)
+    level = next(level for least, level in _SEMANTIC if round(cosine, 3) >= least)
+    also = "" if abs(cosine - score) < _SAME else f", cosine {cosine:.3f}"
+    return Reason("Semantic", score, f"{level} conceptual relevance{also}")
 
 
 def _activation(answer: SearchResults, result: SearchResult, now: datetime) -> str:
@@ -146,12 +159,6 @@ def _activation(answer: SearchResults, result: SearchResult, now: datetime) -> s
     return ", ".join(filter(None, words))
 
 
-def commits_of(result: SearchResult) -> str:
-    """`23 commits`, or nothing."""
-    count = len(result.history.commits) if result.history else 0
-    return pluralize(count, "commit") if count else ""
-
-
 _USUAL, _WIDEST, _NARROWEST = 80, 120, 36  # cells of a box
 _TITLE_EDGES = len("┌─  ─┐")
 _ROOM = 16  # cells: in less room, a reason starts on the next line
@@ -161,7 +168,7 @@ def render_boxes(answer: SearchResults, look: Look) -> str:
     """A box for each result, all of one width; with a context, a snippet below each box."""
     width = look.width
     if width is None:
-        wanted = (cell_len(_title(result)) + _TITLE_EDGES for result in answer.results)
+        wanted = (cell_len(_title(result, look)) + _TITLE_EDGES for result in answer.results)
         width = max(_USUAL, *wanted)
     width = max(min(width, _WIDEST), _NARROWEST)
     lines: list[str] = []
@@ -184,9 +191,9 @@ def render_legacy_scores(answer: SearchResults, look: Look) -> str:
 def _box(answer: SearchResults, result: SearchResult, look: Look, width: int) -> Iterator[str]:
     paint, now = look.paint, look.now
     inner = width - len("│  │")
-    title = _title(result, at_most=width - _TITLE_EDGES)
+    title = _title(result, look, at_most=width - _TITLE_EDGES)
     rest = "─" * (width - _TITLE_EDGES - cell_len(title))
-    yield f"┌─ {paint.place(paint.name(title), result.chunk)} {rest}─┐"
+    yield f"┌─ {paint.place(paint.name(title), result)} {rest}─┐"
     made_of = f" ({answer.fusion}: {total})" if (total := sum_of(result)) else ""
     body = [
         *wrap(f"Final Score: {result.score:.3f}{made_of}", inner),
@@ -199,13 +206,14 @@ def _box(answer: SearchResults, result: SearchResult, look: Look, width: int) ->
 
 def _snippet(result: SearchResult, look: Look) -> Iterator[str]:
     if look.context is not None:
-        lines = snippet(result.chunk, result.terms, context=look.context)
+        chunk, terms = result.chunk, result.terms
+        lines = snippet(chunk, terms, context=look.context, symbol=result.symbol)
         yield from render_snippet(lines, look.paint)
 
 
-def _title(result: SearchResult, *, at_most: int | None = None) -> str:
+def _title(result: SearchResult, look: Look, *, at_most: int | None = None) -> str:
     """`auth.py | function | login (Lines 45-67)`; a long path loses its beginning."""
-    file, lines = file_cell(result), lines_cell(result)
+    file, lines = file_cell(result, look), lines_cell(result)
     rest = f" | {kind_cell(result)} | {name_cell(result)}"
     rest += f" (Lines {lines})" if lines != "-" else ""
     if at_most is None:
@@ -242,26 +250,3 @@ def _past(result: SearchResult, now: datetime) -> str:
     if history.tracking is not Tracking.TRACKED or not history.commits:
         return f"Git: {modified}"
     return f"Git: {commits_of(result)}, last modified {modified}"
-
-
-def render_blocks(answer: SearchResults, look: Look) -> str:
-    """`path:line`, the cells and the snippet of each result, with an empty line between two."""
-    return "\n\n".join("\n".join(_block(result, look)) for result in answer.results)
-
-
-def _block(result: SearchResult, look: Look) -> Iterator[str]:
-    chunk, paint = result.chunk, look.paint
-    lines = snippet(chunk, result.terms, context=look.context or 0)
-    matched = next((line.number for line in lines if line.spans and line.number), None)
-    number = matched or (chunk.lines.start if chunk.lines else None)
-    place = f"{file_cell(result)}:{number}" if number else file_cell(result)
-    cells = [
-        paint.place(place, chunk, number),
-        kind_cell(result),
-        paint.name(name_cell(result)),
-        score_cell(result),
-    ]
-    if look.past:
-        cells += ["" if is_prose(result) else commits_of(result), modified_cell(result, look.now)]
-    yield " | ".join(cell for cell in cells if cell not in ("", "-"))
-    yield from render_snippet(lines, paint)

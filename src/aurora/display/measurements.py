@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from aurora.display.table import PLAIN, Paint, aligned, cell_len, pad
-from aurora.report_types import METRICS, Compared, Measured, MeasuredNames, MeasuredSet
+from aurora.report_types import METRICS, Bin, Compared, Measured, MeasuredSet, SelfCheck
 from aurora.text import pluralize, printable
 from aurora.types import Json
 
@@ -14,8 +14,9 @@ _GAP = "  "
 _COMPARED = ("by nDCG@10", "difference", "95 % interval", "p", "wins-ties-losses")
 _TIMES = ("p50 ms", "p95 ms", "unanswered")
 _DROPPED = ("R@5", "p95 ms", "R@1", "R@100", "MRR@10")  # on a narrow terminal, in this order
-_NAMES = ("", "asked", "P@1", "MRR@10", "p50 ms", "p95 ms")
-_SHOWN = 5  # missed names
+_KINDS = ("", "asked", "first", "in five", "p50 ms", "p95 ms")
+_BINS = ("score", "mean", "right", "rows")
+_SHOWN = 10  # wrong first rows
 
 
 def render_measured(
@@ -113,57 +114,100 @@ def _system_record(measured: Measured) -> dict[str, Json]:
     }
 
 
-def render_names(measured: MeasuredNames, *, paint: Paint = PLAIN) -> str:
-    """A table with a row for each form of a name, and some of the names that are not first."""
+def render_self_check(check: SelfCheck, *, paint: Paint = PLAIN) -> str:
+    """A table with a row for each kind of question, the scores, what failed, and some misses."""
     heading = (
-        f"{printable(measured.where)}: {measured.chunks:,} chunks, {measured.unique:,} names that "
-        f"one definition has, {measured.names:,} searched for"
+        f"{printable(check.where)}: {check.chunks:,} chunks, "
+        f"{pluralize(check.questions, 'question')}"
     )
     rows = [
         (
-            form.form,
-            f"{form.asked:,}",
-            f"{form.first:.1%}",
-            f"{form.mrr:.3f}",
-            f"{form.p50_milliseconds:.1f}",
-            f"{form.p95_milliseconds:.1f}",
+            kind.kind,
+            f"{kind.asked:,}",
+            f"{kind.first:.1%}",
+            f"{kind.in_five:.1%}",
+            f"{kind.p50_milliseconds:.1f}",
+            f"{kind.p95_milliseconds:.1f}",
         )
-        for form in measured.forms
+        for kind in check.kinds
     ]
-    head, *lines = aligned([_NAMES, *rows])
-    return "\n".join([paint.head(heading), paint.faint(head), *lines, *_missed(measured)])
+    head, *lines = aligned([_KINDS, *rows])
+    return "\n".join(
+        [
+            *(paint.head(heading), paint.faint(head), *lines, *check.notes, ""),
+            f"answerable questions refused: {check.refused:.1%}",
+            f"false answers: {check.false_answers:.1%} of {check.foreign} questions of another "
+            "project",
+            f"calibration error: {check.calibration_error:.3f}, of which scores too high "
+            f"{check.overconfidence:.3f}",
+            *_calibration(check.bins, paint),
+            *_failed(check),
+            *_missed(check),
+        ]
+    )
 
 
-def _missed(measured: MeasuredNames) -> list[str]:
-    """The bare names whose definition does not come first."""
-    bare = [missed for missed in measured.missed if missed.form == measured.forms[0].form]
-    if not bare:
+def _calibration(bins: Sequence[Bin], paint: Paint) -> list[str]:
+    rows = [
+        (
+            f"{group.low:.1f} to {group.high:.1f}",
+            f"{group.score:.2f}",
+            f"{group.right:.2f}",
+            f"{group.rows:,}",
+        )
+        for group in bins
+    ]
+    head, *lines = aligned([_BINS, *rows])
+    return ["", paint.faint(head), *lines] if rows else []
+
+
+def _failed(check: SelfCheck) -> list[str]:
+    failed = [one for one in check.checks if not one.is_passed]
+    lines = [
+        f"failed: {one.what} {one.value:.3f}, must be at {'least' if one.is_least else 'most'} "
+        f"{one.limit:g}"
+        for one in failed
+    ]
+    return ["", *lines] if lines else []
+
+
+def _missed(check: SelfCheck) -> list[str]:
+    """Some of the questions whose first row is wrong."""
+    if not check.missed:
         return []
-    lines = ["", f"{len(bare)} not first, of those searched for by name:"]
-    lines += [
-        f"  {printable(missed.query)}: {printable(missed.definition)} is "
-        f"{f'at {missed.place}' if missed.place else 'not among ten'}, "
-        f"{printable(missed.first) or 'nothing'} first"
-        for missed in bare[:_SHOWN]
-    ]
-    return lines + ([f"  … {len(bare) - _SHOWN} more: --json has all"] if bare[_SHOWN:] else [])
+    lines = ["", f"{pluralize(len(check.missed), 'wrong first row')}:"]
+    for missed in check.missed[:_SHOWN]:
+        place = f"at {missed.place}" if missed.place else "not in the first five"
+        right = f"{printable(missed.right)} is {place}" if missed.right else "nothing answers it"
+        first = f"{printable(missed.first)} {missed.score:.3f}" if missed.first else "nothing"
+        lines.append(f"  {missed.kind} {printable(missed.query)!r}: {right}, {first} is first")
+    more = len(check.missed) - _SHOWN
+    return lines + ([f"  … {more} more: --json has all"] if more > 0 else [])
 
 
-def names_record(measured: MeasuredNames) -> dict[str, Json]:
+def self_check_record(check: SelfCheck) -> dict[str, Json]:
     return {
         "version": 1,
-        "where": measured.where,
-        "chunks": measured.chunks,
-        "unique": measured.unique,
-        "names": measured.names,
-        "forms": {
-            form.form: {
-                "asked": form.asked,
-                "p_at_1": form.first,
-                "mrr_at_10": form.mrr,
-                "milliseconds": {"p50": form.p50_milliseconds, "p95": form.p95_milliseconds},
+        "where": check.where,
+        "ok": check.is_passed,
+        "chunks": check.chunks,
+        "questions": check.questions,
+        "kinds": {
+            kind.kind: {
+                "asked": kind.asked,
+                "first": kind.first,
+                "in_five": kind.in_five,
+                "milliseconds": {"p50": kind.p50_milliseconds, "p95": kind.p95_milliseconds},
             }
-            for form in measured.forms
+            for kind in check.kinds
         },
-        "missed": [dict(missed._asdict()) for missed in measured.missed],
+        "refused": check.refused,
+        "foreign": check.foreign,
+        "false_answers": check.false_answers,
+        "calibration_error": check.calibration_error,
+        "overconfidence": check.overconfidence,
+        "bins": [dict(group._asdict()) for group in check.bins],
+        "checks": [{**one._asdict(), "is_passed": one.is_passed} for one in check.checks],
+        "missed": [dict(missed._asdict()) for missed in check.missed],
+        "notes": list(check.notes),
     }

@@ -11,7 +11,7 @@ from enum import Enum
 from pathlib import Path
 
 from aurora.display.snippet import snippet
-from aurora.types import Chunk, Criteria, Json, SearchResult, SearchResults
+from aurora.types import SYMBOLS, Chunk, Criteria, Json, SearchResult, SearchResults
 
 VERSION = 1
 _SIGNALS = ("bm25", "semantic", "activation")  # in every result; 0 for one that took no part
@@ -57,6 +57,7 @@ def search_record(
             _result(result, rank, context=context, past=past)
             for rank, result in enumerate(answer.results, start=1)
         ],
+        "weak": _result(answer.weak, 1, context=context, past=past) if answer.weak else None,
     }
 
 
@@ -78,9 +79,13 @@ def chunk_record(chunk: Chunk) -> dict[str, Json]:
 
 
 def _result(result: SearchResult, rank: int, *, context: int | None, past: bool) -> dict[str, Json]:
+    symbol, metadata = result.symbol, result.metadata.items()
     record: dict[str, Json] = {
         "rank": rank,
         **chunk_record(result.chunk),
+        "metadata": {key: value for key, value in metadata if key != SYMBOLS},
+        "symbol": symbol and {**symbol._asdict(), "lines": list(symbol.lines)},
+        "more": result.more,
         "score": result.score,
         "scores": {signal: result.normalised(signal) for signal in _SIGNALS},
         "contributions": [dict(part._asdict()) for part in result.contributions],
@@ -93,7 +98,7 @@ def _result(result: SearchResult, rank: int, *, context: int | None, past: bool)
     if context is not None:
         record["snippet"] = [
             {"line": line.number, "text": line.text, "matches": [list(span) for span in line.spans]}
-            for line in snippet(result.chunk, result.terms, context=context)
+            for line in snippet(result.chunk, result.terms, context=context, symbol=symbol)
         ]
     return record
 

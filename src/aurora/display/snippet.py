@@ -10,12 +10,21 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from aurora.display.table import Paint
-from aurora.text import document_terms, has_cjk, printable, stem, tokenize, words_found
-from aurora.types import Chunk
+from aurora.display.table import Paint, cell_len, keep_start
+from aurora.text import (
+    document_terms,
+    has_cjk,
+    is_stop_word,
+    printable,
+    stem,
+    tokenize,
+    words_found,
+)
+from aurora.types import Chunk, SearchResult, Symbol
 
 _WORD = re.compile(r"\w+")
 _JOINERS = "\u200c\u200d"  # of Persian words and of emoji
+_GAP = " ..."  # at the end of a line of an outline
 _LONGEST, _BEFORE = 300, 100  # characters shown of a line, and before its first match
 
 
@@ -28,18 +37,64 @@ class Line:
     spans: tuple[tuple[int, int], ...]
 
 
-def snippet(chunk: Chunk, terms: Sequence[str], *, context: int) -> list[Line]:
-    """The line with the most terms, with `context` lines before and after it."""
-    texts = [printable(text.expandtabs(4), keep=_JOINERS) for text in chunk.content.splitlines()]
-    wanted = {term: stem(term) for term in terms}
-    scores = [len(words_found(wanted, set(document_terms(text)))) for text in texts]
-    best = scores.index(max(scores)) if scores else 0
-    first = max(best - context, 0)
-    numbers = _numbers(chunk, len(texts))
-    return [
-        _line(text, numbers + at if numbers else None, wanted)
-        for at, text in enumerate(texts[first : best + context + 1], start=first)
-    ]
+def snippet(
+    chunk: Chunk, terms: Sequence[str], *, context: int, symbol: Symbol | None = None
+) -> list[Line]:
+    """The line with the most terms, or that of the symbol, with `context` lines around it."""
+    lines = _Lines(chunk, terms)
+    own = lines.of(symbol) if symbol else range(0)
+    best = own.start if own else lines.best()
+    around = range(max(best - context, 0), min(best + context + 1, len(lines.texts)))
+    return [lines.line(at) for at in around]
+
+
+def matching_lines(result: SearchResult, *, most: int) -> list[Line]:
+    """The lines to show of a result, in the order of the text: of a symbol its own, otherwise
+    those that have the most terms together; without any term the first."""
+    lines = _Lines(result.chunk, result.terms)
+    own = lines.of(result.symbol) if result.symbol else range(0)
+    chosen = own[:most] if own else lines.covering(most)
+    return [lines.line(at) for at in chosen]
+
+
+class _Lines:
+    """The lines of a chunk as they are shown, with the terms in each."""
+
+    def __init__(self, chunk: Chunk, terms: Sequence[str]) -> None:
+        shown = (text.expandtabs(4) for text in _stored_lines(chunk))
+        self.texts = [printable(text, keep=_JOINERS) for text in shown]
+        telling = [term for term in terms if not is_stop_word(term)] or terms
+        self._wanted = {term: stem(term) for term in telling}
+        self._terms = [words_found(self._wanted, set(document_terms(text))) for text in self.texts]
+        self._numbers = _numbers(chunk, self.texts)
+
+    def best(self) -> int:
+        """The first line with the most terms."""
+        return max(range(len(self.texts)), key=lambda at: len(self._terms[at]), default=0)
+
+    def covering(self, most: int) -> list[int]:
+        """The fewest lines that have all terms of the chunk, found greedily."""
+        chosen, missing = [self.best()] if self.texts else [], set[str]().union(*self._terms)
+        while chosen:
+            missing.difference_update(self._terms[chosen[-1]])
+            rest = max(self._terms, key=lambda terms: len(missing.intersection(terms)))
+            if len(chosen) == most or missing.isdisjoint(rest):
+                break
+            chosen.append(self._terms.index(rest))
+        return sorted(chosen)
+
+    def of(self, symbol: Symbol) -> range:
+        """The lines of a symbol. In an outline it is found by its name."""
+        start, end = symbol.lines
+        own = [at for at, number in self._numbers.items() if start <= number <= end]
+        if not own:
+            name = re.compile(rf"(?<!\w){re.escape(symbol.name)}(?!\w)")
+            own = [at for at, text in enumerate(self.texts) if name.search(text)][:1]
+            self._numbers |= dict.fromkeys(own, start)
+        return range(own[0], own[-1] + 1) if own else range(0)
+
+    def line(self, at: int) -> Line:
+        return _line(self.texts[at], self._numbers.get(at), self._wanted)
 
 
 def _line(text: str, number: int | None, terms: Mapping[str, str]) -> Line:
@@ -53,27 +108,56 @@ def _line(text: str, number: int | None, terms: Mapping[str, str]) -> Line:
     return Line(text, number, spans)
 
 
-def render_snippet(lines: Sequence[Line], paint: Paint) -> Iterator[str]:
+def render_snippet(lines: Sequence[Line], paint: Paint, width: int | None = None) -> Iterator[str]:
     """Lines as grep prints them: `45:` before a matching line, `46-` before any other.
 
-    Without line numbers, `>` marks a matching line.
+    Without line numbers, `>` marks a matching line. Lines are cut to a `width`, if one is given.
     """
-    width = max((len(str(line.number)) for line in lines), default=0)
+    digits = max((len(str(line.number)) for line in lines if line.number), default=0)
     for line in lines:
         if line.number:
-            sign = f"{line.number:>{width}}{':' if line.spans else '-'}"
+            sign = f"{line.number:>{digits}}{':' if line.spans else '-'}"
         else:
             sign = ">" if line.spans else " "
-        yield f"  {paint.faint(sign)} {_marked(line, paint)}".rstrip()
+        shown = line if width is None else _cut(line, width - len(f"  {sign} "))
+        yield f"  {paint.faint(sign)} {_marked(shown, paint)}".rstrip()
 
 
-def _numbers(chunk: Chunk, count: int) -> int | None:
-    """The number of the first line; None if the content is not the file's lines one by one.
+def _cut(line: Line, width: int) -> Line:
+    if cell_len(line.text) <= width:
+        return line
+    text = keep_start(line.text, max(width, 1))
+    spans = ((start, min(end, len(text) - 1)) for start, end in line.spans)
+    return Line(text, line.number, tuple((start, end) for start, end in spans if start < end))
 
-    A class, for example, is stored without the bodies of its methods.
+
+def _stored_lines(chunk: Chunk) -> list[str]:
+    """The lines of a chunk. A piece of code may end with the indentation of the next piece."""
+    texts = chunk.content.splitlines()
+    height = chunk.lines.end - chunk.lines.start + 1 if chunk.lines else len(texts)
+    has_rest = len(texts) == height + 1 and not texts[-1].strip()
+    return texts[:-1] if has_rest else texts
+
+
+def _numbers(chunk: Chunk, texts: Sequence[str]) -> dict[int, int]:
+    """The line numbers by index, as far as they are known.
+
+    A class, for example, is stored without the bodies of its methods: an ellipsis at the end of a
+    line stands for each. Of code between definitions, a line of its own stands for each definition.
+    Only the lines before the first of them and after the last are known.
     """
-    lines = chunk.lines
-    return lines.start if lines and lines.end - lines.start + 1 == count else None
+    lines, count = chunk.lines, len(texts)
+    if lines is None:
+        return {}
+    hidden = lines.end - lines.start + 1 - count
+    if not hidden:
+        return {at: lines.start + at for at in range(count)}
+    gaps = [at for at, text in enumerate(texts) if f" {text}".endswith(_GAP)]
+    if hidden < 0 or not gaps:
+        return {}
+    own = gaps[0] + (texts[gaps[0]] != _GAP.strip())  # lines before what is hidden
+    before = {at: lines.start + at for at in range(own)}
+    return before | {at: lines.start + at + hidden for at in range(gaps[-1] + 1, count)}
 
 
 def _marked(line: Line, paint: Paint) -> str:

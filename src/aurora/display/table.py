@@ -7,11 +7,11 @@ pipe nothing is cut. Widths are in terminal cells, so CJK columns stay aligned.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from aurora.text import pluralize, printable
-from aurora.types import Chunk, ChunkHistory, Kind, SearchResult, SearchResults, Tracking
+from aurora.types import Chunk, ChunkHistory, Kind, SearchResult, Tracking
 
 # --- Text in terminal cells: a wide letter takes two cells, an accent none ---
 
@@ -97,15 +97,18 @@ class Paint:
     def name(self, text: str) -> str:
         return self.styled("1;36", text)
 
+    def path(self, text: str) -> str:
+        return self.styled("35", text)  # as grep does
+
     def match(self, text: str) -> str:
         return self.styled("1;31", text)  # as grep does
 
-    def place(self, text: str, chunk: Chunk, line: int | None = None) -> str:
-        """A text that links to a line of a chunk's file, by default to the chunk's first line."""
-        if self.link is None or not chunk.path:
+    def place(self, text: str, result: SearchResult) -> str:
+        """A text that links to the first line of a result in its file."""
+        if self.link is None or not result.chunk.path:
             return text
-        first = chunk.lines.start if chunk.lines else 1
-        return _LINK.format(url=self.link(chunk, line or first), text=text)
+        first = result.lines.start if result.lines else 1
+        return _LINK.format(url=self.link(result.chunk, first), text=text)
 
     def styled(self, code: str, text: str) -> str:
         """Mark a text with the code of an SGR sequence."""
@@ -122,8 +125,9 @@ class Look:
     now: datetime
     width: int | None = None  # cells of a line; None in a pipe
     past: bool = True  # with what git knows
-    context: int | None = None  # lines around the best match; None shows no lines
+    context: int | None = None  # lines around the best match; None: as the view has it
     paint: Paint = PLAIN
+    path: Callable[[str], str] = str  # a stored path as it is shown
 
 
 # --- The cells of a result ---
@@ -136,20 +140,25 @@ _UNITS = (
 )  # fmt: skip
 
 
-def file_cell(result: SearchResult) -> str:
-    return printable(result.chunk.path or result.chunk.id)
+def file_cell(result: SearchResult, look: Look) -> str:
+    chunk = result.chunk
+    return printable(look.path(chunk.path) if chunk.path else chunk.id)
 
 
 def kind_cell(result: SearchResult) -> str:
+    if result.symbol:
+        return printable(result.symbol.kind)
     return _ABBREVIATIONS.get(result.chunk.kind, str(result.chunk.kind))
 
 
 def name_cell(result: SearchResult) -> str:
-    """The id after its path, so that FILE:NAME of a row is what `aur mem get` takes.
+    """The symbol, or the id after its path: FILE:NAME of a row is what `aur mem get` takes.
 
     A document, whose id has no path, is shown with its name and its origin.
     """
     chunk = result.chunk
+    if result.symbol:
+        return printable(result.symbol.name)
     name = chunk.id.removeprefix(f"{chunk.path}:")
     if name == chunk.id:
         name, origin = chunk.qualified_name or chunk.name, str(chunk.metadata.get("origin", ""))
@@ -158,7 +167,7 @@ def name_cell(result: SearchResult) -> str:
 
 
 def lines_cell(result: SearchResult) -> str:
-    lines = result.chunk.lines
+    lines = result.lines
     return f"{lines.start}-{lines.end}" if lines else "-"
 
 
@@ -185,6 +194,12 @@ def modified_cell(result: SearchResult, now: datetime) -> str:
     if history.last_modified is None:
         return _not_tracked(history) or "- (uncommitted)"
     return relative_time(now - history.last_modified)
+
+
+def commits_of(result: SearchResult) -> str:
+    """`23 commits`, or nothing."""
+    count = len(result.history.commits) if result.history else 0
+    return pluralize(count, "commit") if count else ""
 
 
 def is_prose(result: SearchResult) -> bool:
@@ -220,17 +235,18 @@ class Column:
     """One column of the table. On a narrow terminal, higher `dropped` columns go first."""
 
     header: str
-    cell: Callable[[SearchResult, datetime], str]
+    cell: Callable[[SearchResult, Look], str]
     dropped: int = 0  # 0: never
     from_git: bool = False  # left out by --no-git and --legacy; its cells shrink to the header
     is_long: bool = False  # its cells shrink to `_READABLE`, and as a last resort to `_NARROWEST`
     cut: Callable[[str, int], str] = keep_start
-    mark: Callable[[Paint, str, Chunk], str] = lambda _paint, text, _chunk: text
+    mark: Callable[[Paint, str, SearchResult], str] = lambda _paint, text, _result: text
 
 
 COLUMNS = (
     Column(
-        "File", lambda result, _: file_cell(result), is_long=True, cut=keep_end, mark=Paint.place
+        "File", file_cell, is_long=True, cut=keep_end,
+        mark=lambda paint, text, result: paint.place(text, result),
     ),
     Column("Type", lambda result, _: kind_cell(result), dropped=2),
     Column(
@@ -240,7 +256,10 @@ COLUMNS = (
     Column("Lines", lambda result, _: lines_cell(result), dropped=1),
     Column("Score", lambda result, _: score_cell(result)),
     Column("Commits", lambda result, _: commits_cell(result), dropped=3, from_git=True),
-    Column("Last Modified", modified_cell, dropped=3, from_git=True),
+    Column(
+        "Last Modified", lambda result, look: modified_cell(result, look.now), dropped=3,
+        from_git=True,
+    ),
 )  # fmt: skip
 _SEPARATOR = " | "
 _READABLE, _NARROWEST = 16, 10  # cells
@@ -249,7 +268,7 @@ _READABLE, _NARROWEST = 16, 10  # cells
 def render_table(results: Sequence[SearchResult], look: Look) -> str:
     """The head, the rule below it, and a line for each result."""
     columns, paint = [column for column in COLUMNS if look.past or not column.from_git], look.paint
-    cells = {column: [column.cell(result, look.now) for result in results] for column in columns}
+    cells = {column: [column.cell(result, look) for result in results] for column in columns}
     widths = _fit({c: max(map(cell_len, (c.header, *cells[c]))) for c in columns}, look.width)
     head = _SEPARATOR.join(pad(column.header, room) for column, room in widths.items())
     lines = [paint.head(head.rstrip()), paint.faint("-+-".join("-" * n for n in widths.values()))]
@@ -258,9 +277,16 @@ def render_table(results: Sequence[SearchResult], look: Look) -> str:
         for column, room in widths.items():
             text = column.cut(cells[column][at], room)
             # Only the text is marked, so that no link or colour covers the spaces behind it.
-            row.append(column.mark(paint, text, result.chunk) + " " * (room - cell_len(text)))
+            row.append(column.mark(paint, text, result) + " " * (room - cell_len(text)))
         lines.append(_SEPARATOR.join(row).rstrip())
     return "\n".join(lines)
+
+
+def table_width(results: Sequence[SearchResult], look: Look) -> int:
+    """Cells of the widest row when nothing is cut."""
+    return max(
+        map(cell_len, render_table(results, replace(look, width=None, paint=PLAIN)).split("\n"))
+    )
 
 
 def _fit(wanted: Mapping[Column, int], width: int | None) -> dict[Column, int]:
@@ -290,21 +316,3 @@ def _shrink(widths: dict[Column, int], width: int | None) -> dict[Column, int]:
 
 def _total(widths: Mapping[Column, int]) -> int:
     return sum(widths.values()) + len(_SEPARATOR) * (len(widths) - 1)
-
-
-_SUGGESTIONS = (
-    "use fewer or other words: every word counts, none is required",
-    "check that the files are indexed: aur mem stats",
-    "read new files first: aur mem index .",
-)
-
-
-def render_nothing(answer: SearchResults) -> str:
-    """What to do when nothing was found."""
-    suggestions = list(_SUGGESTIONS)
-    if answer.filtered:
-        suggestions.insert(0, "ask for more: without a filter, or with a wider one")
-    if answer.nearest:
-        suggestions.insert(0, f"did you mean {', '.join(answer.nearest)}?")
-    lines = "\n".join(f"  - {suggestion}" for suggestion in suggestions)
-    return f"No relevant results found\n\nSuggestions:\n{lines}"

@@ -76,7 +76,9 @@ Tokens = Annotated[int, _number("About how many tokens the answer may take.", 20
 CursorWord = Annotated[str, _about("next_cursor of the page before, for the next one.", most=200)]
 ChunkId = Annotated[
     str,
-    _required("An id from a result, or an ending of it that no other has.", most=_LONGEST_ID),
+    _required(
+        "An id from a result, an ending of it that no other has, or FILE:LINE.", most=_LONGEST_ID
+    ),
 ]
 
 # --- Storing, removing and indexing ---

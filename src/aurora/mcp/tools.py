@@ -22,6 +22,7 @@ from mcp.types import CallToolResult
 
 from aurora.display.snippet import snippet
 from aurora.engine import Memory
+from aurora.engine.own_lines import read_chunk_text
 from aurora.errors import AuroraError, ChunkNotFoundError, NoMemoryError
 from aurora.indexing.documents import DOCUMENT
 from aurora.mcp import parameters as take
@@ -37,12 +38,14 @@ from aurora.mcp.answers import (
     Retrieved,
     SearchAnswer,
     Status,
+    WeakMatch,
     chunk_fields,
     cut,
     fitting,
     read_cursor,
     retrieved_text,
     search_text,
+    symbol_fields,
     token_cost,
     uri_of,
     with_notes,
@@ -147,22 +150,25 @@ class Tools:
         cursor: take.CursorWord = "",
         memory: take.MemoryName = "",
     ) -> Annotated[CallToolResult, Retrieved]:
-        """Read one chunk in full by the id that a search or an ingest gave you; the id of a
-        document gives all of its pieces. Counts as a use, which searches prefer from then on: so
-        retrieve what you work with, and search to look around."""
+        """Read one chunk in full by the id that a search or an ingest gave you, or as FILE:LINE:
+        the smallest chunk around that line. Gives the lines of the file as it is now, a class with
+        all of its methods; the id of a document gives all of its pieces. Counts as a use, which
+        searches prefer from then on: so retrieve what you work with, and search to look around."""
         with collect_notes() as notes, self._pool.turn(memory) as warm_memory:
             first = warm_memory.get(id, is_use=not cursor)  # a further page is not another use
             pieces = warm_memory.admin.pieces(first)
-        text = "\n\n".join(piece.content for piece in pieces)
+            text, note, whole = read_chunk_text(warm_memory, first)
+        if len(pieces) > 1:  # of a document
+            text = "\n\n".join(piece.content for piece in pieces)
         identity = (first.id, text)  # a cursor is invalid once the text has changed
         begin = read_cursor(cursor, identity, deepest=len(text))
         value = Retrieved(
             uri=uri_of(first.id, memory),
             memory=memory or self._pool.names[0],
-            **chunk_fields(first),
+            **chunk_fields(replace(first, lines=whole or first.lines)),
             pieces=len(pieces) if len(pieces) > 1 else None,
             content="",
-            notes=list(notes) or None,
+            notes=[*notes, *filter(None, [note])] or None,
         )
         value.content, is_cut = cut(text[begin.offset :], max_tokens - token_cost(value))
         if is_cut:
@@ -323,6 +329,7 @@ class Tools:
             total_found=0,
             documents=[],
             nearest=list(results.nearest) or None,
+            weak=_weak(results.weak),
             index=age,
         )
         notes = [*refused, *(note.text for note in results.notes)]
@@ -421,6 +428,9 @@ def _entry(result: SearchResult, rank: int, page: _Page, memory: str) -> Found:
         rank=rank,
         uri=uri_of(result.chunk_id, memory),
         **chunk_fields(result.chunk),
+        symbol=symbol_fields(result),
+        more=result.more or None,
+        outline=result.chunk.is_outline or None,
         similarity_score=round(result.score, _DIGITS),
         embedding_score=round(result.semantic_score, _DIGITS),
         keyword_score=round(result.bm25_score or result.normalised("fulltext"), _DIGITS),
@@ -432,9 +442,23 @@ def _entry(result: SearchResult, rank: int, page: _Page, memory: str) -> Found:
     )
 
 
+def _weak(result: SearchResult | None) -> WeakMatch | None:
+    if result is None:
+        return None
+    return WeakMatch(
+        id=result.chunk_id,
+        name=result.name,
+        path=result.chunk.path or None,
+        line=result.lines.start if result.lines else None,
+        similarity_score=round(result.score, _DIGITS),
+    )
+
+
 def _snippet(result: SearchResult) -> str:
-    """The first line of the chunk, and the lines around the best match."""
-    lines = [line.text for line in snippet(result.chunk, result.terms, context=_CONTEXT)]
+    """The first line of the chunk, and the lines around the symbol or the best match."""
+    chunk, terms = result.chunk, result.terms
+    shown = snippet(chunk, terms, context=_CONTEXT, symbol=result.symbol)
+    lines = [line.text for line in shown]
     first = printable(result.content.partition("\n")[0].strip()[:_FIRST_LINE])
     if first and not any(line.strip().startswith(first) for line in lines):
         lines = [first, "…", *lines]
