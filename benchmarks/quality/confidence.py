@@ -103,7 +103,11 @@ def ruled(some: Sequence[Search]) -> str:
     """How many are sure by the rule, and how often the first is right among them and the others."""
     sure = [one.right for one in some if is_sure(one.results)]
     others = [one.right for one in some if not is_sure(one.results)]
-    return f"{len(sure) / len(some):.0%}; {fmean(sure):.2f} / {fmean(others):.2f}"
+    return f"{len(sure) / len(some):.0%}; {_right(sure)} / {_right(others)}"
+
+
+def _right(some: Sequence[bool]) -> str:
+    return f"{fmean(some):.2f}" if some else "–"
 
 
 def main() -> None:

@@ -27,25 +27,23 @@ benchmarks/results/identifiers-<commit>.json.
 from __future__ import annotations
 
 import argparse
+import random
+import re
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from pathlib import Path, PurePosixPath
 
 from aurora.config import Places
 from aurora.engine import Memory
-from aurora.evaluation.self_check import (
-    FORMS,
-    NAME,
-    Definition,
-    Placed,
-    ask_names,
-    find_names,
-    sample,
-)
+from aurora.evaluation.runner import WARM_UP
+from aurora.types import Chunk, Kind
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 import record
@@ -53,6 +51,144 @@ import record
 COUNT = 500
 LIMIT = 10
 GOAL = 0.99
+KINDS = (Kind.FUNCTION, Kind.METHOD, Kind.CLASS)
+NAME = "name"
+FORMS = (NAME, "snake_case", "camelCase", "PascalCase", "qualified", "with module", "words")
+
+SEED = 20260101
+IDENTIFIER = re.compile(r"[A-Za-z_]\w{3,}")
+PIECE = re.compile(r"@\d+$")
+WORD = re.compile(r"[A-Z]+(?![a-z])\d*|[A-Z]?[a-z]+\d*|\d+")
+ROOTS = ("src", "lib", "java")  # folders that are not part of a module's name
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A definition to find. Its id has no piece number."""
+
+    repository: str
+    id: str
+    kind: str
+    name: str
+    qualified_name: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """The definitions with a unique name, and how many definitions have each folded name."""
+
+    definitions: tuple[Definition, ...]
+    taken: Mapping[str, int]
+
+
+def definition_id(chunk: Chunk) -> str:
+    return PIECE.sub("", chunk.id)
+
+
+def find_names(chunks: Iterable[Chunk], repository: str = "") -> Names:
+    """The names of one memory."""
+    by_name: dict[str, dict[str, Chunk]] = defaultdict(dict)
+    for chunk in chunks:
+        if chunk.kind in KINDS:
+            by_name[chunk.name].setdefault(definition_id(chunk), chunk)
+    definitions = [
+        Definition(repository, id_, chunk.kind, name, chunk.qualified_name, chunk.path)
+        for name, same in by_name.items()
+        if len(same) == 1 and IDENTIFIER.fullmatch(name) and not name.startswith("__")
+        for id_, chunk in same.items()
+    ]
+    taken: Counter[str] = Counter()
+    for name, same in by_name.items():
+        taken[folded(name)] += len(same)
+    return Names(tuple(definitions), taken)
+
+
+def sample(every: Sequence[Definition], count: int) -> list[Definition]:
+    """A fixed sample that takes repositories in turn, and in each repository kinds in turn."""
+    draw = random.Random(SEED)  # noqa: S311 - not for secrets
+    groups: dict[str, dict[str, list[Definition]]] = defaultdict(lambda: defaultdict(list))
+    for definition in sorted(every, key=lambda d: (d.repository, d.kind, d.id)):
+        groups[definition.repository][definition.kind].append(definition)
+    for kinds in groups.values():
+        for group in kinds.values():
+            draw.shuffle(group)
+    return in_turn([in_turn(list(kinds.values())) for kinds in groups.values()])[:count]
+
+
+def in_turn(lists: Sequence[Sequence[Definition]]) -> list[Definition]:
+    turns = zip_longest(*lists)
+    return [definition for turn in turns for definition in turn if definition is not None]
+
+
+def forms(definition: Definition, taken: Mapping[str, int]) -> Iterator[tuple[str, str]]:
+    """The queries for a definition, without duplicates and ambiguous ones."""
+    name, qualified_name = definition.name, definition.qualified_name
+    yield NAME, name
+    words = [word.lower() for word in WORD.findall(name)]
+    if not words:
+        return
+    rest = "".join(word.capitalize() for word in words[1:])
+    spellings = {"snake_case": "_".join(words), "camelCase": words[0] + rest}
+    spellings["PascalCase"] = words[0].capitalize() + rest
+    for form, text in spellings.items():
+        if text != name and taken[folded(text)] == 1:
+            yield form, text
+    if qualified_name not in ("", name):
+        yield "qualified", qualified_name
+    if not definition.path.startswith("/"):  # an absolute path gives no module name
+        yield "with module", f"{module(definition)}{qualified_name or name}"
+    if len(words) > 1 and taken[folded(name)] == 1:
+        yield "words", " ".join(words)
+
+
+def folded(name: str) -> str:
+    """A name without underscores and case."""
+    return name.replace("_", "").lower()
+
+
+def module(definition: Definition) -> str:
+    """The module of a definition with a dot: `src/flask/app.py` is `flask.app.`.
+
+    The file of a Java class is not repeated.
+    """
+    parts = list(PurePosixPath(definition.path).with_suffix("").parts)
+    for root in ROOTS:
+        if root in parts[:-1]:
+            parts = parts[parts.index(root) + 1 :]
+    if parts[-1] in {"__init__", "index", re.split(r"\W", definition.qualified_name)[0]}:
+        parts.pop()
+    return "".join(f"{part}." for part in parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """The place of a definition among ten results (0: not found), and the first result."""
+
+    definition: Definition
+    form: str
+    query: str
+    place: int
+    first: str
+    milliseconds: float
+
+
+def ask_names(memory: Memory, names: Names, wanted: Sequence[Definition]) -> Iterator[Placed]:
+    """Search for definitions in all forms."""
+    for words in WARM_UP:
+        memory.search(words)
+    for definition in wanted:
+        for form, query in forms(definition, names.taken):
+            yield ask(memory, definition, form, query)
+
+
+def ask(memory: Memory, definition: Definition, form: str, query: str) -> Placed:
+    start = time.perf_counter()
+    results = memory.search(query, limit=LIMIT).results
+    milliseconds = 1e3 * (time.perf_counter() - start)
+    ids = [definition_id(result.chunk) for result in results]
+    place = ids.index(definition.id) + 1 if definition.id in ids else 0
+    return Placed(definition, form, query, place, ids[0] if ids else "", milliseconds)
 
 
 class Repository:

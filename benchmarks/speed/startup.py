@@ -116,7 +116,7 @@ def commands(python: Path) -> dict[str, Command]:
 
 def first_id(aur: Path) -> str:
     """FILE:NAME of the first result."""
-    table = run(Command((aur, "mem", "search", *QUESTION))).output
+    table = run(Command((aur, "mem", "search", "--table", *QUESTION))).output
     cells = [cell.strip() for cell in table.splitlines()[2].split(" | ")]
     return f"{cells[0]}:{cells[2]}"
 
