@@ -51,7 +51,7 @@ QUESTIONS = {
     ),
     3: Question(
         "1. `bm25_scorer.py: BM25Scorer`, then the code that uses it",
-        "The definition is first, then the head of its file and a function that uses it.",
+        "The definition is first, then its methods. The function that uses it is sixth.",
         first=r"/bm25_scorer\.py \| class \| BM25Scorer$",
     ),
     4: Question(
@@ -61,14 +61,13 @@ QUESTIONS = {
     ),
     5: Question(
         "1. `hybrid_retriever.py: HybridRetriever`, then the code that uses it",
-        "The definition is first, then the service that uses it.",
+        "The definition is first, then its methods and the service that uses it.",
         first=r"/hybrid_retriever\.py \| class \| HybridRetriever$",
     ),
     6: Question(
         "`auth_manager.py: authenticate_user`, the OAuth conversation, the auth pattern",
-        "The function and the conversation are found, and all results are about authentication. "
-        "The pattern is sixth, after a second login view and the head of `oauth.py`.",
-        passes=False,
+        "The function is first, the conversation second, the pattern fifth, and all results are "
+        "about authentication.",
         among=(r"\| function \| authenticate_user$", r"oauth-impl.* \| know", r"\| reas \| Auth"),
         every="(?i)auth",
     ),
@@ -138,7 +137,7 @@ QUESTIONS = {
     ),
     17: Question(
         "1. `https_connection.py: HTTPSConnection`, then the code that uses it",
-        "The definition is first, then its file, its methods and the client that imports it.",
+        "The definition is first, then its methods and the client that imports it.",
         first=r"/https_connection\.py \| class \| HTTPSConnection$",
         among=(r"/http_client\.py",),
     ),
