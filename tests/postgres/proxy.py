@@ -20,11 +20,13 @@ class Proxy:
         self.port = find_free_port()
         self._writers: set[asyncio.StreamWriter] = set()
         self._flowing = asyncio.Event()
+        self._flowing.set()
+        self._is_cut = False
         self._server: asyncio.Server | None = None
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
-        self.mend()
+        self._do(self._listen())
 
     def __enter__(self) -> Proxy:
         return self
@@ -33,7 +35,7 @@ class Proxy:
         self.close()
 
     def cut(self) -> None:
-        """Drops all connections, as a reset, and refuses new ones until `mend`."""
+        """Resets all connections, and new ones until `mend`. The port stays taken."""
         self._do(self._cut())
 
     def stall(self) -> None:
@@ -55,9 +57,7 @@ class Proxy:
         asyncio.run_coroutine_threadsafe(work, self._loop).result(timeout=10)
 
     async def _cut(self) -> None:
-        if self._server is not None:
-            self._server.close()
-            self._server = None
+        self._is_cut = True
         for writer in self._writers:
             writer.transport.abort()
 
@@ -65,12 +65,16 @@ class Proxy:
         self._flowing.clear()
 
     async def _mend(self) -> None:
+        self._is_cut = False
         self._flowing.set()
-        if self._server is None:
-            self._server = await asyncio.start_server(self._serve, HOST, self.port)
+
+    async def _listen(self) -> None:
+        self._server = await asyncio.start_server(self._serve, HOST, self.port)
 
     async def _end(self) -> None:
         await self._cut()
+        if self._server is not None:
+            self._server.close()
         others = asyncio.all_tasks() - {asyncio.current_task()}
         for task in others:
             task.cancel()
@@ -83,6 +87,10 @@ class Proxy:
             writer.transport.abort()
             return
         both = {writer, far_writer}
+        if self._is_cut:
+            for each in both:
+                each.transport.abort()
+            return
         self._writers |= both
         try:
             await asyncio.gather(self._pump(reader, far_writer), self._pump(far_reader, writer))

@@ -268,7 +268,7 @@ class Connections:
                     configure=self._prepare,
                     min_size=0,
                     max_size=MOST,
-                    num_workers=1,
+                    num_workers=2,  # an attempt to connect that hangs does not block the next
                     timeout=CONNECT_SECONDS,
                     open=True,
                 )
