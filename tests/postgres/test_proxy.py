@@ -27,7 +27,7 @@ def test_a_cut_wire_drops_connections_and_new_ones_until_it_is_mended(
         proxy.cut()
         with pytest.raises(psycopg.OperationalError):
             connection.execute("SELECT 1")
-    with pytest.raises(psycopg.OperationalError, match="closed the connection|reset by peer"):
+    with pytest.raises(psycopg.OperationalError, match=r"closed the connection|reset by peer"):
         psycopg.connect(url)
     proxy.mend()
     with psycopg.connect(url) as connection:
