@@ -337,6 +337,7 @@ class SearchResult:
     more: int = 0  # rows of the same thing that this one stands for: pieces, overloads, copies
     relevance: float = 1.0  # the confidence that the memory answers the question at all
     has_vector: bool = True  # False where meaning took part and this chunk has no vector yet
+    memory: str = ""  # the name of its memory, where a search asks several
 
     @property
     def name(self) -> str:

@@ -105,7 +105,7 @@ def _ask_twice(path: Path, k1: float) -> None:
 def test_an_error_of_ours_is_not_blamed_on_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
     scorer = BM25Scorer()
     scorer.build_index(DOCUMENTS)
-    monkeypatch.setattr(scorer, "_match", lambda _: [].pop())
+    monkeypatch.setattr(scorer, "_match", lambda *_: [].pop())
     with pytest.raises(IndexError):
         scorer.score_all("login")
 

@@ -12,8 +12,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import chain
-from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from aurora.errors import EmbedderMismatchError, EmbeddingError
 from aurora.fusion.base import (
@@ -29,9 +28,17 @@ from aurora.fusion.base import (
 from aurora.retrieval.collapse import is_translation
 from aurora.retrieval.confidence import judge, never_rising
 from aurora.retrieval.config import HybridConfig
+from aurora.retrieval.layers import (
+    CountingSignal,
+    JoinedKeywords,
+    JoinedScores,
+    JoinedSemantic,
+    Layer,
+    Stores,
+    layer_signals,
+)
 from aurora.signals.activation import ActivationSignal, RecencySignal
 from aurora.signals.base import KeywordScores, Question, SignalScores, SparseScores, rank_rows
-from aurora.signals.bm25 import BM25Signal
 from aurora.signals.bm25_formula import BM25Parameters
 from aurora.signals.exact import (
     ExactSignal,
@@ -41,13 +48,10 @@ from aurora.signals.exact import (
     stands_aside,
 )
 from aurora.signals.nearness import comparable, near_rows, with_nearness
-from aurora.signals.semantic import Embedders, SemanticSignal, VectorIndex
-from aurora.stores.base import Store
+from aurora.signals.semantic import MeaningSignal
+from aurora.stores.base import SearchedStore
 from aurora.text import has_cjk, tokenize
 from aurora.types import Fused, Hit, Listener, Mode, Note, Place, Ranking, ignore_events
-
-if TYPE_CHECKING:
-    from aurora.signals.server_ranking import ServerKeywords, ServerSemantic
 
 logger = logging.getLogger(__name__)
 
@@ -92,33 +96,25 @@ class Candidates:
 
 
 class Signals:
-    """All signals of one memory. Each one opens its index on its first use."""
+    """All signals of the memories that a search asks. Each one opens its index on its first use."""
 
     def __init__(
         self,
-        store: Store,
+        layers: Sequence[Layer],
         config: HybridConfig,
         *,
-        index_folder: Path,
         now: Callable[[], datetime],
-        embedders: Embedders | None = None,
         listen: Listener = ignore_events,
     ) -> None:
-        parameters = BM25Parameters(config.k1, config.b, config.idf)
-        self.bm25 = BM25Signal(
-            store, index_folder / "bm25.idx", now=now, parameters=parameters, listen=listen
-        )
-        self.vectors = VectorIndex(store, index_folder / "vectors.idx", now=now, listen=listen)
-        bm25: BM25Signal | ServerKeywords = self.bm25
-        self._semantic: SemanticSignal | ServerSemantic | None
-        if store.ranking is not None:
-            from aurora.signals.server_ranking import server_signals  # noqa: PLC0415 - PostgreSQL
-
-            bm25, self._semantic = server_signals(
-                store.ranking, store.vectors, parameters, embedders
-            )
-        else:
-            self._semantic = None if embedders is None else SemanticSignal(self.vectors, embedders)
+        parameters, store = BM25Parameters(config.k1, config.b, config.idf), Stores(layers)
+        parts = [layer_signals(layer, parameters, now=now, listen=listen) for layer in layers]
+        self.bm25, self.vectors = parts[0].bm25, parts[0].vectors
+        meanings = {n: part.semantic for n, part in enumerate(parts) if part.semantic is not None}
+        bm25: CountingSignal | JoinedKeywords = parts[0].keyword
+        self._semantic: MeaningSignal | JoinedSemantic | None = meanings.get(0)
+        if len(parts) > 1:
+            bm25 = JoinedKeywords([part.keyword for part in parts], parameters)
+            self._semantic = JoinedSemantic(meanings) if meanings else None
         self._fulltext = FulltextSignal(store)
         self._keyword = bm25 if config.keyword == "bm25" else self._fulltext
         self._exact = ExactSignal(store)
@@ -160,7 +156,9 @@ class Signals:
                 candidates.weak_semantics = has_cjk(question.text) and not self._semantic.reads_cjk
             if candidates.weak_semantics and not isinstance(request.fusion, ContextFusion):
                 return
-            candidates.scores["semantic"] = self._semantic.score(question)
+            candidates.scores["semantic"] = scores = self._semantic.score(question)
+            for text in scores.notes if isinstance(scores, JoinedScores) else ():
+                self._warn(candidates, text)
         except EmbeddingError as exc:
             self._warn(candidates, f"{FALLBACK} ({exc.in_one_line})")
         except EmbedderMismatchError as exc:
@@ -204,7 +202,11 @@ class Selection(NamedTuple):
 
 
 def select_candidates(
-    store: Store, request: SearchRequest, scores: Scores, *, best: frozenset[int] | None = None
+    store: SearchedStore,
+    request: SearchRequest,
+    scores: Scores,
+    *,
+    best: frozenset[int] | None = None,
 ) -> Selection:
     """The best `request.needed` chunks in the fused order.
 
@@ -235,7 +237,7 @@ def select_candidates(
     return Selection(never_rising(selected.values())[: request.needed], names)
 
 
-def _near(store: Store, text: str, rankings: Mapping[str, Ranking]) -> dict[str, Ranking]:
+def _near(store: SearchedStore, text: str, rankings: Mapping[str, Ranking]) -> dict[str, Ranking]:
     """The keyword ranking, where words of the question that stand near each other count more."""
     words, keyword = comparable(text), keyword_ranking(rankings.values())
     if not words or keyword is None:
@@ -277,7 +279,7 @@ def _best(scores: Scores, names: Collection[str], pool: int) -> dict[str, list[i
 
 
 def _fuse(
-    store: Store,
+    store: SearchedStore,
     request: SearchRequest,
     scores: Scores,
     rankings: Mapping[str, Ranking],
@@ -335,7 +337,7 @@ def _rows(ranking: Ranking | None) -> set[int]:
 
 
 def load_context(
-    store: Store, rows: Collection[int], words: str, *, best: frozenset[int]
+    store: SearchedStore, rows: Collection[int], words: str, *, best: frozenset[int]
 ) -> CandidateContext:
     """Read from the store where candidates are. `words` of the query may ask for tests."""
     places, query = store.search.get_places(list(rows)), frozenset(tokenize(words))

@@ -37,10 +37,11 @@ class Collapse:
         self._pages: dict[str, tuple[str, int]] = {}  # page → language and place of its first row
         self._words: list[tuple[int, Set[str]]] = []
 
-    def owner(self, chunk: Chunk, place: int) -> int:
-        """The place of the earlier row of the same thing, or its own place."""
-        keys, words = list(_keys(chunk)), frozenset(chunk.content.split())
-        page, locale = _LOCALE.sub("", chunk.path), find_locale(chunk.path)
+    def owner(self, chunk: Chunk, place: int, *, memory: str = "") -> int:
+        """The place of the earlier row of the same thing, or its own place. Files of two memories
+        are never the same."""
+        keys, words = list(_keys(chunk, memory)), frozenset(chunk.content.split())
+        page, locale = f"{memory}\0{_LOCALE.sub('', chunk.path)}", find_locale(chunk.path)
         language, owner = self._pages.get(page, (locale, place))
         if language != locale and chunk.kind.is_prose:
             return owner
@@ -57,9 +58,9 @@ class Collapse:
         return place
 
 
-def _keys(chunk: Chunk) -> Iterator[Hashable]:
+def _keys(chunk: Chunk, memory: str) -> Iterator[Hashable]:
     if chunk.qualified_name and not chunk.kind.is_prose and chunk.name not in _UNNAMED:
-        yield chunk.path, chunk.qualified_name
+        yield memory, chunk.path, chunk.qualified_name
     yield " ".join(chunk.content.split())
 
 

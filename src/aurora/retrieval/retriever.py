@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from array import array
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence, Set
 from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
@@ -28,6 +28,7 @@ from aurora.retrieval.candidates import (
 )
 from aurora.retrieval.collapse import Collapse
 from aurora.retrieval.config import HybridConfig
+from aurora.retrieval.layers import Layer, Stores
 from aurora.retrieval.lookup import nearest_names
 from aurora.retrieval.query import LONGEST_QUERY, parse_query, shortened
 from aurora.retrieval.rerank import (
@@ -44,7 +45,7 @@ from aurora.retrieval.rerank import (
 from aurora.signals.base import KeywordScores, Question
 from aurora.signals.exact import ExactScores
 from aurora.signals.semantic import Embedders
-from aurora.stores.base import Store
+from aurora.stores.base import SearchedStore, Store
 from aurora.text import document_terms, is_stop_word, query_words, tokenize, words_found
 from aurora.types import (
     Chunk,
@@ -88,19 +89,18 @@ class HybridRetriever:
         rerankers: Rerankers = no_reranker,
         expand: Expand = no_expander,
         listen: Listener = ignore_events,
+        name: str = "",
+        others: Sequence[Layer] = (),
     ) -> None:
-        """Without `embedders`, a search goes without the semantic signal and says so."""
-        self._store, self._config, self._now = store, config or HybridConfig(), now
+        """Without `embedders`, a search goes without the semantic signal and says so.
+
+        `others` are searched, too, as if all were one memory. Each result has the name of its own.
+        """
+        layers = (Layer(store, index_folder, embedders, name), *others)
+        self._store, self._config, self._now = Stores(layers), config or HybridConfig(), now
         self._rerankers, self._expand, self._listen = rerankers, expand, listen
-        self._filters = FilterCache(store)
-        self._signals = Signals(
-            store,
-            self._config,
-            index_folder=index_folder,
-            now=now,
-            embedders=embedders,
-            listen=listen,
-        )
+        self._filters = FilterCache(self._store)
+        self._signals = Signals(layers, self._config, now=now, listen=listen)
         self.bm25, self.vectors = self._signals.bm25, self._signals.vectors
 
     def retrieve(self, query: Query) -> SearchResults:
@@ -267,13 +267,13 @@ def _fit_fusion(request: SearchRequest, candidates: Candidates) -> SearchRequest
 
 
 def build_results(
-    store: Store, fused: Sequence[Fused], words: str, scores: Scores, *, most: int
+    store: Stores, fused: Sequence[Fused], words: str, scores: Scores, *, most: int
 ) -> tuple[SearchResult, ...]:
     """Read the chunks from the store, in the same order, one for each thing. Chunks deleted
     meanwhile are left out."""
     chosen = _collapsed(store, fused, most)
-    ids = [chunk.id for _, chunk, _ in chosen]
-    histories, accesses = store.chunks.get_histories(ids), store.chunks.get_accesses(ids)
+    ids = {scored.row: chunk.id for scored, chunk, _ in chosen}
+    histories, accesses = store.histories(ids), store.accesses(ids)
     keyword = next((each for each in scores.values() if isinstance(each, KeywordScores)), None)
     exact = scores.get("exact")
     symbols = exact.symbols if isinstance(exact, ExactScores) else {}
@@ -286,26 +286,27 @@ def build_results(
             if keyword
             else words_found(stems, set(document_terms(f"{chunk.name}\n{chunk.content}")))
         )
-        opened = accesses.get(chunk.id, ())
+        opened = accesses.get(row, ())
         results.append(
             SearchResult(
                 chunk,
                 score,
                 contributions,
-                histories.get(chunk.id),
+                histories.get(row),
                 tuple(filter(terms.__contains__, tokens)),
                 len(opened),
                 opened[-1] if opened else None,
                 symbols.get(row),
                 more,
                 relevance,
-                has_vector=chunk.id not in unembedded,
+                has_vector=row not in unembedded,
+                memory=store.name(row),
             )
         )
     return tuple(results)
 
 
-def _collapsed(store: Store, fused: Sequence[Fused], most: int) -> list[tuple[Fused, Chunk, int]]:
+def _collapsed(store: Stores, fused: Sequence[Fused], most: int) -> list[tuple[Fused, Chunk, int]]:
     """The first `most` chunks, and how many further rows each stands for.
 
     Reads only as many chunks as needed: rows after the last shown one are not counted.
@@ -319,7 +320,7 @@ def _collapsed(store: Store, fused: Sequence[Fused], most: int) -> list[tuple[Fu
             chunk = chunks.get(scored.row)
             if chunk is None:
                 continue
-            owner = collapse.owner(chunk, len(chosen))
+            owner = collapse.owner(chunk, len(chosen), memory=store.name(scored.row))
             if owner < len(chosen):
                 more[owner] += 1
             elif len(chosen) < most:
@@ -329,20 +330,20 @@ def _collapsed(store: Store, fused: Sequence[Fused], most: int) -> list[tuple[Fu
     return [(scored, chunk, more[at]) for at, (scored, chunk) in enumerate(chosen)]
 
 
-def _without_vector(store: Store, chosen: Iterable[tuple[Fused, Chunk, int]]) -> set[str]:
-    """The ids of results that have no vector. A cosine of 0 is no contribution, either."""
+def _without_vector(store: Stores, chosen: Iterable[tuple[Fused, Chunk, int]]) -> Set[int]:
+    """The rows of results that have no vector. A cosine of 0 is no contribution, either."""
     ids = {
-        chunk.id
+        scored.row: chunk.id
         for scored, chunk, _ in chosen
         if not any(part.signal == "semantic" and part.raw for part in scored.contributions)
     }
-    return ids - store.vectors.get_embeddings(list(ids)).keys() if ids else ids
+    return ids.keys() - store.embedded(ids)
 
 
 class FilterCache:
     """The rows that pass a filter. Asks the store once for each filter and generation."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: SearchedStore) -> None:
         self._store = store
         self._cached = lru_cache(_CACHED_FILTERS)(
             lambda _, criteria: store.search.find_rows(criteria)

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from aurora.signals.base import Question, SparseScores
-from aurora.stores.base import Store
+from aurora.stores.base import SearchedStore
 from aurora.text import find_date
 from aurora.types import Hit
 
@@ -103,7 +103,7 @@ class ActivationSignal:
 
     name = "activation"
 
-    def __init__(self, store: Store, engine: ActivationEngine | None = None) -> None:
+    def __init__(self, store: SearchedStore, engine: ActivationEngine | None = None) -> None:
         self._store, self._engine = store, engine or ActivationEngine()
 
     def score(self, question: Question) -> ActivationScores:
@@ -115,7 +115,7 @@ class ActivationScores:
 
     ceiling = 1.0
 
-    def __init__(self, store: Store, engine: ActivationEngine, now: datetime) -> None:
+    def __init__(self, store: SearchedStore, engine: ActivationEngine, now: datetime) -> None:
         self._store, self._engine, self._now = store, engine, now
 
     def best(self, pool: int, *, among: Sequence[int] | None = None) -> list[int]:  # noqa: ARG002
@@ -142,7 +142,7 @@ class RecencySignal:
 
     name = "recency"
 
-    def __init__(self, store: Store, *, half_life: float = HALF_LIFE) -> None:
+    def __init__(self, store: SearchedStore, *, half_life: float = HALF_LIFE) -> None:
         self._store, self._half_life = store, half_life
         self._cached: tuple[int, Mapping[int, datetime]] = (-1, {})
 

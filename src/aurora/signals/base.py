@@ -44,6 +44,13 @@ class SignalScores(Protocol):
         """The scores of those of the rows that have one, in any order."""
 
 
+class RankedScores(SignalScores, Protocol):
+    """Scores that can be ranked among those of other memories."""
+
+    def above(self, scores: Sequence[float]) -> list[int]:
+        """For each number, how many chunks have a higher score, as far as that is known."""
+
+
 @runtime_checkable
 class KeywordScores(SignalScores, Protocol):
     """Scores that also know which words of the question a chunk contains."""
@@ -64,6 +71,10 @@ class KeywordScores(SignalScores, Protocol):
 
     def coverage(self, row: int) -> float:
         """The share of the question's words that a chunk contains. Rare words count more."""
+
+
+class RankedKeywordScores(KeywordScores, RankedScores, Protocol):
+    """Both of them."""
 
 
 class Signal(Protocol):
@@ -92,13 +103,17 @@ class SparseScores:
         return nsmallest(pool, allowed, key=lambda row: (-self._scores[row], row))
 
     def hits(self, rows: Collection[int]) -> list[Hit]:
+        found = [row for row in rows if row in self._scores]
+        scores = [self._scores[row] for row in found]
+        ranked = zip(found, scores, self.above(scores), strict=True)
+        return [Hit(row, score, 1 + above) for row, score, above in ranked]
+
+    def above(self, scores: Sequence[float]) -> list[int]:
+        """For each number, how many chunks have a higher score."""
         if self._sorted is None:
             self._sorted = sorted(self._scores.values())
         ascending, total = self._sorted, len(self._sorted)
-        scored = [(row, self._scores[row]) for row in rows if row in self._scores]
-        return [
-            Hit(row, score, 1 + total - bisect_right(ascending, score)) for row, score in scored
-        ]
+        return [total - bisect_right(ascending, score) for score in scores]
 
 
 def rank_rows(name: str, scores: SignalScores, rows: Collection[int]) -> Ranking:

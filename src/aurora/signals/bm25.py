@@ -15,10 +15,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from aurora.errors import IndexFileError, IndexVersionError
-from aurora.signals.base import Entry, Question, SignalScores
+from aurora.signals.base import Entry, Question, RankedScores
 from aurora.signals.bm25_formula import (
     BM25Parameters,
     BM25Scores,
@@ -38,7 +38,7 @@ from aurora.signals.index_file import (
     Strings,
     write_index_file,
 )
-from aurora.stores.base import Revision, Store
+from aurora.stores.base import Revision, Store, TermCounts
 from aurora.text import (
     CHUNK_TEXT_VERSION,
     EXACT,
@@ -54,6 +54,8 @@ if TYPE_CHECKING:
     from aurora.signals.bm25_index import Difference, Postings  # imports numpy
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 _ARRAYS = (
     "term_bytes", "term_offsets", "posting_offsets", "documents", "frequencies", "weights",
@@ -176,40 +178,72 @@ class BM25Scorer:
             rows = self._arrays.read("rows", 0, len(self))
             return [(ids[bisect_left(rows, row)], by_row[row]) for row in best]
 
-    def score_all(self, query: str) -> BM25Scores:
-        """Score every document that shares a term with the query."""
-        terms = self._analysis.question(query)
+    def count(self, query: str) -> TermCounts:
+        """The statistics of the documents for the terms of a query."""
         with as_index_error(self._arrays):
-            matches, ceiling = self._match(terms)
+            found = self._find(self._analysis.question(query))
+            containing = {term: stop - start for term, (start, stop) in found.items()}
+        return TermCounts(len(self), round(self._average_length * len(self)), containing)
+
+    def score_all(self, query: str, counts: TermCounts | None = None) -> BM25Scores:
+        """Score every document that shares a term with the query.
+
+        `counts` are the statistics of all memories that a search asks, by default its own.
+        """
+        terms = self._analysis.question(query)
+        if counts is not None and counts.chunks == len(self):
+            counts = None  # the others are empty
+        with as_index_error(self._arrays):
+            matches, ceiling = self._match(terms, counts)
             rows = self._lookup()[1].read("rows", 0, len(self))
             scores = self._sum(matches, rows, ceiling)
         self._was_asked = True
         return BM25Scores(scores, matches, rows, query_words(query))
 
-    def _sum(self, matches: list[Match], rows: Array, ceiling: float) -> SignalScores:
+    def _sum(self, matches: list[Match], rows: Array, ceiling: float) -> RankedScores:
         if not self._was_asked and sum(len(match.documents) for match in matches) <= _BROAD:
             return sum_sparse(matches, rows, ceiling=ceiling)
         from aurora.signals.dense_scores import sum_dense  # noqa: PLC0415 - numpy
 
         return sum_dense(matches, rows, ceiling=ceiling)
 
-    def _match(self, terms: Mapping[str, float]) -> tuple[list[Match], float]:
+    def _match(
+        self, terms: Mapping[str, float], counts: TermCounts | None
+    ) -> tuple[list[Match], float]:
         """The postings of the query's terms, and the highest score that they allow.
 
         Rare terms come first. The order depends only on the terms, so every sum is the same.
         """
         self._arrays.read("rows", 0, 0)  # checks that the file was not truncated
-        vocabulary, matches, ceiling = self._lookup()[0], [], 0.0
+        found = self._find(terms)
+        containing = counts.containing if counts else {t: b - a for t, (a, b) in found.items()}
+        total, matches, ceiling = counts.chunks if counts else len(self), [], 0.0
         for term, weight in terms.items():
-            place = vocabulary.find(term)
-            most = max(self._rarity(place), 0.0) * (self.parameters.k1 + 1.0)
+            idf = float(rarity(total, containing.get(term, 0), variant=self.parameters.idf))
+            most = max(idf, 0.0) * (self.parameters.k1 + 1.0)
             ceiling += weight * most
-            if place is not None:
-                bounds = self._bounds(place)
-                documents = self._arrays.read("documents", *bounds)
-                weights = self._arrays.read("weights", *bounds)
+            if term in found:
+                documents = self._arrays.read("documents", *found[term])
+                weights = self._weights(found[term], documents, idf, counts)
                 matches.append(Match(term, weight, documents, weights, most))
-        return sorted(matches, key=lambda match: len(match.documents)), ceiling
+        return sorted(matches, key=lambda match: containing.get(match.term, 0)), ceiling
+
+    def _find(self, terms: Iterable[str]) -> dict[str, tuple[int, int]]:
+        """Where the postings of each known term are."""
+        vocabulary = self._lookup()[0]
+        places = ((term, vocabulary.find(term)) for term in terms)
+        return {term: self._bounds(place) for term, place in places if place is not None}
+
+    def _weights(
+        self, bounds: tuple[int, int], documents: Array, idf: float, counts: TermCounts | None
+    ) -> Array:
+        """The weights of a term's postings: the stored ones, or those by other statistics."""
+        if counts is None:
+            return self._arrays.read("weights", *bounds)
+        lengths = self._lookup()[1].read("lengths", 0, len(self))
+        frequencies = self._arrays.read("frequencies", *bounds)
+        average = counts.tokens / counts.chunks
+        return self._postings.weigh_some(idf, frequencies, documents, lengths, average)
 
     def _rarity(self, place: int | None) -> float:
         start, stop = (0, 0) if place is None else self._bounds(place)
@@ -225,7 +259,7 @@ class BM25Scorer:
         if not self._was_asked:
             return Strings(self._arrays, "term"), self._arrays
         if self._cached is None:
-            arrays = MemoryArrays(_read(self._arrays, "posting_offsets", "rows"))
+            arrays = MemoryArrays(_read(self._arrays, "posting_offsets", "rows", "lengths"))
             self._cached = (Lexicon(self._arrays, "term"), arrays)
         return self._cached
 
@@ -294,12 +328,18 @@ class BM25Signal(DerivedIndex[BM25Scorer]):
         super().__init__(store, path, now=now, listen=listen)
         self._parameters = parameters or BM25Parameters()
 
-    def score(self, question: Question) -> BM25Scores:
+    def count(self, question: Question) -> TermCounts:
+        return self._ask(lambda scorer: scorer.count(question.text))
+
+    def score(self, question: Question, counts: TermCounts | None = None) -> BM25Scores:
+        return self._ask(lambda scorer: scorer.score_all(question.text, counts))
+
+    def _ask(self, ask: Callable[[BM25Scorer], T]) -> T:
         scorer = self.current()
         try:
-            return scorer.score_all(question.text)
+            return ask(scorer)
         except IndexFileError as exc:  # a damaged page is detected when it is first read
-            return self.mend(scorer, exc).score_all(question.text)
+            return ask(self.mend(scorer, exc))
 
     def refresh(self) -> int:
         """Bring the index up to date. Returns the number of chunks in it."""

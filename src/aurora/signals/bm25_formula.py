@@ -14,8 +14,9 @@ from bisect import bisect_left
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from aurora.signals.base import SignalScores, SparseScores
+from aurora.signals.base import RankedScores, SparseScores
 from aurora.signals.index_file import Array
+from aurora.stores.base import TermCounts
 from aurora.text import words_found
 from aurora.types import Hit
 
@@ -53,6 +54,29 @@ def saturate(frequency: Number, discount: Number, parameters: BM25Parameters) ->
     return frequency * (parameters.k1 + 1.0) / (frequency + discount)
 
 
+class WeighedQuery(NamedTuple):
+    """The weight of each term of a question: its share of the question times its rarity."""
+
+    weights: Mapping[str, float]
+    ceiling: float  # no document scores more
+    known: float  # share of the ceiling that is of terms in any document
+
+
+def weigh_terms(
+    shares: Mapping[str, float], counts: TermCounts, parameters: BM25Parameters
+) -> WeighedQuery:
+    """Weigh the terms of a question by the statistics of a memory, or of several."""
+    weights = {
+        term: share
+        * float(rarity(counts.chunks, counts.containing.get(term, 0), variant=parameters.idf))
+        for term, share in shares.items()
+    }
+    most = {term: max(weight, 0.0) * (parameters.k1 + 1.0) for term, weight in weights.items()}
+    ceiling = sum(most.values())
+    present = sum(most[term] for term in most if counts.containing.get(term))
+    return WeighedQuery(weights, ceiling, present / ceiling if present else 0.0)
+
+
 class Match(NamedTuple):
     """A term of the question: its weight, the documents that contain it, its weight in each.
 
@@ -70,7 +94,7 @@ class BM25Scores:
     """`KeywordScores` from an index. `words` maps each word of the question to its stem."""
 
     def __init__(
-        self, scores: SignalScores, matches: Sequence[Match], rows: Array, words: Mapping[str, str]
+        self, scores: RankedScores, matches: Sequence[Match], rows: Array, words: Mapping[str, str]
     ) -> None:
         self._scores, self._matches, self._rows, self._words = scores, matches, rows, words
 
@@ -83,6 +107,9 @@ class BM25Scores:
 
     def hits(self, rows: Collection[int]) -> list[Hit]:
         return self._scores.hits(rows)
+
+    def above(self, scores: Sequence[float]) -> list[int]:
+        return self._scores.above(scores)
 
     @property
     def is_empty(self) -> bool:

@@ -91,9 +91,25 @@ class Postings(NamedTuple):
         containing = np.diff(offsets)
         idf = rarity(len(lengths), containing, variant=self.parameters.idf, log=np.log)
         average = float(lengths.mean()) if len(lengths) else 0.0
-        discounts = discount(lengths, average, self.parameters)
-        shares = saturate(frequencies.astype(float), discounts[documents], self.parameters)
-        return {**arrays, "weights": (np.repeat(idf, containing) * shares).astype(np.float32)}
+        weights = self.weigh_some(
+            np.repeat(idf, containing), frequencies, documents, lengths, average
+        )
+        return {**arrays, "weights": weights}
+
+    def weigh_some(
+        self,
+        idf: float | _Numbers,
+        frequencies: Array,
+        documents: Array,
+        lengths: Array,
+        average: float,
+    ) -> Array:
+        """The weights of some postings, with the rarity of their terms."""
+        long = np.asarray(lengths)[np.asarray(documents)]
+        discounts = discount(long, average, self.parameters)
+        shares = saturate(np.asarray(frequencies).astype(float), discounts, self.parameters)
+        weights: Array = (idf * shares).astype(np.float32)
+        return weights
 
 
 class _Builder:

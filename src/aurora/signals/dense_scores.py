@@ -65,11 +65,20 @@ class DenseScores:
         if not len(places):
             return []
         values = self._scores[places]
+        columns = (self._rows[places], values, 1 + self._above(values))
+        return list(starmap(Hit, zip(*(column.tolist() for column in columns), strict=True)))
+
+    def above(self, scores: Sequence[float]) -> list[int]:
+        """For each number, how many chunks have a higher score."""
+        values = np.array(scores, np.float64)
+        counts: list[int] = self._above(values).tolist() if len(values) else []
+        return counts
+
+    def _above(self, values: Floats) -> Places:
         above = self._scores[self._scores > values.min()]
         above = np.sort(above[above != 0.0])
-        ranks = 1 + len(above) - np.searchsorted(above, values, side="right")
-        columns = (self._rows[places], values, ranks)
-        return list(starmap(Hit, zip(*(column.tolist() for column in columns), strict=True)))
+        counts: Places = len(above) - np.searchsorted(above, values, side="right")
+        return counts
 
     def places(self, rows: Places) -> Places:
         """Where rows are in the index; rows that it does not contain are left out."""
@@ -202,6 +211,9 @@ class CosineScores:
         scores = self._exact(self._all.places(np.array([hit.row for hit in hits], np.int64)))
         pairs = zip(hits, scores, strict=True)
         return [hit._replace(score=score) for hit, score in pairs if score >= FAINTEST]
+
+    def above(self, scores: Sequence[float]) -> list[int]:
+        return self._all.above(scores)
 
     def _exact(self, places: NDArray[np.int64]) -> list[float]:
         return self._matrix.exact(places, self._question, self._size)

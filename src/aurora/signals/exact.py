@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence, Set
 
 from aurora.signals.base import Question, SparseScores
-from aurora.stores.base import Definition, Store
+from aurora.stores.base import Definition, SearchedStore
 from aurora.text import fold_name, tokenize
 from aurora.types import Kind, Symbol
 
@@ -46,7 +46,7 @@ class FulltextSignal:
 
     name = "fulltext"
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: SearchedStore) -> None:
         self._store = store
 
     def score(self, question: Question) -> SparseScores:
@@ -66,7 +66,7 @@ class ExactSignal:
 
     name = "exact"
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: SearchedStore) -> None:
         self._store = store
 
     def score(self, question: Question) -> ExactScores:

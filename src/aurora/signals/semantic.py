@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from aurora.embeddings.base import EmbeddingProvider
 from aurora.errors import AuroraError, EmbeddingError, IndexFileError, IndexVersionError
 from aurora.packing import VECTOR_WIDTH, pack_vector, unit_vector, unpack_vector
-from aurora.signals.base import Question, SignalScores, SparseScores
+from aurora.signals.base import Question, RankedScores, SparseScores
 from aurora.signals.derived_index import DerivedIndex
 from aurora.signals.index_file import Array, Arrays, IndexFile, MemoryArrays, write_index_file
 from aurora.stores.base import Embedder
@@ -195,14 +195,34 @@ class MeaningSignal(ABC):
         knows = getattr(self._provider(), "knows", None)
         return knows is None or bool(knows(question.text))
 
+    @abstractmethod
+    def score(
+        self, question: Question, vectors: dict[Embedder, Sequence[float]] | None = None
+    ) -> RankedScores:
+        """The cosines. `vectors` keeps the question's vectors for the next memory.
+
+        Raises `EmbeddingError` without vectors of chunks or without one of the question.
+        """
+
     def _provider(self) -> EmbeddingProvider | None:
         owner = self._owner()
         return None if owner is None else self._embedders(owner)
 
-    def _embed(self, question: Question, owner: Embedder | None) -> Sequence[float]:
+    def _embed(
+        self,
+        question: Question,
+        owner: Embedder | None,
+        vectors: dict[Embedder, Sequence[float]] | None,
+    ) -> Sequence[float]:
         """The question's vector, rounded as the stored vectors are. Raises `EmbeddingError`."""
         if owner is None:
             raise EmbeddingError("No chunk has a vector yet", hint="make them with `aur mem index`")
+        vectors = {} if vectors is None else vectors
+        if owner not in vectors:
+            vectors[owner] = self._embed_for(question, owner)
+        return vectors[owner]
+
+    def _embed_for(self, question: Question, owner: Embedder) -> Sequence[float]:
         provider = self._embedders(owner)
         try:
             numbers = self._embed_query(provider, question.text)
@@ -244,16 +264,17 @@ class SemanticSignal(MeaningSignal):
         vectors = self._index.current()
         return vectors.embedder if len(vectors) else None
 
-    def score(self, question: Question) -> SignalScores:
-        """Raises `EmbeddingError` without vectors of chunks or without one of the question."""
-        vectors = self._index.current()
-        vector = self._embed(question, vectors.embedder if len(vectors) else None)
+    def score(
+        self, question: Question, vectors: dict[Embedder, Sequence[float]] | None = None
+    ) -> RankedScores:
+        index = self._index.current()
+        vector = self._embed(question, index.embedder if len(index) else None, vectors)
         try:
-            return self._compare(vectors, vector)
+            return self._compare(index, vector)
         except IndexFileError as exc:  # a damaged page is detected when it is first read
-            return self._compare(self._index.mend(vectors, exc), vector)
+            return self._compare(self._index.mend(index, exc), vector)
 
-    def _compare(self, vectors: Vectors, vector: Sequence[float]) -> SignalScores:
+    def _compare(self, vectors: Vectors, vector: Sequence[float]) -> RankedScores:
         vectors.check()
         try:
             from aurora.signals.dense_scores import Matrix  # noqa: PLC0415 - needs numpy

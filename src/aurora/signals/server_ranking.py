@@ -7,13 +7,23 @@ chunk; the scores are computed here, with the same formula as for every store.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from operator import attrgetter
 
 from aurora.signals.base import Question
-from aurora.signals.bm25_formula import BM25Parameters, discount, rarity, saturate
+from aurora.signals.bm25_formula import BM25Parameters, discount, saturate, weigh_terms
 from aurora.signals.semantic import FAINTEST, Embedders, MeaningSignal
-from aurora.stores.base import Embedder, Ranked, Ranking, Scored, Vectors, WeighedTerm, WordsAsked
+from aurora.stores.base import (
+    Embedder,
+    Ranked,
+    Ranking,
+    Scored,
+    TermCounts,
+    Vectors,
+    WeighedTerm,
+    WordsAsked,
+)
 from aurora.text import query_terms, query_words, words_found
 from aurora.types import Hit
 
@@ -50,6 +60,11 @@ class ServerSearch:
             for row, scored in cache[pool].scored.items():
                 self._scored.setdefault(row, scored)
         return cache[pool]
+
+    def ranked(self, rank: Callable[[Scored], int]) -> list[Scored]:
+        """The chunks whose rank in the whole memory is known."""
+        best = {s.row: s for ranked in self._best.values() for s in ranked.scored.values()}
+        return [scored for scored in best.values() if rank(scored)]
 
     def scored(self, rows: Collection[int]) -> list[Scored]:
         missing = [row for row in rows if row not in self._scored]
@@ -98,15 +113,15 @@ class ServerKeywords:
     def __init__(self, searches: Searches, parameters: BM25Parameters) -> None:
         self._searches, self._parameters = searches, parameters
 
-    def score(self, question: Question) -> ServerKeywordScores:
-        search, (k1, b, idf) = self._searches.of(question), self._parameters
-        shares = query_terms(question.text)
-        counts = self._searches.ranking.count_terms(list(shares))
+    def count(self, question: Question) -> TermCounts:
+        return self._searches.ranking.count_terms(list(query_terms(question.text)))
+
+    def score(self, question: Question, counts: TermCounts | None = None) -> ServerKeywordScores:
+        """`counts` are the statistics of all memories that a search asks, by default its own."""
+        search, (k1, b, _) = self._searches.of(question), self._parameters
+        counts = self.count(question) if counts is None else counts
         search.total = counts.chunks
-        weights = {
-            term: share * float(rarity(counts.chunks, counts.containing.get(term, 0), variant=idf))
-            for term, share in shares.items()
-        }
+        weights, ceiling, _ = weigh_terms(query_terms(question.text), counts, self._parameters)
         rare_first = sorted(counts.containing.items(), key=lambda item: (item[1], item[0]))
         search.words = WordsAsked(
             tuple(WeighedTerm(term, weights[term], chunks) for term, chunks in rare_first),
@@ -114,7 +129,6 @@ class ServerKeywords:
             b,
             counts.tokens / counts.chunks if counts.chunks else 0.0,
         )
-        ceiling = sum(max(weight, 0.0) * (k1 + 1.0) for weight in weights.values())
         return ServerKeywordScores(
             search, self._parameters, ceiling=ceiling, words=query_words(question.text)
         )
@@ -152,6 +166,9 @@ class ServerKeywordScores:
         return [
             Hit(row, score, self._search.place(row, _WORD_RANK)) for row, score in scores if score
         ]
+
+    def above(self, scores: Sequence[float]) -> list[int]:
+        return _above(scores, (self._score(scored) for scored in self._search.ranked(_WORD_RANK)))
 
     def _score(self, scored: Scored) -> float:
         words = self._search.words
@@ -198,9 +215,10 @@ class ServerSemantic(MeaningSignal):
     def _owner(self) -> Embedder | None:
         return self._searches.vectors.embedder()
 
-    def score(self, question: Question) -> ServerSemanticScores:
-        """Raises `EmbeddingError` without vectors of chunks or without one of the question."""
-        vector = self._embed(question, self._owner())
+    def score(
+        self, question: Question, vectors: dict[Embedder, Sequence[float]] | None = None
+    ) -> ServerSemanticScores:
+        vector = self._embed(question, self._owner(), vectors)
         search = self._searches.of(question)
         search.add_vector(vector)
         return ServerSemanticScores(search)
@@ -224,6 +242,15 @@ class ServerSemanticScores:
             for scored in self._search.scored(rows)
             if (cosine := _cosine(scored))
         ]
+
+    def above(self, scores: Sequence[float]) -> list[int]:
+        return _above(scores, map(_cosine, self._search.ranked(_COSINE_RANK)))
+
+
+def _above(scores: Sequence[float], known: Iterable[float]) -> list[int]:
+    """For each number, how many of the known scores are higher."""
+    ascending = sorted(known)
+    return [len(ascending) - bisect_right(ascending, score) for score in scores]
 
 
 def _cosine(scored: Scored) -> float:

@@ -133,7 +133,17 @@ class Uses(NamedTuple):
     commits: Sequence[int] = ()
 
 
-class Chunks(Protocol):
+class SearchedChunks(Protocol):
+    """What every search reads of chunks."""
+
+    def get_rows(self, rows: Sequence[int]) -> Mapping[int, Chunk]:
+        """Searchable chunks by row, in no order."""
+
+    def list_languages(self) -> list[str]:
+        """The languages of all chunks, sorted, without the unknown language."""
+
+
+class Chunks(SearchedChunks, Protocol):
     """Chunks, the files they come from, and what is remembered about them."""
 
     def put_chunks(self, chunks: Iterable[Chunk]) -> int:
@@ -144,9 +154,6 @@ class Chunks(Protocol):
 
     def get_chunks(self, chunk_ids: Sequence[str]) -> list[Chunk]:
         """The chunks in the order of `chunk_ids`."""
-
-    def get_rows(self, rows: Sequence[int]) -> Mapping[int, Chunk]:
-        """Searchable chunks by row, in no order."""
 
     def iter_chunks(self) -> Iterator[Chunk]:
         """Every searchable chunk, oldest first. Holds no lock between pages."""
@@ -159,9 +166,6 @@ class Chunks(Protocol):
 
     def count_chunks(self) -> Mapping[Kind, int]:
         """Searchable chunks per kind, without kinds that have none."""
-
-    def list_languages(self) -> list[str]:
-        """The languages of all chunks, sorted, without the unknown language."""
 
     def count_namespaces(self) -> Mapping[str, int]:
         """Chunks per namespace; the unnamed namespace is `""`."""
@@ -421,6 +425,19 @@ class Ranking(Protocol):
 
     def total_bytes(self) -> int:
         """The size of the whole memory."""
+
+
+class SearchedStore(Protocol):
+    """What a search reads: of one store, or of several as one."""
+
+    @property
+    def chunks(self) -> SearchedChunks: ...
+
+    @property
+    def search(self) -> Search: ...
+
+    def generation(self) -> int:
+        """A number that grows with every change of searchable data. Accesses do not count."""
 
 
 class Store(Protocol):
