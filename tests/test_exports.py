@@ -83,7 +83,7 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
             "from aurora.retrieval.retriever import HybridConfig, HybridRetriever\n"
             "from pathlib import Path\n"
             "from types import SimpleNamespace\n"
-            "store = SimpleNamespace(ranking=None)\n"
+            "store = SimpleNamespace(ranking=None, chunks=None, search=None)\n"
             "HybridRetriever(store, HybridConfig(), index_folder=Path('x'), now=None)",
             ["numpy", "tree_sitter"],
         ),
