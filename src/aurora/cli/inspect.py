@@ -28,7 +28,7 @@ from aurora.display.reports import (
 from aurora.engine import Stats
 from aurora.engine.own_lines import read_chunk_text
 from aurora.retrieval.lookup import relative_id, relative_path
-from aurora.text import printable
+from aurora.text import pluralize, printable
 from aurora.types import Chunk, IndexState, Json, Kind, Lines, Note
 
 _AS_JSON = "Print one JSON object, for programs: docs/reference/json.md."
@@ -50,9 +50,9 @@ def get(chunk_id: str, *, as_json: bool) -> None:
     The lines are those of the file. If it has changed since it was indexed, or is gone, the stored
     text is printed, and a line on stderr says so.
     """
-    with open_memory() as memory:
+    with open_memory() as opened:
+        memory, chunk = opened.locate(chunk_id, here=seen_from(opened.root))
         here = seen_from(memory.root)
-        chunk = memory.get(chunk_id, here=here)
         text, note, whole = read_chunk_text(memory, chunk, here=here)
     if whole:
         chunk = _without_pieces(chunk, whole)
@@ -91,12 +91,18 @@ def stats(*, left_out: bool, as_json: bool) -> None:
         if left_out:
             _print_left_out(memory.admin.left_out(), seen_from(memory.root), as_json=as_json)
             return
-        numbers, root = memory.stats(), memory.root
+        layers = {name: layer.stats() for name, layer in memory.layers(workspace=True).items()}
+        root, label = memory.root, memory.label
+        numbers = layers.pop(label, None) or memory.stats()
     if as_json:
-        print_json(_record(numbers))
+        others: dict[str, Json] = {name: _record(other) for name, other in layers.items()}
+        print_json({**_record(numbers), "name": label, "others": others})
         return
     blocks = BLOCKS if can_show(BLOCKS) else HASHES
     width, facts = width_of(sys.stdout, os.environ), _facts(numbers, root)
+    for name, other in layers.items():
+        chunks = pluralize(sum(other.chunks.values()), "chunk")
+        facts[name.capitalize()] = f"{shown_place(other.name, root)} ({chunks})"
     print_text(render_stats(facts, numbers.chunks, numbers.namespaces, width=width, blocks=blocks))
 
 

@@ -159,6 +159,7 @@ Examples:
         "mcp": ("mcp:mcp", "Serve the memory to agents."),
         "eval": ("eval:eval_", "Measure the quality of searches."),
         "config": ("settings:config", "Read and change settings."),
+        "workspace": ("workspace:workspace", "Search several repositories together."),
         "adopt": ("db:adopt", "Take over a memory that another user made."),
         "doctor": ("doctor:doctor", "Check the program, the memory and the settings."),
         "completion": ("completion:completion", "Print a shell's completion script."),

@@ -20,6 +20,9 @@ from aurora.sources.reading import read_document, read_stream
 from aurora.text import pluralize, printable
 from aurora.types import Note
 
+_PRIVATE = click.option(
+    "--private", is_flag=True, help="Keep it in your own memory, on this machine."
+)
 _STDIN = "-"
 _SHOWN = 10  # ids listed before the question
 
@@ -45,10 +48,20 @@ does not read the file again: use `aur mem index` for files that change."""
     "--meta", multiple=True, metavar="KEY=VALUE",
     help="More about it; may be repeated. Of one key, the last value counts.",
 )  # fmt: skip
+@_PRIVATE
 def add(
-    files: tuple[str, ...], namespace: str, document_type: str, source: str, meta: tuple[str, ...]
+    files: tuple[str, ...],
+    namespace: str,
+    document_type: str,
+    source: str,
+    meta: tuple[str, ...],
+    *,
+    private: bool,
 ) -> None:
-    """Remember documents: files, or - for text from standard input. Prints their ids."""
+    """Remember documents: files, or - for text from standard input. Prints their ids.
+
+    Inside a git repository they belong to the project, elsewhere to you.
+    """
     labels = Labels(namespace, document_type, source, dict(map(_pair, meta)))
     if files.count(_STDIN) > 1:
         raise click.UsageError("Standard input can be read only once: name - one time.")
@@ -56,7 +69,7 @@ def add(
     with open_memory() as memory:
         for file in files:
             try:
-                added.append(_add(memory, file, labels))
+                added.append(_add(memory, file, labels, private=private))
             except SourceError as exc:
                 if len(files) == 1:
                     raise
@@ -71,7 +84,7 @@ def add(
         end_in_part()
 
 
-def _add(memory: Memory, file: str, labels: Labels) -> Added:
+def _add(memory: Memory, file: str, labels: Labels, *, private: bool) -> Added:
     path = None if file == _STDIN else Path(file)
     added = memory.add(
         _read_stdin() if path is None else read_document(path),
@@ -80,6 +93,7 @@ def _add(memory: Memory, file: str, labels: Labels) -> Added:
         document_type=labels.document_type,
         source=labels.source,
         metadata=labels.metadata,
+        private=private,
     )
     tell(Note(f"{added.outcome.capitalize()}: {added.title} ({pluralize(added.pieces, 'piece')})"))
     return added
@@ -123,11 +137,21 @@ A pattern learned again counts as used again. One below 0.5 is kept, but not fou
     help="How well it worked, from 0 to 1.",
 )  # fmt: skip
 @click.option("--context", default="", help="Where and when it applies.")
-def learn(text: tuple[str, ...], pattern_type: str, score: float, context: str) -> None:
-    """Remember a pattern: what was done, and how well it worked."""
+@_PRIVATE
+def learn(
+    text: tuple[str, ...], pattern_type: str, score: float, context: str, *, private: bool
+) -> None:
+    """Remember a pattern: what was done, and how well it worked.
+
+    Inside a git repository it belongs to the project, elsewhere to you.
+    """
     with open_memory() as memory:
         chunk = memory.learn(
-            " ".join(text), pattern_type=pattern_type, score=score, context=context
+            " ".join(text),
+            pattern_type=pattern_type,
+            score=score,
+            context=context,
+            private=private,
         )
     click.echo(chunk.id)
 
@@ -145,9 +169,9 @@ A file that is still there comes back with the next index: name it in .auroraign
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 def forget(what: tuple[str, ...], *, yes: bool) -> None:
     """Remove chunks by id, by file or folder, or by namespace:NAME."""
-    with open_memory() as memory:
-        here, find = seen_from(memory.root), memory.admin.find_to_forget
-        ids = sorted({id_ for word in what for id_ in _find(find, word, here)})
+    with open_memory() as opened:
+        memory, ids = _find_in_layers(opened, what)
+        here = seen_from(memory.root)
         if not ids:
             raise ChunkNotFoundError(
                 f"Nothing is remembered of {', '.join(what)}",
@@ -157,6 +181,15 @@ def forget(what: tuple[str, ...], *, yes: bool) -> None:
             chunks = memory.admin.store.chunks.get_chunks(ids[:_SHOWN])
             _confirm([relative_id(chunk, here) for chunk in chunks], len(ids))
         click.echo(f"Forgot {pluralize(memory.forget(ids), 'chunk')}")
+
+
+def _find_in_layers(memory: Memory, what: tuple[str, ...]) -> tuple[Memory, list[str]]:
+    """The first of the project's and the person's memory that has something of it."""
+    for layer in memory.layers().values():
+        here, find = seen_from(layer.root), layer.admin.find_to_forget
+        if ids := sorted({id_ for word in what for id_ in _find(find, word, here)}):
+            return layer, ids
+    return memory, []
 
 
 def _find(find: Callable[[str], list[str]], word: str, here: str) -> list[str]:

@@ -40,7 +40,9 @@ _NOTICE = (
     "Note: Search output format has changed. Use --legacy for old format.",
     "See CHANGELOG.md for details. (This message won't show again)",
 )
-_SEARCH = ("limit", "mode", "fusion", "min_score", "rerank", "expand")  # of `Memory.search`
+_SEARCH = (  # of `Memory.search`
+    "limit", "mode", "fusion", "min_score", "rerank", "expand", "workspace", "memories",
+)  # fmt: skip
 _FILTERS = (  # of `read_criteria`
     "types", "paths", "languages", "names", "namespaces", "document_types", "metadata", "since",
 )  # fmt: skip
@@ -147,6 +149,13 @@ With --table:
     "--min-score", type=click.FloatRange(0.0, 1.0), callback=_number,
     help="Leave out results with a lower score.",
 )  # fmt: skip
+@click.option(
+    "--workspace", is_flag=True, help="Also ask the repositories of `aur workspace list`."
+)
+@click.option(
+    "--memory", "memories", multiple=True, metavar="NAME",
+    help="Ask only this memory: project, personal, or one of the workspace; may be repeated.",
+)  # fmt: skip
 @click.option("--show-scores", is_flag=True, help="Show the parts of each score, with reasons.")
 @click.option(
     "--context", "-C", type=click.IntRange(min=0), metavar="N",
@@ -184,7 +193,8 @@ def search(query: tuple[str, ...], **options: Any) -> None:  # Any: as click par
         criteria = read_criteria(now=now, **{name: options[name] for name in _FILTERS})
         chosen = {name: options[name] for name in _SEARCH}
         answer = memory.search(" ".join(query), criteria=criteria, here=here, **chosen)
-        root, indexed_at, ui = memory.root, memory.indexed_at, memory.settings.ui
+        root, label, ui = memory.root, memory.label, memory.settings.ui
+        indexed_at = memory.indexed_at if memory.exists else None
     if as_json:
         from aurora.display.records import Source, search_record
 
@@ -200,7 +210,7 @@ def search(query: tuple[str, ...], **options: Any) -> None:  # Any: as click par
             _print_notice(memory.places)
         width, past = width_of(sys.stdout, os.environ), git and not legacy
         paint = _paint(root, ui.links)
-        look = Look(now, width, past, context, paint, partial(relative_path, here=here))
+        look = Look(now, width, past, context, paint, partial(relative_path, here=here), label)
         if not answer.results:
             text = render_nothing(answer, look)
         elif options["show_scores"]:
@@ -219,7 +229,7 @@ def search(query: tuple[str, ...], **options: Any) -> None:  # Any: as click par
 def _open_searchable() -> Memory:
     """The memory of the working directory. Where there is none, offer a person to index first."""
     memory = open_memory()
-    if memory.exists or not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):
+    if memory.layers() or not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):
         return memory  # without a terminal, the search itself reports the missing memory
     from aurora.cli.index import index_into, places_for_index
 

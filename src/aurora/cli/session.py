@@ -63,10 +63,10 @@ def open_memory(places: Places | None = None, *, silent: bool = False) -> Memory
     places = places or find_places()
     files = settings_files(places)
     if silent:
-        return Memory(places, files)
+        return Memory(places, files, folder=Path.cwd())
     for warning in files.current().warnings:
         tell(Note(warning, warning=True))
-    return Memory(places, files, listen=tell)
+    return Memory(places, files, listen=tell, folder=Path.cwd())
 
 
 def settings_files(places: Places) -> SettingsFiles:

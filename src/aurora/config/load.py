@@ -199,6 +199,10 @@ class SettingsFiles:
     _stamp: object = None
     _loaded: LoadedSettings | None = None
 
+    def elsewhere(self, places: Places) -> SettingsFiles:
+        """The settings of the same user and command in other places."""
+        return SettingsFiles(places, self.environ, self.flags)
+
     def current(self) -> LoadedSettings:
         own = (self.places.user_config, self.places.home / _APPROVED)
         stamp = (*map(_content, own), _content(self.places.project_config, follow=False))

@@ -68,7 +68,7 @@ def _row(result: SearchResult, look: Look) -> Iterator[str]:
 def _head(result: SearchResult, look: Look) -> Iterator[str]:
     paint, place = look.paint, place_of(result, look)
     shown_place = paint.place(paint.path(place), result)
-    facts, past = _facts(result), _past(result, look)
+    facts, past = _facts(result, look), _past(result, look)
     width = cell_len(_BETWEEN.join([place, *facts, *past]))
     if look.width is None or (look.width >= WIDE and width <= look.width):
         yield _BETWEEN.join([shown_place, *_marked(facts, past, paint)])
@@ -82,11 +82,12 @@ def _marked(facts: Sequence[str], past: Sequence[str], paint: Paint) -> list[str
     return [paint.name(facts[0]), *facts[1:], *map(paint.faint, past)]
 
 
-def _facts(result: SearchResult) -> list[str]:
-    """Name, kind and confidence, and how many rows the result stands for."""
+def _facts(result: SearchResult, look: Look) -> list[str]:
+    """Name, kind and confidence, how many rows the result stands for, and another memory's name."""
     kind = result.symbol.kind if result.symbol else str(result.chunk.kind)
     more = [f"+{result.more} more"] if result.more else []
-    return [title_of(result), printable(kind), f"{result.score:.2f}", *more]
+    other = [f"[{printable(result.memory)}]"] if result.memory != look.memory else []
+    return [title_of(result), printable(kind), f"{result.score:.2f}", *more, *other]
 
 
 def _past(result: SearchResult, look: Look) -> list[str]:

@@ -86,6 +86,7 @@ def _result(result: SearchResult, rank: int, *, context: int | None, past: bool)
         "metadata": {key: value for key, value in metadata if key != SYMBOLS},
         "symbol": symbol and {**symbol._asdict(), "lines": list(symbol.lines)},
         "more": result.more,
+        "memory": result.memory,
         "score": result.score,
         "scores": {signal: result.normalised(signal) for signal in _SIGNALS},
         "contributions": [dict(part._asdict()) for part in result.contributions],

@@ -128,6 +128,7 @@ class Look:
     context: int | None = None  # lines around the best match; None: as the view has it
     paint: Paint = PLAIN
     path: Callable[[str], str] = str  # a stored path as it is shown
+    memory: str = ""  # the name of the memory where the user is; others are named
 
 
 # --- The cells of a result ---

@@ -7,13 +7,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from aurora.config import Places, Settings, SettingsFiles
+from aurora.config.places import shown
+from aurora.engine.layers import PERSONAL, PROJECT, Workspace, read_together, require_names
 from aurora.engine.opening import FixedSettings, OpenedMemory, find_settings, utc_now
-from aurora.errors import QueryError, StoreError
+from aurora.errors import AuroraError, ChunkNotFoundError, NoMemoryError, QueryError, StoreError
 from aurora.retrieval.lookup import find_chunk
 from aurora.stores.base import Embedder
 from aurora.types import (
@@ -83,18 +85,27 @@ class Memory:
         now: Callable[[], datetime] = utc_now,
         embedder: EmbeddingProvider | None = None,
         folder: Path | None = None,
+        is_personal: bool = False,
     ) -> None:
         """The memory of these places. `open` finds the places and settings of a folder.
 
         `settings` are files, which are read again when they change, or fixed values. `listen`
         receives notes and progress. `embedder` replaces the provider that the settings choose.
-        Given a `folder`, the first index run starts a project if git knows the folder.
+        Given a `folder`, the first write starts a project if git knows the folder. `is_personal`:
+        the memory is a file on this machine, also where the settings name a server.
         """
         files = FixedSettings(places, settings) if isinstance(settings, Settings) else settings
         files = files or SettingsFiles(places)
         self._opened = OpenedMemory(
-            places, files, folder=folder, listen=listen, now=now, embedder=embedder
+            places,
+            files,
+            folder=folder,
+            listen=listen,
+            now=now,
+            embedder=embedder,
+            is_personal=is_personal,
         )
+        self._embedder, self._others = embedder, dict[Places, Memory]()
 
     @cached_property
     def _writer(self) -> MemoryWriter:
@@ -159,16 +170,80 @@ class Memory:
         """Whether the database exists. A server is not asked: True."""
         return self._opened.location.stamp() is not None
 
+    # The memories of a search
+
+    @property
+    def label(self) -> str:
+        """The name of this memory in results: that of the project's folder, or `personal`."""
+        project = self.places.project
+        return project.name or PROJECT if project else PERSONAL
+
+    @property
+    def personal(self) -> Memory | None:
+        """The person's memory, always a file on this machine; None if this is it."""
+        opened, places = self._opened, Places(self.places.home)
+        memory = self._other(places)
+        return None if opened.location == memory._opened.location else memory
+
+    def _other(self, places: Places) -> Memory:
+        """Another memory of the same user, without the settings of this project."""
+        if places not in self._others:
+            opened = self._opened
+            self._others[places] = Memory(
+                places,
+                opened.files.elsewhere(places),
+                listen=opened.listen,
+                now=opened.now,
+                embedder=self._embedder,
+                is_personal=places.project is None,
+            )
+        return self._others[places]
+
+    def workspace(self) -> dict[str, Memory]:
+        """The other repositories of the user's workspace, by name."""
+        listed = Workspace(self.places.home).list()
+        root = self.root.resolve() if self.root else None
+        home = self.places.home
+        return {
+            name: self._other(Places(home, folder))
+            for name, folder in listed.items()
+            if folder != root
+        }
+
+    def layers(self, *, workspace: bool = False) -> dict[str, Memory]:
+        """The existing memories that a search asks, by name, this one first."""
+        personal = self.personal
+        layers = {self.label: self, **({PERSONAL: personal} if personal else {})}
+        layers |= self.workspace() if workspace else {}
+        return {name: memory for name, memory in layers.items() if memory.exists}
+
+    def _named(self, names: Sequence[str]) -> dict[str, Memory]:
+        """The memories of these names."""
+        known = {self.label: self, **self.layers(workspace=True)}
+        wanted = [self.label if name == PROJECT else name for name in names]
+        require_names(wanted, list(known))
+        return {name: known[name] for name in wanted}
+
     def index(
         self, *targets: Path | str, git: bool = True, force: bool = False, quick: bool = False
     ) -> IndexReport:
-        """Bring the memory of files and folders up to date, and that of the conversation logs.
+        """Bring the memory of files and folders up to date, and the person's of conversation logs.
 
         Without targets, the folder of `Memory.open` is indexed. Only changed files are read;
         `force` reads all. The chunks can be found before their git histories are read. `quick`
         leaves better vectors to the next run. One run at a time: a second one waits for the first.
         """
-        return self._writer.index(targets, git=git, force=force, quick=quick)
+        self._writer.start_project()
+        personal = self.personal
+        if personal is None:
+            return self._writer.index(targets, git=git, force=force, quick=quick)
+        logs, index = None, partial(self._writer.index, targets, git=git, force=force, quick=quick)
+        try:
+            logs = personal._writer.index_logs(force=force, quick=quick)
+            personal._writer.keep_uses(self._writer.uses_of_logs())  # older versions had them here
+        except AuroraError as exc:
+            self._opened.warn(f"The conversation logs were not read: {exc.in_one_line}")
+        return index(logs=logs, reads_logs=None if logs is None else False)
 
     def watch(
         self,
@@ -182,7 +257,10 @@ class Memory:
         Changes are noticed from this call on. `bursts` replaces the file watcher: each item starts
         a run. A later run that fails is a warning.
         """
-        return self._writer.watch(targets, git=git, stop=stop, bursts=bursts)
+        self._writer.start_project()
+        return self._writer.watch(
+            targets, lambda present: self.index(*present, git=git), stop=stop, bursts=bursts
+        )
 
     def search(
         self,
@@ -196,11 +274,15 @@ class Memory:
         rerank: str | None = None,
         expand: bool | None = None,
         here: str = ".",
+        workspace: bool = False,
+        memories: Sequence[str] = (),
     ) -> SearchResults:
         """The best chunks for a query in plain words. A search is not an access.
 
-        What is not given is what the settings say. `path:./…` in the text starts at the folder
-        `here`, which is the memory's root by default.
+        This memory and the person's are asked as if they were one, with `workspace` also the
+        repositories of the user's workspace, or only the `memories` of these names. Results of
+        another repository have absolute paths. What is not given is what the settings say.
+        `path:./…` in the text starts at the folder `here`, which is the memory's root by default.
         """
         query = Query(
             text,
@@ -213,16 +295,72 @@ class Memory:
             expand,
             here,
         )
-        results, notes = self._opened.read(lambda: self._opened.retriever.retrieve(query))
-        notes = (*notes, *self._opened.warn_of_weights(fusion))
+        asked = self._named(memories) if memories else self.layers(workspace=workspace)
+        layers = self._open_layers(asked) or [(self._opened, self.label, "")]  # none: its own error
+        (first, name, prefix), *others = layers
+        retriever = partial(first.retriever_over, *others, name=name, prefix=prefix)
+        opened = [layer for layer, _, _ in layers]
+        results, notes = read_together(opened, lambda: retriever().retrieve(query))
+        notes = [*self._warn_of_absence(), *notes, *first.warn_of_weights(fusion)]
         return replace(results, notes=(*notes, *results.notes))
+
+    def _open_layers(self, asked: Mapping[str, Memory]) -> list[tuple[OpenedMemory, str, str]]:
+        """The memories that can be opened, each with its name and the prefix of its paths."""
+        layers = []
+        for name, memory in asked.items():
+            root = memory.root.resolve() if memory.root and memory is not self else None
+            try:
+                _ = memory._opened.store
+            except AuroraError as exc:
+                if memory is self or len(asked) == 1:
+                    raise
+                self._opened.warn(f"The memory {name} is left out: {exc.in_one_line}")
+            else:
+                layers.append((memory._opened, name, f"{root.as_posix()}/" if root else ""))
+        return layers
+
+    def _warn_of_absence(self) -> list[Note]:
+        """A note where the folder belongs to a repository that was never indexed."""
+        folder, project = self._opened.folder, self.places.project
+        # Runs git, where a folder has no memory.
+        from aurora.engine.projects import find_project  # noqa: PLC0415
+
+        root = project or (folder and find_project(folder))
+        if root is None or (project and self.exists):
+            return []
+        note = Note(
+            f"{shown(root)} is not indexed: only your own memory was searched. "
+            "`aur index` reads the project",
+            warning=True,
+        )
+        self._opened.listen(note)
+        return [note]
 
     def get(self, chunk_id: str, *, is_use: bool = True, here: str = ".") -> Chunk:
         """The chunk with this id, the smallest at FILE:LINE, or that with a unique end of an id.
 
         Paths start at the root of the memory, or at the folder `here` below it, or are absolute.
-        Counts as an access, which ranks the chunk higher, unless `is_use` is false.
+        What this memory does not have is looked for in the person's, and by an absolute path in
+        the workspace. Counts as an access, which ranks the chunk higher, unless `is_use` is false.
         """
+        return self.locate(chunk_id, is_use=is_use, here=here)[1]
+
+    def locate(
+        self, chunk_id: str, *, is_use: bool = True, here: str = "."
+    ) -> tuple[Memory, Chunk]:
+        """As `get`, with the memory that holds the chunk."""
+        holders = [self, *filter(None, [self.personal])]
+        if Path(chunk_id).is_absolute():
+            holders += self.workspace().values()
+        missing: AuroraError | None = None
+        for memory in holders:
+            try:
+                return memory, memory._get(chunk_id, is_use=is_use, here=here)
+            except (ChunkNotFoundError, NoMemoryError) as exc:
+                missing = missing or exc
+        raise missing or AssertionError
+
+    def _get(self, chunk_id: str, *, is_use: bool, here: str) -> Chunk:
         opened = self._opened
         prefix = f"{opened.root.resolve().as_posix()}/" if opened.root else ""
         name = chunk_id.removeprefix(prefix)
@@ -243,8 +381,13 @@ class Memory:
         document_type: str = "document",
         source: str = "",
         metadata: Mapping[str, Json] | None = None,
+        private: bool = False,
     ) -> Added:
-        """Store a document. The same path, or without a path the same text, replaces it."""
+        """Store a document. The same path, or without a path the same text, replaces it.
+
+        Inside a git repository the project's memory has it, which is made if need be; a `private`
+        one stays in the person's.
+        """
         document = NewDocument(
             text,
             path=path,
@@ -253,21 +396,38 @@ class Memory:
             source=source,
             metadata=metadata or {},
         )
-        return self.add_all([document])[0]
+        return self.add_all([document], private=private)[0]
 
-    def add_all(self, documents: Iterable[NewDocument]) -> list[Added]:
+    def add_all(self, documents: Iterable[NewDocument], *, private: bool = False) -> list[Added]:
         """Store many documents, in batches of 500. A document that cannot be stored is an error,
         and its batch is not stored."""
-        return self._writer.add_all(documents)
+        return self._target(private=private).add_all(documents)
 
     def learn(
-        self, text: str, *, pattern_type: str = "pattern", score: float = 1.0, context: str = ""
+        self,
+        text: str,
+        *,
+        pattern_type: str = "pattern",
+        score: float = 1.0,
+        context: str = "",
+        private: bool = False,
     ) -> Chunk:
         """Store a lesson: a pattern that worked or, with a score below 0.5, did not.
 
-        The same text again updates the lesson: its score becomes the mean of all tries.
+        The same text again updates the lesson: its score becomes the mean of all tries. A
+        `private` one stays in the person's memory, as for `add`.
         """
-        return self._writer.learn(text, pattern_type=pattern_type, score=score, context=context)
+        writer = self._target(private=private)
+        return writer.learn(text, pattern_type=pattern_type, score=score, context=context)
+
+    def _target(self, *, private: bool) -> MemoryWriter:
+        """Where documents and lessons go."""
+        personal = self.personal if private else None
+        if personal is not None:
+            return personal._writer
+        if not private:
+            self._writer.start_project()
+        return self._writer
 
     def forget(self, chunks: str | Sequence[str], *, scrub: bool = True) -> int:
         """Remove chunks for good; the number of removed chunks.
@@ -320,8 +480,9 @@ class Memory:
         return self._writer.export(stream)
 
     def close(self) -> None:
-        """Close the database. The next call opens it again."""
-        self._opened.close()
+        """Close the databases. The next call opens them again."""
+        for memory in (self, *self._others.values()):
+            memory._opened.close()
 
     def __enter__(self) -> Self:
         return self

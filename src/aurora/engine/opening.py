@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from aurora.embeddings.base import EmbeddingProvider
     from aurora.engine.language_model import LlmHelp
     from aurora.retrieval.config import HybridConfig
+    from aurora.retrieval.layers import Layer
     from aurora.retrieval.rerank import Reranker
     from aurora.retrieval.retriever import HybridRetriever, RetrieverCache
     from aurora.stores.sqlite.store import SQLiteStore
@@ -58,9 +59,13 @@ class FixedSettings(SettingsFiles):
         self, places: Places, settings: Settings, environ: Mapping[str, str] | None = None
     ) -> None:
         super().__init__(places, environ or {})
+        self._settings = settings
         defaults = Settings()
         changed = (key for key in CATALOGUE if value_of(settings, key) != value_of(defaults, key))
         self._fixed = LoadedSettings(settings, dict.fromkeys(changed, "the program"))
+
+    def elsewhere(self, places: Places) -> SettingsFiles:
+        return FixedSettings(places, self._settings, self.environ)
 
     def current(self) -> LoadedSettings:
         return self._fixed
@@ -94,8 +99,10 @@ class OpenedMemory:
         listen: Listener,
         now: Callable[[], datetime],
         embedder: EmbeddingProvider | None = None,
+        is_personal: bool = False,
     ) -> None:
-        self.places, self.files = places, files
+        """`is_personal`: the memory is a file on this machine, whatever the settings say."""
+        self.places, self.files, self._is_personal = places, files, is_personal
         self.listen, self.now = listen, now
         self.folder = folder  # of `Memory.open`
         self._store: Store | None = None
@@ -120,7 +127,9 @@ class OpenedMemory:
     @property
     def location(self) -> StoreLocation:
         store = self.settings.store
-        return PostgresLocation(store.url, store.schema) if store.url else SqliteLocation(self.path)
+        if store.url and not self._is_personal:
+            return PostgresLocation(store.url, store.schema)
+        return SqliteLocation(self.path)
 
     @property
     def path(self) -> Path:
@@ -276,23 +285,46 @@ class OpenedMemory:
     @property
     def retriever(self) -> HybridRetriever:
         """The retriever for the current settings. Creating one opens nothing."""
+        return self.retriever_over()
+
+    def layer(self, name: str, prefix: str, embedders: Embedders) -> Layer:
+        """This memory as a part of a search."""
+        from aurora.retrieval.layers import Layer  # noqa: PLC0415 - as below
+
+        of = None if embedders.are_off else embedders.of
+        return Layer(self.store, self.index_folder, of, name, prefix)
+
+    def retriever_over(
+        self, *others: tuple[OpenedMemory, str, str], name: str = "", prefix: str = ""
+    ) -> HybridRetriever:
+        """A retriever over this memory and others, each with its name and the prefix of its paths.
+
+        The settings and the models are those of this memory.
+        """
         # `stats` and `get` need no signals and no fusions.
         from aurora.retrieval.retriever import HybridRetriever, RetrieverCache  # noqa: PLC0415
 
+        # Before the lock: two memories may search each other at once.
+        embedders = self.embedders
+        layers = tuple(other.layer(n, p, embedders) for other, n, p in others)
         with self._lock:
-            loaded, store, embedders = self.files.current(), self.store, self.embedders
+            loaded, store = self.files.current(), self.store
             owner = store.vectors.embedder()
             config = make_config(loaded, embedder=owner.name if owner else "")
             if self._retrievers is None:
                 self._retrievers = RetrieverCache(clock=time.monotonic)
+            key = tuple((id(layer.store), layer.name, layer.prefix) for layer in layers)
             return self._retrievers.get(
-                (store.identity, config, loaded.settings.embedding),
+                (store.identity, config, loaded.settings.embedding, name, prefix, key),
                 lambda: HybridRetriever(
                     store,
                     config,
                     index_folder=self.index_folder,
                     now=self.now,
                     embedders=None if embedders.are_off else embedders.of,
+                    name=name,
+                    prefix=prefix,
+                    others=layers,
                     rerankers=self._reranker,
                     expand=self._expand,
                     listen=self.listen,

@@ -21,12 +21,18 @@ def start_project(places: Places, root: Path) -> Places:
     return project if project.project == root else places
 
 
-def places_to_index(places: Places, here: Path) -> Places:
-    """The places whose memory indexes a folder. In a git repository the project is created."""
-    root = find_root(here) if places.project is None else None
+def find_project(here: Path) -> Path | None:
+    """The root of the git repository around a folder."""
+    root = find_root(here)
     # A repository may declare any folder as its work tree: the project must contain `here`.
     inside = root is not None and here.resolve().is_relative_to(root.resolve())
-    return start_project(places, root) if root is not None and inside else places
+    return root if inside else None
+
+
+def places_to_index(places: Places, here: Path) -> Places:
+    """The places whose memory indexes a folder. In a git repository the project is created."""
+    root = find_project(here) if places.project is None else None
+    return start_project(places, root) if root is not None else places
 
 
 def require_untracked(folder: Path) -> None:

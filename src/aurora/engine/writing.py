@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import datetime
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -27,6 +28,7 @@ from aurora.indexing.reader import Names
 from aurora.indexing.turns import retry_on_disconnect
 from aurora.redaction import Redactor
 from aurora.sources.blame.cache import forget_paths
+from aurora.sources.conversations import find_logs
 from aurora.sources.walk import require_path
 from aurora.sources.watch import FileWatcher, Stop
 from aurora.stores.base import Embedder
@@ -43,13 +45,61 @@ class MemoryWriter:
     def __init__(self, opened: OpenedMemory) -> None:
         self._opened, self.vectors = opened, VectorUpdates(opened)
 
-    def index(self, targets: Targets, *, git: bool, force: bool, quick: bool) -> IndexReport:
+    def index(
+        self,
+        targets: Targets,
+        *,
+        git: bool,
+        force: bool,
+        quick: bool,
+        logs: IndexReport | None = None,
+        reads_logs: bool | None = True,
+    ) -> IndexReport:
+        """`logs`: the report of another memory on the conversation logs; see `run_index`."""
         paths = tuple(map(Path, targets or self._default_targets))
         for path in paths:
             require_path(path)
-        opened, vectors = self._opened, self.vectors
-        self._use_project()
+        opened = self._opened
         opened.create()
+        is_first = opened.store.chunks.indexed_at() is None
+        expects_logs = is_first or bool(self._log_chunks())
+        report = self._run(paths, git=git, force=force, quick=quick, reads_logs=reads_logs)
+        report = report if logs is None else report.plus(logs)
+        if not report.logs and expects_logs and reads_logs is not None:
+            # Once, and again when there were some.
+            warning = f"{NO_LOGS} in {shown(opened.logs)}/"
+            report = replace(report, warnings=(warning, *report.warnings))
+        return report
+
+    def index_logs(self, *, force: bool, quick: bool) -> IndexReport:
+        """Bring the memory of the conversation logs up to date; it is created if there are some."""
+        opened = self._opened
+        if not self._log_chunks() and not find_logs(opened.logs):
+            return IndexReport(0, 0, 0, 0)
+        opened.create()
+        return self._run((), git=False, force=force, quick=quick, reads_logs=True)
+
+    def _log_chunks(self) -> list[str]:
+        """The ids of what this memory holds of the conversation logs."""
+        opened = self._opened
+        is_there = opened.location.stamp() is not None
+        return opened.store.chunks.find_below(str(opened.logs)) if is_there else []
+
+    def uses_of_logs(self) -> Mapping[str, Sequence[datetime]]:
+        """The uses of what this memory holds of the conversation logs."""
+        ids = self._log_chunks()
+        return self._opened.store.chunks.get_accesses(ids) if ids else {}
+
+    def keep_uses(self, uses: Mapping[str, Sequence[datetime]]) -> None:
+        """Add the uses that another memory had of the same chunks."""
+        for chunk_id, times in uses.items():
+            for at in times:
+                self._opened.store.chunks.record_access(chunk_id, at)
+
+    def _run(
+        self, paths: Sequence[Path], *, git: bool, force: bool, quick: bool, reads_logs: bool | None
+    ) -> IndexReport:
+        opened, vectors = self._opened, self.vectors
         if opened.places.project is not None:
             keep_out_of_git(opened.places.memory_folder)
         run = partial(
@@ -58,6 +108,7 @@ class MemoryWriter:
             paths,
             root=opened.root,
             logs=opened.logs,
+            reads_logs=reads_logs,
             vectors=vectors,
             histories=opened.index_folder if git else None,
             redactor=self._redactor(),
@@ -65,16 +116,17 @@ class MemoryWriter:
             now=opened.now,
             listen=opened.listen,
         )
-        chunks = opened.store.chunks
-        expects_logs = chunks.indexed_at() is None or chunks.find_below(str(opened.logs))
         report = retry_on_disconnect(run, listen=opened.listen)
-        warnings = (*report.warnings, *(() if quick else vectors.improve()))
-        if not report.logs and expects_logs:  # once, and again when there were some
-            warnings = (f"{NO_LOGS} in {shown(opened.logs)}/", *warnings)
-        return replace(report, warnings=warnings)
+        better = () if quick else vectors.improve()
+        return replace(report, warnings=(*report.warnings, *better))
 
     def watch(
-        self, targets: Targets, *, git: bool, stop: Stop | None, bursts: Iterable[object] | None
+        self,
+        targets: Targets,
+        index: Callable[[Sequence[Path]], IndexReport],
+        *,
+        stop: Stop | None,
+        bursts: Iterable[object] | None,
     ) -> Iterator[Refresh]:
         for target in targets:
             require_path(Path(target))
@@ -82,30 +134,24 @@ class MemoryWriter:
         # The working directory may change later.
         paths = tuple(Path(path).resolve() for path in targets or self._default_targets)
         if bursts is None:
-            self._use_project()
             file = opened.location.path
             own = (*((file,) if file else ()), opened.index_folder, opened.log_file)
             bursts = FileWatcher(paths, logs=opened.logs, own=own, stop=stop)
-        return keep_fresh(
-            lambda present: self.index(present, git=git, force=False, quick=False),
-            paths,
-            bursts=bursts,
-            now=opened.now,
-            listen=opened.listen,
-        )
+        return keep_fresh(index, paths, bursts=bursts, now=opened.now, listen=opened.listen)
 
     @property
     def _default_targets(self) -> tuple[Path, ...]:
         return (self._opened.folder,) if self._opened.folder else ()
 
-    def _use_project(self) -> None:
-        """Inside a git repository, start the memory of the project, as `aur mem index` does."""
+    def start_project(self) -> None:
+        """Inside a git repository, use the memory of the project, which is made if need be."""
         opened = self._opened
         if opened.folder is not None and opened.places.project is None:
             places = places_to_index(opened.places, opened.folder)
             if places != opened.places:
                 opened.close()
                 opened.places = opened.files.places = places
+                keep_out_of_git(places.memory_folder)
 
     def add_all(self, documents: Iterable[NewDocument]) -> list[Added]:
         opened, rest = self._opened, iter(documents)

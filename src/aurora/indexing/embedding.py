@@ -72,6 +72,14 @@ class Embedded:
     def made(self) -> int:
         return self.wanted - self.failed
 
+    def plus(self, other: Embedded) -> Embedded:
+        return Embedded(
+            self.wanted + other.wanted,
+            self.failed + other.failed,
+            (*self.warnings, *other.warnings),
+            self.gave_up or other.gave_up,
+        )
+
 
 def embedding_text(chunk: Chunk) -> ChunkText:
     """The text of a chunk, and its label: the path, and the title of prose."""

@@ -7,6 +7,7 @@ run: the report counts and names it.
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -47,6 +48,22 @@ class IndexReport:
     histories: int = 0  # chunks with a new git history
     embedded: Embedded = field(default_factory=Embedded)
 
+    def plus(self, other: IndexReport) -> IndexReport:
+        """The report of two runs: of the project, and of the conversation logs."""
+        return IndexReport(
+            self.scanned + other.scanned,
+            self.parsed + other.parsed,
+            self.unchanged + other.unchanged,
+            self.removed + other.removed,
+            dict(Counter(self.skipped) + Counter(other.skipped)),
+            (*self.warnings, *other.warnings),
+            self.failed + other.failed,
+            (*self.errors, *other.errors),
+            self.logs + other.logs,
+            self.histories + other.histories,
+            self.embedded.plus(other.embedded),
+        )
+
     @property
     def is_partial(self) -> bool:
         return bool(self.failed or self.errors or self.embedded.failed)
@@ -70,6 +87,7 @@ def run_index(
     *,
     root: Path | None,
     logs: Path,
+    reads_logs: bool | None,
     vectors: Vectors,
     histories: Path | None,
     redactor: Redactor,
@@ -81,11 +99,15 @@ def run_index(
 
     Words are searchable before vectors are made, because some models are slow. `histories` is the
     folder of git's answers; without one, git is not asked. `force` reads every file and its whole
-    history.
+    history. `reads_logs` is false where another memory has read them: what this one holds
+    of them is removed. None leaves it alone.
     """
     with write_turn(store, listen=listen):
         provider = vectors.embedder()  # another model may have replaced it while this run waited
-        scanned, version = scan(*targets, logs=logs), digest_version(redactor)
+        scanned = scan(*targets, logs=logs if reads_logs else None)
+        if reads_logs is False:
+            scanned = replace(scanned, places=(*scanned.places, logs))
+        version = digest_version(redactor)
         names = Names(root)
         states = _read_states(store, scanned, names, version, force=force)
         reader = HistoryReader(store, names, histories, version, ignore_cache=force, now=now())

@@ -11,7 +11,7 @@ from array import array
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from heapq import nsmallest
 from itertools import chain
@@ -50,12 +50,13 @@ S = TypeVar("S", bound=RankedScores)
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One memory of a search. Its results carry its name."""
+    """One memory of a search. Its results have its name, and the prefix before relative paths."""
 
     store: Store
     index_folder: Path
     embedders: Embedders | None = None
     name: str = ""
+    prefix: str = ""
 
 
 def _split(rows: Iterable[int]) -> Mapping[int, list[int]]:
@@ -78,7 +79,7 @@ class Stores:
     """What a search reads of its memories."""
 
     def __init__(self, layers: Sequence[Layer]) -> None:
-        self._names = [layer.name for layer in layers]
+        self._layers = layers
         self._stores = stores = [layer.store for layer in layers]
         is_single = len(stores) == 1
         self.chunks: SearchedChunks = stores[0].chunks if is_single else _Chunks(stores)
@@ -90,7 +91,14 @@ class Stores:
 
     def name(self, row: int) -> str:
         """The name of the memory that a row belongs to."""
-        return self._names[row >> _BITS]
+        return self._layers[row >> _BITS].name
+
+    def placed(self, row: int, chunk: Chunk) -> Chunk:
+        """A chunk with its path and id as the caller sees them."""
+        prefix = self._layers[row >> _BITS].prefix
+        if not prefix or not chunk.path or chunk.path.startswith("/"):
+            return chunk
+        return replace(chunk, path=prefix + chunk.path, id=prefix + chunk.id)
 
     def histories(self, ids: Mapping[int, str]) -> dict[int, ChunkHistory]:
         """The git histories of chunks, by row, as the ids are."""

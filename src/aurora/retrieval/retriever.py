@@ -90,13 +90,15 @@ class HybridRetriever:
         expand: Expand = no_expander,
         listen: Listener = ignore_events,
         name: str = "",
+        prefix: str = "",
         others: Sequence[Layer] = (),
     ) -> None:
         """Without `embedders`, a search goes without the semantic signal and says so.
 
-        `others` are searched, too, as if all were one memory. Each result has the name of its own.
+        `others` are searched, too, as if all were one memory. Each result has the name of its own,
+        and the prefix before its path.
         """
-        layers = (Layer(store, index_folder, embedders, name), *others)
+        layers = (Layer(store, index_folder, embedders, name, prefix), *others)
         self._store, self._config, self._now = Stores(layers), config or HybridConfig(), now
         self._rerankers, self._expand, self._listen = rerankers, expand, listen
         self._filters = FilterCache(self._store)
@@ -289,7 +291,7 @@ def build_results(
         opened = accesses.get(row, ())
         results.append(
             SearchResult(
-                chunk,
+                store.placed(row, chunk),
                 score,
                 contributions,
                 histories.get(row),
