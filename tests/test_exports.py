@@ -18,8 +18,9 @@ from aurora import Memory
 from aurora.engine import memory as module
 
 VERBS = ("open", "index", "search", "get", "add", "add_all", "learn", "forget", "stats", "export",
-         "watch", "close")  # fmt: skip
-PROPERTIES = ("admin", "exists", "indexed_at", "name", "places", "root", "settings")
+         "watch", "close", "locate", "layers", "workspace")  # fmt: skip
+PROPERTIES = ("admin", "exists", "indexed_at", "label", "name", "personal", "places", "root",
+              "settings")  # fmt: skip
 
 
 def test_every_public_name_is_there() -> None:

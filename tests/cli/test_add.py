@@ -104,8 +104,16 @@ def test_text_from_a_pipe(started: Shell) -> None:
 
 @in_a_file
 def test_a_document_in_a_folder_without_a_memory(shell: Shell) -> None:
-    """As with `learn`: it goes to the user's own memory."""
+    """As with `learn`: inside a repository it goes to the project, which is made."""
     id_ = shell.ok("mem", "add", "notes.md").strip()
+    assert "How authentication works here." in shell.ok("mem", "get", id_)
+    assert (shell.cwd / ".aurora" / "memory.db").exists()
+    assert not (shell.home / "memory.db").exists()
+
+
+@in_a_file
+def test_a_private_document_stays_with_the_person(shell: Shell) -> None:
+    id_ = shell.ok("mem", "add", "notes.md", "--private").strip()
     assert "How authentication works here." in shell.ok("mem", "get", id_)
     assert (shell.home / "memory.db").exists()
     assert not (shell.cwd / ".aurora").exists()

@@ -150,6 +150,8 @@ def test_as_json_there_is_one_object_and_nothing_else(indexed: Shell, backend: s
         "embedder": {"name": "aurora/deep", "dimension": 256,
                      "fingerprint": f"{WEIGHTS}-1"},
         "embedded": 8,
+        "name": "project",
+        "others": {},
     }  # fmt: skip
 
 

@@ -122,7 +122,7 @@ def test_a_memory_with_everything_in_it_comes_back_whole(
     with open_memory(project, tmp_path / "home") as again:
         report = again.admin.import_(stream)
 
-        assert (report.chunks, report.new, report.files) == (counts.chunks, counts.chunks, 7)
+        assert (report.chunks, report.new, report.files) == (counts.chunks, counts.chunks, 6)
         assert everything(again.admin.store) == before
         assert answers(again) == found
         stats = again.stats()

@@ -148,7 +148,7 @@ def test_symbols_and_the_best_weak_match_are_told_in_both_forms() -> None:
     symbol = Symbol("LIMIT", "constant", Lines(3, 4))
     result = replace(SEED, symbol=symbol, more=2)
     page = tools._Page(10, "", 4000, full=False)
-    found = tools._entry(result, 1, page, "")
+    found = tools._entry(result, 1, page, "", "")
     assert found.symbol is not None
     assert found.symbol.model_dump() == {
         "name": "LIMIT", "kind": "constant", "start_line": 3, "end_line": 4,

@@ -16,7 +16,7 @@ from aurora.indexing.embedding import embed_missing
 from aurora.indexing.indexer import index_files
 from aurora.indexing.reader import scan
 from aurora.retrieval.config import HybridConfig
-from aurora.retrieval.layers import Layer
+from aurora.retrieval.joined import Layer
 from aurora.retrieval.retriever import HybridRetriever
 from aurora.stores.base import Embedder, Record, Store
 from aurora.stores.postgres.store import PostgresStore

@@ -105,12 +105,14 @@ def index_into(
     with finishing(_KEPT):
         report = memory.index(*targets, git=git, force=force, quick=quick)
     _print_problems(report, memory.root)
-    stats = memory.stats()
+    stats, chunks = memory.stats(), Counter[Kind]()
+    for layer in memory.layers().values():  # the logs are in the person's memory
+        chunks += Counter(layer.stats().chunks)
     saved_to = shown_place(stats.index_path, memory.root) if memory.admin.index_saved else ""
     click.echo(
         render_index_summary(
             files=report.scanned,
-            chunks=stats.chunks,
+            chunks=chunks,
             warnings=len(report.warnings),
             errors=len(report.errors),
             index=render_index_line(sum(stats.chunks.values()), saved_to),
@@ -121,7 +123,7 @@ def index_into(
     if failed:
         tell(Note(f"Indexed {wanted - failed}/{wanted} chunks ({failed} failed)"))
     misses_logs = any(text.startswith(NO_LOGS) for text in report.warnings)  # once
-    if misses_logs and not stats.chunks.get(Kind.KNOWLEDGE):
+    if misses_logs and not chunks.get(Kind.KNOWLEDGE):
         tell(Note(_NO_KNOWLEDGE))
     return report
 

@@ -22,6 +22,7 @@ T = TypeVar("T")
 
 PERSONAL = "personal"
 PROJECT = "project"  # another name of the memory where the user is
+SHARED = "shared"  # a server that no project has chosen
 _FILE, _LARGEST = "workspace.json", 1 << 20
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Self, TypeVar
 
 from aurora.config import Places, Settings, SettingsFiles
 from aurora.config.places import shown
-from aurora.engine.layers import PERSONAL, PROJECT, Workspace, read_together, require_names
+from aurora.engine.layers import PERSONAL, PROJECT, SHARED, Workspace, read_together, require_names
 from aurora.engine.opening import FixedSettings, OpenedMemory, find_settings, utc_now
 from aurora.errors import AuroraError, ChunkNotFoundError, NoMemoryError, QueryError, StoreError
 from aurora.retrieval.lookup import find_chunk
@@ -85,14 +85,16 @@ class Memory:
         now: Callable[[], datetime] = utc_now,
         embedder: EmbeddingProvider | None = None,
         folder: Path | None = None,
+        beside: Sequence[Path] = (),
         is_personal: bool = False,
     ) -> None:
         """The memory of these places. `open` finds the places and settings of a folder.
 
         `settings` are files, which are read again when they change, or fixed values. `listen`
         receives notes and progress. `embedder` replaces the provider that the settings choose.
-        Given a `folder`, the first write starts a project if git knows the folder. `is_personal`:
-        the memory is a file on this machine, also where the settings name a server.
+        Given a `folder`, the first write starts a project if git knows the folder. `beside` are
+        folders that searches of the workspace ask, too. `is_personal`: the memory is a file on
+        this machine, also where the settings name a server.
         """
         files = FixedSettings(places, settings) if isinstance(settings, Settings) else settings
         files = files or SettingsFiles(places)
@@ -105,6 +107,7 @@ class Memory:
             embedder=embedder,
             is_personal=is_personal,
         )
+        self._beside = {folder.name: folder for folder in beside}
         self._embedder, self._others = embedder, dict[Places, Memory]()
 
     @cached_property
@@ -176,7 +179,9 @@ class Memory:
     def label(self) -> str:
         """The name of this memory in results: that of the project's folder, or `personal`."""
         project = self.places.project
-        return project.name or PROJECT if project else PERSONAL
+        if project is not None:
+            return project.name if project.name not in ("", PERSONAL) else PROJECT
+        return PERSONAL if self.personal is None else SHARED
 
     @property
     def personal(self) -> Memory | None:
@@ -201,13 +206,12 @@ class Memory:
 
     def workspace(self) -> dict[str, Memory]:
         """The other repositories of the user's workspace, by name."""
-        listed = Workspace(self.places.home).list()
-        root = self.root.resolve() if self.root else None
-        home = self.places.home
+        home, own = self.places.home, self.places.project
+        listed = self._beside | Workspace(home).list()
         return {
-            name: self._other(Places(home, folder))
+            name if name != self.label else str(folder): self._other(Places(home, folder))
             for name, folder in listed.items()
-            if folder != root
+            if own is None or folder != own.resolve()
         }
 
     def layers(self, *, workspace: bool = False) -> dict[str, Memory]:
@@ -238,9 +242,10 @@ class Memory:
         if personal is None:
             return self._writer.index(targets, git=git, force=force, quick=quick)
         logs, index = None, partial(self._writer.index, targets, git=git, force=force, quick=quick)
+        uses = self._writer.uses_of_logs()  # older versions had them here
         try:
             logs = personal._writer.index_logs(force=force, quick=quick)
-            personal._writer.keep_uses(self._writer.uses_of_logs())  # older versions had them here
+            personal._writer.keep_uses(uses)
         except AuroraError as exc:
             self._opened.warn(f"The conversation logs were not read: {exc.in_one_line}")
         return index(logs=logs, reads_logs=None if logs is None else False)
@@ -296,7 +301,9 @@ class Memory:
             here,
         )
         asked = self._named(memories) if memories else self.layers(workspace=workspace)
-        layers = self._open_layers(asked) or [(self._opened, self.label, "")]  # none: its own error
+        layers = self._open_layers(asked)
+        if not layers:
+            raise self._no_memory()
         (first, name, prefix), *others = layers
         retriever = partial(first.retriever_over, *others, name=name, prefix=prefix)
         opened = [layer for layer, _, _ in layers]
@@ -319,14 +326,16 @@ class Memory:
                 layers.append((memory._opened, name, f"{root.as_posix()}/" if root else ""))
         return layers
 
+    def _no_memory(self) -> NoMemoryError:
+        root = None if self.places.project else self._find_unindexed()
+        where = f"at {self.name}" if root is None else f"of {shown(root)}"
+        hint = "make one with `aur mem index .`"
+        return NoMemoryError(f"There is no memory yet {where}", hint=hint)
+
     def _warn_of_absence(self) -> list[Note]:
         """A note where the folder belongs to a repository that was never indexed."""
-        folder, project = self._opened.folder, self.places.project
-        # Runs git, where a folder has no memory.
-        from aurora.engine.projects import find_project  # noqa: PLC0415
-
-        root = project or (folder and find_project(folder))
-        if root is None or (project and self.exists):
+        root = self._find_unindexed()
+        if root is None:
             return []
         note = Note(
             f"{shown(root)} is not indexed: only your own memory was searched. "
@@ -335,6 +344,15 @@ class Memory:
         )
         self._opened.listen(note)
         return [note]
+
+    def _find_unindexed(self) -> Path | None:
+        """The root of the repository around the folder, if it was never indexed."""
+        folder, project = self._opened.folder, self.places.project
+        if project is not None:
+            return None if self.exists else project
+        above = (folder, *folder.parents) if folder else ()
+        may_be_git = any((each / ".git").exists() for each in above)  # cheaper than asking git
+        return self._writer.find_project() if may_be_git else None
 
     def get(self, chunk_id: str, *, is_use: bool = True, here: str = ".") -> Chunk:
         """The chunk with this id, the smallest at FILE:LINE, or that with a unique end of an id.

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from aurora.embeddings.base import EmbeddingProvider
     from aurora.engine.language_model import LlmHelp
     from aurora.retrieval.config import HybridConfig
-    from aurora.retrieval.layers import Layer
     from aurora.retrieval.rerank import Reranker
     from aurora.retrieval.retriever import HybridRetriever, RetrieverCache
     from aurora.stores.sqlite.store import SQLiteStore
@@ -287,13 +286,6 @@ class OpenedMemory:
         """The retriever for the current settings. Creating one opens nothing."""
         return self.retriever_over()
 
-    def layer(self, name: str, prefix: str, embedders: Embedders) -> Layer:
-        """This memory as a part of a search."""
-        from aurora.retrieval.layers import Layer  # noqa: PLC0415 - as below
-
-        of = None if embedders.are_off else embedders.of
-        return Layer(self.store, self.index_folder, of, name, prefix)
-
     def retriever_over(
         self, *others: tuple[OpenedMemory, str, str], name: str = "", prefix: str = ""
     ) -> HybridRetriever:
@@ -302,11 +294,16 @@ class OpenedMemory:
         The settings and the models are those of this memory.
         """
         # `stats` and `get` need no signals and no fusions.
-        from aurora.retrieval.retriever import HybridRetriever, RetrieverCache  # noqa: PLC0415
+        from aurora.retrieval.retriever import (  # noqa: PLC0415
+            HybridRetriever,
+            Layer,
+            RetrieverCache,
+        )
 
-        # Before the lock: two memories may search each other at once.
         embedders = self.embedders
-        layers = tuple(other.layer(n, p, embedders) for other, n, p in others)
+        of = None if embedders.are_off else embedders.of
+        # Before the lock: two memories may search each other at once.
+        layers = tuple(Layer(other.store, other.index_folder, of, n, p) for other, n, p in others)
         with self._lock:
             loaded, store = self.files.current(), self.store
             owner = store.vectors.embedder()
@@ -321,7 +318,7 @@ class OpenedMemory:
                     config,
                     index_folder=self.index_folder,
                     now=self.now,
-                    embedders=None if embedders.are_off else embedders.of,
+                    embedders=of,
                     name=name,
                     prefix=prefix,
                     others=layers,

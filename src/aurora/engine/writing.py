@@ -14,8 +14,8 @@ from typing import TypeAlias
 from aurora.config.places import shown
 from aurora.embeddings.base import EmbeddingProvider
 from aurora.engine.opening import OpenedMemory
-from aurora.engine.projects import keep_out_of_git, places_to_index
-from aurora.errors import AuroraError, ConfigError, QueryError
+from aurora.engine.projects import find_project, keep_out_of_git, places_to_index
+from aurora.errors import AuroraError, ConfigError, NoMemoryError, QueryError
 from aurora.files import scrub_log
 from aurora.indexing.documents import Added, Labels, cut_document, forget, learn, put_documents
 from aurora.indexing.embedding import Reembedded, RemoteEmbedder, embed, embed_missing, reembed
@@ -62,7 +62,7 @@ class MemoryWriter:
         opened = self._opened
         opened.create()
         is_first = opened.store.chunks.indexed_at() is None
-        expects_logs = is_first or bool(self._log_chunks())
+        expects_logs = is_first or bool(self._log_chunks() or (logs and logs.removed))
         report = self._run(paths, git=git, force=force, quick=quick, reads_logs=reads_logs)
         report = report if logs is None else report.plus(logs)
         if not report.logs and expects_logs and reads_logs is not None:
@@ -82,8 +82,10 @@ class MemoryWriter:
     def _log_chunks(self) -> list[str]:
         """The ids of what this memory holds of the conversation logs."""
         opened = self._opened
-        is_there = opened.location.stamp() is not None
-        return opened.store.chunks.find_below(str(opened.logs)) if is_there else []
+        try:
+            return opened.store.chunks.find_below(str(opened.logs))
+        except NoMemoryError:
+            return []
 
     def uses_of_logs(self) -> Mapping[str, Sequence[datetime]]:
         """The uses of what this memory holds of the conversation logs."""
@@ -142,6 +144,10 @@ class MemoryWriter:
     @property
     def _default_targets(self) -> tuple[Path, ...]:
         return (self._opened.folder,) if self._opened.folder else ()
+
+    def find_project(self) -> Path | None:
+        """The root of the git repository around the folder of `Memory.open`."""
+        return find_project(self._opened.folder) if self._opened.folder else None
 
     def start_project(self) -> None:
         """Inside a git repository, use the memory of the project, which is made if need be."""

@@ -77,6 +77,7 @@ class Found(ChunkFields):
     rank: int
     symbol: SymbolFields | None = _optional("The definition inside it that the query names.")
     more: int | None = _optional("Results that this one stands for: pieces, overloads, copies.")
+    memory: str | None = _optional("Where it is from another memory than the asked one.")
     outline: bool | None = _optional("Text without inner bodies: aurora_retrieve gives the whole.")
     similarity_score: float = Field(description="What it is ranked by; sum of contributions.")
     embedding_score: float = Field(description="Likeness in meaning, 0 to 1.")

@@ -49,14 +49,14 @@ class MemoryPool:
         places = Places.find(self._folder(name), self.environ)
         with self._lock:
             if places not in self._memories:
-                self._memories[places] = self._open(places, _add_note)
+                self._memories[places] = self._open(places, _add_note, self._folder(name))
             return self._memories[places]
 
     def memory_to_index(self, name: str, listen: Listener) -> Memory:
         """A separate memory object with its own listener, made for the project if need be. The
         open one notices its writes."""
         here = self._folder(name)
-        return self._open(places_to_index(Places.find(here, self.environ), here), listen)
+        return self._open(places_to_index(Places.find(here, self.environ), here), listen, here)
 
     def resolve(self, name: str, path: str) -> Path:
         """The absolute path to index. Raises `SourceError` for a path outside of the project."""
@@ -106,8 +106,10 @@ class MemoryPool:
             )
         return self.folders[wanted]
 
-    def _open(self, places: Places, listen: Listener) -> Memory:
-        return Memory(places, SettingsFiles(places, self.environ, self.flags), listen=listen)
+    def _open(self, places: Places, listen: Listener, folder: Path) -> Memory:
+        files = SettingsFiles(places, self.environ, self.flags)
+        others = tuple(self.folders.values())
+        return Memory(places, files, listen=listen, folder=folder, beside=others)
 
 
 def name_folders(folders: Sequence[Path]) -> dict[str, Path]:

@@ -155,9 +155,9 @@ class Tools:
         all of its methods; the id of a document gives all of its pieces. Counts as a use, which
         searches prefer from then on: so retrieve what you work with, and search to look around."""
         with collect_notes() as notes, self._pool.turn(memory) as warm_memory:
-            first = warm_memory.get(id, is_use=not cursor)  # a further page is not another use
-            pieces = warm_memory.admin.pieces(first)
-            text, note, whole = read_chunk_text(warm_memory, first)
+            holder, first = warm_memory.locate(id, is_use=not cursor)  # a further page is no use
+            pieces = holder.admin.pieces(first)
+            text, note, whole = read_chunk_text(holder, first)
         if len(pieces) > 1:  # of a document
             text = "\n\n".join(piece.content for piece in pieces)
         identity = (first.id, text)  # a cursor is invalid once the text has changed
@@ -244,16 +244,18 @@ class Tools:
         mistake. The files themselves stay, and what is indexed from a file that is still there
         comes back with the next index."""
         with self._pool.turn(memory) as warm_memory:
-            ids = warm_memory.admin.find_to_forget(what)
-            if not ids:
+            for holder in warm_memory.layers().values():
+                if ids := holder.admin.find_to_forget(what):
+                    break
+            else:
                 raise ChunkNotFoundError(
                     f"Nothing is remembered of {what!r}",
                     hint="name an id from a result, a file or folder, or namespace:NAME",
                 )
             agreed = several or len(ids) == 1 or ids[0] == what
-            gone = warm_memory.forget(ids, scrub=False) if agreed else 0
+            gone = holder.forget(ids, scrub=False) if agreed else 0
         if agreed:  # outside of the turn: concurrent calls share one scrub
-            warm_memory.admin.scrub()
+            holder.admin.scrub()
         value = Forgotten(
             memory=memory or self._pool.names[0],
             what=what,
@@ -307,7 +309,8 @@ class Tools:
 
     def _search(self, name: str, request: _Request, page: _Page) -> CallToolResult:
         """One page of results, as many as fit into its tokens."""
-        memory = self._pool.memory(name)
+        everywhere = name == take.ALL
+        memory = self._pool.memory("" if everywhere else name)
         refused = [] if memory.admin.has_llm or not request.needs_llm else [_NO_LLM]
         begin = read_cursor(page.cursor, request.identity, deepest=_DEEPEST)
         results = memory.search(
@@ -318,6 +321,7 @@ class Tools:
             min_score=request.threshold,
             rerank=None if refused and request.rerank == Rerank.LLM else request.rerank,
             expand=None if refused else request.expand,
+            workspace=everywhere,
         )
         age = index_age(memory)
         value = SearchAnswer(
@@ -338,7 +342,7 @@ class Tools:
                 "The memory changed since the page before: results may repeat or be missing"
             )
         entries = [
-            _entry(result, rank, page, name)
+            _entry(result, rank, page, "" if everywhere else name, memory.label)
             for rank, result in enumerate(results.results[begin.offset :], start=begin.offset + 1)
         ]
         shown = fitting(entries[: page.limit], page.tokens - token_cost(value))
@@ -421,7 +425,7 @@ def _as_text(filters: Mapping[str, take.Scalar] | None) -> dict[str, str] | None
     }
 
 
-def _entry(result: SearchResult, rank: int, page: _Page, memory: str) -> Found:
+def _entry(result: SearchResult, rank: int, page: _Page, memory: str, label: str) -> Found:
     room = max(page.tokens // _SHARE, _LEAST)
     text, is_cut = cut(result.content, room) if page.full else (_snippet(result), False)
     return Found(
@@ -430,6 +434,7 @@ def _entry(result: SearchResult, rank: int, page: _Page, memory: str) -> Found:
         **chunk_fields(result.chunk),
         symbol=symbol_fields(result),
         more=result.more or None,
+        memory=result.memory if result.memory != label else None,
         outline=result.chunk.is_outline or None,
         similarity_score=round(result.score, _DIGITS),
         embedding_score=round(result.semantic_score, _DIGITS),
@@ -506,6 +511,8 @@ def _status_text(status: MemoryStatus) -> str:
 
 
 def index_age(memory: Memory) -> IndexAge:
+    if not memory.exists:
+        return IndexAge(generation=0, indexed_at=None, age_seconds=None)
     at = memory.indexed_at
     age = None if at is None else max(round((datetime.now(UTC) - at).total_seconds()), 0)
     return IndexAge(

@@ -28,7 +28,7 @@ from aurora.fusion.base import (
 from aurora.retrieval.collapse import is_translation
 from aurora.retrieval.confidence import judge, never_rising
 from aurora.retrieval.config import HybridConfig
-from aurora.retrieval.layers import (
+from aurora.retrieval.joined import (
     CountingSignal,
     JoinedKeywords,
     JoinedScores,

@@ -28,7 +28,7 @@ from aurora.retrieval.candidates import (
 )
 from aurora.retrieval.collapse import Collapse
 from aurora.retrieval.config import HybridConfig
-from aurora.retrieval.layers import Layer, Stores
+from aurora.retrieval.joined import Layer, Stores
 from aurora.retrieval.lookup import nearest_names
 from aurora.retrieval.query import LONGEST_QUERY, parse_query, shortened
 from aurora.retrieval.rerank import (
@@ -59,7 +59,7 @@ from aurora.types import (
     ignore_events,
 )
 
-__all__ = ["HybridConfig", "HybridRetriever"]
+__all__ = ["HybridConfig", "HybridRetriever", "Layer"]
 
 LIFETIME = 1800.0  # seconds since the last use
 _SPARE = 3  # times as many candidates as results, and once more if too many of them collapse
