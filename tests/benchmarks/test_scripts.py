@@ -46,6 +46,7 @@ RUNS: dict[str, Sequence[str]] = {
     "speed/embedding.py": ("--provider=aurora:shallow", "--rounds=1", "--seconds=0.1"),
     "speed/history.py": ("--repo={repo}", "--sample=3"),
     "speed/indexing.py": ("--repo={repo}", "--sample=2"),
+    "speed/memories.py": ("--chunks=200", "--rounds=1"),
     "speed/postgres.py": ("--sizes", "200", "--questions=3"),
     "speed/search.py": ("--sizes", "300", "--rounds=1"),
     "speed/spreading.py": ("--rounds=1", "--aurora=80", "--onnx=0"),
