@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from aurora.embeddings.base import EmbeddingProvider
-from aurora.indexing.embedding import Embedded, RemoteEmbedder, embed_missing
+from aurora.indexing.embedding import Embedded, RemoteEmbedder, VectorCache, embed_missing
 from aurora.indexing.histories import HistoryReader
 from aurora.indexing.reader import FileReader, Names, Scan, digest_version, recognise, scan
 from aurora.indexing.turns import write_turn
@@ -72,6 +72,9 @@ class IndexReport:
 class Vectors(Protocol):
     """What a run needs to make vectors and indexes."""
 
+    @property
+    def cache(self) -> VectorCache: ...
+
     def embedder(self) -> EmbeddingProvider | None: ...
 
     def quick(self) -> EmbeddingProvider | None: ...
@@ -124,6 +127,7 @@ def run_index(
                     provider,
                     quick=vectors.quick(),
                     remote=vectors.remote(provider),
+                    cache=vectors.cache,
                     listen=listen,
                 )
             if embedded.made:
