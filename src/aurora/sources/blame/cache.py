@@ -21,7 +21,7 @@ from operator import lt
 from pathlib import Path
 from typing import NamedTuple
 
-from aurora.files import make_folder, read_file, replacing
+from aurora.files import make_folder, read_file, remove_leftovers, replacing
 from aurora.sources.blame.replay import LineHistory, LineOwners
 
 _MAGIC = b"aurora-history 1 "
@@ -193,7 +193,9 @@ def mark_used(path: Path) -> None:
 
 
 def drop_oldest(folder: Path, most: int = _MAX_FOLDER) -> None:
-    """Remove files until the rest takes at most so many bytes."""
+    """Remove files until the rest takes at most so many bytes, and what killed runs left."""
+    for scratch in folder.glob("history-*.tmp"):
+        remove_leftovers(folder / f"{scratch.name.partition('.')[0]}.book")
     size = 0
     for _, path in sorted(_files(folder), reverse=True):
         with suppress(OSError):
