@@ -226,6 +226,7 @@ def embed_missing(
     quick: EmbeddingProvider | None = None,
     remote: RemoteEmbedder | None = None,
     cache: VectorCache | None = None,
+    before_model: Callable[[], None] | None = None,
     listen: Listener = ignore_events,
 ) -> Embedded:
     """Make all missing vectors; by `quick`, if there are many and the memory has none yet."""
@@ -238,8 +239,16 @@ def embed_missing(
         and store.vectors.embedder() is None
         and _count_uncached(store, provider, missing, cache) >= QUICK_FROM
     ):
-        return embed(store, quick, missing, cache=cache, listen=listen)
-    return embed(store, provider, missing, remote=remote, cache=cache, listen=listen)
+        provider, remote = quick, None
+    return embed(
+        store,
+        provider,
+        missing,
+        remote=remote,
+        cache=cache,
+        before_model=before_model,
+        listen=listen,
+    )
 
 
 def _count_uncached(
@@ -277,11 +286,13 @@ def embed(
     *,
     remote: RemoteEmbedder | None = None,
     cache: VectorCache | None = None,
+    before_model: Callable[[], None] | None = None,
     listen: Listener = ignore_events,
 ) -> Embedded:
     """Make vectors of chunks, and store them batch by batch. `remote` makes many batches.
 
-    Vectors in the cache are not made again; new ones are added to it.
+    Vectors in the cache are not made again; new ones are added to it. `before_model` is called when
+    the cache's vectors are stored, if the model must make others.
     """
     try:
         embedder, size = embedder_of(provider), max(provider.batch_size, 1)
@@ -293,6 +304,8 @@ def embed(
     with cache.open(embedder) if cache else nullcontext() as cached:
         run = _Run(store, provider, embedder, cached=cached, total=len(chunk_ids), listen=listen)
         new = run.use_cache(chunk_ids)
+        if new and before_model is not None:
+            before_model()
         batches = [new[at : at + size] for at in range(0, len(new), size)]
         if remote is not None and len(batches) >= _REMOTE_FROM:
             try:
