@@ -100,7 +100,8 @@ def index(repo: Path, home: Path, step: str) -> Mapping[str, float]:
         text=True,
     )
     report = {**json.loads(done.stdout), "wall_s": round(time.perf_counter() - start, 1)}
-    print(f"{step:22}", *(f"{name} {number:g}" for name, number in report.items()), sep="  ")
+    numbers = (f"{name} {number:g}" for name, number in report.items())
+    print(f"{step:22}", *numbers, sep="  ", flush=True)
     return report
 
 
