@@ -17,6 +17,7 @@ Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | Non
 
 DEFAULT_LIMIT = 10
 FOREIGN_ID = "aurorakb_id"  # in a chunk's metadata: the id of an imported document
+VARIANT = "variant"  # in a chunk's metadata: names one of several versions of a file
 SYMBOLS = "symbols"  # in a chunk's metadata: [[name, kind, first line, last line], …]
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -82,6 +83,11 @@ class Chunk:
     def symbols(self) -> tuple[Symbol, ...]:
         """The named definitions inside, in the order of the text."""
         return symbols_of(self.metadata)
+
+    @property
+    def variant(self) -> str:
+        """Names the version of its file, where checkouts have several of it."""
+        return str(self.metadata.get(VARIANT, ""))
 
     @property
     def is_outline(self) -> bool:

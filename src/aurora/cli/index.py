@@ -213,7 +213,7 @@ def init() -> None:
     places = find_places()
     if places.project is None:
         places = start_project(places, find_root(Path.cwd()) or Path.cwd())
-    folder = shown_place(places.memory_folder, places.project)
+    folder = shown_place(places.memory_folder, places.root)
     click.echo(f"The memory of this project is in {folder}")
     click.echo("Next: aur mem index .", err=True)
 

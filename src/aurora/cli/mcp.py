@@ -249,7 +249,7 @@ def _file(client: Client, scope: Scope) -> Path | None:
 def _project() -> Path:
     """The root of the project or repository around the working directory, or the directory."""
     here = Path.cwd()
-    root = find_places().project or find_root(here)
+    root = find_places().root or find_root(here)
     is_inside = root is not None and here.resolve().is_relative_to(root.resolve())
     return root if root is not None and is_inside else here
 

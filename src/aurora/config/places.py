@@ -6,28 +6,33 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from aurora.config.worktrees import main_checkout
 from aurora.errors import ConfigError, SourceError
 from aurora.files import OWNERS_FOLDER, is_foreign, replacing, require_own
 
 FOLDER = ".aurora"
 CACHE = "cache"  # in the user's home: what all memories share and can be made again
+_MEMORY = "memory.db"  # of a worktree that an older version indexed
 
 
 @dataclass(frozen=True, slots=True)
 class Places:
     """`home` is the user's own folder; `project` is the root that holds a `.aurora`, if any.
 
-    `foreign` are the folders `.aurora` on the way that another user owns.
+    `foreign` are the folders `.aurora` on the way that another user owns. `worktree` is the folder
+    of a linked worktree, which uses the memory of its repository.
     """
 
     home: Path
     project: Path | None = None
     foreign: tuple[Path, ...] = ()
+    worktree: Path | None = None
 
     @classmethod
     def find(cls, cwd: Path, environ: Mapping[str, str]) -> Places:
         """The nearest `.aurora` at or above `cwd` is the project's. The user's home is skipped,
-        and so is another user's folder: its settings would apply to every folder below it."""
+        and so is another user's folder: its settings would apply to every folder below it. A linked
+        worktree without a memory of its own has that of its repository."""
         chosen, default = environ.get("AURORA_HOME") or f"~/{FOLDER}", Path("~", FOLDER)
         try:
             home = Path(chosen).expanduser().absolute()
@@ -38,13 +43,20 @@ class Places:
             ) from exc
         foreign: list[Path] = []
         for folder in (cwd, *cwd.parents):
-            memory = folder / FOLDER
-            if not _is_folder(memory) or _same(memory, home) or _same(memory, default):
-                continue
-            if not is_foreign(memory):
-                return cls(home, folder, tuple(foreign))
-            foreign.append(memory)
+            main = None if (folder / FOLDER / _MEMORY).exists() else main_checkout(folder)
+            for project in filter(None, (main, folder)):
+                memory = project / FOLDER
+                if not _is_folder(memory) or _same(memory, home) or _same(memory, default):
+                    continue
+                if not is_foreign(memory):
+                    return cls(home, project, tuple(foreign), folder if project == main else None)
+                foreign.append(memory)
         return cls(home, None, tuple(foreign))
+
+    @property
+    def root(self) -> Path | None:
+        """The folder of the project's files: of the worktree, if this is one."""
+        return self.worktree or self.project
 
     @property
     def memory_folder(self) -> Path:

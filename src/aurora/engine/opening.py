@@ -23,6 +23,7 @@ from aurora.embeddings.registry import share_of, trust_of
 from aurora.engine.adoption import KnownMemory, judge, known_memory, make_own
 from aurora.engine.embedders import Embedders
 from aurora.engine.location import INDEXES, PostgresLocation, SqliteLocation, StoreLocation
+from aurora.engine.working_copies import server_checkout, worktree_checkout
 from aurora.errors import (
     AuroraError,
     ChunkNotFoundError,
@@ -31,7 +32,7 @@ from aurora.errors import (
     StoreFormatError,
 )
 from aurora.files import require_own
-from aurora.stores.base import Store
+from aurora.stores.base import Checkout, Store
 from aurora.stores.vector_cache import VectorCache
 from aurora.types import Listener, Mode, Note, Rerank
 
@@ -177,9 +178,21 @@ class OpenedMemory:
         if project is None:
             return None
         if path is not None:
-            return project if path.resolve().is_relative_to(project.resolve()) else None
+            is_below = path.resolve().is_relative_to(project.resolve())
+            return self.places.root if is_below else None
         config, origins = self.places.project_config, self.files.current().origins
-        return project if config and origins.get("store.url") == shown(config) else None
+        is_chosen = config and origins.get("store.url") == shown(config)
+        return self.places.root if is_chosen else None
+
+    @property
+    def checkout(self) -> Checkout | None:
+        """Whose files a shared memory reads and writes: on a server each person's, in each folder;
+        in a file those of a linked worktree. None: the memory has one checkout, or this is the
+        first."""
+        if self.location.path is None:
+            return server_checkout(self.root)
+        worktree = self.places.worktree
+        return worktree_checkout(worktree) if worktree and self.root == worktree else None
 
     @property
     def logs(self) -> Path:
@@ -204,6 +217,7 @@ class OpenedMemory:
             if self._store is None or self._stamp != stamp or self._trust != self._read_trust():
                 # The old store stays open: another thread may still read from it.
                 self._store, self._stamp = self._open(location), stamp
+                self._store.checkouts.use(self.checkout)
                 self._trust = self._read_trust()
                 self._retrievers = None
             return self._store

@@ -78,6 +78,7 @@ def _whole_lines(store: Store, chunk: Chunk) -> Lines | None:
         other.lines.end
         for other in store.chunks.get_chunks(store.chunks.find_below(chunk.path))
         if other.path == chunk.path
+        and other.variant == chunk.variant
         and other.qualified_name == chunk.qualified_name
         and other.lines is not None
         and other.lines.end >= lines.end

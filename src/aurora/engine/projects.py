@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from aurora.config.places import Places, make_project, shown
+from aurora.config.worktrees import main_checkout
 from aurora.errors import StoreError
 from aurora.files import read_file, replacing
 from aurora.sources.git import are_ignored, find_root, list_tracked
@@ -15,10 +16,13 @@ _LARGEST = 1 << 20  # bytes of a .gitignore
 
 
 def start_project(places: Places, root: Path) -> Places:
-    """Create the project's folder at `root`, unless that is the user's own folder."""
-    make_project(root)
+    """Create the project's folder at `root`, unless that is the user's own folder.
+
+    That of a linked worktree is in its repository.
+    """
+    make_project(main_checkout(root) or root)
     project = Places.find(root, {"AURORA_HOME": str(places.home)})
-    return project if project.project == root else places
+    return project if project.root == root else places
 
 
 def find_project(here: Path) -> Path | None:

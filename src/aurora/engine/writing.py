@@ -15,6 +15,7 @@ from aurora.config.places import shown
 from aurora.embeddings.base import EmbeddingProvider
 from aurora.engine.opening import OpenedMemory
 from aurora.engine.projects import find_project, keep_out_of_git, places_to_index
+from aurora.engine.working_copies import find_gone
 from aurora.errors import AuroraError, ConfigError, NoMemoryError, QueryError
 from aurora.files import scrub_log
 from aurora.indexing.documents import Added, Labels, cut_document, forget, learn, put_documents
@@ -112,11 +113,14 @@ class MemoryWriter:
         opened, vectors = self._opened, self.vectors
         if opened.places.project is not None:
             keep_out_of_git(opened.places.memory_folder)
+        checkout = opened.checkout
+        opened.store.checkouts.use(checkout)  # its branch may be another one now
         run = partial(
             run_index,
             opened.store,
             paths,
             root=opened.root,
+            gone=find_gone(opened.places.home, checkout, opened.root),
             logs=opened.logs,
             reads_logs=reads_logs,
             vectors=vectors,

@@ -315,6 +315,8 @@ def forget(store: Store, chunk_ids: Sequence[str]) -> Forgotten:
         removed = store.chunks.delete_chunks(chunk_ids)
         paths = {chunk.path for chunk in chunks if chunk.path}
         empty = tuple(sorted(path for path in paths if not store.chunks.find_below(path)))
-        store.chunks.forget_files(empty)  # so that a later index run reads them again
+        store.chunks.forget_files(
+            empty, everywhere=True
+        )  # so that a later index run reads them again
     prose = {name for chunk in chunks if chunk.kind.is_prose for name in (chunk.id, chunk.name)}
     return Forgotten(removed, empty, frozenset(prose - {""}), tuple(chunks))

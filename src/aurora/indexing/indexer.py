@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -20,7 +20,15 @@ from typing import Protocol, TypeVar
 from aurora.embeddings.base import EmbeddingProvider
 from aurora.indexing.embedding import Embedded, RemoteEmbedder, VectorCache, embed_missing
 from aurora.indexing.histories import HistoryReader
-from aurora.indexing.reader import FileReader, Names, Scan, digest_version, recognise, scan
+from aurora.indexing.reader import (
+    FileReader,
+    Names,
+    Scan,
+    digest_version,
+    find_shared,
+    recognise,
+    scan,
+)
 from aurora.indexing.turns import write_turn
 from aurora.redaction import Redactor
 from aurora.sources.walk import SourceFile
@@ -91,6 +99,7 @@ def run_index(
     root: Path | None,
     logs: Path,
     reads_logs: bool | None,
+    gone: Collection[str] = (),
     vectors: Vectors,
     histories: Path | None,
     redactor: Redactor,
@@ -104,9 +113,10 @@ def run_index(
     the cache are quick: with these alone, the indexes are made once. `histories` is the
     folder of git's answers; without one, git is not asked. `force` reads every file and its whole
     history. `reads_logs` is false where another memory has read them: what this one holds
-    of them is removed. None leaves it alone.
+    of them is removed. None leaves it alone. `gone` are the keys of checkouts that are no more.
     """
     with write_turn(store, listen=listen):
+        store.checkouts.enter(now(), gone)
         provider = vectors.embedder()  # another model may have replaced it while this run waited
         scanned = scan(*targets, logs=logs if reads_logs else None)
         if reads_logs is False:
@@ -154,14 +164,22 @@ def run_index(
 def _read_states(
     store: Store, scanned: Scan, names: Names, version: str, *, force: bool
 ) -> Mapping[str, FileState]:
-    """Stored states with the files' current identities; with `force`, with one that no file has."""
-    states = store.chunks.file_states()
+    """Stored states with the files' current identities; with `force`, with one that no file has.
+
+    A file that another checkout has, too, is not read again.
+    """
+    states = dict(store.chunks.file_states())
     if force:
         return {path: replace(state, identity="none") for path, state in states.items()}
-    files = (file for file in scanned.files.values() if isinstance(file, SourceFile))
+    files = [file for file in scanned.files.values() if isinstance(file, SourceFile)]
     if recognised := list(recognise(files, states, names, version)):
         store.chunks.put_file_states(recognised)
-    return {**states, **{state.path: state for state in recognised}}
+        states |= {state.path: state for state in recognised}
+    if others := store.checkouts.elsewhere():
+        shared = list(find_shared(files, states, others, names, version))
+        store.checkouts.adopt(shared)
+        states |= {state.path: state for state in shared}
+    return states
 
 
 def index_files(

@@ -308,6 +308,26 @@ def recognise(
             yield replace(state, identity=file.identity)
 
 
+def find_shared(
+    files: Iterable[SourceFile],
+    states: Mapping[str, FileState],
+    others: Mapping[str, Sequence[FileState]],
+    names: Names,
+    version: str,
+) -> Iterator[FileState]:
+    """States of new and changed files that another checkout has with the same content."""
+    for file in files:
+        name = names.of(file.path)
+        state = states.get(name)
+        if state is not None and is_unchanged(file, state, version):
+            continue
+        for other in others.get(name, ()):
+            is_alike = other.size == file.size and other.digest.startswith(version)
+            if is_alike and _has_content(file, other, version):
+                yield replace(other, modified_ns=file.modified_ns, identity=file.identity)
+                break
+
+
 def _looks_alike(file: SourceFile, state: FileState, version: str) -> bool:
     stamp = (file.size, file.modified_ns)
     return stamp == (state.size, state.modified_ns) and state.digest.startswith(version)

@@ -61,7 +61,7 @@ class MemoryPool:
     def resolve(self, name: str, path: str) -> Path:
         """The absolute path to index. Raises `SourceError` for a path outside of the project."""
         here = self._folder(name)
-        root = (Places.find(here, self.environ).project or here).resolve()
+        root = (Places.find(here, self.environ).root or here).resolve()
         if Path.home().resolve().is_relative_to(root):  # some clients start servers in the home
             raise SourceError(
                 f"This server was opened for {root}, which is your home folder or above it",

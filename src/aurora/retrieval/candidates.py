@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import chain
+from itertools import chain, filterfalse
 from typing import NamedTuple, TypeAlias
 
 from aurora.errors import EmbedderMismatchError, EmbeddingError
@@ -81,6 +81,7 @@ class SearchRequest:
     shown: int  # results
     needed: int  # candidates to select: some collapse
     eligible: Sequence[int] | None = None  # rows that may be results, ascending; None: all
+    hidden: Set[int] = frozenset()  # other versions of files
 
 
 @dataclass(slots=True)
@@ -213,7 +214,7 @@ def select_candidates(
     `best`: the rows that scores are relative to, by default the first pool of the keyword and the
     semantic signal. They are the same in every round and under every filter.
     """
-    allowed = frozenset(request.eligible or ())
+    allowed, hidden = frozenset(request.eligible or ()), request.hidden
     if best is None and isinstance(request.fusion, ContextFusion):
         best = frozenset(chain(*_best(scores, WORDS_AND_MEANING, request.pool).values()))
     selected: dict[int, Fused] = {}
@@ -221,7 +222,7 @@ def select_candidates(
     pool, has_more = request.pool, True
     while has_more:
         unfiltered, passing = _propose(scores, request, pool)
-        rows = dict.fromkeys(chain(unfiltered, *passing))
+        rows = dict.fromkeys(filterfalse(hidden.__contains__, chain(unfiltered, *passing)))
         rankings = {name: rank_rows(name, scores[name], rows) for name in scores}
         rankings |= _near(store, request.question.text, rankings)
         signals.update(name for name, ranking in rankings.items() if ranking.hits)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import datetime
 from heapq import nsmallest
@@ -88,6 +88,26 @@ class Stores:
     def generation(self) -> int:
         """A number that grows with every change of one of them."""
         return sum(store.generation() for store in self._stores)
+
+    def hidden_rows(self) -> Set[int]:
+        """The rows of files that a checkout has in another version."""
+        if len(self._stores) == 1:
+            return self._stores[0].checkouts.hidden_rows()
+        return {
+            n << _BITS | row
+            for n, store in enumerate(self._stores)
+            for row in store.checkouts.hidden_rows()
+        }
+
+    def owners(self, paths: Mapping[int, str]) -> dict[int, str]:
+        """The name of another checkout, by row, for files that only others have."""
+        owners: dict[int, str] = {}
+        for n, rows in _split(paths).items():
+            by_path = self._stores[n].checkouts.owners({paths[n << _BITS | row] for row in rows})
+            for row in (n << _BITS | row for row in rows):
+                if paths[row] in by_path:
+                    owners[row] = by_path[paths[row]]
+        return owners
 
     def name(self, row: int) -> str:
         """The name of the memory that a row belongs to."""

@@ -57,7 +57,7 @@ def find_chunk(store: Store, text: str, *, here: str = ".") -> Chunk:
     """
     typed = text.replace("\\", "/")  # ids contain `/` on every system
     forms = dict.fromkeys((_joined(here, typed), text, typed))
-    chunks = store.chunks.get_chunks(list(forms))
+    chunks = store.checkouts.own_versions(store.chunks.get_chunks(list(forms)))
     if not chunks:
         ids = (
             _find_line(store, forms)
@@ -67,6 +67,7 @@ def find_chunk(store: Store, text: str, *, here: str = ".") -> Chunk:
             or _find_imported(store, text)
         )
         chunks = store.chunks.get_chunks(ids[: _CANDIDATES + 1])
+        chunks = store.checkouts.own_versions(chunks)
         if len(chunks) > 1:
             shown = ", ".join(relative_id(chunk, here) for chunk in chunks[:_CANDIDATES])
             more = ", …" if len(chunks) > _CANDIDATES else ""

@@ -13,7 +13,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence, Set
 from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, filterfalse
 from pathlib import Path
 
 from aurora.errors import QueryError
@@ -125,6 +125,7 @@ class HybridRetriever:
             shown,
             max(_SPARE * shown, EXPANDED if expansion else 0),
             eligible,
+            self._store.hidden_rows(),
         )
         candidates = self._signals.score_candidates(request)
         request = _fit_fusion(request, candidates)
@@ -276,6 +277,7 @@ def build_results(
     chosen = _collapsed(store, fused, most)
     ids = {scored.row: chunk.id for scored, chunk, _ in chosen}
     histories, accesses = store.histories(ids), store.accesses(ids)
+    owners = store.owners({scored.row: chunk.path for scored, chunk, _ in chosen})
     keyword = next((each for each in scores.values() if isinstance(each, KeywordScores)), None)
     exact = scores.get("exact")
     symbols = exact.symbols if isinstance(exact, ExactScores) else {}
@@ -302,7 +304,7 @@ def build_results(
                 more,
                 relevance,
                 has_vector=row not in unembedded,
-                memory=store.name(row),
+                memory=owners.get(row) or store.name(row),
             )
         )
     return tuple(results)
@@ -347,9 +349,7 @@ class FilterCache:
 
     def __init__(self, store: SearchedStore) -> None:
         self._store = store
-        self._cached = lru_cache(_CACHED_FILTERS)(
-            lambda _, criteria: store.search.find_rows(criteria)
-        )
+        self._cached = lru_cache(_CACHED_FILTERS)(lambda _, criteria: self._read(criteria))
 
     def rows(self, *filters: Criteria) -> array[int] | None:
         """Ascending rows that pass all filters; None when there is no filter."""
@@ -360,8 +360,12 @@ class FilterCache:
 
     def _find(self, criteria: Criteria) -> array[int]:
         if criteria.since is not None:  # commits and times of files change within a generation
-            return self._store.search.find_rows(criteria)
+            return self._read(criteria)
         return self._cached(self._store.generation(), criteria)
+
+    def _read(self, criteria: Criteria) -> array[int]:
+        rows, hidden = self._store.search.find_rows(criteria), self._store.hidden_rows()
+        return array("q", filterfalse(hidden.__contains__, rows)) if hidden else rows
 
 
 class RetrieverCache:

@@ -1,7 +1,7 @@
 """The promises of a store. `tests/stores/conformance.py` holds each implementation to them.
 
-A store has four parts, `Chunks`, `Vectors`, `Search` and `Maintenance`, and a fifth, `Ranking`, if
-its database ranks chunks by itself. These promises hold for all methods:
+A store has five parts, `Chunks`, `Checkouts`, `Vectors`, `Search` and `Maintenance`, and a sixth,
+`Ranking`, if its database ranks chunks by itself. These promises hold for all methods:
 
 * A write is durable and complete when its transaction ends. A failed write changes nothing.
 * Ids are unique. Writing an id again replaces the chunk. Its accesses stay, and its embedding stays
@@ -14,7 +14,7 @@ its database ranks chunks by itself. These promises hold for all methods:
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
@@ -55,6 +55,23 @@ class FileState:
     history_stamp: str = ""  # the repository when the histories were read; empty before
     history_read_at: datetime | None = None
     identity: str = ""  # that of `SourceFile`; empty if unknown
+    variant: str = ""  # which of several versions of the file's chunks is this one's
+
+
+class Checkout(NamedTuple):
+    """One working copy of a repository, among several that share a memory."""
+
+    key: str  # the same for each run in this working copy
+    name: str  # as results show it: USER@HOST BRANCH, or a folder
+    root: str = ""  # its folder, on the machine of a file
+
+
+class KnownCheckout(NamedTuple):
+    """A checkout that has put files into a memory."""
+
+    number: int
+    checkout: Checkout
+    indexed_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,8 +224,11 @@ class Chunks(SearchedChunks, Protocol):
     def add_files(self, states: Iterable[FileState]) -> None:
         """Insert or update file states. Chunks stay."""
 
-    def forget_files(self, paths: Iterable[str]) -> int:
-        """Remove files with their chunks; returns how many chunks were removed."""
+    def forget_files(self, paths: Iterable[str], *, everywhere: bool = False) -> int:
+        """Remove files of this checkout, or of all; returns how many chunks were removed.
+
+        Chunks that another checkout has, too, stay.
+        """
 
     def indexed_at(self) -> datetime | None:
         """When an index run last finished; None before the first."""
@@ -228,7 +248,7 @@ class Chunks(SearchedChunks, Protocol):
         """The accesses of each chunk, oldest first, without chunks that have none."""
 
     def iter_lines(self, path: str) -> Iterator[tuple[str, Lines]]:
-        """Ids and lines of a file's chunks, without chunks that have no lines."""
+        """Ids and lines of a file's chunks as this checkout has it, without those without lines."""
 
     def put_histories(self, histories: Mapping[str, ChunkHistory]) -> int:
         """Store git histories without `read_at`; returns how many were new or different.
@@ -237,6 +257,42 @@ class Chunks(SearchedChunks, Protocol):
         """
 
     def get_histories(self, chunk_ids: Sequence[str]) -> Mapping[str, ChunkHistory]: ...
+
+
+class Checkouts(Protocol):
+    """The working copies that share a memory. Each has its own files, and chunks that are equal are
+    stored once. A file that two of them have in different versions has a variant for each.
+
+    Files are read and written for one checkout: the first, 0, until `use` names another.
+    """
+
+    def use(self, checkout: Checkout | None) -> None:
+        """Work for this checkout, None for the first. One that never indexed has no files."""
+
+    def enter(self, at: datetime, gone: Collection[str] = ()) -> None:
+        """Note that this checkout is indexed now. The files of those that are gone go, too: those
+        with these keys, and those whose folder does not exist."""
+
+    def known(self) -> list[KnownCheckout]:
+        """All checkouts but the first, by number."""
+
+    def forget(self, number: int) -> int:
+        """Remove a checkout with the files that no other one has; returns the removed chunks."""
+
+    def elsewhere(self) -> Mapping[str, Sequence[FileState]]:
+        """The states of files in the other checkouts, by path."""
+
+    def adopt(self, states: Iterable[FileState]) -> None:
+        """Take files as another checkout has them, with their chunks."""
+
+    def hidden_rows(self) -> Set[int]:
+        """The rows of files that this checkout has in another version."""
+
+    def own_versions(self, chunks: Sequence[Chunk]) -> list[Chunk]:
+        """The same definitions as this checkout has them, each once."""
+
+    def owners(self, paths: Collection[str]) -> Mapping[str, str]:
+        """The name of a checkout for each file that this one lacks."""
 
 
 class Vectors(Protocol):
@@ -436,6 +492,9 @@ class SearchedStore(Protocol):
     @property
     def search(self) -> Search: ...
 
+    def hidden_rows(self) -> Set[int]:
+        """The rows of files that the checkout has in another version."""
+
     def generation(self) -> int:
         """A number that grows with every change of searchable data. Accesses do not count."""
 
@@ -451,6 +510,9 @@ class Store(Protocol):
 
     @property
     def search(self) -> Search: ...
+
+    @property
+    def checkouts(self) -> Checkouts: ...
 
     @property
     def maintenance(self) -> Maintenance: ...

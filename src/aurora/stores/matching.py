@@ -101,7 +101,7 @@ def _as_text(value: Json) -> str | None:
 
 FILE_FIELDS = (
     "path", "size", "modified_ns", "digest", "left_out", "history_stamp", "history_read_at",
-    "identity",
+    "identity", "variant",
 )  # fmt: skip
 READ_AT = FILE_FIELDS.index("history_read_at")
 file_values = attrgetter(*FILE_FIELDS)

@@ -11,10 +11,11 @@ import json
 import sys
 from abc import abstractmethod
 from array import array
-from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import ClassVar
 
 from aurora.errors import StoreError, StoreFormatError
@@ -30,11 +31,13 @@ from aurora.stores.base import (
     Search,
     Vectors,
 )
+from aurora.stores.checkouts import missing_uses, same_definitions, variant_of
 from aurora.stores.matching import has_wildcard, like, literal_parts, name_test, phrase_pattern
 from aurora.stores.shared import PAGE, D, Database, Part, Row, iter_pages, portions
 from aurora.text import fold_name, has_cjk, is_text
-from aurora.types import Chunk, Criteria, Json, Kind, Lines, symbols_of
+from aurora.types import VARIANT, Chunk, Criteria, Json, Kind, Lines, symbols_of
 
+_RELEASED = 500  # files in one statement
 _RECORDS_PAGE = 500  # records written at a time
 USED, NEXT = "embeddings", "next_embeddings"  # tables of vectors
 _FACTS = {USED: "embedder", NEXT: "next_embedder"}
@@ -57,6 +60,19 @@ class ChunkPart(Part[D], Chunks):
 
     @abstractmethod
     def add_accesses(self, accesses: Iterable[tuple[str, datetime]]) -> None: ...
+
+    @abstractmethod
+    def states_of(
+        self, checkout: int, paths: Iterable[str] | None = None
+    ) -> Mapping[str, FileState]:
+        """The states of files in one checkout, by path."""
+
+    @abstractmethod
+    def delete_files(self, paths: Collection[str]) -> int:
+        """Remove all chunks of files; returns how many."""
+
+    def file_states(self, paths: Iterable[str] | None = None) -> Mapping[str, FileState]:
+        return self.states_of(self._database.checkout, paths)
 
     def get_rows(self, rows: Sequence[int]) -> Mapping[int, Chunk]:
         return {revision.row: chunk for revision, chunk in self.iter_revised(rows)}
@@ -86,13 +102,18 @@ class ChunkPart(Part[D], Chunks):
         return dict(self._database.rows(sql))
 
     def count_files(self) -> int:
-        return int(self._database.rows("SELECT count(*) FROM files WHERE left_out = ''")[0][0])
+        sql = "SELECT count(*) FROM files WHERE left_out = '' AND checkout = ?"
+        return int(self._database.rows(sql, (self._database.checkout,))[0][0])
 
     def iter_lines(self, path: str) -> Iterator[tuple[str, Lines]]:
         rows = self._database.rows(
             "SELECT id, start_line, end_line FROM chunks WHERE path = ? AND start_line IS NOT NULL",
             (path,),
         )
+        state = self.file_states([path]).get(path) if self._database.other_checkouts() else None
+        if state is not None:
+            own = {id_ for _, id_, _, variant in self.variants([path]) if variant == state.variant}
+            rows = [row for row in rows if row[0] in own]
         return ((id_, Lines(start, end)) for id_, start, end in rows)
 
     def find_ids(self, suffix: str, *, limit: int) -> list[str]:
@@ -136,42 +157,124 @@ class ChunkPart(Part[D], Chunks):
         return {chunk.id: chunk for chunk in self.get_chunks(chunk_ids)}
 
     def replace_file(self, state: FileState, chunks: Iterable[Chunk]) -> int:
+        path, database = state.path, self._database
+        with database.transaction():
+            others = self.states_elsewhere([path]).get(path, ())
+            same = next((other for other in others if other.digest == state.digest), None)
+            if same is not None:
+                self.add_files([replace(state, variant=same.variant)])
+                database.draw_generation()  # other rows are hidden now
+                return self.drop_unheld([path])
+            before, variant = set(self.ids("path = ?", path)), ""
+            if others:
+                variant = self._own_variant(state, others)
+                before = {id_ for _, id_, _, other in self.variants([path]) if other == variant}
+            changed, written = self._write_file(map(partial(_varied, variant), chunks), before)
+            self._keep_uses(before - written if not others else self.ids("path = ?", path), written)
+            removed = self.delete_chunks(before - written)
+            self.add_files([replace(state, variant=variant)])
+            return removed + changed
+
+    def _own_variant(self, state: FileState, others: Sequence[FileState]) -> str:
+        """The variant of this checkout's version, which no other checkout may have."""
+        mine, taken = self.file_states([state.path]).get(state.path), {o.variant for o in others}
+        return mine.variant if mine and mine.variant not in taken else variant_of(state)
+
+    def _write_file(self, chunks: Iterable[Chunk], before: Set[str]) -> tuple[int, set[str]]:
+        """Write the chunks of a file that has the ids `before`; how many changed, and their ids."""
         changed = 0
         written: set[str] = set()
-        with self._database.transaction():
-            before = set(self.ids("path = ?", state.path))
-            for page in portions(chunks, PAGE):
-                ids = {chunk.id for chunk in page}
-                stored = self.by_id(list(ids))
-                wanted = self._with_own_ids(page, stored, written)
-                stored |= self.by_id(list(wanted.keys() - ids))
-                changed += self.write_changed(stored, wanted)
-            removed = self.delete_chunks(before - written)
-            self.add_files([state])
-        return removed + changed
+        for page in portions(chunks, PAGE):
+            ids = {chunk.id for chunk in page}
+            stored = self.by_id(list(ids))
+            wanted = self._with_own_ids(page, stored.keys() - before, before, written)
+            stored |= self.by_id(list(wanted.keys() - ids))
+            changed += self.write_changed(stored, wanted)
+        return changed, written
 
     def _with_own_ids(
-        self, chunks: Sequence[Chunk], stored: Mapping[str, Chunk], written: set[str]
+        self, chunks: Sequence[Chunk], taken: Set[str], before: Set[str], written: set[str]
     ) -> dict[str, Chunk]:
         """Chunks of one file by ids that neither another file nor an earlier chunk has."""
         wanted, reserved = {}, {chunk.id for chunk in chunks}
         for chunk in chunks:
             own = chunk
-            if chunk.id in written or stored.get(chunk.id, chunk).path != chunk.path:
-                own = self._with_free_id(chunk, written, reserved)
+            if chunk.id in written or chunk.id in taken:
+                own = self._with_free_id(chunk, before, written, reserved)
             wanted[own.id] = own
             written.add(own.id)
         return wanted
 
-    def _with_free_id(self, chunk: Chunk, *taken: Container[str]) -> Chunk:
+    def _with_free_id(self, chunk: Chunk, before: Set[str], *taken: Container[str]) -> Chunk:
         """The chunk with the first numbered id that is free or belongs to its own file."""
         for number in itertools.count(2):
-            renamed = replace(chunk, id=f"{chunk.id}#{number}")
-            owner = self.get_chunks([renamed.id])
-            is_own = not owner or owner[0].path == chunk.path
-            if is_own and not any(renamed.id in ids for ids in taken):
+            id_ = f"{chunk.id}#{number}"
+            is_own = id_ in before or not self.get_chunks([id_])
+            if is_own and not any(id_ in ids for ids in taken):
                 break
-        return renamed
+        return replace(chunk, id=id_)
+
+    # Checkouts
+
+    def states_elsewhere(
+        self, paths: Iterable[str] | None = None
+    ) -> Mapping[str, Sequence[FileState]]:
+        """The states of files in the other checkouts, by path."""
+        states: defaultdict[str, list[FileState]] = defaultdict(list)
+        for number in sorted(self._database.other_checkouts()):
+            for path, state in self.states_of(number, paths).items():
+                states[path].append(state)
+        return states
+
+    def variants(self, paths: Iterable[str]) -> Iterator[tuple[int, str, str, str]]:
+        """Row, id, path and variant of the chunks of files."""
+        database = self._database
+        sql = f"SELECT {database.row}, id, path, {database.metadata_text} FROM chunks"
+        for row, id_, path, metadata in database.rows_in(f"{sql} WHERE path IN ?", paths):
+            variant = json.loads(metadata, strict=False).get(VARIANT, "")
+            yield row, id_, path, str(variant)
+
+    def forget_files(self, paths: Iterable[str], *, everywhere: bool = False) -> int:
+        database = self._database
+        owners = {database.checkout} | (database.other_checkouts() if everywhere else set())
+        with database.transaction():
+            return self.release(list(paths), owners)
+
+    def release(self, paths: Sequence[str], owners: Collection[int]) -> int:
+        """Remove files of some checkouts, and their chunks unless another one has them."""
+        if not paths:
+            return 0
+        database = self._database
+        for owner in owners:
+            for page in portions(paths, _RELEASED):
+                marks = ", ".join("?" * len(page))
+                database.execute(
+                    f"DELETE FROM files WHERE checkout = ? AND path IN ({marks})", (owner, *page)
+                )
+        rows = database.rows_in("SELECT path FROM files WHERE path IN ?", paths)
+        held = {path for (path,) in rows}
+        return self.delete_files(set(paths) - held) + self.drop_unheld(held)
+
+    def drop_unheld(self, paths: Collection[str]) -> int:
+        """Remove the versions of files that no checkout has any more."""
+        held = set(self._database.rows_in("SELECT path, variant FROM files WHERE path IN ?", paths))
+        kept: list[str] = []
+        dropped: list[str] = []
+        for _, id_, path, variant in self.variants(paths):
+            (kept if (path, variant) in held else dropped).append(id_)
+        self._keep_uses(dropped, kept)
+        return self.delete_chunks(dropped)
+
+    def _keep_uses(self, old: Iterable[str], new: Iterable[str]) -> None:
+        """Give the chunks of one version of a file the uses that another version had."""
+        pairs = same_definitions(old, new)
+        if pairs:
+            uses = self.get_accesses([*pairs.keys(), *pairs.values()])
+            self.add_accesses(missing_uses(pairs, uses))
+
+
+def _varied(variant: str, chunk: Chunk) -> Chunk:
+    return replace(chunk, metadata={**chunk.metadata, VARIANT: variant}) if variant else chunk
 
 
 def embedded_text(chunk: Chunk) -> tuple[str, ...]:
@@ -307,7 +410,6 @@ class SearchPart(Part[D], Search):
 
     cjk_only: ClassVar[str]  # `AND …`: chunks with CJK text
     has_symbol: ClassVar[str]  # a condition: the chunk has a symbol with the folded name `?`
-    metadata_text: ClassVar[str]  # the column as JSON text
 
     @abstractmethod
     def all_rows(self) -> set[int]: ...
@@ -360,7 +462,7 @@ class SearchPart(Part[D], Search):
         """Chunks with a condition, and their metadata."""
         database = self._database
         rows = database.rows(
-            f"SELECT {database.row}, kind, name, qualified_name, path, {self.metadata_text} "
+            f"SELECT {database.row}, kind, name, qualified_name, path, {database.metadata_text} "
             f"{database.searchable} AND {condition} ORDER BY {database.row} LIMIT ?",
             (*values, limit),
         )

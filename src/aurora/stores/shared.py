@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager
+from datetime import datetime
 from itertools import islice
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
+
+from aurora.stores.base import Checkout, KnownCheckout
 
 T = TypeVar("T")
 Row: TypeAlias = tuple[Any, ...]  # the rows of a database have no static type
 Parameters: TypeAlias = Sequence[object] | Mapping[str, object]
 
 PAGE = 1000  # rows read or written at a time
+CHECKOUTS = "checkouts"  # the fact that lists them
+UNKNOWN = -1  # the number of a checkout that was never indexed
 _STEP_BYTES = 4
 
 
@@ -52,7 +58,39 @@ class Database(ABC):
     searchable: ClassVar[str]  # `FROM … WHERE …` of searchable chunks, before `AND …`
     folded_name: ClassVar[str]  # `text.fold_name` of a chunk's name
     like: ClassVar[str]  # the operator that ignores case
+    metadata_text: ClassVar[str]  # the column as JSON text
     _local: ThreadState
+    used_checkout: Checkout | None = None  # None: the first one of a file
+    _number: int = UNKNOWN  # of the used checkout
+
+    def use_checkout(self, checkout: Checkout | None) -> None:
+        self.used_checkout, self._number = checkout, UNKNOWN
+
+    @property
+    def checkout(self) -> int:
+        """The number of the checkout whose files are read and written."""
+        if self.used_checkout is None:
+            return 0
+        if self._number == UNKNOWN:
+            known, key = self.list_checkouts(), self.used_checkout.key
+            self._number = next(
+                (each.number for each in known if each.checkout.key == key), UNKNOWN
+            )
+        return self._number
+
+    def list_checkouts(self) -> list[KnownCheckout]:
+        known = []
+        for entry in json.loads(self.facts([CHECKOUTS]).get(CHECKOUTS, "[]")):
+            at = datetime.fromisoformat(entry["indexed_at"]) if entry["indexed_at"] else None
+            checkout = Checkout(entry["key"], entry["name"], entry["root"])
+            known.append(KnownCheckout(entry["number"], checkout, at))
+        return known
+
+    def other_checkouts(self) -> Set[int]:
+        """The numbers of the other checkouts. Only a file has a first one without a name."""
+        own = self.used_checkout
+        numbers = {each.number for each in self.list_checkouts()}
+        return (numbers | {0} if own is None or own.root else numbers) - {self.checkout}
 
     @abstractmethod
     def transaction(self) -> AbstractContextManager[None]: ...

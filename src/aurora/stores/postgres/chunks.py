@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -59,7 +59,8 @@ _ACCESSES = """
     WHERE chunks.id IN ? GROUP BY chunks.id"""
 _HISTORIES = """
     SELECT chunks.id, tracking, commits, uncommitted, history_read_at
-    FROM histories JOIN chunks USING ("row", namespace) LEFT JOIN files ON files.path = chunks.path
+    FROM histories JOIN chunks USING ("row", namespace)
+        LEFT JOIN files ON files.path = chunks.path AND files.checkout = {checkout}
     WHERE chunks.id IN ?"""
 # Commits come as the text of an array: an array of arrays needs rows of one length.
 _PUT_HISTORIES = """
@@ -157,6 +158,8 @@ class PostgresChunks(ChunkPart[Database]):
     def move_file(self, old: str, new: str) -> int:
         database = self._database
         with database.transaction():
+            if self.states_elsewhere([old, new]):
+                return 0  # another checkout has it where it was
             chunks = self.get_chunks(self.ids("path = ?", old))
             ids = {chunk.id: _moved_id(chunk.id, old, new) for chunk in chunks}
             taken = {chunk.id for chunk in self.get_chunks(list(ids.values()))} - ids.keys()
@@ -172,36 +175,37 @@ class PostgresChunks(ChunkPart[Database]):
             self.forget_files([old])
         return len(moving)
 
-    def file_states(self, paths: Iterable[str] | None = None) -> Mapping[str, FileState]:
-        sql = f"SELECT {_FILE_COLUMNS} FROM files"
+    def states_of(
+        self, checkout: int, paths: Iterable[str] | None = None
+    ) -> Mapping[str, FileState]:
+        sql = f"SELECT {_FILE_COLUMNS} FROM files WHERE checkout = {checkout:d}"
         if paths is not None:
-            rows = self._database.rows_in(f"{sql} WHERE path IN ?", paths)
+            rows = self._database.rows_in(f"{sql} AND path IN ?", paths)
         else:
             rows = iter(self._database.rows(sql))
         return {state.path: state for state in map(file_state_from, rows)}
 
     def put_file_states(self, states: Iterable[FileState]) -> None:
+        checkout = self._database.checkout
         with self._database.transaction():
             self._database.execute_many(
-                f"UPDATE files SET ({_FILE_COLUMNS}) = ({_FILE_MARKS}) WHERE path = %s",
-                ((*file_values(state), state.path) for state in states),
+                f"UPDATE files SET ({_FILE_COLUMNS}) = ({_FILE_MARKS}) "
+                "WHERE path = %s AND checkout = %s",
+                ((*file_values(state), state.path, checkout) for state in states),
             )
 
     def add_files(self, states: Iterable[FileState]) -> None:
+        checkout = self._database.checkout
         with self._database.transaction():
             self._database.execute_many(
-                f"INSERT INTO files ({_FILE_COLUMNS}) VALUES ({_FILE_MARKS}) "
-                f"ON CONFLICT (path) DO UPDATE SET {_FILE_UPDATES}",
-                map(file_values, states),
+                f"INSERT INTO files ({_FILE_COLUMNS}, checkout) VALUES ({_FILE_MARKS}, %s) "
+                f"ON CONFLICT (path, checkout) DO UPDATE SET {_FILE_UPDATES}",
+                ((*file_values(state), checkout) for state in states),
             )
 
-    def forget_files(self, paths: Iterable[str]) -> int:
-        removed = 0
-        with self._database.transaction():
-            for page in portions(paths, PAGE):
-                removed += self.delete_chunks(self.ids("path = ANY(?)", page))
-                self._database.execute("DELETE FROM files WHERE path = ANY(%s)", (page,))
-        return removed
+    def delete_files(self, paths: Collection[str]) -> int:
+        pages = portions(paths, PAGE)
+        return sum(self.delete_chunks(self.ids("path = ANY(?)", page)) for page in pages)
 
     def indexed_at(self) -> datetime | None:
         at = self._database.fact("indexed_at")
@@ -267,7 +271,8 @@ class PostgresChunks(ChunkPart[Database]):
         return changed
 
     def get_histories(self, chunk_ids: Sequence[str]) -> Mapping[str, ChunkHistory]:
-        rows = self._database.rows_in(_HISTORIES, chunk_ids)
+        sql = _HISTORIES.format(checkout=self._database.checkout)
+        rows = self._database.rows_in(sql, chunk_ids)
         return {row[0]: history_from(row[1:]) for row in rows}
 
 

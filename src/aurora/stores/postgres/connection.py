@@ -325,7 +325,7 @@ class Database(shared.Database):
     """One existing schema of a database. `migrate.migrate` creates it."""
 
     row, searchable = 'chunks."row"', "FROM chunks WHERE is_found"
-    folded_name, like = "folded_name", "ILIKE"
+    folded_name, like, metadata_text = "folded_name", "ILIKE", "metadata::text"
 
     def __init__(self, address: Address, *, newest: bool = True) -> None:
         """`newest`: refuse tables or words of another version."""
@@ -410,7 +410,7 @@ class Database(shared.Database):
             connection.execute(sql)
 
     def execute(self, sql: str, values: Parameters = ()) -> int:
-        return self._own_connection().execute(sql, values).rowcount
+        return self._own_connection().execute(sql.replace("?", "%s"), values).rowcount
 
     def execute_many(self, sql: str, values: Iterable[Parameters]) -> None:
         self._own_connection().cursor().executemany(sql, list(values))

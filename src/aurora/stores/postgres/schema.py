@@ -196,6 +196,17 @@ MIGRATIONS: Sequence[Migration] = (
             "CREATE INDEX ON chunks USING gin (symbol_names(metadata))",
         ),
     ),
+    Migration(
+        # Several checkouts of one repository share a memory, each with its own files.
+        "m004_share_among_checkouts",
+        (
+            """ALTER TABLE files
+                   ADD COLUMN variant text COLLATE "C" NOT NULL DEFAULT '',
+                   ADD COLUMN checkout bigint NOT NULL DEFAULT 0,
+                   DROP CONSTRAINT files_pkey,
+                   ADD PRIMARY KEY (path, checkout)""",
+        ),
+    ),
 )
 
 

@@ -48,7 +48,7 @@ _COMMITTED_SINCE = 'SELECT "row" FROM histories WHERE commits[cardinality(commit
 _MODIFIED_SINCE = """
     SELECT chunks."row" FROM files JOIN chunks ON chunks.path = files.path
         LEFT JOIN histories USING ("row", namespace)
-    WHERE files.modified_ns / 1e9 >= %s AND (
+    WHERE files.checkout = %s AND files.modified_ns / 1e9 >= %s AND (
         histories.uncommitted
         OR (coalesce(cardinality(histories.commits), 0) = 0 AND chunks.created_at IS NULL))"""
 
@@ -75,7 +75,6 @@ class PostgresSearch(SearchPart[Database]):
 
     cjk_only = "AND has_cjk"
     has_symbol = f"symbol_names(metadata) @> ARRAY[left(?, {SYMBOL_START})]"
-    metadata_text = "metadata::text"
 
     # Text
 
@@ -129,7 +128,7 @@ class PostgresSearch(SearchPart[Database]):
         seconds = moment.timestamp()
         dated = self._row_numbers("AND created_at >= %s", (moment,))
         committed = self._database.rows(_COMMITTED_SINCE, (math.ceil(seconds),))
-        modified = self._database.rows(_MODIFIED_SINCE, (seconds,))
+        modified = self._database.rows(_MODIFIED_SINCE, (self._database.checkout, seconds))
         return dated | {row for (row,) in (*committed, *modified)}
 
     # Signals

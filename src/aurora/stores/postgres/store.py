@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Self
 
+from aurora.stores.checkouts import CheckoutPart
 from aurora.stores.postgres.address import DEFAULT_SCHEMA, Address, parse_address
 from aurora.stores.postgres.chunks import PostgresChunks
 from aurora.stores.postgres.connection import Connections, Database, index_lock, no_memory
@@ -28,6 +29,7 @@ class PostgresStore:
         self.address = address
         self.database = database or Database(address, newest=newest)
         self.chunks = PostgresChunks(self.database)
+        self.checkouts = CheckoutPart(self.database, self.chunks)
         self.vectors = PostgresVectors(self.database)
         self.search = PostgresSearch(self.database)
         self.ranking = PostgresRanking(self.database)
@@ -83,6 +85,7 @@ class PostgresStore:
     def snapshot(self) -> Iterator[PostgresStore]:
         """Uses a connection of its own, so that this thread can write meanwhile."""
         with self.database.snapshot() as database:
+            database.use_checkout(self.database.used_checkout)
             yield PostgresStore(self.address, database=database)
 
     def alone(self) -> AbstractContextManager[None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
 from aurora.stores.base import FileState, Reasoning, Revision
@@ -47,7 +47,8 @@ _ACCESSES = """
 _HISTORIES = f"""
     SELECT chunks.id, histories.*, history_read_at
     FROM histories JOIN chunks ON chunks.rowid = histories.chunk
-        LEFT JOIN files ON files.path = chunks.path AND NOT {is_damaged("files")}
+        LEFT JOIN files ON files.path = chunks.path AND files.checkout = {{checkout}}
+            AND NOT {is_damaged("files")}
     WHERE chunks.id IN ?"""
 _PUT_HISTORY = """
     INSERT INTO histories
@@ -131,6 +132,8 @@ class SQLiteChunks(ChunkPart[Database]):
     def move_file(self, old: str, new: str) -> int:
         database = self._database
         with database.transaction():
+            if self.states_elsewhere([old, new]):
+                return 0  # another checkout has it where it was
             self._drop_vectors("path = ?", old)  # the path is part of the embedded text
             generation = database.draw_generation()
             moved = database.write(_MOVE, {"old": old, "new": new, "generation": generation})
@@ -138,37 +141,38 @@ class SQLiteChunks(ChunkPart[Database]):
             self.forget_files([old])
         return moved
 
-    def file_states(self, paths: Iterable[str] | None = None) -> Mapping[str, FileState]:
-        sql = f"SELECT {FILE_COLUMNS} FROM files"
+    def states_of(
+        self, checkout: int, paths: Iterable[str] | None = None
+    ) -> Mapping[str, FileState]:
+        sql = f"SELECT {FILE_COLUMNS} FROM files WHERE checkout = {checkout:d}"
         if paths is None:
             return _states_from(self._database.rows(sql))
         wanted = list(paths)
-        states = _states_from(self._database.rows_in(f"{sql} WHERE path IN ?", wanted))
+        states = _states_from(self._database.rows_in(f"{sql} AND path IN ?", wanted))
         return {path: states[path] for path in wanted if path in states}  # damage may add others
 
     def put_file_states(self, states: Iterable[FileState]) -> None:
+        checkout = self._database.checkout
         with self._database.transaction():
             self._database.connection.executemany(
-                f"UPDATE files SET ({FILE_COLUMNS}) = ({_FILE_MARKS}) WHERE path = ?",
-                ((*file_values(state), state.path) for state in states),
+                f"UPDATE files SET ({FILE_COLUMNS}) = ({_FILE_MARKS}) "
+                f"WHERE path = ? AND checkout = {checkout:d}",
+                ((*file_values(state, checkout), state.path) for state in states),
             )
 
     def add_files(self, states: Iterable[FileState]) -> None:
+        checkout = self._database.checkout
         with self._database.transaction():
             self._database.connection.executemany(
                 f"INSERT OR REPLACE INTO files ({FILE_COLUMNS}) VALUES ({_FILE_MARKS})",
-                map(file_values, states),
+                (file_values(state, checkout) for state in states),
             )
 
-    def forget_files(self, paths: Iterable[str]) -> int:
-        removed = 0
-        with self._database.transaction():
-            for batch, marks in batches(list(paths)):
-                removed += self._database.write(
-                    f"DELETE FROM main.chunks WHERE path IN ({marks})", batch
-                )
-                self._database.execute(f"DELETE FROM files WHERE path IN ({marks})", batch)
-        return removed
+    def delete_files(self, paths: Collection[str]) -> int:
+        return sum(
+            self._database.write(f"DELETE FROM main.chunks WHERE path IN ({marks})", batch)
+            for batch, marks in batches(paths)
+        )
 
     def indexed_at(self) -> datetime | None:
         at = self._database.fact("indexed_at")
@@ -217,7 +221,8 @@ class SQLiteChunks(ChunkPart[Database]):
             )
 
     def get_histories(self, chunk_ids: Sequence[str]) -> Mapping[str, ChunkHistory]:
-        rows = self._database.rows_in(_HISTORIES, chunk_ids)
+        sql = _HISTORIES.format(checkout=self._database.checkout)
+        rows = self._database.rows_in(sql, chunk_ids)
         return {row[0]: history_from(row[1:]) for row in rows}
 
 

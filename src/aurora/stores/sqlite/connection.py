@@ -66,6 +66,7 @@ class Database(shared.Database):
     """
 
     row, searchable, folded_name, like = "chunks.rowid", SEARCHABLE, FOLDED_NAME, "LIKE"
+    metadata_text = "metadata"
 
     def __init__(self, path: Path, *, waiting: int = 0, only: Connection | None = None) -> None:
         """`only`: a single connection for all threads, to a database without a named file."""

@@ -182,6 +182,7 @@ def copy_readable(database: Database) -> tuple[Database, str]:
         if generation is not None:
             copy.set_fact("generation", str(generation))
         copy.waiting = database.waiting
+        copy.use_checkout(database.used_checkout)
         copy.hide_waiting(copy.connection)
         copy.execute("PRAGMA query_only = ON")
     return copy, str(lost)

@@ -79,20 +79,20 @@ def access_from(row: int, at: float, written: int) -> tuple[int, float]:
     return row, at
 
 
-FILE_COLUMNS = ", ".join((*FILE_FIELDS, "checksum"))
+FILE_COLUMNS = ", ".join((*FILE_FIELDS, "checkout", "checksum"))
 
 
-def file_values(state: FileState) -> tuple[object, ...]:
+def file_values(state: FileState, checkout: int) -> tuple[object, ...]:
     """The values of FILE_COLUMNS."""
-    values, read_at = [*matching.file_values(state)], state.history_read_at
+    values, read_at = [*matching.file_values(state), checkout], state.history_read_at
     values[READ_AT] = read_at.timestamp() if read_at else None
     return (*values, checksum(*values))
 
 
 def file_state_from(row: Row) -> FileState | None:
     """None if the row is damaged: the file is read again."""
-    *values, written = row
-    if checksum(*values) != written:
+    *values, checkout, written = row
+    if checksum(*values, checkout) != written:
         return None
     values[READ_AT] = _if_any(values[READ_AT])
     return FileState(*values)

@@ -139,7 +139,10 @@ _LATER_CHECKSUMS = {
     "accesses": "access_checksum(accesses.chunk, accesses.at)",
 }
 _FILE_CHECKSUM = _LATER_CHECKSUMS["files"].removesuffix(")") + ", CAST(files.identity AS BLOB))"
-CHECKSUMS = {**_FIRST_CHECKSUMS, **_LATER_CHECKSUMS, "files": _FILE_CHECKSUM}
+_CHECKOUT_FILE_CHECKSUM = (
+    _FILE_CHECKSUM.removesuffix(")") + ", CAST(files.variant AS BLOB), files.checkout)"
+)
+CHECKSUMS = {**_FIRST_CHECKSUMS, **_LATER_CHECKSUMS, "files": _CHECKOUT_FILE_CHECKSUM}
 HANGING = tuple(CHECKSUMS.keys() - {"chunks", "facts", "files"})  # tables that refer to chunks
 _INVALID = f"""
     OR chunks.kind NOT IN ({", ".join(f"'{kind}'" for kind in Kind)})
@@ -328,6 +331,32 @@ MIGRATIONS: Sequence[Migration] = (
                ) WITHOUT ROWID""",
             "CREATE INDEX symbols_chunk ON symbols(chunk)",
             LIST_SYMBOLS,  # an import may have brought chunks of a newer Aurora
+        ),
+    ),
+    Migration(
+        # Several checkouts of one repository share a memory, each with its own files.
+        "m010_share_among_checkouts",
+        (
+            "ALTER TABLE files RENAME TO files_of_one",
+            """CREATE TABLE files (
+                   path             TEXT    NOT NULL,
+                   size             INTEGER NOT NULL,
+                   modified_ns      INTEGER NOT NULL,
+                   digest           TEXT    NOT NULL,
+                   left_out         TEXT    NOT NULL,
+                   history_stamp    TEXT    NOT NULL,
+                   history_read_at  REAL,
+                   identity         TEXT    NOT NULL,
+                   variant          TEXT    NOT NULL,
+                   checkout         INTEGER NOT NULL,
+                   checksum         INTEGER NOT NULL,
+                   PRIMARY KEY (path, checkout)
+               ) WITHOUT ROWID""",
+            """INSERT INTO files
+                   SELECT path, size, modified_ns, digest, left_out, history_stamp,
+                       history_read_at, identity, '', 0, 0 FROM files_of_one""",
+            f"UPDATE files SET checksum = {_CHECKOUT_FILE_CHECKSUM}",
+            "DROP TABLE files_of_one",
         ),
     ),
 )

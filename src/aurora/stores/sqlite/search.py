@@ -52,7 +52,7 @@ _COMMITTED_SINCE = """
 _MODIFIED_SINCE = """
     SELECT chunks.rowid FROM files CROSS JOIN chunks ON chunks.path = files.path
         LEFT JOIN histories ON histories.chunk = chunks.rowid
-    WHERE files.modified_ns / 1e9 >= ? AND (
+    WHERE files.checkout = ? AND files.modified_ns / 1e9 >= ? AND (
         histories.uncommitted
         OR (coalesce(length(histories.commits), 0) = 0 AND chunks.created_at IS NULL))"""
 
@@ -83,7 +83,6 @@ class SQLiteSearch(SearchPart[Database]):
 
     cjk_only = "AND has_cjk = 1"  # uses a partial index
     has_symbol = "chunks.rowid IN (SELECT chunk FROM symbols WHERE folded_name = printf('%s', ?))"
-    metadata_text = "metadata"
 
     # Text
 
@@ -168,7 +167,7 @@ class SQLiteSearch(SearchPart[Database]):
         last = self._database.rows(_COMMITTED_SINCE, (bytes([fourth]),))
         newest = struct.unpack(f"<{len(last)}q", b"".join(commit for _, commit in last))
         committed = {row for (row, _), at in zip(last, newest, strict=True) if at >= seconds}
-        modified = self._database.rows(_MODIFIED_SINCE, (seconds,))
+        modified = self._database.rows(_MODIFIED_SINCE, (self._database.checkout, seconds))
         return dated | committed | {row for (row,) in modified}
 
     # Signals

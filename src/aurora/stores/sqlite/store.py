@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from aurora.stores.base import Ranking
+from aurora.stores.checkouts import CheckoutPart
 from aurora.stores.sqlite.chunks import SQLiteChunks
 from aurora.stores.sqlite.connection import Database
 from aurora.stores.sqlite.database_file import index_lock
@@ -24,6 +25,7 @@ class SQLiteStore:
     def __init__(self, path: Path, *, waiting: int = 0, database: Database | None = None) -> None:
         self.path, self.database = path, database or Database(path, waiting=waiting)
         self.chunks = SQLiteChunks(self.database)
+        self.checkouts = CheckoutPart(self.database, self.chunks)
         self.vectors = SQLiteVectors(self.database)
         self.search = SQLiteSearch(self.database)
         self.maintenance = SQLiteMaintenance(self.database, self.chunks, self.vectors)
@@ -63,6 +65,7 @@ class SQLiteStore:
             return
         still = Database(self.path, waiting=self.waiting)
         try:
+            still.use_checkout(self.database.used_checkout)
             still.begin_reading()
             yield SQLiteStore(self.path, database=still)
         finally:

@@ -1,0 +1,63 @@
+"""Which checkout a command works in, and which ones of this machine are gone.
+
+A server knows a checkout by its user, host and branch. The folders stay on this machine, in a list
+in the user's home.
+"""
+
+from __future__ import annotations
+
+import getpass
+import hashlib
+import json
+import socket
+from contextlib import suppress
+from pathlib import Path
+
+from aurora.config.worktrees import branch_of
+from aurora.files import make_folder, read_file, replacing
+from aurora.stores.base import Checkout
+
+_FILE, _LARGEST = "checkouts.json", 1 << 20
+
+
+def worktree_checkout(folder: Path) -> Checkout:
+    """A linked worktree that shares the file of its repository."""
+    where = str(folder.resolve())
+    return Checkout(where, f"{folder.name} {branch_of(folder)}".strip(), where)
+
+
+def server_checkout(root: Path | None) -> Checkout:
+    """What a person has in a folder of this machine."""
+    who = f"{getpass.getuser()}@{socket.gethostname()}"
+    where = root.resolve().as_posix() if root else ""
+    key = hashlib.sha256(f"{who}\0{where}".encode()).hexdigest()[:16]
+    return Checkout(key, f"{who} {branch_of(root) if root else ''}".strip())
+
+
+def find_gone(home: Path, checkout: Checkout | None, root: Path | None) -> list[str]:
+    """Note where a server's checkout is; the keys of those whose folder is gone."""
+    if checkout is None or checkout.root or root is None:
+        return []
+    listed = _read(home / _FILE)
+    gone = [key for key, folder in listed.items() if key != checkout.key and not _exists(folder)]
+    if listed.get(checkout.key) != str(root.resolve()):
+        listed[checkout.key] = str(root.resolve())
+        with suppress(OSError):  # a home that may only be read
+            make_folder(home)
+            with replacing(home / _FILE) as out:
+                out.write((json.dumps(listed, indent=2) + "\n").encode())
+    return gone
+
+
+def _read(file: Path) -> dict[str, str]:
+    try:
+        listed = json.loads(read_file(file, most=_LARGEST, follow=True))
+    except (OSError, ValueError):
+        return {}
+    return {key: str(at) for key, at in listed.items()} if isinstance(listed, dict) else {}
+
+
+def _exists(folder: str) -> bool:
+    with suppress(OSError):
+        return Path(folder).is_dir()
+    return True  # in a folder that may not be read
