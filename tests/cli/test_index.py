@@ -215,7 +215,7 @@ def test_it_error_02_embedding_failure_is_told_and_counted(shell: Shell) -> None
 def test_git_is_left_out_when_asked_and_filled_in_later(shell: Shell) -> None:
     write_logs(shell)
     assert shell.ok("mem", "index", "--no-git") == shell.ok("mem", "index")
-    folder = shell.cwd / ".aurora" / "indexes"
+    folder = shell.home / "cache" / "history"
     assert len(list(folder.glob("history-*.book"))) == 1
 
 

@@ -61,9 +61,9 @@ def test_a_damaged_book_of_histories_tells_nothing_untrue(
     for path in sorted(source.rglob("*.py"))[::4]:
         path.write_text(f"{path.read_text(encoding='utf-8')}\nEXTRA = 1\n", encoding="utf-8")
     git(world.project, "commit", "--quiet", "--all", "--message", "more")
-    [book] = (world.folder / "whole" / "indexes").glob("history-*.book")
+    [book] = (world.cache / "history").glob("history-*.book")
     wanted = islice(damages(book.read_bytes(), 2, header=26), 0, None, some(3, 1))
-    cases = ruin(children, world, f"indexes/{book.name}", wanted, ("index",))
+    cases = ruin(children, world, f"../../home/cache/history/{book.name}", wanted, ("index",))
     logger.info("book: %s", summed_up(cases))
     assert not [str(case) for case in cases if case.fate is not Fate.SAME]
 

@@ -62,13 +62,19 @@ class World:
         with Memory(self.places, listen=listen, now=lambda: now, embedder=words) as memory:
             yield memory
 
+    @property
+    def cache(self) -> Path:
+        return self.places.home / "cache"
+
     def keep(self) -> None:
-        """The memory as it is now is the whole one."""
+        """The memory as it is now is the whole one, with what all memories share."""
         shutil.copytree(self.memory_folder, self.folder / "whole")
+        shutil.copytree(self.cache, self.folder / "whole-cache")
 
     def restore(self) -> None:
-        shutil.rmtree(self.memory_folder)
-        shutil.copytree(self.folder / "whole", self.memory_folder)
+        for folder, kept in ((self.memory_folder, "whole"), (self.cache, "whole-cache")):
+            shutil.rmtree(folder, ignore_errors=True)
+            shutil.copytree(self.folder / kept, folder)
 
 
 def make_world(folder: Path) -> World:

@@ -347,12 +347,12 @@ def test_without_asking_git_what_was_known_stays_and_is_read_later(
 
 
 def test_what_was_found_out_is_kept_and_nothing_else_is_left_behind(
-    memory: Memory, root: Path
+    memory: Memory, root: Path, tmp_path: Path
 ) -> None:
     """A run that was killed while it wrote leaves a file that the next one takes away."""
     start(root, {f"m{n}.py": FUNCTIONS for n in range(20)})
     index(memory, root)
-    folder = memory.admin.index_path.parent
+    folder = tmp_path / "home" / "cache" / "history"
     (kept,) = folder.glob("history-*")
     gone = subprocess.run(["sh", "-c", "echo $$"], capture_output=True, text=True, check=True)
     leftover = kept.with_name(f"{kept.name}.{gone.stdout.strip()}.tmp")
@@ -361,8 +361,12 @@ def test_what_was_found_out_is_kept_and_nothing_else_is_left_behind(
 
     index(memory, root)
 
-    left = sorted(file.name for file in folder.iterdir())
-    assert left == ["bm25.idx", kept.name, "vectors.idx"]
+    left = {file.name for file in folder.iterdir()}
+    head = git(root, "rev-parse", "HEAD").strip()
+    assert left == {kept.name, f"history-{head}.book"}
+    assert len(left) == 2
+    indexes = memory.admin.index_path.parent
+    assert sorted(file.name for file in indexes.iterdir()) == ["bm25.idx", "vectors.idx"]
     assert faults(memory, root) == []
 
 

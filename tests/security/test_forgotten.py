@@ -93,7 +93,7 @@ def test_titles_and_file_names_are_in_no_log_and_no_cache(tmp_path: Path) -> Non
     assert list(found_in(shell.home, shell.cwd / ".aurora")) == []
     assert "kept.py" in (logs / "aurora.log").read_text()  # of what is remembered
     assert (logs / "aurora.log.1").read_text().endswith("\nINFO other\n")
-    [book] = (shell.cwd / ".aurora" / "indexes").glob("*.book")
+    [book] = (shell.home / "cache" / "history").glob("*.book")
     assert {"kept.py", "m1.py"} <= load_cache(book).files.keys()
 
     write_tree(shell.cwd, {".auroraignore": "zanz*\n", "zanzibarquux.py": "more = 1\n"})

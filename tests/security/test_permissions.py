@@ -55,8 +55,9 @@ def test_all_that_is_made_is_its_owners_alone(shell: Shell) -> None:
 
     made = {path.name for path in (shell.cwd / ".aurora").rglob("*")}
     assert {"memory.db", "bm25.idx", "vectors.idx", "config.yml", "memory.db-indexing"} <= made
-    assert any(name.startswith("history-") for name in made)
-    assert {path.name for path in shell.home.rglob("*")} >= {"config.yml", "aurora.log"}
+    at_home = {path.name for path in shell.home.rglob("*")}
+    assert at_home >= {"config.yml", "aurora.log", "cache", "vectors", "history"}
+    assert {Path(name).suffix for name in at_home} >= {".book", ".db"}
     assert list(open_to_others(shell.cwd / ".aurora")) == []
     assert list(open_to_others(shell.home)) == []
     assert (shell.cwd / "all.jsonl").stat().st_mode & 0o777 == 0o600

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from aurora.sources.blame.cache import drop_oldest
 from aurora.sources.blame.history import History, Unavailable, Untracked
 from aurora.sources.blame.replay import LineHistory
 from tests.builders import write_tree
@@ -158,13 +159,67 @@ def test_an_unchanged_repository_costs_no_walk_through_its_past(
     root, cache = start(tmp_path / "r", {"a.py": TEN, "b.py": TEN}), tmp_path / "history"
     commit(root, 2, {"a.py": TEN.replace("line 2\n", "two\n")})
     before = answers(root, cache, ["a.py", "b.py"])
-    saved = cache.read_bytes()
+    [file] = cache.iterdir()
+    saved = file.read_bytes()
     stand_in(tmp_path / "bin", monkeypatch, f'echo "$*" >> "{tmp_path}/log"')
 
     assert answers(root, cache, ["a.py", "b.py"]) == before
     asked = (tmp_path / "log").read_text()
     assert not any(word in asked for word in ("blame", "rev-list", "diff-tree", "hash-object"))
-    assert cache.read_bytes() == saved
+    assert file.read_bytes() == saved
+
+
+def test_a_branch_switched_back_costs_no_walk_through_its_past(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: int
+) -> None:
+    """Nor does a clone: a commit is the same commit everywhere."""
+    root, cache = start(tmp_path / "r", {"a.py": TEN, "b.py": TEN}), tmp_path / "history"
+    git(root, "checkout", "--quiet", "-b", "other")
+    commit(root, 2, {"a.py": TEN.replace("line 2\n", "two\n")})
+    git(root, "checkout", "--quiet", "main")
+    commit(root, 3, {"a.py": TEN.replace("line 3\n", "three\n")})
+    clone = tmp_path / "clone"
+    git(tmp_path, "clone", "--quiet", "--branch", "other", root.as_uri(), str(clone))
+    expected = {}
+    for branch in ("main", "other"):
+        git(root, "checkout", "--quiet", branch)
+        expected[branch] = answers(root, cache, ["a.py", "b.py"], way)
+    assert expected["main"] != expected["other"]
+    stand_in(tmp_path / "bin", monkeypatch, f'echo "$*" >> "{tmp_path}/log"')
+
+    for branch in ("main", "other"):
+        git(root, "checkout", "--quiet", branch)
+        assert answers(root, cache, ["a.py", "b.py"], way) == expected[branch]
+    assert answers(clone, cache, ["a.py", "b.py"], way) == expected["other"]
+    asked = (tmp_path / "log").read_text()
+    assert not any(word in asked for word in ("blame", "rev-list", "diff-tree", "hash-object"))
+
+
+def test_a_new_commit_goes_by_the_nearest_known_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another branch was read last."""
+    root, cache = start(tmp_path / "r", {"a.py": TEN, "b.py": TEN}), tmp_path / "history"
+    answers(root, cache, ["a.py", "b.py"])
+    git(root, "checkout", "--quiet", "--orphan", "other")
+    commit(root, 2, {"a.py": "x\n", "b.py": "x\n"})
+    answers(root, cache, ["a.py", "b.py"])
+    git(root, "checkout", "--quiet", "main")
+    commit(root, 3, {"a.py": TEN.replace("line 3\n", "three\n")})
+    stand_in(tmp_path / "bin", monkeypatch, f'echo "$*" >> "{tmp_path}/log"')
+
+    assert answers(root, cache, ["a.py", "b.py"]) == [Told(2, day(3)), Told(1, day(1))]
+    assert "blame" not in (tmp_path / "log").read_text()
+
+
+def test_the_oldest_files_are_dropped(tmp_path: Path) -> None:
+    root, cache = start(tmp_path / "r", {"a.py": TEN}), tmp_path / "history"
+    for number in range(2, 6):
+        commit(root, number, {"a.py": TEN.replace(f"line {number}\n", "new\n")})
+        answers(root, cache, ["a.py"])
+    files = sorted(cache.iterdir(), key=lambda file: file.stat().st_mtime_ns)
+    drop_oldest(cache, most=sum(file.stat().st_size for file in files[2:]))
+    assert sorted(cache.iterdir()) == sorted(files[2:])
 
 
 def test_a_commit_on_top_costs_only_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -222,11 +277,12 @@ def test_a_past_without_a_common_commit_is_read_anew(tmp_path: Path, way: int) -
 def test_a_damaged_memory_of_histories_is_made_anew(tmp_path: Path, damage: object) -> None:
     root, cache = start(tmp_path / "r", {"a.py": TEN}), tmp_path / "in" / "history"
     before = answers(root, cache, ["a.py"])
-    whole = cache.read_bytes()
-    cache.write_bytes(damage(whole))  # type: ignore[operator]
+    [file] = cache.iterdir()
+    whole = file.read_bytes()
+    file.write_bytes(damage(whole))  # type: ignore[operator]
 
     assert answers(root, cache, ["a.py"]) == before
-    assert cache.read_bytes() == whole
+    assert file.read_bytes() == whole
 
 
 def test_a_memory_that_cannot_be_written_is_only_a_warning(

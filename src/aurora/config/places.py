@@ -11,6 +11,7 @@ from aurora.errors import ConfigError, SourceError
 from aurora.files import OWNERS_FOLDER, is_foreign, replacing, require_own
 
 FOLDER = ".aurora"
+CACHE = "cache"  # in the user's home: what all memories share and can be made again
 _MEMORY = "memory.db"  # of a worktree that an older version indexed
 
 

@@ -14,6 +14,7 @@ import shutil
 import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from functools import partial
 from importlib import import_module
@@ -24,7 +25,7 @@ from typing import NamedTuple, TypeAlias, TypeVar
 
 from aurora.config import SettingsFiles
 from aurora.config.load import as_typed, without_password, without_secrets
-from aurora.config.places import shown
+from aurora.config.places import CACHE, shown
 from aurora.config.schema import CATALOGUE, value_of
 from aurora.endpoints import EMBEDDING, LLM, Purpose, find_fault, parse_address
 from aurora.engine.location import shown_name
@@ -59,7 +60,7 @@ _SPARE = 256 << 20  # bytes that should stay free, beside the size of the memory
 _READ_BY_OTHERS = stat.S_IRGRP | stat.S_IROTH
 _ENTERED_BY_OTHERS = stat.S_IXGRP | stat.S_IXOTH
 _OWN_FILES = (".gitignore", "config.yml", "config.yml.*.tmp", "indexes", "logs", "approved.json",
-              "approved.json.*.tmp", "models", ".DS_Store")  # fmt: skip
+              "approved.json.*.tmp", "cache", "models", ".DS_Store")  # fmt: skip
 _OWN_INDEXES = ("llm", "bm25.idx", "vectors.idx", "*.idx.*.tmp", "history-*.book", "history-*.tmp")
 
 
@@ -439,6 +440,18 @@ def judge_space(free: int, size: int) -> Iterator[Line]:
         yield Level.WARN, text, hint
 
 
+def check_cache(subject: MemoryCheck) -> Iterator[Line]:
+    """What all memories of the user share."""
+    folder = subject.memory.places.home / CACHE
+    size = 0
+    for file in folder.glob("*/*"):
+        with suppress(OSError):  # another process just removed it
+            size += file.stat().st_size
+    if size:
+        text = f"Cache: {shown(folder)} ({size / 2**20:,.1f} MiB of vectors and git histories)"
+        yield Level.OK, text, ""
+
+
 def check_log(subject: MemoryCheck) -> Iterator[Line]:
     home = subject.memory.places.home
     file = home / "logs" / "aurora.log"
@@ -474,5 +487,5 @@ SERVER_STAGES: tuple[Checks, ...] = (
 )
 ALWAYS: Checks = (
     check_embedder, check_llm, check_readers, check_writing, check_foreign_files, check_space,
-    check_log,
+    check_cache, check_log,
 )  # fmt: skip

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from aurora.config import LoadedSettings, Places, Settings, SettingsFiles
-from aurora.config.places import make_project, shown
+from aurora.config.places import CACHE, make_project, shown
 from aurora.config.schema import CATALOGUE, LlmSettings, value_of
 from aurora.embeddings.registry import share_of, trust_of
 from aurora.engine.adoption import KnownMemory, judge, known_memory, make_own
@@ -33,6 +33,7 @@ from aurora.errors import (
 )
 from aurora.files import require_own
 from aurora.stores.base import Checkout, Store
+from aurora.stores.vector_cache import VectorCache
 from aurora.types import Listener, Mode, Note, Rerank
 
 if TYPE_CHECKING:
@@ -150,9 +151,19 @@ class OpenedMemory:
 
     @property
     def index_folder(self) -> Path:
-        """The folder of derived indexes and git answers: beside the file; for a server, at home."""
+        """The folder of derived indexes: beside the file; for a server, at home."""
         path = self.location.path
         return (path.parent if path else self.places.memory_folder) / INDEXES
+
+    @property
+    def history_folder(self) -> Path:
+        """The folder of git's answers, by commit: all repositories of the user share it."""
+        return self.places.home / CACHE / "history"
+
+    @property
+    def vector_cache(self) -> VectorCache:
+        """Vectors by content: all memories of the user share them."""
+        return VectorCache(self.places.home / CACHE / "vectors")
 
     @property
     def index_path(self) -> Path | None:

@@ -19,7 +19,15 @@ from aurora.engine.working_copies import find_gone
 from aurora.errors import AuroraError, ConfigError, NoMemoryError, QueryError
 from aurora.files import scrub_log
 from aurora.indexing.documents import Added, Labels, cut_document, forget, learn, put_documents
-from aurora.indexing.embedding import Reembedded, RemoteEmbedder, embed, embed_missing, reembed
+from aurora.indexing.embedding import (
+    Reembedded,
+    RemoteEmbedder,
+    VectorCache,
+    embed,
+    embed_missing,
+    forget_vectors,
+    reembed,
+)
 from aurora.indexing.export_format import ExportCounts
 from aurora.indexing.freshness import Refresh, keep_fresh
 from aurora.indexing.import_export import Writer, export_memory
@@ -116,7 +124,7 @@ class MemoryWriter:
             logs=opened.logs,
             reads_logs=reads_logs,
             vectors=vectors,
-            histories=opened.index_folder if git else None,
+            histories=opened.history_folder if git else None,
             redactor=self._redactor(),
             force=force,
             now=opened.now,
@@ -208,7 +216,8 @@ class MemoryWriter:
     def forget(self, chunk_ids: Sequence[str]) -> int:
         opened = self._opened
         forgotten = forget(opened.store, chunk_ids)
-        forget_paths(opened.index_folder, forgotten.paths)
+        forget_vectors(opened.vector_cache, forgotten.removed)
+        forget_paths(opened.history_folder, forgotten.paths)
         scrub_log(opened.log_file, {*forgotten.paths, *forgotten.names})
         return forgotten.chunks
 
@@ -233,6 +242,10 @@ class VectorUpdates:
 
     def __init__(self, opened: OpenedMemory) -> None:
         self._opened = opened
+
+    @property
+    def cache(self) -> VectorCache:
+        return self._opened.vector_cache
 
     def embedder(self) -> EmbeddingProvider | None:
         """The provider for new chunks: the one that made the vectors, until `reembed`."""
@@ -280,7 +293,7 @@ class VectorUpdates:
             provider = self.embedder() if missing else None
             if provider is None:
                 return
-            for warning in embed(store, provider, missing).warnings:
+            for warning in embed(store, provider, missing, cache=self.cache).warnings:
                 self._opened.warn(warning)
         except AuroraError as exc:
             self._opened.warn(exc)
@@ -290,7 +303,8 @@ class VectorUpdates:
         provider = self.embedder()
         if provider is not None:
             opened = self._opened
-            for warning in embed_missing(opened.store, provider, listen=opened.listen).warnings:
+            embedded = embed_missing(opened.store, provider, cache=self.cache, listen=opened.listen)
+            for warning in embedded.warnings:
                 opened.warn(warning)
         self.make_searchable()
 
@@ -302,7 +316,9 @@ class VectorUpdates:
         opened = self._opened
         chosen = opened.embedders.chosen()
         remote = self.remote(chosen)
-        run = partial(reembed, opened.store, chosen, remote=remote, listen=opened.listen)
+        run = partial(
+            reembed, opened.store, chosen, remote=remote, cache=self.cache, listen=opened.listen
+        )
         reembedded = retry_on_disconnect(run, listen=opened.listen)
         is_new = reembedded.is_done and reembedded.before != reembedded.wanted
         self.make_searchable(rebuild=is_new)

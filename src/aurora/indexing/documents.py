@@ -290,6 +290,7 @@ class Forgotten(NamedTuple):
     chunks: int
     paths: tuple[str, ...]  # files that have no chunk left
     names: frozenset[str]  # ids and titles of documents, which a log may hold
+    removed: tuple[Chunk, ...] = ()
 
 
 def find_to_forget(store: Store, names: Names, word: str) -> list[str]:
@@ -318,4 +319,4 @@ def forget(store: Store, chunk_ids: Sequence[str]) -> Forgotten:
             empty, everywhere=True
         )  # so that a later index run reads them again
     prose = {name for chunk in chunks if chunk.kind.is_prose for name in (chunk.id, chunk.name)}
-    return Forgotten(removed, empty, frozenset(prose - {""}))
+    return Forgotten(removed, empty, frozenset(prose - {""}), tuple(chunks))

@@ -7,11 +7,12 @@ serve all searches until the new ones replace them.
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import re
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import closing
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
@@ -31,6 +32,8 @@ logger = logging.getLogger(__name__)
 LABEL_SHARE = 0.5  # weight of a label in the vector of its text: docs/concepts/embeddings.md
 QUICK_FROM = 1_000  # chunks, for which a small transformer needs ten seconds
 _GIVE_UP = 10  # failures in a row after which the provider counts as away
+_CACHE_BLOCK = 500  # chunks that are looked up in the cache at once
+_RECIPE = b"1"  # of `vectors_of`; raise it when the same text comes to give another vector
 _REMOTE_FROM = 40  # batches; fewer are done here before a cluster has loaded the model
 # Words of a path, also those of getUserData. A number in a path says nothing.
 _PATH_WORD = re.compile(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+(?![a-z])")
@@ -59,6 +62,49 @@ class RemoteEmbedder(Protocol):
         ...
 
 
+class CachedVectors(Protocol):
+    """Vectors of one embedder by the digest of their text. No method raises."""
+
+    def get(self, keys: Sequence[bytes]) -> Mapping[bytes, bytes]: ...
+
+    def put(self, vectors: Iterable[tuple[bytes, int, bytes]]) -> None:
+        """Keep vectors: the digest of the text, that of its file or document, the vector."""
+
+
+class VectorCache(Protocol):
+    """Vectors by content, which all memories of a user share."""
+
+    def open(self, embedder: Embedder) -> AbstractContextManager[CachedVectors]: ...
+
+    def forget(self, keys: Sequence[bytes], origins: Sequence[int]) -> None: ...
+
+
+def cache_key(text: ChunkText) -> bytes:
+    """A digest of all that a vector depends on, beside its embedder."""
+    digest = hashlib.blake2b(_RECIPE, digest_size=16)
+    label = text.label.encode("utf-8", "surrogatepass")
+    digest.update(len(label).to_bytes(8, "little") + label)
+    digest.update(text.text.encode("utf-8", "surrogatepass"))
+    return digest.digest()
+
+
+def cache_origin(chunk: Chunk) -> int:
+    """A number for the file of a chunk, or for its document or lesson."""
+    name = (chunk.path or chunk.id).encode("utf-8", "surrogatepass")
+    digest = hashlib.blake2b(name, digest_size=8).digest()
+    return int.from_bytes(digest, "little", signed=True)
+
+
+def forget_vectors(cache: VectorCache, chunks: Iterable[Chunk]) -> None:
+    """Remove the vectors of chunks, and of all earlier versions of their files."""
+    keys, origins = set(), set()
+    for chunk in chunks:
+        keys.add(cache_key(embedding_text(chunk)))
+        origins.add(cache_origin(chunk))
+    if keys:
+        cache.forget(sorted(keys), sorted(origins))
+
+
 @dataclass(frozen=True, slots=True)
 class Embedded:
     """The number of chunks without a vector, and what failed for some of them."""
@@ -67,6 +113,7 @@ class Embedded:
     failed: int = 0
     warnings: tuple[str, ...] = ()
     gave_up: bool = False  # the provider was away, so not all chunks were tried
+    cached: int = 0  # of `made`: taken from the cache
 
     @property
     def made(self) -> int:
@@ -78,6 +125,7 @@ class Embedded:
             self.failed + other.failed,
             (*self.warnings, *other.warnings),
             self.gave_up or other.gave_up,
+            self.cached + other.cached,
         )
 
 
@@ -177,15 +225,58 @@ def embed_missing(
     *,
     quick: EmbeddingProvider | None = None,
     remote: RemoteEmbedder | None = None,
+    cache: VectorCache | None = None,
+    before_model: Callable[[], None] | None = None,
     listen: Listener = ignore_events,
 ) -> Embedded:
     """Make all missing vectors; by `quick`, if there are many and the memory has none yet."""
     missing = store.vectors.find_unembedded()
     if not missing:
         return Embedded()  # the model is not loaded
-    if quick is not None and len(missing) >= QUICK_FROM and store.vectors.embedder() is None:
-        return embed(store, quick, missing, listen=listen)
-    return embed(store, provider, missing, remote=remote, listen=listen)
+    if (
+        quick is not None
+        and len(missing) >= QUICK_FROM
+        and store.vectors.embedder() is None
+        and _count_uncached(store, provider, missing, cache) >= QUICK_FROM
+    ):
+        provider, remote = quick, None
+    return embed(
+        store,
+        provider,
+        missing,
+        remote=remote,
+        cache=cache,
+        before_model=before_model,
+        listen=listen,
+    )
+
+
+def _count_uncached(
+    store: Store, provider: EmbeddingProvider, chunk_ids: Sequence[str], cache: VectorCache | None
+) -> int:
+    """The number of chunks that the provider would have to embed."""
+    if cache is None:
+        return len(chunk_ids)
+    try:
+        embedder = embedder_of(provider)
+    except AuroraError:  # `quick` may work
+        return len(chunk_ids)
+    with cache.open(embedder) as cached:
+        return len(chunk_ids) - sum(
+            len(vectors) for _, _, vectors in _look_up(store, cached, chunk_ids)
+        )
+
+
+def _look_up(
+    store: Store, cached: CachedVectors, chunk_ids: Sequence[str]
+) -> Iterator[tuple[Sequence[str], Sequence[Chunk], Mapping[str, bytes]]]:
+    """Block by block: ids, the chunks that still exist, and the cached vectors by id."""
+    for at in range(0, len(chunk_ids), _CACHE_BLOCK):
+        block = chunk_ids[at : at + _CACHE_BLOCK]
+        chunks = store.chunks.get_chunks(block)
+        keys = {chunk.id: cache_key(embedding_text(chunk)) for chunk in chunks}
+        vectors = cached.get(list(set(keys.values())))
+        yield block, chunks, {id_: vectors[key] for id_, key in keys.items() if key in vectors}
 
 
 def embed(
@@ -194,9 +285,15 @@ def embed(
     chunk_ids: Sequence[str],
     *,
     remote: RemoteEmbedder | None = None,
+    cache: VectorCache | None = None,
+    before_model: Callable[[], None] | None = None,
     listen: Listener = ignore_events,
 ) -> Embedded:
-    """Make vectors of chunks, and store them batch by batch. `remote` makes many batches."""
+    """Make vectors of chunks, and store them batch by batch. `remote` makes many batches.
+
+    Vectors in the cache are not made again; new ones are added to it. `before_model` is called when
+    the cache's vectors are stored, if the model must make others.
+    """
     try:
         embedder, size = embedder_of(provider), max(provider.batch_size, 1)
         store.vectors.put_embeddings(embedder, ())  # raises for vectors of another embedder
@@ -204,17 +301,21 @@ def embed(
         logger.warning("no vectors are made: %r", exc)
         reason = _as_aurora_error(exc).in_one_line
         return Embedded(len(chunk_ids), len(chunk_ids), (reason,), gave_up=True)
-    run = _Run(store, provider, embedder, len(chunk_ids), listen)
-    batches = [chunk_ids[at : at + size] for at in range(0, len(chunk_ids), size)]
-    if remote is not None and len(batches) >= _REMOTE_FROM:
-        try:
-            run.embed(batches, lambda texts: remote.embed(embedder, texts))
-        except ClusterError as exc:
-            logger.warning("the rest is embedded here: %r", exc)
-            run.warnings.append(f"{exc.in_one_line}. What was left was embedded here")
-    if run.in_a_row < _GIVE_UP:
-        run.embed(batches[run.batches :], run.embed_here)
-    return run.report()
+    with cache.open(embedder) if cache else nullcontext() as cached:
+        run = _Run(store, provider, embedder, cached=cached, total=len(chunk_ids), listen=listen)
+        new = run.use_cache(chunk_ids)
+        if new and before_model is not None:
+            before_model()
+        batches = [new[at : at + size] for at in range(0, len(new), size)]
+        if remote is not None and len(batches) >= _REMOTE_FROM:
+            try:
+                run.embed(batches, lambda texts: remote.embed(embedder, texts))
+            except ClusterError as exc:
+                logger.warning("the rest is embedded here: %r", exc)
+                run.warnings.append(f"{exc.in_one_line}. What was left was embedded here")
+        if run.in_a_row < _GIVE_UP:
+            run.embed(batches[run.batches :], run.embed_here)
+        return run.report()
 
 
 class _Run:
@@ -225,16 +326,37 @@ class _Run:
         store: Store,
         provider: EmbeddingProvider,
         embedder: Embedder,
+        *,
+        cached: CachedVectors | None,
         total: int,
         listen: Listener,
     ) -> None:
         self._store, self._provider, self._embedder = store, provider, embedder
-        self._total, self._listen = total, listen
+        self._cached, self._total, self._listen = cached, total, listen
         self._labels: LabelRows = {}
         self.batches = 0  # done
-        self.done = self.failed = self.in_a_row = 0
+        self.done = self.failed = self.in_a_row = self.cached = 0
         self.forgotten = 0  # chunks that were removed or changed meanwhile
         self.warnings: list[str] = []
+
+    def use_cache(self, chunk_ids: Sequence[str]) -> Sequence[str]:
+        """Store the vectors that the cache has; returns the other ids."""
+        if self._cached is None:
+            return chunk_ids
+        new: list[str] = []
+        for block, chunks, vectors in _look_up(self._store, self._cached, chunk_ids):
+            known = [chunk for chunk in chunks if chunk.id in vectors]
+            if known:
+                self.done += len(known)
+                self._store_vectors(known, [(chunk.id, vectors[chunk.id]) for chunk in known])
+                self._tell_progress()
+            new += [id_ for id_ in block if id_ not in vectors]
+        self.cached = self.done
+        return new
+
+    def _tell_progress(self) -> None:
+        done = self.done + self.failed + self.forgotten
+        self._listen(Progress("Embedding", done, self._total))
 
     def embed(
         self,
@@ -256,8 +378,7 @@ class _Run:
                 self.forgotten += wanted - len(chunks)
                 self._put(chunks, vectors)
                 self.batches += 1
-                done = self.done + self.failed + self.forgotten
-                self._listen(Progress("Embedding", done, self._total))
+                self._tell_progress()
                 if self.in_a_row >= _GIVE_UP:
                     return
 
@@ -266,13 +387,24 @@ class _Run:
             yield try_vectors(self._provider, texts, self._labels)
 
     def _put(self, chunks: Sequence[Chunk], vectors: Vectors | None) -> None:
-        """Store vectors of chunks that are unchanged. Another process may have changed some."""
+        """Store new vectors, and keep them in the cache."""
         if vectors is None:
             pairs = [pair for chunk in chunks for pair in self._embed_alone(chunk)]
         else:
             pairs = [(chunk.id, vector) for chunk, vector in zip(chunks, vectors, strict=True)]
             self.done += len(pairs)
             self.in_a_row = 0 if pairs else self.in_a_row
+        if self._cached is not None:
+            made = dict(pairs)
+            self._cached.put(
+                (cache_key(embedding_text(chunk)), cache_origin(chunk), made[chunk.id])
+                for chunk in chunks
+                if chunk.id in made
+            )
+        self._store_vectors(chunks, pairs)
+
+    def _store_vectors(self, chunks: Sequence[Chunk], pairs: Sequence[tuple[str, bytes]]) -> None:
+        """Store vectors of chunks that are unchanged. Another process may have changed some."""
         with self._store.transaction():
             ids = [id_ for id_, _ in pairs]
             stored = {chunk.id: chunk for chunk in self._store.chunks.get_chunks(ids)}
@@ -304,7 +436,7 @@ class _Run:
                 f"{self._provider.name} failed {_GIVE_UP} times in a row: "
                 f"{wanted - self.done - self.failed} more chunks were not tried"
             )
-        return Embedded(wanted, wanted - self.done, tuple(self.warnings), gave_up)
+        return Embedded(wanted, wanted - self.done, tuple(self.warnings), gave_up, self.cached)
 
 
 def _has_same_text(read: Chunk, stored: Chunk | None) -> bool:
@@ -327,6 +459,7 @@ def reembed(
     provider: EmbeddingProvider,
     *,
     remote: RemoteEmbedder | None = None,
+    cache: VectorCache | None = None,
     listen: Listener = ignore_events,
 ) -> Reembedded:
     """Replace the memory's vectors by the provider's. A killed run continues where it stopped."""
@@ -334,10 +467,10 @@ def reembed(
         before, wanted = store.vectors.embedder(), embedder_of(provider)
         if before is None or before == wanted:
             store.vectors.stop_reembedding()  # a change to a third embedder is abandoned
-            embedded = embed_missing(store, provider, remote=remote, listen=listen)
+            embedded = embed_missing(store, provider, remote=remote, cache=cache, listen=listen)
             return Reembedded(before, wanted, embedded)
         store.vectors.start_reembedding(wanted)
-        embedded = _embed_all(store, provider, remote, listen)
+        embedded = _embed_all(store, provider, remote, cache, listen)
         # A model that embeds nothing replaces nothing. Vectors of an earlier run count, too.
         count, missing = _count_next(store)
         is_done = not embedded.gave_up and (count > 0 or not missing)
@@ -347,24 +480,29 @@ def reembed(
 
 
 def _embed_all(
-    store: Store, provider: EmbeddingProvider, remote: RemoteEmbedder | None, listen: Listener
+    store: Store,
+    provider: EmbeddingProvider,
+    remote: RemoteEmbedder | None,
+    cache: VectorCache | None,
+    listen: Listener,
 ) -> Embedded:
     count, missing = _count_next(store)
     if count:
         listen(Note(f"{count:,} chunks have a vector of {provider.name} already"))
-    first = embed(store, provider, missing, remote=remote, listen=listen)
+    first = embed(store, provider, missing, remote=remote, cache=cache, listen=listen)
     # Chunks that were added or changed meanwhile. After failures these cannot be told from failed
     # ones: they wait for the next index run.
     tried = set(missing) if first.failed else set()
     late = [id_ for id_ in store.vectors.find_unembedded(by_next=True) if id_ not in tried]
     if first.gave_up or not late:
         return first
-    second = embed(store, provider, late)
+    second = embed(store, provider, late, cache=cache)
     return Embedded(
         first.wanted + second.wanted,
         first.failed + second.failed,
         first.warnings + second.warnings,
         second.gave_up,
+        first.cached + second.cached,
     )
 
 

@@ -7,8 +7,6 @@ changed, or that a new commit touched.
 
 from __future__ import annotations
 
-import hashlib
-import os
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -44,7 +42,7 @@ class HistoryReader:
 
     store: Store
     names: Names
-    folder: Path | None  # keeps git's answers for later runs; without one, git is not asked
+    folder: Path | None  # keeps git's answers for later runs; None: git is not asked
     version: str  # the prefix of digests
     ignore_cache: bool  # of earlier runs
     now: datetime
@@ -63,11 +61,8 @@ class HistoryReader:
         for top, files in repositories.items():
             history: History | NoHistory = NoHistory()
             if top is not None:
-                place = self.names.of(top / ".git")  # relative to the root: a project may move
-                name = hashlib.sha256(os.fsencode(place)).hexdigest()[:12]
-                file_name = self.folder / f"history-{name}.book"
                 history = History(
-                    top, cache=file_name, ignore_cache=self.ignore_cache, listen=listen
+                    top, cache=self.folder, ignore_cache=self.ignore_cache, listen=listen
                 )
             histories.append(self._read_repository(top, history, files, states))
         return histories

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from aurora.embeddings.base import EmbeddingProvider
-from aurora.indexing.embedding import Embedded, RemoteEmbedder, embed_missing
+from aurora.indexing.embedding import Embedded, RemoteEmbedder, VectorCache, embed_missing
 from aurora.indexing.histories import HistoryReader
 from aurora.indexing.reader import (
     FileReader,
@@ -80,6 +80,9 @@ class IndexReport:
 class Vectors(Protocol):
     """What a run needs to make vectors and indexes."""
 
+    @property
+    def cache(self) -> VectorCache: ...
+
     def embedder(self) -> EmbeddingProvider | None: ...
 
     def quick(self) -> EmbeddingProvider | None: ...
@@ -106,7 +109,8 @@ def run_index(
 ) -> IndexReport:
     """Read changed files, make them searchable, embed them, and store their git histories.
 
-    Words are searchable before vectors are made, because some models are slow. `histories` is the
+    Words are searchable before the model makes vectors, because some models are slow. Vectors from
+    the cache are quick: with these alone, the indexes are made once. `histories` is the
     folder of git's answers; without one, git is not asked. `force` reads every file and its whole
     history. `reads_logs` is false where another memory has read them: what this one holds
     of them is removed. None leaves it alone. `gone` are the keys of checkouts that are no more.
@@ -122,11 +126,17 @@ def run_index(
         states = _read_states(store, scanned, names, version, force=force)
         reader = HistoryReader(store, names, histories, version, ignore_cache=force, now=now())
         read_histories = partial(reader.read, scanned, states)
+        is_searchable = False
+
+        def make_searchable() -> None:
+            nonlocal is_searchable
+            vectors.make_searchable()
+            is_searchable = True
+
         with _in_background(read_histories, listen) as wait_for_histories:
             report = index_files(
                 store, root, scanned, states=states, redactor=redactor, listen=listen
             )
-            vectors.make_searchable()
             embedded = Embedded()
             if provider is not None:
                 embedded = embed_missing(
@@ -134,9 +144,11 @@ def run_index(
                     provider,
                     quick=vectors.quick(),
                     remote=vectors.remote(provider),
+                    cache=vectors.cache,
+                    before_model=make_searchable,
                     listen=listen,
                 )
-            if embedded.made:
+            if embedded.made or not is_searchable:
                 vectors.make_searchable()
             changed, warnings = reader.keep(wait_for_histories())
         store.chunks.put_indexed_at(now())

@@ -39,6 +39,7 @@ _NO_EMBEDDER = Embedder("", 1, "")  # of a memory without vectors
 
 # Returns the provider that embeds questions for vectors of an embedder, or raises `AuroraError`.
 Embedders = Callable[[Embedder], EmbeddingProvider]
+Parts = dict[int, tuple[int, bytes | memoryview]]  # generation and float32 numbers, by row
 
 
 class Vectors:
@@ -81,7 +82,7 @@ class Vectors:
         write_index_file(path, kind="vectors", facts=self.facts, arrays=arrays)
 
 
-def join_vectors(parts: Mapping[int, tuple[int, bytes]], embedder: Embedder) -> Vectors:
+def join_vectors(parts: Parts, embedder: Embedder) -> Vectors:
     """Vectors of (generation, float32 numbers) by row."""
     rows = sorted(parts)
     arrays: dict[str, Array] = {
@@ -130,8 +131,9 @@ class VectorIndex(DerivedIndex[Vectors]):
     def _merge(self, base: Vectors) -> Vectors:
         """Copy unchanged vectors from the index and read only the new ones from the store."""
         revisions, indexed = self._store.vectors.vector_revisions(), base.generations()
-        kept = {
-            row: (generation, base.vector(indexed[row][0]).tobytes())
+        matrix, width = memoryview(base.matrix().tobytes()), 4 * base.dimension  # float32
+        kept: Parts = {
+            row: (generation, matrix[width * indexed[row][0] :][:width])
             for row, generation in revisions.items()
             if row in indexed and indexed[row][1] == generation
         }
@@ -144,9 +146,7 @@ class VectorIndex(DerivedIndex[Vectors]):
             if vectors is not None:
                 return vectors
 
-    def _read_store(
-        self, owner: Embedder, parts: dict[int, tuple[int, bytes]], rows: list[int] | None
-    ) -> Vectors | None:
+    def _read_store(self, owner: Embedder, parts: Parts, rows: list[int] | None) -> Vectors | None:
         """Add the store's vectors to `parts`. None when the embedder changed meanwhile: the
         vectors may then be of both."""
         for revision, packed in self._store.vectors.iter_vectors(rows):

@@ -4,23 +4,30 @@
     rest     JSON: the commit, where a shallow history ends, the commits that own lines with their
              times, and for each path its blob and runs ("line owner line owner …")
 
-A file that is damaged, foreign or of another format counts as empty.
+A file that is damaged, foreign or of another format counts as empty. A folder holds a file for each
+commit that was read. A commit's id determines its whole history, so all branches, worktrees and
+clones can share one folder.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import re
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from operator import lt
 from pathlib import Path
 from typing import NamedTuple
 
-from aurora.files import make_folder, read_file, replacing
+from aurora.files import make_folder, read_file, remove_leftovers, replacing
 from aurora.sources.blame.replay import LineHistory, LineOwners
 
 _MAGIC = b"aurora-history 1 "
 _MAX_BYTES = 32 << 20  # the cache of Django's Python files has 2.7 million
+_MAX_FOLDER = 256 << 20  # bytes of all files: Django at a hundred commits
+_FILE = re.compile(r"history-([0-9a-f]{40,64})(-[0-9a-f]{8})?\.book")
 _MAX_LINES = 10_000_000  # of a file; each line takes memory as soon as the file is edited
 
 
@@ -153,18 +160,71 @@ def save_cache(path: Path, cache: BlameCache) -> None:
         out.write(_MAGIC + b"%08x\n" % zlib.crc32(content) + content)
 
 
+# A folder of caches
+
+
+def cache_file(folder: Path, head: str, shallow: str) -> Path:
+    """The file for a commit; a shallow history that ends elsewhere has another file."""
+    end = f"-{zlib.crc32(shallow.encode()):08x}" if shallow else ""
+    return folder / f"history-{head}{end}.book"
+
+
+def cached_heads(folder: Path) -> dict[str, Path]:
+    """The commits that have a file, with the file; the last used one first."""
+    files = sorted(_files(folder), reverse=True)
+    return {match[1]: path for _, path in files if (match := _FILE.fullmatch(path.name))}
+
+
+def _files(folder: Path) -> list[tuple[int, Path]]:
+    return [(_mtime(path), path) for path in folder.glob("history-*.book")]
+
+
+def _mtime(path: Path) -> int:
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:  # another process just removed it
+        return 0
+
+
+def mark_used(path: Path) -> None:
+    """The files that were not used for longest are dropped first."""
+    with suppress(OSError):
+        os.utime(path)
+
+
+def drop_oldest(folder: Path, most: int = _MAX_FOLDER) -> None:
+    """Remove files until the rest takes at most so many bytes, and what killed runs left."""
+    for scratch in folder.glob("history-*.tmp"):
+        remove_leftovers(folder / f"{scratch.name.partition('.')[0]}.book")
+    size = 0
+    for _, path in sorted(_files(folder), reverse=True):
+        with suppress(OSError):
+            size += path.stat().st_size
+            if size > most:
+                path.unlink()
+
+
 def forget_paths(folder: Path, names: Collection[str]) -> None:
     """Remove files from all caches of a folder, where their paths may begin elsewhere."""
-    for path in folder.glob("history-*.book"):
-        cache = load_cache(path)
-        gone = [
-            cached
-            for cached in cache.files
-            if any(
-                f"/{cached}".endswith(f"/{name}") or f"/{name}".endswith(f"/{cached}")
-                for name in names
-            )
-        ]
-        if gone:
-            cache.drop(gone)
-            save_cache(path, cache)
+    needles = [json.dumps(name.rpartition("/")[2])[1:-1].encode() for name in names]
+    for _, path in _files(folder):
+        with suppress(OSError):
+            content = read_file(path, most=_MAX_BYTES)
+            if any(needle in content for needle in needles):
+                _forget_in(path, names)
+
+
+def _forget_in(path: Path, names: Collection[str]) -> None:
+    cache = load_cache(path)
+    gone = [
+        cached
+        for cached in cache.files
+        if any(
+            f"/{cached}".endswith(f"/{name}") or f"/{name}".endswith(f"/{cached}") for name in names
+        )
+    ]
+    if gone:
+        cache.drop(gone)
+        save_cache(path, cache)
+    elif not cache.head:
+        path.unlink()  # damaged, and it holds a name that must go

@@ -3,7 +3,8 @@
 `History` returns what `git blame` says at the last commit, with lines edited on disk marked as
 uncommitted. It uses the cheapest of these sources, which all agree with `git blame`:
 
-* the cache of an earlier run, for files that no commit has touched since;
+* the cache of an earlier run at this commit, on any branch, worktree or clone;
+* the cache of an earlier run at another commit, for files that no commit has touched since;
 * a replay of the commits since then, if they are linear;
 * `git blame` itself for a few files, or a replay of the whole history for many.
 
@@ -25,7 +26,15 @@ from pathlib import Path, PurePosixPath
 from typing import TypeAlias, TypeVar
 
 from aurora.errors import GitError, GitLimitError, NoRepositoryError
-from aurora.sources.blame.cache import BlameCache, load_cache, save_cache
+from aurora.sources.blame.cache import (
+    BlameCache,
+    cache_file,
+    cached_heads,
+    drop_oldest,
+    load_cache,
+    mark_used,
+    save_cache,
+)
 from aurora.sources.blame.commits import (
     WORKERS,
     Commit,
@@ -58,6 +67,7 @@ T = TypeVar("T")
 
 BLAME_AT_MOST = 16  # in Django a replay costs as much as 44 blames, in Flask as 43
 _PATHS_PER_CALL = 200  # on one command line
+_NEAR = 1_000  # commits among which the nearest cached one is looked for
 _NO_REPOSITORY = "no repository"
 _BLAME_ENTRY = re.compile(rb"^([0-9a-f]{40,64}) \d+ (\d+) (\d+)$")
 
@@ -94,10 +104,11 @@ class NoHistory:
 
 
 class History:
-    """Blame for the files below a folder, cached in the file `cache`.
+    """Blame for the files below a folder, cached in the folder `cache`.
 
-    Up to `blame_at_most` files are read by `git blame`; for more, the history is replayed. With
-    `ignore_cache`, the cache is not read. Each git call keeps within `limits`.
+    Repositories may share that folder. Up to `blame_at_most` files are read by `git blame`; for
+    more, the history is replayed. With `ignore_cache`, the cache is not read. Each git call keeps
+    within `limits`.
     """
 
     def __init__(
@@ -183,7 +194,7 @@ class History:
         self, now: Snapshot, paths: Collection[str]
     ) -> tuple[BlameCache, dict[str, GitError]]:
         """Return a cache with the lines of the paths at the last commit, and errors by path."""
-        cache = load_cache(None if self._ignore_cache else self._cache)
+        cache = self._load(now)
         before = (cache.head, len(cache.files))
         failed: dict[str, GitError] = {}
         try:
@@ -200,12 +211,44 @@ class History:
             missing = sorted(paths)
             failed = dict.fromkeys(missing, exc)
         _put_last_commits(cache, now, failed)
-        if self._cache is not None and (missing or before != (cache.head, len(cache.files))):
-            try:
-                save_cache(self._cache, cache)
-            except OSError as exc:  # results do not depend on it; the next run takes longer
-                logger.warning("cannot keep git history in %s: %s", self._cache, exc)
+        if missing or before != (cache.head, len(cache.files)):
+            self._save(cache, now)
         return cache, failed
+
+    def _load(self, now: Snapshot) -> BlameCache:
+        """The cache of this commit; without one, that of the nearest commit."""
+        if self._cache is None or self._ignore_cache:
+            return BlameCache()
+        own = cache_file(self._cache, now.head, now.shallow)
+        cache = load_cache(own)
+        if cache.head:
+            mark_used(own)
+            return cache
+        try:
+            return load_cache(_find_nearest(now, self._cache))
+        except GitError:
+            return BlameCache()
+
+    def _save(self, cache: BlameCache, now: Snapshot) -> None:
+        if self._cache is None:
+            return
+        try:
+            save_cache(cache_file(self._cache, now.head, now.shallow), cache)
+            drop_oldest(self._cache)
+        except OSError as exc:  # results do not depend on it; the next run takes longer
+            logger.warning("cannot keep git history in %s: %s", self._cache, exc)
+
+
+def _find_nearest(now: Snapshot, folder: Path) -> Path | None:
+    """The cache of the last commit that leads here; else of the last used one that git knows."""
+    files = cached_heads(folder)
+    if not files:
+        return None
+    line = now.git.run("rev-list", "--first-parent", f"-n{_NEAR}", now.head, "--").decode()
+    names = "".join(f"{head}\n" for head in files).encode()
+    objects = now.git.run("cat-file", "--batch-check=%(objectname) %(objecttype)", given=names)
+    known = (row.split()[0] for row in objects.decode().splitlines() if row.endswith(" commit"))
+    return next((files[head] for head in (*line.split(), *known) if head in files), None)
 
 
 def _committed_as(now: Snapshot, path: str) -> str | Untracked | Unavailable:
