@@ -13,7 +13,7 @@ from aurora import Memory, Places
 from aurora.engine.location import PostgresLocation
 from tests.builders import NOW, write_tree
 from tests.cli.conftest import Shell, settle
-from tests.sources.repository import make_repository
+from tests.sources.repository import git, make_repository
 
 LOG = (
     "# Conversation: tiles\nDate: 2025-12-15\nQuery: how\n\n## Phase 1: Plan\nTiles are quokkas.\n"
@@ -191,3 +191,16 @@ def test_a_damaged_personal_memory_does_not_keep_the_project_from_answering(shel
     done = shell.run("mem", "search", "quokka")
     assert "app.py" in done.stdout
     assert "The memory personal is left out" in done.stderr
+
+
+def test_a_lesson_for_the_team_is_a_file_that_a_colleague_finds(shell: Shell) -> None:
+    lesson = shell.ok("mem", "learn", "--team", "quokka uploads need a retry").strip()
+    assert found(shell, "quokka uploads retry")[0] == (lesson, "web")
+    assert git(shell.cwd, "status", "--short", "docs") == "?? docs/\n"
+    git(shell.cwd, "add", "docs")
+    git(shell.cwd, "commit", "-q", "-m", "a lesson")
+    git(shell.cwd.parent, "clone", "-q", "web", "copy")
+    copy = shell.cwd.parent / "copy"
+    shell.ok("mem", "index", cwd=copy)
+    assert lesson in dict(found(shell, "quokka uploads retry", cwd=copy))
+    assert "not both" in shell.fails("mem", "learn", "--team", "--private", "a")

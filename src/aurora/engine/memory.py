@@ -429,12 +429,21 @@ class Memory:
         score: float = 1.0,
         context: str = "",
         private: bool = False,
+        team: bool = False,
     ) -> Chunk:
         """Store a lesson: a pattern that worked or, with a score below 0.5, did not.
 
         The same text again updates the lesson: its score becomes the mean of all tries. A
-        `private` one stays in the person's memory, as for `add`.
+        `private` one stays in the person's memory, as for `add`. One for the `team` is a file
+        below docs/lessons, which git tracks and every index run reads.
         """
+        if private and team:
+            raise QueryError("A lesson is private or for the team, not both", hint="choose one")
+        if team:
+            self._writer.start_project()
+            return self._writer.learn_for_team(
+                text, pattern_type=pattern_type, score=score, context=context
+            )
         writer = self._target(private=private)
         return writer.learn(text, pattern_type=pattern_type, score=score, context=context)
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -25,13 +24,12 @@ from aurora.parsers.markdown import LONGEST_HEADING
 from aurora.parsers.plain import Cutter
 from aurora.parsers.prose import LONGEST, NotesParser, find_title
 from aurora.stores.base import SEARCHABLE_SUCCESS, Reasoning, Store
-from aurora.text import printable
+from aurora.text import make_slug, printable
 from aurora.types import Chunk, Document, Json, Kind
 
 DOCUMENT = "document"  # the value of `metadata.source`, and the default document type
 RESERVED = ("origin", "part", "parts", "source", "title")  # metadata keys that Aurora sets
 _NAMESPACE = "namespace:"
-_SLUG = 40  # characters of a title in an id
 _DIGITS = 12  # of a document's id: with 8, two of 10,000 documents of one title may collide
 _LESSON_DIGITS = 8
 _TRIES = "tries"  # in the metadata of a lesson
@@ -192,9 +190,8 @@ def _piece_id(document_id: str, part: int) -> str:
 
 def _make_id(kind: str, title: str, key: bytes, *, digits: int) -> str:
     """An id such as `doc-release-plan-1a2b3c4d`. The digest depends on the key only."""
-    slug = re.sub(r"[\W_]+", "-", title.lower()).strip("-")[:_SLUG]
     digest = hashlib.sha256(key).hexdigest()[:digits]
-    return "-".join(filter(None, [kind, slug, digest]))
+    return "-".join(filter(None, [kind, make_slug(title), digest]))
 
 
 def _key(text: str, labels: Labels, name: str) -> bytes:
