@@ -328,8 +328,9 @@ def copy_between(
         if source.server and source_store.identity == target_store.identity:
             raise _same_memory(source)
         copied = copy_memory(source_store, target_store, vectors=vectors, listen=listen)
-        if target_store.ranking is not None:
-            target_store.ranking.prepare_search()
+        ranking = target_store.ranking
+        if ranking is not None and (warning := ranking.prepare_search()):
+            listen(Note(warning, warning=True))
     return copied
 
 

@@ -356,7 +356,8 @@ class VectorUpdates:
         """
         opened = self._opened
         if ranking := opened.store.ranking:
-            ranking.prepare_search()
+            if warning := ranking.prepare_search():
+                opened.warn(warning)
             return
         retriever = opened.retriever
         retriever.bm25.refresh()
