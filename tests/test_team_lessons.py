@@ -152,7 +152,7 @@ def test_a_hostile_file_is_a_note_with_a_warning_and_breaks_no_run(
     written = {names[name]: f"---\n{matter}\n---\nquokka\n" for name, matter in HOSTILE.items()}
     written[names["no text"]] = f"---\n{HOSTILE['no text']}"
     fine = {"docs/lessons/plain.md": "quokka\n", "docs/lessons/empty.md": "---\n"}
-    good = {"docs/lessons/deep/good.md": "---\ntype: ''\nscore: 1.0\n---\n# Emu\nquokka\n"}
+    good = {"sub/docs/lessons/deep/good.md": "---\ntype: ''\nscore: 1.0\n---\n# Emu\nquokka\n"}
     write_tree(root, written | fine | good)
     report = memory.index(root)
     assert (report.failed, report.errors) == (0, ())

@@ -195,7 +195,7 @@ def test_a_damaged_personal_memory_does_not_keep_the_project_from_answering(shel
 
 def test_a_lesson_for_the_team_is_a_file_that_a_colleague_finds(shell: Shell) -> None:
     lesson = shell.ok("mem", "learn", "--team", "quokka uploads need a retry").strip()
-    assert found(shell, "quokka uploads retry")[0] == (lesson, "web")
+    assert found(shell, "quokka uploads retry", "--type", "reasoning") == [(lesson, "web")]
     assert git(shell.cwd, "status", "--short", "docs") == "?? docs/\n"
     git(shell.cwd, "add", "docs")
     git(shell.cwd, "commit", "-q", "-m", "a lesson")

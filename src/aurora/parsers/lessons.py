@@ -1,6 +1,6 @@
 """Reads the lessons that a team keeps as Markdown files in its repository.
 
-A lesson is a file below `docs/lessons` with `type` and `score` in its front matter. Any other file
+A lesson is a file below a folder `docs/lessons` with `type` and `score` in its front matter. Any other file
 there is a note. The files are untrusted text: a bad value makes a note and a problem, not an error.
 """
 
@@ -43,8 +43,8 @@ class TeamLesson(NamedTuple):
 
 
 def is_lesson_path(path: str) -> bool:
-    """True for a path in a memory that may be a lesson."""
-    return path.startswith(f"{LESSONS}/") and path.lower().endswith(".md")
+    """True for a path that may be a lesson: in a memory that projects share it is absolute."""
+    return f"/{LESSONS}/" in f"/{path}" and path.lower().endswith(".md")
 
 
 def read_lesson(text: str) -> TeamLesson | None:
