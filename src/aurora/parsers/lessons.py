@@ -1,7 +1,8 @@
 """Reads the lessons that a team keeps as Markdown files in its repository.
 
-A lesson is a file below a folder `docs/lessons` with `type` and `score` in its front matter. Any other file
-there is a note. The files are untrusted text: a bad value makes a note and a problem, not an error.
+A lesson is a file below a folder `docs/lessons` with `type` and `score` in its front matter. Any
+other file there is a note. The files are untrusted text: a bad value makes a note and a problem,
+not an error.
 """
 
 from __future__ import annotations
