@@ -55,7 +55,9 @@ def _stranded(chunk: Chunk, root: Path) -> Stranded | None:
     # A source that the user named may look like a path, too.
     if not path.is_relative_to(root) or not is_document_of(chunk.id, chunk.namespace, name):
         return None
-    return Stranded(str(facts.get("title", chunk.name)), tuple(piece_ids([chunk])), path, chunk.namespace)
+    return Stranded(
+        str(facts.get("title", chunk.name)), tuple(piece_ids([chunk])), path, chunk.namespace
+    )
 
 
 def move_stranded(memory: Memory) -> list[Stranded]:
