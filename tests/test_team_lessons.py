@@ -7,11 +7,19 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from aurora import Memory, Places
+from aurora.config import Settings, SettingsFiles
+from aurora.config.schema import IndexingSettings
 from aurora.errors import AuroraError, LabelError, QueryError, SourceError
+from aurora.indexing.team_lessons import render_lesson
+from aurora.parsers.lessons import LONGEST_CONTEXT, TeamLesson, read_lesson
 from aurora.stores.base import Reasoning
+from aurora.text import printable
 from aurora.types import Kind, Note
+from tests.backends import BACKENDS, keep_on_server
 from tests.builders import NOW, write_tree
 from tests.security.secret_samples import samples
 from tests.sources.repository import git, make_repository
@@ -25,9 +33,13 @@ def root(tmp_path: Path) -> Path:
     return make_repository(tmp_path / "web", {"app.py": "def first(): pass\n"})
 
 
-@pytest.fixture
-def memory(root: Path, tmp_path: Path) -> Iterator[Memory]:
-    with Memory(Places(tmp_path / "home", root), now=lambda: NOW) as memory:
+@pytest.fixture(params=BACKENDS)
+def memory(root: Path, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Memory]:
+    """The memory of the repository, in a file and on a server."""
+    places = Places(tmp_path / "home", root)
+    if request.param == "postgres":
+        keep_on_server(root, places.home, request.getfixturevalue("memory_url"))
+    with Memory(places, SettingsFiles(places, {}), now=lambda: NOW) as memory:
         yield memory
 
 
@@ -128,6 +140,44 @@ def test_secrets_are_redacted_before_the_file_is_written(memory: Memory, root: P
             assert sample.secret not in file.read_text()
 
 
+def test_secrets_are_redacted_also_where_the_memory_keeps_them(root: Path, tmp_path: Path) -> None:
+    sample = next(iter(samples()))
+    settings = Settings(indexing=IndexingSettings(redact_secrets=False))
+    with Memory(Places(tmp_path / "home", root), settings) as memory:
+        chunk = memory.learn(f"quokka {sample.line}", team=True)
+        assert sample.secret not in chunk.content
+        assert chunk.path
+        assert sample.secret not in (root / chunk.path).read_text()
+
+
+def test_the_same_text_with_other_line_ends_is_the_same_lesson(memory: Memory, root: Path) -> None:
+    memory.learn("quokka\nsecond", team=True)
+    chunk = memory.learn("quokka\r\nsecond ", team=True)
+    assert chunk.metadata["tries"] == 2
+    (file,) = (root / "docs" / "lessons").iterdir()
+    file.write_bytes(file.read_bytes().replace(b"\n", b"\r\n"))  # as git may check it out
+    assert memory.learn("quokka\nsecond", team=True).metadata["tries"] == 3
+
+
+LINE = st.text(st.characters(codec="utf-8"), max_size=60).map(
+    lambda text: printable(" ".join(text.split()))
+)
+
+
+@given(
+    text=st.text(st.characters(codec="utf-8", exclude_characters="\0\r\ufeff"), min_size=1),
+    pattern_type=LINE.filter(bool),
+    context=LINE | st.sampled_from(['"' * LONGEST_CONTEXT, "'a'", "a: b", "# no", "null", "\\"]),
+    score=st.sampled_from([0.0, 0.25, 0.5, 1.0]),
+)
+def test_a_lesson_is_read_as_it_was_written(
+    text: str, pattern_type: str, context: str, score: float
+) -> None:
+    lesson = TeamLesson(text.strip() or "a", pattern_type, score, 1, context)
+    kept = read_lesson(render_lesson(lesson, NOW))
+    assert kept == lesson._replace(date=NOW.replace(hour=0))
+
+
 HOSTILE = {
     "huge score": "type: a\nscore: 1e999",
     "no number": "type: a\nscore: nan",
@@ -180,11 +230,12 @@ def test_what_cannot_be_kept_is_an_error(memory: Memory, root: Path) -> None:
         (QueryError, "nothing to learn", {"text": " \n"}),
         (LabelError, "cannot be the type", {"text": TEXT, "pattern_type": "a\nscore: 0"}),
         (SourceError, "at most 20,000", {"text": "x" * 20_001}),
+        (SourceError, "at most 2,000", {"text": TEXT, "context": "x" * 2001}),
         (SourceError, "not UTF-8", {"text": "a\0b"}),
     ]
-    for error, words, given in refusals:
+    for error, words, wrong in refusals:
         with pytest.raises(error, match=words):
-            memory.learn(team=True, **given)  # type: ignore[arg-type]
+            memory.learn(team=True, **wrong)  # type: ignore[arg-type]
     with pytest.raises(QueryError, match="private or for the team"):
         memory.learn(TEXT, team=True, private=True)
     assert not (root / "docs").exists()

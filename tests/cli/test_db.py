@@ -280,7 +280,7 @@ def test_no_right_to_read(project: Shell, memory_url: str, stranger: tuple[str, 
     project.environ["AURORA_STORE_URL"] = as_user(memory_url, stranger)
     error, hint = error_and_hint(project.fails("mem", "stats"))
     assert "permission denied" in error
-    assert "aur db grant reader" in hint
+    assert "aur db grant writer" in hint
 
 
 def test_a_writer_can_use_every_command_but_those_of_the_owner(

@@ -12,6 +12,7 @@ from aurora.mcp.server import create_server
 from tests.builders import write_tree
 from tests.cli.conftest import Shell
 from tests.mcp.conftest import FILES, ask, ids, index
+from tests.sources.repository import make_repository
 
 pytestmark = [pytest.mark.anyio, pytest.mark.one_store("two folders, each with its file")]
 DEPOT = 'def authenticate_courier(badge: str) -> bool:\n    """Check the badge of a courier."""\n'
@@ -39,3 +40,15 @@ async def test_all_memories_give_one_ranking_that_names_them(tmp_path: Path) -> 
         assert ids(alone)[0] == "gate.py:authenticate_courier"
         got = await ask(client, "aurora_retrieve", id=f"{depot}/gate.py:authenticate_courier")
         assert "badge of a courier" in str(got)
+
+
+async def test_an_agent_learns_for_the_team(tmp_path: Path) -> None:
+    root = make_repository(tmp_path / "shop", FILES)
+    pool = MemoryPool(name_folders([root]), Shell(root, tmp_path / "home").environment)
+    async with Client(create_server(pool)) as client:
+        learned = await ask(client, "aurora_learn", text="Quokkas need a retry", team=True)
+        (file,) = (root / "docs" / "lessons").iterdir()
+        assert learned["id"] == f"docs/lessons/{file.name}:lesson"
+        assert "commit it" in str(learned["notes"])
+        found = await ask(client, "aurora_search", query="quokkas retry", types=["reasoning"])
+        assert ids(found) == [learned["id"]]

@@ -39,6 +39,7 @@ from aurora.sources.conversations import find_logs
 from aurora.sources.walk import require_path
 from aurora.sources.watch import FileWatcher, Stop
 from aurora.stores.base import Embedder
+from aurora.text import printable
 from aurora.types import Chunk, NewDocument, Note, Progress
 
 Targets: TypeAlias = Sequence[Path | str]
@@ -213,11 +214,12 @@ class MemoryWriter:
             raise QueryError("There is nothing to learn", hint='say what: aur mem learn "…"')
         opened = self._opened
         root = require_team_folder(opened.places.project, LESSONS)
-        with self.redacting() as redactor:
-            words = " ".join(redactor.text(context).split())
-            lesson = TeamLesson(
-                redactor.text(text).strip(), redactor.text(pattern_type), score, context=words
-            )
+        redactor = Redactor()  # whatever the settings say: git keeps what was once committed
+        words = printable(" ".join(redactor.text(context).split()))
+        text = redactor.text(text.replace("\r\n", "\n")).strip()
+        lesson = TeamLesson(text, redactor.text(pattern_type).strip(), score, context=words)
+        if redactor.warning:
+            opened.warn(redactor.warning)
         path = write_team_lesson(root, lesson, now=opened.now())
         opened.create()
         index_files(opened.store, opened.root, scan(path), redactor=self._redactor())

@@ -16,6 +16,7 @@ from aurora.errors import LabelError, SourceError
 from aurora.files import open_no_follow, replacing
 from aurora.parsers.lessons import (
     LESSONS,
+    LONGEST_CONTEXT,
     LONGEST_LESSON,
     LONGEST_TYPE,
     TeamLesson,
@@ -82,14 +83,15 @@ def _require_valid(lesson: TeamLesson) -> None:
             f"{kind[:LONGEST_TYPE]!r} cannot be the type of a lesson",
             hint=f"write one line of at most {LONGEST_TYPE} characters, such as recovery",
         )
-    if len(lesson.text) > LONGEST_LESSON:
-        raise SourceError(
-            f"A lesson of a team has at most {LONGEST_LESSON:,} characters, this one "
-            f"{len(lesson.text):,}",
-            hint="write a document in the repository, which `aur index` reads",
-        )
+    limits = (("lesson", lesson.text, LONGEST_LESSON), ("context", lesson.context, LONGEST_CONTEXT))
+    for what, text, most in limits:
+        if len(text) > most:
+            raise SourceError(
+                f"The {what} has {len(text):,} characters, in a file of the team at most {most:,}",
+                hint="write a document in the repository, which `aur index` reads",
+            )
     try:
-        unwritable = "\0" in lesson.text or not lesson.text.encode()
+        unwritable = "\0" in lesson.text or not (lesson.text + lesson.context).encode()
     except UnicodeEncodeError:
         unwritable = True
     if unwritable:
@@ -101,7 +103,7 @@ def _find_same(folder: Path, lesson: TeamLesson) -> Iterator[Path]:
     for path in sorted(folder.rglob("*.md")):
         try:
             with open_no_follow(path) as file:
-                written = file.read(_LARGEST).decode().replace("\r\n", "\n")
+                written = file.read(_LARGEST).decode()
             kept = read_lesson(written)
         except (OSError, ValueError):  # a link, another encoding, or a bad value
             continue
@@ -111,7 +113,7 @@ def _find_same(folder: Path, lesson: TeamLesson) -> Iterator[Path]:
 
 def _create(folder: Path, lesson: TeamLesson, now: datetime) -> Path:
     stem = f"{now.date()}-{make_slug(lesson.name).rstrip('-') or 'lesson'}"
-    content = "\n".join(["---", *_matter(lesson, now), "---", "", lesson.text, ""])
+    content = render_lesson(lesson, now)
     for number in count(1):
         path = folder / (f"{stem}.md" if number == 1 else f"{stem}-{number}.md")
         try:
@@ -123,10 +125,13 @@ def _create(folder: Path, lesson: TeamLesson, now: datetime) -> Path:
     return path
 
 
-def _matter(lesson: TeamLesson, now: datetime) -> list[str]:
-    lines = [f"type: {_quoted(lesson.pattern_type)}", *_scores(lesson.score, lesson.tries)]
-    context = [f"context: {_quoted(lesson.context)}"] if lesson.context else []
-    return [*lines, *context, f"date: {now.date()}"]
+def render_lesson(lesson: TeamLesson, now: datetime) -> str:
+    """The file of a new lesson."""
+    lines = ["---", f"type: {_quoted(lesson.pattern_type)}"]
+    lines += _scores(lesson.score, lesson.tries)
+    if lesson.context:
+        lines.append(f"context: {_quoted(lesson.context)}")
+    return "\n".join([*lines, f"date: {now.date()}", "---", "", lesson.text, ""])
 
 
 def _scores(score: float, tries: int) -> list[str]:
@@ -146,7 +151,7 @@ def _add_try(path: Path, lesson: TeamLesson) -> None:
     """Replace score, tries and a new context in the front matter; all other lines stay."""
     with open_no_follow(path) as file:
         written = file.read().decode()
-    kept = read_lesson(written.replace("\r\n", "\n"))
+    kept = read_lesson(written)
     if kept is None:
         return
     score = (kept.score * kept.tries + lesson.score) / (kept.tries + 1)

@@ -20,7 +20,7 @@ from aurora.types import Chunk, Document, Json, Kind, Lines
 LESSONS = "docs/lessons"  # beside the other documents, so that a team reads and reviews it
 LONGEST_LESSON = 20_000  # characters: a lesson is one chunk
 LONGEST_TYPE = 100  # characters
-_LONGEST_CONTEXT = 2000  # characters
+LONGEST_CONTEXT = 2000  # characters
 _MOST_TRIES = 1_000_000
 _LONGEST_NUMBER = 20  # characters
 _NAME = 60  # characters of the first line that names a lesson
@@ -50,7 +50,7 @@ def is_lesson_path(path: str) -> bool:
 
 def read_lesson(text: str) -> TeamLesson | None:
     """The lesson of a file; None without `type` and `score`. ValueError names a bad value."""
-    lines = text.removeprefix("\ufeff").split("\n")
+    lines = text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
     end = find_front_matter(lines)
     values = dict(read_values(lines[1 : end - 1])) if end else {}
     if not {"type", "score"} <= values.keys():
@@ -63,7 +63,7 @@ def read_lesson(text: str) -> TeamLesson | None:
         _line("type", values["type"], longest=LONGEST_TYPE) or "pattern",
         _number("score", values["score"], most=1.0),
         max(1, int(_number("tries", values.get("tries", "1"), most=_MOST_TRIES))),
-        _line("context", values.get("context", ""), longest=_LONGEST_CONTEXT),
+        _line("context", values.get("context", ""), longest=LONGEST_CONTEXT),
         find_date(values.get("date", "")),
     )
 
@@ -76,7 +76,7 @@ def read_values(lines: Sequence[str]) -> list[tuple[str, str]]:
 
 def _line(key: str, written: str, *, longest: int) -> str:
     """One line of text. A text in double quotes is read as JSON, which YAML reads alike."""
-    if len(written) > 2 * longest:
+    if len(written) > 2 * longest + 2:  # quotes are escaped
         raise ValueError(f"{key} has more than {longest:,} characters")
     try:
         value = json.loads(written) if written.startswith('"') else written.strip("'")

@@ -158,7 +158,8 @@ _EXPLANATIONS: tuple[tuple[_Kinds, type[StoreError], str, str], ...] = (
         errors.InsufficientPrivilege,
         StoreError,
         "{shown}: {text}",
-        "have its owner run `aur db grant writer ROLE`, or `aur db grant reader ROLE` for searches",
+        "have its owner do this, or give you the right: `aur db grant writer ROLE`, or `reader` to "
+        "search",
     ),
     ((errors.UndefinedTable, errors.InvalidSchemaName), NoMemoryError, *_NO_MEMORY),
     (errors.InvalidCatalogName, StoreError, "{shown}: {text}", _MAKE_DATABASE),
