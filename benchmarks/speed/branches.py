@@ -5,8 +5,8 @@
 OLD and NEW are two folders with releases of a project, such as unpacked Django 5.1 and 5.2; without
 them, small ones are made. A repository with a branch for each is indexed: first `old`, then `new`,
 `old` and `new` again. Then a branch that changes only `--files` files of `old`, and back. Each step
-is one `Memory.index` in a process of its own, with one home for all. Then a clone of `new` is
-indexed, and a lookup in the cache is compared with both of the bundled models.
+is one `Memory.index` in a process of its own, with one home for all. Then a clone of `new` and a
+worktree of the last branch are indexed, and a lookup in the cache is compared with both of the bundled models.
 
 CPU seconds are those of the process and of the gits that it starts. A run on OLD and NEW writes its
 result.
@@ -153,6 +153,8 @@ def main() -> None:
             steps[step] = index(repo, home, step)
         git(folder, "clone", "--quiet", "--branch", "new", str(repo), str(clone))
         steps["a clone of new"] = index(clone, home, "a clone of new")
+        git(repo, "worktree", "add", "--quiet", "-b", "side", str(folder / "side"), "few")
+        steps["a worktree"] = index(folder / "side", home, "a worktree")
         files = sorted(repo.rglob("*.py"))
         lines = [line for file in files for line in file.read_text("utf-8", "replace").split("\n")]
         pieces = ["\n".join(lines[at : at + 25]) for at in range(0, len(lines), 25)]

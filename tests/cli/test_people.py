@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -63,6 +64,23 @@ def test_each_finds_what_both_have_and_the_own_version_first(people: tuple[Shell
     (bob.cwd / "bob.py").unlink()
     bob.ok("mem", "index")
     assert "bob.py:brush_bob" not in found(ada, "brush_bob")
+
+
+def test_a_checkout_is_listed_and_can_be_forgotten(people: tuple[Shell, Shell]) -> None:
+    ada, bob = people
+    ada.ok("mem", "index")
+    bob.ok("mem", "index")
+    listed = json.loads(ada.ok("db", "checkouts", "--json"))["checkouts"]
+    assert [each["here"] for each in listed] == [True, False]
+    name = listed[1]["name"]
+    assert name == f"bob@{socket.gethostname()} bob"
+    assert f"{name}\n" in ada.ok("db", "checkouts")
+    assert "There is no checkout 'carl'" in ada.fails("db", "checkouts", "--forget", "carl")
+    done = ada.ok("db", "checkouts", "--forget", name)
+    assert done == f"Forgot {name}: 1 chunk that nobody else has\n"
+    assert "bob.py:brush_bob" not in found(ada, "brush_bob")
+    bob.ok("mem", "index")
+    assert "bob.py:brush_bob" in found(ada, "brush_bob")
 
 
 def test_a_lesson_is_shared_and_a_private_one_is_not(people: tuple[Shell, Shell]) -> None:

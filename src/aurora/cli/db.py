@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -16,8 +17,10 @@ from aurora.config.places import shown
 from aurora.display.reports import render_database
 from aurora.engine.adoption import Offer
 from aurora.engine.location import PostgresLocation, StoreLocation, file_status, shown_name
-from aurora.errors import ConfigError
+from aurora.engine.memory import Memory
+from aurora.errors import ConfigError, QueryError
 from aurora.files import read_file, require_own
+from aurora.stores.base import KnownCheckout
 from aurora.text import pluralize, printable
 from aurora.types import Chunk, Kind, Note
 
@@ -173,6 +176,47 @@ def revoke(role: str) -> None:
         server = _server(memory.admin.location)
         server.revoke(role)
     click.echo(f"{printable(role)} has no rights in {server.name}")
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  aur db checkouts
+  aur db checkouts --forget "ben@laptop main"
+\b
+Worktrees share the file of their repository, and people share a server. Each index run removes only
+files of its own checkout; a file is kept until no checkout has it."""
+)
+@click.option("--forget", "name", help="Remove a checkout, and the files that no other one has.")
+@click.option("--json", "as_json", is_flag=True, help=_AS_JSON)
+def checkouts(*, name: str | None, as_json: bool) -> None:
+    """List the worktrees or people that share this memory, with their last index run."""
+    with open_memory() as memory:
+        known = memory.admin.store.checkouts.known()
+        if name is not None:
+            _forget_checkout(memory, known, name)
+            return
+        own = memory.admin.checkout
+    if as_json:
+        print_json({"checkouts": [
+            {"name": each.checkout.name, "indexed_at": each.indexed_at.isoformat(),
+             "here": each.checkout == own}
+            for each in known
+        ]})  # fmt: skip
+        return
+    for each in known:
+        here = "  (here)" if each.checkout == own else ""
+        click.echo(f"{each.indexed_at:%Y-%m-%d %H:%M}  {printable(each.checkout.name)}{here}")
+    if not known:
+        click.echo("Only this checkout uses the memory", err=True)
+
+
+def _forget_checkout(memory: Memory, known: Sequence[KnownCheckout], name: str) -> None:
+    numbers = [each.number for each in known if each.checkout.name == name]
+    if not numbers:
+        raise QueryError(f"There is no checkout {name!r}", hint="`aur db checkouts` lists them")
+    removed = sum(memory.admin.store.checkouts.forget(number) for number in numbers)
+    click.echo(f"Forgot {printable(name)}: {pluralize(removed, 'chunk')} that nobody else has")
 
 
 @click.command(

@@ -122,6 +122,7 @@ db = LazyGroup(
         "init": ("db:init", "Create a memory on a PostgreSQL server."),
         "grant": ("db:grant", "Let another role read or write it."),
         "revoke": ("db:revoke", "Take the rights of a role away."),
+        "checkouts": ("db:checkouts", "List the worktrees or people that share it."),
         "migrate": ("db:migrate", "Bring its tables up to date."),
         "scrub": ("db:scrub", "Overwrite what was removed."),
         "status": ("db:status", "Show the state of the database."),

@@ -36,7 +36,7 @@ from aurora.indexing.turns import write_turn
 from aurora.llm.cache import AnswerCache
 from aurora.retrieval.retriever import HybridRetriever
 from aurora.sources.walk import Skipped
-from aurora.stores.base import SEARCHABLE_SUCCESS, Embedder, Reclaimed, Store
+from aurora.stores.base import SEARCHABLE_SUCCESS, Checkout, Embedder, Reclaimed, Store
 from aurora.types import Chunk, Listener, Note, ignore_events
 
 
@@ -68,6 +68,11 @@ class MemoryAdmin:
         return self._opened.store
 
     @property
+    def checkout(self) -> Checkout | None:
+        """Whose files these are, where a memory is shared; None for the first of a file."""
+        return self._opened.checkout
+
+    @property
     def retriever(self) -> HybridRetriever:
         return self._opened.retriever
 
@@ -77,7 +82,7 @@ class MemoryAdmin:
 
     def find_root(self) -> Path | None:
         """The project's root; where none was started, that of the repository around the folder."""
-        return self._opened.places.project or self._writer.find_project()
+        return self._opened.places.root or self._writer.find_project()
 
     def start_project(self) -> None:
         """Create the memory; inside a git repository, that of the project."""

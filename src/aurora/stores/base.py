@@ -71,7 +71,7 @@ class KnownCheckout(NamedTuple):
 
     number: int
     checkout: Checkout
-    indexed_at: datetime | None
+    indexed_at: datetime
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,7 +68,11 @@ class CheckoutPart(Part[D], Checkouts):
 
     def _put(self, known: Sequence[KnownCheckout]) -> None:
         entries = [
-            {**each.checkout._asdict(), "number": each.number, "indexed_at": _iso(each.indexed_at)}
+            {
+                **each.checkout._asdict(),
+                "number": each.number,
+                "indexed_at": each.indexed_at.isoformat(),
+            }
             for each in sorted(known)
         ]
         self._database.set_fact(CHECKOUTS, json.dumps(entries))
@@ -168,7 +172,3 @@ def _exists(checkout: Checkout) -> bool:
     with suppress(OSError):
         return Path(checkout.root).is_dir()
     return True  # in a folder that may not be read
-
-
-def _iso(at: datetime | None) -> str:
-    return at.isoformat() if at else ""

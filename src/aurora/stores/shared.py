@@ -79,12 +79,14 @@ class Database(ABC):
         return self._number
 
     def list_checkouts(self) -> list[KnownCheckout]:
-        known = []
-        for entry in json.loads(self.facts([CHECKOUTS]).get(CHECKOUTS, "[]")):
-            at = datetime.fromisoformat(entry["indexed_at"]) if entry["indexed_at"] else None
-            checkout = Checkout(entry["key"], entry["name"], entry["root"])
-            known.append(KnownCheckout(entry["number"], checkout, at))
-        return known
+        return [
+            KnownCheckout(
+                entry["number"],
+                Checkout(entry["key"], entry["name"], entry["root"]),
+                datetime.fromisoformat(entry["indexed_at"]),
+            )
+            for entry in json.loads(self.facts([CHECKOUTS]).get(CHECKOUTS, "[]"))
+        ]
 
     def other_checkouts(self) -> Set[int]:
         """The numbers of the other checkouts. Only a file has a first one without a name."""
