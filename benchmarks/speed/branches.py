@@ -6,7 +6,8 @@ OLD and NEW are two folders with releases of a project, such as unpacked Django 
 them, small ones are made. A repository with a branch for each is indexed: first `old`, then `new`,
 `old` and `new` again. Then a branch that changes only `--files` files of `old`, and back. Each step
 is one `Memory.index` in a process of its own, with one home for all. Then a clone of `new` and a
-worktree of the last branch are indexed, and a lookup in the cache is compared with both of the bundled models.
+worktree of the last branch are indexed, and a lookup in the cache is compared with both of the
+bundled models.
 
 CPU seconds are those of the process and of the gits that it starts. A run on OLD and NEW writes its
 result.
