@@ -25,6 +25,7 @@ from aurora.types import Chunk, Kind
 
 TOKENIZER_VERSION = 1  # raise it when a text gives other tokens: indexes are then rebuilt
 MAX_TOKEN = 128  # characters: longer runs are encoded data, not words
+_SLUG = 40  # characters of a title in an id
 _SLICE = 2000  # characters normalised at once: sorting marks takes quadratic time
 _CACHE_WORDS = 1 << 18  # words in the cache before it is cleared: about 40 MB
 
@@ -105,6 +106,11 @@ def is_text(value: str) -> bool:
 def pluralize(count: int, what: str) -> str:
     """`1 chunk`, `2 chunks`."""
     return f"{count} {what}{'' if count == 1 else 's'}"
+
+
+def make_slug(title: str) -> str:
+    """The words of a title with hyphens between them, as part of an id or a file's name."""
+    return re.sub(r"[\W_]+", "-", title.lower()).strip("-")[:_SLUG]
 
 
 def find_date(text: str) -> datetime | None:

@@ -21,8 +21,6 @@ from tests.postgres.server import PostgresServer
 
 pytestmark = pytest.mark.one_store("each test names the stores it is about")
 
-GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "postgresql.md"
-
 
 @pytest.fixture
 def project(shell: Shell) -> Shell:
@@ -282,21 +280,15 @@ def test_no_right_to_read(project: Shell, memory_url: str, stranger: tuple[str, 
     project.environ["AURORA_STORE_URL"] = as_user(memory_url, stranger)
     error, hint = error_and_hint(project.fails("mem", "stats"))
     assert "permission denied" in error
-    assert "GRANT" in hint
+    assert "aur db grant writer" in hint
 
 
-def rights(*, of: str, to: str) -> str:
-    """The block of docs/guide/postgresql.md that begins so."""
-    blocks = GUIDE.read_text(encoding="utf-8").split("```sql\n")[1:]
-    (block,) = [one.partition("```")[0] for one in blocks if one.startswith(of)]
-    return block.replace("ben", to)
-
-
-def test_the_rights_of_the_guide_are_enough_to_write(
+def test_a_writer_can_use_every_command_but_those_of_the_owner(
     project: Shell, stranger: tuple[str, str], memory_url: str
 ) -> None:
-    with psycopg.connect(memory_url) as connection:
-        connection.execute(rights(of="GRANT USAGE ON SCHEMA", to=stranger[0]))
+    project.environ["AURORA_STORE_URL"] = memory_url
+    said = project.ok("db", "grant", "writer", stranger[0])
+    assert said.startswith(f"{stranger[0]} can read and write postgresql://")
     project.environ["AURORA_STORE_URL"] = as_user(memory_url, stranger)
     for words in (
         ("db", "init"), ("mem", "index", "."), ("mem", "learn", "retry the upload"),
@@ -307,14 +299,10 @@ def test_the_rights_of_the_guide_are_enough_to_write(
         assert (done.returncode, "denied" in done.stderr) == (0, False), done.stderr
 
 
-def test_the_rights_of_the_guide_are_enough_to_read(
-    project: Shell, stranger: tuple[str, str], memory_url: str
-) -> None:
+def test_a_reader_can_search(project: Shell, stranger: tuple[str, str], memory_url: str) -> None:
     project.environ["AURORA_STORE_URL"] = memory_url
     project.ok("mem", "index", ".")
-    with psycopg.connect(memory_url) as connection:
-        connection.execute(f"GRANT USAGE ON SCHEMA aurora TO {stranger[0]}")
-        connection.execute(f"GRANT SELECT ON ALL TABLES IN SCHEMA aurora TO {stranger[0]}")
+    assert f"{stranger[0]} can read postgres" in project.ok("db", "grant", "reader", stranger[0])
     project.environ["AURORA_STORE_URL"] = as_user(memory_url, stranger)
     assert "authenticate_user" in project.ok("mem", "search", "password")
     done = project.run("mem", "get", "auth_manager.py:authenticate_user")
@@ -323,7 +311,16 @@ def test_the_rights_of_the_guide_are_enough_to_read(
     assert '"usable": true' in project.ok("db", "status", "--json")
     error, hint = error_and_hint(project.fails("mem", "learn", "anything"))
     assert "permission denied" in error
-    assert "docs/guide/postgresql.md" in hint
+    assert "aur db grant writer" in hint
+    project.environ["AURORA_STORE_URL"] = memory_url
+    assert "has no rights in" in project.ok("db", "revoke", stranger[0])
+    project.environ["AURORA_STORE_URL"] = as_user(memory_url, stranger)
+    assert "permission denied" in project.fails("mem", "search", "password")
+
+
+def test_a_file_has_no_roles(project: Shell) -> None:
+    error, _ = error_and_hint(project.fails("db", "grant", "reader", "ben"))
+    assert "No server is named: the memory is the file" in error
 
 
 def test_the_driver_is_not_installed(project: Shell, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from aurora import Memory, Places
 from aurora.engine.location import PostgresLocation
 from tests.builders import NOW, write_tree
 from tests.cli.conftest import Shell, settle
-from tests.sources.repository import make_repository
+from tests.sources.repository import git, make_repository
 
 LOG = (
     "# Conversation: tiles\nDate: 2025-12-15\nQuery: how\n\n## Phase 1: Plan\nTiles are quokkas.\n"
@@ -191,3 +191,56 @@ def test_a_damaged_personal_memory_does_not_keep_the_project_from_answering(shel
     done = shell.run("mem", "search", "quokka")
     assert "app.py" in done.stdout
     assert "The memory personal is left out" in done.stderr
+
+
+def test_a_lesson_for_the_team_is_a_file_that_a_colleague_finds(shell: Shell) -> None:
+    lesson = shell.ok("mem", "learn", "--team", "quokka uploads need a retry").strip()
+    assert found(shell, "quokka uploads retry", "--type", "reasoning") == [(lesson, "web")]
+    assert git(shell.cwd, "status", "--short", "docs") == "?? docs/\n"
+    git(shell.cwd, "add", "docs")
+    git(shell.cwd, "commit", "-q", "-m", "a lesson")
+    git(shell.cwd.parent, "clone", "-q", "web", "copy")
+    copy = shell.cwd.parent / "copy"
+    shell.ok("mem", "index", cwd=copy)
+    assert lesson in dict(found(shell, "quokka uploads retry", cwd=copy))
+    assert "not both" in shell.fails("mem", "learn", "--team", "--private", "a")
+
+
+def test_the_doctor_moves_documents_to_the_project_they_belong_to(shell: Shell) -> None:
+    """Also where the project has no memory yet."""
+    write_tree(shell.cwd, {"plan.md": "# Plan\n\nwombats need a permit\n"})
+    with Memory(Places(shell.home)) as person:
+        document = person.add((shell.cwd / "plan.md").read_text(), path=shell.cwd / "plan.md").id
+    told = shell.ok("doctor", "--quick")
+    assert "Your own memory holds 1 document of this project: Plan" in told
+    done = shell.run("doctor", "--fix", "--quick")
+    assert "Moved to the memory of the project: Plan" in done.stderr
+    assert "Your own memory holds" not in done.stdout
+    memories = {memory for id_, memory in found(shell, "wombats permit") if "plan" in id_}
+    assert memories == {"web"}
+    assert document not in dict(found(shell, "wombats permit", "--memory", "personal"))
+
+
+def test_a_repository_that_is_gone_is_left_out_and_named(shell: Shell) -> None:
+    shell.ok("mem", "index")
+    for name in ("api", "lib"):
+        shell.ok("mem", "index", cwd=another(shell, name))
+        shell.ok("workspace", "add", f"../{name}")
+    shutil.rmtree(shell.cwd.parent / "api")
+    shutil.rmtree(shell.cwd.parent / "lib" / ".aurora")
+    api, lib = shell.ok("workspace", "list").splitlines()
+    assert (api.rpartition("  ")[2], lib.rpartition("  ")[2]) == (
+        "(is gone)",
+        "(has no memory any more)",
+    )
+    done = shell.run("mem", "search", "quokka", "--workspace", "--json")
+    assert done.returncode == 0
+    assert "(api of the workspace) is gone: it is left out" in done.stderr
+    assert "(lib of the workspace) has no memory: it is left out" in done.stderr
+    notes = json.loads(done.stdout)["notes"]
+    assert any("is gone: it is left out" in str(note) for note in notes)
+    error = shell.fails("mem", "search", "quokka", "--memory", "api")
+    assert "is gone" in error
+    assert "aur workspace remove api" in error
+    assert "Not in the workspace any more: api at" in shell.run("doctor", "--quick").stdout
+    shell.ok("workspace", "remove", "api")

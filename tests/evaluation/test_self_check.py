@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from aurora import Memory, Places
 from aurora.errors import SourceError
 from aurora.evaluation.runner import fill
 from aurora.evaluation.self_check import (
@@ -307,3 +308,15 @@ def test_scores_are_compared_with_the_share_that_is_right() -> None:
     assert error == pytest.approx((0.05 + 2 * 0.05 + 2 * 0.025) / 5)
     assert too_high == pytest.approx((0.05 + 2 * 0.05) / 5)
     assert calibration_error(()) == (0.0, 0.0)
+
+
+def test_only_the_checked_memory_answers(tmp_path: Path) -> None:
+    """What the person remembers is in no question, and would count as a wrong answer."""
+    root = write_tree(tmp_path / "web", {"lake.py": CODE})
+    with Memory(Places(tmp_path / "home", root)) as memory:
+        memory.index(root)
+        assert memory.personal is not None
+        memory.personal.add("quokkas eat ferns")
+        assert memory.search("quokkas eat ferns").results[0].memory == "personal"
+        (answered,) = ask_all(memory, [SelfQuestion(FOREIGN, "quokkas eat ferns")])
+    assert answered.first is None or answered.first.memory == "web"

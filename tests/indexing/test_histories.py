@@ -214,20 +214,17 @@ def test_an_unchanged_history_is_not_written_again_but_counts_as_seen(
     assert len({generation for _, generation in read}) == 1
 
 
-def test_the_code_around_is_tracked_and_logs_and_notes_outside_are_not(
+def test_the_code_around_is_tracked_and_files_outside_are_not(
     memory: Memory, root: Path, tmp_path: Path
 ) -> None:
     start(root, {"a.py": "def f(): pass\n"})
     write_tree(root, {"untracked.py": "def g(): pass\n"})
     outside = write_tree(tmp_path / "outside", {"o.py": "def o(): pass\n"})
-    logs = tmp_path / "home" / "logs" / "conversations"
-    write_tree(logs, {"2025/12/c-2025-12-15.md": "# Conversation: C\n\n## Phase 1: P\nText.\n"})
 
     memory.index(root, outside)
 
     assert histories(memory) == {
         "a.py:f": of_january(1), "untracked.py:g": UNTRACKED, f"{outside}/o.py:o": UNTRACKED,
-        "conv-c-2025-12-15-phase1": UNTRACKED,
     }  # fmt: skip
 
 

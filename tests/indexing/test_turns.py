@@ -29,6 +29,7 @@ FILES = {
     f"part{n % 3}/m{n}.py": "".join(f"def f{i}():\n    return {n}\n\n\n" for i in range(9))
     for n in range(30)
 }
+NOTE = "notes.md:Notes"
 WAITING = "is being indexed by another process ({}). Waiting for it to finish...\n"
 
 TAKE_TURNS = """
@@ -49,11 +50,9 @@ for _ in range(5):
 
 @pytest.fixture
 def shell(tmp_path: Path, root: Path) -> Shell:
-    """A repository with conversation logs that nobody has indexed yet."""
-    home = tmp_path / "user" / "home"
-    log = "# Conversation: C\nDate: 2025-12-15\n\n## Phase 1: P\nWords.\n"
-    write_tree(home / "logs" / "conversations" / "2025" / "12", {"a-2025-12-15.md": log})
-    return Shell(make_repository(root, {**FILES}), home)
+    """A repository that nobody has indexed yet."""
+    repository = make_repository(root, {**FILES, "notes.md": "# Notes\n\nWords.\n"})
+    return Shell(repository, tmp_path / "user" / "home")
 
 
 def database(shell: Shell) -> Path:
@@ -297,7 +296,7 @@ def test_many_use_a_memory_that_is_indexed_again_and_again(shell: Shell) -> None
         with Memory(places, listen=heard.append) as memory:
             while not over.is_set():
                 assert memory.search("words").results
-                memory.get("conv-a-2025-12-15-phase1")
+                memory.get(NOTE)
                 uses.append("one")
 
     in_threads(index, lambda: learn_and_forget("one"), lambda: learn_and_forget("two"),
@@ -308,8 +307,7 @@ def test_many_use_a_memory_that_is_indexed_again_and_again(shell: Shell) -> None
     with closing(SQLiteStore(database(shell))) as store:
         assert store.maintenance.check() == []
         lessons = [chunk.id for chunk in store.chunks.iter_chunks() if chunk.kind == "reasoning"]
-        log = "conv-a-2025-12-15-phase1"
         assert sorted(lessons) == sorted(kept) != []
-        assert len(store.chunks.get_accesses([log])[log]) == len(uses) > 0
+        assert len(store.chunks.get_accesses([NOTE])[NOTE]) == len(uses) > 0
         paths = {path for path in store.chunks.file_states() if path.endswith(".py")}
     assert paths == {str(file.relative_to(shell.cwd)) for file in shell.cwd.glob("part*/*.py")}

@@ -52,7 +52,7 @@ def test_who_is_not_let_in_is_told_why_and_what_to_do(said: str, message: str, h
         (errors.ReadOnlySqlTransaction("x"), StoreError,
          f"{SHOWN} can only be read: it is a replica, or set to read-only", "name the primary"),
         (errors.InsufficientPrivilege("permission denied for database mem"), StoreError,
-         f"{SHOWN}: permission denied for database mem", "GRANT"),
+         f"{SHOWN}: permission denied for database mem", "aur db grant"),
         (errors.UndefinedTable("x"), NoMemoryError, f"There is no memory yet at {SHOWN}",
          "aur db init"),
         (errors.InvalidSchemaName("x"), NoMemoryError, f"There is no memory yet at {SHOWN}",

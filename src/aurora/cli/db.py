@@ -137,6 +137,47 @@ def migrate() -> None:
 @click.command(
     epilog="""\b
 Examples:
+  aur db grant reader ben
+  aur db grant writer ci
+\b
+A reader searches, opens chunks and sees statistics; what it opens is not remembered as a use.
+A writer also indexes, adds, learns and forgets. Neither can alter or drop tables, or gets rights in
+other schemas. The role must exist. Tables of later versions are included."""
+)
+@click.argument("right", type=click.Choice(["reader", "writer"]))
+@click.argument("role")
+def grant(right: str, role: str) -> None:
+    """Let another ROLE of the PostgreSQL server read or write the memory.
+
+    Only the owner of the memory can. A writer that becomes a reader loses the other rights.
+    """
+    with open_memory() as memory:
+        server = _server(memory.admin.location)
+        server.grant(role, writes=right == "writer")
+    can = "read and write" if right == "writer" else "read"
+    click.echo(f"{printable(role)} can {can} {server.name}")
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  aur db revoke ben
+\b
+The role can still connect to the database: `REVOKE CONNECT` or `DROP ROLE` is for its
+administrator."""
+)
+@click.argument("role")
+def revoke(role: str) -> None:
+    """Take all rights in the memory from a ROLE."""
+    with open_memory() as memory:
+        server = _server(memory.admin.location)
+        server.revoke(role)
+    click.echo(f"{printable(role)} has no rights in {server.name}")
+
+
+@click.command(
+    epilog="""\b
+Examples:
   aur db scrub
 \b
 On a server the tables are rewritten, by their owner, and cannot be searched meanwhile: until then

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import click
 
-from aurora.cli.session import end_in_part, find_places, settings_files, tell
+from aurora.cli.session import end_in_part, find_places, open_memory, settings_files, tell
 from aurora.cli.terminal import has_colour, is_terminal, print_json, print_text
 from aurora.config import Settings, SettingsFiles
 from aurora.display.reports import findings_record, render_findings
@@ -21,8 +22,10 @@ from aurora.engine.health import (
     examine_settings,
 )
 from aurora.engine.opening import FixedSettings
+from aurora.engine.stranded import move_stranded
 from aurora.errors import AuroraError, ConfigError
 from aurora.report_types import Finding, Level
+from aurora.types import Note
 
 _TITLES = {
     "program": "Program",
@@ -37,6 +40,7 @@ _TITLES = {
 Examples:
   aur doctor
   aur doctor --quick         without reading the whole memory
+  aur doctor --fix           also moves documents to the project they belong to
   aur doctor --json | jq '.findings[] | select(.level == "fail")'
 \b
 Each line starts with ok, note (information), warn (works, but needs attention) or FAIL.
@@ -44,12 +48,19 @@ As JSON: {"ok": …, "findings": [{"level": "ok|note|warn|fail", "area": "progra
 settings", "text": …, "hint": …}]}."""
 )
 @click.option("--quick", is_flag=True, help="Do not read the whole database and its indexes.")
+@click.option(
+    "--fix", is_flag=True, help="Move documents of this project from your own memory to its own."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, for programs.")
-def doctor(*, quick: bool, as_json: bool) -> None:
+def doctor(*, quick: bool, fix: bool, as_json: bool) -> None:
     """Check the program, its parts, the memory and the settings.
 
-    Changes nothing. Exits with 1 when a check failed.
+    Changes nothing without --fix. Exits with 1 when a check failed.
     """
+    if fix:
+        with open_memory() as memory:
+            for document in move_stranded(memory):
+                tell(Note(f"Moved to the memory of the project: {document.title}"))
     findings = list(_examine(quick=quick))
     if as_json:
         print_json(findings_record(findings))
@@ -76,7 +87,7 @@ def _examine(*, quick: bool) -> Iterator[Finding]:
         files.current()
     except ConfigError:  # `examine_settings` reports it
         usable = FixedSettings(places, Settings())
-    with Memory(places, usable) as memory:
+    with Memory(places, usable, folder=Path.cwd()) as memory:
         yield from examine_memory(memory, quick=quick, listen=tell)
     yield from examine_settings(files)
 

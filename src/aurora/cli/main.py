@@ -120,6 +120,8 @@ db = LazyGroup(
     help="Set up and look after the database of a memory on a server.",
     lazy={
         "init": ("db:init", "Create a memory on a PostgreSQL server."),
+        "grant": ("db:grant", "Let another role read or write it."),
+        "revoke": ("db:revoke", "Take the rights of a role away."),
         "migrate": ("db:migrate", "Bring its tables up to date."),
         "scrub": ("db:scrub", "Overwrite what was removed."),
         "status": ("db:status", "Show the state of the database."),

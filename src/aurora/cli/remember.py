@@ -126,6 +126,7 @@ def _pair(text: str) -> tuple[str, str]:
 Examples:
   aur mem learn "retry the upload with backoff" --type recovery --score 0.9
   aur mem learn "split the migration in two" --context "users table, 40 M rows"
+  aur mem learn --team "reviews need a changelog entry" --type decision
   aur mem search "meta.pattern_type:recovery upload"
 \b
 A pattern learned again counts as used again. One below 0.5 is kept, but not found."""
@@ -138,13 +139,24 @@ A pattern learned again counts as used again. One below 0.5 is kept, but not fou
 )  # fmt: skip
 @click.option("--context", default="", help="Where and when it applies.")
 @_PRIVATE
+@click.option(
+    "--team", is_flag=True, help="Write it to docs/lessons, a file that git shares with the team."
+)
 def learn(
-    text: tuple[str, ...], pattern_type: str, score: float, context: str, *, private: bool
+    text: tuple[str, ...],
+    pattern_type: str,
+    score: float,
+    context: str,
+    *,
+    private: bool,
+    team: bool,
 ) -> None:
     """Remember a pattern: what was done, and how well it worked.
 
     Inside a git repository it belongs to the project, elsewhere to you.
     """
+    if private and team:
+        raise click.UsageError("A lesson is --private or for the --team, not both.")
     with open_memory() as memory:
         chunk = memory.learn(
             " ".join(text),
@@ -152,6 +164,7 @@ def learn(
             score=score,
             context=context,
             private=private,
+            team=team,
         )
     click.echo(chunk.id)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from aurora.cli.session import find_places
-from aurora.config.places import shown
+from aurora.config.places import FOLDER, shown
 from aurora.engine.layers import Workspace
 
 
@@ -38,7 +38,12 @@ def add(folders: tuple[Path, ...], name: str) -> None:
 def list_() -> None:
     """Print the names and folders."""
     for name, folder in Workspace(find_places().home).list().items():
-        click.echo(f"{name}  {shown(folder)}")
+        missing = "" if (folder / FOLDER).is_dir() else f"  ({_missing(folder)})"
+        click.echo(f"{name}  {shown(folder)}{missing}")
+
+
+def _missing(folder: Path) -> str:
+    return "has no memory any more" if folder.is_dir() else "is gone"
 
 
 @workspace.command()

@@ -75,6 +75,15 @@ class MemoryAdmin:
         """Create the memory, if it does not exist."""
         self._opened.create()
 
+    def find_root(self) -> Path | None:
+        """The project's root; where none was started, that of the repository around the folder."""
+        return self._opened.places.project or self._writer.find_project()
+
+    def start_project(self) -> None:
+        """Create the memory; inside a git repository, that of the project."""
+        self._writer.start_project()
+        self._opened.create()
+
     # Contents
 
     def chunks(self) -> Iterator[Chunk]:
@@ -328,8 +337,9 @@ def copy_between(
         if source.server and source_store.identity == target_store.identity:
             raise _same_memory(source)
         copied = copy_memory(source_store, target_store, vectors=vectors, listen=listen)
-        if target_store.ranking is not None:
-            target_store.ranking.prepare_search()
+        ranking = target_store.ranking
+        if ranking is not None and (warning := ranking.prepare_search()):
+            listen(Note(warning, warning=True))
     return copied
 
 

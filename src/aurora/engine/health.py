@@ -28,8 +28,10 @@ from aurora.config.load import as_typed, without_password, without_secrets
 from aurora.config.places import CACHE, shown
 from aurora.config.schema import CATALOGUE, value_of
 from aurora.endpoints import EMBEDDING, LLM, Purpose, find_fault, parse_address
+from aurora.engine.layers import PERSONAL
 from aurora.engine.location import shown_name
 from aurora.engine.memory import Memory
+from aurora.engine.stranded import find_stranded
 from aurora.errors import (
     AuroraError,
     ConfigError,
@@ -45,6 +47,7 @@ from aurora.sources.git import version as git_version
 from aurora.sources.watch import require_watchfiles
 from aurora.stores.sqlite.database_file import SQLiteLibrary, describe_library, schema_of
 from aurora.stores.sqlite.schema import MIGRATIONS
+from aurora.text import pluralize
 from aurora.types import IndexCheck, IndexState, Listener, Note, ignore_events
 
 logger = logging.getLogger(__name__)
@@ -386,6 +389,32 @@ def check_llm(subject: MemoryCheck) -> Iterator[Line]:
         yield _judge_endpoint("Language model", name, llm.endpoint, LLM)
 
 
+def check_layers(subject: MemoryCheck) -> Iterator[Line]:
+    """Every memory that a search here may ask, with its place."""
+    memory = subject.memory
+    layers = {memory.label: memory, **({PERSONAL: memory.personal} if memory.personal else {})}
+    for name, layer in layers.items():
+        missing = "" if layer.exists else " (not there yet)"
+        yield Level.OK, f"Searched: {name} at {shown_name(layer.name)}{missing}", ""
+    for name, layer in memory.workspace().items():
+        if layer.exists:
+            yield Level.OK, f"Searched with --workspace: {name} at {shown_name(layer.name)}", ""
+        else:
+            text = f"Not in the workspace any more: {name} at {shown_name(layer.name)}"
+            yield Level.WARN, text, f"`aur workspace remove {name}`, or index it again"
+
+
+def check_stranded(subject: MemoryCheck) -> Iterator[Line]:
+    stranded = find_stranded(subject.memory)
+    if stranded:
+        titles = ", ".join(document.title for document in stranded[:_SHOWN_FILES])
+        more = len(stranded) - _SHOWN_FILES
+        counted = pluralize(len(stranded), "document")
+        text = f"Your own memory holds {counted} of this project: {titles}"
+        hint = "`aur doctor --fix` moves them to the project's memory, for all who search it"
+        yield Level.WARN, f"{text} and {more:,} more" if more > 0 else text, hint
+
+
 def check_readers(subject: MemoryCheck) -> Iterator[Line]:
     """On Windows, file modes say nothing about other users."""
     path = subject.memory.admin.path
@@ -486,6 +515,6 @@ SERVER_STAGES: tuple[Checks, ...] = (
     (check_skipped, check_vectors),
 )
 ALWAYS: Checks = (
-    check_embedder, check_llm, check_readers, check_writing, check_foreign_files, check_space,
-    check_cache, check_log,
+    check_layers, check_stranded, check_embedder, check_llm, check_readers, check_writing,
+    check_foreign_files, check_space, check_cache, check_log,
 )  # fmt: skip

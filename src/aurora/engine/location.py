@@ -149,6 +149,15 @@ class PostgresLocation:
         """Bring the memory's tables up to date; the names of the steps."""
         return self._store.migrate(self.url, self.schema, listen=listen)
 
+    def grant(self, role: str, *, writes: bool) -> None:
+        """Let another role of the server read the memory, or write it too."""
+        address = self._address
+        stores.postgres.grants.grant(address, role, writes=writes)
+
+    def revoke(self, role: str) -> None:
+        address = self._address
+        stores.postgres.grants.revoke(address, role)
+
     def reclaim(self) -> Reclaimed | None:
         return None
 
@@ -175,7 +184,7 @@ StoreLocation: TypeAlias = SqliteLocation | PostgresLocation
 def require_driver() -> None:
     """Load `stores.postgres`. Raise `StoreError` if its driver, an extra, is not installed."""
     try:
-        from aurora.stores.postgres import aurorakb, status, store  # noqa: F401, PLC0415
+        from aurora.stores.postgres import aurorakb, grants, status, store  # noqa: F401, PLC0415
     except ImportError as exc:
         raise StoreError(
             "store.url names a PostgreSQL server, and its driver is not installed",

@@ -225,6 +225,9 @@ class Memory:
         """The memories of these names."""
         known = {self.label: self, **self.layers(workspace=True)}
         wanted = [self.label if name == PROJECT else name for name in names]
+        for name, memory in self.workspace().items():
+            if name in wanted and not memory.exists:
+                raise QueryError(_missing(name, memory), hint=f"`aur workspace remove {name}`")
         require_names(wanted, list(known))
         return {name: known[name] for name in wanted}
 
@@ -301,6 +304,7 @@ class Memory:
             here,
         )
         asked = self._named(memories) if memories else self.layers(workspace=workspace)
+        missing = [] if memories or not workspace else self._warn_of_missing()
         layers = self._open_layers(asked)
         if not layers:
             raise self._no_memory()
@@ -308,7 +312,7 @@ class Memory:
         retriever = partial(first.retriever_over, *others, name=name, prefix=prefix)
         opened = [layer for layer, _, _ in layers]
         results, notes = read_together(opened, lambda: retriever().retrieve(query))
-        notes = [*self._warn_of_absence(), *notes, *first.warn_of_weights(fusion)]
+        notes = [*self._warn_of_absence(), *missing, *notes, *first.warn_of_weights(fusion)]
         return replace(results, notes=(*notes, *results.notes))
 
     def _open_layers(self, asked: Mapping[str, Memory]) -> list[tuple[OpenedMemory, str, str]]:
@@ -344,6 +348,17 @@ class Memory:
         )
         self._opened.listen(note)
         return [note]
+
+    def _warn_of_missing(self) -> list[Note]:
+        """A note for each repository of the workspace that has no memory any more."""
+        notes = [
+            Note(f"{_missing(name, memory)}: it is left out", warning=True)
+            for name, memory in self.workspace().items()
+            if not memory.exists
+        ]
+        for note in notes:
+            self._opened.listen(note)
+        return notes
 
     def _find_unindexed(self) -> Path | None:
         """The root of the repository around the folder, if it was never indexed."""
@@ -419,6 +434,8 @@ class Memory:
     def add_all(self, documents: Iterable[NewDocument], *, private: bool = False) -> list[Added]:
         """Store many documents, in batches of 500. A document that cannot be stored is an error,
         and its batch is not stored."""
+        if private:  # so that `aur doctor --fix` leaves it there
+            documents = (replace(d, metadata={**d.metadata, "private": True}) for d in documents)
         return self._target(private=private).add_all(documents)
 
     def learn(
@@ -429,12 +446,21 @@ class Memory:
         score: float = 1.0,
         context: str = "",
         private: bool = False,
+        team: bool = False,
     ) -> Chunk:
         """Store a lesson: a pattern that worked or, with a score below 0.5, did not.
 
         The same text again updates the lesson: its score becomes the mean of all tries. A
-        `private` one stays in the person's memory, as for `add`.
+        `private` one stays in the person's memory, as for `add`. One for the `team` is a file
+        below docs/lessons, which git tracks and every index run reads.
         """
+        if private and team:
+            raise QueryError("A lesson is private or for the team, not both", hint="choose one")
+        if team:
+            self._writer.start_project()
+            return self._writer.learn_for_team(
+                text, pattern_type=pattern_type, score=score, context=context
+            )
         writer = self._target(private=private)
         return writer.learn(text, pattern_type=pattern_type, score=score, context=context)
 
@@ -507,6 +533,14 @@ class Memory:
 
     def __exit__(self, *exc: object) -> None:
         self.close()
+
+
+def _missing(name: str, memory: Memory) -> str:
+    """What is wrong with a repository of the workspace whose memory does not exist."""
+    folder = memory.places.project
+    where = "" if folder is None else shown(folder)
+    gone = folder is None or not folder.is_dir()
+    return f"{where} ({name} of the workspace) {'is gone' if gone else 'has no memory'}"
 
 
 def read_choice(choices: type[T], name: str | None, what: str) -> T | None:

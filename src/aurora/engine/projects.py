@@ -6,7 +6,7 @@ from pathlib import Path
 
 from aurora.config.places import Places, make_project, shown
 from aurora.config.worktrees import main_checkout
-from aurora.errors import StoreError
+from aurora.errors import SourceError, StoreError
 from aurora.files import read_file, replacing
 from aurora.sources.git import are_ignored, find_root, list_tracked
 
@@ -50,6 +50,26 @@ def require_untracked(folder: Path) -> None:
             "clone, and git would publish what you remember",
             hint=f"run `git rm -r --cached {shown(folder)}`; `aur adopt` then shows what is in it",
         )
+
+
+def require_team_folder(root: Path | None, folder: str) -> Path:
+    """The root of a repository in which git keeps a folder. `SourceError` if there is none."""
+    if root is None or find_root(root) is None:
+        raise SourceError(
+            "A lesson for the team is a file in a git repository, and there is none here",
+            hint="run `git init` first, or leave out --team to keep the lesson for yourself",
+        )
+    if (root / folder).resolve() != root.resolve() / folder:
+        raise SourceError(
+            f"{folder} leads to another folder, which git does not follow",
+            hint="replace the link by a folder",
+        )
+    if are_ignored(root, [f"{folder}/lesson.md"]):
+        raise SourceError(
+            f"git ignores {folder}: the team would not get the lesson",
+            hint=f"write `!/{folder}/` into the .gitignore that ignores it, or leave out --team",
+        )
+    return root
 
 
 def keep_out_of_git(folder: Path) -> None:

@@ -14,9 +14,14 @@ from typing import TypeAlias
 from aurora.config.places import shown
 from aurora.embeddings.base import EmbeddingProvider
 from aurora.engine.opening import OpenedMemory
-from aurora.engine.projects import find_project, keep_out_of_git, places_to_index
+from aurora.engine.projects import (
+    find_project,
+    keep_out_of_git,
+    places_to_index,
+    require_team_folder,
+)
 from aurora.engine.working_copies import find_gone
-from aurora.errors import AuroraError, ConfigError, NoMemoryError, QueryError
+from aurora.errors import AuroraError, ConfigError, NoMemoryError, QueryError, SourceError
 from aurora.files import scrub_log
 from aurora.indexing.documents import Added, Labels, cut_document, forget, learn, put_documents
 from aurora.indexing.embedding import (
@@ -31,16 +36,19 @@ from aurora.indexing.embedding import (
 from aurora.indexing.export_format import ExportCounts
 from aurora.indexing.freshness import Refresh, keep_fresh
 from aurora.indexing.import_export import Writer, export_memory
-from aurora.indexing.indexer import NO_LOGS, IndexReport, run_index
+from aurora.indexing.indexer import NO_LOGS, IndexReport, index_files, run_index
 from aurora.indexing.ray import RayEmbedder
-from aurora.indexing.reader import Names
+from aurora.indexing.reader import Names, scan
+from aurora.indexing.team_lessons import write_team_lesson
 from aurora.indexing.turns import retry_on_disconnect
+from aurora.parsers.lessons import LESSONS, TeamLesson
 from aurora.redaction import Redactor
 from aurora.sources.blame.cache import forget_paths
 from aurora.sources.conversations import find_logs
 from aurora.sources.walk import require_path
 from aurora.sources.watch import FileWatcher, Stop
 from aurora.stores.base import Embedder
+from aurora.text import printable
 from aurora.types import Chunk, NewDocument, Note, Progress
 
 Targets: TypeAlias = Sequence[Path | str]
@@ -213,6 +221,31 @@ class MemoryWriter:
         self.vectors.embed_new([learned.id])
         return learned
 
+    def learn_for_team(self, text: str, *, pattern_type: str, score: float, context: str) -> Chunk:
+        if not text.strip():
+            raise QueryError("There is nothing to learn", hint='say what: aur mem learn "…"')
+        opened = self._opened
+        root = require_team_folder(opened.places.project, LESSONS)
+        redactor = Redactor()  # whatever the settings say: git keeps what was once committed
+        words = printable(" ".join(redactor.text(context).split()))
+        text = redactor.text(text.replace("\r\n", "\n")).strip()
+        lesson = TeamLesson(text, redactor.text(pattern_type).strip(), score, context=words)
+        if redactor.warning:
+            opened.warn(redactor.warning)
+        path = write_team_lesson(root, lesson, now=opened.now())
+        opened.create()
+        index_files(opened.store, opened.root, scan(path), redactor=self._redactor())
+        name = Names(opened.root).of(path.resolve())
+        ids = opened.store.chunks.find_below(name)
+        if not ids:
+            raise SourceError(
+                f"{name} is written, but this memory leaves it out",
+                hint="`aur mem stats --left-out` says why; the team finds the lesson",
+            )
+        self.vectors.embed_new(ids)
+        opened.listen(Note(f"Wrote {name}: commit it, and the team finds it after `aur index`"))
+        return opened.store.chunks.get_chunks(ids)[0]
+
     def forget(self, chunk_ids: Sequence[str]) -> int:
         opened = self._opened
         forgotten = forget(opened.store, chunk_ids)
@@ -345,7 +378,8 @@ class VectorUpdates:
         """
         opened = self._opened
         if ranking := opened.store.ranking:
-            ranking.prepare_search()
+            if warning := ranking.prepare_search():
+                opened.warn(warning)
             return
         retriever = opened.retriever
         retriever.bm25.refresh()

@@ -101,7 +101,7 @@ def ask_all(
     memory: Memory, questions: Sequence[SelfQuestion], listen: Listener = ignore_events
 ) -> Iterator[Answered]:
     for words in WARM_UP:
-        memory.search(words)
+        memory.search(words, memories=[memory.label])
     for done, question in enumerate(questions, start=1):
         yield _ask(memory, question)
         listen(Progress("Asking", done, len(questions)))
@@ -109,7 +109,7 @@ def ask_all(
 
 def _ask(memory: Memory, question: SelfQuestion) -> Answered:
     start = time.perf_counter()
-    rows = memory.search(question.text, limit=_LIMIT).results
+    rows = memory.search(question.text, limit=_LIMIT, memories=[memory.label]).results
     milliseconds = 1e3 * (time.perf_counter() - start)
     right = (place for place, row in enumerate(rows, 1) if question.is_answered_by(row))
     return Answered(question, next(right, 0), rows[0] if rows else None, milliseconds)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -25,13 +24,13 @@ from aurora.parsers.markdown import LONGEST_HEADING
 from aurora.parsers.plain import Cutter
 from aurora.parsers.prose import LONGEST, NotesParser, find_title
 from aurora.stores.base import SEARCHABLE_SUCCESS, Reasoning, Store
-from aurora.text import printable
+from aurora.text import make_slug, printable
 from aurora.types import Chunk, Document, Json, Kind
 
 DOCUMENT = "document"  # the value of `metadata.source`, and the default document type
+PRIVATE = "private"  # in the metadata of a document that stays with the person
 RESERVED = ("origin", "part", "parts", "source", "title")  # metadata keys that Aurora sets
 _NAMESPACE = "namespace:"
-_SLUG = 40  # characters of a title in an id
 _DIGITS = 12  # of a document's id: with 8, two of 10,000 documents of one title may collide
 _LESSON_DIGITS = 8
 _TRIES = "tries"  # in the metadata of a lesson
@@ -192,15 +191,30 @@ def _piece_id(document_id: str, part: int) -> str:
 
 def _make_id(kind: str, title: str, key: bytes, *, digits: int) -> str:
     """An id such as `doc-release-plan-1a2b3c4d`. The digest depends on the key only."""
-    slug = re.sub(r"[\W_]+", "-", title.lower()).strip("-")[:_SLUG]
     digest = hashlib.sha256(key).hexdigest()[:digits]
-    return "-".join(filter(None, [kind, slug, digest]))
+    return "-".join(filter(None, [kind, make_slug(title), digest]))
+
+
+def document_id(namespace: str, name: str) -> str:
+    """The id of the document of a file, by the file's name in the memory."""
+    return _make_id("doc", PurePosixPath(name).stem, _file_key(namespace, name), digits=_DIGITS)
+
+
+def is_document_of(chunk_id: str, namespace: str, name: str) -> bool:
+    """True for the id of a file's document, also where an older version cut the digest shorter."""
+    digest = chunk_id.rpartition("-")[2]
+    whole = hashlib.sha256(_file_key(namespace, name)).hexdigest()
+    return len(digest) >= _LESSON_DIGITS and whole.startswith(digest)
+
+
+def _file_key(namespace: str, name: str) -> bytes:
+    return "\0".join(("file", namespace, name)).encode()
 
 
 def _key(text: str, labels: Labels, name: str) -> bytes:
     """What identifies a document: the path of its file, so that it may be edited, or its text."""
     if name:
-        return "\0".join(("file", labels.namespace, name)).encode()
+        return _file_key(labels.namespace, name)
     start = "\0".join(("text", labels.namespace, labels.document_type, labels.source, ""))
     # Bytes: one emoji makes a text four times as large in memory, and so every copy of it.
     return start.encode() + text.encode().strip()

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from aurora.errors import AuroraError, GitStartError, SourceError
+from aurora.indexing.team_lessons import replace_file
 from aurora.parsers.conversation import iter_chunks
 from aurora.parsers.registry import parser_for
 from aurora.redaction import Redactor, describe_secrets
@@ -29,7 +30,7 @@ from aurora.types import Chunk, Document, Listener, Progress
 
 logger = logging.getLogger(__name__)
 
-PARSER_VERSION = 8  # grows when the same file would give other chunks: all are then parsed again
+PARSER_VERSION = 9  # grows when the same file would give other chunks: all are then parsed again
 _BATCH_ROWS = 2000  # files and chunks written in one transaction
 
 
@@ -263,7 +264,7 @@ class FileReader:
                 if write.moved_from:
                     chunks.move_file(write.moved_from, write.state.path)
                 if write.chunks is not None:
-                    chunks.replace_file(write.state, write.chunks)
+                    replace_file(self._store, write.state, write.chunks)
         self._batch.clear()
         self._rows = 0
 

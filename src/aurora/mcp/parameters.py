@@ -97,6 +97,10 @@ PatternType = Annotated[str, _about("What kind: debugging, recovery, workflow, â
 _SCORE = "How well it worked. Below 0.5 it is kept, but not found again."
 Score = Annotated[float, _number(_SCORE, 0.0, 1.0)]
 Context = Annotated[str, _about("Where and when it applies, and why.", most=LONGEST_QUERY)]
+Team = Annotated[
+    bool,
+    Field(description="Write it to docs/lessons too: a file that git shares with the team."),
+]
 What = Annotated[
     str,
     _required("An id, a file or folder of the project, or namespace:NAME.", most=_LONGEST_ID),

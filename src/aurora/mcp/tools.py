@@ -218,13 +218,16 @@ class Tools:
         pattern_type: take.PatternType = "pattern",
         score: take.Score = 1.0,
         context: take.Context = "",
+        team: take.Team = False,
         memory: take.MemoryName = "",
     ) -> Annotated[CallToolResult, Learned]:
         """Remember a lesson: what worked, or what did not, in a sentence or two. Use it when you
         solved something that cost time, so that it need not be found out again. Learned again, it
         counts as used again, and its score becomes the mean."""
         with collect_notes() as notes, self._pool.turn(memory) as warm_memory:
-            chunk = warm_memory.learn(text, pattern_type=pattern_type, score=score, context=context)
+            chunk = warm_memory.learn(
+                text, pattern_type=pattern_type, score=score, context=context, team=team
+            )
             is_found = warm_memory.admin.is_found(chunk.id)
         value = Learned(
             id=chunk.id,

@@ -145,12 +145,17 @@ class FrontMatter:
     tags: tuple[str, ...] = ()
 
 
+def find_front_matter(lines: Sequence[str]) -> int:
+    """The index of the line after the front matter; 0 without one."""
+    if lines[0].rstrip() != "---" or len(lines) < 2 or not _KEY.match(lines[1].rstrip()):
+        return 0
+    rest = enumerate(lines[1:_MAX_MATTER_LINES], start=2)
+    return next((after for after, line in rest if line.rstrip() in ("---", "...")), 0)
+
+
 def read_front_matter(lines: Sequence[str]) -> FrontMatter:
     """The front matter of a note, empty when it has none."""
-    if lines[0].rstrip() != "---" or len(lines) < 2 or not _KEY.match(lines[1].rstrip()):
-        return FrontMatter()
-    rest = enumerate(lines[1:_MAX_MATTER_LINES], start=2)
-    end = next((after for after, line in rest if line.rstrip() in ("---", "...")), 0)
+    end = find_front_matter(lines)
     if not end:
         return FrontMatter()
     values = _values(lines[1 : end - 1])

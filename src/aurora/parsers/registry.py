@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from functools import cache
 from pathlib import PurePosixPath
 
 from aurora.parsers.base import Parsed, Parser
 from aurora.parsers.conversation import KnowledgeParser, is_conversation
 from aurora.parsers.languages import GRAMMARS, PLAIN_LANGUAGES, PROSE
+from aurora.parsers.lessons import is_lesson_path, parse_lesson
 from aurora.parsers.plain import PlainParser
 from aurora.parsers.prose import NotesParser
 from aurora.types import Document, Kind
@@ -38,10 +40,16 @@ def _parser_for_suffix(suffix: str) -> Parser:
 
 
 class MarkdownParser:
-    """Parses conversation logs and other notes, which share a suffix."""
+    """Parses conversation logs, lessons of a team and other notes, which share a suffix."""
 
     def __init__(self) -> None:
         self._notes, self._logs = NotesParser("markdown"), KnowledgeParser()
 
     def parse(self, document: Document) -> Parsed:
-        return (self._logs if is_conversation(document) else self._notes).parse(document)
+        lesson, problem = None, ""
+        if is_lesson_path(document.path):
+            lesson, problem = parse_lesson(document)
+        if lesson is not None:
+            return lesson
+        parsed = (self._logs if is_conversation(document) else self._notes).parse(document)
+        return replace(parsed, problem=problem) if problem else parsed

@@ -467,8 +467,11 @@ class Ranking(Protocol):
     ) -> Mapping[int, Scored]:
         """The numbers of given rows, without ranks."""
 
-    def prepare_search(self) -> None:
-        """Refresh statistics and build an index of vectors if there are many."""
+    def prepare_search(self) -> str:
+        """Refresh statistics and build an index of vectors if there are many.
+
+        Returns a warning if this user cannot build the index; else an empty text.
+        """
 
     def renew_statistics(self) -> None:
         """Refresh the statistics of the query planner after a large import."""

@@ -158,7 +158,8 @@ _EXPLANATIONS: tuple[tuple[_Kinds, type[StoreError], str, str], ...] = (
         errors.InsufficientPrivilege,
         StoreError,
         "{shown}: {text}",
-        "ask its owner for the right: docs/guide/postgresql.md has the exact GRANTs",
+        "have its owner do this, or give you the right: `aur db grant writer ROLE`, or `reader` to "
+        "search",
     ),
     ((errors.UndefinedTable, errors.InvalidSchemaName), NoMemoryError, *_NO_MEMORY),
     (errors.InvalidCatalogName, StoreError, "{shown}: {text}", _MAKE_DATABASE),

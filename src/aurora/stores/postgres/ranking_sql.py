@@ -264,7 +264,7 @@ class PostgresRanking:
             self._slot = (generation, slot, indexes > 0)
         return self._slot[1:]
 
-    def prepare_search(self) -> None:
+    def prepare_search(self) -> str:
         """Runs outside a transaction, because building an index takes time and blocks no reader."""
         self.renew_statistics()
         table, embedder = f"vectors_{self._database.fact('slot') or 0}", self._vectors.embedder()
@@ -272,34 +272,49 @@ class PostgresRanking:
             f"SELECT count(*) FROM (SELECT 1 FROM {table} LIMIT %s) AS counted", (_EXACT,)
         )[0][0]
         if enough < _EXACT or embedder is None:
-            return
+            return ""
         leaves = self._database.rows(
-            "SELECT relid::regclass::text FROM pg_partition_tree(%s::regclass) "
-            "JOIN pg_class ON pg_class.oid = relid "
-            "WHERE isleaf AND pg_has_role(relowner, 'USAGE')",  # only the owner may build it
+            "SELECT relid::regclass::text, pg_get_userbyid(relowner), "
+            "pg_has_role(relowner, 'USAGE') FROM pg_partition_tree(%s::regclass) "
+            "JOIN pg_class ON pg_class.oid = relid WHERE isleaf",
             (table,),
         )
-        for (leaf,) in leaves:
-            self._make_index(leaf, embedder.dimension)
+        owners = set()
+        for leaf, owner, is_owner in leaves:
+            if is_owner:
+                self._make_index(leaf, embedder.dimension)
+            elif not self._has_index(leaf):
+                owners.add(owner)
         self._slot = None
+        if not owners:
+            return ""
+        return (
+            "The vectors have no index yet, and searches compare all of them: only the owner of "
+            f"the tables can build it. Have {' or '.join(sorted(owners))} run `aur index`"
+        )
 
     def renew_statistics(self) -> None:
         self._database.run_alone("ANALYZE words, chunks, embeddings, accesses, reasoning")
 
     def _make_index(self, table: str, dimension: int) -> None:
         """Build an HNSW index, again if an earlier build was interrupted."""
-        name = f"{table.rpartition('.')[2]}_hnsw"
-        valid = self._database.rows(
-            "SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(%s)", (name,)
-        )
-        if valid and valid[0][0]:
+        if self._has_index(table):
             return
+        name = _index_of(table)
         self._database.run_alone(f"DROP INDEX IF EXISTS {name}")
         self._database.run_alone(
             f"CREATE INDEX CONCURRENTLY {name} ON {table} "
             f"USING hnsw ((vector::halfvec({int(dimension)})) halfvec_cosine_ops) "
             "WITH (m = 16, ef_construction = 128)"
         )
+
+    def _has_index(self, table: str) -> bool:
+        """False also for an index whose build was interrupted."""
+        valid = self._database.rows(
+            "SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(%s)",
+            (_index_of(table),),
+        )
+        return bool(valid and valid[0][0])
 
     def rebuild_words(self, listen: Listener = ignore_events) -> int:
         """Works in pages, so that searches continue. Then all statistics are counted again."""
@@ -330,6 +345,10 @@ class PostgresRanking:
             self._database, "chunks", "words", "embeddings", "terms", "totals", "accesses",
             "reasoning", "histories", "files", "facts",
         )  # fmt: skip
+
+
+def _index_of(table: str) -> str:
+    return f"{table.rpartition('.')[2]}_hnsw"
 
 
 def table_bytes(database: Database, *tables: str) -> int:

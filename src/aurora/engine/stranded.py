@@ -1,0 +1,105 @@
+"""Documents of a project that are in the person's memory, and their move to the project's.
+
+Earlier versions kept there what `aur mem add` got in a repository that was never indexed. Only a
+document of a file can be assigned: lessons and texts without a path stay with the person, and so
+does what was added with `--private`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from aurora.engine.memory import Memory
+from aurora.indexing.documents import (
+    DOCUMENT,
+    PRIVATE,
+    document_id,
+    is_document_of,
+    piece_ids,
+)
+from aurora.indexing.reader import Names
+from aurora.stores.base import Record, Store
+from aurora.types import Chunk, Criteria
+
+
+class Stranded(NamedTuple):
+    """A document in the person's memory whose file belongs to the project."""
+
+    title: str
+    chunk_ids: tuple[str, ...]  # of its pieces, in their order
+    path: Path
+    namespace: str
+
+
+def find_stranded(memory: Memory) -> list[Stranded]:
+    """The documents of this project's files in the person's memory, by title."""
+    root, personal = memory.admin.find_root(), memory.personal
+    if personal is None and memory.places.project is None:
+        personal = memory  # the project has no memory yet
+    if root is None or personal is None or not personal.exists:
+        return []
+    search, chunks = personal.admin.store.search, personal.admin.store.chunks
+    rows = search.find_rows(Criteria(metadata=(("source", DOCUMENT),)))
+    found = (_stranded(chunk, root.resolve()) for chunk in chunks.get_rows(rows).values())
+    return sorted(filter(None, found))
+
+
+def _stranded(chunk: Chunk, root: Path) -> Stranded | None:
+    facts, name = chunk.metadata, str(chunk.metadata.get("origin", ""))
+    path = Path(name)
+    if facts.get("part") != 1 or facts.get(PRIVATE) or not path.is_absolute():
+        return None
+    # A source that the user named may look like a path, too.
+    if not path.is_relative_to(root) or not is_document_of(chunk.id, chunk.namespace, name):
+        return None
+    return Stranded(
+        str(facts.get("title", chunk.name)), tuple(piece_ids([chunk])), path, chunk.namespace
+    )
+
+
+def move_stranded(memory: Memory) -> list[Stranded]:
+    """Move the documents with their uses, metadata and vectors to the project's memory.
+
+    They are written first, all or none, and then removed from the person's memory: after a kill in
+    between, the next run completes the move. Of a document that the project has in another version,
+    only the uses are moved.
+    """
+    found = find_stranded(memory)
+    if not found:
+        return []
+    memory.admin.start_project()
+    personal = memory.personal
+    if personal is None:
+        return []
+    source, target, names = personal.admin.store, memory.admin.store, Names(memory.root)
+    moved = [record for one in found for record in _records(source, target, names, one)]
+    owner = source.vectors.embedder()
+    is_same = target.vectors.embedder() in (None, owner)
+    target.maintenance.put_records(moved, embedder=owner if is_same else None)
+    memory.admin.vectors.embed_new([record.chunk.id for record in moved])
+    memory.admin.vectors.make_searchable()
+    personal.forget([id_ for one in found for id_ in one.chunk_ids])
+    return found
+
+
+def _records(source: Store, target: Store, names: Names, document: Stranded) -> Iterator[Record]:
+    """What the target must hold of one document."""
+    name = names.of(document.path)
+    old, new = document.chunk_ids[0], document_id(document.namespace, name)
+    ids = {id_: f"{new}{id_.removeprefix(old)}" for id_ in document.chunk_ids}
+    chunks = source.chunks.get_chunks(document.chunk_ids)
+    accesses = source.chunks.get_accesses(document.chunk_ids)
+    vectors = source.vectors.get_embeddings(document.chunk_ids)
+    kept = {chunk.id: chunk for chunk in target.chunks.get_chunks([*ids.values()])}
+    texts = {ids[chunk.id]: chunk.content for chunk in chunks}
+    is_other = bool(kept) and texts != {id_: chunk.content for id_, chunk in kept.items()}
+    for chunk in chunks:
+        id_, uses = ids[chunk.id], accesses.get(chunk.id, ())
+        if not is_other:
+            moved = replace(chunk, id=id_, metadata={**chunk.metadata, "origin": name})
+            yield Record(moved, accesses=uses, vector=vectors.get(chunk.id))
+        elif id_ in kept:
+            yield Record(kept[id_], accesses=uses)
