@@ -119,6 +119,14 @@ def test_a_clone_embeds_nothing(indexed: Desk, tmp_path: Path) -> None:
         assert memory.search("heron_5").results[0].chunk.path == "m5.py"
 
 
+def test_a_worktree_embeds_nothing(indexed: Desk, tmp_path: Path) -> None:
+    """It is a memory of its own here, as one that an older version indexed."""
+    tree = tmp_path / "tree"
+    git(indexed.project, "worktree", "add", "--quiet", str(tree), "main")
+    (tree / ".aurora").mkdir(mode=0o700)
+    assert indexed.index(project=tree) == (0, 6)
+
+
 def test_another_model_embeds_by_itself(indexed: Desk) -> None:
     indexed.provider = CountingProvider(fingerprint="2")
     with indexed.memory() as memory:
