@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from aurora.stores.base import FileState, Reasoning, Revision
@@ -35,6 +36,12 @@ _UPSERT = f"""
     INSERT INTO main.chunks ({COLUMNS}, has_cjk, generation) VALUES ({", ".join("?" * 16)})
     ON CONFLICT (id) DO UPDATE SET {_UPDATES},
         has_cjk = excluded.has_cjk, generation = excluded.generation"""
+# Leaves the generation and the text indexes alone: the words are the same.
+_MOVE_LINES = """
+    UPDATE main.chunks SET start_line = ?, end_line = ?, metadata = ?, checksum = ? WHERE id = ?"""
+_START, _END, _METADATA, _CHECKSUM = (
+    COLUMNS.split(", ").index(name) for name in ("start_line", "end_line", "metadata", "checksum")
+)
 _MOVE = """
     UPDATE OR IGNORE main.chunks SET path = :new, generation = :generation, id =
         CASE WHEN substr(id, 1, length(:old) + 1) = :old || ':'
@@ -72,8 +79,15 @@ class SQLiteChunks(ChunkPart[Database]):
         database = self._database
         changed = [chunk for id_, chunk in wanted.items() if before.get(id_) != chunk]
         for chunk in changed:
-            database.write(_UPSERT, (*chunk_values(chunk), database.draw_generation()))
-            old = before.get(chunk.id)
+            old, values = before.get(chunk.id), chunk_values(chunk)
+            if (
+                old is not None
+                and replace(old, lines=chunk.lines, metadata=chunk.metadata) == chunk
+            ):
+                numbers = (values[at] for at in (_START, _END, _METADATA, _CHECKSUM))
+                database.write(_MOVE_LINES, (*numbers, chunk.id))
+                continue
+            database.write(_UPSERT, (*values, database.draw_generation()))
             if old is not None and embedded_text(old) != embedded_text(chunk):
                 self._drop_vectors("id = ?", chunk.id)
         return len(changed)
