@@ -17,6 +17,7 @@ from aurora.engine.opening import OpenedMemory
 from aurora.engine.projects import find_project, keep_out_of_git, places_to_index
 from aurora.errors import AuroraError, ConfigError, NoMemoryError, QueryError
 from aurora.files import scrub_log
+from aurora.indexing.changes import Changes, ReadChanges, find_changes, read_changes
 from aurora.indexing.documents import Added, Labels, cut_document, forget, learn, put_documents
 from aurora.indexing.embedding import Reembedded, RemoteEmbedder, embed, embed_missing, reembed
 from aurora.indexing.export_format import ExportCounts
@@ -29,6 +30,7 @@ from aurora.indexing.turns import retry_on_disconnect
 from aurora.redaction import Redactor
 from aurora.sources.blame.cache import forget_paths
 from aurora.sources.conversations import find_logs
+from aurora.sources.looks import Looks
 from aurora.sources.walk import require_path
 from aurora.sources.watch import FileWatcher, Stop
 from aurora.stores.base import Embedder
@@ -37,6 +39,8 @@ from aurora.types import Chunk, NewDocument, Note, Progress
 Targets: TypeAlias = Sequence[Path | str]
 
 _BATCH = 500  # documents in one transaction
+_OWN_MODELS = "aurora/"  # how the names of Aurora's own models begin
+_FEW = 100  # chunks, which the model needs a tenth of a second for
 
 
 class MemoryWriter:
@@ -70,6 +74,46 @@ class MemoryWriter:
             warning = f"{NO_LOGS} in {shown(opened.logs)}/"
             report = replace(report, warnings=(warning, *report.warnings))
         return report
+
+    def find_changes(self, places: Sequence[Path]) -> Changes:
+        """What changed below indexed places since they were last read."""
+        opened = self._opened
+        store, names = opened.store, Names(opened.root)
+        looks = Looks(opened.index_folder).read(store.identity)
+        return find_changes(store, names, places, looks, logs=opened.logs)
+
+    def read_changes(self, places: Sequence[Path], *, is_over: Callable[[], bool]) -> ReadChanges:
+        """Read changed files until `is_over`; `StoreBusyError` while an index run is at work.
+
+        Git is not asked about them, and vectors are made only of a few chunks by the small model
+        that comes with Aurora: the next index run does the rest.
+        """
+        opened = self._opened
+        store, looks = opened.store, Looks(opened.index_folder)
+        with store.alone():
+            changes = self.find_changes(places)
+            done = read_changes(
+                store,
+                Names(opened.root),
+                changes,
+                looks=looks,
+                redactor=self._redactor(),
+                is_over=is_over,
+            )
+            if done.read or done.removed:
+                self._embed_few(is_over)
+                if not done.unread:
+                    store.chunks.put_indexed_at(opened.now())
+        return done
+
+    def _embed_few(self, is_over: Callable[[], bool]) -> None:
+        vectors = self._opened.store.vectors
+        owner = vectors.embedder()
+        if owner is None or is_over() or not owner.name.startswith(_OWN_MODELS):
+            return
+        missing = vectors.find_unembedded()
+        if len(missing) <= _FEW:
+            self.vectors.embed_new(missing)
 
     def index_logs(self, *, force: bool, quick: bool) -> IndexReport:
         """Bring the memory of the conversation logs up to date; it is created if there are some."""
@@ -113,6 +157,7 @@ class MemoryWriter:
             reads_logs=reads_logs,
             vectors=vectors,
             histories=opened.index_folder if git else None,
+            looks=Looks(opened.index_folder),
             redactor=self._redactor(),
             force=force,
             now=opened.now,
