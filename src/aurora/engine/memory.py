@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -317,8 +318,8 @@ class Memory:
         retriever = partial(first.retriever_over, *others, name=name, prefix=prefix)
         opened = [layer for layer, _, _ in layers]
         homes = {name: (layer, prefix) for layer, name, prefix in layers}
-        search = partial(search_present, query, lambda query: retriever().retrieve(query), homes)
-        results, notes = read_together(opened, search)
+        present = partial(search_present, query, lambda query: retriever().retrieve(query), homes)
+        results, notes = read_together(opened, lambda: present(lambda: self._writer))
         notes = [*changed, *self._warn_of_absence(), *notes, *first.warn_of_weights(fusion)]
         return replace(results, notes=(*notes, *results.notes))
 
@@ -399,7 +400,16 @@ class Memory:
                 return memory, memory._get(chunk_id, is_use=is_use, here=here)
             except (ChunkNotFoundError, NoMemoryError) as exc:
                 missing = missing or exc
-        raise missing or AssertionError
+        raise self._explained(missing, chunk_id, here) if missing else AssertionError
+
+    def _explained(self, missing: AuroraError, chunk_id: str, here: str) -> AuroraError:
+        """The error, with the fact that the file in the id does not exist."""
+        file, colon, _ = chunk_id.partition(":")
+        is_file = colon and "." in file and " no file " not in missing.message
+        if self.root is None or not is_file or os.path.lexists(self.root / here / file):
+            return missing
+        text = f"{missing.message}: there is no file {file}, or it is gone"
+        return type(missing)(text, hint=missing.hint)
 
     def _get(self, chunk_id: str, *, is_use: bool, here: str) -> Chunk:
         opened = self._opened

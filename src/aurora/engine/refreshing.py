@@ -14,8 +14,9 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from aurora.errors import AuroraError, StoreBusyError
 from aurora.sources.looks import Look, Looks, is_same, stamp_of
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+Homes: TypeAlias = "Mapping[str, tuple[OpenedMemory, str]]"
+Writer: TypeAlias = "Callable[[], MemoryWriter]"  # loads git and the parsers
+
 BUDGET = 1.0  # seconds that a search spends on reading changed files
 _SPARE = 5  # times as many further rows are looked up as were left out
 
@@ -39,9 +43,7 @@ class Refresher:
     A program that runs on `reads_on`: what takes longer is read by a thread of its own.
     """
 
-    def __init__(
-        self, opened: OpenedMemory, writer: Callable[[], MemoryWriter], *, reads_on: bool
-    ) -> None:
+    def __init__(self, opened: OpenedMemory, writer: Writer, *, reads_on: bool) -> None:
         self._opened, self._writer, self._reads_on = opened, writer, reads_on
         self._turn = threading.Lock()
         self._thread: threading.Thread | None = None
@@ -141,7 +143,7 @@ class Refresher:
             changed = [place for place in places if not _is_known(place, looks)]
             if not changed:
                 return 0 if places else None
-            return len(self._writer().find_changes(changed))
+            return self._writer().count_changes(changed)
         except (AuroraError, OSError) as exc:
             logger.warning("changed files cannot be counted: %r", exc)
             return None
@@ -158,20 +160,22 @@ def _is_known(place: Path, looks: Mapping[str, Look]) -> bool:
 def search_present(
     query: Query,
     search: Callable[[Query], SearchResults],
-    memories: Mapping[str, tuple[OpenedMemory, str]],
+    memories: Homes,
+    writer: Writer,
 ) -> SearchResults:
     """The results of a search without rows whose file is gone, or no longer has their text."""
+    check = partial(check_results, memories=memories, writer=writer)
     found = search(query)
-    kept = check_results(found.results, memories)
+    kept = check(found.results)
     if missing := len(found.results) - len(kept):
         wider = search(replace(query, limit=query.limit + _SPARE * missing))
-        kept = check_results(wider.results, memories)[: query.limit]
-    weak = check_results([found.weak], memories) if found.weak else []
+        kept = check(wider.results)[: query.limit]
+    weak = check([found.weak]) if found.weak else []
     return replace(found, results=tuple(kept), weak=weak[0] if weak else None)
 
 
 def check_results(
-    results: Sequence[SearchResult], memories: Mapping[str, tuple[OpenedMemory, str]]
+    results: Sequence[SearchResult], memories: Homes, writer: Writer
 ) -> list[SearchResult]:
     """The results whose text is in their files, with the lines where it is now.
 
@@ -191,19 +195,19 @@ def check_results(
         opened, prefix = memories[result.memory]
         name = result.chunk.path.removeprefix(prefix)
         state = states[result.memory].get(name) if name else None
-        chunk = result.chunk if state is None else _as_in_file(opened, result.chunk, state)
+        chunk = result.chunk if state is None else _as_in_file(opened, result.chunk, state, writer)
         if chunk is not None:
             kept.append(_with_chunk(result, chunk))
     return kept
 
 
-def _as_in_file(opened: OpenedMemory, chunk: Chunk, state: FileState) -> Chunk | None:
+def _as_in_file(
+    opened: OpenedMemory, chunk: Chunk, state: FileState, writer: Writer
+) -> Chunk | None:
     path = opened.root.resolve() / state.path if opened.root else Path(state.path)
     if stamp_of(str(path)) == f"{state.size} {state.modified_ns} {state.identity}":
         return chunk
-    from aurora.engine.own_lines import as_in_file  # noqa: PLC0415 - only for a changed file
-
-    return as_in_file(path, chunk, state)
+    return writer().find_in_file(path, chunk, state)
 
 
 def _with_chunk(result: SearchResult, chunk: Chunk) -> SearchResult:

@@ -14,6 +14,7 @@ from typing import TypeAlias
 from aurora.config.places import shown
 from aurora.embeddings.base import EmbeddingProvider
 from aurora.engine.opening import OpenedMemory
+from aurora.engine.own_lines import as_in_file
 from aurora.engine.projects import find_project, keep_out_of_git, places_to_index
 from aurora.errors import AuroraError, ConfigError, NoMemoryError, QueryError
 from aurora.files import scrub_log
@@ -25,7 +26,7 @@ from aurora.indexing.freshness import Refresh, keep_fresh
 from aurora.indexing.import_export import Writer, export_memory
 from aurora.indexing.indexer import NO_LOGS, IndexReport, run_index
 from aurora.indexing.ray import RayEmbedder
-from aurora.indexing.reader import Names
+from aurora.indexing.reader import Names, digest_version, recognise
 from aurora.indexing.turns import retry_on_disconnect
 from aurora.redaction import Redactor
 from aurora.sources.blame.cache import forget_paths
@@ -33,7 +34,7 @@ from aurora.sources.conversations import find_logs
 from aurora.sources.looks import Looks
 from aurora.sources.walk import require_path
 from aurora.sources.watch import FileWatcher, Stop
-from aurora.stores.base import Embedder
+from aurora.stores.base import Embedder, FileState
 from aurora.types import Chunk, NewDocument, Note, Progress
 
 Targets: TypeAlias = Sequence[Path | str]
@@ -81,6 +82,19 @@ class MemoryWriter:
         store, names = opened.store, Names(opened.root)
         looks = Looks(opened.index_folder).read(store.identity)
         return find_changes(store, names, places, looks, logs=opened.logs)
+
+    def count_changes(self, places: Sequence[Path]) -> int:
+        """The number of files that changed or are gone. The files of a copied project did not."""
+        opened, changes = self._opened, self.find_changes(places)
+        states = opened.store.chunks.file_states(map(Names(opened.root).of, changes.paths))
+        same = recognise(
+            changes.files, states, Names(opened.root), digest_version(self._redactor())
+        )
+        return len(changes.files) + len(changes.gone) - sum(1 for _ in same)
+
+    def find_in_file(self, path: Path, chunk: Chunk, state: FileState) -> Chunk | None:
+        """The chunk with its lines in a changed file; None if it is not there."""
+        return as_in_file(path, chunk, state)
 
     def read_changes(self, places: Sequence[Path], *, is_over: Callable[[], bool]) -> ReadChanges:
         """Read changed files until `is_over`; `StoreBusyError` while an index run is at work.

@@ -28,8 +28,9 @@ class Changes:
     files: Sequence[SourceFile]
     gone: Sequence[FileState]
 
-    def __len__(self) -> int:
-        return len(self.files) + len(self.gone)
+    @property
+    def paths(self) -> list[Path]:
+        return [file.path for file in self.files]
 
 
 @dataclass(frozen=True, slots=True)
