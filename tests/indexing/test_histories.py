@@ -365,7 +365,7 @@ def test_what_was_found_out_is_kept_and_nothing_else_is_left_behind(
     index(memory, root)
 
     left = sorted(file.name for file in folder.iterdir())
-    assert left == ["bm25.idx", kept.name, "vectors.idx"]
+    assert left == ["bm25.idx", kept.name, "looks.json", "vectors.idx"]
     assert faults(memory, root) == []
 
 

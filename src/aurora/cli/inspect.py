@@ -137,9 +137,11 @@ def _facts(stats: Stats, root: Path | None) -> dict[str, str]:
 
 def _freshness(stats: Stats) -> str:
     """The state of the keyword index, or how far the memory is behind the files."""
+    if stats.index.state is not IndexState.CURRENT:
+        return stats.index.state.description
     if stats.changed:
         return f"{pluralize(stats.changed, 'file')} changed since the last index run"
-    if stats.changed is None and stats.files and stats.index.state is IndexState.CURRENT:
+    if stats.changed is None and stats.files:
         return "as the memory; `aur index` looks for changed files"
     return stats.index.state.description
 
