@@ -97,10 +97,10 @@ def main() -> None:
         asked = ("mem", "search", "--mode", "keyword", QUESTION)
         times: dict[str, list[float]] = {"true": [], "false": []}
         for round_ in range(given.rounds + 1):
-            for auto in times:
-                taken, _ = run(asked, folder, {**environ, "AURORA_INDEX_AUTO": auto})
+            for auto, taken in times.items():
+                milliseconds, _ = run(asked, folder, {**environ, "AURORA_INDEX_AUTO": auto})
                 if round_:  # the first one writes the index of words
-                    times[auto].append(taken)
+                    taken.append(milliseconds)
         compared, entries = look(folder, home)
         after_change, in_answer = change_three(folder, environ)
     medians = {auto: round(statistics.median(times[auto]), 1) for auto in times}
