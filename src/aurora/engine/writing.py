@@ -264,6 +264,8 @@ class MemoryWriter:
         opened = self._opened
         forgotten = forget(opened.store, chunk_ids)
         forget_paths(opened.index_folder, forgotten.paths)
+        paths = map(Names(opened.root).path, forgotten.paths)
+        Looks(opened.index_folder).forget(opened.store.identity, paths)
         scrub_log(opened.log_file, {*forgotten.paths, *forgotten.names})
         return forgotten.chunks
 

@@ -13,7 +13,16 @@ from pathlib import Path
 
 from aurora.indexing.reader import FileReader, Names, Scan, is_unchanged, scan
 from aurora.redaction import Redactor
-from aurora.sources.looks import UNREAD, Look, Looks, stamp_of_file, take_look
+from aurora.sources.looks import (
+    UNREAD,
+    Look,
+    Looks,
+    hidden_entries,
+    hidden_name,
+    hide,
+    stamp_of_file,
+    take_look,
+)
 from aurora.sources.walk import Skipped, SourceFile
 from aurora.stores.base import FileState, Store
 from aurora.types import ignore_events
@@ -103,10 +112,12 @@ def find_changes(
         for place in map(str, places)
         for name, stamp in looks.get(place, {}).items()
     }
+    hidden = {name: was for look in looks.values() for name, was in hidden_entries(look).items()}
     changed = [
         file
         for name, file in sources.items()
         if before.get(str(file.path)) != stamp_of_file(file)
+        and hidden.get(hidden_name(file.path)) != stamp_of_file(file)
         and ((state := states.get(name)) is None or not is_unchanged(file, state, ""))
     ]
     missing = [states[name] for name in states.keys() - sources.keys()]
@@ -154,7 +165,9 @@ def read_changes(
     unread = {file.path for file in reader.unread}
     seen = dict(looks.read(store.identity))
     for place in changes.scanned.places:
-        look = dict(take_look(place, _below(changes.scanned, place), begun_ns=changes.begun_ns))
+        found = _below(changes.scanned, place)
+        look = take_look(place, found, begun_ns=changes.begun_ns)
+        look = hide(place, look, hidden_entries(seen.get(str(place), {})))
         start = len(str(place)) + 1
         look |= {str(path)[start:]: UNREAD for path in unread if _is_below(path, place)}
         seen[str(place)] = look

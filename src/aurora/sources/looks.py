@@ -8,6 +8,7 @@ because of what it says.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import stat
@@ -27,7 +28,7 @@ Look: TypeAlias = Mapping[str, str]
 
 FILE = "looks.json"  # in the folder of derived indexes
 UNREAD = "?"  # the stamp of a file that is still to be read: it equals no other
-_GONE = "gone"
+_GONE, _HIDDEN = "gone", "\0"
 _LARGEST = 256 << 20  # bytes of the file: about two million names
 _TICK = 20_000_000  # nanoseconds: two changes of a folder within it may have the same time
 _MOST_EMPTY = 1000  # folders without files that are looked at
@@ -52,7 +53,32 @@ def stamp_of_file(file: SourceFile) -> str:
 def is_same(place: Path, look: Look) -> bool:
     """Whether every file and folder is as it was."""
     top = str(place)
-    return all(stamp_of(f"{top}/{name}" if name else top) == was for name, was in look.items())
+    return all(
+        stamp_of(f"{top}/{name}" if name else top) == was
+        for name, was in look.items()
+        if not name.startswith(_HIDDEN)
+    )
+
+
+def hidden_name(path: Path) -> str:
+    """Stands in a look for the path of a forgotten file, which is stored nowhere."""
+    return _HIDDEN + hashlib.sha256(os.fsencode(path)).hexdigest()
+
+
+def hidden_entries(look: Look) -> dict[str, str]:
+    """The stamps of forgotten files: while these are as they were, no refresh reads them again."""
+    return {name: stamp for name, stamp in look.items() if name.startswith(_HIDDEN)}
+
+
+def hide(place: Path, look: Look, forgotten: Mapping[str, str]) -> dict[str, str]:
+    """The look without the names of forgotten files that are as they were."""
+    if not forgotten:
+        return dict(look)
+    hidden = {name: hidden_name(Path(place, name)) for name in look}
+    return {
+        hidden[name] if forgotten.get(hidden[name]) == stamp else name: stamp
+        for name, stamp in look.items()
+    }
 
 
 def take_look(place: Path, files: Iterable[SourceFile | Skipped], *, begun_ns: int) -> Look:
@@ -138,6 +164,18 @@ class Looks:
             make_folder(self._file.parent)
             with replacing(self._file) as out:
                 out.write(json.dumps({"memory": memory, "places": looks}).encode())
+
+    def forget(self, memory: str, paths: Iterable[Path]) -> None:
+        """Hide the names of forgotten files."""
+        looks, gone = self.read(memory), set(map(str, paths))
+        for place, look in looks.items():
+            names = {name: Path(place, name) for name in look if f"{place}/{name}" in gone}
+            if names:
+                rest = {name: stamp for name, stamp in look.items() if name not in names}
+                hidden = {hidden_name(path): look[name] for name, path in names.items()}
+                looks[place] = rest | hidden
+        if gone:
+            self.write(memory, looks)
 
     def rest_after(self, seconds: float) -> None:
         """After a look that took long, do not look again for a while.
