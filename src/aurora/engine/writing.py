@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -41,6 +42,7 @@ Targets: TypeAlias = Sequence[Path | str]
 
 _BATCH = 500  # documents in one transaction
 _OWN_MODELS = "aurora/"  # how the names of Aurora's own models begin
+_LEAST = 0.25  # seconds of reading, also where the walk alone has taken all the time
 _FEW = 100  # chunks, which the model needs a tenth of a second for
 
 
@@ -106,13 +108,14 @@ class MemoryWriter:
         store, looks = opened.store, Looks(opened.index_folder)
         with store.alone():
             changes = self.find_changes(places)
+            least = time.monotonic() + _LEAST
             done = read_changes(
                 store,
                 Names(opened.root),
                 changes,
                 looks=looks,
                 redactor=self._redactor(),
-                is_over=is_over,
+                is_over=lambda: is_over() and time.monotonic() >= least,
             )
             if done.read or done.removed:
                 self._embed_few(is_over)

@@ -31,6 +31,7 @@ UNREAD = "?"  # the stamp of a file that is still to be read: it equals no other
 _GONE, _HIDDEN = "gone", "\0"
 _LARGEST = 256 << 20  # bytes of the file: about two million names
 _TICK = 20_000_000  # nanoseconds: two changes of a folder within it may have the same time
+_NEVER_READ = {"ignored", "vendored", "hidden"}  # whatever becomes of the file itself
 _MOST_EMPTY = 1000  # folders without files that are looked at
 _UNWATCHED = {".git", ".aurora", "__pycache__", "node_modules"}
 _QUICK, _TIMES, _LONGEST_REST = 0.1, 20, 10.0  # a look of 0.2 s is followed by a rest of 4 s
@@ -92,6 +93,8 @@ def take_look(place: Path, files: Iterable[SourceFile | Skipped], *, begun_ns: i
     stamps: dict[str, str] = {}
     folders = {""}
     for file in files:
+        if getattr(file, "reason", "") in _NEVER_READ:
+            continue
         path = str(file.path)
         name = path[start:]
         is_described = hasattr(file, "identity")
