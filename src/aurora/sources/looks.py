@@ -163,6 +163,8 @@ class Looks:
 
     def write(self, memory: str, looks: Mapping[str, Look]) -> None:
         """Keep the looks. A disk that cannot be written costs a walk next time."""
+        if looks == self.read(memory):
+            return
         with suppress(OSError):
             make_folder(self._file.parent)
             with replacing(self._file) as out:
