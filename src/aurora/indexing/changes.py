@@ -14,10 +14,10 @@ from pathlib import Path
 from aurora.indexing.reader import FileReader, Names, Scan, is_unchanged, scan
 from aurora.redaction import Redactor
 from aurora.sources.looks import (
+    FORGOTTEN,
     UNREAD,
     Look,
     Looks,
-    hidden_entries,
     hidden_name,
     hide,
     stamp_of_file,
@@ -58,6 +58,7 @@ def remember_run(
     """Add the places of an index run to those that are kept fresh. They replace places below."""
     known = dict(store.chunks.indexed_places())
     seen = dict(looks.read(store.identity))
+    seen.pop(FORGOTTEN, None)  # an index run has read them again
     for place in scanned.places:
         name = place_name(names, place)
         inside = [each for each in known if _is_below(place_path(names, each), place)]
@@ -112,12 +113,12 @@ def find_changes(
         for place in map(str, places)
         for name, stamp in looks.get(place, {}).items()
     }
-    hidden = {name: was for look in looks.values() for name, was in hidden_entries(look).items()}
+    forgotten = looks.get(FORGOTTEN, {})
     changed = [
         file
         for name, file in sources.items()
         if before.get(str(file.path)) != stamp_of_file(file)
-        and hidden.get(hidden_name(file.path)) != stamp_of_file(file)
+        and forgotten.get(hidden_name(file.path)) != stamp_of_file(file)
         and ((state := states.get(name)) is None or not is_unchanged(file, state, ""))
     ]
     missing = [states[name] for name in states.keys() - sources.keys()]
@@ -167,7 +168,7 @@ def read_changes(
     for place in changes.scanned.places:
         found = _below(changes.scanned, place)
         look = take_look(place, found, begun_ns=changes.begun_ns)
-        look = hide(place, look, hidden_entries(seen.get(str(place), {})))
+        look = hide(place, look, seen.get(FORGOTTEN, {}))
         start = len(str(place)) + 1
         look |= {str(path)[start:]: UNREAD for path in unread if _is_below(path, place)}
         seen[str(place)] = look

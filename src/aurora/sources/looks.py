@@ -28,7 +28,8 @@ Look: TypeAlias = Mapping[str, str]
 
 FILE = "looks.json"  # in the folder of derived indexes
 UNREAD = "?"  # the stamp of a file that is still to be read: it equals no other
-_GONE, _HIDDEN = "gone", "\0"
+FORGOTTEN = ""  # in place of a place: forgotten files, which no refresh reads as they are
+_GONE = "gone"
 _LARGEST = 256 << 20  # bytes of the file: about two million names
 _TICK = 20_000_000  # nanoseconds: two changes of a folder within it may have the same time
 _NEVER_READ = {"ignored", "vendored", "hidden"}  # whatever becomes of the file itself
@@ -54,31 +55,22 @@ def stamp_of_file(file: SourceFile) -> str:
 def is_same(place: Path, look: Look) -> bool:
     """Whether every file and folder is as it was."""
     top = str(place)
-    return all(
-        stamp_of(f"{top}/{name}" if name else top) == was
-        for name, was in look.items()
-        if not name.startswith(_HIDDEN)
-    )
+    return all(stamp_of(f"{top}/{name}" if name else top) == was for name, was in look.items())
 
 
 def hidden_name(path: Path) -> str:
     """Stands in a look for the path of a forgotten file, which is stored nowhere."""
-    return _HIDDEN + hashlib.sha256(os.fsencode(path)).hexdigest()
-
-
-def hidden_entries(look: Look) -> dict[str, str]:
-    """The stamps of forgotten files: while these are as they were, no refresh reads them again."""
-    return {name: stamp for name, stamp in look.items() if name.startswith(_HIDDEN)}
+    return hashlib.sha256(os.fsencode(path)).hexdigest()
 
 
 def hide(place: Path, look: Look, forgotten: Mapping[str, str]) -> dict[str, str]:
     """The look without the names of forgotten files that are as they were."""
     if not forgotten:
         return dict(look)
-    hidden = {name: hidden_name(Path(place, name)) for name in look}
     return {
-        hidden[name] if forgotten.get(hidden[name]) == stamp else name: stamp
+        name: stamp
         for name, stamp in look.items()
+        if forgotten.get(hidden_name(Path(place, name))) != stamp
     }
 
 
@@ -171,16 +163,17 @@ class Looks:
                 out.write(json.dumps({"memory": memory, "places": looks}).encode())
 
     def forget(self, memory: str, paths: Iterable[Path]) -> None:
-        """Hide the names of forgotten files."""
-        looks, gone = self.read(memory), set(map(str, paths))
-        for place, look in looks.items():
-            names = {name: Path(place, name) for name in look if f"{place}/{name}" in gone}
-            if names:
-                rest = {name: stamp for name, stamp in look.items() if name not in names}
-                hidden = {hidden_name(path): look[name] for name, path in names.items()}
-                looks[place] = rest | hidden
-        if gone:
-            self.write(memory, looks)
+        """Remove the names of forgotten files, and keep their stamps under hidden names."""
+        gone = list(paths)
+        if not gone:
+            return
+        names, looks = set(map(str, gone)), self.read(memory)
+        looks = {
+            place: {name: stamp for name, stamp in look.items() if f"{place}/{name}" not in names}
+            for place, look in looks.items()
+        }
+        hidden = {hidden_name(path): stamp_of(str(path)) for path in gone}
+        self.write(memory, looks | {FORGOTTEN: {**looks.get(FORGOTTEN, {}), **hidden}})
 
     def rest_after(self, seconds: float) -> None:
         """After a look that took long, do not look again for a while.
