@@ -284,7 +284,8 @@ def test_without_an_embedder_there_are_no_vectors_and_no_index_of_them(
         stats = memory.stats()
         assert (report.embedded, report.is_partial) == (Embedded(), False)
         assert (sum(stats.chunks.values()), stats.embedder, stats.embedded) == (7, None, 0)
-        assert [file.name for file in memory.admin.index_path.parent.iterdir()] == ["bm25.idx"]
+        files = {file.name for file in memory.admin.index_path.parent.iterdir()}
+        assert files == {"bm25.idx", "looks.json"}
 
 
 def test_rebuilding_counts_the_chunks(memory: Memory, project: Path) -> None:

@@ -24,7 +24,7 @@ OFF = EmbeddingSettings(provider="none")
 
 
 def make_memory(folder: Path, *, redact: bool = True) -> Memory:
-    settings = Settings(embedding=OFF, indexing=IndexingSettings(redact_secrets=redact))
+    settings = Settings(embedding=OFF, indexing=IndexingSettings(auto=False, redact_secrets=redact))
     return Memory(Places(folder / "home", folder / "project"), settings)
 
 

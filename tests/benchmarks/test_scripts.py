@@ -45,6 +45,7 @@ RUNS: dict[str, Sequence[str]] = {
     "speed/bm25_merge.py": ("--chunks=200", "--rounds=1"),
     "speed/branches.py": ("--files=3",),
     "speed/embedding.py": ("--provider=aurora:shallow", "--rounds=1", "--seconds=0.1"),
+    "speed/freshness.py": ("--repo={repo}", "--rounds=1"),
     "speed/history.py": ("--repo={repo}", "--sample=3"),
     "speed/indexing.py": ("--repo={repo}", "--sample=2"),
     "speed/memories.py": ("--chunks=200", "--rounds=1"),

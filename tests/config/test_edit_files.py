@@ -139,6 +139,7 @@ VALUES: dict[str, st.SearchStrategy[object]] = {
     "search.rerank.by": st.sampled_from(["none", "local", "llm"]),
     "search.rerank.when": st.sampled_from(["always", "unsure"]),
     "search.expand": st.booleans(),
+    "indexing.auto": st.booleans(),
     "indexing.workers": st.integers(1, 64),
     "indexing.redact_secrets": st.booleans(),
     "indexing.ray": st.integers(1, 65535).map("10.0.0.5:{}".format),

@@ -47,6 +47,7 @@ def disk(once_indexed: Path) -> Iterator[Disk]:
 
 
 def test_a_memory_on_a_disk_mounted_read_only_answers(disk: Disk, once_indexed: Path) -> None:
+    disk.shell.environ["AURORA_INDEX_AUTO"] = "false"  # to a search, a copied project is a new one
     whole = [disk.shell.ok(*words) for words in ASKING]
     disk.put(once_indexed)  # what was opened counts as used
     disk.make_read_only()

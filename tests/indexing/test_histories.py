@@ -366,7 +366,8 @@ def test_what_was_found_out_is_kept_and_nothing_else_is_left_behind(
     assert left == {kept.name, f"history-{head}.book"}
     assert len(left) == 2
     indexes = memory.admin.index_path.parent
-    assert sorted(file.name for file in indexes.iterdir()) == ["bm25.idx", "vectors.idx"]
+    left = sorted(file.name for file in indexes.iterdir())
+    assert left == ["bm25.idx", "looks.json", "vectors.idx"]
     assert faults(memory, root) == []
 
 

@@ -121,6 +121,7 @@ async def test_structure_and_text_say_the_same(project: Project) -> None:
 
 
 async def test_a_class_is_found_as_an_outline_and_retrieved_as_a_whole(project: Project) -> None:
+    project.shell.environ["AURORA_INDEX_AUTO"] = "false"
     async with project.here() as client:
         answer = await ask(client, "search_code", query="TokenStore")
         assert (answer["documents"][0]["id"], answer["documents"][0]["outline"]) == (

@@ -532,6 +532,16 @@ class StoreConformance(SearchConformance, TransferConformance, ReembeddingConfor
         assert open_store().chunks.indexed_at() == NOW + timedelta(microseconds=1)
         assert store.generation() == before
 
+    def test_indexed_places_are_remembered_and_change_nothing_else(
+        self, store: Store, open_store: Callable[[], Store]
+    ) -> None:
+        before = store.generation()
+        assert store.chunks.indexed_places() == {}
+        store.chunks.put_indexed_places({".": True})
+        store.chunks.put_indexed_places({"src": False, "/elsewhere/ä": True})
+        assert open_store().chunks.indexed_places() == {"src": False, "/elsewhere/ä": True}
+        assert store.generation() == before
+
     def test_histories_come_back_and_are_no_new_generation(self, store: Store) -> None:
         """What can be found does not change by what git says of it."""
         read = replace(STATE, history_stamp="abc", history_read_at=NOW)

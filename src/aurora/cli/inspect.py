@@ -123,7 +123,7 @@ def _facts(stats: Stats, root: Path | None) -> dict[str, str]:
     return {
         "Memory": f"{shown_place(stats.name, root)} ({human_size(stats.bytes)})",
         "Keyword index": f"{shown_place(stats.index_path, root)}{size}",
-        "  freshness": stats.index.state.description,
+        "  freshness": _freshness(stats),
         "Last indexed": moment_words(at.astimezone() if at else None, datetime.now(UTC)),
         "Files": f"{stats.files:,}",
         "Embedder": embedder_words(
@@ -135,6 +135,17 @@ def _facts(stats: Stats, root: Path | None) -> dict[str, str]:
     }
 
 
+def _freshness(stats: Stats) -> str:
+    """The state of the keyword index, or how far the memory is behind the files."""
+    if stats.index.state is not IndexState.CURRENT:
+        return stats.index.state.description
+    if stats.changed:
+        return f"{pluralize(stats.changed, 'file')} changed since the last index run"
+    if stats.changed is None and stats.files:
+        return "as the memory; `aur index` looks for changed files"
+    return stats.index.state.description
+
+
 def _record(stats: Stats) -> dict[str, Json]:
     """The object that docs/reference/json.md documents."""
     embedder = stats.embedder
@@ -144,6 +155,7 @@ def _record(stats: Stats) -> dict[str, Json]:
         "generation": stats.generation,
         "indexed_at": stats.indexed_at.isoformat() if stats.indexed_at else None,
         "files": stats.files,
+        "files_changed": stats.changed,
         "chunks": sum(stats.chunks.values()),
         "kinds": {str(kind): stats.chunks.get(kind, 0) for kind in Kind},
         "namespaces": dict(stats.namespaces),

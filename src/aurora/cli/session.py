@@ -83,9 +83,9 @@ def _read_flag(option: str) -> tuple[str, object]:
         )
     setting = known_setting(key)
     try:
-        return key, setting.read(text)
+        return setting.key, setting.read(text)
     except YamlError:
-        return key, text  # the setting refuses it with its own message
+        return setting.key, text  # the setting refuses it with its own message
 
 
 def set_setting(file: Path, key: str, value: str) -> None:

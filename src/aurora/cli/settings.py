@@ -29,7 +29,7 @@ def get(key: str | None) -> None:
     """Print a setting, or all of them."""
     loaded = settings_files(find_places()).current()
     if key is not None:
-        known_setting(key)
+        key = known_setting(key).key
     for name in CATALOGUE if key is None else [key]:
         shown_value = without_password(as_typed(value_of(loaded.settings, name)))
         origin = loaded.origins.get(name, "default")

@@ -36,6 +36,7 @@ _KEY = re.compile(
 def set_value(file: Path, key: str, raw: str) -> object:
     """Set one setting in a YAML file, which is created if needed; returns the parsed value."""
     setting = known_setting(key)
+    key = setting.key
     try:
         raw.encode()  # typed arguments may be any bytes; a file holds text
         value = setting.parse(setting.read(raw))

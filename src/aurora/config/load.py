@@ -42,7 +42,9 @@ _BRIEF = reprlib.Repr()
 _BRIEF.maxlevel, _BRIEF.maxstring = 2, 80
 _VERSION = "version"
 _WEIGHTS = ("search.hybrid.stage2_weights", "search.hybrid.weights")
-_SECTIONS = {key[:at] for key in CATALOGUE for at, letter in enumerate(key) if letter == "."}
+_SECTIONS = {
+    key[:at] for key in (*CATALOGUE, *ALIASES) for at, letter in enumerate(key) if letter == "."
+}
 
 _LOGIN = re.compile(r"(?<=://)[^/@\s]+(?=@)")
 _PARAMETER = re.compile(r"([?&#;][^=&#;\s]*=)[^&#;\s]+")
@@ -319,7 +321,9 @@ class _Loader:
             self._problem(origin, "vector_weight and keyword_weight: Must sum to 1.0")
 
     def _read_environment(self, environ: Mapping[str, str]) -> None:
-        variables = {f"AURORA_{name.upper()}": alias for name, alias in ALIASES.items()}
+        variables = {
+            f"AURORA_{name.upper().replace('.', '_')}": alias for name, alias in ALIASES.items()
+        }
         variables |= {setting.variable: Alias(setting.key) for setting in CATALOGUE.values()}
         typed: dict[object, object] = {}
         for variable, alias in variables.items():

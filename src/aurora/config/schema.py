@@ -225,6 +225,7 @@ class EmbeddingSettings(NamedTuple):
 
 
 class IndexingSettings(NamedTuple):
+    auto: bool = True
     redact_secrets: bool = True
     workers: int = 1
     ray: str = ""
@@ -381,6 +382,9 @@ _SETTINGS = (
             "Text that the model expects before a query.", Guard.CHOICE),
     Setting("embedding.document_prefix", text,
             "Text that the model expects before a document.", Guard.CHOICE),
+    Setting("indexing.auto", flag,
+            "Before a search, read the indexed files that changed, for up to a second. Files of "
+            "results are checked in any case; see docs/guide/memories.md."),
     Setting("indexing.redact_secrets", flag,
             "Replace keys, tokens and passwords by their kind before anything is "
             "stored; see docs/security.md.", Guard.SAFETY),
@@ -443,11 +447,14 @@ ALIASES: Mapping[str, Alias] = {
     "half_life": Alias("search.recency.half_life"),
     "min_score": Alias("search.min_score"),
     "max_results": Alias("search.limit"),
+    "index.auto": Alias("indexing.auto"),
 }
 
 
 def known_setting(key: str) -> Setting:
     """Return the setting with that key, or raise an error that lists similar keys."""
+    if key not in CATALOGUE and "." in key and key in ALIASES:
+        key = ALIASES[key].key
     if key not in CATALOGUE:
         name = key.removeprefix("search.")
         near = [ALIASES[name].key] if name in ALIASES else nearest_keys(key, CATALOGUE)

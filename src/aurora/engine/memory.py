@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import os
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -15,6 +17,7 @@ from aurora.config import Places, Settings, SettingsFiles
 from aurora.config.places import shown
 from aurora.engine.layers import PERSONAL, PROJECT, SHARED, Workspace, read_together, require_names
 from aurora.engine.opening import FixedSettings, OpenedMemory, find_settings, utc_now
+from aurora.engine.refreshing import BUDGET, Refresher, search_present
 from aurora.errors import AuroraError, ChunkNotFoundError, NoMemoryError, QueryError, StoreError
 from aurora.retrieval.lookup import find_chunk
 from aurora.stores.base import Embedder
@@ -68,6 +71,7 @@ class Stats:
     indexed_at: datetime | None  # when the last index run ended
     embedder: Embedder | None  # that made the vectors, if there are any
     embedded: int  # chunks with a vector
+    changed: int | None = None  # indexed files that changed since; None if that is not known
 
 
 class Memory:
@@ -87,6 +91,7 @@ class Memory:
         folder: Path | None = None,
         beside: Sequence[Path] = (),
         is_personal: bool = False,
+        reads_on: bool = False,
     ) -> None:
         """The memory of these places. `open` finds the places and settings of a folder.
 
@@ -94,7 +99,8 @@ class Memory:
         receives notes and progress. `embedder` replaces the provider that the settings choose.
         Given a `folder`, the first write starts a project if git knows the folder. `beside` are
         folders that searches of the workspace ask, too. `is_personal`: the memory is a file on
-        this machine, also where the settings name a server.
+        this machine, also where the settings name a server. `reads_on`: changed files that take
+        longer than a search may wait are read by a thread, for programs that go on running.
         """
         files = FixedSettings(places, settings) if isinstance(settings, Settings) else settings
         files = files or SettingsFiles(places)
@@ -109,6 +115,8 @@ class Memory:
         )
         self._beside = {folder.name: folder for folder in beside}
         self._embedder, self._others = embedder, dict[Places, Memory]()
+        self._reads_on = reads_on
+        self._refresher = Refresher(self._opened, lambda: self._writer, reads_on=reads_on)
 
     @cached_property
     def _writer(self) -> MemoryWriter:
@@ -201,6 +209,7 @@ class Memory:
                 now=opened.now,
                 embedder=self._embedder,
                 is_personal=places.project is None,
+                reads_on=self._reads_on,
             )
         return self._others[places]
 
@@ -309,11 +318,27 @@ class Memory:
         if not layers:
             raise self._no_memory()
         (first, name, prefix), *others = layers
+        changed = self._refresh(asked)
         retriever = partial(first.retriever_over, *others, name=name, prefix=prefix)
         opened = [layer for layer, _, _ in layers]
-        results, notes = read_together(opened, lambda: retriever().retrieve(query))
-        notes = [*self._warn_of_absence(), *missing, *notes, *first.warn_of_weights(fusion)]
+        homes = {name: (layer, prefix) for layer, name, prefix in layers}
+        present = partial(search_present, query, lambda query: retriever().retrieve(query), homes)
+        results, notes = read_together(opened, lambda: present(lambda: self._writer))
+        notes = [
+            *changed, *self._warn_of_absence(), *missing, *notes, *first.warn_of_weights(fusion)
+        ]  # fmt: skip
         return replace(results, notes=(*notes, *results.notes))
+
+    def _refresh(self, asked: Mapping[str, Memory]) -> list[Note]:
+        """Read changed files of the memories, in this order, for a second in all."""
+        until = time.monotonic() + BUDGET
+        notes = []
+        for name, memory in asked.items():
+            if note := memory._refresher.refresh(until):
+                about = "" if memory is self else f"{name}: "
+                notes.append(note._replace(text=f"{about}{note.text}"))
+                self._opened.listen(notes[-1])
+        return notes
 
     def _open_layers(self, asked: Mapping[str, Memory]) -> list[tuple[OpenedMemory, str, str]]:
         """The memories that can be opened, each with its name and the prefix of its paths."""
@@ -386,12 +411,22 @@ class Memory:
         if Path(chunk_id).is_absolute():
             holders += self.workspace().values()
         missing: AuroraError | None = None
+        self._refresh({memory.label: memory for memory in holders if memory.exists})
         for memory in holders:
             try:
                 return memory, memory._get(chunk_id, is_use=is_use, here=here)
             except (ChunkNotFoundError, NoMemoryError) as exc:
                 missing = missing or exc
-        raise missing or AssertionError
+        raise self._explained(missing, chunk_id, here) if missing else AssertionError
+
+    def _explained(self, missing: AuroraError, chunk_id: str, here: str) -> AuroraError:
+        """The error, with the fact that the file in the id does not exist."""
+        file, colon, _ = chunk_id.partition(":")
+        is_file = colon and "." in file and " no file " not in missing.message
+        if self.root is None or not is_file or os.path.lexists(self.root / here / file):
+            return missing
+        text = f"{missing.message}: there is no file {file}, or it is gone"
+        return type(missing)(text, hint=missing.hint)
 
     def _get(self, chunk_id: str, *, is_use: bool, here: str) -> Chunk:
         opened = self._opened
@@ -487,7 +522,8 @@ class Memory:
 
     def stats(self) -> Stats:
         """Counts, sizes, the state of the index and the embedder."""
-        return self._opened.read(self._count)[0]
+        changed = self._refresher.count_changes()
+        return replace(self._opened.read(self._count)[0], changed=changed)
 
     def _count(self) -> Stats:
         opened, path, index_path = self._opened, self._opened.location.path, self._opened.index_path

@@ -171,6 +171,12 @@ class OpenedMemory:
         return self.index_folder / "bm25.idx" if self.location.path else None
 
     @property
+    def may_refresh(self) -> bool:
+        """Whether a search may write to this memory: not to one that came with a clone."""
+        _ = self.store
+        return self._project_store is None or self._is_noted
+
+    @property
     def root(self) -> Path | None:
         """The folder that stored paths are relative to; None where several projects may share a
         memory. A server belongs to the project whose own settings name it."""

@@ -10,6 +10,9 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import os
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -57,7 +60,9 @@ def read_chunk_text(memory: Memory, chunk: Chunk, *, here: str = ".") -> ChunkTe
         return _stored(chunk)
     content = _read(root.resolve(), chunk.path)
     if content is None:
-        return _stored(chunk, f"{relative_path(chunk.path, here)} cannot be read")
+        is_gone = not os.path.lexists(root / chunk.path)
+        what = "is gone" if is_gone else "cannot be read"
+        return _stored(chunk, f"{relative_path(chunk.path, here)} {what}")
     if not _is_stored_content(content, state):
         name = relative_path(chunk.path, here)
         return _stored(chunk, f"{name} has changed since it was indexed")
@@ -67,6 +72,42 @@ def read_chunk_text(memory: Memory, chunk: Chunk, *, here: str = ".") -> ChunkTe
     own = "\n".join(text.split("\n")[lines.start - 1 : (whole or lines).end])
     is_piece = lines.start == lines.end and len(own) > _LONG_LINE  # of minified text
     return ChunkText(chunk.content if is_piece else own, whole=whole)
+
+
+def as_in_file(path: Path, chunk: Chunk, state: FileState) -> Chunk | None:
+    """The chunk with the lines that its text has in a changed file; None if it is not there.
+
+    A file that may not be read, and a large one, are taken as they were.
+    """
+    if not os.path.lexists(path):
+        return None
+    content = _read(Path(path.anchor), str(path))
+    if content is None or _is_stored_content(content, state):
+        return chunk
+    text = Redactor(on=_UNREDACTED not in state.digest).text(content.decode(errors="replace"))
+    start = _find_text(chunk, text.split("\n"))
+    if start is None:
+        return None
+    lines = chunk.lines
+    return replace(chunk, lines=Lines(start, start + lines.end - lines.start)) if lines else chunk
+
+
+def _find_text(chunk: Chunk, lines: Sequence[str]) -> int | None:
+    """The first line of the chunk's text nearest to where it was. Indentation does not count.
+
+    Of an outline, the lines before the first body that it leaves out are compared.
+    """
+    wanted = [line.strip() for line in chunk.content.strip("\n").split("\n")]
+    if chunk.is_outline:
+        wanted = wanted[: max(wanted.index("...") if "..." in wanted else 1, 1)]
+    stripped = [line.strip() for line in lines]
+    was = chunk.lines.start if chunk.lines else 1
+    starts = [
+        at + 1
+        for at, line in enumerate(stripped)
+        if line == wanted[0] and stripped[at : at + len(wanted)] == wanted
+    ]
+    return min(starts, key=lambda start: abs(start - was), default=None)
 
 
 def _whole_lines(store: Store, chunk: Chunk) -> Lines | None:

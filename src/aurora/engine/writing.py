@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -14,6 +15,7 @@ from typing import TypeAlias
 from aurora.config.places import shown
 from aurora.embeddings.base import EmbeddingProvider
 from aurora.engine.opening import OpenedMemory
+from aurora.engine.own_lines import as_in_file
 from aurora.engine.projects import (
     find_project,
     keep_out_of_git,
@@ -23,6 +25,7 @@ from aurora.engine.projects import (
 from aurora.engine.working_copies import find_gone
 from aurora.errors import AuroraError, ConfigError, NoMemoryError, QueryError, SourceError
 from aurora.files import scrub_log
+from aurora.indexing.changes import Changes, ReadChanges, find_changes, read_changes
 from aurora.indexing.documents import Added, Labels, cut_document, forget, learn, put_documents
 from aurora.indexing.embedding import (
     Reembedded,
@@ -38,22 +41,26 @@ from aurora.indexing.freshness import Refresh, keep_fresh
 from aurora.indexing.import_export import Writer, export_memory
 from aurora.indexing.indexer import NO_LOGS, IndexReport, index_files, run_index
 from aurora.indexing.ray import RayEmbedder
-from aurora.indexing.reader import Names, scan
+from aurora.indexing.reader import Names, digest_version, recognise, scan
 from aurora.indexing.team_lessons import write_team_lesson
 from aurora.indexing.turns import retry_on_disconnect
 from aurora.parsers.lessons import LESSONS, TeamLesson
 from aurora.redaction import Redactor
 from aurora.sources.blame.cache import forget_paths
 from aurora.sources.conversations import find_logs
+from aurora.sources.looks import Looks
 from aurora.sources.walk import require_path
 from aurora.sources.watch import FileWatcher, Stop
-from aurora.stores.base import Embedder
+from aurora.stores.base import Embedder, FileState
 from aurora.text import printable
 from aurora.types import Chunk, NewDocument, Note, Progress
 
 Targets: TypeAlias = Sequence[Path | str]
 
 _BATCH = 500  # documents in one transaction
+_OWN_MODELS = "aurora/"  # how the names of Aurora's own models begin
+_LEAST = 0.25  # seconds of reading, also where the walk alone has taken all the time
+_FEW = 100  # chunks, which the model needs a tenth of a second for
 
 
 class MemoryWriter:
@@ -87,6 +94,60 @@ class MemoryWriter:
             warning = f"{NO_LOGS} in {shown(opened.logs)}/"
             report = replace(report, warnings=(warning, *report.warnings))
         return report
+
+    def find_changes(self, places: Sequence[Path]) -> Changes:
+        """What changed below indexed places since they were last read."""
+        opened = self._opened
+        store, names = opened.store, Names(opened.root)
+        looks = Looks(opened.index_folder).read(store.identity)
+        return find_changes(store, names, places, looks, logs=opened.logs)
+
+    def count_changes(self, places: Sequence[Path]) -> int:
+        """The number of files that changed or are gone. The files of a copied project did not."""
+        opened, changes = self._opened, self.find_changes(places)
+        states = opened.store.chunks.file_states(map(Names(opened.root).of, changes.paths))
+        same = recognise(
+            changes.files, states, Names(opened.root), digest_version(self._redactor())
+        )
+        return len(changes.files) + len(changes.gone) - sum(1 for _ in same)
+
+    def find_in_file(self, path: Path, chunk: Chunk, state: FileState) -> Chunk | None:
+        """The chunk with its lines in a changed file; None if it is not there."""
+        return as_in_file(path, chunk, state)
+
+    def read_changes(self, places: Sequence[Path], *, is_over: Callable[[], bool]) -> ReadChanges:
+        """Read changed files until `is_over`; `StoreBusyError` while an index run is at work.
+
+        Git is not asked about them, and vectors are made only of a few chunks by the small model
+        that comes with Aurora: the next index run does the rest.
+        """
+        opened = self._opened
+        store, looks = opened.store, Looks(opened.index_folder)
+        with store.alone():
+            changes = self.find_changes(places)
+            least = time.monotonic() + _LEAST
+            done = read_changes(
+                store,
+                Names(opened.root),
+                changes,
+                looks=looks,
+                redactor=self._redactor(),
+                is_over=lambda: is_over() and time.monotonic() >= least,
+            )
+            if done.read or done.removed:
+                self._embed_few(is_over)
+                if not done.unread:
+                    store.chunks.put_indexed_at(opened.now())
+        return done
+
+    def _embed_few(self, is_over: Callable[[], bool]) -> None:
+        vectors = self._opened.store.vectors
+        owner = vectors.embedder()
+        if owner is None or is_over() or not owner.name.startswith(_OWN_MODELS):
+            return
+        missing = vectors.find_unembedded()
+        if len(missing) <= _FEW:
+            self.vectors.embed_new(missing)
 
     def index_logs(self, *, force: bool, quick: bool) -> IndexReport:
         """Bring the memory of the conversation logs up to date; it is created if there are some."""
@@ -133,6 +194,7 @@ class MemoryWriter:
             reads_logs=reads_logs,
             vectors=vectors,
             histories=opened.history_folder if git else None,
+            looks=Looks(opened.index_folder),
             redactor=self._redactor(),
             force=force,
             now=opened.now,
@@ -251,6 +313,8 @@ class MemoryWriter:
         forgotten = forget(opened.store, chunk_ids)
         forget_vectors(opened.vector_cache, forgotten.removed)
         forget_paths(opened.history_folder, forgotten.paths)
+        paths = map(Names(opened.root).path, forgotten.paths)
+        Looks(opened.index_folder).forget(opened.store.identity, paths)
         scrub_log(opened.log_file, {*forgotten.paths, *forgotten.names})
         return forgotten.chunks
 

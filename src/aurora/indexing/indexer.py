@@ -7,6 +7,7 @@ run: the report counts and names it.
 from __future__ import annotations
 
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from aurora.embeddings.base import EmbeddingProvider
+from aurora.indexing.changes import remember_run
 from aurora.indexing.embedding import Embedded, RemoteEmbedder, VectorCache, embed_missing
 from aurora.indexing.histories import HistoryReader
 from aurora.indexing.reader import (
@@ -31,6 +33,7 @@ from aurora.indexing.reader import (
 )
 from aurora.indexing.turns import write_turn
 from aurora.redaction import Redactor
+from aurora.sources.looks import Looks
 from aurora.sources.walk import SourceFile
 from aurora.stores.base import FileState, Store
 from aurora.types import Event, Listener, ignore_events
@@ -102,6 +105,7 @@ def run_index(
     gone: Collection[str] = (),
     vectors: Vectors,
     histories: Path | None,
+    looks: Looks,
     redactor: Redactor,
     force: bool,
     now: Callable[[], datetime],
@@ -110,15 +114,17 @@ def run_index(
     """Read changed files, make them searchable, embed them, and store their git histories.
 
     Words are searchable before the model makes vectors, because some models are slow. Vectors from
-    the cache are quick: with these alone, the indexes are made once. `histories` is the
-    folder of git's answers; without one, git is not asked. `force` reads every file and its whole
-    history. `reads_logs` is false where another memory has read them: what this one holds
-    of them is removed. None leaves it alone. `gone` are the keys of checkouts that are no more.
+    the cache are quick: with these alone, the indexes are made once. `histories` is the folder of
+    git's answers; without one, git is not asked. `looks` keep what the files looked like, for later
+    refreshes. `force` reads every file and its whole history. `reads_logs` is false where another
+    memory has read them: what this one holds of them is removed. None leaves it alone. `gone` are
+    the keys of checkouts that are no more.
     """
     with write_turn(store, listen=listen):
         store.checkouts.enter(now(), gone)
         provider = vectors.embedder()  # another model may have replaced it while this run waited
-        scanned = scan(*targets, logs=logs if reads_logs else None)
+        begun_ns = time.time_ns()
+        scanned = walked = scan(*targets, logs=logs if reads_logs else None)
         if reads_logs is False:
             scanned = replace(scanned, places=(*scanned.places, logs))
         version = digest_version(redactor)
@@ -152,6 +158,8 @@ def run_index(
                 vectors.make_searchable()
             changed, warnings = reader.keep(wait_for_histories())
         store.chunks.put_indexed_at(now())
+        is_git = histories is not None
+        remember_run(store, names, walked, looks=looks, begun_ns=begun_ns, git=is_git)
     return replace(
         report,
         logs=scanned.logs,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -114,17 +114,28 @@ class FileReader:
         self._shut: list[Path] = []  # files and folders that could not be read
         self._batch: list[_Write] = []
         self._rows = 0
+        self.unread: tuple[SourceFile | Skipped, ...] = ()  # those after the time was over
         self.skipped: Counter[str] = Counter()
         self.warnings: list[str] = []
         self.parsed = self.unchanged = self.removed = self.failed = 0
 
-    def read(self, scan: Scan, listen: Listener) -> None:
-        """Read all changed files, and remove files that are gone."""
-        files = scan.files.values()
+    def read(
+        self, scan: Scan, listen: Listener, *, is_over: Callable[[], bool] = lambda: False
+    ) -> None:
+        """Read all changed files, and remove files that are gone.
+
+        When `is_over`, the other files are left `unread`, and nothing is removed: one of them may
+        be a gone file under its new name.
+        """
+        files = tuple(scan.files.values())
         self._shut = [f.path for f in files if isinstance(f, Skipped) and f.is_unreadable]
         gone = self._find_gone(scan, set(map(self._names.of, scan.files)))
         self._gone = {state.digest: state.path for state in gone if not state.left_out}
         for done, file in enumerate(files, start=1):
+            if is_over():
+                self.unread = files[done - 1 :]
+                self._flush()
+                return
             self._visit(file)
             listen(Progress("Indexing", done, len(files)))
         self._flush()

@@ -109,7 +109,7 @@ class MemoryPool:
     def _open(self, places: Places, listen: Listener, folder: Path) -> Memory:
         files = SettingsFiles(places, self.environ, self.flags)
         others = tuple(self.folders.values())
-        return Memory(places, files, listen=listen, folder=folder, beside=others)
+        return Memory(places, files, listen=listen, folder=folder, beside=others, reads_on=True)
 
 
 def name_folders(folders: Sequence[Path]) -> dict[str, Path]:

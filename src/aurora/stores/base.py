@@ -236,6 +236,12 @@ class Chunks(SearchedChunks, Protocol):
     def put_indexed_at(self, at: datetime) -> None:
         """Record that an index run finished. The generation stays."""
 
+    def indexed_places(self) -> Mapping[str, bool]:
+        """The files and folders of index runs as they are named here, and whether git was asked."""
+
+    def put_indexed_places(self, places: Mapping[str, bool]) -> None:
+        """Replace the list of indexed files and folders. The generation stays."""
+
     def put_reasoning(self, chunk_id: str, reasoning: Reasoning) -> None:
         """Attach or replace the reasoning record of an existing chunk."""
 
@@ -268,6 +274,10 @@ class Checkouts(Protocol):
 
     def use(self, checkout: Checkout | None) -> None:
         """Work for this checkout, None for the first. One that never indexed has no files."""
+
+    @property
+    def is_known(self) -> bool:
+        """Whether this checkout has files."""
 
     def enter(self, at: datetime, gone: Collection[str] = ()) -> None:
         """Note that this checkout is indexed now. The files of those that are gone go, too: those

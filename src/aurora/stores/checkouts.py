@@ -8,7 +8,6 @@ metadata. The first version has none, so a memory of one checkout knows nothing 
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
@@ -18,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from aurora.stores.base import Checkout, Checkouts, FileState, KnownCheckout
-from aurora.stores.shared import CHECKOUTS, UNKNOWN, D, Part
+from aurora.stores.shared import UNKNOWN, D, Part
 from aurora.types import Chunk
 
 if TYPE_CHECKING:
@@ -42,41 +41,22 @@ class CheckoutPart(Part[D], Checkouts):
     def known(self) -> list[KnownCheckout]:
         return self._database.list_checkouts()
 
+    @property
+    def is_known(self) -> bool:
+        return self._database.checkout != UNKNOWN
+
     def enter(self, at: datetime, gone: Collection[str] = ()) -> None:
-        database, own = self._database, self._database.used_checkout
-        with database.transaction():
+        with self._database.transaction():
             for number, checkout, _ in self.known():
                 if checkout.key in gone or (checkout.root and not _exists(checkout)):
                     self.forget(number)
-            if own is None:
-                return
-            known = self.known()
-            database.use_checkout(own)  # another process may have removed it
-            number = database.checkout
-            if number == UNKNOWN:
-                number = 1 + max((each.number for each in known), default=0)
-            if not known and not own.root:  # older versions did not say whose files these are
-                database.execute("UPDATE files SET checkout = ? WHERE checkout = 0", (number,))
-            others = [each for each in known if each.number != number]
-            self._put([*others, KnownCheckout(number, own, at)])
+            self._database.note_checkout(at)
 
     def forget(self, number: int) -> int:
         with self._database.transaction():
             rows = self._database.rows("SELECT path FROM files WHERE checkout = ?", (number,))
-            self._put([each for each in self.known() if each.number != number])
+            self._database.put_checkouts(each for each in self.known() if each.number != number)
             return self._chunks.release([path for (path,) in rows], [number])
-
-    def _put(self, known: Sequence[KnownCheckout]) -> None:
-        entries = [
-            {
-                **each.checkout._asdict(),
-                "number": each.number,
-                "indexed_at": each.indexed_at.isoformat(),
-            }
-            for each in sorted(known)
-        ]
-        self._database.set_fact(CHECKOUTS, json.dumps(entries))
-        self._database.draw_generation()
 
     def elsewhere(self) -> Mapping[str, Sequence[FileState]]:
         return self._chunks.states_elsewhere()

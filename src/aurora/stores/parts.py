@@ -42,6 +42,7 @@ _RECORDS_PAGE = 500  # records written at a time
 USED, NEXT = "embeddings", "next_embeddings"  # tables of vectors
 _FACTS = {USED: "embedder", NEXT: "next_embedder"}
 _RELATIVE = "path <> '' AND substr(path, 1, 1) <> '/' AND substr(path, 2, 2) <> ':/'"
+_PLACES = "indexed_places"  # the fact that holds them, as JSON
 _SHORTEST_LIKE = 3  # shorter words are part of nearly every text
 
 
@@ -104,6 +105,17 @@ class ChunkPart(Part[D], Chunks):
     def count_files(self) -> int:
         sql = "SELECT count(*) FROM files WHERE left_out = '' AND checkout = ?"
         return int(self._database.rows(sql, (self._database.checkout,))[0][0])
+
+    def indexed_places(self) -> Mapping[str, bool]:
+        try:
+            places = json.loads(self._database.facts([_PLACES]).get(_PLACES, "{}"))
+            return {str(place): bool(git) for place, git in places.items()}
+        except (ValueError, AttributeError):  # Aurora never writes this
+            return {}
+
+    def put_indexed_places(self, places: Mapping[str, bool]) -> None:
+        with self._database.transaction():
+            self._database.set_fact(_PLACES, json.dumps(dict(places)))
 
     def iter_lines(self, path: str) -> Iterator[tuple[str, Lines]]:
         rows = self._database.rows(

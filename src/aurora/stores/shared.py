@@ -8,7 +8,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager
-from datetime import datetime
+from datetime import UTC, datetime
 from itertools import islice
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
@@ -87,6 +87,39 @@ class Database(ABC):
             )
             for entry in json.loads(self.facts([CHECKOUTS]).get(CHECKOUTS, "[]"))
         ]
+
+    def put_checkouts(self, known: Iterable[KnownCheckout]) -> None:
+        entries = [
+            {
+                **each.checkout._asdict(),
+                "number": each.number,
+                "indexed_at": each.indexed_at.isoformat(),
+            }
+            for each in sorted(known)
+        ]
+        self.set_fact(CHECKOUTS, json.dumps(entries))
+        self.draw_generation()
+
+    def note_checkout(self, at: datetime) -> int:
+        """List the used checkout, inside a transaction; its number."""
+        own = self.used_checkout
+        if own is None:
+            return 0
+        self.use_checkout(own)  # another process may have removed it
+        known, number = self.list_checkouts(), self.checkout
+        if number == UNKNOWN:
+            number = 1 + max((each.number for each in known), default=0)
+        if not known and not own.root:  # older versions did not say whose files these are
+            self.execute("UPDATE files SET checkout = ? WHERE checkout = 0", (number,))
+        others = [each for each in known if each.number != number]
+        self.put_checkouts([*others, KnownCheckout(number, own, at)])
+        self._number = number
+        return number
+
+    def own_checkout(self) -> int:
+        """The number of the checkout for which a file is written, inside a transaction."""
+        is_new = self.checkout == UNKNOWN
+        return self.note_checkout(datetime.now(UTC)) if is_new else self.checkout
 
     def other_checkouts(self) -> Set[int]:
         """The numbers of the other checkouts. Only a file has a first one without a name."""

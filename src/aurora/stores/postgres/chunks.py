@@ -195,8 +195,8 @@ class PostgresChunks(ChunkPart[Database]):
             )
 
     def add_files(self, states: Iterable[FileState]) -> None:
-        checkout = self._database.checkout
         with self._database.transaction():
+            checkout = self._database.own_checkout()
             self._database.execute_many(
                 f"INSERT INTO files ({_FILE_COLUMNS}, checkout) VALUES ({_FILE_MARKS}, %s) "
                 f"ON CONFLICT (path, checkout) DO UPDATE SET {_FILE_UPDATES}",

@@ -175,8 +175,8 @@ class SQLiteChunks(ChunkPart[Database]):
             )
 
     def add_files(self, states: Iterable[FileState]) -> None:
-        checkout = self._database.checkout
         with self._database.transaction():
+            checkout = self._database.own_checkout()
             self._database.connection.executemany(
                 f"INSERT OR REPLACE INTO files ({FILE_COLUMNS}) VALUES ({_FILE_MARKS})",
                 (file_values(state, checkout) for state in states),
