@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sqlite3
@@ -17,6 +18,7 @@ import pytest
 
 from aurora import Memory, Places
 from aurora.engine.location import PostgresLocation
+from aurora.engine.working_copies import server_checkout
 from aurora.stores.base import Store
 from tests.backends import keep_on_server
 from tests.builders import note_as_own, write_tree
@@ -219,7 +221,18 @@ class Copied:
         shutil.copytree(self.folder, folder, dirs_exist_ok=True)
         with self.databases.fresh(self.template) as url:
             keep_on_server(shell.cwd, shell.home, url)
+            move_checkout(url, shell.cwd)
             yield shell
+
+
+def move_checkout(url: str, folder: Path) -> None:
+    """As if the only checkout had always been in this folder."""
+    with psycopg.connect(url) as server:
+        server.execute(
+            "UPDATE aurora.facts SET value = jsonb_set(value::jsonb, '{0,key}', %s)::text "
+            "WHERE name = 'checkouts'",
+            (json.dumps(server_checkout(folder).key),),
+        )
 
 
 @pytest.fixture

@@ -64,7 +64,10 @@ _READ_BY_OTHERS = stat.S_IRGRP | stat.S_IROTH
 _ENTERED_BY_OTHERS = stat.S_IXGRP | stat.S_IXOTH
 _OWN_FILES = (".gitignore", "config.yml", "config.yml.*.tmp", "indexes", "logs", "approved.json",
               "approved.json.*.tmp", "cache", "models", ".DS_Store")  # fmt: skip
-_OWN_INDEXES = ("llm", "bm25.idx", "vectors.idx", "*.idx.*.tmp", "history-*.book", "history-*.tmp")
+_OWN_INDEXES = (
+    "llm", "bm25.idx", "vectors.idx", "*.idx.*.tmp", "history-*.book", "history-*.tmp",
+    "looks.json", "looks.json.*.tmp",
+)  # fmt: skip
 
 
 def run_checks(area: str, checks: Iterable[Check[Subject]], subject: Subject) -> Iterator[Finding]:

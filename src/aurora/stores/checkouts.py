@@ -149,6 +149,6 @@ def missing_uses(
 
 
 def _exists(checkout: Checkout) -> bool:
-    with suppress(OSError):
+    with suppress(OSError, ValueError):
         return Path(checkout.root).is_dir()
     return True  # in a folder that may not be read

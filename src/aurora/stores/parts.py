@@ -33,7 +33,7 @@ from aurora.stores.base import (
 )
 from aurora.stores.checkouts import missing_uses, same_definitions, variant_of
 from aurora.stores.matching import has_wildcard, like, literal_parts, name_test, phrase_pattern
-from aurora.stores.shared import PAGE, D, Database, Part, Row, iter_pages, portions
+from aurora.stores.shared import PAGE, UNKNOWN, D, Database, Part, Row, iter_pages, portions
 from aurora.text import fold_name, has_cjk, is_text
 from aurora.types import VARIANT, Chunk, Criteria, Json, Kind, Lines, symbols_of
 
@@ -103,8 +103,11 @@ class ChunkPart(Part[D], Chunks):
         return dict(self._database.rows(sql))
 
     def count_files(self) -> int:
-        sql = "SELECT count(*) FROM files WHERE left_out = '' AND checkout = ?"
-        return int(self._database.rows(sql, (self._database.checkout,))[0][0])
+        sql = "SELECT count(DISTINCT path) FROM files WHERE left_out = ''"
+        own = self._database.checkout
+        if own == UNKNOWN:
+            return int(self._database.rows(sql)[0][0])
+        return int(self._database.rows(f"{sql} AND checkout = ?", (own,))[0][0])
 
     def indexed_places(self) -> Mapping[str, bool]:
         try:
@@ -243,8 +246,8 @@ class ChunkPart(Part[D], Chunks):
         database = self._database
         sql = f"SELECT {database.row}, id, path, {database.metadata_text} FROM chunks"
         for row, id_, path, metadata in database.rows_in(f"{sql} WHERE path IN ?", paths):
-            variant = json.loads(metadata, strict=False).get(VARIANT, "")
-            yield row, id_, path, str(variant)
+            read = json.loads(metadata, strict=False) if VARIANT in metadata else {}
+            yield row, id_, path, str(read.get(VARIANT, "")) if isinstance(read, dict) else ""
 
     def forget_files(self, paths: Iterable[str], *, everywhere: bool = False) -> int:
         database = self._database

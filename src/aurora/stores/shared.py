@@ -79,14 +79,18 @@ class Database(ABC):
         return self._number
 
     def list_checkouts(self) -> list[KnownCheckout]:
-        return [
-            KnownCheckout(
-                entry["number"],
-                Checkout(entry["key"], entry["name"], entry["root"]),
-                datetime.fromisoformat(entry["indexed_at"]),
-            )
-            for entry in json.loads(self.facts([CHECKOUTS]).get(CHECKOUTS, "[]"))
-        ]
+        """The next index run of each makes a list again that Aurora has not written."""
+        try:
+            return [
+                KnownCheckout(
+                    int(entry["number"]),
+                    Checkout(str(entry["key"]), str(entry["name"]), str(entry["root"])),
+                    datetime.fromisoformat(entry["indexed_at"]),
+                )
+                for entry in json.loads(self.facts([CHECKOUTS]).get(CHECKOUTS, "[]"))
+            ]
+        except (ValueError, TypeError, LookupError):
+            return []
 
     def put_checkouts(self, known: Iterable[KnownCheckout]) -> None:
         entries = [
