@@ -15,6 +15,7 @@ from aurora.packing import pack_vector, unpack_vector
 from aurora.stores.base import Embedder, FileState, Reasoning, Revision, Store
 from aurora.types import Chunk, ChunkHistory, Kind, Lines, Tracking
 from tests.builders import NOW, make_chunk
+from tests.stores.checkouts_conformance import CheckoutsConformance
 from tests.stores.reembedding_conformance import ReembeddingConformance
 from tests.stores.search_conformance import SearchConformance
 from tests.stores.transfer_conformance import TransferConformance
@@ -46,7 +47,9 @@ FULL = Chunk(
 )
 
 
-class StoreConformance(SearchConformance, TransferConformance, ReembeddingConformance):
+class StoreConformance(
+    SearchConformance, TransferConformance, ReembeddingConformance, CheckoutsConformance
+):
     """Subclass it as `TestXStore` with an `open_store` fixture that opens the same store again."""
 
     @pytest.fixture

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from aurora.errors import NoMemoryError, StoreBusyError, StoreError
+from aurora.stores.base import Checkout, FileState
 from aurora.stores.postgres import connection as trouble
 from aurora.stores.postgres.rows import MARK, hide, show, words_of
 from aurora.stores.postgres.store import PostgresStore
@@ -51,6 +52,17 @@ def store(open_store: Open) -> PostgresStore:
 
 class TestPostgresStore(StoreConformance):
     pass
+
+
+def test_files_of_an_older_version_belong_to_the_first_that_comes(store: PostgresStore) -> None:
+    state = FileState(path="a.py", size=3, modified_ns=7, digest="first")
+    store.chunks.replace_file(state, [make_chunk(content="older")])
+    store.checkouts.use(Checkout("one", "ada@here"))
+    store.checkouts.enter(NOW)
+    assert store.chunks.file_states() == {"a.py": state}
+    store.checkouts.use(Checkout("two", "ben@there"))
+    store.checkouts.enter(NOW)
+    assert store.chunks.file_states() == {}
 
 
 class TestPartitionedStore(TransferConformance, ReembeddingConformance):
