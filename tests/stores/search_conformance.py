@@ -856,7 +856,7 @@ class SearchConformance:
 
     def test_a_vector_has_the_revision_of_its_new_text(self, full: Store) -> None:
         full.vectors.put_embeddings(MODEL, [(GET_USER.id, pack_vector([1.0]))])
-        full.chunks.put_chunks([replace(GET_USER, lines=None)])
+        full.chunks.put_chunks([replace(GET_USER, language="")])
         ((revision, _),) = full.vectors.iter_vectors()
         assert revision.generation == full.chunks.revisions()[revision.row] == full.generation()
 

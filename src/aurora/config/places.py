@@ -43,7 +43,7 @@ class Places:
             ) from exc
         foreign: list[Path] = []
         for folder in (cwd, *cwd.parents):
-            main = None if (folder / FOLDER / _MEMORY).exists() else main_checkout(folder)
+            main = None if _exists(folder / FOLDER / _MEMORY) else main_checkout(folder)
             for project in filter(None, (main, folder)):
                 memory = project / FOLDER
                 if not _is_folder(memory) or _same(memory, home) or _same(memory, default):
@@ -90,6 +90,13 @@ def _is_folder(path: Path) -> bool:
     try:
         return path.is_dir()
     except OSError:  # in a folder that may not be read
+        return False
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # as above
         return False
 
 

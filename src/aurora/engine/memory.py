@@ -318,12 +318,15 @@ class Memory:
         if not layers:
             raise self._no_memory()
         (first, name, prefix), *others = layers
-        changed = self._refresh(asked)
         retriever = partial(first.retriever_over, *others, name=name, prefix=prefix)
         opened = [layer for layer, _, _ in layers]
         homes = {name: (layer, prefix) for layer, name, prefix in layers}
         present = partial(search_present, query, lambda query: retriever().retrieve(query), homes)
-        results, notes = read_together(opened, lambda: present(lambda: self._writer))
+
+        def answer() -> tuple[list[Note], SearchResults]:
+            return self._refresh(asked), present(lambda: self._writer)
+
+        (changed, results), notes = read_together(opened, answer)
         notes = [
             *changed, *self._warn_of_absence(), *missing, *notes, *first.warn_of_weights(fusion)
         ]  # fmt: skip
