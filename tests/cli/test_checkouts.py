@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from aurora import Memory
+from aurora import Memory, Places
 from aurora.indexing.indexer import IndexReport
+from tests.backends import in_a_file
 from tests.builders import write_tree
 from tests.cli.conftest import Shell, settle
 from tests.sources.repository import git, make_repository
@@ -160,3 +161,24 @@ def test_a_worktree_of_a_bare_repository(tmp_path: Path) -> None:
     index(shell, tmp_path / "two")
     assert lesson in found(shell, "brush numbats", cwd=tmp_path / "two")
     assert "app.py:parse_quokka" in found(shell, "parse_quokka", cwd=tmp_path / "two")
+
+
+@in_a_file
+def test_a_worktree_of_an_older_version_is_moved_to_its_repository(shell: Shell) -> None:
+    side = add_worktree(shell)
+    older = Places(shell.home, side)
+    with Memory(older) as memory:
+        memory.index(side)
+        lesson = memory.learn("brush numbats from the tail").id
+        memory.get("app.py:parse_quokka")
+    assert lesson not in found(shell, "brush numbats")
+    assert "This worktree has a memory of its own" in shell.ok("doctor", cwd=side)
+    done = shell.run("doctor", "--fix", cwd=side)
+    assert "Moved to the memory of" in done.stderr
+    assert "1 chunk of lessons and documents" in done.stderr
+    assert (side / ".aurora" / "memory.db.moved").exists()
+    assert lesson in found(shell, "brush numbats")
+    assert lesson in found(shell, "brush numbats", cwd=side)
+    with shell.store() as store:
+        assert len(store.chunks.get_accesses(["app.py:parse_quokka"])["app.py:parse_quokka"]) == 1
+    assert "Moved" not in shell.run("doctor", "--fix", cwd=side).stderr

@@ -12,6 +12,7 @@ import click
 from aurora.cli.session import end_in_part, find_places, open_memory, settings_files, tell
 from aurora.cli.terminal import has_colour, is_terminal, print_json, print_text
 from aurora.config import Settings, SettingsFiles
+from aurora.config.places import shown
 from aurora.display.reports import findings_record, render_findings
 from aurora.display.table import Paint
 from aurora.engine import Memory
@@ -22,9 +23,10 @@ from aurora.engine.health import (
     examine_settings,
 )
 from aurora.engine.opening import FixedSettings
-from aurora.engine.stranded import move_stranded
+from aurora.engine.stranded import move_stranded, move_worktree, repository_of
 from aurora.errors import AuroraError, ConfigError
 from aurora.report_types import Finding, Level
+from aurora.text import pluralize
 from aurora.types import Note
 
 _TITLES = {
@@ -49,7 +51,7 @@ settings", "text": …, "hint": …}]}."""
 )
 @click.option("--quick", is_flag=True, help="Do not read the whole database and its indexes.")
 @click.option(
-    "--fix", is_flag=True, help="Move documents of this project from your own memory to its own."
+    "--fix", is_flag=True, help="Move what earlier versions kept elsewhere to the project's memory."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, for programs.")
 def doctor(*, quick: bool, fix: bool, as_json: bool) -> None:
@@ -59,7 +61,12 @@ def doctor(*, quick: bool, fix: bool, as_json: bool) -> None:
     """
     if fix:
         with open_memory() as memory:
-            for document in move_stranded(memory):
+            repository = repository_of(memory)
+            if repository is not None:
+                moved = pluralize(move_worktree(memory), "chunk")
+                what = f"{moved} of lessons and documents"
+                tell(Note(f"Moved to the memory of {shown(repository)}: {what}"))
+            for document in [] if repository else move_stranded(memory):
                 tell(Note(f"Moved to the memory of the project: {document.title}"))
     findings = list(_examine(quick=quick))
     if as_json:

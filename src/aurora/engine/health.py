@@ -31,7 +31,7 @@ from aurora.endpoints import EMBEDDING, LLM, Purpose, find_fault, parse_address
 from aurora.engine.layers import PERSONAL
 from aurora.engine.location import shown_name
 from aurora.engine.memory import Memory
-from aurora.engine.stranded import find_stranded
+from aurora.engine.stranded import find_stranded, repository_of
 from aurora.errors import (
     AuroraError,
     ConfigError,
@@ -408,6 +408,10 @@ def check_layers(subject: MemoryCheck) -> Iterator[Line]:
 
 
 def check_stranded(subject: MemoryCheck) -> Iterator[Line]:
+    if repository := repository_of(subject.memory):
+        text = f"This worktree has a memory of its own, and not that of {shown(repository)}"
+        hint = "`aur doctor --fix` moves its lessons and documents there, then `aur index`"
+        yield Level.WARN, text, hint
     stranded = find_stranded(subject.memory)
     if stranded:
         titles = ", ".join(document.title for document in stranded[:_SHOWN_FILES])

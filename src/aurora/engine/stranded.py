@@ -1,17 +1,23 @@
-"""Documents of a project that are in the person's memory, and their move to the project's.
+"""What earlier versions kept in another memory, and its move to that of the project.
 
-Earlier versions kept there what `aur mem add` got in a repository that was never indexed. Only a
-document of a file can be assigned: lessons and texts without a path stay with the person, and so
-does what was added with `--private`.
+They kept in the person's memory what `aur mem add` got in a repository that was never indexed. Only
+a document of a file can be assigned: lessons and texts without a path stay with the person, and so
+does what was added with `--private`. And they gave each linked worktree a memory of its own, where
+lessons, documents and uses belong to the repository.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Set
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+from aurora.config import Places
+from aurora.config.places import make_project
+from aurora.config.worktrees import main_checkout
 from aurora.engine.memory import Memory
 from aurora.indexing.documents import (
     DOCUMENT,
@@ -103,3 +109,53 @@ def _records(source: Store, target: Store, names: Names, document: Stranded) -> 
             yield Record(moved, accesses=uses, vector=vectors.get(chunk.id))
         elif id_ in kept:
             yield Record(kept[id_], accesses=uses)
+
+
+# Worktrees
+
+
+def repository_of(memory: Memory) -> Path | None:
+    """The repository of a worktree that has a memory of its own."""
+    project = memory.places.project
+    if project is None or memory.admin.location.path is None:
+        return None
+    return main_checkout(project)
+
+
+def move_worktree(memory: Memory) -> int:
+    """Move lessons, documents and uses of a worktree to the memory of its repository; how many.
+
+    The file of the worktree's memory stays under another name, and is not used any more.
+    """
+    repository, path = repository_of(memory), memory.admin.location.path
+    if repository is None or path is None or not memory.exists:
+        return 0
+    make_project(repository)
+    source, shared = memory.admin.store, memory._other(Places(memory.places.home, repository))
+    shared.admin.create()
+    target = shared.admin.store
+    owner = source.vectors.embedder()
+    is_same = target.vectors.embedder() in (None, owner)
+    with target.transaction():
+        own = [record for record in source.maintenance.iter_records() if not record.chunk.path]
+        known = {chunk.id for chunk in target.chunks.get_chunks([r.chunk.id for r in own])}
+        new = [record for record in own if record.chunk.id not in known]
+        target.maintenance.put_records(new, embedder=owner if is_same else None)
+        _move_uses(source, target, {record.chunk.id for record in new})
+    shared.admin.vectors.embed_new([record.chunk.id for record in new])
+    shared.admin.vectors.make_searchable()
+    memory.close()
+    for ending in ("-wal", ""):
+        with suppress(FileNotFoundError):
+            path.with_name(f"{path.name}{ending}").rename(f"{path}.moved{ending}")
+    return len(new)
+
+
+def _move_uses(source: Store, target: Store, but: Set[str]) -> None:
+    """Add the uses of chunks that both have. Two uses at one moment are two."""
+    records = (record for record in source.maintenance.iter_records() if record.chunk.id not in but)
+    used = {record.chunk.id: record.accesses for record in records if record.accesses}
+    kept = target.chunks.get_accesses(list(used))
+    for id_, moments in used.items():
+        for at in (Counter(moments) - Counter(kept.get(id_, ()))).elements():
+            target.chunks.record_access(id_, at)
