@@ -69,7 +69,7 @@ class World:
     def keep(self) -> None:
         """The memory as it is now is the whole one, with what all memories share."""
         shutil.copytree(self.memory_folder, self.folder / "whole")
-        shutil.copytree(self.cache, self.folder / "whole-cache")
+        shutil.copytree(self.cache, self.folder / "whole-cache", dirs_exist_ok=True)
 
     def restore(self) -> None:
         for folder, kept in ((self.memory_folder, "whole"), (self.cache, "whole-cache")):

@@ -87,6 +87,7 @@ def both(tmp_path: Path, memory_url: str) -> Iterator[tuple[Memory, Memory]]:
     for name in READ:
         shutil.copytree(ROOT / "src" / "aurora" / name, project / name)
     shutil.copytree(ROOT / "docs" / "concepts", project / "docs")
+    shutil.copytree(project, tmp_path / "other")  # a row whose file is gone is not shown
     keep_on_server(tmp_path / "other", home, memory_url)
     in_file = Memory(Places(home, project), now=lambda: NOW)
     on_server = Memory(Places(home, tmp_path / "other"), now=lambda: NOW)

@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from aurora.errors import AuroraError, StoreBusyError
+from aurora.errors import AuroraError, NoMemoryError, StoreBusyError
 from aurora.sources.looks import Look, Looks, is_same, stamp_of
 from aurora.text import pluralize
 from aurora.types import Chunk, Lines, Note, Query, SearchResult, SearchResults
@@ -56,8 +56,10 @@ class Refresher:
             return None  # another thread is at it
         try:
             return self._refresh(until)
+        except NoMemoryError:
+            return None  # the search says so
         except StoreBusyError:
-            return Note("Files have changed, and an index run is reading them")
+            return Note("Files have changed, and another process is writing to the memory")
         except AuroraError as exc:
             text = f"Files have changed, and cannot be read now: {exc.in_one_line}"
             return Note(text, warning=True)

@@ -123,7 +123,7 @@ class MemoryWriter:
         """
         opened = self._opened
         store, looks = opened.store, Looks(opened.index_folder)
-        with store.alone():
+        with store.alone(), store.impatient():
             changes = self.find_changes(places)
             least = time.monotonic() + _LEAST
             done = read_changes(

@@ -173,5 +173,4 @@ def read_changes(
         look |= {str(path)[start:]: UNREAD for path in unread if _is_below(path, place)}
         seen[str(place)] = look
     looks.write(store.identity, seen)
-    read = reader.parsed + reader.unchanged
-    return ReadChanges(read, reader.removed, len(unread), tuple(reader.warnings))
+    return ReadChanges(reader.parsed, reader.removed, len(unread), tuple(reader.warnings))

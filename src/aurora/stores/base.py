@@ -547,6 +547,9 @@ class Store(Protocol):
     def reading(self) -> AbstractContextManager[None]:
         """Reads of this thread inside share one check for damage, which is made now."""
 
+    def impatient(self) -> AbstractContextManager[None]:
+        """Writes of this thread inside wait for no other writer: `StoreBusyError` at once."""
+
     def snapshot(self) -> AbstractContextManager[Store]:
         """The store as it is now, for reading in this thread. Blocks no writer."""
 

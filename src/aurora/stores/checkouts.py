@@ -56,6 +56,7 @@ class CheckoutPart(Part[D], Checkouts):
         with self._database.transaction():
             rows = self._database.rows("SELECT path FROM files WHERE checkout = ?", (number,))
             self._database.put_checkouts(each for each in self.known() if each.number != number)
+            self._database.draw_generation()
             return self._chunks.release([path for (path,) in rows], [number])
 
     def elsewhere(self) -> Mapping[str, Sequence[FileState]]:

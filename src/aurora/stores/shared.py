@@ -102,7 +102,6 @@ class Database(ABC):
             for each in sorted(known)
         ]
         self.set_fact(CHECKOUTS, json.dumps(entries))
-        self.draw_generation()
 
     def note_checkout(self, at: datetime) -> int:
         """List the used checkout, inside a transaction; its number."""
@@ -113,6 +112,7 @@ class Database(ABC):
         known, number = self.list_checkouts(), self.checkout
         if number == UNKNOWN:
             number = 1 + max((each.number for each in known), default=0)
+            self.draw_generation()  # other rows are hidden now
         if not known and not own.root:  # older versions did not say whose files these are
             self.execute("UPDATE files SET checkout = ? WHERE checkout = 0", (number,))
         others = [each for each in known if each.number != number]

@@ -310,6 +310,7 @@ _INDEXING = LOCK + 1  # the key of the index lock
 
 class _ThreadState(ThreadState):
     connection: Connection | None = None  # of a transaction
+    patience_ms = BUSY_SECONDS * 1000  # with another writer
 
     @contextmanager
     def using(self, connection: Connection) -> Iterator[None]:
@@ -394,7 +395,7 @@ class Database(shared.Database):
         with self.connections.translated(), self.connections.writing() as connection:
             with connection.transaction():
                 # Not retried on a lost connection: only the caller knows what to repeat.
-                connection.execute(f"SET LOCAL lock_timeout = '{BUSY_SECONDS}s'")
+                connection.execute(f"SET LOCAL lock_timeout = '{self._local.patience_ms}ms'")
                 connection.execute(
                     "SELECT pg_advisory_xact_lock(%s, hashtext(%s))", (LOCK, self.address.schema)
                 )
@@ -404,6 +405,15 @@ class Database(shared.Database):
                     if self._local.drawn is not None:
                         self.set_fact("generation", str(self._local.drawn))
             self.connections.has_written(connection)
+
+    @contextmanager
+    def impatient(self) -> Iterator[None]:
+        """Do not wait for another writer."""
+        before, self._local.patience_ms = self._local.patience_ms, 1
+        try:
+            yield
+        finally:
+            self._local.patience_ms = before
 
     def run_alone(self, sql: str) -> None:
         """Run a statement that cannot be part of a transaction."""

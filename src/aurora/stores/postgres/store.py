@@ -81,6 +81,9 @@ class PostgresStore:
     def reading(self) -> AbstractContextManager[None]:
         return nullcontext()  # the server checks its pages
 
+    def impatient(self) -> AbstractContextManager[None]:
+        return self.database.impatient()
+
     @contextmanager
     def snapshot(self) -> Iterator[PostgresStore]:
         """Uses a connection of its own, so that this thread can write meanwhile."""

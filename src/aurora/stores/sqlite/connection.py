@@ -18,6 +18,7 @@ from aurora.files import make_folder
 from aurora.stores import shared
 from aurora.stores.shared import Parameters, Row, ThreadState
 from aurora.stores.sqlite.database_file import (
+    BUSY_MS,
     Connection,
     connect,
     open_apart,
@@ -187,6 +188,15 @@ class Database(shared.Database):
         self.generation()
 
     # Writing
+
+    @contextmanager
+    def impatient(self) -> Iterator[None]:
+        """Do not wait for another writer."""
+        self.rows("PRAGMA busy_timeout = 0")
+        try:
+            yield
+        finally:
+            self.rows(f"PRAGMA busy_timeout = {BUSY_MS}")
 
     @contextmanager
     def transaction(self) -> Iterator[None]:

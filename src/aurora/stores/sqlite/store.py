@@ -57,6 +57,9 @@ class SQLiteStore:
     def reading(self) -> AbstractContextManager[None]:
         return self.database.reading()
 
+    def impatient(self) -> AbstractContextManager[None]:
+        return self.database.impatient()
+
     @contextmanager
     def snapshot(self) -> Iterator[SQLiteStore]:
         """Uses a connection of its own, so that this thread can write meanwhile."""
