@@ -13,6 +13,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -55,9 +56,8 @@ class Refresher:
         if not self._turn.acquire(timeout=max(until - time.monotonic(), 0)):
             return None  # another thread is at it
         try:
-            return self._refresh(until)
-        except NoMemoryError:
-            return None  # the search says so
+            with suppress(NoMemoryError):  # the search says so
+                return self._refresh(until)
         except StoreBusyError:
             return Note("Files have changed, and another process is writing to the memory")
         except AuroraError as exc:
@@ -65,9 +65,9 @@ class Refresher:
             return Note(text, warning=True)
         except Exception:  # an answer from what is stored is better than none
             logger.exception("a refresh failed")
-            return None
         finally:
             self._turn.release()
+        return None
 
     def _refresh(self, until: float) -> Note | None:
         places = self._changed_places()

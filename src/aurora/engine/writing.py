@@ -123,6 +123,8 @@ class MemoryWriter:
         """
         opened = self._opened
         store, looks = opened.store, Looks(opened.index_folder)
+        if opened.places.project is not None:
+            keep_out_of_git(opened.places.memory_folder)  # or its files would be read
         with store.alone(), store.impatient():
             changes = self.find_changes(places)
             least = time.monotonic() + _LEAST
