@@ -153,7 +153,7 @@ def test_another_index_run_is_not_waited_for(shell: Shell) -> None:
     (shell.cwd / "wombat.py").unlink()
     with shell.store() as store, store.alone():
         done = shell.run("mem", "search", "count_wombats parse_quokka")
-    assert "an index run is reading them" in done.stderr
+    assert "another process is writing to the memory" in done.stderr
     assert "src/quokka.py" in done.stdout
     assert "wombat.py" not in done.stdout
     assert "numbat.py:wake_numbats" in found(shell, "wake_numbats")
