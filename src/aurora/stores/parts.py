@@ -1,4 +1,4 @@
-"""The four parts of a store as far as both databases do them alike.
+"""Chunks, vectors and maintenance as far as both databases do them alike.
 
 The abstract methods and class attributes of a part are what differs between the databases. SQL
 here is what both understand, with `?` for a bound value.
@@ -10,7 +10,6 @@ import itertools
 import json
 import sys
 from abc import abstractmethod
-from array import array
 from collections import Counter, defaultdict
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
@@ -18,24 +17,21 @@ from datetime import datetime
 from functools import partial
 from typing import ClassVar
 
-from aurora.errors import StoreError, StoreFormatError
+from aurora.errors import StoreError
 from aurora.packing import VECTOR_WIDTH
 from aurora.stores.base import (
     Chunks,
-    Definition,
     Embedder,
     FileState,
     Maintenance,
     Record,
     Revision,
-    Search,
     Vectors,
 )
 from aurora.stores.checkouts import missing_uses, same_definitions, variant_of
-from aurora.stores.matching import has_wildcard, like, literal_parts, name_test, phrase_pattern
 from aurora.stores.shared import PAGE, UNKNOWN, D, Database, Part, Row, iter_pages, portions
-from aurora.text import fold_name, has_cjk, is_text
-from aurora.types import VARIANT, Chunk, Criteria, Json, Kind, Lines, symbols_of
+from aurora.text import is_text
+from aurora.types import VARIANT, Chunk, Lines
 
 _RELEASED = 500  # files in one statement
 _RECORDS_PAGE = 500  # records written at a time
@@ -43,7 +39,6 @@ USED, NEXT = "embeddings", "next_embeddings"  # tables of vectors
 _FACTS = {USED: "embedder", NEXT: "next_embedder"}
 _RELATIVE = "path <> '' AND substr(path, 1, 1) <> '/' AND substr(path, 2, 2) <> ':/'"
 _PLACES = "indexed_places"  # the fact that holds them, as JSON
-_SHORTEST_LIKE = 3  # shorter words are part of nearly every text
 
 
 class ChunkPart(Part[D], Chunks):
@@ -386,18 +381,6 @@ class VectorPart(Part[D], Vectors):
             self._database.set_fact(name, str(value))
 
 
-def _definition(columns: Row) -> tuple[Definition, dict[str, Json]]:
-    row, kind, name, qualified, path, written = columns
-    try:
-        metadata = json.loads(written, strict=False)
-        is_whole = metadata.get("part", 1) == 1 and not metadata.get("overload")
-        return Definition(row, Kind(kind), name, qualified, path, is_whole=is_whole), metadata
-    except (ValueError, TypeError, AttributeError) as exc:  # Aurora never writes such a row
-        raise StoreFormatError(
-            f"The chunk of row {row} is damaged: {exc}", hint="`aur doctor` looks for more damage"
-        ) from exc
-
-
 def read_embedder(database: Database, table: str) -> Embedder | None:
     names = _fact_names(table)
     facts = database.facts(names)
@@ -418,163 +401,6 @@ def _with_right_width(chunk_id: str, vector: bytes, embedder: Embedder) -> tuple
             f"vector of {chunk_id!r} has {len(vector)} bytes, {embedder.name} makes {wanted}"
         )
     return chunk_id, vector
-
-
-class SearchPart(Part[D], Search):
-    """`Search`. The abstract methods may include hidden rows."""
-
-    cjk_only: ClassVar[str]  # `AND …`: chunks with CJK text
-    has_symbol: ClassVar[str]  # a condition: the chunk has a symbol with the folded name `?`
-
-    @abstractmethod
-    def all_rows(self) -> set[int]: ...
-
-    @abstractmethod
-    def hidden_rows(self) -> set[int]:
-        """The rows that are not searchable."""
-
-    @abstractmethod
-    def rows_with_labels(self, labels: Mapping[str, Sequence[str]]) -> set[int]:
-        """Rows with one of the values of each label. Languages are in lower case."""
-
-    @abstractmethod
-    def rows_under(self, globs: Sequence[str]) -> set[int]: ...
-
-    @abstractmethod
-    def rows_with_phrase(self, phrase: str) -> set[int] | None:
-        """Rows with these words next to each other; None if there is no word."""
-
-    @abstractmethod
-    def rows_with_metadata(self, key: str, value: str) -> set[int]: ...
-
-    @abstractmethod
-    def rows_since(self, moment: datetime) -> set[int]:
-        """Rows dated or committed since; by file time if there is no date, or edits wait."""
-
-    def find_definitions(self, name: str, *, limit: int) -> list[Definition]:
-        folded, database = fold_name(name), self._database
-        if not name or not is_text(name):
-            return []
-        # `_` and `__` both fold to nothing, so these are compared as they are.
-        named = f"{database.folded_name} = ? AND (? OR name = ?)"
-        chunks = self._defining(named, folded, folded != "", name, limit=limit)
-        found = [definition for definition, _ in chunks]
-        for chunk, metadata in self._defining(self.has_symbol, folded, limit=limit - len(found)):
-            found += [
-                chunk._replace(
-                    name=symbol.name,
-                    qualified_name=f"{chunk.qualified_name}.{symbol.name}".lstrip("."),
-                    symbol=symbol,
-                )
-                for symbol in symbols_of(metadata)
-                if fold_name(symbol.name) == folded and (folded or symbol.name == name)
-            ]
-        return found[:limit]
-
-    def _defining(
-        self, condition: str, *values: object, limit: int
-    ) -> list[tuple[Definition, dict[str, Json]]]:
-        """Chunks with a condition, and their metadata."""
-        database = self._database
-        rows = database.rows(
-            f"SELECT {database.row}, kind, name, qualified_name, path, {database.metadata_text} "
-            f"{database.searchable} AND {condition} ORDER BY {database.row} LIMIT ?",
-            (*values, limit),
-        )
-        return [_definition(row) for row in rows]
-
-    def iter_names(self) -> Iterator[str]:
-        rows = self._database.rows(f"SELECT DISTINCT name {self._database.searchable}")
-        return (name for (name,) in rows)
-
-    def rows_named(self, glob: str) -> set[int]:
-        """Rows whose name or qualified name matches. The database only preselects."""
-        if not is_text(glob):
-            return set()
-        fits, pattern, database = name_test(glob), like(*literal_parts(glob)), self._database
-        by_name, first = f"{database.folded_name} = ?", fold_name(glob)
-        if has_wildcard(glob):
-            by_name, first = self._like("name"), pattern
-        rows = database.rows(
-            f"SELECT {database.row}, name, qualified_name {database.searchable} "
-            f"AND ({by_name} OR {self._like('qualified_name')})",
-            (first, pattern),
-        )
-        return {row for row, name, qualified in rows if fits(name, qualified)}
-
-    def _like(self, column: str) -> str:
-        return f"{column} {self._database.like} ? ESCAPE '!'"
-
-    def rows_by_text(self, words: Sequence[str], condition: str = "") -> set[int]:
-        """Rows with a phrase in their texts. LIKE, which may ignore only ASCII case, preselects."""
-        pattern = like(*(word for word in words if word.isascii() or has_cjk(word)))
-        rows = self._database.rows(
-            f"SELECT {self._database.row}, name, content {self._database.searchable} {condition} "
-            f"AND ({self._like('name')} OR {self._like('content')})",
-            (pattern, pattern),
-        )
-        if not rows:  # the usual case: compiling the pattern takes 20 ms
-            return set()
-        regex = phrase_pattern(words)
-        return {row for row, name, content in rows if regex.search(name) or regex.search(content)}
-
-    def find_by_like(self, terms: Sequence[str], limit: int) -> list[tuple[int, float]]:
-        """By the number of terms in name or content, then by the number of terms in the name."""
-        kept = [term for term in terms if has_cjk(term) or len(term) >= _SHORTEST_LIKE]
-        if not kept:
-            return []
-        in_name, in_content = self._like("name"), self._like("content")
-        # LIKE is slow to reject CJK in a text without CJK, and AND would evaluate both sides.
-        skips = ("WHEN NOT has_cjk THEN 0 " if has_cjk(term) else "" for term in kept)
-        either = (f"CASE {skip}WHEN {in_name} OR {in_content} THEN 1 ELSE 0 END" for skip in skips)
-        names = " + ".join([f"CASE WHEN {in_name} THEN 1 ELSE 0 END"] * len(kept))
-        points = f"{' + '.join(either)} + CAST({names} AS double precision) / {len(kept) + 1}"
-        condition = self.cjk_only if all(map(has_cjk, kept)) else ""
-        patterns = [like(term) for term in kept]
-        # The inner limit keeps the database from computing the points once per use.
-        rows = self._database.rows(
-            f"SELECT * FROM (SELECT {self._database.row} AS number, {points} AS points "
-            f"{self._database.searchable} {condition} LIMIT {sys.maxsize}) AS judged "
-            "WHERE points > 0 ORDER BY points DESC, number LIMIT ?",
-            (*(pattern for pattern in patterns for _ in range(2)), *patterns, limit),
-        )
-        return [(row, points / (1 + points)) for row, points in rows]
-
-    def find_rows(self, criteria: Criteria) -> array[int]:
-        hidden, sets = self.hidden_rows(), self._matching(criteria)
-        rows = next(sets, None)
-        if rows is None:
-            rows = self.all_rows()
-        for matching in sets:
-            rows &= matching
-            if not rows:
-                break
-        for phrase in criteria.without:
-            rows -= self.rows_with_phrase(phrase) or set()
-        return array("q", sorted(rows - hidden))
-
-    def _matching(self, criteria: Criteria) -> Iterator[set[int]]:
-        """The rows of each criterion, the fastest first: texts are read last."""
-        labels = {
-            "kind": [str(kind) for kind in criteria.kinds],
-            "language": [language.lower() for language in criteria.languages],
-            "namespace": criteria.namespaces,
-            "document_type": criteria.document_types,
-        }
-        if any(labels.values()):
-            yield self.rows_with_labels({name: values for name, values in labels.items() if values})
-        if criteria.paths:
-            yield self.rows_under(criteria.paths)
-        if criteria.names:
-            yield set().union(*map(self.rows_named, criteria.names))
-        for phrase in criteria.phrases:
-            rows = self.rows_with_phrase(phrase)
-            if rows is not None:
-                yield rows
-        for key, value in criteria.metadata:
-            yield self.rows_with_metadata(key, value)
-        if criteria.since is not None:
-            yield self.rows_since(criteria.since)
 
 
 class MaintenancePart(Part[D], Maintenance):

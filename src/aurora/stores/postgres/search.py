@@ -20,10 +20,10 @@ from aurora.stores.matching import (
     phrase_words,
     place_of,
 )
-from aurora.stores.parts import SearchPart
 from aurora.stores.postgres.connection import Database
 from aurora.stores.postgres.rows import any_of, as_json, in_a_row, read_metadata
 from aurora.stores.postgres.schema import SYMBOL_START
+from aurora.stores.searching import SearchPart
 from aurora.stores.shared import Parameters
 from aurora.text import has_cjk, is_text, tokenize
 from aurora.types import Kind, Place

@@ -21,7 +21,7 @@ from aurora.stores.matching import (
     phrase_words,
     place_of,
 )
-from aurora.stores.parts import SearchPart
+from aurora.stores.searching import SearchPart
 from aurora.stores.sqlite.connection import Database
 from aurora.stores.sqlite.integrity import damaged
 from aurora.stores.sqlite.rows import access_from, batches, commits_from
