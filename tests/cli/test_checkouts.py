@@ -163,6 +163,16 @@ def test_a_worktree_of_a_bare_repository(tmp_path: Path) -> None:
     assert "app.py:parse_quokka" in found(shell, "parse_quokka", cwd=tmp_path / "two")
 
 
+def test_a_lesson_for_the_team_is_written_where_the_branch_is(shell: Shell) -> None:
+    side = add_worktree(shell)
+    index(shell, side)
+    lesson = shell.ok("mem", "learn", "--team", "brush numbats from the tail", cwd=side).strip()
+    assert [file.parent for file in side.rglob("*numbats*.md")] == [side / "docs" / "lessons"]
+    assert not list(shell.cwd.rglob("*numbats*.md"))
+    assert lesson in found(shell, "brush numbats", cwd=side)
+    assert lesson in found(shell, "brush numbats")
+
+
 @in_a_file
 def test_a_worktree_of_an_older_version_is_moved_to_its_repository(shell: Shell) -> None:
     side = add_worktree(shell)

@@ -289,7 +289,7 @@ class MemoryWriter:
         if not text.strip():
             raise QueryError("There is nothing to learn", hint='say what: aur mem learn "…"')
         opened = self._opened
-        root = require_team_folder(opened.places.project, LESSONS)
+        root = require_team_folder(opened.places.root, LESSONS)
         redactor = Redactor()  # whatever the settings say: git keeps what was once committed
         words = printable(" ".join(redactor.text(context).split()))
         text = redactor.text(text.replace("\r\n", "\n")).strip()
