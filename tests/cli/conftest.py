@@ -221,17 +221,17 @@ class Copied:
         shutil.copytree(self.folder, folder, dirs_exist_ok=True)
         with self.databases.fresh(self.template) as url:
             keep_on_server(shell.cwd, shell.home, url)
-            move_checkout(url, shell.cwd)
+            move_checkout(url, shell)
             yield shell
 
 
-def move_checkout(url: str, folder: Path) -> None:
+def move_checkout(url: str, shell: Shell) -> None:
     """As if the only checkout had always been in this folder."""
     with psycopg.connect(url) as server:
         server.execute(
             "UPDATE aurora.facts SET value = jsonb_set(value::jsonb, '{0,key}', %s)::text "
             "WHERE name = 'checkouts'",
-            (json.dumps(server_checkout(folder).key),),
+            (json.dumps(server_checkout(shell.home, shell.cwd).key),),
         )
 
 

@@ -11,7 +11,7 @@ from aurora.mcp.pool import MemoryPool, name_folders
 from aurora.mcp.server import create_server
 from tests.builders import write_tree
 from tests.cli.conftest import Shell
-from tests.mcp.conftest import FILES, ask, ids, index
+from tests.mcp.conftest import FILES, ask, ids, index, refusal
 from tests.sources.repository import make_repository
 
 pytestmark = [pytest.mark.anyio, pytest.mark.one_store("two folders, each with its file")]
@@ -40,6 +40,23 @@ async def test_all_memories_give_one_ranking_that_names_them(tmp_path: Path) -> 
         assert ids(alone)[0] == "gate.py:authenticate_courier"
         got = await ask(client, "aurora_retrieve", id=f"{depot}/gate.py:authenticate_courier")
         assert "badge of a courier" in str(got)
+
+
+async def test_every_tool_takes_a_repository_of_the_workspace(tmp_path: Path) -> None:
+    shop, depot = tmp_path / "shop", tmp_path / "depot"
+    shell = Shell(write_tree(shop, FILES), tmp_path / "home")
+    index(shell)
+    index(Shell(write_tree(depot, {"gate.py": DEPOT}), tmp_path / "home"))
+    assert shell.run("workspace", "add", str(depot)).returncode == 0
+    async with Client(create_server(MemoryPool({"shop": shop}, shell.environment))) as client:
+        found = await ask(client, "search_code", query="authenticate", memory="depot")
+        assert ids(found)[0] == "gate.py:authenticate_courier"
+        learned = await ask(client, "aurora_learn", text="Couriers need a badge", memory="depot")
+        got = await ask(client, "aurora_retrieve", id=learned["id"], memory="depot")
+        assert got["content"] == "Couriers need a badge"
+        error = await refusal(client, "aurora_search", query="x", memory="attic")
+        assert "This server has no memory 'attic'" in error
+        assert "it has shop, depot" in error
 
 
 async def test_an_agent_learns_for_the_team(tmp_path: Path) -> None:

@@ -196,7 +196,7 @@ class OpenedMemory:
         in a file those of a linked worktree. None: the memory has one checkout, or this is the
         first."""
         if self.location.path is None:
-            return server_checkout(self.root)
+            return server_checkout(self.places.home, self.root)
         worktree = self.places.worktree
         return worktree_checkout(worktree) if worktree and self.root == worktree else None
 

@@ -26,12 +26,21 @@ def worktree_checkout(folder: Path) -> Checkout:
     return Checkout(where, f"{folder.name} {branch_of(folder)}".strip(), where)
 
 
-def server_checkout(root: Path | None) -> Checkout:
-    """What a person has in a folder of this machine."""
-    who = f"{getpass.getuser()}@{socket.gethostname()}"
-    where = root.resolve().as_posix() if root else ""
-    key = hashlib.sha256(f"{who}\0{where}".encode()).hexdigest()[:16]
-    return Checkout(key, f"{who} {branch_of(root) if root else ''}".strip())
+def server_checkout(home: Path, root: Path | None) -> Checkout:
+    """What a person has in a folder of this machine. The key stays when the host gets another
+    name."""
+    who = f"{_user()}@{socket.gethostname()}"
+    where = str(root.resolve()) if root else ""
+    made = hashlib.sha256(f"{who}\0{where}".encode()).hexdigest()[:16]
+    keys = (key for key, folder in _read(home / _FILE).items() if folder == where)
+    return Checkout(next(keys, made), f"{who} {branch_of(root) if root else ''}".strip())
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError, ImportError):  # a container may have no name for it
+        return "user"
 
 
 def find_gone(home: Path, checkout: Checkout | None, root: Path | None) -> list[str]:

@@ -42,7 +42,10 @@ Kind = Literal["function", "method", "class", "code", "reasoning", "knowledge"]
 ALL = "all"  # the name for every memory
 Text = Annotated[str, _required(_QUERY, most=LONGEST_QUERY)]
 MemoryName = Annotated[
-    str, _about("Name of a memory, as in aurora_status; empty: the default; all: search all.")
+    str,
+    _about(
+        "Name of a memory (aurora_status) or workspace repository; empty: default; all: search all."
+    ),
 ]
 Namespace = Annotated[str | None, _about("Only documents of this namespace.")]
 DocumentType = Annotated[str | None, _about("Only documents of this type.")]

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from aurora.config import Places, SettingsFiles
 from aurora.engine import Memory
+from aurora.engine.layers import Workspace
 from aurora.engine.projects import places_to_index
 from aurora.errors import QueryError, SourceError
 from aurora.indexing.indexer import IndexReport
@@ -99,12 +100,16 @@ class MemoryPool:
             self._memories.clear()
 
     def _folder(self, name: str) -> Path:
+        """The opened folder of a name, or the repository of the user's workspace."""
         wanted = name or self.names[0]
-        if wanted not in self.folders:
-            raise QueryError(
-                f"This server has no memory {name!r}", hint=f"it has {', '.join(self.names)}"
-            )
-        return self.folders[wanted]
+        if wanted in self.folders:
+            return self.folders[wanted]
+        home = Places.find(self.folders[self.names[0]], self.environ).home
+        workspace = Workspace(home).list()
+        if wanted not in workspace:
+            known = ", ".join(dict.fromkeys((*self.names, *workspace)))
+            raise QueryError(f"This server has no memory {name!r}", hint=f"it has {known}")
+        return workspace[wanted]
 
     def _open(self, places: Places, listen: Listener, folder: Path) -> Memory:
         files = SettingsFiles(places, self.environ, self.flags)
