@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+import threading
 import time
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pytest
 
 from aurora import Memory, Places
 from aurora.config import SettingsFiles
+from aurora.engine.refreshing import READER
 from aurora.sources.looks import FILE
 from tests.backends import in_a_file
 from tests.builders import write_tree
@@ -241,6 +243,16 @@ def test_a_program_that_runs_on_reads_the_rest(shell: Shell) -> None:
         while memory.stats().changed and time.monotonic() < until:
             time.sleep(0.5)
         assert memory.stats().changed == 0
+
+
+def test_closing_ends_what_is_read_in_the_background(shell: Shell) -> None:
+    write_tree(shell.cwd, MUCH)
+    places = Places(shell.home, shell.cwd)
+    with Memory(places, SettingsFiles(places, WITHOUT_VECTORS), reads_on=True) as memory:
+        memory.search("quokka")
+        assert [each.name for each in threading.enumerate() if each.name == READER] == [READER]
+    assert all(each.name != READER for each in threading.enumerate())
+    assert changed(shell)  # the rest is read by the next one
 
 
 def test_a_commit_alone_changes_nothing(shell: Shell) -> None:

@@ -565,6 +565,7 @@ class Memory:
     def close(self) -> None:
         """Close the databases. The next call opens them again."""
         for memory in (self, *self._others.values()):
+            memory._refresher.close()
             memory._opened.close()
 
     def __enter__(self) -> Self:

@@ -35,6 +35,7 @@ Homes: TypeAlias = "Mapping[str, tuple[OpenedMemory, str]]"
 Writer: TypeAlias = "Callable[[], MemoryWriter]"  # loads git and the parsers
 
 BUDGET = 1.0  # seconds that a search spends on reading changed files
+READER = "aurora-reader"  # the thread that reads on
 _SPARE = 5  # times as many further rows are looked up as were left out
 
 
@@ -48,6 +49,7 @@ class Refresher:
         self._opened, self._writer, self._reads_on = opened, writer, reads_on
         self._turn = threading.Lock()
         self._thread: threading.Thread | None = None
+        self._is_closed = threading.Event()
 
     def refresh(self, until: float) -> Note | None:
         """Read changed files until a moment of `time.monotonic`. Returns what is left to say."""
@@ -122,22 +124,25 @@ class Refresher:
         }
 
     def _read_on(self, places: Mapping[Path, bool]) -> None:
-        """Read the rest in a thread, as the index runs did that read these places before."""
+        """Read the rest in a thread. Vectors and commits are left to the next index run."""
         if self._thread is not None and self._thread.is_alive():
             return
-        self._thread = threading.Thread(target=self._index, args=(places,), daemon=True)
+        self._is_closed.clear()
+        read = partial(self._read_all, [*places])
+        self._thread = threading.Thread(target=read, name=READER, daemon=True)
         self._thread.start()
 
-    def _index(self, places: Mapping[Path, bool]) -> None:
-        logs = self._opened.logs
+    def _read_all(self, places: Sequence[Path]) -> None:
         try:
-            for place, git in places.items():
-                if place == logs:
-                    self._writer().index_logs(force=False, quick=True)
-                else:
-                    self._writer().index([place], git=git, force=False, quick=True, reads_logs=None)
+            self._writer().read_changes(places, is_over=self._is_closed.is_set)
         except Exception as exc:
             logger.warning("reading changed files failed: %r", exc)
+
+    def close(self) -> None:
+        """Stop reading after the present file: its connection is about to be closed."""
+        self._is_closed.set()
+        if self._thread is not None:
+            self._thread.join()
 
     def count_changes(self) -> int | None:
         """How many indexed files changed or are gone; None where that cannot be known."""
