@@ -89,6 +89,11 @@ FULL = (
     "sources/test_history_random.py",
     "sources/test_walk.py::test_a_file_below_a_thousand_folders",
     "sources/test_walk.py::test_a_path_that_is_longer",
+    # files that take more than a second to read, and a memory that is read again with wrong names
+    "cli/test_fresh.py::test_a_program_that_runs_on",
+    "cli/test_fresh.py::test_closing_ends",
+    "cli/test_fresh.py::test_more_than_fits",
+    "cli/test_eval.py::test_a_memory_with_swapped_names",
     # models that are made or converted first, and packages that only the extra `dev` brings
     "cli/test_models.py",
     "embeddings/own/test_runtime.py",
@@ -103,7 +108,9 @@ FULL = (
     # both stores at once, partitions, random states of a server
     "retrieval/test_parity.py",
     "stores/test_postgres.py::TestPartitionedStore",
+    "stores/test_postgres.py::TestPostgresStore::test_any_text_may_be_a_criterion",
     "stores/test_postgres.py::TestPostgresStore::test_states_of_some_files",
+    "stores/test_postgres.py::test_the_longest_texts",
 )
 
 # What the core runs on PostgreSQL: the conformance suite, every command and every tool.
