@@ -62,6 +62,7 @@ test-full: $(VENV)/installed-dev $(VENV)/inspector-$(INSPECTOR)
 stress: crash soak fuzz
 	$(PYTEST) -m 'stress and not full' --timeout 0 $(PYTEST_ARGS)
 	AURORA_SPLITS=200 $(PYTEST) tests/retrieval/test_several_memories.py --timeout 0
+	AURORA_ROUNDS=20 $(PYTEST) tests/cli/test_people.py --timeout 0
 	HYPOTHESIS_PROFILE=thorough $(PYTEST) -m hypothesis --timeout 0 $(PYTEST_ARGS)
 
 # Ruff's rules S are those of bandit: what is unsafe in the code itself.

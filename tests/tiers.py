@@ -16,6 +16,8 @@ STRESS = ("concurrency/", "crash/", "faults/", "fuzz/")  # briefly in the full t
 
 # A shorter test of the full tier shows the same.
 STRESS_ONLY = (
+    # indexing/test_ray_cluster.py has a cluster, too
+    "benchmarks/test_scripts.py::test_a_script_runs_to_its_end[speed/spreading.py]",
     "cli/test_copy.py::test_killed",  # crash/ kills a copy, too
     "cli/test_transfer.py::test_an_import_killed",  # crash/ kills imports, too
     "concurrency/test_held_locks.py::test_who_cannot_write_is_told_what_is_in_the_way_and_what_to_do[postgres",

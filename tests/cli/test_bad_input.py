@@ -155,6 +155,7 @@ def test_it_error_07_an_empty_query(indexed: Shell) -> None:
 )
 def test_signs_and_the_syntax_of_a_database_are_words(indexed: Shell, query: str) -> None:
     """Whatever they find, it is an answer; and nothing happens to the memory."""
+    indexed.environ |= {"AURORA_INDEX_AUTO": "false"}  # a copied file has another time
     before = indexed.ok("mem", "export")
     assert json.loads(indexed.ok("mem", "search", "--json", query))["query"] == query
     assert indexed.ok("mem", "export") == before

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sqlite3
 from array import array
+from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from aurora.stores.postgres.store import PostgresStore
 from aurora.stores.sqlite.schema import APPLICATION_ID, MIGRATIONS
 from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import Kind
-from tests.builders import NOW, make_chunk, parse
+from tests.builders import NOW, make_chunk, parse, write_tree
 from tests.crash.projects import LONG, QUERIES, change, module, plant
 from tests.crash.providers import SHALLOW
 from tests.crash.world import World
@@ -98,7 +99,9 @@ def old(world: World) -> None:
     if isinstance(at, PostgresLocation):
         _old_on_server(world, at)
     else:
-        _old_in_file(world.memory_folder / "memory.db")
+        texts = {f"part{n}.py": f"def part{n}():\n    return apple\n" for n in range(30)}
+        write_tree(world.project, {**texts})  # a row whose file is gone is not shown
+        _old_in_file(world.memory_folder / "memory.db", texts)
 
 
 def _old_on_server(world: World, at: PostgresLocation) -> None:
@@ -109,11 +112,10 @@ def _old_on_server(world: World, at: PostgresLocation) -> None:
         server.execute("DELETE FROM words WHERE row % 2 = 0")
 
 
-def _old_in_file(path: Path) -> None:
+def _old_in_file(path: Path, texts: Mapping[str, str]) -> None:
     """The first schema, with vectors as they were then: by SQL, for the store writes newer ones."""
     vector = array("f", [1.0, 0.0, 0.0]).tobytes()
     facts = [("generation", "7"), ("embedder.name", "tiny"), ("embedder.dimension", "3")]
-    texts = [(f"part{n}.py", f"def part{n}():\n    return apple\n") for n in range(30)]
     with closing(sqlite3.connect(path)) as file, file:
         for statement in MIGRATIONS[0].statements:
             file.execute(statement)
@@ -123,7 +125,7 @@ def _old_in_file(path: Path) -> None:
             """INSERT INTO chunks (id, kind, name, qualified_name, path, language, content,
                    namespace, document_type, metadata, has_cjk, generation)
                VALUES (?1 || ':f', 'function', 'f', 'f', ?1, 'python', ?2, '', '', '{}', 0, 7)""",
-            texts,
+            texts.items(),
         )
         file.execute("INSERT INTO embeddings SELECT rowid, ? FROM chunks", (vector,))
         file.execute("INSERT INTO accesses SELECT rowid, 1.0 FROM chunks")

@@ -149,7 +149,7 @@ class MemoryWriter:
             return
         missing = vectors.find_unembedded()
         if len(missing) <= _FEW:
-            self.vectors.embed_new(missing)
+            self.vectors.embed_new(missing, warns=False)
 
     def index_logs(self, *, force: bool, quick: bool) -> IndexReport:
         """Bring the memory of the conversation logs up to date; it is created if there are some."""
@@ -383,7 +383,7 @@ class VectorUpdates:
         make = self._opened.embedders.recipe_of(provider) if provider and settings.ray else None
         return RayEmbedder(settings.ray, make) if make else None
 
-    def embed_new(self, chunk_ids: Sequence[str]) -> None:
+    def embed_new(self, chunk_ids: Sequence[str], *, warns: bool = True) -> None:
         """Make vectors of chunks just stored. If that fails, the next index run makes them."""
         try:
             store = self._opened.store
@@ -395,7 +395,8 @@ class VectorUpdates:
             for warning in embed(store, provider, missing, cache=self.cache).warnings:
                 self._opened.warn(warning)
         except AuroraError as exc:
-            self._opened.warn(exc)
+            if warns:
+                self._opened.warn(exc)
 
     def embed_missing(self) -> None:
         """Make vectors of all chunks that have none, as an index run does."""
