@@ -132,30 +132,11 @@ def run_index(
         states = _read_states(store, scanned, names, version, force=force)
         reader = HistoryReader(store, names, histories, version, ignore_cache=force, now=now())
         read_histories = partial(reader.read, scanned, states)
-        is_searchable = False
-
-        def make_searchable() -> None:
-            nonlocal is_searchable
-            vectors.make_searchable()
-            is_searchable = True
-
         with _in_background(read_histories, listen) as wait_for_histories:
             report = index_files(
                 store, root, scanned, states=states, redactor=redactor, listen=listen
             )
-            embedded = Embedded()
-            if provider is not None:
-                embedded = embed_missing(
-                    store,
-                    provider,
-                    quick=vectors.quick(),
-                    remote=vectors.remote(provider),
-                    cache=vectors.cache,
-                    before_model=make_searchable,
-                    listen=listen,
-                )
-            if embedded.made or not is_searchable:
-                vectors.make_searchable()
+            embedded = _embed(store, provider, vectors, listen)
             changed, warnings = reader.keep(wait_for_histories())
         store.chunks.put_indexed_at(now())
         is_git = histories is not None
@@ -167,6 +148,33 @@ def run_index(
         embedded=embedded,
         warnings=(*report.warnings, *embedded.warnings, *warnings),
     )
+
+
+def _embed(
+    store: Store, provider: EmbeddingProvider | None, vectors: Vectors, listen: Listener
+) -> Embedded:
+    """Make vectors and indexes. With a model, words are searchable before it works."""
+    is_searchable = False
+
+    def make_searchable() -> None:
+        nonlocal is_searchable
+        vectors.make_searchable()
+        is_searchable = True
+
+    embedded = Embedded()
+    if provider is not None:
+        embedded = embed_missing(
+            store,
+            provider,
+            quick=vectors.quick(),
+            remote=vectors.remote(provider),
+            cache=vectors.cache,
+            before_model=make_searchable,
+            listen=listen,
+        )
+    if embedded.made or not is_searchable:
+        vectors.make_searchable()
+    return embedded
 
 
 def _read_states(
