@@ -9,7 +9,6 @@ from __future__ import annotations
 import getpass
 import hashlib
 import json
-import os
 from contextlib import suppress
 from pathlib import Path
 
@@ -29,7 +28,9 @@ def worktree_checkout(folder: Path) -> Checkout:
 def server_checkout(home: Path, root: Path | None) -> Checkout:
     """What a person has in a folder of this machine. The key stays when the host gets another
     name."""
-    who = f"{_user()}@{_host()}"
+    import platform  # noqa: PLC0415 - only a server needs it
+
+    who = f"{_user()}@{platform.node()}"
     where = str(root.resolve()) if root else ""
     made = hashlib.sha256(f"{who}\0{where}".encode()).hexdigest()[:16]
     keys = (key for key, folder in _read(home / _FILE).items() if folder == where)
@@ -41,12 +42,6 @@ def _user() -> str:
         return getpass.getuser()
     except (KeyError, OSError, ImportError):  # a container may have no name for it
         return "user"
-
-
-def _host() -> str:
-    # `socket` would take 3 ms of every start.
-    ask = getattr(os, "uname", None)  # not on Windows
-    return str(ask().nodename) if ask else os.environ.get("COMPUTERNAME", "")
 
 
 def find_gone(home: Path, checkout: Checkout | None, root: Path | None) -> list[str]:
