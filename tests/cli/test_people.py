@@ -78,7 +78,7 @@ def test_a_checkout_is_listed_and_can_be_forgotten(people: tuple[Shell, Shell]) 
     assert f"{name}\n" in ada.ok("db", "checkouts")
     assert "There is no checkout 'carl'" in ada.fails("db", "checkouts", "--forget", "carl")
     done = ada.ok("db", "checkouts", "--forget", name)
-    assert done == f"Forgot {name}: 1 chunk that nobody else has\n"
+    assert done == f"Forgot {name}: 1 chunk that no other checkout has\n"
     assert "bob.py:brush_bob" not in found(ada, "brush_bob")
     bob.ok("mem", "index")
     assert "bob.py:brush_bob" in found(ada, "brush_bob")

@@ -216,7 +216,8 @@ def _forget_checkout(memory: Memory, known: Sequence[KnownCheckout], name: str) 
     if not numbers:
         raise QueryError(f"There is no checkout {name!r}", hint="`aur db checkouts` lists them")
     removed = sum(memory.admin.store.checkouts.forget(number) for number in numbers)
-    click.echo(f"Forgot {printable(name)}: {pluralize(removed, 'chunk')} that nobody else has")
+    count = pluralize(removed, "chunk")
+    click.echo(f"Forgot {printable(name)}: {count} that no other checkout has")
 
 
 @click.command(

@@ -418,7 +418,7 @@ def check_stranded(subject: MemoryCheck) -> Iterator[Line]:
         more = len(stranded) - _SHOWN_FILES
         counted = pluralize(len(stranded), "document")
         text = f"Your own memory holds {counted} of this project: {titles}"
-        hint = "`aur doctor --fix` moves them to the project's memory, for all who search it"
+        hint = "`aur doctor --fix` moves them to the project's memory, where others can find them"
         yield Level.WARN, f"{text} and {more:,} more" if more > 0 else text, hint
 
 
