@@ -15,13 +15,15 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import anyio
 import click
 
 from aurora.cli.main import cli
 from aurora.config.schema import CATALOGUE, Guard, Setting
+from aurora.mcp.answers import FULL_ANSWERS
+from aurora.mcp.checked_tool import make_tools
+from aurora.mcp.parameters import UNLISTED
 from aurora.mcp.pool import MemoryPool
-from aurora.mcp.server import create_server
+from aurora.mcp.tools import Tools
 
 ROOT = Path(__file__).parents[1]
 os.environ["COLUMNS"] = "80"  # whoever runs this, and wherever
@@ -77,48 +79,33 @@ def commands_page() -> str:
 
 
 def tools_page() -> str:
-    """The tools as clients are told of them."""
-    tools = anyio.run(create_server(MemoryPool({"project": Path()}, {})).list_tools)
+    """The tools with all that they take, and the fields of full answers."""
+    tools = make_tools(Tools(MemoryPool({"project": Path()}, {})), read_only=False)
     parts = [
         "# Tools of `aur mcp`",
         "",
         "Generated from `src/aurora/mcp` by `make docs`. [The guide](../guide/agents.md) says how",
-        "to use them. Answers are structured, with the same in words beside it; what is not",
-        "known are left out.",
+        "to use them, and what a brief answer looks like. Clients are not told of the parameters",
+        "marked *not listed*, and only of `memory` if there are several; all are taken.",
     ]
     for tool in tools:
         hints = tool.annotations.model_dump(exclude_none=True) if tool.annotations else {}
-        said = ", ".join(
-            _HINTS[name, value] for name, value in hints.items() if (name, value) in _HINTS
-        )
-        parts += [
-            "",
-            f"## {tool.name}",
-            "",
-            f"{tool.description}",
-            "",
-            f"*{tool.title}: {said}.*",
-            "",
-        ]
-        parts += _table("parameter", tool.input_schema)
-        parts += ["", *_table("answers", tool.output_schema or {})]
-        for name, shape in (tool.output_schema or {}).get("$defs", {}).items():
-            if name != "JsonValue":
-                parts += [
-                    "",
-                    f"`{name}`: {shape.get('description', '')}",
-                    "",
-                    *_table("field", shape),
-                ]
+        said = "reads only" if "read_only_hint" in hints else "changes the memory"
+        removes = ", removes" if hints.get("destructive_hint") else ""
+        schema = tool.fn_metadata.arg_model.model_json_schema()
+        parts += ["", f"## {tool.name}", "", f"{tool.description}", "", f"*{said}{removes}*", ""]
+        parts += _table("parameter", schema)
+    parts += [
+        "",
+        "## Full answers",
+        "",
+        "With `detail=full` a search and `aurora_retrieve` answer all known fields; the other",
+        "tools always do. Beside the fields stand `notice`, `begin` and `end`: the marks.",
+    ]
+    for model in FULL_ANSWERS:
+        schema = model.model_json_schema()
+        parts += ["", f"### {model.__name__}", "", f"{model.__doc__}", "", *_table("field", schema)]
     return "\n".join([*parts, ""])
-
-
-_HINTS = {
-    ("read_only_hint", True): "reads only",
-    ("read_only_hint", False): "changes the memory",
-    ("destructive_hint", True): "removes",
-    ("idempotent_hint", True): "the same again changes nothing more",
-}
 
 
 def _table(head: str, schema: Mapping[str, Any]) -> list[str]:
@@ -126,7 +113,7 @@ def _table(head: str, schema: Mapping[str, Any]) -> list[str]:
     needed = schema.get("required", ()) if head == "parameter" else ()
     rows = [
         f"| `{name}` | {_type(one)} | {'required' if name in needed else _default(one)} "
-        f"| {one.get('description', '')} |"
+        f"| {'*not listed* ' if one.get(UNLISTED) else ''}{one.get('description', '')} |"
         for name, one in schema.get("properties", {}).items()
     ]
     if not rows:

@@ -8,13 +8,14 @@ every index holds of a chunk. docs/concepts/ranking.md has the measurements behi
 
 from __future__ import annotations
 
+import math
 import re
 import threading
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import PurePosixPath
 from string import ascii_lowercase, ascii_uppercase, digits
 from typing import Literal, NamedTuple
@@ -54,6 +55,12 @@ _SLICES = rf"(?s:.{_UP_TO_SLICE}(?=[{_APART}]|\Z)|[{_APART}]?[^{_APART}]{_UP_TO_
 _ASCII_COMPOUND = re.compile(r"\w+(?:[.@]\w+)*", re.ASCII)
 _ASCII_SHAPE = str.maketrans(
     ascii_uppercase + ascii_lowercase + digits, "A" * 26 + "a" * 26 + "0" * 10
+)
+# What tokenizers of language models take together: a sign with the word behind it, up to three
+# digits, the spaces before a word or a line.
+_PIECE = (
+    r"[^\w\s]?[A-Z]?[a-z]+|[^\w\s]?[A-Z]+(?![a-z])|\d{1,3}|[^\W\d_a-zA-Z]+"
+    r"|[^\S\n]{2,}|\n\s*|[^\w\s]+|_"
 )
 # ASCII letters only, like the stores' index of names.
 _SPELLING = str.maketrans(ascii_uppercase, ascii_lowercase, "_- ")
@@ -111,6 +118,27 @@ def pluralize(count: int, what: str) -> str:
 def make_slug(title: str) -> str:
     """The words of a title with hyphens between them, as part of an id or a file's name."""
     return re.sub(r"[\W_]+", "-", title.lower()).strip("-")[:_SLUG]
+
+
+def count_tokens(text: str) -> int:
+    """How many tokens a language model reads, estimated: within a tenth of GPT-4o's tokenizer for
+    code, prose and Chinese."""
+    return math.ceil(weigh_tokens(text))
+
+
+def weigh_tokens(text: str) -> float:
+    """The same, to be summed up."""
+    return sum(map(_piece_tokens, compiled(_PIECE).findall(text)))
+
+
+@lru_cache(1 << 16)
+def _piece_tokens(piece: str) -> float:
+    last = piece[-1]
+    if not last.isascii():
+        return len(piece.encode("utf-8", "replace")) / 3
+    if not last.isalpha():  # up to three digits, spaces or signs
+        return 1 if last.isalnum() or last.isspace() else 1 + (len(piece) - 1) // 3
+    return 1 + (len(piece) - 1) // 8 + (0 if piece[0].isalpha() else 0.4)
 
 
 def find_date(text: str) -> datetime | None:

@@ -182,7 +182,9 @@ async def over_http(url: str, *, mode: str = "auto", token: str = "") -> AsyncIt
 
 
 async def ask(client: Client, tool: str, **arguments: object) -> dict[str, Any]:
-    """What a tool answers; an error fails the test."""
+    """What a tool answers, with all its fields; an error fails the test."""
+    if tool in ("aurora_search", "search_code", "aurora_retrieve"):
+        arguments.setdefault("detail", "full")
     result = await client.call_tool(tool, arguments)
     assert isinstance(result, CallToolResult)
     assert not result.is_error, text_of(result)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -10,15 +11,16 @@ import pytest
 from mcp import Client
 from mcp.types import CallToolResult, TextContent, TextResourceContents
 
-from aurora.mcp import answers, tools
-from aurora.types import Lines, Symbol
+from aurora.mcp import tools
+from aurora.mcp.answers import IndexAge
+from aurora.types import Lines, Query, SearchResults, Symbol
 from tests.display.answers import SEED
 from tests.mcp.conftest import Project, ask, ids, over_http, refusal, text_of
 
 pytestmark = pytest.mark.anyio
 
 TOOLS = [
-    "aurora_search", "search_code", "aurora_retrieve", "aurora_ingest", "aurora_learn",
+    "search_code", "aurora_search", "aurora_retrieve", "aurora_ingest", "aurora_learn",
     "aurora_forget", "aurora_index", "aurora_status",
 ]  # fmt: skip
 OLDEST = "legacy"  # the handshake of 2025; the usual is the newest that both know
@@ -107,17 +109,19 @@ async def test_an_agent_works_with_the_memory(project: Project, way: str) -> Non
         assert "pay back" in content.text
 
 
-async def test_structure_and_text_say_the_same(project: Project) -> None:
+@pytest.mark.parametrize("detail", ["brief", "full"])
+async def test_structure_and_text_say_the_same(project: Project, detail: str) -> None:
     async with project.here() as client:
-        result = await client.call_tool("aurora_search", {"query": "charge a customer"})
-        assert isinstance(result, CallToolResult)
-        assert result.structured_content is not None
-
-        text = text_of(result)
-
-        for found in result.structured_content["documents"]:
-            assert f"{found['rank']}. {found['id']} (" in text
-            assert found["snippet"] in text
+        for tool, arguments in (
+            ("aurora_search", {"query": "charge a customer", "detail": detail}),
+            ("aurora_retrieve", {"id": "src/auth.py:TokenStore", "detail": detail}),
+        ):
+            result = await client.call_tool(tool, arguments)
+            assert isinstance(result, CallToolResult)
+            if detail == "brief":
+                assert result.structured_content == {"answer": text_of(result)}
+            else:
+                assert result.structured_content == json.loads(text_of(result))
 
 
 async def test_a_class_is_found_as_an_outline_and_retrieved_as_a_whole(project: Project) -> None:
@@ -147,25 +151,24 @@ async def test_a_class_is_found_as_an_outline_and_retrieved_as_a_whole(project: 
 
 def test_symbols_and_the_best_weak_match_are_told_in_both_forms() -> None:
     symbol = Symbol("LIMIT", "constant", Lines(3, 4))
-    result = replace(SEED, symbol=symbol, more=2)
-    page = tools._Page(10, "", 4000, full=False)
+    result = replace(SEED, symbol=symbol, more=2, score=0.12)
+    page = tools._Page(10, "", 4000, "full", full_text=False, repeat=False)
     found = tools._entry(result, 1, page, "", "")
     assert found.symbol is not None
     assert found.symbol.model_dump() == {
         "name": "LIMIT", "kind": "constant", "start_line": 3, "end_line": 4,
     }  # fmt: skip
-    value = answers.SearchAnswer(
-        query="x", memory="m", search_type="hybrid", fusion="auto", signals=[], total_found=1,
-        documents=[found], weak=tools._weak(replace(result, score=0.12)),
-        index=answers.IndexAge(generation=1),
-    )  # fmt: skip
-    text = answers.search_text(value)
-    assert "has the constant LIMIT at line 3" in text
-    assert "stands for 2 more" in text
-    assert (
-        "the best weak match: auth_manager.py:authenticate_user at auth_manager.py:3 (score 0.120)"
-        in text
-    )
+    assert found.more == 2
+    assert tools._head(result, 1, "") == "1. auth_manager.py:3-4 constant LIMIT 12%"
+    none = SearchResults(Query("x"), (), "auto", (), weak=result, nearest=("LIMITS",))
+    assert tools._nothing_found(none) == [
+        "Nothing relevant found.",
+        "Best weak match: auth_manager.py:3-4 LIMIT 12%",
+        "Names like it: LIMITS",
+    ]
+    weak = tools._search_answer("m", none, IndexAge(generation=1)).weak
+    assert weak is not None
+    assert (weak.id, weak.line) == ("auth_manager.py:authenticate_user", 3)
 
 
 async def test_contributions_sum_to_the_score(project: Project) -> None:
@@ -274,7 +277,7 @@ async def test_a_server_for_reading_offers_no_tool_that_changes_anything(
 ) -> None:
     async with project.here(read_only=True) as client:
         names = [tool.name for tool in (await client.list_tools()).tools]
-        assert names == ["aurora_search", "search_code", "aurora_retrieve", "aurora_status"]
+        assert names == ["search_code", "aurora_search", "aurora_retrieve", "aurora_status"]
         assert "Unknown tool" in await refusal(client, "aurora_forget", what="src")
         assert (await ask(client, "aurora_status"))["read_only"] is True
         prompts = [prompt.name for prompt in (await client.list_prompts()).prompts]

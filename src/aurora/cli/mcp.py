@@ -109,7 +109,7 @@ def mcp(
         ) from exc
     # Before the SDK does it with rich, which imports more to show an error.
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
-    server = create_server(pool, read_only=read_only)
+    server = create_server(pool, read_only=read_only, one_client=not http)
     if not http:
         run_until_signal(server.run_stdio_async())
         return

@@ -57,6 +57,17 @@ def matching_lines(result: SearchResult, *, most: int) -> list[Line]:
     return [lines.line(at) for at in chosen]
 
 
+def numbered_lines(result: SearchResult) -> tuple[list[Line], list[int]]:
+    """All lines of a result without marked words, and the indexes of the matching ones: of a symbol
+    its own, otherwise the fewest that have all terms, the best first."""
+    lines = _Lines(result.chunk, result.terms)
+    own = lines.of(result.symbol) if result.symbol else range(0)
+    best = sorted(lines.covering(len(lines.texts)), key=lines.count, reverse=True)
+    numbers = lines.numbers
+    texts = [text[:_LONGEST] + "…" * (len(text) > _LONGEST) for text in lines.texts]
+    return [Line(text, numbers.get(at), ()) for at, text in enumerate(texts)], list(own) or best
+
+
 class _Lines:
     """The lines of a chunk as they are shown, with the terms in each."""
 
@@ -66,11 +77,15 @@ class _Lines:
         telling = [term for term in terms if not is_stop_word(term)] or terms
         self._wanted = {term: stem(term) for term in telling}
         self._terms = [words_found(self._wanted, set(document_terms(text))) for text in self.texts]
-        self._numbers = _numbers(chunk, self.texts)
+        self.numbers = _numbers(chunk, self.texts)
 
     def best(self) -> int:
         """The first line with the most terms."""
-        return max(range(len(self.texts)), key=lambda at: len(self._terms[at]), default=0)
+        return max(range(len(self.texts)), key=self.count, default=0)
+
+    def count(self, at: int) -> int:
+        """How many terms are in a line."""
+        return len(self._terms[at])
 
     def covering(self, most: int) -> list[int]:
         """The fewest lines that have all terms of the chunk, found greedily."""
@@ -86,15 +101,15 @@ class _Lines:
     def of(self, symbol: Symbol) -> range:
         """The lines of a symbol. In an outline it is found by its name."""
         start, end = symbol.lines
-        own = [at for at, number in self._numbers.items() if start <= number <= end]
+        own = [at for at, number in self.numbers.items() if start <= number <= end]
         if not own:
             name = re.compile(rf"(?<!\w){re.escape(symbol.name)}(?!\w)")
             own = [at for at, text in enumerate(self.texts) if name.search(text)][:1]
-            self._numbers |= dict.fromkeys(own, start)
+            self.numbers |= dict.fromkeys(own, start)
         return range(own[0], own[-1] + 1) if own else range(0)
 
     def line(self, at: int) -> Line:
-        return _line(self.texts[at], self._numbers.get(at), self._wanted)
+        return _line(self.texts[at], self.numbers.get(at), self._wanted)
 
 
 def _line(text: str, number: int | None, terms: Mapping[str, str]) -> Line:

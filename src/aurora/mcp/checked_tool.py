@@ -2,62 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from typing import Any, TypeVar
 
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools import Tool
-from mcp.types import CallToolResult, TextContent, ToolAnnotations
-from pydantic import BaseModel, ValidationError
+from mcp.types import ToolAnnotations
+from pydantic import ValidationError
 
-from aurora.errors import AuroraError, NoMemoryError
+from aurora.errors import AuroraError, ChunkNotFoundError, NoMemoryError
+from aurora.mcp import parameters as take
+from aurora.mcp.answers import Marks
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+_LISTED = ("type", "enum", "items", "default", "description")
 _SHOWN = 50  # characters of an argument's name, and arguments in one error
 
-READS = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
-ADDS = ToolAnnotations(
-    read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False
-)
-COUNTS = ToolAnnotations(  # each further call changes more
-    read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False
-)
-REMOVES = ToolAnnotations(
-    read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False
-)
+# What the protocol assumes otherwise is left out: that a tool writes.
+READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
+ADDS = ToolAnnotations(destructive_hint=False, open_world_hint=False)
+REMOVES = ToolAnnotations(destructive_hint=True, open_world_hint=False)
 
 
-def tool(title: str, annotations: ToolAnnotations, *, writes: bool = False) -> Callable[[F], F]:
+def tool(annotations: ToolAnnotations, *, writes: bool = False) -> Callable[[F], F]:
     """Mark a method as a tool: its name is the tool's name, its docstring the description.
 
     A server that is read-only leaves out the tools that write.
     """
 
     def mark(method: F) -> F:
-        method.tool = (title, annotations, writes)  # type: ignore[attr-defined]
+        method.tool = (annotations, writes)  # type: ignore[attr-defined]
         return method
 
     return mark
 
 
-def make_tools(owner: object, *, read_only: bool) -> list[Tool]:
-    """The tools of an object: its marked methods, in the order in which they are written."""
+def make_tools(owner: object, *, read_only: bool, left_out: Set[str] = frozenset()) -> list[Tool]:
+    """The tools of an object: its marked methods, in the order in which they are written.
+
+    The parameters that are left out are taken, but not listed.
+    """
     marked = [name for name, method in vars(type(owner)).items() if hasattr(method, "tool")]
     methods = [getattr(owner, name) for name in marked]
-    return [_make_tool(method) for method in methods if not (read_only and method.tool[2])]
+    return [
+        _make_tool(method, left_out) for method in methods if not (read_only and method.tool[1])
+    ]
 
 
-def _make_tool(method: Callable[..., Any]) -> Tool:
-    title, annotations, _ = method.tool  # type: ignore[attr-defined]
-    checked = CheckedTool.from_function(method, title=title, annotations=annotations)
+def _make_tool(method: Callable[..., Any], left_out: Set[str]) -> Tool:
+    annotations, _ = method.tool  # type: ignore[attr-defined]
+    checked = CheckedTool.from_function(method, annotations=annotations)
     # An argument that a model invented is an error. Pydantic would ignore it.
     arguments = checked.fn_metadata.arg_model
     arguments.model_config["extra"] = "forbid"
     arguments.model_rebuild(force=True)
-    checked.parameters = _without_titles(arguments.model_json_schema(by_alias=True))
-    checked.fn_metadata.output_schema = _without_titles(checked.fn_metadata.output_schema or {})
+    checked.parameters = _listed(arguments.model_json_schema(by_alias=True), left_out)
     checked.description = " ".join(checked.description.split())
     return checked
 
@@ -79,7 +80,7 @@ class CheckedTool(Tool):
             raise
 
     def _wrong_arguments(self, exc: ValidationError) -> str:
-        known = ", ".join(self.parameters.get("properties", {})) or "none"
+        known = ", ".join(self.fn_metadata.arg_model.model_fields) or "none"
         messages: dict[str, str] = {}  # the first message of each argument
         for error in exc.errors(include_url=False, include_input=False, include_context=False):
             name = str(error["loc"][0]) if error["loc"] else "arguments"
@@ -92,32 +93,31 @@ class CheckedTool(Tool):
 
 
 def error_text(exc: AuroraError) -> str:
+    if isinstance(exc, ChunkNotFoundError):  # it may name what is stored
+        return Marks.make().quote(str(exc))
     if isinstance(exc, NoMemoryError):
         return f"{exc.message}\n\nhint: make one with the tool aurora_index"
     return str(exc)
 
 
-def answer(value: BaseModel, text: str) -> CallToolResult:
-    """A value as structured content, without its empty fields, and as text."""
-    return CallToolResult(
-        content=[TextContent(type="text", text=text)],
-        structured_content=value.model_dump(mode="json", exclude_none=True),
-    )
+def _listed(schema: dict[str, Any], left_out: Set[str]) -> dict[str, Any]:
+    """The parameters as an agent needs them: without old names, null, bounds and titles.
 
-
-def _without_titles(value: Any, *, names: bool = False) -> Any:
-    """A schema without titles: they repeat the names, and cost an agent tokens.
-
-    In a table of `names`, a key `title` is the name of a field.
+    A server takes more than it lists, and says what is wrong with an argument. Every word of a
+    list of tools costs an agent tokens at each start.
     """
-    if isinstance(value, list):
-        return [_without_titles(item) for item in value]
-    if not isinstance(value, dict):
-        return value
-    return {
-        key: item
-        if key in ("default", "example") and not names
-        else _without_titles(item, names=not names and key in ("properties", "$defs"))
-        for key, item in value.items()
-        if names or key != "title"
+    listed = {
+        name: _plain(parameter)
+        for name, parameter in schema["properties"].items()
+        if not parameter.get(take.UNLISTED) and name not in left_out
     }
+    required = {"required": schema["required"]} if "required" in schema else {}
+    return {"type": "object", "properties": listed, **required}
+
+
+def _plain(parameter: dict[str, Any]) -> dict[str, Any]:
+    kinds = [kind for kind in parameter.get("anyOf", ()) if kind.get("type") != "null"]
+    merged = {**parameter, **(kinds[0] if kinds else {})}
+    if "enum" in merged:
+        del merged["type"]
+    return {key: merged[key] for key in _LISTED if merged.get(key) not in (None, "", False)}

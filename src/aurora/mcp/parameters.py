@@ -14,9 +14,23 @@ _LONGEST_WORD = 500  # of a name, a path, a label
 Scalar = str | int | float | bool
 
 
-def _about(description: str, *, most: int = _LONGEST_WORD) -> Any:  # Any: as pydantic types it
+UNLISTED = "unlisted"  # marks a parameter that is taken, but not shown to agents
+
+
+def _about(  # Any: as pydantic types it
+    description: str, *, most: int = _LONGEST_WORD, listed: bool = True
+) -> Any:
     """An optional text, list or table of at most so many letters or items."""
-    return Field(max_length=most, description=description)
+    return Field(max_length=most, description=description, json_schema_extra=_mark(listed))
+
+
+def _mark(listed: bool) -> dict[str, JsonValue] | None:
+    return None if listed else {UNLISTED: True}
+
+
+def _old(description: str) -> Any:
+    """A parameter that agents need not know: of older clients, or for rare uses."""
+    return Field(description=description, json_schema_extra=_mark(listed=False))
 
 
 def _required(description: str, *, most: int) -> Any:
@@ -29,92 +43,86 @@ def _number(description: str, least: float, most: float) -> Any:
 
 # --- Searching ---
 
-_QUERY = (
-    'Plain words, an identifier or a question. Optional inside: "exact phrase", -word, '
-    "type: path: lang: name: since:"
-)
-_EXPAND = (
-    "Have a language model add related terms. Off unless the user's settings say otherwise: "
-    "you can add terms yourself."
-)
 Kind = Literal["function", "method", "class", "code", "reasoning", "knowledge"]
 
 ALL = "all"  # the name for every memory
+_QUERY = 'Words, a name or a question. May hold "exact phrase", -word, type: path: lang: since:'
 Text = Annotated[str, _required(_QUERY, most=LONGEST_QUERY)]
 MemoryName = Annotated[
     str,
-    _about(
-        "Name of a memory (aurora_status) or workspace repository; empty: default; all: search all."
-    ),
+    _about("Of a memory (aurora_status) or workspace repository; all: every one."),
 ]
-Namespace = Annotated[str | None, _about("Only documents of this namespace.")]
-DocumentType = Annotated[str | None, _about("Only documents of this type.")]
+Namespace = Annotated[str | None, _about("")]
+DocumentType = Annotated[str | None, _about("Only documents of this type.", listed=False)]
 Kinds = Annotated[
-    list[Kind] | None, _about("Only these kinds of chunks; knowledge is prose.", most=6)
+    list[Kind] | None,
+    _about("Only these kinds of chunks; knowledge is prose.", most=6, listed=False),
 ]
-PathGlob = Annotated[
-    str | None, _about("Only files that match, as in .gitignore: src/**, *.py, docs/")
+PathGlob = Annotated[str | None, _about("Only files like src/** or *.py.")]
+Since = Annotated[
+    str | None, _about("Only what changed since: 2026-01-31, 7d, 3mo.", most=50, listed=False)
 ]
-Since = Annotated[str | None, _about("Only what changed since: 2026-01-31, 7d, 3mo.", most=50)]
-Language = Annotated[str | None, _about("Only this language, such as python or go.", most=50)]
+Language = Annotated[
+    str | None, _about("Only this language, such as python or go.", most=50, listed=False)
+]
 Filters = Annotated[
     dict[str, Scalar] | None,
-    _about("Only documents with this metadata, such as status: agreed.", most=20),
+    _about("Only documents with this metadata, as status: agreed.", most=20, listed=False),
 ]
-Limit = Annotated[int, _number("How many results on a page.", 1, 100)]
+Limit = Annotated[int, _number("", 1, 100)]
 Threshold = Annotated[
-    float | None, _number("Leave out lower scores. Unset: the default limit.", 0.0, 1.0)
+    float | None,
+    Field(ge=0.0, le=1.0),
+    _old("Leave out lower confidences. Unset: the default limit."),
 ]
-UseHybrid = Annotated[bool, Field(description="By words and meaning; false: by meaning alone.")]
 SearchMode = Annotated[
-    Literal["semantic", "keyword", "hybrid"],
-    Field(description="What to search by: meaning, words, or both."),
+    Literal["hybrid", "semantic", "keyword"],
+    _old("What to search by: words and meaning, or one of them."),
 ]
-ExpandQuery = Annotated[bool | None, Field(description=_EXPAND)]
+OldMode = Annotated[Literal["semantic", "keyword", "hybrid"] | None, _old("Another name for mode.")]
+UseHybrid = Annotated[bool, _old("False: mode semantic.")]
+ExpandQuery = Annotated[
+    bool | None, _old("Have the language model of the user's settings add related terms.")
+]
 RerankBy = Annotated[
     Literal["none", "local", "llm"] | None,
-    Field(description="Reranker of the first 20; unset: as the user's settings say."),
+    _old("Reranker of the first 20; unset: as the user's settings say."),
 ]
-FullText = Annotated[bool, Field(description="Whole chunks instead of snippets.")]
-Tokens = Annotated[int, _number("About how many tokens the answer may take.", 200, 200_000)]
-CursorWord = Annotated[str, _about("next_cursor of the page before, for the next one.", most=200)]
+Detail = Annotated[
+    Literal["brief", "full"], Field(description="full: every field, score and reason.")
+]
+FullText = Annotated[bool, _old("Full detail, with whole chunks instead of snippets.")]
+Repeat = Annotated[bool, Field(description="Also lines sent before.")]
+Tokens = Annotated[
+    int | None,
+    _number("More tokens give more lines.", 200, 200_000),
+]
+CursorWord = Annotated[str, _about("", most=200)]
 ChunkId = Annotated[
     str,
-    _required(
-        "An id from a result, an ending of it that no other has, or FILE:LINE.", most=_LONGEST_ID
-    ),
+    _required("An id, an ending of it that no other has, or FILE:LINE.", most=_LONGEST_ID),
 ]
 
 # --- Storing, removing and indexing ---
 
-Content = Annotated[str, _required("The text, as Markdown or plain.", most=LONGEST_TEXT)]
-DocumentLabel = Annotated[str, _about("What it is: plan, decision, …")]
-Source = Annotated[str, _about("The author or origin of the text.")]
+Content = Annotated[str, _required("Markdown or plain text.", most=LONGEST_TEXT)]
+DocumentLabel = Annotated[str, _about("decision, plan, …")]
+Source = Annotated[str, _about("The author or origin.")]
 Group = Annotated[str, _about("A name that a group shares.")]
-Metadata = Annotated[
-    dict[str, JsonValue] | None, _about("More about it, to filter by later.", most=50)
-]
-_PATTERN = "What to do again, or not to: one pattern, understandable on its own."
+Metadata = Annotated[dict[str, JsonValue] | None, _about("To filter by later.", most=50)]
+_PATTERN = "One pattern, understandable on its own."
 Pattern = Annotated[str, _required(_PATTERN, most=LONGEST_QUERY)]
-PatternType = Annotated[str, _about("What kind: debugging, recovery, workflow, …")]
-_SCORE = "How well it worked. Below 0.5 it is kept, but not found again."
+PatternType = Annotated[str, _about("What kind: debugging, recovery, workflow, …", listed=False)]
+_SCORE = "How well it worked; below 0.5: it did not."
 Score = Annotated[float, _number(_SCORE, 0.0, 1.0)]
-Context = Annotated[str, _about("Where and when it applies, and why.", most=LONGEST_QUERY)]
-Team = Annotated[
-    bool,
-    Field(description="Write it to docs/lessons too: a file that git shares with the team."),
-]
+Context = Annotated[str, _about("Where it applies, and why.", most=LONGEST_QUERY)]
+Team = Annotated[bool, Field(description="Also to docs/lessons, which git shares.")]
 What = Annotated[
     str,
-    _required("An id, a file or folder of the project, or namespace:NAME.", most=_LONGEST_ID),
+    _required("An id, a file or folder, or namespace:NAME.", most=_LONGEST_ID),
 ]
-Several = Annotated[
-    bool,
-    Field(description="Must be true to remove more than one chunk; if false, they are listed."),
-]
-IndexPath = Annotated[
-    str, _about("A file or folder inside the project; empty: all of it.", most=_LONGEST_ID)
-]
-_WAIT = "Seconds to wait for the end; a longer run continues in the background."
+Several = Annotated[bool, Field(description="Needed to remove more than one.")]
+IndexPath = Annotated[str, _about("Empty: all of the project.", most=_LONGEST_ID)]
+_WAIT = "Seconds to wait for the end."
 Wait = Annotated[float, _number(_WAIT, 0.0, 3_600.0)]
-Git = Annotated[bool, Field(description="Also read the history of the files from git.")]
+Git = Annotated[bool, _old("Also read the history of the files from git.")]

@@ -45,6 +45,10 @@ class MemoryPool:
     def names(self) -> list[str]:
         return list(self.folders)
 
+    def workspace(self) -> Mapping[str, Path]:
+        """The repositories of the user's workspace, by name."""
+        return Workspace(Places.find(self.folders[self.names[0]], self.environ).home).list()
+
     def memory(self, name: str = "") -> Memory:
         """The open memory of a name."""
         places = Places.find(self._folder(name), self.environ)
@@ -104,8 +108,7 @@ class MemoryPool:
         wanted = name or self.names[0]
         if wanted in self.folders:
             return self.folders[wanted]
-        home = Places.find(self.folders[self.names[0]], self.environ).home
-        workspace = Workspace(home).list()
+        workspace = self.workspace()
         if wanted not in workspace:
             known = ", ".join(dict.fromkeys((*self.names, *workspace)))
             raise QueryError(f"This server has no memory {name!r}", hint=f"it has {known}")

@@ -8,12 +8,12 @@ and `make docs`. What a finished call has written is stored.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
+from itertools import chain
 from time import monotonic
-from typing import Annotated
 
 import anyio
 from mcp.server.mcpserver import Context
@@ -39,27 +39,39 @@ from aurora.mcp.answers import (
     SearchAnswer,
     Status,
     WeakMatch,
+    brief_answer,
+    brief_cost,
     chunk_fields,
     cut,
     fitting,
+    full_answer,
+    full_cost,
     read_cursor,
-    retrieved_text,
-    search_text,
     symbol_fields,
-    token_cost,
     uri_of,
-    with_notes,
 )
-from aurora.mcp.checked_tool import ADDS, COUNTS, READS, REMOVES, answer, tool
+from aurora.mcp.brief import SentLines, fill, line_keys, make_row
+from aurora.mcp.checked_tool import ADDS, READS, REMOVES, tool
 from aurora.mcp.pool import IndexRun, IndexRuns, MemoryPool, collect_notes
 from aurora.retrieval.query import read_criteria
-from aurora.text import pluralize, printable
-from aurora.types import Criteria, Kind, Mode, Rerank, SearchResult
+from aurora.text import printable
+from aurora.types import (
+    Chunk,
+    Criteria,
+    Kind,
+    Lines,
+    Mode,
+    Rerank,
+    SearchResult,
+    SearchResults,
+)
 
 _CODE = (Kind.FUNCTION, Kind.METHOD, Kind.CLASS, Kind.CODE)
 _NO_LLM = "No language model was asked: the user's settings name none (`llm.endpoint`, `llm.model`)"
-_SEARCH_TOKENS = 4_000  # of an answer: ten snippets with their reasons
+_BRIEF_TOKENS = 850  # of an answer: ten places with their best lines
+_FULL_TOKENS = 4_000  # ten snippets with the reasons for their rank
 _RETRIEVE_TOKENS = 8_000
+_LONGEST_NAME = 100  # characters
 _CONTEXT = 3  # lines around the best match
 _FIRST_LINE = 200  # characters
 _DIGITS = 4  # of a score
@@ -75,14 +87,47 @@ _NAMESPACES = 50  # named in the answer of aurora_status, the largest first
 class Tools:
     """The tools over the memories of a pool."""
 
-    def __init__(self, pool: MemoryPool, *, read_only: bool = False) -> None:
+    def __init__(
+        self, pool: MemoryPool, *, read_only: bool = False, sent: SentLines | None = None
+    ) -> None:
+        """`sent` is what the one client of this server has been sent; nothing is sent twice."""
         self._pool, self._runs, self._read_only = pool, IndexRuns(pool), read_only
+        self._sent = sent
 
-    @tool("Search the memory", READS)
+    @tool(READS)
+    def search_code(
+        self,
+        *,
+        query: take.Text,
+        mode: take.SearchMode = "hybrid",
+        search_mode: take.OldMode = None,
+        limit: take.Limit = 10,
+        language: take.Language = None,
+        path: take.PathGlob = None,
+        rerank: take.RerankBy = None,
+        detail: take.Detail = "brief",
+        full_text: take.FullText = False,
+        max_tokens: take.Tokens = None,
+        repeat: take.Repeat = False,
+        cursor: take.CursorWord = "",
+        memory: take.MemoryName = "",
+    ) -> CallToolResult:
+        """Find code by name or by what it does. Use it before grep and reading files; for prose use
+        aurora_search. Answers path:lines, kind, name, confidence and the best lines. Then open
+        path:line; do not search again for the same."""
+        criteria = read_criteria(
+            now=datetime.now(UTC), types=_CODE, paths=_given(path), languages=_given(language)
+        )
+        request = _Request(query, Mode(search_mode or mode), criteria, rerank=rerank)
+        page = _Page(limit, cursor, max_tokens, detail, full_text, repeat)
+        return self._search(memory, request, page)
+
+    @tool(READS)
     def aurora_search(
         self,
         *,
         query: take.Text,
+        mode: take.SearchMode = "hybrid",
         namespace: take.Namespace = None,
         document_type: take.DocumentType = None,
         types: take.Kinds = None,
@@ -94,15 +139,16 @@ class Tools:
         rerank: take.RerankBy = None,
         path: take.PathGlob = None,
         since: take.Since = None,
+        detail: take.Detail = "brief",
         full_text: take.FullText = False,
-        max_tokens: take.Tokens = _SEARCH_TOKENS,
+        max_tokens: take.Tokens = None,
+        repeat: take.Repeat = False,
         cursor: take.CursorWord = "",
         memory: take.MemoryName = "",
-    ) -> Annotated[CallToolResult, SearchAnswer]:
-        """Search everything remembered: code, notes, documents, conversations and lessons learned.
-        Use it first, before you read files or start a task, with the words you would tell a
-        colleague. Answers snippets with the reasons for their rank; aurora_retrieve gives the whole
-        text of one. For code alone, search_code is narrower."""
+    ) -> CallToolResult:
+        """Find decisions, lessons, documents, past sessions and code. Use it before a task and for
+        why and how; for code alone use search_code. Then open path:line, or aurora_retrieve the
+        id."""
         criteria = read_criteria(
             now=datetime.now(UTC),
             types=types or (),
@@ -112,48 +158,24 @@ class Tools:
             metadata=_as_text(metadata_filters),
             since=since,
         )
-        mode = None if use_hybrid else Mode.SEMANTIC
-        request = _Request(query, mode, criteria, threshold, expand_query, rerank)
-        return self._search(memory, request, _Page(limit, cursor, max_tokens, full_text))
+        wanted = Mode(mode) if use_hybrid else Mode.SEMANTIC
+        request = _Request(query, wanted, criteria, threshold, expand_query, rerank)
+        page = _Page(limit, cursor, max_tokens, detail, full_text, repeat)
+        return self._search(memory, request, page)
 
-    @tool("Search code", READS)
-    def search_code(
-        self,
-        *,
-        query: take.Text,
-        search_mode: take.SearchMode = "hybrid",
-        limit: take.Limit = 10,
-        language: take.Language = None,
-        path: take.PathGlob = None,
-        rerank: take.RerankBy = None,
-        full_text: take.FullText = False,
-        max_tokens: take.Tokens = _SEARCH_TOKENS,
-        cursor: take.CursorWord = "",
-        memory: take.MemoryName = "",
-    ) -> Annotated[CallToolResult, SearchAnswer]:
-        """Find code: a definition by its name, or functions, methods and classes by what they do.
-        Use it instead of grep when you do not know the exact spelling or the file. search_mode
-        keyword is for exact identifiers and error texts, semantic for descriptions without the
-        code's own words; hybrid does both."""
-        criteria = read_criteria(
-            now=datetime.now(UTC), types=_CODE, paths=_given(path), languages=_given(language)
-        )
-        request = _Request(query, Mode(search_mode), criteria, rerank=rerank)
-        return self._search(memory, request, _Page(limit, cursor, max_tokens, full_text))
-
-    @tool("Read one chunk", COUNTS)
+    @tool(ADDS)
     def aurora_retrieve(
         self,
         *,
         id: take.ChunkId,  # noqa: A002 - the name that agents know
-        max_tokens: take.Tokens = _RETRIEVE_TOKENS,
+        detail: take.Detail = "brief",
+        max_tokens: take.Tokens = None,
+        repeat: take.Repeat = False,
         cursor: take.CursorWord = "",
         memory: take.MemoryName = "",
-    ) -> Annotated[CallToolResult, Retrieved]:
-        """Read one chunk in full by the id that a search or an ingest gave you, or as FILE:LINE:
-        the smallest chunk around that line. Gives the lines of the file as it is now, a class with
-        all of its methods; the id of a document gives all of its pieces. Counts as a use, which
-        searches prefer from then on: so retrieve what you work with, and search to look around."""
+    ) -> CallToolResult:
+        """Read a whole document, lesson or definition that a search named. Not for whole files.
+        Counts as a use: what is used ranks higher."""
         with collect_notes() as notes, self._pool.turn(memory) as warm_memory:
             holder, first = warm_memory.locate(id, is_use=not cursor)  # a further page is no use
             pieces = holder.admin.pieces(first)
@@ -170,12 +192,26 @@ class Tools:
             content="",
             notes=[*notes, *filter(None, [note])] or None,
         )
-        value.content, is_cut = cut(text[begin.offset :], max_tokens - token_cost(value))
-        if is_cut:
-            value.next_cursor = Cursor(begin.offset + len(value.content)).encode(identity)
-        return answer(value, retrieved_text(value))
+        tokens = max_tokens or _RETRIEVE_TOKENS
+        if detail == "full":
+            value.content, is_cut = cut(text[begin.offset :], tokens - full_cost(value))
+            if is_cut:
+                value.next_cursor = Cursor(begin.offset + len(value.content)).encode(identity)
+            return full_answer(value)
+        place = _place(first, whole or first.lines)
+        title = f"{place} {first.kind} {_line(first.qualified_name or first.name)}"
+        head = "\n".join([title, *_note_lines(value.notes)])
+        keys = [hash((first.id, begin.offset, text))]
+        if self._sent and self._sent.of(keys) and not repeat:
+            return brief_answer(f"{head} (sent before)", "repeat=true sends it again")
+        room = tokens - brief_cost(head, _more(Cursor(len(text)).encode(identity)))
+        content, is_cut = cut(text[begin.offset :], room)
+        if self._sent:
+            self._sent.add([*keys, *line_keys(first.id, content.split("\n"))])
+        end = Cursor(begin.offset + len(content)).encode(identity)
+        return brief_answer(f"{head}\n{content}", *([_more(end)] if is_cut else []))
 
-    @tool("Keep a document", ADDS, writes=True)
+    @tool(ADDS, writes=True)
     def aurora_ingest(
         self,
         *,
@@ -185,11 +221,10 @@ class Tools:
         namespace: take.Group = "",
         metadata: take.Metadata = None,
         memory: take.MemoryName = "",
-    ) -> Annotated[CallToolResult, Ingested]:
-        """Keep a document for later sessions and other agents: a plan, a decision, meeting notes, a
-        summary of what you found. Give it a heading: that is its title. The same text is kept once.
-        For files of the project use aurora_index; for a lesson in a sentence or two,
-        aurora_learn."""
+    ) -> CallToolResult:
+        """Keep a document for later sessions and other agents: a decision, a plan, findings. Its
+        heading is its title. Not for files of the project (aurora_index) or a lesson of a sentence
+        (aurora_learn)."""
         with collect_notes() as notes, self._pool.turn(memory) as warm_memory:
             added = warm_memory.add(
                 content,
@@ -207,10 +242,9 @@ class Tools:
             outcome=str(added.outcome),
             notes=notes or None,
         )
-        text = f"{value.outcome.capitalize()} in {pluralize(value.pieces, 'piece')}: {value.title}"
-        return answer(value, with_notes(f"{text}, id {value.id}", notes))
+        return full_answer(value)
 
-    @tool("Remember a lesson", COUNTS, writes=True)
+    @tool(ADDS, writes=True)
     def aurora_learn(
         self,
         *,
@@ -220,10 +254,9 @@ class Tools:
         context: take.Context = "",
         team: take.Team = False,
         memory: take.MemoryName = "",
-    ) -> Annotated[CallToolResult, Learned]:
-        """Remember a lesson: what worked, or what did not, in a sentence or two. Use it when you
-        solved something that cost time, so that it need not be found out again. Learned again, it
-        counts as used again, and its score becomes the mean."""
+    ) -> CallToolResult:
+        """Remember in a sentence or two what worked, or what did not, after solving something that
+        cost time. Not for what the code says. Learned again, it counts as tried again."""
         with collect_notes() as notes, self._pool.turn(memory) as warm_memory:
             chunk = warm_memory.learn(
                 text, pattern_type=pattern_type, score=score, context=context, team=team
@@ -236,16 +269,14 @@ class Tools:
             searchable=is_found,
             notes=notes or None,
         )
-        kept = "" if value.searchable else ", kept but not found by searches"
-        return answer(value, with_notes(f"Learned: {chunk.name}, id {value.id}{kept}", notes))
+        return full_answer(value)
 
-    @tool("Forget", REMOVES, writes=True)
+    @tool(REMOVES, writes=True)
     def aurora_forget(
         self, *, what: take.What, several: take.Several = False, memory: take.MemoryName = ""
-    ) -> Annotated[CallToolResult, Forgotten]:
-        """Remove something from the memory for good: what is wrong, outdated or was stored by
-        mistake. The files themselves stay, and what is indexed from a file that is still there
-        comes back with the next index."""
+    ) -> CallToolResult:
+        """Remove for good what was stored by mistake. What is outdated, replace. Files stay, and
+        come back with the next index."""
         with self._pool.turn(memory) as warm_memory:
             for holder in warm_memory.layers().values():
                 if ids := holder.admin.find_to_forget(what):
@@ -266,12 +297,11 @@ class Tools:
             would_forget=None if agreed else len(ids),
             ids=ids[:_IDS],
         )
-        if agreed:
-            return answer(value, f"Forgot {pluralize(gone, 'chunk')}")
-        meant = f"{what} stands for {pluralize(len(ids), 'chunk')}: {', '.join(value.ids)}"
-        return answer(value, f"Nothing forgotten yet. {meant}. If you mean them all: several=true")
+        if not agreed:
+            value.next_step = "Nothing is forgotten yet. If you mean them all: several=true"
+        return full_answer(value)
 
-    @tool("Index files", ADDS, writes=True)
+    @tool(ADDS, writes=True)
     async def aurora_index(
         self,
         *,
@@ -280,10 +310,9 @@ class Tools:
         git: take.Git = True,
         wait_seconds: take.Wait = _WAIT,
         memory: take.MemoryName = "",
-    ) -> Annotated[CallToolResult, Indexed]:
-        """Bring the memory up to date with the project's files, after they changed or before the
-        first search. Only what changed is read, so it is quick to call again. A long run continues
-        when you stop waiting: aurora_status shows its progress."""
+    ) -> CallToolResult:
+        """Read the project's files before the first search, or after many changed. Searches read a
+        few changed files by themselves. A long run continues: see aurora_status."""
         name = memory or self._pool.names[0]
         run = await anyio.to_thread.run_sync(
             lambda: self._runs.join(name, self._pool.resolve(name, path), git=git)
@@ -298,20 +327,19 @@ class Tools:
             raise run.error
         if run.error is not None:
             raise ToolError("The run failed; the log says why")
-        value = _indexed(name, run)
-        return answer(value, _indexed_text(value))
+        return full_answer(_indexed(name, run))
 
-    @tool("Look at the memory", READS)
-    def aurora_status(self) -> Annotated[CallToolResult, Status]:
-        """Tell which memories there are, what they hold, how fresh they are and whether an index
-        run is going on. Use it when a search finds nothing, or to learn names of memories and
-        namespaces."""
+    @tool(READS)
+    def aurora_status(self) -> CallToolResult:
+        """What the memories hold, how fresh they are, and progress of an index run. Use it when a
+        search finds nothing, or for the names of memories and namespaces."""
         memories = [self._status(name) for name in self._pool.names]
-        value = Status(version=program_version(), read_only=self._read_only, memories=memories)
-        return answer(value, "\n".join(map(_status_text, memories)))
+        return full_answer(
+            Status(version=program_version(), read_only=self._read_only, memories=memories)
+        )
 
     def _search(self, name: str, request: _Request, page: _Page) -> CallToolResult:
-        """One page of results, as many as fit into its tokens."""
+        """One page of results, as much of them as fits into its tokens."""
         everywhere = name == take.ALL
         memory = self._pool.memory("" if everywhere else name)
         refused = [] if memory.admin.has_llm or not request.needs_llm else [_NO_LLM]
@@ -326,34 +354,43 @@ class Tools:
             expand=None if refused else request.expand,
             workspace=everywhere,
         )
-        age = index_age(memory)
-        value = SearchAnswer(
-            query=request.query,
-            memory=name or self._pool.names[0],
-            search_type=str(results.mode),
-            fusion=results.fusion,
-            signals=list(results.signals),
-            total_found=0,
-            documents=[],
-            nearest=list(results.nearest) or None,
-            weak=_weak(results.weak),
-            index=age,
-        )
+        generation = memory.admin.generation if memory.exists else 0
         notes = [*refused, *(note.text for note in results.notes)]
-        if begin.generation and begin.generation != age.generation:
+        if begin.offset and not begin.is_of(generation):
             notes.append(
                 "The memory changed since the page before: results may repeat or be missing"
             )
-        entries = [
-            _entry(result, rank, page, "" if everywhere else name, memory.label)
-            for rank, result in enumerate(results.results[begin.offset :], start=begin.offset + 1)
+        shown = results.results[begin.offset : begin.offset + page.limit]
+        is_last = len(results.results) <= begin.offset + page.limit
+
+        def cursor_after(count: int) -> str | None:
+            if count == len(shown) and is_last:
+                return None
+            return Cursor(begin.offset + count, generation).encode(request.identity)
+
+        if page.is_full:
+            entries = [
+                _entry(result, rank, page, "" if everywhere else name, memory.label)
+                for rank, result in enumerate(shown, start=begin.offset + 1)
+            ]
+            value = _search_answer(name or self._pool.names[0], results, index_age(memory))
+            kept = fitting(entries, page.tokens - full_cost(value))
+            value.documents, value.total_found, value.notes = kept, len(kept), notes or None
+            value.next_cursor = cursor_after(len(kept))
+            return full_answer(value)
+        sent = None if page.repeat else self._sent
+        rows = [
+            make_row(result, _head(result, rank, memory.label), sent)
+            for rank, result in enumerate(shown, start=begin.offset + 1)
         ]
-        shown = fitting(entries[: page.limit], page.tokens - token_cost(value))
-        value.documents, value.total_found, value.notes = shown, len(shown), notes or None
-        if len(shown) < len(entries):
-            next_page = Cursor(begin.offset + len(shown), age.generation)
-            value.next_cursor = next_page.encode(request.identity)
-        return answer(value, search_text(value))
+        said = [*_note_lines(notes), *([] if shown else _nothing_found(results))]
+        after = _more(cursor_after(0) or "")
+        rows = fill(rows, page.tokens - brief_cost("\n".join(said), after))
+        if self._sent:
+            self._sent.add(chain.from_iterable(row.shown_keys() for row in rows))
+        more = cursor_after(len(rows))
+        text = "\n".join([*(row.text() for row in rows), *said])
+        return brief_answer(text, *([_more(more)] if more else []))
 
     def _status(self, name: str) -> MemoryStatus:
         memory = self._pool.memory(name)
@@ -410,8 +447,18 @@ class _Page:
 
     limit: int
     cursor: str
-    tokens: int
-    full: bool
+    max_tokens: int | None
+    detail: str
+    full_text: bool
+    repeat: bool
+
+    @property
+    def is_full(self) -> bool:
+        return self.detail == "full" or self.full_text
+
+    @property
+    def tokens(self) -> int:
+        return self.max_tokens or (_FULL_TOKENS if self.is_full else _BRIEF_TOKENS)
 
 
 def _given(value: str | None) -> tuple[str, ...]:
@@ -428,9 +475,63 @@ def _as_text(filters: Mapping[str, take.Scalar] | None) -> dict[str, str] | None
     }
 
 
+def _search_answer(name: str, results: SearchResults, age: IndexAge) -> SearchAnswer:
+    return SearchAnswer(
+        query=results.query.text,
+        memory=name,
+        search_type=str(results.mode),
+        fusion=results.fusion,
+        signals=list(results.signals),
+        total_found=0,
+        documents=[],
+        nearest=list(results.nearest) or None,
+        weak=_weak(results.weak),
+        index=age,
+    )
+
+
+def _head(result: SearchResult, rank: int, label: str) -> str:
+    """Such as `1. src/app.py:12-30 method App.run 93%`; what has no file has its id."""
+    chunk, symbol = result.chunk, result.symbol
+    name = symbol.name if symbol else chunk.qualified_name or chunk.name
+    elsewhere = f" in memory {result.memory}" if result.memory not in ("", label) else ""
+    head = f"{_place(chunk, result.lines)} {symbol.kind if symbol else chunk.kind}"
+    return f"{rank}. {head} {_line(name)} {result.score:.0%}{_line(elsewhere)}"
+
+
+def _place(chunk: Chunk, lines: Lines | None) -> str:
+    if not chunk.path or lines is None:
+        return printable(chunk.id)
+    start, end = lines
+    return printable(f"{chunk.path}:{start}" + (f"-{end}" if end > start else ""))
+
+
+def _line(name: str) -> str:
+    return printable(name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}…")
+
+
+def _note_lines(notes: Sequence[str] | None) -> list[str]:
+    return [f"note: {printable(note)}" for note in notes or ()]
+
+
+def _nothing_found(results: SearchResults) -> list[str]:
+    weak = results.weak
+    lines = ["Nothing relevant found."]
+    if weak:
+        place = f"{_place(weak.chunk, weak.lines)} {_line(weak.name)} {weak.score:.0%}"
+        lines.append(f"Best weak match: {place}")
+    if results.nearest:
+        lines.append(f"Names like it: {printable(', '.join(results.nearest))}")
+    return lines
+
+
+def _more(cursor: str) -> str:
+    return f"more: cursor={cursor}"
+
+
 def _entry(result: SearchResult, rank: int, page: _Page, memory: str, label: str) -> Found:
     room = max(page.tokens // _SHARE, _LEAST)
-    text, is_cut = cut(result.content, room) if page.full else (_snippet(result), False)
+    text, is_cut = cut(result.content, room) if page.full_text else (_snippet(result), False)
     return Found(
         rank=rank,
         uri=uri_of(result.chunk_id, memory),
@@ -444,8 +545,8 @@ def _entry(result: SearchResult, rank: int, page: _Page, memory: str, label: str
         keyword_score=round(result.bm25_score or result.normalised("fulltext"), _DIGITS),
         contributions={part.signal: round(part.value, _DIGITS) for part in result.contributions},
         terms=list(result.terms) or None,
-        snippet=None if page.full else text,
-        content=text if page.full else None,
+        snippet=None if page.full_text else text,
+        content=text if page.full_text else None,
         truncated=is_cut or None,
     )
 
@@ -489,28 +590,6 @@ def _indexed(name: str, run: IndexRun) -> Indexed:
         warnings=list(report.warnings[:_WARNINGS]) or None,
         errors=list(report.errors[:_WARNINGS]) or None,
     )
-
-
-def _indexed_text(value: Indexed) -> str:
-    if value.state == "running":
-        return f"The run continues ({value.progress}). aurora_status shows when it ends."
-    counts = f"{value.parsed} read, {value.unchanged} unchanged, {value.removed} gone"
-    return with_notes(
-        f"{value.scanned} files ({counts}); {value.chunks} chunks in {value.memory}",
-        [*(value.errors or ()), *(value.warnings or ())],
-    )
-
-
-def _status_text(status: MemoryStatus) -> str:
-    if not status.exists:
-        text = "nothing indexed yet: call aurora_index"
-    else:
-        age = status.index.age_seconds if status.index else None
-        fresh = "files never indexed" if age is None else f"files indexed {age} s ago"
-        meaning = f"meaning by {status.embedder}" if status.embedder else "by words alone"
-        text = f"{status.chunks} chunks of {status.files} files, {fresh}, {meaning}"
-    running = f"; indexing now: {status.indexing}" if status.indexing else ""
-    return with_notes(f"{status.name} ({status.folder}): {text}{running}", status.notes or [])
 
 
 def index_age(memory: Memory) -> IndexAge:
