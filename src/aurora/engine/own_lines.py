@@ -74,6 +74,39 @@ def read_chunk_text(memory: Memory, chunk: Chunk, *, here: str = ".") -> ChunkTe
     return ChunkText(chunk.content if is_piece else own, whole=whole)
 
 
+def read_lines(memory: Memory, chunk: Chunk) -> list[str]:
+    """The lines of the chunk's file, without secrets; none if it is gone or has changed."""
+    opened = memory._opened
+    if opened.root is None or not chunk.path:
+        return []
+    store = opened.store
+    state = opened.read_again(lambda: store.chunks.file_states([chunk.path])).get(chunk.path)
+    content = _read(opened.root.resolve(), chunk.path) if state else None
+    if state is None or content is None or not _is_stored_content(content, state):
+        return []
+    is_redacted = opened.settings.indexing.redact_secrets or _UNREDACTED not in state.digest
+    return Redactor(on=is_redacted).text(content.decode()).split("\n")
+
+
+def number_outline(memory: Memory, chunk: Chunk, texts: Sequence[str]) -> dict[int, int]:
+    """The line numbers of an outline's lines, by index, as far as the file still has them."""
+    root, lines = memory._opened.root, chunk.lines
+    content = _read(root.resolve(), chunk.path) if root and lines and chunk.path else None
+    if content is None or lines is None:
+        return {}
+    own = content.decode(errors="replace").expandtabs(4).split("\n")[: lines.end]
+    numbers, number = dict[int, int](), lines.start
+    for at, text in enumerate(texts):
+        wanted = text.strip().removesuffix("...").rstrip()
+        if not wanted:
+            continue
+        for candidate in range(number, len(own) + 1):
+            if own[candidate - 1].strip().startswith(wanted):
+                numbers[at], number = candidate, candidate + 1
+                break
+    return numbers
+
+
 def as_in_file(path: Path, chunk: Chunk, state: FileState) -> Chunk | None:
     """The chunk with the lines that its text has in a changed file; None if it is not there.
 

@@ -2,23 +2,25 @@
 
 Every result has a head line, such as `1. src/app.py:12-30 method App.run 93%`. Below it stand its
 lines, first those that match; the first line of each run has its number. What is left of the
-tokens goes to more lines of the best results.
+tokens goes to more lines of the best results, and then to the lines around them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence, Set
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from dataclasses import dataclass, field
 from threading import Lock
 
 from aurora.display.snippet import Line, numbered_lines
 from aurora.mcp.answers import cost
-from aurora.types import SearchResult
+from aurora.text import printable
+from aurora.types import Lines, SearchResult
 
 _MATCHING = 3  # lines of each result, before any gets more
 _SHARE = 2  # of what is left, a result takes a half, until all have had their turn
+_AROUND = (30, 1_000_000)  # lines around a result: some for each, then all for the best
 _LINE_END = 3  # tokens of a line's end and its number or indentation
-_GAP, _BODY = " ...", "..."  # what stands for a body in an outline
+_WORTH_READING = 60  # tokens: for fewer, no file is read
 _KEPT = 200_000  # lines that are known to be sent; more, and all are forgotten
 
 
@@ -29,10 +31,10 @@ class SentLines:
         self._sent: set[int] = set()
         self._lock = Lock()
 
-    def of(self, keys: Sequence[int]) -> set[int]:
-        """Which of the lines were sent, by index."""
+    def of(self, keys: Iterable[int]) -> set[int]:
+        """Those of the lines that were sent."""
         with self._lock:
-            return {at for at, key in enumerate(keys) if key in self._sent}
+            return self._sent.intersection(keys)
 
     def add(self, keys: Iterable[int]) -> None:
         with self._lock:
@@ -41,83 +43,122 @@ class SentLines:
             self._sent.update(keys)
 
 
+def line_key(place: str, number: int, text: str) -> int:
+    """A number for a line of a file or chunk, the same with and without its indentation."""
+    return hash((place, number, text.strip()))
+
+
 @dataclass(slots=True)
 class Row:
     """A result on its way into an answer. `shown` are the indexes of its lines that fit."""
 
+    result: SearchResult
     head: str
     lines: Sequence[Line]
-    matching: Sequence[int]
-    keys: Sequence[int]  # one for each line, equal for equal lines of the same chunk
-    sent: Set[int]
-    hidden: Set[int]  # not to be shown
-    shown: set[int]
+    matching: Sequence[int]  # indexes of lines, the best first
+    span: Lines  # indexes of the first and last line of the result
+    shown: set[int] = field(default_factory=set)
+    was_sent: bool = False  # some of its lines were sent before
 
-    def show(self, wanted: Iterable[int], tokens: float) -> float:
-        """Show lines as long as they fit; the tokens that they take."""
+    def key(self, at: int) -> int:
+        line, chunk = self.lines[at], self.result.chunk
+        if chunk.path and line.number is not None:
+            return line_key(chunk.path, line.number, line.text)
+        return line_key(chunk.id, -at, line.text)
+
+    def show(self, wanted: Iterable[int], tokens: float, known: set[int]) -> float:
+        """Show lines that are not known yet, as long as they fit; the tokens that they take."""
         taken = 0.0
         for at in wanted:
-            if at in self.shown or at in self.hidden:
+            if at in self.shown or (key := self.key(at)) in known:
                 continue
             price = cost(self.lines[at].text) + _LINE_END
             if taken + price > tokens:
                 break
             taken += price
             self.shown.add(at)
+            known.add(key)
         return taken
 
-    def nearest_first(self) -> list[int]:
-        """All lines, those near the best match first."""
-        best = self.matching[0] if self.matching else 0
-        return sorted(range(len(self.lines)), key=lambda at: abs(at - best))
+    def nearest_first(self, around: int) -> list[int]:
+        """Of the result the lines near its best match first, then so many lines around it."""
+        first, last = self.span
+        best = self.matching[0] if self.matching else first
 
-    def shown_keys(self) -> list[int]:
-        return [self.keys[at] for at in self.shown]
+        def distance(at: int) -> tuple[int, int]:
+            return max(first - at, at - last, 0), abs(at - best)
+
+        start, end = max(first - around, 0), min(last + around + 1, len(self.lines))
+        return sorted(range(start, end), key=distance)
+
+    def widen(self, texts: Sequence[str]) -> None:
+        """Take the lines of the whole file instead of those of the stored chunk."""
+        lines = self.result.chunk.lines
+        shown = [self.lines[at].number for at in self.shown]
+        if lines is None or lines.end > len(texts) or None in shown:
+            return
+        matching = [self.lines[at].number for at in self.matching]
+        self.lines = [Line(printable(text), at, ()) for at, text in enumerate(texts, start=1)]
+        self.shown = {number - 1 for number in shown if number}
+        self.matching = [number - 1 for number in matching if number]
+        self.span = Lines(lines.start - 1, lines.end - 1)
 
     def text(self) -> str:
-        head = f"{self.head} (sent before)" if self.sent and not self.shown else self.head
-        return "\n".join([head, *self._runs()])
+        lines = list(self._runs())
+        is_known = self.was_sent and not lines
+        return "\n".join([f"{self.head} (sent before)" if is_known else self.head, *lines])
 
     def _runs(self) -> Iterator[str]:
         """The shown lines. A number stands at the first of neighbouring lines."""
-        indent, before = "", -1
+        indent, before, number = "", -2, None
         for at in sorted(self.shown):
             line = self.lines[at]
-            sign = f"{line.number}:" if at != before + 1 or before < 0 else ""
-            if sign and line.number is None:
-                sign = "-"
-            indent, before = " " * len(sign) if sign else indent, at
-            yield f"{sign or indent}{line.text}".rstrip()
+            if not line.text.strip() and not {at - 1, at + 1} <= self.shown:
+                continue
+            is_next = at == before + 1 and (number is None or line.number == number + 1)
+            sign = indent if is_next else "-" if line.number is None else f"{line.number}:"
+            indent, before, number = " " * len(sign), at, line.number
+            yield f"{sign}{line.text}".rstrip()
 
 
-def line_keys(chunk_id: str, lines: Iterable[str]) -> list[int]:
-    """A number for each line of a chunk, without its indentation: a method is stored without it."""
-    return [hash((chunk_id, at, line.strip())) for at, line in enumerate(lines)]
+ReadLines = Callable[[SearchResult], Sequence[str]]
 
 
-def make_row(result: SearchResult, head: str, sent: SentLines | None) -> Row:
-    """The row of a result. With `sent`, lines that were sent are left out."""
+def make_row(result: SearchResult, head: str, outline: Sequence[Line] = ()) -> Row:
+    """The row of a result; `outline` has its lines if it is stored without inner bodies."""
     lines, matching = numbered_lines(result)
-    if result.chunk.is_outline:  # an ellipsis for a body looks like a stub
-        lines = [replace(line, text=line.text.removesuffix(_GAP)) for line in lines]
-    keys = line_keys(result.chunk_id, (line.text for line in lines))
-    known = sent.of(keys) if sent else set()
-    bodies = {at for at, line in enumerate(lines) if line.text.strip() == _BODY}
-    return Row(head, lines, matching, keys, known, hidden=bodies | known, shown=set())
+    return Row(result, head, outline or lines, matching, Lines(0, len(lines) - 1))
 
 
-def fill(rows: Sequence[Row], tokens: float) -> list[Row]:
-    """The rows of which the heads fit, at least one, with as many lines as fit besides."""
-    left, kept = tokens, list[Row]()
+def fill(rows: Sequence[Row], tokens: float, sent: Set[int], read_lines: ReadLines) -> list[Row]:
+    """The rows of which the heads fit, at least one, with as many lines as fit besides.
+
+    Without lines that were sent. If all lines of the results fit, more are read from their files.
+    """
+    left, kept, known = tokens, list[Row](), set(sent)
     for row in rows:
         left -= cost(row.head) + _LINE_END
         if kept and left < 0:
             break
         kept.append(row)
     for row in kept:
-        left -= row.show(row.matching[:_MATCHING], left)
-    for share in (_SHARE, 1, 1):
+        row.was_sent = any(row.key(at) in sent for at in row.matching)
+        left -= row.show(row.matching[:_MATCHING], left, known)
+
+    def grow(share: int, around: int = 0) -> float:
+        """Show more lines of each row, the best row first; the tokens that are left."""
         left = tokens - cost("\n".join(row.text() for row in kept))  # prices are the highest
         for row in kept:
-            left -= row.show(row.nearest_first(), left / share)
+            left -= row.show(row.nearest_first(around), left / share, known)
+        return left
+
+    grow(_SHARE)
+    grow(1)
+    if grow(1) > _WORTH_READING:
+        for row in kept:
+            if texts := read_lines(row.result):
+                row.widen(texts)
+        grow(_SHARE)  # inner bodies of classes
+        for around in _AROUND:
+            grow(1, around)
     return kept

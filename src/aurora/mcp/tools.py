@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
-from itertools import chain
 from time import monotonic
 
 import anyio
@@ -20,9 +19,9 @@ from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import CallToolResult
 
-from aurora.display.snippet import snippet
+from aurora.display.snippet import Line, numbered_lines, snippet
 from aurora.engine import Memory
-from aurora.engine.own_lines import read_chunk_text
+from aurora.engine.own_lines import number_outline, read_chunk_text, read_lines
 from aurora.errors import AuroraError, ChunkNotFoundError, NoMemoryError
 from aurora.indexing.documents import DOCUMENT
 from aurora.mcp import parameters as take
@@ -50,7 +49,7 @@ from aurora.mcp.answers import (
     symbol_fields,
     uri_of,
 )
-from aurora.mcp.brief import SentLines, fill, line_keys, make_row
+from aurora.mcp.brief import SentLines, fill, line_key, make_row
 from aurora.mcp.checked_tool import ADDS, READS, REMOVES, tool
 from aurora.mcp.pool import IndexRun, IndexRuns, MemoryPool, collect_notes
 from aurora.retrieval.query import read_criteria
@@ -207,7 +206,9 @@ class Tools:
         room = tokens - brief_cost(head, _more(Cursor(len(text)).encode(identity)))
         content, is_cut = cut(text[begin.offset :], room)
         if self._sent:
-            self._sent.add([*keys, *line_keys(first.id, content.split("\n"))])
+            lines = enumerate(content.split("\n"), start=first.lines.start if first.lines else 0)
+            place = first.path if first.lines else first.id
+            self._sent.add([*keys, *(line_key(place, *line) for line in lines)])
         end = Cursor(begin.offset + len(content)).encode(identity)
         return brief_answer(f"{head}\n{content}", *([_more(end)] if is_cut else []))
 
@@ -378,16 +379,18 @@ class Tools:
             value.documents, value.total_found, value.notes = kept, len(kept), notes or None
             value.next_cursor = cursor_after(len(kept))
             return full_answer(value)
-        sent = None if page.repeat else self._sent
         rows = [
-            make_row(result, _head(result, rank, memory.label), sent)
+            make_row(result, _head(result, rank, memory.label), _outline(memory, result))
             for rank, result in enumerate(shown, start=begin.offset + 1)
         ]
         said = [*_note_lines(notes), *([] if shown else _nothing_found(results))]
         after = _more(cursor_after(0) or "")
-        rows = fill(rows, page.tokens - brief_cost("\n".join(said), after))
+        keys = {row.key(at) for row in rows for at in range(len(row.lines))}
+        sent = self._sent.of(keys) if self._sent and not page.repeat else set()
+        room = page.tokens - brief_cost("\n".join(said), after)
+        rows = fill(rows, room, sent, lambda result: read_lines(memory, result.chunk))
         if self._sent:
-            self._sent.add(chain.from_iterable(row.shown_keys() for row in rows))
+            self._sent.add(row.key(at) for row in rows for at in row.shown)
         more = cursor_after(len(rows))
         text = "\n".join([*(row.text() for row in rows), *said])
         return brief_answer(text, *([_more(more)] if more else []))
@@ -497,6 +500,17 @@ def _head(result: SearchResult, rank: int, label: str) -> str:
     elsewhere = f" in memory {result.memory}" if result.memory not in ("", label) else ""
     head = f"{_place(chunk, result.lines)} {symbol.kind if symbol else chunk.kind}"
     return f"{rank}. {head} {_line(name)} {result.score:.0%}{_line(elsewhere)}"
+
+
+def _outline(memory: Memory, result: SearchResult) -> list[Line]:
+    """The lines of an outline without ellipses, which look like stubs; none for other chunks."""
+    chunk = result.chunk
+    if not chunk.is_outline:
+        return []
+    texts = [line.text for line in numbered_lines(result)[0]]
+    numbers = number_outline(memory, chunk, texts)
+    shown = [text.rstrip().removesuffix("...").rstrip() for text in texts]
+    return [Line(text, numbers.get(at), ()) for at, text in enumerate(shown)]
 
 
 def _place(chunk: Chunk, lines: Lines | None) -> str:
