@@ -66,13 +66,13 @@ class Aurora:
         calls: Mapping[Kind, Call] = {
             Kind.SEARCH: (
                 "aurora_search",
-                {"query": deed.words, "use_hybrid": deed.mode == "hybrid"},
+                {"query": deed.words, "use_hybrid": deed.mode == "hybrid", "detail": "full"},
             ),
             Kind.CODE: (
                 "search_code",
-                {"query": deed.words, "search_mode": deed.mode, "limit": 5},
+                {"query": deed.words, "search_mode": deed.mode, "limit": 5, "detail": "full"},
             ),
-            Kind.READ: ("aurora_retrieve", {"id": deed.id}),
+            Kind.READ: ("aurora_retrieve", {"id": deed.id, "detail": "full"}),
             Kind.KEEP: ("aurora_ingest", {"content": deed.words, "namespace": "load"}),
             Kind.LEARN: ("aurora_learn", {"text": deed.words}),
             Kind.FORGET: ("aurora_forget", {"what": deed.id}),
@@ -93,7 +93,7 @@ class Aurora:
         return str(result.structured_content["id"])
 
     def look(self, id_: str, text: str) -> Call:  # noqa: ARG002 - the id says all
-        return "aurora_retrieve", {"id": id_}
+        return "aurora_retrieve", {"id": id_, "detail": "full"}
 
     def holds(self, result: CallToolResult, id_: str, text: str) -> bool:  # noqa: ARG002
         there = result.structured_content

@@ -211,14 +211,15 @@ class Agent:
 
     def read(self, id_: str) -> str | None:
         try:
-            return str(self._ask("aurora_retrieve", id=id_)["content"])
+            return str(self._ask("aurora_retrieve", id=id_, detail="full")["content"])
         except Refused as exc:
             if "There is no chunk" in str(exc):
                 return None
             raise
 
     def find(self, word: str) -> list[str]:
-        return [found["id"] for found in self._ask("aurora_search", query=word)["documents"]]
+        answer = self._ask("aurora_search", query=word, detail="full")
+        return [found["id"] for found in answer["documents"]]
 
     def _ask(self, tool: str, **arguments: object) -> dict[str, Any]:
         result = self._portal.call(self._client.call_tool, tool, arguments)

@@ -11,6 +11,7 @@ import pytest
 from tests.cli.forking import relaying
 from tests.mcp.conftest import Project, ids
 from tests.mcp.inspector import InspectorError
+from tests.mcp.test_every_tool import TOOLS
 
 Inspect = Callable[..., dict[str, Any]]
 
@@ -33,6 +34,8 @@ def test_the_inspector_works_with_the_memory(project: Project, inspector: Inspec
     with asking(project, inspector) as ask:
 
         def call(tool: str, **arguments: object) -> dict[str, Any]:
+            if tool in ("aurora_search", "search_code", "aurora_retrieve"):
+                arguments["detail"] = "full"
             result = ask("tools/call", tool=tool, arguments=arguments)
             assert not result.get("isError"), result
             assert result["content"][0]["type"] == "text"
@@ -40,8 +43,10 @@ def test_the_inspector_works_with_the_memory(project: Project, inspector: Inspec
             return answer
 
         tools = ask("tools/list", strict=True)["tools"]
-        assert len(tools) == 8
-        assert all(tool["outputSchema"]["type"] == "object" for tool in tools)
+        assert [tool["name"] for tool in tools] == TOOLS
+        brief = ask("tools/call", tool="search_code", arguments={"query": "authenticate_user"})
+        assert brief["structuredContent"] == {"answer": brief["content"][0]["text"]}
+        assert "1. src/auth.py:4-6 function authenticate_user" in brief["content"][0]["text"]
 
         assert call("aurora_status")["memories"][0]["name"] == "shop"
         found = call("aurora_search", query="why are sessions in the database", limit=3)
@@ -76,9 +81,8 @@ def test_the_inspector_starts_the_server_itself(project: Project, inspector: Ins
     """Over stdio, with the handshake of 2025."""
     environ = {"AURORA_HOME": str(project.shell.home)}
     command = [relaying(agents=True) / "aur", "mcp", "--memory", project.root]
-    found = inspector(
-        command, "tools/call", environ=environ, tool="search_code", arguments={"query": "rotate"}
-    )
+    wanted = {"query": "rotate", "detail": "full"}
+    found = inspector(command, "tools/call", environ=environ, tool="search_code", arguments=wanted)
     assert ids(found["structuredContent"])[0] == "src/auth.py:TokenStore.rotate"
     uri = found["structuredContent"]["documents"][0]["uri"]
     (content,) = inspector(command, "resources/read", environ=environ, uri=uri)["contents"]

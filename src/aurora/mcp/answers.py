@@ -271,14 +271,14 @@ def full_answer(value: BaseModel) -> CallToolResult:
     """All known fields of a value between marks: as structured content, and as JSON in the text."""
     marks, fields = Marks.make(), value.model_dump(mode="json", exclude_none=True)
     marked = {"notice": NOTICE, "begin": marks.begin, **fields, "end": marks.end}
-    content = TextContent(type="text", text=json.dumps(marked, ensure_ascii=False))
-    return CallToolResult(content=[content], structured_content=marked)
+    text = json.dumps(marked, ensure_ascii=False, separators=(",", ":"))
+    return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=marked)
 
 
 # --- The size of answers ---
 
 Entry = TypeVar("Entry", bound=BaseModel)
-_FRAME, _FULL_FRAME = 6, 60  # tokens of the JSON around a text, and of the marks and the notice
+_FRAME, _FULL_FRAME = 6, 70  # tokens of the JSON around a text, and of the marks and the notice
 
 
 def cost(text: str) -> float:

@@ -375,8 +375,9 @@ class Tools:
                 for rank, result in enumerate(shown, start=begin.offset + 1)
             ]
             value = _search_answer(name or self._pool.names[0], results, index_age(memory))
+            value.notes = notes or None
             kept = fitting(entries, page.tokens - full_cost(value))
-            value.documents, value.total_found, value.notes = kept, len(kept), notes or None
+            value.documents, value.total_found = kept, len(kept)
             value.next_cursor = cursor_after(len(kept))
             return full_answer(value)
         rows = [
