@@ -69,7 +69,7 @@ Filters = Annotated[
     dict[str, Scalar] | None,
     _about("Only documents with this metadata, as status: agreed.", most=20, listed=False),
 ]
-Limit = Annotated[int, _number("", 1, 100)]
+Limit = Annotated[int | None, _number("Of results: 10.", 1, 100)]
 Threshold = Annotated[
     float | None,
     Field(ge=0.0, le=1.0),

@@ -69,6 +69,7 @@ _CODE = (Kind.FUNCTION, Kind.METHOD, Kind.CLASS, Kind.CODE)
 _NO_LLM = "No language model was asked: the user's settings name none (`llm.endpoint`, `llm.model`)"
 _BRIEF_TOKENS = 850  # of an answer: ten places with their best lines
 _FULL_TOKENS = 4_000  # ten snippets with the reasons for their rank
+_FEW, _MORE, _ROOMY = 10, 15, 2_000  # results, and those of a brief answer of so many tokens
 _RETRIEVE_TOKENS = 8_000
 _LONGEST_NAME = 100  # characters
 _CONTEXT = 3  # lines around the best match
@@ -100,7 +101,7 @@ class Tools:
         query: take.Text,
         mode: take.SearchMode = "hybrid",
         search_mode: take.OldMode = None,
-        limit: take.Limit = 10,
+        limit: take.Limit = None,
         language: take.Language = None,
         path: take.PathGlob = None,
         rerank: take.RerankBy = None,
@@ -130,7 +131,7 @@ class Tools:
         namespace: take.Namespace = None,
         document_type: take.DocumentType = None,
         types: take.Kinds = None,
-        limit: take.Limit = 10,
+        limit: take.Limit = None,
         threshold: take.Threshold = None,
         metadata_filters: take.Filters = None,
         use_hybrid: take.UseHybrid = True,
@@ -449,7 +450,7 @@ class _Request:
 class _Page:
     """Which part of the results is wanted, and how much of each."""
 
-    limit: int
+    wanted: int | None  # results
     cursor: str
     max_tokens: int | None
     detail: str
@@ -459,6 +460,10 @@ class _Page:
     @property
     def is_full(self) -> bool:
         return self.detail == "full" or self.full_text
+
+    @property
+    def limit(self) -> int:
+        return self.wanted or (_MORE if self.tokens >= _ROOMY and not self.is_full else _FEW)
 
     @property
     def tokens(self) -> int:
