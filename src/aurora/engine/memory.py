@@ -32,6 +32,7 @@ from aurora.types import (
     Mode,
     NewDocument,
     Note,
+    Progress,
     Query,
     Rerank,
     SearchResults,
@@ -72,6 +73,7 @@ class Stats:
     embedder: Embedder | None  # that made the vectors, if there are any
     embedded: int  # chunks with a vector
     changed: int | None = None  # indexed files that changed since; None if that is not known
+    run: Progress | None = None  # of the index run that is at work, in any process
 
 
 class Memory:
@@ -175,6 +177,14 @@ class Memory:
     def indexed_at(self) -> datetime | None:
         """When the last index run ended."""
         return self._opened.read_again(self._opened.store.chunks.indexed_at)
+
+    @property
+    def run_progress(self) -> Progress | None:
+        """The progress of the index run that is at work, in any process; None without one."""
+        try:
+            return self._opened.store.run_progress()
+        except NoMemoryError:
+            return None
 
     @property
     def exists(self) -> bool:
@@ -330,16 +340,31 @@ class Memory:
         notes = [
             *changed, *self._warn_of_absence(), *missing, *notes, *first.warn_of_weights(fusion)
         ]  # fmt: skip
-        return replace(results, notes=(*notes, *results.notes))
+        running = self._note_runs(asked, awaits_vectors=results.awaits_vectors)
+        return replace(results, notes=(*running, *notes, *results.notes))
 
     def _refresh(self, asked: Mapping[str, Memory]) -> list[Note]:
         """Read changed files of the memories, in this order, for a second in all."""
         until = time.monotonic() + BUDGET
         notes = []
         for name, memory in asked.items():
+            if memory.run_progress is not None:
+                continue  # the index run reads them
             if note := memory._refresher.refresh(until):
                 about = "" if memory is self else f"{name}: "
                 notes.append(note._replace(text=f"{about}{note.text}"))
+                self._opened.listen(notes[-1])
+        return notes
+
+    def _note_runs(self, asked: Mapping[str, Memory], *, awaits_vectors: bool) -> list[Note]:
+        """What is ready of the memories that an index run is at work on."""
+        notes = []
+        for name, memory in asked.items():
+            run = memory.run_progress
+            if run is not None and (ready := run.ready_part):
+                about = "" if memory is self else f"{name}: "
+                rest = "; by words only until vectors are made" if awaits_vectors else ""
+                notes.append(Note(f"{about}indexing: {ready}{rest}"))
                 self._opened.listen(notes[-1])
         return notes
 
@@ -526,7 +551,8 @@ class Memory:
     def stats(self) -> Stats:
         """Counts, sizes, the state of the index and the embedder."""
         changed = self._refresher.count_changes()
-        return replace(self._opened.read(self._count)[0], changed=changed)
+        numbers = self._opened.read(self._count)[0]
+        return replace(numbers, changed=changed, run=self.run_progress)
 
     def _count(self) -> Stats:
         opened, path, index_path = self._opened, self._opened.location.path, self._opened.index_path

@@ -14,7 +14,7 @@ A store has five parts, `Chunks`, `Checkouts`, `Vectors`, `Search` and `Maintena
 from __future__ import annotations
 
 from array import array
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
@@ -30,6 +30,7 @@ from aurora.types import (
     Lines,
     Listener,
     Place,
+    Progress,
     Symbol,
 )
 
@@ -553,8 +554,12 @@ class Store(Protocol):
     def snapshot(self) -> AbstractContextManager[Store]:
         """The store as it is now, for reading in this thread. Blocks no writer."""
 
-    def alone(self) -> AbstractContextManager[None]:
+    def alone(self) -> AbstractContextManager[Callable[[Progress], None]]:
         """Hold the index lock of this store; `StoreBusyError` at once if another process or thread
-        holds it. A killed process releases it."""
+        holds it. A killed process releases it. Yields a function that shows all readers how far the
+        holder is."""
+
+    def run_progress(self) -> Progress | None:
+        """What the holder of the index lock has shown, in any process; None without a holder."""
 
     def close(self) -> None: ...

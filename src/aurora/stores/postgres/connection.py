@@ -34,6 +34,7 @@ from aurora.stores.postgres.migrate import LOCK, require_newest, require_same
 from aurora.stores.postgres.rows import ADAPTERS
 from aurora.stores.shared import PAGE, Parameters, Row, ThreadState, portions
 from aurora.text import is_text
+from aurora.types import Progress
 
 # Errors
 
@@ -306,6 +307,12 @@ class Connections:
 # One schema
 
 _INDEXING = LOCK + 1  # the key of the index lock
+_PROGRESS = "aurora"  # how the name of a connection with progress begins
+_SEPARATOR = "|"  # PostgreSQL replaces control characters in names
+_HOLDER = """
+    SELECT application_name FROM pg_stat_activity JOIN pg_locks USING (pid)
+    WHERE locktype = 'advisory' AND granted AND classid = %s::int::oid AND objid = hashtext(%s)::oid
+    AND pg_locks.database = (SELECT oid FROM pg_database WHERE datname = current_database())"""
 
 
 class _ThreadState(ThreadState):
@@ -459,8 +466,11 @@ def _fetch(connection: Connection, sql: str, values: Parameters) -> list[Row]:
 
 
 @contextmanager
-def index_lock(database: Database) -> Iterator[None]:
-    """A lock of the connection, not of a transaction. The server releases it with the process."""
+def index_lock(database: Database) -> Iterator[Callable[[Progress], None]]:
+    """A lock of the connection, not of a transaction. The server releases it with the process.
+
+    The progress is the connection's `application_name`, which all users of the server may read.
+    """
     address, connections = database.address, database.connections
     with connections.translated(), connections.connect(to_write=True) as connection:
         row = connection.execute(
@@ -471,4 +481,18 @@ def index_lock(database: Database) -> Iterator[None]:
                 f"{address.shown} is being indexed by another process",
                 hint="wait until the other `aur mem index` has finished, then try again",
             )
-        yield
+
+        def tell(progress: Progress) -> None:
+            name = _SEPARATOR.join(map(str, (_PROGRESS, *progress)))
+            connection.execute("SELECT set_config('application_name', %s, false)", (name,))
+
+        yield tell
+
+
+def read_progress(database: Database) -> Progress | None:
+    """What the holder of the index lock has shown."""
+    for (name,) in database.rows(_HOLDER, (_INDEXING, database.address.schema)):
+        begin, *words = str(name).split(_SEPARATOR)
+        if begin == _PROGRESS and len(words) == len(Progress._fields):
+            return Progress(words[0], int(words[1]), int(words[2]))
+    return None

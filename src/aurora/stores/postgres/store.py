@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Self
 
 from aurora.stores.checkouts import CheckoutPart
 from aurora.stores.postgres.address import DEFAULT_SCHEMA, Address, parse_address
 from aurora.stores.postgres.chunks import PostgresChunks
-from aurora.stores.postgres.connection import Connections, Database, index_lock, no_memory
+from aurora.stores.postgres.connection import (
+    Connections,
+    Database,
+    index_lock,
+    no_memory,
+    read_progress,
+)
 from aurora.stores.postgres.maintenance import PostgresMaintenance
 from aurora.stores.postgres.migrate import WORDS, current_version, migrate, require_known
 from aurora.stores.postgres.ranking_sql import PostgresRanking
 from aurora.stores.postgres.search import PostgresSearch
 from aurora.stores.postgres.vectors import PostgresVectors
 from aurora.text import pluralize
-from aurora.types import Listener
+from aurora.types import Listener, Progress
 
 
 class PostgresStore:
@@ -91,8 +97,11 @@ class PostgresStore:
             database.use_checkout(self.database.used_checkout)
             yield PostgresStore(self.address, database=database)
 
-    def alone(self) -> AbstractContextManager[None]:
+    def alone(self) -> AbstractContextManager[Callable[[Progress], None]]:
         return index_lock(self.database)
+
+    def run_progress(self) -> Progress | None:
+        return read_progress(self.database)
 
     def close(self) -> None:
         self.database.close()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
@@ -11,10 +11,11 @@ from aurora.stores.base import Ranking
 from aurora.stores.checkouts import CheckoutPart
 from aurora.stores.sqlite.chunks import SQLiteChunks
 from aurora.stores.sqlite.connection import Database
-from aurora.stores.sqlite.database_file import index_lock
+from aurora.stores.sqlite.database_file import index_lock, read_progress
 from aurora.stores.sqlite.maintenance import SQLiteMaintenance
 from aurora.stores.sqlite.search import SQLiteSearch
 from aurora.stores.sqlite.vectors import SQLiteVectors
+from aurora.types import Progress
 
 
 class SQLiteStore:
@@ -75,12 +76,15 @@ class SQLiteStore:
             still.close()
 
     @contextmanager
-    def alone(self) -> Iterator[None]:
+    def alone(self) -> Iterator[Callable[[Progress], None]]:
         """Also checks the whole file weekly."""
-        with index_lock(self.path):
+        with index_lock(self.path) as tell:
             self.database.integrity.examine_if_due()
             self.database.integrity.require_whole()
-            yield
+            yield tell
+
+    def run_progress(self) -> Progress | None:
+        return read_progress(self.path)
 
     def close(self) -> None:
         self.database.close()
