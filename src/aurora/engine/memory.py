@@ -94,6 +94,7 @@ class Memory:
         beside: Sequence[Path] = (),
         is_personal: bool = False,
         reads_on: bool = False,
+        read_only: bool = False,
     ) -> None:
         """The memory of these places. `open` finds the places and settings of a folder.
 
@@ -103,6 +104,7 @@ class Memory:
         folders that searches of the workspace ask, too. `is_personal`: the memory is a file on
         this machine, also where the settings name a server. `reads_on`: changed files that take
         longer than a search may wait are read by a thread, for programs that go on running.
+        `read_only`: nothing is written: no row, no use, no file, no index.
         """
         files = FixedSettings(places, settings) if isinstance(settings, Settings) else settings
         files = files or SettingsFiles(places)
@@ -114,6 +116,7 @@ class Memory:
             now=now,
             embedder=embedder,
             is_personal=is_personal,
+            read_only=read_only,
         )
         self._beside = {folder.name: folder for folder in beside}
         self._embedder, self._others = embedder, dict[Places, Memory]()
@@ -179,14 +182,6 @@ class Memory:
         return self._opened.read_again(self._opened.store.chunks.indexed_at)
 
     @property
-    def run_progress(self) -> Progress | None:
-        """The progress of the index run that is at work, in any process; None without one."""
-        try:
-            return self._opened.store.run_progress()
-        except NoMemoryError:
-            return None
-
-    @property
     def exists(self) -> bool:
         """Whether the database exists. A server is not asked: True."""
         return self._opened.location.stamp() is not None
@@ -220,6 +215,7 @@ class Memory:
                 embedder=self._embedder,
                 is_personal=places.project is None,
                 reads_on=self._reads_on,
+                read_only=opened.read_only,
             )
         return self._others[places]
 
@@ -348,7 +344,7 @@ class Memory:
         until = time.monotonic() + BUDGET
         notes = []
         for name, memory in asked.items():
-            if memory.run_progress is not None:
+            if memory._opened.run_progress() is not None:
                 continue  # the index run reads them
             if note := memory._refresher.refresh(until):
                 about = "" if memory is self else f"{name}: "
@@ -360,7 +356,7 @@ class Memory:
         """What is ready of the memories that an index run is at work on."""
         notes = []
         for name, memory in asked.items():
-            run = memory.run_progress
+            run = memory._opened.run_progress()
             if run is not None and (ready := run.ready_part):
                 about = "" if memory is self else f"{name}: "
                 rest = "; by words only until vectors are made" if awaits_vectors else ""
@@ -461,7 +457,7 @@ class Memory:
         prefix = f"{opened.root.resolve().as_posix()}/" if opened.root else ""
         name = chunk_id.removeprefix(prefix)
         chunk, damage = opened.read(lambda: find_chunk(opened.store, name, here=here))
-        if is_use and not damage:
+        if is_use and not damage and not opened.read_only:
             try:
                 opened.store.chunks.record_access(chunk.id, opened.now())
             except StoreError as exc:  # locked, full or read-only: the chunk is returned anyway
@@ -552,7 +548,7 @@ class Memory:
         """Counts, sizes, the state of the index and the embedder."""
         changed = self._refresher.count_changes()
         numbers = self._opened.read(self._count)[0]
-        return replace(numbers, changed=changed, run=self.run_progress)
+        return replace(numbers, changed=changed, run=self._opened.run_progress())
 
     def _count(self) -> Stats:
         opened, path, index_path = self._opened, self._opened.location.path, self._opened.index_path

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
@@ -11,7 +11,8 @@ from mcp.server.mcpserver.tools import Tool
 from mcp.types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import BaseModel, ValidationError
 
-from aurora.errors import AuroraError, NoMemoryError
+from aurora.errors import AuroraError
+from aurora.mcp.wording import error_text, reword
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -46,12 +47,19 @@ def make_tools(owner: object, *, read_only: bool) -> list[Tool]:
     """The tools of an object: its marked methods, in the order in which they are written."""
     marked = [name for name, method in vars(type(owner)).items() if hasattr(method, "tool")]
     methods = [getattr(owner, name) for name in marked]
-    return [_make_tool(method) for method in methods if not (read_only and method.tool[2])]
+    methods = [method for method in methods if not (read_only and method.tool[2])]
+    names = frozenset(method.__name__ for method in methods)
+    return [_make_tool(method, names, read_only=read_only) for method in methods]
 
 
-def _make_tool(method: Callable[..., Any]) -> Tool:
+def _make_tool(
+    method: Callable[..., Any], names: frozenset[str], *, read_only: bool
+) -> CheckedTool:
     title, annotations, _ = method.tool  # type: ignore[attr-defined]
-    checked = CheckedTool.from_function(method, title=title, annotations=annotations)
+    annotations = READS if read_only else annotations
+    made = CheckedTool.from_function(method, title=title, annotations=annotations)
+    checked = cast("CheckedTool", made)
+    checked.offered = names
     # An argument that a model invented is an error. Pydantic would ignore it.
     arguments = checked.fn_metadata.arg_model
     arguments.model_config["extra"] = "forbid"
@@ -63,20 +71,27 @@ def _make_tool(method: Callable[..., Any]) -> Tool:
 
 
 class CheckedTool(Tool):
-    """A tool that reports an `AuroraError`, and names wrong arguments without their values."""
+    """A tool that reports an `AuroraError`, and names wrong arguments without their values.
+
+    Its errors and notes name other tools that are `offered`, not commands.
+    """
+
+    offered: frozenset[str] = frozenset()
 
     async def run(
         self, arguments: dict[str, Any], context: Context[Any, Any], convert_result: bool = False
     ) -> Any:
         try:
-            return await super().run(arguments, context, convert_result)
+            result = await super().run(arguments, context, convert_result)
         except ToolError as exc:
             cause = exc.__cause__
             if isinstance(cause, ValidationError):
                 raise ToolError(self._wrong_arguments(cause)) from cause
             if isinstance(cause, AuroraError):  # the SDK tells an agent less about it
-                raise ToolError(f"Error executing tool {self.name}: {error_text(cause)}") from cause
+                text = error_text(cause, self.offered)
+                raise ToolError(f"Error executing tool {self.name}: {text}") from cause
             raise
+        return reword(result, self.offered) if isinstance(result, CallToolResult) else result
 
     def _wrong_arguments(self, exc: ValidationError) -> str:
         known = ", ".join(self.parameters.get("properties", {})) or "none"
@@ -89,12 +104,6 @@ class CheckedTool(Tool):
             messages.setdefault(name[:_SHOWN], message)
         lines = [f"{name}: {message}" for name, message in messages.items()]
         return "\n".join(["Wrong arguments", *lines[:_SHOWN]])
-
-
-def error_text(exc: AuroraError) -> str:
-    if isinstance(exc, NoMemoryError):
-        return f"{exc.message}\n\nhint: make one with the tool aurora_index"
-    return str(exc)
 
 
 def answer(value: BaseModel, text: str) -> CallToolResult:

@@ -206,6 +206,8 @@ class DerivedIndex(ABC, Generic[Index]):
         return index
 
     def _save(self, index: Index, generation: int) -> None:
+        if self._store.is_read_only:
+            return
         facts = {**self._stamp(generation), "created_at": self._now().isoformat()}
         try:
             index.save_index(self._path, facts)
@@ -223,6 +225,8 @@ class DerivedIndex(ABC, Generic[Index]):
     def _report_damage(self, exc: Exception) -> None:
         logger.error("%s %s: %s", self.title, self._path, exc)
         self._listen(Note(f"{self.title} corrupted, rebuilding...", warning=True))
+        if self._store.is_read_only:
+            return
         try:
             self._path.unlink(missing_ok=True)
         except OSError as failure:  # the rebuild replaces the file if it can write at all

@@ -539,6 +539,10 @@ class Store(Protocol):
     def identity(self) -> str:
         """A random word made with the store. It tells the indexes of two stores apart."""
 
+    @property
+    def is_read_only(self) -> bool:
+        """Whether nothing may be written: no row, and no file beside the store. Writes fail."""
+
     def generation(self) -> int:
         """A number that grows with every change of searchable data. Accesses do not count."""
 

@@ -196,6 +196,7 @@ _SETTINGS = (
 # No prepared statements: each is planned for its values and the current table sizes, and a pooler
 # in front of the server may send each to another connection.
 _KWARGS: dict[str, Any] = {"autocommit": True, "context": ADAPTERS, "prepare_threshold": None}
+_READ_ONLY = "SET default_transaction_read_only = on"
 _BEHIND = "SELECT pg_is_in_recovery() AND coalesce(pg_last_wal_replay_lsn() < %s::pg_lsn, true)"
 
 # The pool's warnings repeat Aurora's errors and would go to the terminal.
@@ -206,8 +207,8 @@ logging.getLogger("psycopg.pool").propagate = False
 class Connections:
     """Pools of connections, shared by all threads and opened by the first query."""
 
-    def __init__(self, address: Address) -> None:
-        self.address = address
+    def __init__(self, address: Address, *, read_only: bool = False) -> None:
+        self.address, self._read_only = address, read_only
         self._pools: dict[bool, ConnectionPool[Connection]] = {}
         self._written: str | None = None  # position of the primary's log after the last write
         self._lock = threading.Lock()
@@ -292,7 +293,8 @@ class Connections:
         first = sql.SQL("SET search_path = {}, public; SET aurora.schema = {}").format(
             sql.Identifier(schema), sql.Literal(schema)
         )
-        connection.execute(sql.SQL("; ").join([first, *map(sql.SQL, _SETTINGS)]))
+        settings = [*_SETTINGS, _READ_ONLY] if self._read_only else _SETTINGS
+        connection.execute(sql.SQL("; ").join([first, *map(sql.SQL, settings)]))
 
     def close(self) -> None:
         with self._lock:
@@ -336,10 +338,10 @@ class Database(shared.Database):
     row, searchable = 'chunks."row"', "FROM chunks WHERE is_found"
     folded_name, like, metadata_text = "folded_name", "ILIKE", "metadata::text"
 
-    def __init__(self, address: Address, *, newest: bool = True) -> None:
+    def __init__(self, address: Address, *, newest: bool = True, read_only: bool = False) -> None:
         """`newest`: refuse tables or words of another version."""
         self.address = address
-        self.connections = Connections(address)
+        self.connections = Connections(address, read_only=read_only)
         self._local: _ThreadState = _ThreadState()
         try:
             if newest:

@@ -29,11 +29,16 @@ class PostgresStore:
     """`Store` in one schema of a database."""
 
     def __init__(
-        self, address: Address, *, newest: bool = True, database: Database | None = None
+        self,
+        address: Address,
+        *,
+        newest: bool = True,
+        read_only: bool = False,
+        database: Database | None = None,
     ) -> None:
-        """`newest`: refuse tables or words of another version."""
-        self.address = address
-        self.database = database or Database(address, newest=newest)
+        """`newest`: refuse tables or words of another version. `read_only`: writes fail."""
+        self.address, self.is_read_only = address, read_only
+        self.database = database or Database(address, newest=newest, read_only=read_only)
         self.chunks = PostgresChunks(self.database)
         self.checkouts = CheckoutPart(self.database, self.chunks)
         self.vectors = PostgresVectors(self.database)
@@ -42,9 +47,9 @@ class PostgresStore:
         self.maintenance = PostgresMaintenance(self.database, self.chunks, self.vectors)
 
     @classmethod
-    def open(cls, url: str, schema: str = DEFAULT_SCHEMA) -> Self:
+    def open(cls, url: str, schema: str = DEFAULT_SCHEMA, *, read_only: bool = False) -> Self:
         """An existing memory; `NoMemoryError` if there is none."""
-        return cls(parse_address(url, schema))
+        return cls(parse_address(url, schema), read_only=read_only)
 
     @classmethod
     def create(cls, url: str, schema: str = DEFAULT_SCHEMA, *, partitions: int = 0) -> Self:
@@ -95,7 +100,7 @@ class PostgresStore:
         """Uses a connection of its own, so that this thread can write meanwhile."""
         with self.database.snapshot() as database:
             database.use_checkout(self.database.used_checkout)
-            yield PostgresStore(self.address, database=database)
+            yield PostgresStore(self.address, read_only=self.is_read_only, database=database)
 
     def alone(self) -> AbstractContextManager[Callable[[Progress], None]]:
         return index_lock(self.database)

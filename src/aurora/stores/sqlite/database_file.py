@@ -195,8 +195,10 @@ class Connection(sqlite3.Connection):
             self.close()
 
 
-def connect(path: Path) -> Connection:
+def connect(path: Path, *, read_only: bool = False) -> Connection:
     """Open the file, create or migrate its tables, and refuse foreign files."""
+    if read_only:
+        return connect_unchanging(path)
     with translated(path):
         try:
             return _connect(path)
@@ -256,9 +258,9 @@ def connect_temporary() -> Connection:
 
 
 @contextmanager
-def open_apart(path: Path) -> Iterator[Connection]:
+def open_apart(path: Path, *, read_only: bool = False) -> Iterator[Connection]:
     """A connection that shares no cached pages with others."""
-    with translated(path), closing(connect(path)) as connection:
+    with translated(path), closing(connect(path, read_only=read_only)) as connection:
         yield connection
 
 
@@ -289,11 +291,12 @@ def require_tables(connection: sqlite3.Connection, path: Path) -> list[str]:
     return foreign
 
 
-def identity_of(path: Path) -> str | None:
+def identity_of(path: Path, *, read_only: bool = False) -> str | None:
     """The identity of one of Aurora's files, which is not changed; None if it has none, or if
     damage hides it."""
     try:
-        with translated(path), closing(open_bare(path, _unwritten(path))) as connection:
+        options = _unwritten(path, read_only=read_only)
+        with translated(path), closing(open_bare(path, options)) as connection:
             if not _recognise(connection, path):
                 return None
             row = connection.execute("SELECT value FROM facts WHERE name = 'identity'").fetchone()
@@ -304,9 +307,10 @@ def identity_of(path: Path) -> str | None:
     return str(row[0]) if row else None
 
 
-def _unwritten(path: Path) -> str:
+def _unwritten(path: Path, *, read_only: bool = False) -> str:
     """Options that change nothing. Immutable: SQLite creates no files beside it."""
-    return "mode=ro&immutable=1" if _cannot_change(path) and not has_log(path) else "mode=ro"
+    is_still = (read_only or _cannot_change(path)) and not has_log(path)
+    return "mode=ro&immutable=1" if is_still else "mode=ro"
 
 
 def _cannot_change(path: Path) -> bool:

@@ -23,8 +23,16 @@ class SQLiteStore:
 
     ranking: Ranking | None = None
 
-    def __init__(self, path: Path, *, waiting: int = 0, database: Database | None = None) -> None:
-        self.path, self.database = path, database or Database(path, waiting=waiting)
+    def __init__(
+        self,
+        path: Path,
+        *,
+        waiting: int = 0,
+        read_only: bool = False,
+        database: Database | None = None,
+    ) -> None:
+        self.path = path
+        self.database = database or Database(path, waiting=waiting, read_only=read_only)
         self.chunks = SQLiteChunks(self.database)
         self.checkouts = CheckoutPart(self.database, self.chunks)
         self.vectors = SQLiteVectors(self.database)
@@ -43,6 +51,10 @@ class SQLiteStore:
     @property
     def identity(self) -> str:
         return self.database.identity
+
+    @property
+    def is_read_only(self) -> bool:
+        return self.database.read_only
 
     @property
     def is_sealed(self) -> bool:
@@ -67,7 +79,7 @@ class SQLiteStore:
         if self.database.is_damaged():
             yield SQLiteStore(self.path, database=self.database.readable_copy()[0])
             return
-        still = Database(self.path, waiting=self.waiting)
+        still = Database(self.path, waiting=self.waiting, read_only=self.is_read_only)
         try:
             still.use_checkout(self.database.used_checkout)
             still.begin_reading()
