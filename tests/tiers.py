@@ -59,6 +59,7 @@ FULL = (
     "mcp/test_connections.py",
     "mcp/test_long_running.py",
     "mcp/test_signals.py",
+    "mcp/test_starting.py",
     "postgres/",  # the tests' own server
     # attacks, damage and bad input, beyond what units show
     "cli/test_bad_input.py",
