@@ -4,6 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 INSPECTOR := 2.12.0
+CLAUDE_CODE := 2.1.327
+CODEX := 0.169.0
+AGENTS := $(VENV)/agents-$(CLAUDE_CODE)-$(CODEX)
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PYTHONDONTWRITEBYTECODE := # tests start Python often, and compiled once is enough
 
@@ -43,6 +46,12 @@ $(VENV)/inspector-$(INSPECTOR): | $(VENV)/installed-dev
 		--omit=optional --loglevel=error @modelcontextprotocol/inspector@$(INSPECTOR)
 	touch $@
 
+# The agents' programs that tests run, with the native program of each for this machine.
+$(AGENTS): | $(VENV)/installed-dev
+	$(BIN)/npm install --prefix $(VENV)/agents --no-save --no-audit --no-fund --ignore-scripts \
+		--loglevel=error @anthropic-ai/claude-code@$(CLAUDE_CODE) @openai/codex@$(CODEX)
+	touch $@
+
 demo: $(VENV)/installed
 	$(BIN)/aur mem index --quick .
 	$(BIN)/aur mem search "a flipped bit in the index file" --limit 5
@@ -55,7 +64,7 @@ test: $(VENV)/installed-test
 	HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-core} $(PYTEST) -m '$(CORE)' $(PYTEST_ARGS)
 
 # What `make test` leaves out.
-test-full: $(VENV)/installed-dev $(VENV)/inspector-$(INSPECTOR)
+test-full: $(VENV)/installed-dev $(VENV)/inspector-$(INSPECTOR) $(AGENTS)
 	$(PYTEST) -m full $(PYTEST_ARGS)
 
 # Kills, faults, soak, fuzz and properties for longer: `make stress SECONDS=3600`.
@@ -85,7 +94,7 @@ lint-audit: $(VENV)/installed-dev
 # Every line and branch that core and full together run, in child processes too; less than 94 % fails.
 # Some tests look at what is imported, or at how files grow, and meet coverage itself: the two
 # targets above judge those.
-coverage: $(VENV)/installed-dev $(VENV)/inspector-$(INSPECTOR)
+coverage: $(VENV)/installed-dev $(VENV)/inspector-$(INSPECTOR) $(AGENTS)
 	$(BIN)/coverage erase
 	-$(BIN)/coverage run -m pytest --numprocesses $(WORKERS) --dist worksteal --quiet \
 		-m "full or not stress" $(PYTEST_ARGS)

@@ -39,7 +39,7 @@ FULL = (
     "benchmarks/",  # every script, on a tiny size
     "shell/",  # the twenty shell scripts of seed 000, and the page about them
     "upgrades/",  # memories of older versions
-    # other programs: the MCP Inspector, shells, pip, Ray, a terminal
+    # other programs: the MCP Inspector, agents, shells, pip, Ray, a terminal
     "cli/test_completion.py",
     "cli/test_hostile_completion.py",
     "cli/test_progress.py",
@@ -47,6 +47,7 @@ FULL = (
     "cli/test_terminal.py",
     "indexing/test_ray_cluster.py",
     "indexing/test_remote_embedding.py",
+    "mcp/test_agents.py",
     "mcp/test_inspector.py",
     "test_packaging.py",
     # servers and processes that wait, live long or are killed
@@ -58,6 +59,7 @@ FULL = (
     "mcp/test_connections.py",
     "mcp/test_long_running.py",
     "mcp/test_signals.py",
+    "mcp/test_starting.py",
     "postgres/",  # the tests' own server
     # attacks, damage and bad input, beyond what units show
     "cli/test_bad_input.py",

@@ -13,6 +13,7 @@
     ├── TransferError           an export cannot be written, or an import cannot be read
     ├── QueryError              a query without words
     ├── EmbeddingError          no vectors, no model, or a model that fails
+    │   ├── NoVectorsError      no chunk has a vector yet
     │   └── RefusedError        an endpoint refuses these texts; it may accept fewer or shorter
     ├── ClusterError            other machines cannot take part; this process does the work
     ├── LlmError                a language model gives no usable answer; a search goes on without
@@ -88,6 +89,9 @@ class QueryError(AuroraError): ...
 
 
 class EmbeddingError(AuroraError): ...
+
+
+class NoVectorsError(EmbeddingError): ...
 
 
 class RefusedError(EmbeddingError): ...

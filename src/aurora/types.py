@@ -269,12 +269,26 @@ class Note(NamedTuple):
     warning: bool = False
 
 
+READING, EMBEDDING, REEMBEDDING = "Indexing", "Embedding", "Reembedding"  # tasks of an index run
+
+
 class Progress(NamedTuple):
     """The progress of a task. `total` is 0 while unknown."""
 
     task: str
     done: int
     total: int
+
+    @property
+    def ready_part(self) -> str:
+        """The part of a memory that can be found while an index run is here; empty if all can."""
+        share = f"{self.done:,} of {self.total:,}"
+        if self.task == READING:
+            return f"{share} files ready" if self.total else "files are being listed"
+        if self.task == REEMBEDDING:  # the vectors before are in use
+            return ""
+        made = f"; {share} vectors made" if self.task == EMBEDDING else ""
+        return f"all files ready{made}"
 
 
 Event: TypeAlias = Note | Progress
@@ -406,6 +420,7 @@ class SearchResults:
     nearest: tuple[str, ...] = ()
     filtered: bool = False
     words: str = ""
+    awaits_vectors: bool = False  # by words alone, because an index run is about to make vectors
     weak: SearchResult | None = None  # the best row where none is relevant
 
 

@@ -144,6 +144,7 @@ def test_as_json_there_is_one_object_and_nothing_else(indexed: Shell, backend: s
     assert stats == {
         "files": 4,
         "files_changed": 0,
+        "indexing": None,
         "chunks": 8,
         "kinds": {"function": 2, "method": 1, "class": 1, "code": 2, "reasoning": 0,
                   "knowledge": 2},

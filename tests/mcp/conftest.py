@@ -77,12 +77,13 @@ class Project:
     def root(self) -> Path:
         return self.shell.cwd
 
-    def desk(self) -> MemoryPool:
-        return MemoryPool(name_folders([self.root]), self.shell.environment)
+    def desk(self, *, read_only: bool = False) -> MemoryPool:
+        folders = name_folders([self.root])
+        return MemoryPool(folders, self.shell.environment, read_only=read_only)
 
     def here(self, *, read_only: bool = False) -> Client:
         """A client of a server in this process."""
-        return Client(create_server(self.desk(), read_only=read_only))
+        return Client(create_server(self.desk(read_only=read_only)))
 
     def over_stdio(self, *words: str, mode: str = "auto") -> Client:
         """A client that starts `aur mcp` as agents' programs do."""

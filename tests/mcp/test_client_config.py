@@ -43,8 +43,8 @@ def shell(tmp_path: Path) -> Shell:
 @pytest.mark.parametrize(
     ("client", "entry"),
     [
-        ("claude-code", {"type": "stdio", "command": "aur", "args": ["mcp"]}),
-        ("codex", {"command": "aur", "args": ["mcp"]}),
+        ("claude-code", {"type": "stdio", "alwaysLoad": True, "command": "aur", "args": ["mcp"]}),
+        ("codex", {"required": True, "command": "aur", "args": ["mcp"]}),
         ("cursor", {"type": "stdio", "command": "aur",
                     "args": ["mcp", "--memory", "${workspaceFolder}"]}),
         ("vscode", {"type": "stdio", "command": "aur", "args": ["mcp"]}),
@@ -59,13 +59,19 @@ def test_a_client_is_told_how_to_start_the_server(client: str, entry: dict[str, 
 
 def test_codex_reads_a_table() -> None:
     text = CLIENTS["codex"].snippet(Local((r"C:\bin\aur.exe", "mcp")))
-    assert text == '[mcp_servers.aurora]\ncommand = "C:\\\\bin\\\\aur.exe"\nargs = ["mcp"]'
+    lines = [
+        "[mcp_servers.aurora]",
+        "required = true",
+        r'command = "C:\\bin\\aur.exe"',
+        'args = ["mcp"]',
+    ]
+    assert text.splitlines() == lines
 
 
 @pytest.mark.parametrize(
     ("client", "entry"),
     [
-        ("claude-code", {"type": "http", "url": GUARDED.url,
+        ("claude-code", {"type": "http", "alwaysLoad": True, "url": GUARDED.url,
                          "headers": {"Authorization": "Bearer ${AURORA_MCP_TOKEN}"}}),
         ("codex", {"url": GUARDED.url, "bearer_token_env_var": "AURORA_MCP_TOKEN"}),
         ("cursor", {"url": GUARDED.url,
@@ -76,7 +82,7 @@ def test_codex_reads_a_table() -> None:
 )  # fmt: skip
 def test_a_client_is_told_of_a_server_that_runs(client: str, entry: dict[str, object]) -> None:
     assert CLIENTS[client].entry(GUARDED) == entry
-    bare = {name: value for name, value in entry.items() if name in ("type", "url")}
+    bare = {name: value for name, value in entry.items() if name in ("type", "alwaysLoad")}
     assert CLIENTS[client].entry(OPEN) == {**bare, "url": OPEN.url}
 
 

@@ -21,7 +21,7 @@ from tests.builders import write_tree
 CLAUDE, CODEX, VSCODE = CLIENTS["claude-code"], CLIENTS["codex"], CLIENTS["vscode"]
 LOCAL = Local(("aur", "mcp"))
 GUARDED = Remote("https://memory.example.org/mcp", token=True)
-ENTRY = '"aurora": {"type": "stdio", "command": "aur", "args": ["mcp"]}'
+ENTRY = '"aurora": {"type": "stdio", "alwaysLoad": true, "command": "aur", "args": ["mcp"]}'
 
 
 def names(folder: Path) -> list[str]:
@@ -154,7 +154,7 @@ def test_all_else_in_any_json_stays(
 
 # ---- TOML
 
-TABLE = '[mcp_servers.aurora]\ncommand = "aur"\nargs = ["mcp"]\n'
+TABLE = '[mcp_servers.aurora]\nrequired = true\ncommand = "aur"\nargs = ["mcp"]\n'
 
 
 @pytest.mark.parametrize(
@@ -201,7 +201,7 @@ def test_a_table_written_in_a_line_is_refused(source: str) -> None:
 
 
 def test_a_table_in_a_line_that_says_the_same_is_left() -> None:
-    source = "mcp_servers = { aurora = { args = ['mcp'], command = 'aur' } }\n"
+    source = "mcp_servers = { aurora = { args = ['mcp'], command = 'aur', required = true } }\n"
     assert edit_toml(source) == source
 
 

@@ -13,7 +13,7 @@ import pytest
 from mcp import Client
 
 from aurora.mcp.pool import MemoryPool, name_folders
-from aurora.mcp.server import INSTRUCTIONS, create_server
+from aurora.mcp.server import create_server, instructions
 from aurora.text import count_tokens
 from tests.mcp.conftest import Project, ask
 
@@ -80,7 +80,8 @@ async def test_the_list_of_tools_is_small(project: Project) -> None:
 
 def test_the_first_250_characters_of_the_instructions_say_what_to_do() -> None:
     """Some clients show no more."""
-    beginning = INSTRUCTIONS[:250]
+    beginning = instructions(read_only=False)
+    assert beginning == instructions(read_only=False)  # others show all of it with every tool
     assert "search_code" in beginning
     assert "aurora_search" in beginning
     assert "path:line" in beginning

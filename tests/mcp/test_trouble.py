@@ -197,8 +197,10 @@ async def test_every_answer_of_a_damaged_memory_says_so(project: Project) -> Non
             [status] = (await ask(client, "aurora_status"))["memories"]
             for answer in (found, read, status):
                 [note] = [note for note in answer["notes"] if note.startswith(told)]
-                assert note.endswith("`aur mem repair` keeps all that can be read")
-        assert "aur mem repair" in await refusal(client, "aurora_learn", text="a lesson")
+                assert note.endswith("The user's command `mem repair` keeps all that can be read")
+        assert "the user's command `mem repair`" in await refusal(
+            client, "aurora_learn", text="a lesson"
+        )
 
         project.shell.ok("mem", "repair")
         found = await ask(client, "aurora_search", query="authenticate_user")

@@ -13,7 +13,7 @@ import pytest
 from aurora.errors import EmbedderMismatchError, StoreBusyError
 from aurora.packing import pack_vector, unpack_vector
 from aurora.stores.base import Embedder, FileState, Reasoning, Revision, Store
-from aurora.types import Chunk, ChunkHistory, Kind, Lines, Tracking
+from aurora.types import Chunk, ChunkHistory, Kind, Lines, Progress, Tracking
 from tests.builders import NOW, make_chunk
 from tests.stores.checkouts_conformance import CheckoutsConformance
 from tests.stores.reembedding_conformance import ReembeddingConformance
@@ -610,6 +610,20 @@ class StoreConformance(
             second.chunks.put_chunks([make_chunk()])  # only indexing is alone
         with second.alone(), pytest.raises(StoreBusyError), first.alone():
             pass
+
+    def test_every_handle_sees_how_far_the_one_that_indexes_is(
+        self, open_store: Callable[[], Store]
+    ) -> None:
+        first, second = open_store(), open_store()
+        with first.alone() as tell:
+            assert second.run_progress() is None
+            for done in (9, 10_412):
+                tell(Progress("Indexing", done, 20_640))
+                for store in (first, second):
+                    assert store.run_progress() == Progress("Indexing", done, 20_640)
+        assert [store.run_progress() for store in (first, second)] == [None, None]
+        with second.alone():
+            assert first.run_progress() is None
 
     def test_who_fails_while_alone_lets_go(self, store: Store) -> None:
         with pytest.raises(RuntimeError, match="stop"), store.alone():

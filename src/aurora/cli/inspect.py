@@ -119,12 +119,15 @@ def _print_left_out(reasons: Mapping[str, str], here: str, *, as_json: bool) -> 
 
 def _facts(stats: Stats, root: Path | None) -> dict[str, str]:
     at, embedder = stats.indexed_at, stats.embedder
+    running = stats.run.ready_part if stats.run else ""
     size = f" ({human_size(stats.index_bytes)})" if stats.index_bytes else ""
     return {
         "Memory": f"{shown_place(stats.name, root)} ({human_size(stats.bytes)})",
         "Keyword index": f"{shown_place(stats.index_path, root)}{size}",
         "  freshness": _freshness(stats),
-        "Last indexed": moment_words(at.astimezone() if at else None, datetime.now(UTC)),
+        "Last indexed": f"now: {running}"
+        if running
+        else moment_words(at.astimezone() if at else None, datetime.now(UTC)),
         "Files": f"{stats.files:,}",
         "Embedder": embedder_words(
             embedder.name if embedder else "",
@@ -156,6 +159,7 @@ def _record(stats: Stats) -> dict[str, Json]:
         "indexed_at": stats.indexed_at.isoformat() if stats.indexed_at else None,
         "files": stats.files,
         "files_changed": stats.changed,
+        "indexing": {**stats.run._asdict()} if stats.run else None,
         "chunks": sum(stats.chunks.values()),
         "kinds": {str(kind): stats.chunks.get(kind, 0) for kind in Kind},
         "namespaces": dict(stats.namespaces),

@@ -55,7 +55,11 @@ created once in ~/.aurora/mcp-token.""",
     "--memory", "memories", multiple=True, metavar="DIR", type=click.Path(path_type=Path),
     help="A project's folder to serve; may be repeated. Default: the working directory.",
 )  # fmt: skip
-@click.option("--read-only", is_flag=True, help="Offer no tool that changes what is remembered.")
+@click.option(
+    "--read-only",
+    is_flag=True,
+    help="Write nothing: no file, no use, no index; offer no tool that writes.",
+)
 @click.option("--http", is_flag=True, help="Listen for HTTP instead of using stdio.")
 @click.option(
     "--host", default="127.0.0.1", show_default=True,
@@ -100,7 +104,7 @@ def mcp(
     """
     if click.get_current_context().invoked_subcommand is not None:
         return
-    pool = _open_pool(memories)
+    pool = _open_pool(memories, read_only=read_only)
     try:
         from aurora.mcp.server import create_server
     except ImportError as exc:
@@ -109,7 +113,7 @@ def mcp(
         ) from exc
     # Before the SDK does it with rich, which imports more to show an error.
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
-    server = create_server(pool, read_only=read_only, one_client=not http)
+    server = create_server(pool, one_client=not http)
     if not http:
         run_until_signal(server.run_stdio_async())
         return
@@ -128,7 +132,7 @@ def mcp(
         serve(server, settings, socket)
 
 
-def _open_pool(memories: tuple[Path, ...]) -> MemoryPool:
+def _open_pool(memories: tuple[Path, ...], *, read_only: bool) -> MemoryPool:
     places = find_places()
     for folder in memories:
         if not folder.is_dir():
@@ -138,7 +142,8 @@ def _open_pool(memories: tuple[Path, ...]) -> MemoryPool:
     files = settings_files(places)
     for warning in files.current().warnings:
         tell(Note(warning, warning=True))
-    return MemoryPool(name_folders(memories or (Path.cwd(),)), os.environ, files.flags)
+    folders = name_folders(memories or (Path.cwd(),))
+    return MemoryPool(folders, os.environ, files.flags, read_only=read_only)
 
 
 def _token(file: Path | None) -> str:

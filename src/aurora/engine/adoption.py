@@ -111,17 +111,17 @@ class Trust(NamedTuple):
     is_known: bool = False  # in the user's list
 
 
-def judge(home: Path, database: Path) -> Trust:
-    """How far to trust a project's database."""
-    trust = _judge(home, database)
+def judge(home: Path, database: Path, *, read_only: bool = False) -> Trust:
+    """How far to trust a project's database. `read_only`: no file is created beside it."""
+    trust = _judge(home, database, read_only=read_only)
     if trust.waiting != EVERY_ROW:
         return trust
     with memories_locked(home, reading=True):  # another process may just have made it
-        return _judge(home, database, ask_git=False)
+        return _judge(home, database, ask_git=False, read_only=read_only)
 
 
-def _judge(home: Path, database: Path, *, ask_git: bool = True) -> Trust:
-    known, identity = known_memory(home, database), identity_of(database)
+def _judge(home: Path, database: Path, *, ask_git: bool = True, read_only: bool = False) -> Trust:
+    known, identity = known_memory(home, database), identity_of(database, read_only=read_only)
     if known is not None and identity not in (known.identity, None):
         known = None
     # A pull can add a log beside a known database: git replaces ignored files.

@@ -13,7 +13,7 @@ from aurora.config.schema import LlmSettings
 from aurora.endpoints import LLM
 from aurora.engine.embedders import api_key
 from aurora.errors import LlmError
-from aurora.llm.cache import AnswerCache, LanguageModel
+from aurora.llm.cache import MOST, AnswerCache, LanguageModel
 from aurora.llm.chat import Chat, ChatOptions
 from aurora.llm.expander import QueryExpander
 from aurora.llm.reranker import Reranker
@@ -22,9 +22,18 @@ from aurora.llm.reranker import Reranker
 class LlmHelp:
     """Expander and reranker, with one model: after a timeout of one, the other does not call it."""
 
-    def __init__(self, settings: LlmSettings, *, folder: Path, environ: Mapping[str, str]) -> None:
-        """`folder` caches answers. Raises `LlmError` for a wrong address or key."""
-        model = LanguageModel(_chat(settings, environ), AnswerCache(folder))
+    def __init__(
+        self,
+        settings: LlmSettings,
+        *,
+        folder: Path,
+        environ: Mapping[str, str],
+        keeps: bool = True,
+    ) -> None:
+        """`folder` caches answers; unless it `keeps` them, they are only read there. Raises
+        `LlmError` for a wrong address or key."""
+        cache = AnswerCache(folder, most=MOST if keeps else 0)
+        model = LanguageModel(_chat(settings, environ), cache)
         self.expander, self.reranker = QueryExpander(model), Reranker(model)
 
 

@@ -43,6 +43,7 @@ class SqliteLocation:
 
     path: Path
     waiting: int = 0
+    read_only: bool = False
     server: ClassVar[None] = None
 
     @property
@@ -67,7 +68,8 @@ class SqliteLocation:
                 f"(`mv {self.path} {self.path}.empty`), then index again and `aur mem import` an "
                 "export",
             )
-        store, size = SQLiteStore(self.path, waiting=self.waiting), self._size()
+        store = SQLiteStore(self.path, waiting=self.waiting, read_only=self.read_only)
+        size = self._size()
         if size >= _LARGE and not store.is_sealed:
             megabytes = f"{size / 2**20:,.0f} MiB"
             listen(Note(f"Checking {megabytes} for damage: the file changed outside of Aurora..."))
@@ -110,6 +112,7 @@ class PostgresLocation:
 
     url: str
     schema: str
+    read_only: bool = False
     path: ClassVar[None] = None
 
     @property
@@ -134,7 +137,7 @@ class PostgresLocation:
         return self.url, self.schema
 
     def open(self, listen: Listener = ignore_events) -> PostgresStore:  # noqa: ARG002
-        return self._store.open(self.url, self.schema)
+        return self._store.open(self.url, self.schema, read_only=self.read_only)
 
     def make(self, *, partitions: int = 0) -> None:
         self._store.create(self.url, self.schema, partitions=partitions).close()

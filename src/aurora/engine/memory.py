@@ -32,6 +32,7 @@ from aurora.types import (
     Mode,
     NewDocument,
     Note,
+    Progress,
     Query,
     Rerank,
     SearchResults,
@@ -72,6 +73,7 @@ class Stats:
     embedder: Embedder | None  # that made the vectors, if there are any
     embedded: int  # chunks with a vector
     changed: int | None = None  # indexed files that changed since; None if that is not known
+    run: Progress | None = None  # of the index run that is at work, in any process
 
 
 class Memory:
@@ -92,6 +94,7 @@ class Memory:
         beside: Sequence[Path] = (),
         is_personal: bool = False,
         reads_on: bool = False,
+        read_only: bool = False,
     ) -> None:
         """The memory of these places. `open` finds the places and settings of a folder.
 
@@ -101,6 +104,7 @@ class Memory:
         folders that searches of the workspace ask, too. `is_personal`: the memory is a file on
         this machine, also where the settings name a server. `reads_on`: changed files that take
         longer than a search may wait are read by a thread, for programs that go on running.
+        `read_only`: nothing is written: no row, no use, no file, no index.
         """
         files = FixedSettings(places, settings) if isinstance(settings, Settings) else settings
         files = files or SettingsFiles(places)
@@ -112,6 +116,7 @@ class Memory:
             now=now,
             embedder=embedder,
             is_personal=is_personal,
+            read_only=read_only,
         )
         self._beside = {folder.name: folder for folder in beside}
         self._embedder, self._others = embedder, dict[Places, Memory]()
@@ -210,6 +215,7 @@ class Memory:
                 embedder=self._embedder,
                 is_personal=places.project is None,
                 reads_on=self._reads_on,
+                read_only=opened.read_only,
             )
         return self._others[places]
 
@@ -330,16 +336,31 @@ class Memory:
         notes = [
             *changed, *self._warn_of_absence(), *missing, *notes, *first.warn_of_weights(fusion)
         ]  # fmt: skip
-        return replace(results, notes=(*notes, *results.notes))
+        running = self._note_runs(asked, awaits_vectors=results.awaits_vectors)
+        return replace(results, notes=(*running, *notes, *results.notes))
 
     def _refresh(self, asked: Mapping[str, Memory]) -> list[Note]:
         """Read changed files of the memories, in this order, for a second in all."""
         until = time.monotonic() + BUDGET
         notes = []
         for name, memory in asked.items():
+            if memory._opened.run_progress() is not None:
+                continue  # the index run reads them
             if note := memory._refresher.refresh(until):
                 about = "" if memory is self else f"{name}: "
                 notes.append(note._replace(text=f"{about}{note.text}"))
+                self._opened.listen(notes[-1])
+        return notes
+
+    def _note_runs(self, asked: Mapping[str, Memory], *, awaits_vectors: bool) -> list[Note]:
+        """What is ready of the memories that an index run is at work on."""
+        notes = []
+        for name, memory in asked.items():
+            run = memory._opened.run_progress()
+            if run is not None and (ready := run.ready_part):
+                about = "" if memory is self else f"{name}: "
+                rest = "; by words only until vectors are made" if awaits_vectors else ""
+                notes.append(Note(f"{about}indexing: {ready}{rest}"))
                 self._opened.listen(notes[-1])
         return notes
 
@@ -436,7 +457,7 @@ class Memory:
         prefix = f"{opened.root.resolve().as_posix()}/" if opened.root else ""
         name = chunk_id.removeprefix(prefix)
         chunk, damage = opened.read(lambda: find_chunk(opened.store, name, here=here))
-        if is_use and not damage:
+        if is_use and not damage and not opened.read_only:
             try:
                 opened.store.chunks.record_access(chunk.id, opened.now())
             except StoreError as exc:  # locked, full or read-only: the chunk is returned anyway
@@ -526,7 +547,8 @@ class Memory:
     def stats(self) -> Stats:
         """Counts, sizes, the state of the index and the embedder."""
         changed = self._refresher.count_changes()
-        return replace(self._opened.read(self._count)[0], changed=changed)
+        numbers = self._opened.read(self._count)[0]
+        return replace(numbers, changed=changed, run=self._opened.run_progress())
 
     def _count(self) -> Stats:
         opened, path, index_path = self._opened, self._opened.location.path, self._opened.index_path

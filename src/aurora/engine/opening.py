@@ -34,7 +34,7 @@ from aurora.errors import (
 from aurora.files import require_own
 from aurora.stores.base import Checkout, Store
 from aurora.stores.vector_cache import VectorCache
-from aurora.types import Listener, Mode, Note, Rerank
+from aurora.types import Listener, Mode, Note, Progress, Rerank
 
 if TYPE_CHECKING:
     from aurora.embeddings.base import EmbeddingProvider
@@ -101,8 +101,10 @@ class OpenedMemory:
         now: Callable[[], datetime],
         embedder: EmbeddingProvider | None = None,
         is_personal: bool = False,
+        read_only: bool = False,
     ) -> None:
         """`is_personal`: the memory is a file on this machine, whatever the settings say."""
+        self.read_only = read_only
         self.places, self.files, self._is_personal = places, files, is_personal
         self.listen, self.now = listen, now
         self.folder = folder  # of `Memory.open`
@@ -129,8 +131,8 @@ class OpenedMemory:
     def location(self) -> StoreLocation:
         store = self.settings.store
         if store.url and not self._is_personal:
-            return PostgresLocation(store.url, store.schema)
-        return SqliteLocation(self.path)
+            return PostgresLocation(store.url, store.schema, read_only=self.read_only)
+        return SqliteLocation(self.path, read_only=self.read_only)
 
     @property
     def path(self) -> Path:
@@ -142,7 +144,8 @@ class OpenedMemory:
     def project_file(self) -> SqliteLocation | None:
         """The location, if it is a file that may have come with a clone of the project."""
         is_of_project = not self.settings.store.url and self._is_of_project(self.path)
-        return SqliteLocation(self.path) if is_of_project else None
+        file = SqliteLocation(self.path, read_only=self.read_only)
+        return file if is_of_project else None
 
     def _is_of_project(self, path: Path) -> bool:
         """True for a file below the project's folder. The user chooses all others."""
@@ -174,7 +177,7 @@ class OpenedMemory:
     def may_refresh(self) -> bool:
         """Whether a search may write to this memory: not to one that came with a clone."""
         _ = self.store
-        return self._project_store is None or self._is_noted
+        return not self.read_only and (self._project_store is None or self._is_noted)
 
     @property
     def root(self) -> Path | None:
@@ -240,7 +243,7 @@ class OpenedMemory:
         file = self.project_file
         if file is None:
             return location.open(self.listen)
-        trust = judge(self.places.home, file.path)
+        trust = judge(self.places.home, file.path, read_only=self.read_only)
         store = replace(file, waiting=trust.waiting).open(self.listen)
         self._project_store, self._is_noted = store, trust.is_known
         count = store.count_waiting() if trust.waiting else 0
@@ -379,13 +382,21 @@ class OpenedMemory:
     def _make_llm(self, settings: LlmSettings, folder: Path) -> LlmHelp:
         from aurora.engine.language_model import LlmHelp  # noqa: PLC0415 - few searches use one
 
-        return LlmHelp(settings, folder=folder, environ=self.files.environ)
+        environ = self.files.environ
+        return LlmHelp(settings, folder=folder, environ=environ, keeps=not self.read_only)
 
     @property
     def embedders(self) -> Embedders:
         """The embedders of the current settings, with the models that they loaded."""
         with self._lock:
             return self._embedders(self.settings.embedding)
+
+    def run_progress(self) -> Progress | None:
+        """The progress of the index run that is at work, in any process; None without one."""
+        try:
+            return self.store.run_progress()
+        except NoMemoryError:
+            return None
 
     def close(self) -> None:
         with self._lock:

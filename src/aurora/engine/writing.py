@@ -417,11 +417,16 @@ class VectorUpdates:
         chosen = opened.embedders.chosen()
         remote = self.remote(chosen)
         run = partial(
-            reembed, opened.store, chosen, remote=remote, cache=self.cache, listen=opened.listen
+            reembed,
+            opened.store,
+            chosen,
+            remote=remote,
+            cache=self.cache,
+            make_searchable=partial(self.make_searchable, rebuild=True),
+            listen=opened.listen,
         )
         reembedded = retry_on_disconnect(run, listen=opened.listen)
-        is_new = reembedded.is_done and reembedded.before != reembedded.wanted
-        self.make_searchable(rebuild=is_new)
+        self.make_searchable()
         return reembedded
 
     def improve(self) -> Sequence[str]:

@@ -21,7 +21,7 @@ from aurora.errors import AuroraError, ClusterError, EmbeddingError
 from aurora.indexing.turns import write_turn
 from aurora.stores.base import Embedder, Store
 from aurora.text import indexed_name
-from aurora.types import Chunk, Listener, Note, Progress, ignore_events
+from aurora.types import EMBEDDING, REEMBEDDING, Chunk, Listener, Note, Progress, ignore_events
 
 if TYPE_CHECKING:
     import numpy as np
@@ -356,7 +356,7 @@ class _Run:
 
     def _tell_progress(self) -> None:
         done = self.done + self.failed + self.forgotten
-        self._listen(Progress("Embedding", done, self._total))
+        self._listen(Progress(EMBEDDING, done, self._total))
 
     def embed(
         self,
@@ -460,10 +460,15 @@ def reembed(
     *,
     remote: RemoteEmbedder | None = None,
     cache: VectorCache | None = None,
+    make_searchable: Callable[[], None] = lambda: None,
     listen: Listener = ignore_events,
 ) -> Reembedded:
-    """Replace the memory's vectors by the provider's. A killed run continues where it stopped."""
-    with write_turn(store, listen=listen):
+    """Replace the memory's vectors by the provider's. A killed run continues where it stopped.
+
+    `make_searchable` is called once the vectors are replaced.
+    """
+    with write_turn(store, listen=listen) as tell:
+        tell(Progress(REEMBEDDING, 0, 0))
         before, wanted = store.vectors.embedder(), embedder_of(provider)
         if before is None or before == wanted:
             store.vectors.stop_reembedding()  # a change to a third embedder is abandoned
@@ -476,6 +481,7 @@ def reembed(
         is_done = not embedded.gave_up and (count > 0 or not missing)
         if is_done:
             store.vectors.finish_reembedding()
+            make_searchable()
         return Reembedded(before, wanted, embedded, is_done)
 
 

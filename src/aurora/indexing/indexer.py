@@ -31,12 +31,12 @@ from aurora.indexing.reader import (
     recognise,
     scan,
 )
-from aurora.indexing.turns import write_turn
+from aurora.indexing.turns import show_progress, write_turn
 from aurora.redaction import Redactor
 from aurora.sources.looks import Looks
 from aurora.sources.walk import SourceFile
 from aurora.stores.base import FileState, Store
-from aurora.types import Event, Listener, ignore_events
+from aurora.types import READING, Event, Listener, Progress, ignore_events
 
 T = TypeVar("T")
 
@@ -120,7 +120,9 @@ def run_index(
     memory has read them: what this one holds of them is removed. None leaves it alone. `gone` are
     the keys of checkouts that are no more.
     """
-    with write_turn(store, listen=listen):
+    with write_turn(store, listen=listen) as tell:
+        tell(Progress(READING, 0, 0))
+        listen = show_progress(tell, listen)
         store.checkouts.enter(now(), gone)
         provider = vectors.embedder()  # another model may have replaced it while this run waited
         begun_ns = time.time_ns()

@@ -26,7 +26,7 @@ from aurora.sources.git import find_unasked_root
 from aurora.sources.reading import MAX_BYTES
 from aurora.sources.walk import Skipped, SourceFile, look_at, read_text, walk_files
 from aurora.stores.base import FileState, Store
-from aurora.types import Chunk, Document, Listener, Progress
+from aurora.types import READING, Chunk, Document, Listener, Progress
 
 logger = logging.getLogger(__name__)
 
@@ -137,7 +137,7 @@ class FileReader:
                 self._flush()
                 return
             self._visit(file)
-            listen(Progress("Indexing", done, len(files)))
+            listen(Progress(READING, done, len(files)))
         self._flush()
         gone = self._find_gone(scan, self._seen)
         self._store.chunks.forget_files(state.path for state in gone)

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from aurora.errors import StoreBusyError, StoreUnreachableError
 from aurora.stores.base import Store
-from aurora.types import Listener, Note, ignore_events
+from aurora.types import Event, Listener, Note, Progress, ignore_events
 
 T = TypeVar("T")
 
@@ -21,13 +21,16 @@ _PAUSE = 0.1
 @contextmanager
 def write_turn(
     store: Store, *, listen: Listener = ignore_events, patience: float = _PATIENCE
-) -> Iterator[None]:
-    """Be the only index run of a store. Waits up to `patience` seconds for another run."""
+) -> Iterator[Callable[[Progress], None]]:
+    """Be the only index run of a store. Waits up to `patience` seconds for another run.
+
+    Yields a function that shows all readers of the store how far the run is.
+    """
     with ExitStack() as turn:
         waited = 0.0
         while True:
             try:
-                turn.enter_context(store.alone())
+                tell = turn.enter_context(store.alone())
                 break
             except StoreBusyError as exc:
                 if waited >= patience:
@@ -36,7 +39,23 @@ def write_turn(
                     listen(Note(f"{exc.message}. Waiting for it to finish..."))
                 time.sleep(_PAUSE)
                 waited += _PAUSE
-        yield
+        yield tell
+
+
+def show_progress(tell: Callable[[Progress], None], listen: Listener) -> Listener:
+    """A listener that also shows the progress to all readers of the store, a few times a second."""
+    shown = 0.0
+
+    def hear(event: Event) -> None:
+        nonlocal shown
+        if isinstance(event, Progress):
+            is_last = event.done == event.total
+            if is_last or time.monotonic() - shown >= _PAUSE:
+                tell(event)
+                shown = time.monotonic()
+        listen(event)
+
+    return hear
 
 
 def retry_on_disconnect(run: Callable[[], T], *, listen: Listener) -> T:

@@ -34,6 +34,7 @@ class AnswerCache:
     """A folder with a small file per answer, which only its owner may read."""
 
     def __init__(self, folder: Path, *, most: int = MOST) -> None:
+        """`most`: kept on disk; with 0, nothing is written."""
         self._folder, self._most = folder, most
 
     def get(self, key: Sequence[object]) -> str | None:
@@ -44,6 +45,8 @@ class AnswerCache:
             return None
 
     def put(self, key: Sequence[object], answer: str) -> None:
+        if not self._most:
+            return
         try:
             make_folder(self._folder)
             with replacing(self._file(key)) as out:

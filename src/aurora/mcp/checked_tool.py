@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Set
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
@@ -11,9 +11,10 @@ from mcp.server.mcpserver.tools import Tool
 from mcp.types import ToolAnnotations
 from pydantic import ValidationError
 
-from aurora.errors import AuroraError, ChunkNotFoundError, NoMemoryError
+from aurora.errors import AuroraError, ChunkNotFoundError
 from aurora.mcp import parameters as take
 from aurora.mcp.answers import Marks
+from aurora.mcp.wording import error_text
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -44,16 +45,24 @@ def make_tools(owner: object, *, read_only: bool, left_out: Set[str] = frozenset
 
     The parameters that are left out are taken, but not listed.
     """
+    methods = offered_methods(owner, read_only=read_only)
+    names = frozenset(method.__name__ for method in methods)
+    return [_make_tool(method, names, left_out, read_only=read_only) for method in methods]
+
+
+def offered_methods(owner: object, *, read_only: bool) -> list[Callable[..., Any]]:
     marked = [name for name, method in vars(type(owner)).items() if hasattr(method, "tool")]
     methods = [getattr(owner, name) for name in marked]
-    return [
-        _make_tool(method, left_out) for method in methods if not (read_only and method.tool[1])
-    ]
+    return [method for method in methods if not (read_only and method.tool[1])]
 
 
-def _make_tool(method: Callable[..., Any], left_out: Set[str]) -> Tool:
+def _make_tool(
+    method: Callable[..., Any], names: frozenset[str], left_out: Set[str], *, read_only: bool
+) -> CheckedTool:
     annotations, _ = method.tool  # type: ignore[attr-defined]
-    checked = CheckedTool.from_function(method, annotations=annotations)
+    annotations = READS if read_only else annotations
+    checked = cast("CheckedTool", CheckedTool.from_function(method, annotations=annotations))
+    checked.offered = names
     # An argument that a model invented is an error. Pydantic would ignore it.
     arguments = checked.fn_metadata.arg_model
     arguments.model_config["extra"] = "forbid"
@@ -64,7 +73,12 @@ def _make_tool(method: Callable[..., Any], left_out: Set[str]) -> Tool:
 
 
 class CheckedTool(Tool):
-    """A tool that reports an `AuroraError`, and names wrong arguments without their values."""
+    """A tool that reports an `AuroraError`, and names wrong arguments without their values.
+
+    Its errors name other tools that are `offered`, not commands.
+    """
+
+    offered: frozenset[str] = frozenset()
 
     async def run(
         self, arguments: dict[str, Any], context: Context[Any, Any], convert_result: bool = False
@@ -76,7 +90,10 @@ class CheckedTool(Tool):
             if isinstance(cause, ValidationError):
                 raise ToolError(self._wrong_arguments(cause)) from cause
             if isinstance(cause, AuroraError):  # the SDK tells an agent less about it
-                raise ToolError(f"Error executing tool {self.name}: {error_text(cause)}") from cause
+                text = error_text(cause, self.offered)
+                if isinstance(cause, ChunkNotFoundError):  # it may name what is stored
+                    text = Marks.make().quote(text)
+                raise ToolError(f"Error executing tool {self.name}: {text}") from cause
             raise
 
     def _wrong_arguments(self, exc: ValidationError) -> str:
@@ -90,14 +107,6 @@ class CheckedTool(Tool):
             messages.setdefault(name[:_SHOWN], message)
         lines = [f"{name}: {message}" for name, message in messages.items()]
         return "\n".join(["Wrong arguments", *lines[:_SHOWN]])
-
-
-def error_text(exc: AuroraError) -> str:
-    if isinstance(exc, ChunkNotFoundError):  # it may name what is stored
-        return Marks.make().quote(str(exc))
-    if isinstance(exc, NoMemoryError):
-        return f"{exc.message}\n\nhint: make one with the tool aurora_index"
-    return str(exc)
 
 
 def _listed(schema: dict[str, Any], left_out: Set[str]) -> dict[str, Any]:

@@ -1,7 +1,10 @@
 """The configuration of MCP clients: Aurora's entry for each client, and writing it to a file.
 
-Tested with Claude Code 2.1 and Codex 0.166. A token is never written to a file: an entry names the
-variable that holds it, or makes the client ask for it.
+Tested with Claude Code 2.1.327 and Codex 0.169 (`tests/mcp/test_agents.py`). Both send their first
+request without the tools of a server that is still starting, unless the entry tells them to wait.
+
+A token is never written to a file: an entry names the variable that holds it, or makes the client
+ask for it.
 """
 
 from __future__ import annotations
@@ -116,7 +119,7 @@ class Client:
 
 
 def toml_table(path: Sequence[str], values: Mapping[str, Json]) -> str:
-    """A table of strings and lists of strings, whose TOML is the same as their JSON."""
+    """A table of strings, lists of strings and booleans, whose TOML is the same as their JSON."""
     lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in values.items()]
     return "\n".join([f"[{'.'.join(path)}]", *lines])
 
@@ -128,14 +131,18 @@ def _bearer(reference: str) -> dict[str, Json]:
 CLIENTS = {
     "claude-code": Client(
         "Claude Code", "mcpServers", ".mcp.json", ".claude.json", "CLAUDE_CONFIG_DIR",
-        local={"type": "stdio"}, remote={"type": "http"}, secret=_bearer(TOKEN),
+        # Wait for the server, up to 5 s, and show its tools without a search for tools.
+        local={"type": "stdio", "alwaysLoad": True}, remote={"type": "http", "alwaysLoad": True},
+        secret=_bearer(TOKEN),
         next_step="restart `claude`, in a project approve the server when it asks; "
         "`claude mcp list` shows it",
     ),
     "codex": Client(
         "Codex", "mcp_servers", ".codex/config.toml", ".codex/config.toml", "CODEX_HOME",
         default=Scope.USER,
-        secret={"bearer_token_env_var": TOKEN}, merges=True,
+        # Wait for the server, up to 30 s. Codex does not start without it: so not for a server of
+        # another machine, which may be away.
+        local={"required": True}, secret={"bearer_token_env_var": TOKEN}, merges=True,
         next_step="restart `codex`; `codex mcp list` shows it, "
         "from a project's file once Codex trusts the project",
     ),

@@ -37,6 +37,7 @@ class MemoryPool:
     folders: Mapping[str, Path]
     environ: Mapping[str, str]
     flags: Mapping[str, object] = field(default_factory=dict)
+    read_only: bool = False  # nothing is written, not even a use
     _memories: dict[Places, Memory] = field(default_factory=dict)
     _turns: dict[Path | str, threading.Lock] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -117,7 +118,15 @@ class MemoryPool:
     def _open(self, places: Places, listen: Listener, folder: Path) -> Memory:
         files = SettingsFiles(places, self.environ, self.flags)
         others = tuple(self.folders.values())
-        return Memory(places, files, listen=listen, folder=folder, beside=others, reads_on=True)
+        return Memory(
+            places,
+            files,
+            listen=listen,
+            folder=folder,
+            beside=others,
+            reads_on=True,
+            read_only=self.read_only,
+        )
 
 
 def name_folders(folders: Sequence[Path]) -> dict[str, Path]:

@@ -8,7 +8,7 @@ and `make docs`. What a finished call has written is stored.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -50,8 +50,9 @@ from aurora.mcp.answers import (
     uri_of,
 )
 from aurora.mcp.brief import SentLines, fill, line_key, make_row
-from aurora.mcp.checked_tool import ADDS, READS, REMOVES, tool
+from aurora.mcp.checked_tool import ADDS, READS, REMOVES, offered_methods, tool
 from aurora.mcp.pool import IndexRun, IndexRuns, MemoryPool, collect_notes
+from aurora.mcp.wording import for_agents
 from aurora.retrieval.query import read_criteria
 from aurora.text import printable
 from aurora.types import (
@@ -87,12 +88,15 @@ _NAMESPACES = 50  # named in the answer of aurora_status, the largest first
 class Tools:
     """The tools over the memories of a pool."""
 
-    def __init__(
-        self, pool: MemoryPool, *, read_only: bool = False, sent: SentLines | None = None
-    ) -> None:
+    def __init__(self, pool: MemoryPool, *, sent: SentLines | None = None) -> None:
         """`sent` is what the one client of this server has been sent; nothing is sent twice."""
-        self._pool, self._runs, self._read_only = pool, IndexRuns(pool), read_only
-        self._sent = sent
+        self._pool, self._runs, self._sent = pool, IndexRuns(pool), sent
+        methods = offered_methods(self, read_only=pool.read_only)
+        self._offered = [method.__name__ for method in methods]
+
+    def _told(self, notes: Iterable[str]) -> list[str]:
+        """Notes in the words of an agent."""
+        return [for_agents(note, self._offered) for note in notes]
 
     @tool(READS)
     def search_code(
@@ -190,7 +194,7 @@ class Tools:
             **chunk_fields(replace(first, lines=whole or first.lines)),
             pieces=len(pieces) if len(pieces) > 1 else None,
             content="",
-            notes=[*notes, *filter(None, [note])] or None,
+            notes=self._told([*notes, *filter(None, [note])]) or None,
         )
         tokens = max_tokens or _RETRIEVE_TOKENS
         if detail == "full":
@@ -242,7 +246,7 @@ class Tools:
             title=added.title,
             pieces=added.pieces,
             outcome=str(added.outcome),
-            notes=notes or None,
+            notes=self._told(notes) or None,
         )
         return full_answer(value)
 
@@ -269,7 +273,7 @@ class Tools:
             uri=uri_of(chunk.id, memory),
             memory=memory or self._pool.names[0],
             searchable=is_found,
-            notes=notes or None,
+            notes=self._told(notes) or None,
         )
         return full_answer(value)
 
@@ -329,7 +333,10 @@ class Tools:
             raise run.error
         if run.error is not None:
             raise ToolError("The run failed; the log says why")
-        return full_answer(_indexed(name, run))
+        value = _indexed(name, run)
+        value.warnings = self._told(value.warnings or ()) or None
+        value.errors = self._told(value.errors or ()) or None
+        return full_answer(value)
 
     @tool(READS)
     def aurora_status(self) -> CallToolResult:
@@ -337,7 +344,7 @@ class Tools:
         search finds nothing, or for the names of memories and namespaces."""
         memories = [self._status(name) for name in self._pool.names]
         return full_answer(
-            Status(version=program_version(), read_only=self._read_only, memories=memories)
+            Status(version=program_version(), read_only=self._pool.read_only, memories=memories)
         )
 
     def _search(self, name: str, request: _Request, page: _Page) -> CallToolResult:
@@ -357,7 +364,7 @@ class Tools:
             workspace=everywhere,
         )
         generation = memory.admin.generation if memory.exists else 0
-        notes = [*refused, *(note.text for note in results.notes)]
+        notes = self._told([*refused, *(note.text for note in results.notes)])
         if begin.offset and not begin.is_of(generation):
             notes.append(
                 "The memory changed since the page before: results may repeat or be missing"
@@ -421,7 +428,7 @@ class Tools:
         status.embedded = stats.embedded
         status.keyword_index = str(stats.index.state)
         status.index = index_age(memory)
-        status.notes = notes or None
+        status.notes = self._told(notes) or None
         return status
 
 

@@ -14,7 +14,7 @@ from datetime import datetime
 from itertools import chain, filterfalse
 from typing import NamedTuple, TypeAlias
 
-from aurora.errors import EmbedderMismatchError, EmbeddingError
+from aurora.errors import AuroraError, EmbedderMismatchError, EmbeddingError, NoVectorsError
 from aurora.fusion.base import (
     KEYWORD,
     WORDS_AND_MEANING,
@@ -93,6 +93,7 @@ class Candidates:
     keyword: KeywordScores | SparseScores | None = None
     notes: list[Note] = field(default_factory=list)
     no_keyword_match: bool = False  # only the semantic signal found chunks
+    awaits_vectors: bool = False  # an index run is about to make them
     weak_semantics: bool = False  # the model hardly knows the question's script
 
 
@@ -118,6 +119,8 @@ class Signals:
             self._semantic = JoinedSemantic(meanings) if meanings else None
         self._fulltext = FulltextSignal(store)
         self._keyword = bm25 if config.keyword == "bm25" else self._fulltext
+        self._indexes = [part.bm25 for part in parts if part.bm25 is part.keyword]
+        self._stores = [layer.store for layer in layers]
         self._exact = ExactSignal(store)
         self._activation = ActivationSignal(store)
         self._recency = RecencySignal(store, half_life=config.half_life)
@@ -130,8 +133,11 @@ class Signals:
             self._score_semantic(request, candidates)
             candidates.mode = Mode.SEMANTIC if candidates.scores else Mode.KEYWORD
         if candidates.mode is not Mode.SEMANTIC:
-            keyword = candidates.keyword = self._keyword.score(request.question)
-            candidates.scores[self._keyword.name] = keyword
+            signal = self._keyword
+            if signal is not self._fulltext and not all(index.is_ready for index in self._indexes):
+                signal = self._fulltext
+            keyword = candidates.keyword = signal.score(request.question)
+            candidates.scores[signal.name] = keyword
             candidates.scores["exact"] = self._exact.score(request.question)
             if request.mode is Mode.HYBRID and not (
                 "semantic" in fusion.fill_ups and _finds_enough(keyword, request)
@@ -158,12 +164,22 @@ class Signals:
             if candidates.weak_semantics and not isinstance(request.fusion, ContextFusion):
                 return
             candidates.scores["semantic"] = scores = self._semantic.score(question)
-            for text in scores.notes if isinstance(scores, JoinedScores) else ():
-                self._warn(candidates, text)
+            for error in scores.errors if isinstance(scores, JoinedScores) else ():
+                self._note_failure(candidates, error, error.in_one_line)
         except EmbeddingError as exc:
-            self._warn(candidates, f"{FALLBACK} ({exc.in_one_line})")
+            self._note_failure(candidates, exc, f"{FALLBACK} ({exc.in_one_line})")
         except EmbedderMismatchError as exc:
             self._warn(candidates, exc.in_one_line)
+
+    def _note_failure(self, candidates: Candidates, exc: AuroraError, text: str) -> None:
+        """Vectors that an index run is about to make are no failure."""
+        is_being_made = isinstance(exc, NoVectorsError) and any(
+            store.run_progress() for store in self._stores
+        )
+        if is_being_made:
+            candidates.awaits_vectors = True
+        else:
+            self._warn(candidates, text)
 
     def _score_cjk_parts(self, request: SearchRequest, candidates: Candidates) -> None:
         """Without a keyword match, search for parts of CJK words.
@@ -173,9 +189,9 @@ class Signals:
         keyword = candidates.keyword
         if keyword is None or not keyword.is_empty:
             return
-        if self._keyword is not self._fulltext and has_cjk(request.question.text):
+        if "bm25" in candidates.scores and has_cjk(request.question.text):
             keyword = self._fulltext.score(request.question)
-            del candidates.scores[self._keyword.name]
+            del candidates.scores["bm25"]
             candidates.scores = {self._fulltext.name: keyword, **candidates.scores}
         if "semantic" in candidates.scores and keyword.is_empty:
             candidates.no_keyword_match = True

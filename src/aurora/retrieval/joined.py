@@ -18,7 +18,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
-from aurora.errors import EmbedderMismatchError, EmbeddingError
+from aurora.errors import AuroraError, EmbedderMismatchError, EmbeddingError
 from aurora.signals.base import (
     KeywordScores,
     Question,
@@ -216,8 +216,9 @@ class _Search:
 class JoinedScores(Generic[S]):
     """`SignalScores` of several memories, whose scores mean the same."""
 
-    def __init__(self, parts: Mapping[int, S], notes: Sequence[str] = ()) -> None:
-        self._parts, self.notes = parts, notes
+    def __init__(self, parts: Mapping[int, S], errors: Sequence[AuroraError] = ()) -> None:
+        """`errors` are those of memories that could not be scored."""
+        self._parts, self.errors = parts, errors
         self._best: dict[int, list[int]] = {}
 
     @property
@@ -359,7 +360,7 @@ class JoinedSemantic:
         return any(signal.knows(question) for signal in self._signals.values())
 
     def score(self, question: Question) -> SignalScores:
-        """Raises the first error if no memory can be compared; otherwise it is a note."""
+        """Raises the first error if no memory can be compared; otherwise all are kept."""
         vectors: dict[Embedder, Sequence[float]] = {}
         parts: dict[int, RankedScores] = {}
         errors: list[EmbeddingError | EmbedderMismatchError] = []
@@ -370,4 +371,4 @@ class JoinedSemantic:
                 errors.append(exc)
         if errors and not parts:
             raise errors[0]
-        return JoinedScores(parts, [error.in_one_line for error in errors])
+        return JoinedScores(parts, errors)

@@ -158,6 +158,7 @@ class HybridRetriever:
             nearest,
             filtered=eligible is not None,
             words=words,
+            awaits_vectors=candidates.awaits_vectors,
             weak=found[0] if found and not results else None,
         )
 

@@ -69,6 +69,7 @@ _PROGRESS_EVERY = 1000  # chunks
 # The share of all chunks that may have changed for a merge. A merge saves a quarter of the time at
 # one half and nothing at three quarters: benchmarks/speed/bm25_merge.py.
 _MERGE_SHARE = 0.5
+_LEAST_SHARE = 0.5  # of the chunks, in an index that is asked during an index run
 
 
 class BM25Scorer:
@@ -334,8 +335,18 @@ class BM25Signal(DerivedIndex[BM25Scorer]):
     def score(self, question: Question, counts: TermCounts | None = None) -> BM25Scores:
         return self._ask(lambda scorer: scorer.score_all(question.text, counts))
 
+    @property
+    def is_ready(self) -> bool:
+        """False while an index run reads most of the memory: words are found without an index."""
+        if self._store.run_progress() is None:
+            return True
+        scorer, chunks = self.usable(), sum(self._store.chunks.count_chunks().values())
+        return scorer is not None and len(scorer) >= _LEAST_SHARE * chunks
+
     def _ask(self, ask: Callable[[BM25Scorer], T]) -> T:
-        scorer = self.current()
+        scorer = self.usable()
+        if scorer is None:  # an index run has begun just now
+            scorer = self.current()
         try:
             return ask(scorer)
         except IndexFileError as exc:  # a damaged page is detected when it is first read

@@ -11,6 +11,7 @@ import logging
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar
@@ -50,6 +51,7 @@ class DerivedIndex(ABC, Generic[Index]):
         self._store, self._path, self._now, self._listen = store, path, now, listen
         self._index: Index | None = None
         self._generation = -1
+        self._seen: tuple[int, ...] = ()  # the file that `usable` has looked at
         self._started = self._finished = 0  # updates
         self.saved = True  # false when the index in use could not be written
         self._lock = threading.Lock()
@@ -129,6 +131,25 @@ class DerivedIndex(ABC, Generic[Index]):
             self._finished = self._started
             return index
 
+    def usable(self) -> Index | None:
+        """`current`; but during an index run the newest index there is, or None. The run makes the
+        index current itself, and each of its batches would outdate what a search makes."""
+        if self._store.run_progress() is None:
+            return self.current()
+        with suppress(OSError, IndexFileError):  # the run builds it again
+            status = self._path.stat()
+            stamp = (status.st_ino, status.st_mtime_ns, status.st_size)
+            if stamp != self._seen:
+                self._seen = stamp
+                self._take(self._load())
+        return self._index
+
+    def _take(self, saved: Index) -> None:
+        generation = saved.facts.get("generation")
+        is_newer = isinstance(generation, int) and generation > self._generation
+        if is_newer and _contains(saved.facts, self._origin()) and self._has_settings(saved.facts):
+            self._index, self._generation = saved, int(str(generation))
+
     def rebuild(self) -> Index:
         """Build the index again and save it."""
         with self._lock:
@@ -185,6 +206,8 @@ class DerivedIndex(ABC, Generic[Index]):
         return index
 
     def _save(self, index: Index, generation: int) -> None:
+        if self._store.is_read_only:
+            return
         facts = {**self._stamp(generation), "created_at": self._now().isoformat()}
         try:
             index.save_index(self._path, facts)
@@ -202,6 +225,8 @@ class DerivedIndex(ABC, Generic[Index]):
     def _report_damage(self, exc: Exception) -> None:
         logger.error("%s %s: %s", self.title, self._path, exc)
         self._listen(Note(f"{self.title} corrupted, rebuilding...", warning=True))
+        if self._store.is_read_only:
+            return
         try:
             self._path.unlink(missing_ok=True)
         except OSError as failure:  # the rebuild replaces the file if it can write at all

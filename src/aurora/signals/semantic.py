@@ -20,7 +20,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from aurora.embeddings.base import EmbeddingProvider
-from aurora.errors import AuroraError, EmbeddingError, IndexFileError, IndexVersionError
+from aurora.errors import (
+    AuroraError,
+    EmbeddingError,
+    IndexFileError,
+    IndexVersionError,
+    NoVectorsError,
+)
 from aurora.packing import VECTOR_WIDTH, pack_vector, unit_vector, unpack_vector
 from aurora.signals.base import Question, RankedScores, SparseScores
 from aurora.signals.derived_index import DerivedIndex
@@ -216,7 +222,7 @@ class MeaningSignal(ABC):
     ) -> Sequence[float]:
         """The question's vector, rounded as the stored vectors are. Raises `EmbeddingError`."""
         if owner is None:
-            raise EmbeddingError("No chunk has a vector yet", hint="make them with `aur mem index`")
+            raise NoVectorsError("No chunk has a vector yet", hint="make them with `aur mem index`")
         vectors = {} if vectors is None else vectors
         if owner not in vectors:
             vectors[owner] = self._embed_for(question, owner)
@@ -261,14 +267,16 @@ class SemanticSignal(MeaningSignal):
         self._lock = threading.Lock()
 
     def _owner(self) -> Embedder | None:
-        vectors = self._index.current()
-        return vectors.embedder if len(vectors) else None
+        vectors = self._index.usable()
+        return vectors.embedder if vectors is not None and len(vectors) else None
 
     def score(
         self, question: Question, vectors: dict[Embedder, Sequence[float]] | None = None
     ) -> RankedScores:
-        index = self._index.current()
-        vector = self._embed(question, index.embedder if len(index) else None, vectors)
+        index = self._index.usable()
+        if index is None or not len(index):
+            raise NoVectorsError("No chunk has a vector yet", hint="make them with `aur mem index`")
+        vector = self._embed(question, index.embedder, vectors)
         try:
             return self._compare(index, vector)
         except IndexFileError as exc:  # a damaged page is detected when it is first read

@@ -14,7 +14,7 @@ A store has five parts, `Chunks`, `Checkouts`, `Vectors`, `Search` and `Maintena
 from __future__ import annotations
 
 from array import array
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
@@ -30,6 +30,7 @@ from aurora.types import (
     Lines,
     Listener,
     Place,
+    Progress,
     Symbol,
 )
 
@@ -538,6 +539,10 @@ class Store(Protocol):
     def identity(self) -> str:
         """A random word made with the store. It tells the indexes of two stores apart."""
 
+    @property
+    def is_read_only(self) -> bool:
+        """Whether nothing may be written: no row, and no file beside the store. Writes fail."""
+
     def generation(self) -> int:
         """A number that grows with every change of searchable data. Accesses do not count."""
 
@@ -553,8 +558,12 @@ class Store(Protocol):
     def snapshot(self) -> AbstractContextManager[Store]:
         """The store as it is now, for reading in this thread. Blocks no writer."""
 
-    def alone(self) -> AbstractContextManager[None]:
+    def alone(self) -> AbstractContextManager[Callable[[Progress], None]]:
         """Hold the index lock of this store; `StoreBusyError` at once if another process or thread
-        holds it. A killed process releases it."""
+        holds it. A killed process releases it. Yields a function that shows all readers how far the
+        holder is."""
+
+    def run_progress(self) -> Progress | None:
+        """What the holder of the index lock has shown, in any process; None without a holder."""
 
     def close(self) -> None: ...

@@ -34,6 +34,7 @@ from aurora.stores.postgres.migrate import LOCK, require_newest, require_same
 from aurora.stores.postgres.rows import ADAPTERS
 from aurora.stores.shared import PAGE, Parameters, Row, ThreadState, portions
 from aurora.text import is_text
+from aurora.types import Progress
 
 # Errors
 
@@ -195,6 +196,7 @@ _SETTINGS = (
 # No prepared statements: each is planned for its values and the current table sizes, and a pooler
 # in front of the server may send each to another connection.
 _KWARGS: dict[str, Any] = {"autocommit": True, "context": ADAPTERS, "prepare_threshold": None}
+_READ_ONLY = "SET default_transaction_read_only = on"
 _BEHIND = "SELECT pg_is_in_recovery() AND coalesce(pg_last_wal_replay_lsn() < %s::pg_lsn, true)"
 
 # The pool's warnings repeat Aurora's errors and would go to the terminal.
@@ -205,8 +207,8 @@ logging.getLogger("psycopg.pool").propagate = False
 class Connections:
     """Pools of connections, shared by all threads and opened by the first query."""
 
-    def __init__(self, address: Address) -> None:
-        self.address = address
+    def __init__(self, address: Address, *, read_only: bool = False) -> None:
+        self.address, self._read_only = address, read_only
         self._pools: dict[bool, ConnectionPool[Connection]] = {}
         self._written: str | None = None  # position of the primary's log after the last write
         self._lock = threading.Lock()
@@ -291,7 +293,8 @@ class Connections:
         first = sql.SQL("SET search_path = {}, public; SET aurora.schema = {}").format(
             sql.Identifier(schema), sql.Literal(schema)
         )
-        connection.execute(sql.SQL("; ").join([first, *map(sql.SQL, _SETTINGS)]))
+        settings = [*_SETTINGS, _READ_ONLY] if self._read_only else _SETTINGS
+        connection.execute(sql.SQL("; ").join([first, *map(sql.SQL, settings)]))
 
     def close(self) -> None:
         with self._lock:
@@ -306,6 +309,12 @@ class Connections:
 # One schema
 
 _INDEXING = LOCK + 1  # the key of the index lock
+_PROGRESS = "aurora"  # how the name of a connection with progress begins
+_SEPARATOR = "|"  # PostgreSQL replaces control characters in names
+_HOLDER = """
+    SELECT application_name FROM pg_stat_activity JOIN pg_locks USING (pid)
+    WHERE locktype = 'advisory' AND granted AND classid = %s::int::oid AND objid = hashtext(%s)::oid
+    AND pg_locks.database = (SELECT oid FROM pg_database WHERE datname = current_database())"""
 
 
 class _ThreadState(ThreadState):
@@ -329,10 +338,10 @@ class Database(shared.Database):
     row, searchable = 'chunks."row"', "FROM chunks WHERE is_found"
     folded_name, like, metadata_text = "folded_name", "ILIKE", "metadata::text"
 
-    def __init__(self, address: Address, *, newest: bool = True) -> None:
+    def __init__(self, address: Address, *, newest: bool = True, read_only: bool = False) -> None:
         """`newest`: refuse tables or words of another version."""
         self.address = address
-        self.connections = Connections(address)
+        self.connections = Connections(address, read_only=read_only)
         self._local: _ThreadState = _ThreadState()
         try:
             if newest:
@@ -459,8 +468,11 @@ def _fetch(connection: Connection, sql: str, values: Parameters) -> list[Row]:
 
 
 @contextmanager
-def index_lock(database: Database) -> Iterator[None]:
-    """A lock of the connection, not of a transaction. The server releases it with the process."""
+def index_lock(database: Database) -> Iterator[Callable[[Progress], None]]:
+    """A lock of the connection, not of a transaction. The server releases it with the process.
+
+    The progress is the connection's `application_name`, which all users of the server may read.
+    """
     address, connections = database.address, database.connections
     with connections.translated(), connections.connect(to_write=True) as connection:
         row = connection.execute(
@@ -471,4 +483,18 @@ def index_lock(database: Database) -> Iterator[None]:
                 f"{address.shown} is being indexed by another process",
                 hint="wait until the other `aur mem index` has finished, then try again",
             )
-        yield
+
+        def tell(progress: Progress) -> None:
+            name = _SEPARATOR.join(map(str, (_PROGRESS, *progress)))
+            connection.execute("SELECT set_config('application_name', %s, false)", (name,))
+
+        yield tell
+
+
+def read_progress(database: Database) -> Progress | None:
+    """What the holder of the index lock has shown."""
+    for (name,) in database.rows(_HOLDER, (_INDEXING, database.address.schema)):
+        begin, *words = str(name).split(_SEPARATOR)
+        if begin == _PROGRESS and len(words) == len(Progress._fields):
+            return Progress(words[0], int(words[1]), int(words[2]))
+    return None

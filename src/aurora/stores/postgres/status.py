@@ -34,7 +34,7 @@ _SIZES = """
         WHERE relkind = '{kind}' AND {ours} GROUP BY 1) AS sizes"""
 _CONNECTIONS = """
     SELECT json_build_object(
-        'ours', count(*) FILTER (WHERE application_name = 'aurora'), 'used', count(*),
+        'ours', count(*) FILTER (WHERE application_name LIKE 'aurora%'), 'used', count(*),
         'most', current_setting('max_connections')::int)
     FROM pg_stat_activity WHERE backend_type = 'client backend'"""
 

@@ -2,32 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Self
 
 from aurora.stores.checkouts import CheckoutPart
 from aurora.stores.postgres.address import DEFAULT_SCHEMA, Address, parse_address
 from aurora.stores.postgres.chunks import PostgresChunks
-from aurora.stores.postgres.connection import Connections, Database, index_lock, no_memory
+from aurora.stores.postgres.connection import (
+    Connections,
+    Database,
+    index_lock,
+    no_memory,
+    read_progress,
+)
 from aurora.stores.postgres.maintenance import PostgresMaintenance
 from aurora.stores.postgres.migrate import WORDS, current_version, migrate, require_known
 from aurora.stores.postgres.ranking_sql import PostgresRanking
 from aurora.stores.postgres.search import PostgresSearch
 from aurora.stores.postgres.vectors import PostgresVectors
 from aurora.text import pluralize
-from aurora.types import Listener
+from aurora.types import Listener, Progress
 
 
 class PostgresStore:
     """`Store` in one schema of a database."""
 
     def __init__(
-        self, address: Address, *, newest: bool = True, database: Database | None = None
+        self,
+        address: Address,
+        *,
+        newest: bool = True,
+        read_only: bool = False,
+        database: Database | None = None,
     ) -> None:
-        """`newest`: refuse tables or words of another version."""
-        self.address = address
-        self.database = database or Database(address, newest=newest)
+        """`newest`: refuse tables or words of another version. `read_only`: writes fail."""
+        self.address, self.is_read_only = address, read_only
+        self.database = database or Database(address, newest=newest, read_only=read_only)
         self.chunks = PostgresChunks(self.database)
         self.checkouts = CheckoutPart(self.database, self.chunks)
         self.vectors = PostgresVectors(self.database)
@@ -36,9 +47,9 @@ class PostgresStore:
         self.maintenance = PostgresMaintenance(self.database, self.chunks, self.vectors)
 
     @classmethod
-    def open(cls, url: str, schema: str = DEFAULT_SCHEMA) -> Self:
+    def open(cls, url: str, schema: str = DEFAULT_SCHEMA, *, read_only: bool = False) -> Self:
         """An existing memory; `NoMemoryError` if there is none."""
-        return cls(parse_address(url, schema))
+        return cls(parse_address(url, schema), read_only=read_only)
 
     @classmethod
     def create(cls, url: str, schema: str = DEFAULT_SCHEMA, *, partitions: int = 0) -> Self:
@@ -89,10 +100,13 @@ class PostgresStore:
         """Uses a connection of its own, so that this thread can write meanwhile."""
         with self.database.snapshot() as database:
             database.use_checkout(self.database.used_checkout)
-            yield PostgresStore(self.address, database=database)
+            yield PostgresStore(self.address, read_only=self.is_read_only, database=database)
 
-    def alone(self) -> AbstractContextManager[None]:
+    def alone(self) -> AbstractContextManager[Callable[[Progress], None]]:
         return index_lock(self.database)
+
+    def run_progress(self) -> Progress | None:
+        return read_progress(self.database)
 
     def close(self) -> None:
         self.database.close()

@@ -39,8 +39,8 @@ class _ThreadState(ThreadState):
     connection: Connection | None = None
     is_checked = False  # inside `Database.reading`
 
-    def open(self, path: Path) -> Connection:
-        self.connection = connect(path)
+    def open(self, path: Path, *, read_only: bool) -> Connection:
+        self.connection = connect(path, read_only=read_only)
         self._closing = _Closing(self.connection)
         return self.connection
 
@@ -69,10 +69,19 @@ class Database(shared.Database):
     row, searchable, folded_name, like = "chunks.rowid", SEARCHABLE, FOLDED_NAME, "LIKE"
     metadata_text = "metadata"
 
-    def __init__(self, path: Path, *, waiting: int = 0, only: Connection | None = None) -> None:
-        """`only`: a single connection for all threads, to a database without a named file."""
-        self.path, self.waiting = path, waiting
-        self.integrity = Integrity(path, open_apart, is_adopted=not waiting)
+    def __init__(
+        self,
+        path: Path,
+        *,
+        waiting: int = 0,
+        read_only: bool = False,
+        only: Connection | None = None,
+    ) -> None:
+        """`read_only`: nothing is written, and no file beside it. `only`: a single connection for
+        all threads, to a database without a named file."""
+        self.path, self.waiting, self.read_only = path, waiting, read_only
+        apart = partial(open_apart, read_only=read_only)
+        self.integrity = Integrity(path, apart, is_adopted=not waiting, read_only=read_only)
         self._local: _ThreadState = _ThreadState()
         self.connections: WeakSet[Connection] = WeakSet()
         self._lock, self._copying = threading.Lock(), threading.Lock()
@@ -85,7 +94,8 @@ class Database(shared.Database):
             self.hide_waiting(only)
             return
         try:
-            make_folder(path.parent)
+            if not read_only:
+                make_folder(path.parent)
         except OSError as exc:
             raise StoreError(f"Cannot make the folder {path.parent}: {exc}") from exc
         _ = self.connection
@@ -98,7 +108,7 @@ class Database(shared.Database):
             return self._only
         connection = self._local.connection
         if connection is None or (not self._local.is_checked and connection.is_outdated(self.path)):
-            connection = self._local.open(self.path)
+            connection = self._local.open(self.path, read_only=self.read_only)
             self.hide_waiting(connection)
             with self._lock:
                 self.connections.add(connection)

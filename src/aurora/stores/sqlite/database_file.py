@@ -26,6 +26,7 @@ from aurora.stores.sqlite.integrity import (
     is_corrupt,
 )
 from aurora.stores.sqlite.schema import APPLICATION_ID, CHECKSUMS, MIGRATIONS, find_foreign
+from aurora.types import Progress
 
 # The library
 
@@ -61,16 +62,20 @@ def _can_make(connection: sqlite3.Connection, tokenizer: str) -> bool:
 
 # Locks and errors
 
+_LOCK_BYTES = 100
+
 
 @contextmanager
-def index_lock(path: Path) -> Iterator[None]:
+def index_lock(path: Path) -> Iterator[Callable[[Progress], None]]:
     """Hold the index lock of a database file, or fail at once with the holder's process id.
 
-    The operating system releases the lock of a killed process.
+    The operating system releases the lock of a killed process. The file holds the process id and,
+    once the holder has shown it, the progress.
     """
     lock_path = path.with_name(f"{path.name}-indexing")
     try:
-        file = open_file(lock_path, "a+b")
+        make_file(lock_path)
+        file = open_file(lock_path, "r+b")
     except OSError as exc:
         raise StoreError(
             f"Cannot open {lock_path}: {exc.strerror}",
@@ -81,15 +86,41 @@ def index_lock(path: Path) -> Iterator[None]:
             lock(file)
         except OSError as exc:
             file.seek(0)
-            owner = file.read(20).decode("ascii", "replace").strip() or "unknown"
+            owner = file.read(20).decode("ascii", "replace").partition("\t")[0].strip() or "unknown"
             raise StoreBusyError(
                 f"{path.parent} is being indexed by another process ({owner})",
                 hint="wait until the other `aur mem index` has finished, then try again",
             ) from exc
-        with suppress(OSError):  # the id is only for messages: a full disk is no reason to fail
-            os.ftruncate(file.fileno(), 0)
-            os.write(file.fileno(), str(os.getpid()).encode())  # unbuffered: close writes nothing
-        yield
+
+        def write(*words: object) -> None:
+            line = "\t".join(map(str, words)).encode()[:_LOCK_BYTES].ljust(_LOCK_BYTES)
+            # It is only for messages: a full disk is no reason to fail. Unbuffered: close writes
+            # nothing.
+            with suppress(OSError):
+                os.lseek(file.fileno(), 0, os.SEEK_SET)
+                os.write(file.fileno(), line)
+
+        write(os.getpid())
+        try:
+            yield lambda progress: write(os.getpid(), *progress)
+        finally:
+            write(os.getpid())
+
+
+def read_progress(path: Path) -> Progress | None:
+    """The progress in the lock file, if its writer still holds the lock."""
+    try:
+        with open_file(path.with_name(f"{path.name}-indexing")) as file:
+            _, *words = file.read(_LOCK_BYTES).decode("ascii", "replace").rstrip().split("\t")
+            if len(words) != len(Progress._fields):
+                return None  # usually nothing is indexed now, and the lock is left alone
+            try:
+                lock(file, shared=True)
+            except OSError:
+                return Progress(words[0], int(words[1]), int(words[2]))
+    except (OSError, ValueError):
+        pass
+    return None
 
 
 @contextmanager
@@ -164,8 +195,10 @@ class Connection(sqlite3.Connection):
             self.close()
 
 
-def connect(path: Path) -> Connection:
+def connect(path: Path, *, read_only: bool = False) -> Connection:
     """Open the file, create or migrate its tables, and refuse foreign files."""
+    if read_only:
+        return connect_unchanging(path)
     with translated(path):
         try:
             return _connect(path)
@@ -225,9 +258,9 @@ def connect_temporary() -> Connection:
 
 
 @contextmanager
-def open_apart(path: Path) -> Iterator[Connection]:
+def open_apart(path: Path, *, read_only: bool = False) -> Iterator[Connection]:
     """A connection that shares no cached pages with others."""
-    with translated(path), closing(connect(path)) as connection:
+    with translated(path), closing(connect(path, read_only=read_only)) as connection:
         yield connection
 
 
@@ -258,11 +291,12 @@ def require_tables(connection: sqlite3.Connection, path: Path) -> list[str]:
     return foreign
 
 
-def identity_of(path: Path) -> str | None:
+def identity_of(path: Path, *, read_only: bool = False) -> str | None:
     """The identity of one of Aurora's files, which is not changed; None if it has none, or if
     damage hides it."""
     try:
-        with translated(path), closing(open_bare(path, _unwritten(path))) as connection:
+        options = _unwritten(path, read_only=read_only)
+        with translated(path), closing(open_bare(path, options)) as connection:
             if not _recognise(connection, path):
                 return None
             row = connection.execute("SELECT value FROM facts WHERE name = 'identity'").fetchone()
@@ -273,9 +307,10 @@ def identity_of(path: Path) -> str | None:
     return str(row[0]) if row else None
 
 
-def _unwritten(path: Path) -> str:
+def _unwritten(path: Path, *, read_only: bool = False) -> str:
     """Options that change nothing. Immutable: SQLite creates no files beside it."""
-    return "mode=ro&immutable=1" if _cannot_change(path) and not has_log(path) else "mode=ro"
+    is_still = (read_only or _cannot_change(path)) and not has_log(path)
+    return "mode=ro&immutable=1" if is_still else "mode=ro"
 
 
 def _cannot_change(path: Path) -> bool:

@@ -157,7 +157,9 @@ class Stamp(NamedTuple):
 class Seal:
     """A small file beside the database. Writers share its lock; a full check holds it alone."""
 
-    def __init__(self, path: Path, *, is_adopted: bool = True) -> None:
+    def __init__(self, path: Path, *, is_adopted: bool = True, read_only: bool = False) -> None:
+        """`read_only`: the seal is read, and never written."""
+        self._read_only = read_only
         self._path, self._file = path, path.with_name(f"{path.name}-seal")
         self._end = "" if is_adopted else _NOT_ADOPTED
         self._whole: Stamp | None = None  # of the file when it was last known to be intact
@@ -227,7 +229,7 @@ class Seal:
     def _opened(self) -> Iterator[BinaryIO | None]:
         """The file to lock; None where it cannot be written, and no process writes."""
         try:
-            file = open_file(self._file, "a+b")
+            file = None if self._read_only else open_file(self._file, "a+b")
         except OSError:
             file = None
         with file or nullcontext():
@@ -256,6 +258,8 @@ class Seal:
 
     def _keep(self, stamp: Stamp | None, examined_at: float) -> None:
         self._whole = stamp
+        if self._read_only:
+            return
         text = f"{' '.join(map(str, stamp))} {int(examined_at)}{self._end}\n" if stamp else ""
         with suppress(OSError), open_file(self._file, "r+b") as file:
             file.write(text.encode())  # in place, because the lock belongs to this file
@@ -332,9 +336,10 @@ class Integrity:
         open_apart: Callable[[Path], AbstractContextManager[sqlite3.Connection]],
         *,
         is_adopted: bool,
+        read_only: bool = False,
     ) -> None:
         """`open_apart` opens a new connection, because others cache pages that were intact."""
-        self.path, self.seal = path, Seal(path, is_adopted=is_adopted)
+        self.path, self.seal = path, Seal(path, is_adopted=is_adopted, read_only=read_only)
         self.damage: Damage | None = None
         self.repairs = 0  # changes whenever damage is gone: cached data may be stale then
         self._open_apart = open_apart

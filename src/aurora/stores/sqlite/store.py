@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
@@ -11,10 +11,11 @@ from aurora.stores.base import Ranking
 from aurora.stores.checkouts import CheckoutPart
 from aurora.stores.sqlite.chunks import SQLiteChunks
 from aurora.stores.sqlite.connection import Database
-from aurora.stores.sqlite.database_file import index_lock
+from aurora.stores.sqlite.database_file import index_lock, read_progress
 from aurora.stores.sqlite.maintenance import SQLiteMaintenance
 from aurora.stores.sqlite.search import SQLiteSearch
 from aurora.stores.sqlite.vectors import SQLiteVectors
+from aurora.types import Progress
 
 
 class SQLiteStore:
@@ -22,8 +23,16 @@ class SQLiteStore:
 
     ranking: Ranking | None = None
 
-    def __init__(self, path: Path, *, waiting: int = 0, database: Database | None = None) -> None:
-        self.path, self.database = path, database or Database(path, waiting=waiting)
+    def __init__(
+        self,
+        path: Path,
+        *,
+        waiting: int = 0,
+        read_only: bool = False,
+        database: Database | None = None,
+    ) -> None:
+        self.path = path
+        self.database = database or Database(path, waiting=waiting, read_only=read_only)
         self.chunks = SQLiteChunks(self.database)
         self.checkouts = CheckoutPart(self.database, self.chunks)
         self.vectors = SQLiteVectors(self.database)
@@ -42,6 +51,10 @@ class SQLiteStore:
     @property
     def identity(self) -> str:
         return self.database.identity
+
+    @property
+    def is_read_only(self) -> bool:
+        return self.database.read_only
 
     @property
     def is_sealed(self) -> bool:
@@ -66,7 +79,7 @@ class SQLiteStore:
         if self.database.is_damaged():
             yield SQLiteStore(self.path, database=self.database.readable_copy()[0])
             return
-        still = Database(self.path, waiting=self.waiting)
+        still = Database(self.path, waiting=self.waiting, read_only=self.is_read_only)
         try:
             still.use_checkout(self.database.used_checkout)
             still.begin_reading()
@@ -75,12 +88,15 @@ class SQLiteStore:
             still.close()
 
     @contextmanager
-    def alone(self) -> Iterator[None]:
+    def alone(self) -> Iterator[Callable[[Progress], None]]:
         """Also checks the whole file weekly."""
-        with index_lock(self.path):
+        with index_lock(self.path) as tell:
             self.database.integrity.examine_if_due()
             self.database.integrity.require_whole()
-            yield
+            yield tell
+
+    def run_progress(self) -> Progress | None:
+        return read_progress(self.path)
 
     def close(self) -> None:
         self.database.close()
