@@ -6,10 +6,12 @@ FOLDER holds a git repository for each file of questions, under the file's name;
 indexed as in answers.py. Each question is asked with several budgets of tokens:
 
 * `search_code` and `aurora_search`: the tools of the MCP server, called by a client with the
-  question and `max_tokens`, everything else by default;
-* `ranking, semble's form`: the same ranking as JSON in the form of semble's tool, whole chunks;
+  question and `max_tokens`, everything else by default; `whole`: with `full_text`, if there is one;
+* `ranking, semble's form`: the ranking of `aurora_search` as JSON in the form of semble's tool;
 * `rg, whole files`: ripgrep counts the lines that have a word of the question, then the files with
-  the most lines are read from their beginning, until the budget is used. Left out without `rg`.
+  the most lines are read from their beginning, until the budget is used;
+* `rg, around matches`: ten lines before and after a match, first where the most different words of
+  the question are near. Both are left out without `rg`.
 
 An answer is judged as it is sent: the structured content as compact JSON, which Claude Code and
 Codex show to the model, or the text where a tool gives only text. The form of an answer does not
@@ -20,8 +22,9 @@ counts:
 * lines: the share of the place's lines whose text is in the answer, below the path of their file.
   Lines without a letter or digit do not count. Of a place with more lines, 60 are enough.
 
-Tokens are counted by o200k if the package rs-bpe is installed, and by Aurora's estimate, which
-fills the budgets. A run of the default questions writes benchmarks/results/tokens-<commit>.json.
+`tokens` are counted by o200k if the package rs-bpe is installed, and `estimate` by Aurora, which
+fills the budgets by it: `filled` is the mean share. `most` is the largest share by `tokens`. A run
+of the default questions writes benchmarks/results/tokens-<commit>.json.
 """
 
 from __future__ import annotations
@@ -32,10 +35,12 @@ import re
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
+from itertools import repeat
 from pathlib import Path
 from statistics import fmean
 
@@ -64,8 +69,10 @@ FILES = [QUESTIONS / name for name in ("held-out/flask.json", "requests.json", "
 BUDGETS = (500, 1_000, 2_000, 4_000, 8_000)
 ENOUGH = 60  # lines of a place
 LISTED = 10  # files in the answer of ripgrep
+AROUND = 10  # lines before and after a match
 ROWS = 50  # more than fill the largest budget
 TOOLS = ("search_code", "aurora_search")
+WHOLE = "full_text"  # an argument that a tool may have: whole chunks instead of snippets
 Way = Callable[[str, int], str]  # from a question and a budget to what is sent
 
 _MARKS = r"(?:[#>*\s]|- |\d+[.)]\s|aurora://chunk/)*"  # before the path of a head line
@@ -142,8 +149,8 @@ def _strings(value: object) -> Iterator[str]:
         yield from value.splitlines()
     elif isinstance(value, Mapping):
         for key, item in value.items():
-            if key == "end_line":
-                yield f"lines {value['start_line']}-{item}"
+            if key in ("end_line", "line"):
+                yield f"lines {value.get('start_line', item)}-{item}"
             yield from _strings(item)
     elif isinstance(value, list):
         for item in value:
@@ -174,8 +181,8 @@ def tools(memory: Memory, environ: Mapping[str, str]) -> Iterator[dict[str, Way]
     client = Client(create_server(pool, read_only=True))
     with start_blocking_portal() as portal, portal.wrap_async_context_manager(client):
 
-        def ask(tool: str, question: str, budget: int) -> str:
-            arguments = {"query": question, "max_tokens": budget}
+        def ask(tool: str, options: Mapping[str, object], question: str, budget: int) -> str:
+            arguments = {"query": question, "max_tokens": budget, **options}
             answer = portal.call(client.call_tool, tool, arguments)
             assert isinstance(answer, CallToolResult)
             assert not answer.is_error, answer.content
@@ -183,7 +190,11 @@ def tools(memory: Memory, environ: Mapping[str, str]) -> Iterator[dict[str, Way]
                 return as_json(answer.structured_content)
             return "\n".join(part.text for part in answer.content if isinstance(part, TextContent))
 
-        yield {tool: partial(ask, tool) for tool in TOOLS}
+        ways = {tool: partial(ask, tool, {}) for tool in TOOLS}
+        for tool in portal.call(client.list_tools).tools:
+            if tool.name in TOOLS and WHOLE in tool.input_schema["properties"]:
+                ways[f"{tool.name}, whole"] = partial(ask, tool.name, {WHOLE: True})
+        yield ways
 
 
 def as_json(value: object) -> str:
@@ -210,22 +221,65 @@ def in_form_of_semble(memory: Memory, question: str, budget: int) -> str:
     return as_json(answer)
 
 
-def with_ripgrep(root: Path, question: str, budget: int) -> str:
-    """The files with the most lines that have a word of the question, then their numbered lines."""
-    words = [word for word in re.findall(r"\w+", question) if not is_stop_word(word.lower())]
-    patterns = [part for word in words or question.split() for part in ("-e", word)]
-    command = ("rg", "--count", "--ignore-case", "--fixed-strings", "--sort=path", *patterns, ".")
-    found = subprocess.run(command, cwd=root, capture_output=True, encoding="utf-8", check=False)
-    counts = [line.removeprefix("./").rpartition(":") for line in found.stdout.splitlines()]
-    counts.sort(key=lambda row: -int(row[2]))
-    listed = [f"{path}:{count} lines" for path, _, count in counts[:LISTED]]
-    return fill(listed, (line for path, _, _ in counts for line in numbered(root, path)), budget)
+def whole_files(root: Path, question: str, budget: int) -> str:
+    """The files with the most lines that have a word of the question, from their beginning."""
+    counts = Counter(path for path, _, _ in matches(root, question)).most_common()
+    listed = [f"{path}:{count} lines" for path, count in counts[:LISTED]]
+    return fill(listed, (line for path, _ in counts for line in numbered(root, path)), budget)
 
 
-def numbered(root: Path, path: str) -> Iterator[str]:
+def around_matches(root: Path, question: str, budget: int) -> str:
+    """The lines around the matches that have the most words of the question near them."""
+    near = nearest(root, question)
+    return fill([], (line for path, at in near for line in numbered(root, path, at)), budget)
+
+
+@cache
+def nearest(root: Path, question: str) -> list[tuple[str, int]]:
+    """Path and line of matches, the one with the most different words around it first. A match
+    among the lines around a better one is left out."""
+    words: dict[str, dict[int, frozenset[str]]] = {}
+    for path, number, found in matches(root, question):
+        words.setdefault(path, {})[number] = found
+    counts = {
+        (path, number): len(frozenset[str]().union(*map(lines.get, around(number), repeat(()))))
+        for path, lines in words.items()
+        for number in lines
+    }
+    seen: set[tuple[str, int]] = set()
+    chosen = []
+    for path, number in sorted(counts, key=lambda place: -counts[place]):
+        if (path, number) not in seen:
+            chosen.append((path, number))
+            seen.update((path, near) for near in around(number))
+    return chosen
+
+
+@cache
+def matches(root: Path, question: str) -> list[tuple[str, int, frozenset[str]]]:
+    """Path, number and words of the lines that have a word of the question."""
+    words = [word for word in re.findall(r"\w+", question.lower()) if not is_stop_word(word)]
+    words = words or question.lower().split()
+    command = ["rg", "--line-number", "--no-heading", "--ignore-case", "--fixed-strings"]
+    command += ["--sort=path", *(part for word in words for part in ("-e", word)), "."]
+    found = subprocess.run(command, cwd=root, capture_output=True, check=False).stdout
+    rows = (line.split(":", 2) for line in found.decode(errors="replace").splitlines())
+    return [
+        (path.removeprefix("./"), int(number), frozenset(w for w in words if w in text.lower()))
+        for path, number, text in rows
+    ]
+
+
+def around(number: int) -> range:
+    return range(number - AROUND, number + AROUND + 1)
+
+
+def numbered(root: Path, path: str, at: int | None = None) -> Iterator[str]:
+    """The path and the numbered lines of a file, or of those around a line."""
     yield path
     for number, line in enumerate(read_lines(root, path), 1):
-        yield f"{number}\t{line}"
+        if at is None or number in around(at):
+            yield f"{number}\t{line}"
 
 
 def fill(lines: list[str], more: Iterable[str], budget: int) -> str:
@@ -255,7 +309,8 @@ def measure(memory: Memory, given: dict, environ: Mapping[str, str]) -> Iterator
     with tools(memory, environ) as ways:
         ways["ranking, semble's form"] = partial(in_form_of_semble, memory)
         if shutil.which("rg"):
-            ways["rg, whole files"] = partial(with_ripgrep, root)
+            ways["rg, around matches"] = partial(around_matches, root)
+            ways["rg, whole files"] = partial(whole_files, root)
         for question in given["questions"]:
             places = [Place(**place) for place in question["answers"]]
             for way, ask in ways.items():
@@ -299,6 +354,7 @@ def means(group: Sequence[Judged]) -> dict[str, float]:
         "tokens": round(fmean(one.tokens for one in group)),
         "estimate": round(fmean(one.estimate for one in group)),
         "filled": round(fmean(one.estimate / one.budget for one in group), 3),
+        "most": round(max(one.tokens / one.budget for one in group), 3),
     }
 
 
