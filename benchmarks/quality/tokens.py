@@ -75,8 +75,8 @@ TOOLS = ("search_code", "aurora_search")
 WHOLE = "full_text"  # an argument that a tool may have: whole chunks instead of snippets
 Way = Callable[[str, int], str]  # from a question and a budget to what is sent
 
-_MARKS = r"(?:[#>*\s]|- |\d+[.)]\s|aurora://chunk/)*"  # before the path of a head line
-_HEAD = re.compile(rf"{_MARKS}([\w.@+-][\w.@+/-]*)(.*)")
+_PATH = re.compile(r"[\w@+][\w.@+/-]*|\.[\w@+][\w.@+/-]*")
+_MARKS = re.compile(r"(?:[#>*`\s]|- |\d+[.)]\s|aurora://chunk/)*")  # before a path in a head line
 _FROM, _TO = r"(?P<start>\d+)", r"(?:-(?P<end>\d+))?\b"
 _RANGES = [  # after a path
     re.compile(rf"^:{_FROM}{_TO}"),
@@ -111,17 +111,16 @@ class Reading:
         self._texts: dict[str, set[str]] = {}
         path = ""
         for line in _plain(sent):
-            head = _HEAD.match(line)
-            if head and head[1] in paths:
-                path = head[1]
-                self._add(path, _first_range(head[2]), line)
+            if head := _head(line, paths):
+                path, lines = head
+                self._add(path, lines, line)
             elif path and (numbered := _NUMBERED.fullmatch(line)):
-                self._add(path, _range(numbered), numbered["text"])
+                self._add(path, _range(numbered), line, numbered["text"])
             elif path:
                 self._add(path, _first_range(line) if line.startswith("lines ") else None, line)
 
-    def _add(self, path: str, lines: range | None, text: str) -> None:
-        self._texts.setdefault(path, set()).add(_squeezed(text))
+    def _add(self, path: str, lines: range | None, *texts: str) -> None:
+        self._texts.setdefault(path, set()).update(map(_squeezed, texts))
         if lines:
             self._ranges.setdefault(path, []).append(lines)
 
@@ -155,6 +154,16 @@ def _strings(value: object) -> Iterator[str]:
     elif isinstance(value, list):
         for item in value:
             yield from _strings(item)
+
+
+def _head(line: str, paths: Container[str]) -> tuple[str, range | None] | None:
+    """The path that a line begins with, or that a range of lines follows, and that range."""
+    for match in _PATH.finditer(line):
+        if match[0] in paths:
+            lines = _first_range(line[match.end() :])
+            if lines or _MARKS.fullmatch(line[: match.start()]):
+                return match[0], lines
+    return None
 
 
 def _first_range(text: str) -> range | None:
