@@ -77,9 +77,9 @@ Way = Callable[[str, int], str]  # from a question and a budget to what is sent
 
 _PATH = re.compile(r"[\w@+][\w.@+/-]*|\.[\w@+][\w.@+/-]*")
 _MARKS = re.compile(r"(?:[#>*`\s]|- |\d+[.)]\s|aurora://chunk/)*")  # before a path in a head line
-_FROM, _TO = r"(?P<start>\d+)", r"(?:-(?P<end>\d+))?\b"
+_FROM, _TO = r"(?P<start>\d+)", r"(?:-L?(?P<end>\d+))?\b"
 _RANGES = [  # after a path
-    re.compile(rf"^:{_FROM}{_TO}"),
+    re.compile(rf"^[:#]L?{_FROM}{_TO}"),
     re.compile(rf"\blines? {_FROM}{_TO}"),
     re.compile(rf"(?<![\w.-]){_FROM}-(?P<end>\d+)\b"),
 ]
