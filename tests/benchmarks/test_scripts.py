@@ -40,6 +40,7 @@ RUNS: dict[str, Sequence[str]] = {
     "quality/redaction.py": ("{repo}",),
     "quality/replay.py": ("{repo}", "--moments=2", "--questions=3"),
     "quality/shares.py": ("{set}", "--model=aurora:shallow", "--most=3"),
+    "quality/tokens.py": ("{repo}/..", "--questions={asked}/birds.json", "--misses"),
     "quality/use.py": ("{repo}", "--count=3"),
     "speed/bm25_build.py": ("--chunks=200", "--rounds=1"),
     "speed/bm25_merge.py": ("--chunks=200", "--rounds=1"),
