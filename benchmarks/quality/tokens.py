@@ -49,7 +49,7 @@ from mcp import Client
 from mcp.types import CallToolResult, TextContent
 
 from aurora import Memory
-from aurora.mcp.answers import count_tokens
+from aurora.text import count_tokens
 from aurora.mcp.pool import MemoryPool
 from aurora.mcp.server import create_server
 from aurora.text import is_stop_word
@@ -186,8 +186,8 @@ def _squeezed(line: str) -> str:
 def tools(memory: Memory, environ: Mapping[str, str]) -> Iterator[dict[str, Way]]:
     """The tools of a server in this process, by name."""
     assert memory.root
-    pool = MemoryPool({memory.root.name: memory.root}, environ)
-    client = Client(create_server(pool, read_only=True))
+    pool = MemoryPool({memory.root.name: memory.root}, environ, read_only=True)
+    client = Client(create_server(pool, one_client=False))
     with start_blocking_portal() as portal, portal.wrap_async_context_manager(client):
 
         def ask(tool: str, options: Mapping[str, object], question: str, budget: int) -> str:
