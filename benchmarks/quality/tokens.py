@@ -49,10 +49,9 @@ from mcp import Client
 from mcp.types import CallToolResult, TextContent
 
 from aurora import Memory
-from aurora.text import count_tokens
 from aurora.mcp.pool import MemoryPool
 from aurora.mcp.server import create_server
-from aurora.text import is_stop_word
+from aurora.text import count_tokens, is_stop_word
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 import record

@@ -16,8 +16,8 @@ from aurora.mcp.answers import cost
 from aurora.text import printable
 from aurora.types import Lines, SearchResult
 
-_MATCHING = 3  # lines of each result, before any gets more
-_SHARE = 2  # of what is left, a result takes a half, until all have had their turn
+_MATCHING = 1  # lines of each result, before any gets more
+_SHARE = 0.6  # of what is left goes to a result, until all have had their turn
 _AROUND = (30, 1_000_000)  # lines around a result: some for each, then all for the best
 _LINE_END = 3  # tokens of a line's end and its number or indentation
 _WORTH_READING = 60  # tokens: for fewer, no file is read
@@ -145,11 +145,11 @@ def fill(rows: Sequence[Row], tokens: float, sent: Set[int], read_lines: ReadLin
         row.was_sent = any(row.key(at) in sent for at in row.matching)
         left -= row.show(row.matching[:_MATCHING], left, known)
 
-    def grow(share: int, around: int = 0) -> float:
+    def grow(share: float, around: int = 0) -> float:
         """Show more lines of each row, the best row first; the tokens that are left."""
         left = tokens - cost("\n".join(row.text() for row in kept))  # prices are the highest
         for row in kept:
-            left -= row.show(row.nearest_first(around), left / share, known)
+            left -= row.show(row.nearest_first(around), left * share, known)
         return left
 
     grow(_SHARE)
