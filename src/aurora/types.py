@@ -19,6 +19,8 @@ DEFAULT_LIMIT = 10
 FOREIGN_ID = "aurorakb_id"  # in a chunk's metadata: the id of an imported document
 VARIANT = "variant"  # in a chunk's metadata: names one of several versions of a file
 SYMBOLS = "symbols"  # in a chunk's metadata: [[name, kind, first line, last line], …]
+REPLACED_BY = "replaced_by"  # in a chunk's metadata: what replaced it; it is kept and not found
+LEAST_SUCCESS = 0.5  # a lesson whose mean score is lower did not work
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -88,6 +90,11 @@ class Chunk:
     def variant(self) -> str:
         """Names the version of its file, where checkouts have several of it."""
         return str(self.metadata.get(VARIANT, ""))
+
+    @property
+    def is_replaced(self) -> bool:
+        """True for a document or lesson that another one replaced: it is kept, and not found."""
+        return self.metadata.get(REPLACED_BY) is not None
 
     @property
     def is_outline(self) -> bool:

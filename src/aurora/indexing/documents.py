@@ -23,9 +23,9 @@ from aurora.parsers.languages import GRAMMARS, PLAIN_LANGUAGES, PROSE
 from aurora.parsers.markdown import LONGEST_HEADING
 from aurora.parsers.plain import Cutter
 from aurora.parsers.prose import LONGEST, NotesParser, find_title
-from aurora.stores.base import SEARCHABLE_SUCCESS, Reasoning, Store
+from aurora.stores.base import Reasoning, Store
 from aurora.text import make_slug, printable
-from aurora.types import Chunk, Document, Json, Kind
+from aurora.types import LEAST_SUCCESS, Chunk, Document, Json, Kind
 
 DOCUMENT = "document"  # the value of `metadata.source`, and the default document type
 PRIVATE = "private"  # in the metadata of a document that stays with the person
@@ -281,7 +281,7 @@ def learn(
         metadata[_TRIES] = tries + 1
         chunk = replace(chunk, created_at=before.created_at, metadata=metadata)
         store.chunks.put_chunks([chunk])
-        count = before.usage_count + (score >= SEARCHABLE_SUCCESS)
+        count = before.usage_count + (score >= LEAST_SUCCESS)
         tried = replace(before, success_score=mean, usage_count=count)
         store.chunks.put_reasoning(chunk.id, tried)
     return chunk

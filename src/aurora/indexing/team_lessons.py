@@ -23,9 +23,9 @@ from aurora.parsers.lessons import (
     is_lesson_path,
     read_lesson,
 )
-from aurora.stores.base import SEARCHABLE_SUCCESS, FileState, Reasoning, Store
+from aurora.stores.base import FileState, Reasoning, Store
 from aurora.text import make_slug, printable
-from aurora.types import Chunk, Kind
+from aurora.types import LEAST_SUCCESS, Chunk, Kind
 
 _LARGEST = 1 << 18  # bytes of a file that may hold a lesson
 _RULE = re.compile(r"(?m)^(---|\.\.\.)[ \t\r]*$")
@@ -48,7 +48,7 @@ def replace_file(store: Store, state: FileState, chunks: Sequence[Chunk]) -> Non
 
 def _reasoning_of(chunk: Chunk, state: FileState) -> Reasoning:
     score, tries = float(str(chunk.metadata["score"])), int(str(chunk.metadata["tries"]))
-    uses = tries if score >= SEARCHABLE_SUCCESS else 0
+    uses = tries if score >= LEAST_SUCCESS else 0
     at = chunk.created_at or datetime.fromtimestamp(state.modified_ns // 10**9, UTC)
     return Reasoning(str(chunk.metadata["pattern_type"]), score, uses, at)
 
