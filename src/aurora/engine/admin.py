@@ -27,11 +27,12 @@ from aurora.errors import (
     TransferError,
 )
 from aurora.files import require_own
-from aurora.indexing.documents import find_to_forget, piece_ids
+from aurora.indexing.documents import find_to_forget
 from aurora.indexing.embedding import Reembedded, embedder_of
 from aurora.indexing.foreign_documents import TakenIn, take_in
 from aurora.indexing.import_export import Copied, Export, Imported, copy_memory, import_memory
 from aurora.indexing.reader import Names, scan
+from aurora.indexing.replacing import piece_ids
 from aurora.indexing.turns import write_turn
 from aurora.llm.cache import AnswerCache
 from aurora.retrieval.retriever import HybridRetriever
