@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -26,12 +27,15 @@ from aurora.display.reports import (
     render_stats,
 )
 from aurora.engine import Stats
-from aurora.engine.entries import Version
 from aurora.engine.own_lines import read_chunk_text
+from aurora.engine.remarks import remarks_of
 from aurora.indexing.provenance import Provenance, provenance_of
 from aurora.retrieval.lookup import relative_id, relative_path
 from aurora.text import pluralize, printable
 from aurora.types import Chunk, IndexState, Json, Kind, Lines, Note
+
+if TYPE_CHECKING:
+    from aurora.engine.entries import EntryVersion
 
 _SHORT = 8  # digits of a commit
 _FORGOTTEN = "an entry that is forgotten"
@@ -58,7 +62,7 @@ def get(chunk_id: str, *, as_json: bool) -> None:
         memory, chunk = opened.locate(chunk_id, here=seen_from(opened.root))
         here = seen_from(memory.root)
         text, note, whole = read_chunk_text(memory, chunk, here=here)
-        remarks = memory.remarks(chunk)
+        remarks = remarks_of(memory, chunk)
     if whole:
         chunk = _without_pieces(chunk, whole)
     if as_json:
@@ -111,13 +115,13 @@ def history(entry_id: str, *, as_json: bool) -> None:
         print_stored("\n".join(f"    {line}" for line in version.text.split("\n")))
 
 
-def _state_words(version: Version) -> str:
+def _state_words(version: EntryVersion) -> str:
     """`current`, or what replaced it; and whether a lesson worked."""
     words = "current" if version.is_current else f"replaced by {version.replaced_by or _FORGOTTEN}"
     return f"{words}, did not work" if version.has_failed else words
 
 
-def _version_record(version: Version) -> dict[str, Json]:
+def _version_record(version: EntryVersion) -> dict[str, Json]:
     """The object that docs/reference/json.md documents."""
     return {
         "id": version.id,

@@ -67,22 +67,16 @@ both. Aurora does not read the file again: use `aur mem index` for files that ch
 @_MODEL
 @_REPLACES
 @_PRIVATE
-def add(
-    files: tuple[str, ...],
-    namespace: str,
-    document_type: str,
-    source: str,
-    meta: tuple[str, ...],
-    about: tuple[str, ...],
-    **written: Any,  # `private`, and who wrote it
-) -> None:
+def add(files: tuple[str, ...], *, meta: tuple[str, ...], **given: Any) -> None:
     """Remember documents: files, or - for text from standard input. Prints their ids.
 
     Inside a git repository they belong to the project, elsewhere to you.
     """
-    labels = Labels(namespace, document_type, source, dict(map(_pair, meta)))
-    written["files"] = _in_full(about)
-    if len(files) > 1 and written["replaces"]:
+    metadata = dict(map(_pair, meta))
+    labels = Labels(given["namespace"], given["document_type"], given["source"], metadata)
+    written = {name: given[name] for name in ("agent", "model", "replaces", "private")}
+    written["files"] = _in_full(given["about"])
+    if len(files) > 1 and given["replaces"]:
         raise click.UsageError("--replaces is for one document: name one file.")
     if files.count(_STDIN) > 1:
         raise click.UsageError("Standard input can be read only once: name - one time.")
@@ -190,8 +184,8 @@ def learn(
     pattern_type: str,
     score: float,
     context: str,
-    about: tuple[str, ...],
     *,
+    about: tuple[str, ...],
     private: bool,
     team: bool,
     **written: Any,  # who wrote it, and what it replaces

@@ -235,7 +235,7 @@ class EntryWriter:
             logger.warning("similar entries cannot be found: %s", exc.in_one_line)
             return ()
 
-    def history(self, id_: str) -> list[Version]:
+    def history(self, id_: str) -> list[EntryVersion]:
         store = self._opened.store
         entry = find_entry(store, id_)
         if entry is None:
@@ -247,7 +247,7 @@ class EntryWriter:
 
 
 @dataclass(frozen=True, slots=True)
-class Version:
+class EntryVersion:
     """One version of a document or lesson. The current one was replaced by nothing."""
 
     id: str
@@ -265,11 +265,11 @@ class Version:
         return self.score is not None and self.score < LEAST_SUCCESS
 
 
-def _version_of(store: Store, chunk: Chunk) -> Version:
+def _version_of(store: Store, chunk: Chunk) -> EntryVersion:
     pieces = store.chunks.get_chunks(piece_ids([chunk]))
     reasoning = store.chunks.get_reasoning(chunk.id)
     provenance = provenance_of(chunk)
-    return Version(
+    return EntryVersion(
         chunk.id,
         str(chunk.metadata.get("title", chunk.name)),
         "\n\n".join(piece.content for piece in pieces),

@@ -18,7 +18,7 @@ from aurora.config.places import shown
 from aurora.engine.layers import PERSONAL, PROJECT, SHARED, Workspace, read_together, require_names
 from aurora.engine.opening import FixedSettings, OpenedMemory, find_settings, utc_now
 from aurora.engine.refreshing import BUDGET, Refresher, search_present
-from aurora.engine.remarks import find_remarks, with_remarks
+from aurora.engine.remarks import with_remarks
 from aurora.errors import AuroraError, ChunkNotFoundError, NoMemoryError, QueryError, StoreError
 from aurora.retrieval.lookup import find_chunk
 from aurora.stores.base import Embedder
@@ -43,7 +43,7 @@ from aurora.types import (
 if TYPE_CHECKING:
     from aurora.embeddings.base import EmbeddingProvider
     from aurora.engine.admin import MemoryAdmin
-    from aurora.engine.entries import Version
+    from aurora.engine.entries import EntryVersion
     from aurora.engine.writing import MemoryWriter
     from aurora.indexing.documents import Added, Learned
     from aurora.indexing.export_format import ExportCounts
@@ -521,11 +521,7 @@ class Memory:
             return self._writer.entries.learn_for_team(lesson)
         return self._target(private=private).entries.learn(lesson)
 
-    def remarks(self, chunk: Chunk) -> tuple[str, ...]:
-        """What to know of a document or lesson of this memory: `SearchResult.remarks`."""
-        return find_remarks(self._opened, chunk) if chunk.kind.is_prose else ()
-
-    def history(self, id_: str) -> list[Version]:
+    def history(self, id_: str) -> list[EntryVersion]:
         """All versions of a document or lesson, newest first, by the id of any of them."""
         holders = [self, *filter(None, [self.personal])]
         missing: AuroraError | None = None

@@ -24,6 +24,7 @@ from aurora.types import (
 )
 
 if TYPE_CHECKING:
+    from aurora.engine.memory import Memory
     from aurora.engine.opening import OpenedMemory
 
 _SHOWN = 3  # files, or ids
@@ -37,23 +38,28 @@ def with_remarks(
     def remarked(result: SearchResult) -> SearchResult:
         if result.memory not in memories or not result.chunk.kind.is_prose:
             return result
-        remarks = find_remarks(memories[result.memory][0], result.chunk)
+        remarks = _find_remarks(memories[result.memory][0], result.chunk)
         return replace(result, remarks=remarks) if remarks else result
 
     weak = remarked(found.weak) if found.weak else None
     return replace(found, results=tuple(map(remarked, found.results)), weak=weak)
 
 
-def find_remarks(opened: OpenedMemory, chunk: Chunk) -> tuple[str, ...]:
-    """Short phrases about a document or lesson of this memory."""
+def remarks_of(memory: Memory, chunk: Chunk) -> tuple[str, ...]:
+    """The remarks on a chunk of this memory; none on code."""
+    return _find_remarks(memory._opened, chunk) if chunk.kind.is_prose else ()
+
+
+def _find_remarks(opened: OpenedMemory, chunk: Chunk) -> tuple[str, ...]:
+    """Short phrases about a document or lesson."""
     facts, remarks = chunk.metadata, list[str]()
     if chunk.kind is Kind.REASONING:
         reasoning = opened.store.chunks.get_reasoning(chunk.id)
         if reasoning is not None and reasoning.success_score < LEAST_SUCCESS:
             remarks.append("did not work")
-    if PROVENANCE in facts and opened.root is not None:
-        if changed := find_changed(opened.root, chunk):
-            remarks.append(f"stale: {_listed(changed)} changed since")
+    root = opened.root if PROVENANCE in facts else None
+    if root is not None and (changed := find_changed(root, chunk)):
+        remarks.append(f"stale: {_listed(changed)} changed since")
     if chunk.is_replaced:
         by = str(facts[REPLACED_BY]) or "an entry that is forgotten"
         remarks.append(f"replaced by {by}")

@@ -11,9 +11,9 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
 from functools import cache
+from heapq import nlargest
 from math import log
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from aurora.indexing.documents import SimilarEntry
 from aurora.indexing.replacing import entry_id, is_entry, piece_ids, replaced_ids
@@ -21,6 +21,10 @@ from aurora.parsers.lessons import LESSONS
 from aurora.stores.base import Store
 from aurora.text import is_function_word, stem, tokenize
 from aurora.types import LEAST_SUCCESS, Chunk
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 _SHOWN = 5  # entries
 _MOST_ENTRIES = 5000  # of each kind that are compared
@@ -77,16 +81,22 @@ def _by_vectors(
         return None
     if not others:
         return []
-    cosines = (_matrix(others) @ _matrix(vectors).T).max(axis=1)
-    best = np.argsort(-cosines)[:_LOOKED_AT]
-    names = list(others)
-    closeness = {names[at]: float(cosines[at]) for at in best if cosines[at] >= _SIMILAR}
+    cosines = _compare(others, vectors)
+    best = nlargest(_LOOKED_AT, cosines, key=cosines.__getitem__)
+    closeness = {id_: cosines[id_] for id_ in best if cosines[id_] >= _SIMILAR}
     return [(chunk, closeness[chunk.id]) for chunk in _read(store, list(closeness))]
 
 
-def _matrix(vectors: Mapping[str, bytes]) -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
-    flat = np.frombuffer(b"".join(vectors.values()), "<f2").astype(np.float32)
-    return flat.reshape(len(vectors), -1)
+def _compare(others: Mapping[str, bytes], own: Mapping[str, bytes]) -> dict[str, float]:
+    """The largest cosine of each with one of the own vectors."""
+    import numpy as np  # noqa: PLC0415 - forgetting and exporting need none
+
+    def matrix(vectors: Mapping[str, bytes]) -> NDArray[np.float32]:
+        flat = np.frombuffer(b"".join(vectors.values()), "<f2").astype(np.float32)
+        return flat.reshape(len(vectors), -1)
+
+    cosines = (matrix(others) @ matrix(own).T).max(axis=1)
+    return dict(zip(others, cosines.tolist(), strict=True))
 
 
 def _by_words(store: Store, own: Sequence[Chunk], ids: Sequence[str]) -> list[tuple[Chunk, float]]:
