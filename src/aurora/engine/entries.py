@@ -93,9 +93,9 @@ class EntryWriter:
         opened, rest = self._opened, iter(documents)
         added: list[Added] = []
         while batch := list(islice(rest, _BATCH)):
-            opened.create()
             with self._redacting() as redactor:
                 cut = [self._cut(document, redactor) for document in batch]
+            opened.create()
             store = opened.store
             with store.transaction():
                 added += [
