@@ -219,6 +219,7 @@ _CHOOSING = re.compile(
     r"\b(?:us(?:e|es|ed|ing)|with|via|on|in|by|through|from|to|into|prefer|choose|gets?|runs?)\s+"
     r"(?:an?\s+|the\s+|our\s+)?(?P<choice>[a-z][\w.+-]*)"
 )
+_LEAST_SHARED = 2  # words that both texts have
 _FRAME = 0.5  # the share of words that two sentences have in common apart from their choices
 
 
@@ -230,12 +231,12 @@ def contradict(new: str, old: str, closeness: float) -> bool:
     one, other = new[:_LONGEST].lower(), old[:_LONGEST].lower()
     mine, theirs = _content_words(one), _content_words(other)
     shared = mine & theirs
-    if closeness < _SIMILAR or len(shared) < 2:
+    is_negated = _is_negated(mine, theirs) or _is_negated(theirs, mine)
+    if closeness < _SIMILAR or len(shared) + is_negated < _LEAST_SHARED:
         return False
     return (
         _denies(one, shared) != _denies(other, shared)
-        or _is_negated(mine, theirs)
-        or _is_negated(theirs, mine)
+        or is_negated
         or _differ_in_number(one, other)
         or _differ_in_choice(one, other, is_certain=closeness >= _CERTAIN)
         or (

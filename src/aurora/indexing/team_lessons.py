@@ -74,7 +74,8 @@ def write_team_lesson(
         else:
             _add_try(path, lesson)
         if replaces is not None and path != replaces:
-            _set_values(replaces, {"replaced_by": path.relative_to(root).as_posix()})
+            name = path.relative_to(root).as_posix()
+            _set_values(replaces, {"replaced_by": _quoted(name)})
     except OSError as exc:
         raise SourceError(
             f"The lesson cannot be written to {folder}: {exc.strerror}",
@@ -143,6 +144,8 @@ def render_lesson(lesson: TeamLesson, now: datetime) -> str:
     values |= {
         key: _quoted(str(lesson.provenance[key])) for key in WRITTEN if key in lesson.provenance
     }
+    if "commit" in values:  # YAML may read its digits as a number
+        values["commit"] = json.dumps(lesson.provenance["commit"])
     if files := lesson.provenance.get("files"):
         values["about"] = json.dumps(files, ensure_ascii=False)
     if lesson.replaces:
