@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -22,6 +23,7 @@ from tests.sources.repository import git, make_repository
 
 OLD = "# Session store\n\nSessions are kept in Redis."
 NEW = "# Session store\n\nSessions are kept in signed cookies."
+TEXTS = Path(__file__).parents[1] / "benchmarks" / "questions" / "memory" / "decisions.json"
 QUESTION = "where are sessions kept"
 LINES = [f"value_{number} = {number}" for number in range(40)]
 LONG = "# Handbook\n\n" + "\n\n".join(f"## Rule {n}\n\n{'word ' * 300}" for n in range(4))
@@ -50,7 +52,9 @@ def file_memory(root: Path, tmp_path: Path) -> Iterator[Memory]:
 
 
 def found(memory: Memory, question: str = QUESTION) -> set[str]:
-    return {result.chunk_id for result in memory.search(question).results}
+    """The documents and lessons that a search finds."""
+    results = memory.search(question).results
+    return {result.chunk_id for result in results if result.chunk.kind.is_prose}
 
 
 def versions(memory: Memory, id_: str) -> list[tuple[str, bool]]:
@@ -135,7 +139,7 @@ def test_what_cannot_be_replaced_says_what_can(file_memory: Memory, root: Path) 
     [code] = file_memory.admin.store.chunks.find_below("src/app.py")
     with pytest.raises(QueryError, match="is of a file"):
         file_memory.learn("text", replaces=code)
-    assert found(file_memory) == {new.id, code}, "nothing was written"
+    assert found(file_memory) == {new.id}, "nothing was written"
     assert file_memory.learn("text", replaces=new.id).replaces == (new.id,)
     assert file_memory.learn("text", replaces=new.id).replaces == (), "again, it is as it was"
 
@@ -286,6 +290,25 @@ def test_what_is_replaced_is_no_longer_named(memory: Memory) -> None:
     new = memory.learn("Never retry uploads: it creates duplicates.", replaces=old.id)
     assert new.similar == ()
     assert [entry.id for entry in memory.learn("Never retry an upload.").similar] == [new.id]
+
+
+def test_most_contradictions_are_named_and_few_others(file_memory: Memory) -> None:
+    """A part of benchmarks/quality/decisions.py."""
+    texts = json.loads(TEXTS.read_text(encoding="utf-8"))
+    file_memory.add_all(NewDocument(text) for text in texts["unrelated"][:60])
+    pairs = texts["contradictions"][:5]
+    olds = [added.id for added in file_memory.add_all(NewDocument(p["old"]) for p in pairs)]
+    named = [
+        any(entry.id == old and entry.may_contradict for entry in file_memory.add(p["new"]).similar)
+        for p, old in zip(pairs, olds, strict=True)
+    ]
+    assert sum(named) >= 4
+    false = [
+        text
+        for text in texts["unrelated_writes"][:10]
+        if any(entry.may_contradict for entry in file_memory.add(text).similar)
+    ]
+    assert len(false) <= 1
 
 
 def test_without_an_embedder_words_tell_what_is_similar(root: Path, tmp_path: Path) -> None:
