@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path, PurePosixPath
@@ -25,11 +25,13 @@ _LONGEST_NAME = 100  # characters of an agent, a model or a person
 _LARGEST = 1 << 20  # bytes of a file that is sketched
 _SAMPLE = 32  # lines
 _DIGITS = 6  # of a line's hash: of 10,000 other lines, none is likely to have it
+_MASK = 16**_DIGITS - 1
 # Lines that tell one version from another have five letters or digits: not `}` or `else:`.
 _TELLING = re.compile(rb"(?:[0-9A-Za-z\x80-\xff][^0-9A-Za-z\x80-\xff]*){5}")
 _CHANGED = 0.5  # the share of lines that are gone
 _PATH = re.compile(r"[\w.@+-]+(?:/[\w.@+-]+)*")
-_MOST_WORDS = 300  # of a text that may be paths
+_LONGEST_TEXT = 100_000  # characters in which paths are looked for
+_MOST_WORDS = 300  # that may be paths
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +86,7 @@ def provenance_of(chunk: Chunk) -> Provenance:
     return Provenance(
         at=at,
         commit=str(facts.get("commit", "")),
-        files=tuple(map(str, files)) if isinstance(files, list) else (),
+        files=tuple(map(str, files[:MOST_FILES])) if isinstance(files, list) else (),
         **words,
     )
 
@@ -113,7 +115,7 @@ def require_files(root: Path, files: Iterable[Path | str]) -> tuple[str, ...]:
 
 def find_named_files(root: Path, text: str) -> tuple[str, ...]:
     """The files of a project that a text names by their paths from its root."""
-    words = dict.fromkeys(match[0].rstrip(".") for match in _PATH.finditer(text))
+    words = dict.fromkeys(match[0].rstrip(".") for match in _PATH.finditer(text[:_LONGEST_TEXT]))
     likely = [word for word in words if "." in word[1:] or "/" in word][:_MOST_WORDS]
     return tuple(filter(None, (_name_in(root, word) for word in likely)))[:MOST_FILES]
 
@@ -143,17 +145,19 @@ def _is_secret(name: str) -> bool:
 
 
 def _sketch(path: Path) -> str:
-    return "".join(sorted(set(_hash_lines(path)))[:_SAMPLE])
+    hashes = {_hash(line) for line in _read_lines(path) if _TELLING.search(line)}
+    return "".join(f"{number:0{_DIGITS}x}" for number in sorted(hashes)[:_SAMPLE])
 
 
-def _hash_lines(path: Path) -> Iterator[str]:
+def _hash(line: bytes) -> int:
+    return int(zlib.crc32(line.strip())) & _MASK
+
+
+def _read_lines(path: Path) -> list[bytes]:
     try:
-        content = read_file(path, most=_LARGEST)
+        return read_file(path, most=_LARGEST).split(b"\n")
     except (OSError, ValueError):
-        return
-    for line in set(content.split(b"\n")):
-        if _TELLING.search(line):
-            yield f"{zlib.crc32(line.strip()):08x}"[-_DIGITS:]
+        return []
 
 
 def find_changed(root: Path, chunk: Chunk) -> list[str]:
@@ -165,9 +169,20 @@ def find_changed(root: Path, chunk: Chunk) -> list[str]:
 
 
 def _has_changed(root: Path, name: str, sketch: str) -> bool:
+    if ".." in PurePosixPath(name).parts or PurePosixPath(name).is_absolute():
+        return False  # Aurora writes no such name; a lesson that came with a clone may have it
     if not _name_in(root, name):
         return True
-    sample = {sketch[at : at + _DIGITS] for at in range(0, len(sketch), _DIGITS)}
-    return bool(sample) and len(sample.intersection(_hash_lines(root / name))) <= (
-        (1 - _CHANGED) * len(sample)
-    )
+    sample = _read_sketch(sketch)
+    present = set(map(_hash, _read_lines(root / name))) if sample else set()
+    kept = sum(number in present for number in sample)
+    return bool(sample) and kept <= (1 - _CHANGED) * len(sample)
+
+
+def _read_sketch(written: str) -> list[int]:
+    """The hashes of a sketch; none of what Aurora never writes."""
+    starts = range(0, len(written), _DIGITS)
+    try:
+        return [int(written[at : at + _DIGITS], 16) for at in starts][:_SAMPLE]
+    except ValueError:
+        return []
