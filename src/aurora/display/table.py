@@ -167,12 +167,6 @@ def name_cell(result: SearchResult) -> str:
     return printable(name)
 
 
-def _remarked(result: SearchResult) -> str:
-    """The name, with what to know of a document or lesson behind it."""
-    remarks = f" ({printable('; '.join(result.remarks))})" if result.remarks else ""
-    return name_cell(result) + remarks
-
-
 def lines_cell(result: SearchResult) -> str:
     lines = result.lines
     return f"{lines.start}-{lines.end}" if lines else "-"
@@ -257,7 +251,7 @@ COLUMNS = (
     ),
     Column("Type", lambda result, _: kind_cell(result), dropped=2),
     Column(
-        "Name", lambda result, _: _remarked(result), is_long=True,
+        "Name", lambda result, _: name_cell(result), is_long=True,
         mark=lambda paint, text, _: paint.name(text),
     ),
     Column("Lines", lambda result, _: lines_cell(result), dropped=1),

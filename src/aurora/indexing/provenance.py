@@ -25,7 +25,7 @@ _LONGEST_NAME = 100  # characters of an agent, a model or a person
 _LARGEST = 1 << 20  # bytes of a file that is sketched
 _SAMPLE = 32  # lines
 _DIGITS = 6  # of a line's hash: of 10,000 other lines, none is likely to have it
-_MASK = 16**_DIGITS - 1
+_MASK = 0xFFFFFF
 # Lines that tell one version from another have five letters or digits: not `}` or `else:`.
 _TELLING = re.compile(rb"(?:[0-9A-Za-z\x80-\xff][^0-9A-Za-z\x80-\xff]*){5}")
 _CHANGED = 0.5  # the share of lines that are gone
@@ -150,7 +150,7 @@ def _sketch(path: Path) -> str:
 
 
 def _hash(line: bytes) -> int:
-    return int(zlib.crc32(line.strip())) & _MASK
+    return zlib.crc32(line.strip()) & _MASK
 
 
 def _read_lines(path: Path) -> list[bytes]:
