@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING
 
 from aurora.indexing.documents import SimilarEntry
 from aurora.indexing.replacing import entry_id, is_entry, piece_ids, replaced_ids
+from aurora.packing import unpack_vector
 from aurora.parsers.lessons import LESSONS
-from aurora.stores.base import Store
+from aurora.stores.base import Ranking, Store
 from aurora.text import is_function_word, stem, tokenize
-from aurora.types import LEAST_SUCCESS, Chunk
+from aurora.types import LEAST_SUCCESS, Chunk, Criteria, Kind
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,6 +31,7 @@ _SHOWN = 5  # entries
 _MOST_ENTRIES = 5000  # of each kind that are compared
 _MOST_PIECES = 8  # of a long document
 _LOOKED_AT = 20  # of the nearest, whose texts are read
+_RANKED = 100  # of the nearest chunks that a database names
 _LONGEST = 2000  # characters of a text that are compared
 _BEGINNING = 200  # characters that are shown
 # Cosines of Aurora's own model: unrelated texts of one project reach 0.6, and another wording of
@@ -45,15 +47,11 @@ def find_similar(store: Store, id_: str) -> tuple[SimilarEntry, ...]:
     if not own:
         return ()
     known = {id_, *replaced_ids(own[0])}
-    ids = [each for each in _list_ids(store) if each.partition("@")[0] not in known]
-    near = _by_vectors(store, own, ids)
-    if near is None:
-        near = _by_words(store, own, ids)
     success = _success(store, own[0])
     entries: dict[str, SimilarEntry] = {}
-    for chunk, closeness in near:
+    for chunk, closeness in _find_near(store, own):
         first = entry_id(chunk)
-        if first in entries:
+        if first in known or first in entries:
             continue
         may_contradict = contradict(own[0].content, chunk.content, closeness) or (
             closeness >= _CERTAIN and _is_opposite(success, _success(store, chunk))
@@ -64,6 +62,20 @@ def find_similar(store: Store, id_: str) -> tuple[SimilarEntry, ...]:
     return tuple(sorted(entries.values(), key=lambda each: not each.may_contradict)[:_SHOWN])
 
 
+def _find_near(store: Store, own: Sequence[Chunk]) -> list[tuple[Chunk, float]]:
+    """The nearest entries with their closeness, nearest first; the own ones are among them."""
+    vectors = store.vectors.get_embeddings([piece.id for piece in own])
+    if not vectors:
+        return _by_words(store, own)
+    if store.ranking is not None:
+        closeness = _ask_ranking(store, store.ranking, vectors)
+    else:
+        closeness = _compare(store.vectors.get_embeddings(list(_list_ids(store))), vectors)
+    near = [id_ for id_ in closeness if closeness[id_] >= _SIMILAR]
+    best = nlargest(_LOOKED_AT + len(own), near, key=closeness.__getitem__)
+    return [(chunk, closeness[chunk.id]) for chunk in _read(store, best)]
+
+
 def _list_ids(store: Store) -> Iterator[str]:
     """The ids of all entries. They tell lessons and documents from code without reading rows."""
     for prefix in ("doc-", "reasoning-"):
@@ -71,24 +83,25 @@ def _list_ids(store: Store) -> Iterator[str]:
     yield from store.chunks.find_below(LESSONS)[:_MOST_ENTRIES]
 
 
-def _by_vectors(
-    store: Store, own: Sequence[Chunk], ids: Sequence[str]
-) -> list[tuple[Chunk, float]] | None:
-    """The nearest entries with their cosines, nearest first; None without a vector."""
-    vectors = store.vectors.get_embeddings([piece.id for piece in own])
-    others = store.vectors.get_embeddings(ids) if vectors else {}
-    if not vectors:
-        return None
-    if not others:
-        return []
-    cosines = _compare(others, vectors)
-    best = nlargest(_LOOKED_AT, cosines, key=cosines.__getitem__)
-    closeness = {id_: cosines[id_] for id_ in best if cosines[id_] >= _SIMILAR}
-    return [(chunk, closeness[chunk.id]) for chunk in _read(store, list(closeness))]
+def _ask_ranking(store: Store, ranking: Ranking, vectors: Mapping[str, bytes]) -> dict[str, float]:
+    """The largest cosines as the database compares them, without reading all vectors.
+
+    Notes of files and logs take part, too, and are left out later.
+    """
+    rows = store.search.find_rows(Criteria(kinds=(Kind.KNOWLEDGE, Kind.REASONING)))
+    closeness: dict[int, float] = {}
+    for vector in vectors.values():
+        near = ranking.rank(None, unpack_vector(vector), pool=_RANKED, among=rows)
+        for row in near.by_meaning:
+            closeness[row] = max(closeness.get(row, 0.0), near.scored[row].cosine or 0.0)
+    chunks = store.chunks.get_rows(list(closeness))
+    return {chunk.id: closeness[row] for row, chunk in chunks.items()}
 
 
 def _compare(others: Mapping[str, bytes], own: Mapping[str, bytes]) -> dict[str, float]:
     """The largest cosine of each with one of the own vectors."""
+    if not others:
+        return {}
     import numpy as np  # noqa: PLC0415 - forgetting and exporting need none
 
     def matrix(vectors: Mapping[str, bytes]) -> NDArray[np.float32]:
@@ -99,9 +112,9 @@ def _compare(others: Mapping[str, bytes], own: Mapping[str, bytes]) -> dict[str,
     return dict(zip(others, cosines.tolist(), strict=True))
 
 
-def _by_words(store: Store, own: Sequence[Chunk], ids: Sequence[str]) -> list[tuple[Chunk, float]]:
+def _by_words(store: Store, own: Sequence[Chunk]) -> list[tuple[Chunk, float]]:
     """The entries that share most of the rare words, as if that share were a cosine."""
-    chunks = _read(store, ids)
+    chunks = _read(store, list(_list_ids(store)))
     words = [_content_words(chunk.content) for chunk in chunks]
     count = Counter(word for each in words for word in each)
     weight = {word: log(1 + len(chunks) / number) for word, number in count.items()}
