@@ -139,6 +139,8 @@ def test_what_cannot_be_replaced_says_what_can(file_memory: Memory, root: Path) 
     [code] = file_memory.admin.store.chunks.find_below("src/app.py")
     with pytest.raises(QueryError, match="is of a file"):
         file_memory.learn("text", replaces=code)
+    with pytest.raises(ChunkNotFoundError, match="no document or lesson"):
+        file_memory.history(code)
     assert found(file_memory) == {new.id}, "nothing was written"
     assert file_memory.learn("text", replaces=new.id).replaces == (new.id,)
     assert file_memory.learn("text", replaces=new.id).replaces == (), "again, it is as it was"

@@ -24,7 +24,6 @@ from tests.crash.projects import LONG, QUERIES, change, module, plant
 from tests.crash.providers import SHALLOW
 from tests.crash.world import World
 
-
 NOON = "Water apples at noon"
 
 

@@ -40,6 +40,7 @@ from aurora.indexing.provenance import (
 from aurora.indexing.reader import Names, scan
 from aurora.indexing.replacing import (
     find_entry,
+    is_entry,
     list_versions,
     piece_ids,
     replaced_ids,
@@ -238,7 +239,7 @@ class EntryWriter:
     def history(self, id_: str) -> list[EntryVersion]:
         store = self._opened.store
         entry = find_entry(store, id_)
-        if entry is None:
+        if entry is None or not is_entry(entry):
             raise ChunkNotFoundError(
                 f"There is no document or lesson {id_!r}",
                 hint="name its id, as `aur mem search` shows it",

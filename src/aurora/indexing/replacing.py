@@ -102,7 +102,8 @@ def _require_replaceable(store: Store, id_: str, new_id: str) -> str:
         raise QueryError(
             f"{entry.id} cannot replace itself", hint="say something else, or leave out its id"
         )
-    if (after := successor_id(entry)) not in ("", new_id):
+    after = successor_id(entry)
+    if after != new_id and store.chunks.get_chunks([after]):
         raise QueryError(
             f"{entry.id} was replaced by {after}",
             hint=f"replace that one; `aur mem history {entry.id}` shows all versions",
