@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from aurora.engine.adoption import memories_locked, remember
 from aurora.parsers.registry import parser_for
-from aurora.types import Chunk, Document, Kind, Lines
+from aurora.stores.base import Store
+from aurora.types import REPLACED_BY, Chunk, Document, Kind, Lines
 
 NOW = datetime(2026, 11, 15, 12, 0, tzinfo=UTC)
 
@@ -38,6 +40,14 @@ def make_chunk(
 def parse(text: str, path: str = "a.py") -> list[Chunk]:
     """The chunks of a text, by the parser its path asks for."""
     return list(parser_for(path).parse(Document(path, text)).chunks)
+
+
+def hide(store: Store, chunk_id: str, *, by: str | None = "another") -> None:
+    """As if another entry had replaced a chunk; found again if it is replaced by None."""
+    chunks = store.chunks.get_chunks([chunk_id])
+    store.chunks.put_chunks(
+        replace(chunk, metadata={**chunk.metadata, REPLACED_BY: by}) for chunk in chunks
+    )
 
 
 def write_tree(root: Path, files: dict[str, str | bytes]) -> Path:

@@ -17,8 +17,8 @@ import aurora
 from aurora import Memory
 from aurora.engine import memory as module
 
-VERBS = ("open", "index", "search", "get", "add", "add_all", "learn", "forget", "stats", "export",
-         "watch", "close", "locate", "layers", "workspace")  # fmt: skip
+VERBS = ("open", "index", "search", "get", "add", "add_all", "learn", "history", "forget", "stats",
+         "export", "watch", "close", "locate", "layers", "workspace")  # fmt: skip
 PROPERTIES = ("admin", "exists", "indexed_at", "label", "name", "personal", "places", "root",
               "settings")  # fmt: skip
 

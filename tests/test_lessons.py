@@ -37,7 +37,7 @@ def names(memory: Memory, query: str) -> list[str]:
 def test_a_lesson_can_be_found(memory: Memory) -> None:
     chunk = memory.learn(
         "Retry uploads with backoff\nand jitter", pattern_type="recovery", context="S3 only"
-    )
+    ).chunk
     assert (chunk.id, chunk.kind, chunk.name, chunk.created_at) == (
         "reasoning-retry-uploads-with-backoff-f8cc6ce1",
         Kind.REASONING,
@@ -71,7 +71,7 @@ def test_the_score_is_the_mean_of_all_tries_failed_ones_too(memory: Memory) -> N
 
 
 def test_the_tries_of_an_older_memory_are_its_successes(memory: Memory) -> None:
-    chunk = memory.learn("split the work", score=0.5)
+    chunk = memory.learn("split the work", score=0.5).chunk
     chunks = memory.admin.store.chunks
     chunks.put_chunks([replace(chunk, metadata={"source": "reasoning"})])
     chunks.put_reasoning(chunk.id, Reasoning("pattern", 1.0, 3, NOW))
@@ -90,7 +90,7 @@ def test_the_first_time_stays_the_date(memory: Memory, project: Path, tmp_path: 
     memory.learn("split the work")
     later = NOW + timedelta(days=3)
     with Memory(Places(tmp_path / "home", project), now=lambda: later) as other:
-        assert other.learn("split the work").created_at == NOW
+        assert other.learn("split the work").chunk.created_at == NOW
 
 
 def test_the_same_words_of_another_kind_are_another_lesson(memory: Memory) -> None:
@@ -98,13 +98,13 @@ def test_the_same_words_of_another_kind_are_another_lesson(memory: Memory) -> No
     assert len(ids) == 2
 
 
-def test_what_failed_is_kept_and_not_found(memory: Memory) -> None:
-    """FR-4.4; a later success brings it back."""
-    chunk = memory.learn("guess the password", score=0.1)
-    assert names(memory, "guess") == []
+def test_what_failed_is_found_with_a_remark(memory: Memory) -> None:
+    """FR-4.4 is overruled: agents ask what failed before. A later success takes the remark away."""
+    chunk = memory.learn("guess the password", score=0.1).chunk
     assert memory.get(chunk.id) == chunk
-    memory.learn("guess the password", score=1.0)
-    assert names(memory, "guess") == ["guess the password"]
+    for score, remarks in ((0.2, ("did not work",)), (1.0, ("did not work",)), (1.0, ())):
+        memory.learn("guess the password", score=score)
+        assert [result.remarks for result in memory.search("guess").results] == [remarks]
 
 
 @pytest.mark.parametrize("score", [-0.1, 1.1, float("nan")])

@@ -16,6 +16,7 @@ TYPE_CHECKING = False  # as type checkers know it; importing typing takes 4 ms
 if TYPE_CHECKING:
     from aurora.config import Places, Settings, SettingsFiles
     from aurora.embeddings.base import EmbeddingProvider
+    from aurora.engine.entries import EntryVersion
     from aurora.engine.memory import Memory, Stats
     from aurora.errors import (
         AuroraError,
@@ -32,12 +33,13 @@ if TYPE_CHECKING:
         StoreError,
         TransferError,
     )
-    from aurora.indexing.documents import Added, Outcome
+    from aurora.indexing.documents import Added, Learned, Outcome, SimilarEntry
     from aurora.indexing.embedding import Embedded
     from aurora.indexing.export_format import ExportCounts
     from aurora.indexing.freshness import Refresh
     from aurora.indexing.import_export import Writer
     from aurora.indexing.indexer import IndexReport
+    from aurora.indexing.provenance import Provenance
     from aurora.sources.watch import Stop
     from aurora.stores.base import Embedder
     from aurora.types import (
@@ -69,18 +71,19 @@ if TYPE_CHECKING:
 __all__ = [
     "Added", "AuroraError", "Chunk", "ChunkHistory", "ChunkNotFoundError", "ConfigError",
     "Contribution", "Criteria", "Embedded", "Embedder", "EmbedderMismatchError", "EmbeddingError",
-    "EmbeddingProvider", "Event", "ExportCounts", "IndexCheck", "IndexReport", "IndexState", "Json",
-    "Kind", "LabelError", "Lines", "Listener", "LlmError", "Memory", "Mode", "NewDocument",
-    "NoMemoryError", "Note", "Outcome", "Places", "Progress", "Query", "QueryError", "Refresh",
-    "Rerank", "SearchResult", "SearchResults", "Settings", "SettingsFiles", "SourceError", "Stats",
-    "Stop", "StoreBusyError", "StoreError", "Symbol", "Tracking", "TransferError", "Writer",
-    "__version__",
+    "EmbeddingProvider", "EntryVersion", "Event", "ExportCounts", "IndexCheck", "IndexReport",
+    "IndexState", "Json", "Kind", "LabelError", "Learned", "Lines", "Listener", "LlmError",
+    "Memory", "Mode", "NewDocument", "NoMemoryError", "Note", "Outcome", "Places", "Progress",
+    "Provenance", "Query", "QueryError", "Refresh", "Rerank", "SearchResult", "SearchResults",
+    "Settings", "SettingsFiles", "SimilarEntry", "SourceError", "Stats", "Stop", "StoreBusyError",
+    "StoreError", "Symbol", "Tracking", "TransferError", "Writer", "__version__",
 ]  # fmt: skip
 # The modules that define these names, in the order in which they import each other.
 _MODULES = (
     "errors", "types", "config", "stores.base", "embeddings.base", "engine.memory",
     "sources.watch", "indexing.documents", "indexing.embedding", "indexing.export_format",
-    "indexing.freshness", "indexing.import_export", "indexing.indexer",
+    "indexing.freshness", "indexing.import_export", "indexing.indexer", "indexing.provenance",
+    "engine.entries",
 )  # fmt: skip
 
 

@@ -279,6 +279,11 @@ def is_stop_word(word: str) -> bool:
     return word in _JOINING or word in _LANGUAGES
 
 
+def is_function_word(word: str) -> bool:
+    """True for a word such as `the` or `with`, which only joins others."""
+    return word in _JOINING
+
+
 def document_terms(text: str) -> list[str]:
     """Return the tokens of a text, and the stem of each token that differs from it."""
     return _terms.of(text)

@@ -19,6 +19,11 @@ DEFAULT_LIMIT = 10
 FOREIGN_ID = "aurorakb_id"  # in a chunk's metadata: the id of an imported document
 VARIANT = "variant"  # in a chunk's metadata: names one of several versions of a file
 SYMBOLS = "symbols"  # in a chunk's metadata: [[name, kind, first line, last line], …]
+REPLACES = "replaces"  # in the metadata of a document or lesson: the ids of what it replaced
+REPLACED_BY = "replaced_by"  # the id of what replaced it, "" if that is forgotten; it is not found
+PROVENANCE = "provenance"  # who wrote it, where, and about which files
+SKETCHES = "sketches"  # of these files: `indexing.provenance` says how
+LEAST_SUCCESS = 0.5  # a lesson whose mean score is lower did not work
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -88,6 +93,11 @@ class Chunk:
     def variant(self) -> str:
         """Names the version of its file, where checkouts have several of it."""
         return str(self.metadata.get(VARIANT, ""))
+
+    @property
+    def is_replaced(self) -> bool:
+        """True for a document or lesson that another one replaced: it is kept, and not found."""
+        return self.metadata.get(REPLACED_BY) is not None
 
     @property
     def is_outline(self) -> bool:
@@ -184,6 +194,24 @@ class NewDocument:
     source: str = ""
     metadata: Mapping[str, Json] = field(default_factory=dict)
     created_at: datetime | None = None
+    agent: str = ""  # that writes it; the person without one
+    model: str = ""  # of the agent
+    files: tuple[Path | str, ...] = ()  # of the project, that it is about; else those it names
+    replaces: str = ""  # the id of an entry
+
+
+@dataclass(frozen=True, slots=True)
+class NewLesson:
+    """A lesson to learn. The fields of the same name are those of `NewDocument`."""
+
+    text: str
+    pattern_type: str = "pattern"
+    score: float = 1.0
+    context: str = ""
+    agent: str = ""
+    model: str = ""
+    files: tuple[Path | str, ...] = ()
+    replaces: str = ""
 
 
 class ForeignDocument(NamedTuple):
@@ -358,6 +386,7 @@ class SearchResult:
     relevance: float = 1.0  # the confidence that the memory answers the question at all
     has_vector: bool = True  # False where meaning took part and this chunk has no vector yet
     memory: str = ""  # the name of its memory, where a search asks several
+    remarks: tuple[str, ...] = ()  # what to know of a document or lesson: `did not work`
 
     @property
     def name(self) -> str:

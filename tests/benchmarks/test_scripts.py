@@ -30,6 +30,7 @@ RUNS: dict[str, Sequence[str]] = {
     "quality/answers.py": ("{repo}/..", "--questions={asked}", "--misses"),
     "quality/calibration.py": ("{repo}/..", "--questions={asked}"),
     "quality/confidence.py": ("{set}",),
+    "quality/decisions.py": (),
     "quality/distilled.py": ("--models={models}",),
     "quality/fallback.py": ("{repo}", "--queries=aurora"),
     "quality/fusions.py": ("{set}", "--most=3"),

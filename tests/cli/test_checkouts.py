@@ -179,16 +179,19 @@ def test_a_worktree_of_an_older_version_is_moved_to_its_repository(shell: Shell)
     older = Places(shell.home, side)
     with Memory(older) as memory:
         memory.index(side)
-        lesson = memory.learn("brush numbats from the tail").id
+        old = memory.learn("brush numbats from the head").id
+        lesson = memory.learn("brush numbats from the tail", replaces=old).id
         memory.get("app.py:parse_quokka")
     assert lesson not in found(shell, "brush numbats")
     assert "This worktree has a memory of its own" in shell.ok("doctor", cwd=side)
     done = shell.run("doctor", "--fix", cwd=side)
     assert "Moved to the memory of" in done.stderr
-    assert "1 chunk of lessons and documents" in done.stderr
+    assert "2 chunks of lessons and documents" in done.stderr
     assert (side / ".aurora" / "memory.db.moved").exists()
     assert lesson in found(shell, "brush numbats")
+    assert old not in found(shell, "brush numbats")
     assert lesson in found(shell, "brush numbats", cwd=side)
+    assert f"{old}  brush numbats from the head" in shell.ok("mem", "history", lesson)
     with shell.store() as store:
         assert len(store.chunks.get_accesses(["app.py:parse_quokka"])["app.py:parse_quokka"]) == 1
     assert "Moved" not in shell.run("doctor", "--fix", cwd=side).stderr

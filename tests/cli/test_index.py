@@ -109,13 +109,14 @@ def test_it_error_01_missing_logs_are_a_warning_and_a_note(shell: Shell) -> None
 
 
 def test_code_lessons_and_logs_are_counted_apart(shell: Shell) -> None:
-    """FR-11.2: a lesson that failed is no chunk that can be found."""
+    """FR-11.2: what was replaced is no chunk that can be found; a lesson that failed is one."""
     write_logs(shell)
     shell.ok("init")
     shell.ok("mem", "learn", "retry with backoff")
-    shell.ok("mem", "learn", "retry at once", "--score", "0.2")
+    old = shell.ok("mem", "learn", "sleep for an hour").strip()
+    shell.ok("mem", "learn", "retry at once", "--score", "0.2", "--replaces", old)
     done = shell.run("mem", "index")
-    expected = summary(shell, files=3, code=4, reasoning=1, knowledge=9)
+    expected = summary(shell, files=3, code=4, reasoning=2, knowledge=9)
     assert (done.returncode, done.stdout, done.stderr) == (0, expected, "")
     assert shell.ok("mem", "index") == expected
 

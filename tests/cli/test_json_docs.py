@@ -68,8 +68,14 @@ def test_every_field_of_a_chunk_is_told(indexed: Shell) -> None:
     result = json.loads(indexed.ok("mem", "search", "authenticate_user", "--json"))["results"][0]
     names = list(result)
     about = names[names.index("id") : names.index("metadata") + 1]
-    assert list(chunk) == [*about, "content", "note"]
+    assert list(chunk) == [*about, "content", "note", "remarks"]
     assert {name: chunk[name] for name in about} == {name: result[name] for name in about}
+
+
+def test_every_field_of_a_history_is_told(indexed: Shell) -> None:
+    id_ = indexed.ok("mem", "learn", "write it down").strip()
+    [version] = json.loads(indexed.ok("mem", "history", id_, "--json"))["versions"]
+    assert documented("aur mem history --json") == version.keys()
 
 
 def test_every_field_of_the_stats_and_of_the_doctor_is_told(indexed: Shell) -> None:

@@ -181,6 +181,7 @@ def test_a_chunk_as_json_has_every_field(indexed: Shell) -> None:
         "created_at": None,
         "metadata": {"signature": "def authenticate_user(name, password):"},
         "note": None,
+        "remarks": [],
     }
 
 

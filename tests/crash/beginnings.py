@@ -24,18 +24,21 @@ from tests.crash.projects import LONG, QUERIES, change, module, plant
 from tests.crash.providers import SHALLOW
 from tests.crash.world import World
 
+NOON = "Water apples at noon"
+
 
 def nothing(world: World) -> None:
     plant(world.folder)
 
 
 def indexed(world: World) -> None:
-    """With a use, and a lesson that may not be found."""
+    """With a use, and a lesson that is not found, because another one replaced it."""
     plant(world.folder)
     world.memory.index(world.project)
     world.memory.get("kept.py:kept_1")
     world.memory.get("part3.py:part3_1")
-    world.memory.learn("Water apples at noon", score=0.1)
+    old = world.memory.learn("Water apples at dawn").id
+    world.memory.learn(NOON, score=0.1, replaces=old)
     for _, mode in QUERIES:
         world.memory.search("apple", mode=mode)  # so that indexes are as new as the memory
 
@@ -85,7 +88,10 @@ def fill(store: Store) -> None:
         chunks = parse(module(f"other{n}", "pear"), path)
         store.chunks.replace_file(FileState(path, 60 + n, 5, f"4:{n}"), chunks)
     store.chunks.put_chunks(cut_document(LONG, Labels(namespace="far"), now=NOW))
-    lesson = make_chunk("Guess where pears are", "", "guess", id="guess", kind=Kind.REASONING)
+    lesson = make_chunk(
+        "Guess where pears are", "", "guess", id="guess", kind=Kind.REASONING,
+        metadata={"source": "reasoning", "replaced_by": "another"},
+    )  # fmt: skip
     store.chunks.put_chunks([lesson])
     store.chunks.put_reasoning("guess", Reasoning("pattern", 0.2, 0, NOW))
     store.chunks.record_access("other1.py:other1_1", NOW)

@@ -84,6 +84,12 @@ def add(number: int, world: World) -> None:
     world.memory.add(text, path=path, namespace="books", metadata={"number": number})
 
 
+def replace(world: World) -> None:
+    """A lesson by a document of several pieces, which names the lesson in each."""
+    old = world.memory.admin.store.chunks.find_ids_from("reasoning-water-apples-at-noon", limit=1)
+    world.memory.add(LONG, namespace="books", replaces=old[0])
+
+
 def forget(what: str, world: World) -> None:
     world.memory.forget(world.memory.admin.find_to_forget(what))
 
@@ -127,6 +133,7 @@ OPERATIONS = {
     "later index": Operation(beginnings.changed, [index], by_file),
     "reembed": Operation(beginnings.indexed, [reembed]),
     "learn": Operation(beginnings.indexed, [partial(learn, text) for text in LESSONS], counts=True),
+    "replace": Operation(beginnings.indexed, [replace]),
     "add": Operation(beginnings.indexed, [partial(add, number) for number in range(6)]),
     "forget": Operation(
         beginnings.with_documents,

@@ -50,6 +50,7 @@ def test_a_whole_answer() -> None:
                 "symbol": None,
                 "more": 0,
                 "memory": "",
+                "remarks": [],
                 "score": 0.856,
                 "scores": {"bm25": 0.95, "semantic": 0.82, "activation": 0.65},
                 "contributions": [

@@ -16,7 +16,7 @@ from aurora.stores.base import Reasoning, Store, Uses
 from aurora.stores.sqlite.search import SQLiteSearch
 from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import Criteria, Kind, Note, Query, SearchResult, SearchResults
-from tests.builders import NOW, make_chunk
+from tests.builders import NOW, hide, make_chunk
 from tests.retrieval.meaning import WordProvider, index_folder, remember, retriever_on
 from tests.signals.corpus import standard_library_chunks
 
@@ -125,14 +125,16 @@ def test_a_chunk_forgotten_meanwhile_is_left_out(store: Store) -> None:
     assert [r.chunk_id for r in retriever.retrieve(Query("word")).results] == ["a.py:g"]
 
 
-def test_failed_reasoning_is_never_found(store: Store) -> None:
+def test_failed_reasoning_is_found_and_a_replaced_one_never(store: Store) -> None:
     for name, score in (("good", 0.8), ("bad", 0.2)):
-        chunk = make_chunk("retry with backoff", name=name, kind=Kind.REASONING)
+        chunk = make_chunk(f"retry with backoff, {name}", name=name, kind=Kind.REASONING)
         store.chunks.put_chunks([chunk])
         store.chunks.put_reasoning(chunk.id, Reasoning("verification", score, 1, NOW))
-    assert [r.chunk.name for r in retriever_on(store).retrieve(Query("backoff")).results] == [
-        "good"
-    ]
+    retriever = retriever_on(store)
+    found = {result.chunk.name for result in retriever.retrieve(Query("backoff")).results}
+    assert found == {"good", "bad"}
+    hide(store, "a.py:good")
+    assert [r.chunk.name for r in retriever.retrieve(Query("backoff")).results] == ["bad"]
 
 
 @pytest.mark.parametrize("limit", [0, -1])

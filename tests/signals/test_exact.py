@@ -25,9 +25,8 @@ from aurora.signals.exact import (
 )
 from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import Chunk, Kind, Mode, Query
-from tests.builders import NOW, make_chunk
+from tests.builders import NOW, hide, make_chunk
 from tests.embedders import WordsProvider
-from tests.signals.merging import reasoning
 from tests.stores.search_conformance import HOSTILE, ids_of_hostile, with_symbols
 
 
@@ -167,8 +166,8 @@ def test_both_spellings_are_there_and_the_one_asked_for_is_above(store: SQLiteSt
     assert levels(store, "get_user_data") == {"web/data.ts:getUserData": FOLDED, SNAKE.id: SPELT}
 
 
-def test_failed_reasoning_defines_nothing(store: SQLiteStore) -> None:
-    store.chunks.put_reasoning(SNAKE.id, reasoning(0.2))
+def test_what_is_replaced_defines_nothing(store: SQLiteStore) -> None:
+    hide(store, SNAKE.id)
     assert levels(store, "get_user_data") == {}
 
 

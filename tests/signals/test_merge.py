@@ -13,7 +13,7 @@ from aurora.signals.base import Question
 from aurora.stores.base import FileState
 from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import Kind, Note, Progress
-from tests.builders import NOW, make_chunk
+from tests.builders import NOW, hide, make_chunk
 from tests.signals.merging import FOUR, Bench, reasoning
 
 CHANGES: dict[str, tuple[Callable[[SQLiteStore], object], list[int]]] = {
@@ -27,7 +27,7 @@ CHANGES: dict[str, tuple[Callable[[SQLiteStore], object], list[int]]] = {
         lambda store: (store.chunks.delete_chunks(["a.py:one"]), store.chunks.put_chunks(FOUR[:1])),
         [5],
     ),
-    "no longer found": (lambda store: store.chunks.put_reasoning("a.py:two", reasoning(0.4)), []),
+    "no longer found": (lambda store: hide(store, "a.py:two"), []),
     "no other text": (lambda store: store.chunks.put_reasoning("a.py:two", reasoning(0.9)), []),
     "a file": (
         lambda store: store.chunks.replace_file(
@@ -93,9 +93,9 @@ def test_more_than_half_changed_is_built_anew(bench: Bench) -> None:
 
 
 def test_a_chunk_that_may_be_found_again_comes_back_to_its_place(bench: Bench) -> None:
-    bench.store.chunks.put_reasoning("a.py:two", reasoning(0.1))
+    hide(bench.store, "a.py:two")
     bench.signal().refresh()
-    bench.store.chunks.put_reasoning("a.py:two", reasoning(0.8))
+    hide(bench.store, "a.py:two", by=None)
     bench.rows_read()
     assert bench.signal().refresh() == 4
     assert bench.rows_read() == [[2]]
@@ -154,9 +154,9 @@ def test_an_index_without_revisions_is_of_another_version(
     assert bench.events == [Note("Rebuilding BM25 index (made by another version)...")]
 
 
-def test_what_was_learned_but_failed_is_not_merged(bench: Bench) -> None:
+def test_what_was_learned_and_replaced_is_not_merged(bench: Bench) -> None:
     bench.signal().refresh()
     bench.store.chunks.put_chunks([make_chunk("learned", name="five", kind=Kind.REASONING)])
-    bench.store.chunks.put_reasoning("a.py:five", reasoning(0.2))
+    hide(bench.store, "a.py:five")
     assert bench.signal().refresh() == 4
     assert bench.path.read_bytes() == bench.rebuilt()

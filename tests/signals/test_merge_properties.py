@@ -18,9 +18,9 @@ from aurora.signals.bm25_index import Postings
 from aurora.signals.index_file import Array
 from aurora.stores.base import Revision
 from aurora.text import chunk_text
-from tests.builders import NOW, make_chunk, parse
+from tests.builders import NOW, hide, make_chunk, parse
 from tests.properties import examples
-from tests.signals.merging import FOUR, Bench, reasoning
+from tests.signals.merging import FOUR, Bench
 
 WORDS = ["alpha", "beta", "getUserData", "auth.token", "用户认证", "Ünïcode", "x", "ﬁ", "\0"]
 texts = st.lists(st.sampled_from(WORDS), max_size=6).map(" ".join)
@@ -102,8 +102,8 @@ steps = st.one_of(
         st.tuples(st.lists(names, max_size=4)),
     ),
     st.tuples(
-        st.just(lambda store, *given: store.chunks.put_reasoning(*given)),
-        st.tuples(names, st.builds(reasoning, st.sampled_from([0.0, 0.49, 0.5, 1.0]))),
+        st.just(lambda store, name, by: hide(store, name, by=by)),
+        st.tuples(names, st.sampled_from(["another", None])),
     ),
 )
 

@@ -12,8 +12,8 @@ from aurora.signals.base import Question
 from aurora.signals.bm25 import BM25Signal
 from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import Chunk, Note
-from tests.builders import NOW, make_chunk
-from tests.signals.merging import Bench, Raced, reasoning
+from tests.builders import NOW, hide, make_chunk
+from tests.signals.merging import Bench, Raced
 
 CORRUPTED = Note("BM25 index corrupted, rebuilding...", warning=True)
 
@@ -74,7 +74,7 @@ def test_an_index_of_another_life_of_the_store_leaves_no_trace(
         lambda store: store.chunks.delete_chunks(["a.py:two"]),
         lambda store: store.chunks.put_chunks([make_chunk("raced", name="two")]),
         lambda store: store.chunks.put_chunks([make_chunk("raced", name="one")]),
-        lambda store: store.chunks.put_reasoning("a.py:two", reasoning(0.0)),
+        lambda store: hide(store, "a.py:two"),
         lambda store: store.chunks.forget_files(["a.py"]),
     ],
     ids=["deleted", "changed", "another-changed", "hidden", "everything-gone"],

@@ -15,8 +15,7 @@ from aurora.signals.activation import HALF_LIFE, RecencySignal, recency
 from aurora.signals.base import Question
 from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import Kind
-from tests.builders import make_chunk
-from tests.signals.merging import reasoning
+from tests.builders import hide, make_chunk
 
 TODAY = datetime(2026, 11, 15, tzinfo=UTC)
 
@@ -115,7 +114,7 @@ def test_the_signal_follows_the_store(store: SQLiteStore) -> None:
     assert factors(store, signal).keys() == {"2026-10-16.md", "2026-09-16.md"}
     store.chunks.delete_chunks(["2026-10-16.md:n"])
     assert factors(store, signal) == {"2026-09-16.md": pytest.approx(0.25)}
-    store.chunks.put_reasoning("2026-09-16.md:n", reasoning(0.1))
+    hide(store, "2026-09-16.md:n")
     assert factors(store, signal) == {}
 
 

@@ -17,10 +17,9 @@ from aurora.signals.semantic import VectorIndex, Vectors, join_vectors
 from aurora.stores.base import Embedder
 from aurora.stores.sqlite.store import SQLiteStore
 from aurora.types import Kind, Note
-from tests.builders import NOW, make_chunk
+from tests.builders import NOW, hide, make_chunk
 from tests.indexing.providers import VowelProvider
 from tests.properties import examples
-from tests.signals.merging import reasoning
 from tests.signals.vectored import CORRUPTED, VectorBench
 from tests.threads import together
 
@@ -88,16 +87,11 @@ def change(store: SQLiteStore) -> None:
     store.chunks.put_chunks([replace(A, content="uuu")])
 
 
-def hide(store: SQLiteStore) -> None:
-    store.chunks.put_chunks([replace(A, kind=Kind.REASONING)])
-    store.chunks.put_reasoning(A.id, reasoning(0.49))
-
-
 CHANGES = {
     "new": lambda store: store.chunks.put_chunks([IA]),
     "changed": change,
     "deleted": lambda store: store.chunks.delete_chunks([A.id]),
-    "hidden": hide,
+    "hidden": lambda store: hide(store, A.id),
     "all-gone": lambda store: store.chunks.delete_chunks([A.id, E.id]),
     "another-and-less": lambda store: (
         store.chunks.put_chunks([IA]),
@@ -134,11 +128,11 @@ def test_a_changed_chunk_is_found_by_what_it_means_now(bench: VectorBench) -> No
     assert bench.find("uu", signal) == ["_a"]
 
 
-def test_failed_reasoning_is_hidden_and_comes_back_when_it_works(bench: VectorBench) -> None:
+def test_what_is_replaced_is_hidden_and_comes_back(bench: VectorBench) -> None:
     signal = bench.signal()
-    hide(bench.store)
+    hide(bench.store, A.id)
     assert bench.find("ae", signal) == ["_e"]
-    bench.store.chunks.put_reasoning(A.id, reasoning(0.5))
+    hide(bench.store, A.id, by=None)
     assert bench.find("ae", signal) == ["_a", "_e"]
 
 
@@ -188,7 +182,7 @@ def test_after_any_changes_merging_equals_making_anew(
         elif step == "delete":
             bench.store.chunks.delete_chunks([chunk.id])
         elif step == "hide" and bench.store.chunks.get_chunks([chunk.id]):
-            bench.store.chunks.put_reasoning(chunk.id, reasoning(len(text) / 4))
+            hide(bench.store, chunk.id, by=text if len(text) > 1 else None)
         elif step == "embed":
             bench.embed()
         else:

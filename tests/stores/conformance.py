@@ -13,8 +13,8 @@ import pytest
 from aurora.errors import EmbedderMismatchError, StoreBusyError
 from aurora.packing import pack_vector, unpack_vector
 from aurora.stores.base import Embedder, FileState, Reasoning, Revision, Store
-from aurora.types import Chunk, ChunkHistory, Kind, Lines, Progress, Tracking
-from tests.builders import NOW, make_chunk
+from aurora.types import Chunk, ChunkHistory, Json, Kind, Lines, Progress, Tracking
+from tests.builders import NOW, hide, make_chunk
 from tests.stores.checkouts_conformance import CheckoutsConformance
 from tests.stores.reembedding_conformance import ReembeddingConformance
 from tests.stores.search_conformance import SearchConformance
@@ -250,12 +250,12 @@ class StoreConformance(
             store.chunks.replace_file(STATE, [make_chunk("again"), make_chunk(name="g")])
         assert set(store.chunks.revisions().values()) == {store.generation()}
 
-    def test_a_score_moves_a_chunk_out_and_in_without_a_new_revision(self, store: Store) -> None:
+    def test_what_is_replaced_moves_out_and_in_to_its_old_row(self, store: Store) -> None:
         store.chunks.put_chunks([make_chunk(kind=Kind.REASONING), FULL])
-        both = in_order(store)
-        for score, expected in [(0.49, both[1:]), (0.5, both), (0.0, both[1:]), (1.0, both)]:
-            store.chunks.put_reasoning("a.py:f", replace(PATTERN, success_score=score))
-            assert in_order(store) == expected
+        both = [revision.row for revision in in_order(store)]
+        for by, expected in [("x", both[1:]), (None, both), ("", both[1:]), (None, both)]:
+            hide(store, "a.py:f", by=by)
+            assert [revision.row for revision in in_order(store)] == expected
 
     def test_a_failed_transaction_leaves_the_revisions(self, store: Store) -> None:
         store.chunks.put_chunks([make_chunk(), FULL])
@@ -275,7 +275,7 @@ class StoreConformance(
         """Oldest first, each once, without the missing and the ones that may not be found."""
         chunks = [make_chunk(name=f"f{number}") for number in range(1200)]
         store.chunks.put_chunks(chunks)
-        store.chunks.put_reasoning("a.py:f7", replace(PATTERN, success_score=0.1))
+        hide(store, "a.py:f7")
         rows = [revision.row for revision in in_order(store)]
         revised = dict(store.chunks.iter_revised([*reversed(rows), rows[3], rows[-1] + 1]))
         assert list(revised.values()) == chunks[:7] + chunks[8:]
@@ -641,16 +641,34 @@ class StoreConformance(
         store.chunks.put_reasoning("a.py:f", used)
         assert store.chunks.get_reasoning("a.py:f") == used
 
-    @pytest.mark.parametrize(("score", "found"), [(0.0, 0), (0.49, 0), (0.5, 1), (1.0, 1)])
-    def test_failed_reasoning_is_kept_but_not_found(
-        self, store: Store, score: float, found: int
-    ) -> None:
-        """Seed 000, FR-4.1 and FR-4.4."""
+    @pytest.mark.parametrize("score", [0.0, 0.49, 0.5, 1.0])
+    def test_reasoning_is_found_whatever_its_success(self, store: Store, score: float) -> None:
+        """Seed 000, FR-4.1; FR-4.4 is overruled: what failed before is worth knowing."""
         store.chunks.put_chunks([make_chunk(kind=Kind.REASONING)])
         store.chunks.put_reasoning("a.py:f", replace(PATTERN, success_score=score))
+        assert [chunk.id for chunk in store.chunks.iter_chunks()] == ["a.py:f"]
+        assert store.chunks.count_chunks() == {Kind.REASONING: 1}
+
+    @pytest.mark.parametrize(
+        ("metadata", "found"),
+        [
+            ({"replaced_by": "another"}, 0),
+            ({"replaced_by": ""}, 0),
+            ({"replaced_by": None}, 1),
+            ({"note": {"replaced_by": "another"}}, 1),
+            ({"note": '"replaced_by": "another"'}, 1),
+        ],
+    )
+    def test_what_is_replaced_is_kept_and_not_found(
+        self, store: Store, metadata: dict[str, Json], found: int
+    ) -> None:
+        chunk = make_chunk(metadata=metadata)
+        store.chunks.put_chunks([chunk])
         assert len(list(store.chunks.iter_chunks())) == found
         assert sum(store.chunks.count_chunks().values()) == found
-        assert len(store.chunks.get_chunks(["a.py:f"])) == 1
+        assert len(store.search.find_text("def", limit=5)) == found
+        assert store.chunks.get_chunks(["a.py:f"]) == [chunk]
+        assert store.maintenance.check() == []
 
     def test_accesses_are_kept_in_order(self, store: Store) -> None:
         store.chunks.put_chunks([make_chunk(), FULL])
@@ -709,9 +727,8 @@ class StoreConformance(
     def test_chunks_without_a_vector_are_found_oldest_first(self, store: Store) -> None:
         names = ["c", "a", "b"]
         store.chunks.put_chunks([make_chunk(name=name) for name in names])
-        failed = make_chunk(name="failed", kind=Kind.REASONING)
-        store.chunks.put_chunks([failed])
-        store.chunks.put_reasoning(failed.id, replace(PATTERN, success_score=0.1))
+        store.chunks.put_chunks([make_chunk(name="old")])
+        hide(store, "a.py:old")
         assert store.vectors.find_unembedded() == ["a.py:c", "a.py:a", "a.py:b"]
         store.vectors.put_embeddings(MODEL, [("a.py:a", VECTOR)])
         assert store.vectors.find_unembedded() == ["a.py:c", "a.py:b"]

@@ -10,9 +10,8 @@ import pytest
 
 from aurora.errors import EmbedderMismatchError, StoreError
 from aurora.packing import pack_vector
-from aurora.stores.base import Embedder, FileState, Reasoning, Record, Store
-from aurora.types import Kind
-from tests.builders import NOW, make_chunk
+from aurora.stores.base import Embedder, FileState, Record, Store
+from tests.builders import hide, make_chunk
 from tests.threads import together
 
 OLD = Embedder("tiny", 3, "abc")
@@ -89,9 +88,8 @@ class ReembeddingConformance:
         assert embedded.vectors.find_unembedded(by_next=True) == [F.id, G.id, LATE.id]
 
     def test_only_what_may_be_found_waits_for_a_vector_of_the_next(self, embedded: Store) -> None:
-        failed = replace(LATE, kind=Kind.REASONING)
-        embedded.chunks.put_chunks([failed])
-        embedded.chunks.put_reasoning(failed.id, Reasoning("pattern", 0.1, 0, NOW))
+        embedded.chunks.put_chunks([LATE])
+        hide(embedded, LATE.id)
         embedded.vectors.start_reembedding(NEW)
         assert embedded.vectors.find_unembedded(by_next=True) == [F.id, G.id]
 

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from aurora.packing import pack_vector
-from aurora.stores.base import Definition, Embedder, FileState, Reasoning, Store, Uses
+from aurora.stores.base import Definition, Embedder, FileState, Store, Uses
 from aurora.types import (
     SYMBOLS,
     Chunk,
@@ -26,10 +26,9 @@ from aurora.types import (
     Symbol,
     Tracking,
 )
-from tests.builders import NOW, make_chunk
+from tests.builders import NOW, hide, make_chunk
 from tests.properties import examples
 
-FAILED = Reasoning("decomposition", 0.49, 2, NOW)
 MODEL = Embedder("tiny", 1, "abc")
 
 GET_USER = make_chunk(
@@ -96,10 +95,10 @@ class SearchConformance:
         return store
 
     @pytest.fixture
-    def failed(self, full: Store) -> Store:
-        """Every chunk is reasoning that did not work."""
+    def replaced(self, full: Store) -> Store:
+        """Another one replaced every chunk."""
         for chunk in CORPUS:
-            full.chunks.put_reasoning(chunk.id, FAILED)
+            hide(full, chunk.id)
         return full
 
     # Rows
@@ -116,24 +115,28 @@ class SearchConformance:
         rows = full.search.find_rows(Criteria())
         assert len(full.chunks.get_rows(rows)) == len(rows) == 1204
 
-    def test_failed_reasoning_is_nowhere_found(self, failed: Store) -> None:
+    def test_what_is_replaced_is_nowhere_found(self, replaced: Store) -> None:
         rows = range(10)
-        failed.chunks.record_access(GET_USER.id, NOW)
-        failed.chunks.put_histories({GET_USER.id: ChunkHistory(commits=(1,))})
-        failed.vectors.put_embeddings(MODEL, [(GET_USER.id, pack_vector([1.0]))])
+        replaced.chunks.record_access(GET_USER.id, NOW)
+        replaced.chunks.put_histories({GET_USER.id: ChunkHistory(commits=(1,))})
+        replaced.vectors.put_embeddings(MODEL, [(GET_USER.id, pack_vector([1.0]))])
         asked = [
             Criteria(), Criteria(kinds=tuple(Kind)), Criteria(paths=("**",)),
             Criteria(names=("*",)), Criteria(names=("get_user",)), Criteria(phrases=("token",)),
             Criteria(phrases=("认证",)), Criteria(metadata=(("source", "note"),)),
             Criteria(since=datetime(1960, 1, 1, tzinfo=UTC)), Criteria(without=("nothing",)),
         ]  # fmt: skip
-        assert [list(failed.search.find_rows(criteria)) for criteria in asked] == [[]] * len(asked)
+        assert [list(replaced.search.find_rows(criteria)) for criteria in asked] == [[]] * len(
+            asked
+        )
         for text in ("token", "用户认证流程", "认证", "oken"):
-            assert failed.search.find_text(text, limit=10) == []
-        assert failed.search.find_definitions("get_user", limit=10) == []
-        assert list(failed.search.iter_names()) == []
-        assert failed.chunks.get_rows(rows) == failed.search.get_uses(rows) == {}
-        assert list(failed.vectors.iter_vectors()) == list(failed.vectors.iter_vectors(rows)) == []
+            assert replaced.search.find_text(text, limit=10) == []
+        assert replaced.search.find_definitions("get_user", limit=10) == []
+        assert list(replaced.search.iter_names()) == []
+        assert replaced.chunks.get_rows(rows) == replaced.search.get_uses(rows) == {}
+        assert (
+            list(replaced.vectors.iter_vectors()) == list(replaced.vectors.iter_vectors(rows)) == []
+        )
 
     # Criteria
 
@@ -575,7 +578,7 @@ class SearchConformance:
         full.chunks.delete_chunks([chunks[0].id])
         [left] = full.search.find_definitions("LIMIT", limit=9)
         assert left.path == "b.py"
-        full.chunks.put_reasoning(chunks[1].id, FAILED)
+        hide(full, chunks[1].id)
         assert symbols_named(full, "LIMIT") == []
         full.chunks.delete_chunks([chunks[1].id])
         assert full.maintenance.check() == []
@@ -682,10 +685,10 @@ class SearchConformance:
         assert symbols_found(full, "limit") == []
         assert full.maintenance.check() == []
 
-    def test_symbols_of_failed_reasoning_are_not_found(self, full: Store) -> None:
+    def test_symbols_of_what_is_replaced_are_not_found(self, full: Store) -> None:
         chunk = settings_with(["LIMIT", "constant", 1, 1])
         full.chunks.put_chunks([chunk])
-        full.chunks.put_reasoning(chunk.id, FAILED)
+        hide(full, chunk.id)
         assert symbols_found(full, "LIMIT") == []
 
     @pytest.mark.parametrize(
@@ -814,7 +817,7 @@ class SearchConformance:
             make_chunk("month", "notes/2025-12.md", "month", kind=Kind.KNOWLEDGE),
             make_chunk("failed", "2024-12-15.md", "failed", kind=Kind.KNOWLEDGE),
         ])  # fmt: skip
-        full.chunks.put_reasoning("2024-12-15.md:failed", FAILED)
+        hide(full, "2024-12-15.md:failed")
         paths = full.search.dated_paths()
         assert [full.chunks.get_rows([row])[row] for row in sorted(paths)] == dated
         assert [paths[row] for row in sorted(paths)] == [chunk.path for chunk in dated]
@@ -842,7 +845,7 @@ class SearchConformance:
         full.chunks.put_chunks(chunks)
         packed = [(chunk.id, pack_vector([float(n)])) for n, chunk in enumerate(chunks)]
         full.vectors.put_embeddings(MODEL, reversed(packed))
-        full.chunks.put_reasoning(chunks[7].id, FAILED)
+        hide(full, chunks[7].id)
         vectors = dict(full.vectors.iter_vectors())
         revisions = list(full.chunks.revisions().items())[len(CORPUS) :]
         assert list(vectors) == revisions

@@ -18,14 +18,14 @@ from aurora.signals.base import Question
 from aurora.signals.bm25 import BM25Scorer
 from aurora.signals.bm25_formula import BM25Parameters
 from aurora.signals.server_ranking import Searches, ServerKeywords, ServerKeywordScores
-from aurora.stores.base import Embedder, Reasoning
+from aurora.stores.base import Embedder
 from aurora.stores.postgres import ranking_sql
 from aurora.stores.postgres import ranking_sql as ranking
 from aurora.stores.postgres.ranking_sql import ranked
 from aurora.stores.postgres.store import PostgresStore
 from aurora.text import WORDS, chunk_text, query_words
 from aurora.types import Chunk, Document
-from tests.builders import NOW, make_chunk
+from tests.builders import hide, make_chunk
 
 MODEL = Embedder("tiny", 8, "abc")
 QUESTIONS = [
@@ -112,8 +112,7 @@ def test_statistics_follow_every_change(store: PostgresStore, chunks: list[Chunk
                 store.chunks.put_chunks([changed])
                 known[chunk.id] = changed
             else:
-                score = draw.choice([0.1, 0.9])
-                store.chunks.put_reasoning(chunk.id, Reasoning("x", score, 1, NOW))
+                hide(store, chunk.id, by=draw.choice(["another", None]))
     assert store.maintenance.check() == []
     found = list(store.chunks.iter_chunks())
     counted = store.ranking.count_terms(["new", "step7", "zzyzx"])
@@ -229,7 +228,7 @@ def test_an_index_follows_what_comes_and_goes(
     store.vectors.put_embeddings(MODEL, [("a.py:again", pack_vector(vectors[5]))])
     (found,) = store.ranking.rank(None, vectors[5], pool=1).by_meaning
     assert store.chunks.get_rows([found])[found].name == "again"
-    store.chunks.put_reasoning("a.py:again", Reasoning("x", 0.1, 1, NOW))
+    hide(store, "a.py:again")
     assert store.ranking.rank(None, vectors[5], pool=1).by_meaning != [found]
 
 

@@ -125,10 +125,10 @@ def records(store: SQLiteStore) -> object:
         ("UPDATE histories SET uncommitted = 1", (histories, uses)),
         ("UPDATE histories SET tracking = 'untracked'", (histories, uses)),
         ("UPDATE accesses SET at = at + 1", (accesses, uses, records)),
-        ("UPDATE reasoning SET pattern_type = 'fox'", (judged, chunks, records)),
-        ("UPDATE reasoning SET success_score = 0.1", (judged, chunks, records)),
-        ("UPDATE reasoning SET usage_count = 4", (judged, chunks, records)),
-        ("UPDATE reasoning SET created_at = 1", (judged, chunks, records)),
+        ("UPDATE reasoning SET pattern_type = 'fox'", (judged, records)),
+        ("UPDATE reasoning SET success_score = 0.1", (judged, records)),
+        ("UPDATE reasoning SET usage_count = 4", (judged, records)),
+        ("UPDATE reasoning SET created_at = 1", (judged, records)),
     ],
 )
 def test_what_hangs_on_a_chunk_is_refused_and_taken_out(
@@ -161,9 +161,8 @@ def test_what_hangs_on_a_chunk_is_refused_and_taken_out(
         ("UPDATE histories SET uncommitted = 1", histories, "The history of row 1"),
         ("UPDATE accesses SET at = at + 1", accesses, "An access of row 1"),
         ("UPDATE reasoning SET usage_count = 4", judged, "The pattern of row 1"),
-        ("UPDATE reasoning SET usage_count = 4", chunks, f"The reasoning of '{FULL.id}'"),
     ],
-    ids=["vector", "history", "access", "pattern", "judgement"],
+    ids=["vector", "history", "access", "pattern"],
 )
 def test_it_is_said_what_is_damaged(
     store: SQLiteStore, statement: str, read: Callable[[SQLiteStore], object], what: str

@@ -19,7 +19,10 @@ MODEL = Embedder("tiny", 3, "abc")
 VECTOR = pack_vector([0.5, -1.0, 0.25])
 LATER = NOW + timedelta(days=1, microseconds=5)
 LESSON = make_chunk("split it in two", "", "lesson", kind=Kind.REASONING, lines=None, id="lesson")
-FAILED = make_chunk("guess", "", "failed", kind=Kind.REASONING, created_at=NOW, id="failed")
+FAILED = make_chunk(
+    "guess", "", "failed", kind=Kind.REASONING, created_at=NOW, id="failed",
+    metadata={"replaced_by": "lesson"},
+)  # fmt: skip
 RECORDS = [
     Record(make_chunk(name="z")),
     Record(make_chunk(name="a", metadata={"deep": {"x": [None, 0.5]}}), vector=VECTOR),

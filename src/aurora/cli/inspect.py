@@ -1,4 +1,4 @@
-"""`aur mem get`, `stats`, `repair` and `rebuild-bm25`."""
+"""`aur mem get`, `history`, `stats`, `repair` and `rebuild-bm25`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -27,10 +28,17 @@ from aurora.display.reports import (
 )
 from aurora.engine import Stats
 from aurora.engine.own_lines import read_chunk_text
+from aurora.engine.remarks import remarks_of
+from aurora.indexing.provenance import Provenance, provenance_of
 from aurora.retrieval.lookup import relative_id, relative_path
 from aurora.text import pluralize, printable
 from aurora.types import Chunk, IndexState, Json, Kind, Lines, Note
 
+if TYPE_CHECKING:
+    from aurora.engine.entries import EntryVersion
+
+_SHORT = 8  # digits of a commit
+_FORGOTTEN = "an entry that is forgotten"
 _AS_JSON = "Print one JSON object, for programs: docs/reference/json.md."
 
 
@@ -54,19 +62,79 @@ def get(chunk_id: str, *, as_json: bool) -> None:
         memory, chunk = opened.locate(chunk_id, here=seen_from(opened.root))
         here = seen_from(memory.root)
         text, note, whole = read_chunk_text(memory, chunk, here=here)
+        remarks = remarks_of(memory, chunk)
     if whole:
         chunk = _without_pieces(chunk, whole)
     if as_json:
-        print_json({**chunk_record(chunk), "content": text, "note": note or None})
+        record: dict[str, Json] = {**chunk_record(chunk), "content": text, "note": note or None}
+        print_json({**record, "remarks": list(remarks)})
         return
     lines = f", lines {chunk.lines.start}-{chunk.lines.end}" if chunk.lines else ""
     pieces = chunk.metadata.get("parts", 1)
     piece = f", piece {chunk.metadata.get('part', '?')} of {pieces}" if pieces != 1 else ""
     title = f"{relative_id(chunk, here)} ({chunk.kind}{lines}{piece})"
     click.echo(printable(title), err=True)
+    for words in (*filter(None, [_origin_words(provenance_of(chunk))]), *remarks):
+        click.echo(f"  {printable(words)}", err=True)
     if note:
         tell(Note(note))
     print_stored(text)
+
+
+def _origin_words(origin: Provenance) -> str:
+    """`2026-11-19 by claude-code (opus), main 1a2b3c4d, about src/app.py`; empty if unknown."""
+    when = f"{origin.at.astimezone():%Y-%m-%d}" if origin.at else ""
+    who = f"by {origin.who}" if origin.who else ""
+    where = f"{origin.branch} {origin.commit[:_SHORT]}".strip()
+    about = f"about {', '.join(origin.files)}" if origin.files else ""
+    return ", ".join(filter(None, [f"{when} {who}".strip(), where, about]))
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  aur mem history doc-session-store-fb23eadf5406
+  aur mem history reasoning-never-retry-uploads-413ce909 --json"""
+)
+@click.argument("entry_id", metavar="ID", shell_complete=complete_ids)
+@click.option("--json", "as_json", is_flag=True, help=_AS_JSON)
+def history(entry_id: str, *, as_json: bool) -> None:
+    """Print all versions of a document or lesson, newest first, by the ID of any of them."""
+    with open_memory() as memory:
+        versions = memory.history(entry_id)
+    if as_json:
+        print_json({"versions": [_version_record(version) for version in versions]})
+        return
+    for number, version in enumerate(versions):
+        if number:
+            print_text("")
+        print_text(printable(f"{version.id}  {version.title}"))
+        print_text(printable(f"  {_state_words(version)}"))
+        if origin := _origin_words(version.provenance):
+            print_text(printable(f"  {origin}"))
+        print_stored("\n".join(f"    {line}" for line in version.text.split("\n")))
+
+
+def _state_words(version: EntryVersion) -> str:
+    """`current`, or what replaced it; and whether a lesson worked."""
+    words = "current" if version.is_current else f"replaced by {version.replaced_by or _FORGOTTEN}"
+    return f"{words}, did not work" if version.has_failed else words
+
+
+def _version_record(version: EntryVersion) -> dict[str, Json]:
+    """The object that docs/reference/json.md documents."""
+    return {
+        "id": version.id,
+        "title": version.title,
+        "state": "current" if version.is_current else "replaced",
+        "at": version.at.isoformat() if version.at else None,
+        "who": version.provenance.who or None,
+        "provenance": version.provenance.as_metadata(),
+        "replaced_by": version.replaced_by or None,
+        "replaces": list(version.replaces),
+        "score": version.score,
+        "text": version.text,
+    }
 
 
 def _without_pieces(chunk: Chunk, lines: Lines) -> Chunk:

@@ -104,6 +104,7 @@ mem = LazyGroup(
         "get": ("inspect:get", "Print one chunk."),
         "add": ("remember:add", "Remember documents."),
         "learn": ("remember:learn", "Remember a pattern that worked."),
+        "history": ("inspect:history", "Show all versions of a document or lesson."),
         "forget": ("remember:forget", "Remove chunks for good."),
         "export": ("export:export", "Write the whole memory to a file or a pipe."),
         "import": ("export:import_", "Import what another memory exported."),

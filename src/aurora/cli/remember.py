@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -14,7 +15,8 @@ from aurora.cli.session import confirm, end_in_part, open_memory, tell
 from aurora.cli.terminal import is_terminal
 from aurora.engine import Memory
 from aurora.errors import ChunkNotFoundError, LabelError, QueryError, SourceError
-from aurora.indexing.documents import DOCUMENT, Added, Labels
+from aurora.indexing.documents import Added, Labels, SimilarEntry
+from aurora.indexing.replacing import DOCUMENT
 from aurora.retrieval.lookup import relative_id
 from aurora.sources.reading import read_document, read_stream
 from aurora.text import pluralize, printable
@@ -23,6 +25,16 @@ from aurora.types import Note
 _PRIVATE = click.option(
     "--private", is_flag=True, help="Keep it in your own memory, on this machine."
 )
+_REPLACES = click.option(
+    "--replaces", default="", metavar="ID",
+    help="The document or lesson that this one replaces; it is kept, and not found.",
+)  # fmt: skip
+_ABOUT = click.option(
+    "--about", multiple=True, metavar="PATH", shell_complete=complete_files,
+    help="A file of the project that it is about; may be repeated. By default, those it names.",
+)  # fmt: skip
+_AGENT = click.option("--agent", default="", help="The agent that writes it; by default, you do.")
+_MODEL = click.option("--model", default="", help="The model of the agent.")
 _STDIN = "-"
 _SHOWN = 10  # ids listed before the question
 
@@ -33,9 +45,11 @@ Examples:
   aur mem add docs/spec.md --namespace billing
   aur mem add plan.md notes.txt --document-type decision --meta status=agreed
   git log -5 | aur mem add - --source "git log"
+  aur mem add decision.md --replaces doc-session-store-fb23eadf5406
 \b
-A file that is added again replaces its older version; the same text is kept once. Aurora
-does not read the file again: use `aur mem index` for files that change."""
+A file that is added again replaces its older version; the same text is kept once. A text
+from standard input replaces an earlier one with the same heading: `aur mem history` shows
+both. Aurora does not read the file again: use `aur mem index` for files that change."""
 )
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", shell_complete=complete_files)
 @click.option(
@@ -48,28 +62,29 @@ does not read the file again: use `aur mem index` for files that change."""
     "--meta", multiple=True, metavar="KEY=VALUE",
     help="More about it; may be repeated. Of one key, the last value counts.",
 )  # fmt: skip
+@_ABOUT
+@_AGENT
+@_MODEL
+@_REPLACES
 @_PRIVATE
-def add(
-    files: tuple[str, ...],
-    namespace: str,
-    document_type: str,
-    source: str,
-    meta: tuple[str, ...],
-    *,
-    private: bool,
-) -> None:
+def add(files: tuple[str, ...], *, meta: tuple[str, ...], **given: Any) -> None:
     """Remember documents: files, or - for text from standard input. Prints their ids.
 
     Inside a git repository they belong to the project, elsewhere to you.
     """
-    labels = Labels(namespace, document_type, source, dict(map(_pair, meta)))
+    metadata = dict(map(_pair, meta))
+    labels = Labels(given["namespace"], given["document_type"], given["source"], metadata)
+    written = {name: given[name] for name in ("agent", "model", "replaces", "private")}
+    written["files"] = _in_full(given["about"])
+    if len(files) > 1 and given["replaces"]:
+        raise click.UsageError("--replaces is for one document: name one file.")
     if files.count(_STDIN) > 1:
         raise click.UsageError("Standard input can be read only once: name - one time.")
     added = []
     with open_memory() as memory:
         for file in files:
             try:
-                added.append(_add(memory, file, labels, private=private))
+                added.append(_add(memory, file, labels, **written))
             except SourceError as exc:
                 if len(files) == 1:
                     raise
@@ -84,7 +99,7 @@ def add(
         end_in_part()
 
 
-def _add(memory: Memory, file: str, labels: Labels, *, private: bool) -> Added:
+def _add(memory: Memory, file: str, labels: Labels, **written: Any) -> Added:
     path = None if file == _STDIN else Path(file)
     added = memory.add(
         _read_stdin() if path is None else read_document(path),
@@ -93,10 +108,27 @@ def _add(memory: Memory, file: str, labels: Labels, *, private: bool) -> Added:
         document_type=labels.document_type,
         source=labels.source,
         metadata=labels.metadata,
-        private=private,
+        **written,
     )
     tell(Note(f"{added.outcome.capitalize()}: {added.title} ({pluralize(added.pieces, 'piece')})"))
+    _tell_relations(added.replaces, added.similar, "aur mem add FILE")
     return added
+
+
+def _in_full(paths: tuple[str, ...]) -> tuple[Path, ...]:
+    """Paths as typed in the working directory, so that they can be found from anywhere."""
+    return tuple(Path(path).absolute() for path in paths)
+
+
+def _tell_relations(
+    replaces: tuple[str, ...], similar: Sequence[SimilarEntry], command: str
+) -> None:
+    """What a new entry replaces, and what it resembles or may contradict."""
+    for id_ in replaces:
+        tell(Note(f"replaces: {id_}"))
+    for entry in similar:
+        how = f"; to replace it: {command} --replaces {entry.id}" if entry.may_contradict else ""
+        tell(Note(f"{entry.relation}: {entry.id} {printable(entry.title)}{how}"))
 
 
 def _read_stdin() -> str:
@@ -127,9 +159,10 @@ Examples:
   aur mem learn "retry the upload with backoff" --type recovery --score 0.9
   aur mem learn "split the migration in two" --context "users table, 40 M rows"
   aur mem learn --team "reviews need a changelog entry" --type decision
+  aur mem learn "uploads resume by themselves" --replaces reasoning-retry-the-upload-1a2b3c4d
   aur mem search "meta.pattern_type:recovery upload"
 \b
-A pattern learned again counts as used again. One below 0.5 is kept, but not found."""
+A pattern learned again counts as used again. One below 0.5 is shown with "did not work"."""
 )
 @click.argument("text", nargs=-1, required=True)
 @click.option("--type", "pattern_type", default="pattern", show_default=True, help="What kind.")
@@ -138,6 +171,10 @@ A pattern learned again counts as used again. One below 0.5 is kept, but not fou
     help="How well it worked, from 0 to 1.",
 )  # fmt: skip
 @click.option("--context", default="", help="Where and when it applies.")
+@_ABOUT
+@_AGENT
+@_MODEL
+@_REPLACES
 @_PRIVATE
 @click.option(
     "--team", is_flag=True, help="Write it to docs/lessons, a file that git shares with the team."
@@ -148,8 +185,10 @@ def learn(
     score: float,
     context: str,
     *,
+    about: tuple[str, ...],
     private: bool,
     team: bool,
+    **written: Any,  # who wrote it, and what it replaces
 ) -> None:
     """Remember a pattern: what was done, and how well it worked.
 
@@ -158,15 +197,18 @@ def learn(
     if private and team:
         raise click.UsageError("A lesson is --private or for the --team, not both.")
     with open_memory() as memory:
-        chunk = memory.learn(
+        learned = memory.learn(
             " ".join(text),
             pattern_type=pattern_type,
             score=score,
             context=context,
             private=private,
             team=team,
+            files=_in_full(about),
+            **written,
         )
-    click.echo(chunk.id)
+    _tell_relations(learned.replaces, learned.similar, "aur mem learn …")
+    click.echo(learned.id)
 
 
 @click.command(
@@ -176,6 +218,7 @@ Examples:
   aur mem forget src/generated         all files below a folder
   aur mem forget namespace:trial       all documents of a namespace
 \b
+What a forgotten entry had replaced stays replaced: add it again to find it again.
 A file that is still there comes back with the next index: name it in .auroraignore."""
 )
 @click.argument("what", nargs=-1, required=True, shell_complete=complete_forgettable)

@@ -8,6 +8,7 @@ from aurora.files import read_file
 
 _GIT = ".git"
 _LARGEST = 1 << 16  # bytes of git's small files
+_LARGEST_PACK = 16 << 20  # bytes of its list of branches and tags
 _SHORT = 8  # digits of a commit, as git shows it
 
 
@@ -35,6 +36,32 @@ def branch_of(root: Path) -> str:
     except (OSError, ValueError):
         return ""
     return head.removeprefix("ref: refs/heads/") if head.startswith("ref:") else head[:_SHORT]
+
+
+def commit_of(root: Path) -> str:
+    """The commit of a checkout; empty without one. Nothing is said of a reftable."""
+    try:
+        folder = _git_folder(root)
+        head = _line(folder / "HEAD")
+        if not head.startswith("ref: "):
+            return head
+        shared = folder / "commondir"
+        return _read_ref(
+            folder / _line(shared) if shared.exists() else folder, head[len("ref: ") :]
+        )
+    except (OSError, ValueError):
+        return ""
+
+
+def _read_ref(folder: Path, ref: str) -> str:
+    """The commit of a branch, in a file of its own or among the packed ones."""
+    if ".." in ref:  # a file `HEAD` that git has not written
+        return ""
+    if (folder / ref).is_file():
+        return _line(folder / ref)
+    packed = read_file(folder / "packed-refs", most=_LARGEST_PACK, follow=True).decode()
+    lines = (line.partition(" ") for line in packed.splitlines())
+    return next((commit for commit, _, name in lines if name == ref), "")
 
 
 def _git_folder(root: Path) -> Path:

@@ -199,6 +199,7 @@ def _box(answer: SearchResults, result: SearchResult, look: Look, width: int) ->
         *wrap(f"Final Score: {result.score:.3f}{made_of}", inner),
         *_tree(reasons(answer, result, now=now), width=inner),
         *(wrap(text, inner) if look.past and (text := _past(result, now)) else ()),
+        *(wrap(printable("; ".join(result.remarks)), inner) if result.remarks else ()),
     ]
     yield from (f"│ {pad(line, inner)} │" for line in body)
     yield f"└{'─' * (width - 2)}┘"

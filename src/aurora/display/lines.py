@@ -63,6 +63,8 @@ def _row(result: SearchResult, look: Look) -> Iterator[str]:
     yield from render_snippet(_text(result, look), look.paint, look.width)
     if words := outline_words(result, look):
         yield f"  {look.paint.faint(words)}"
+    if result.remarks:
+        yield f"  {look.paint.faint(printable('; '.join(result.remarks)))}"
 
 
 def _head(result: SearchResult, look: Look) -> Iterator[str]:

@@ -11,7 +11,7 @@ from enum import Enum
 from pathlib import Path
 
 from aurora.display.snippet import snippet
-from aurora.types import SYMBOLS, Chunk, Criteria, Json, SearchResult, SearchResults
+from aurora.types import SKETCHES, SYMBOLS, Chunk, Criteria, Json, SearchResult, SearchResults
 
 VERSION = 1
 _SIGNALS = ("bm25", "semantic", "activation")  # in every result; 0 for one that took no part
@@ -74,7 +74,7 @@ def chunk_record(chunk: Chunk) -> dict[str, Json]:
         "namespace": chunk.namespace or None,
         "document_type": chunk.document_type or None,
         "created_at": _time(chunk.created_at),
-        "metadata": dict(chunk.metadata),
+        "metadata": {key: value for key, value in chunk.metadata.items() if key != SKETCHES},
     }
 
 
@@ -83,10 +83,11 @@ def _result(result: SearchResult, rank: int, *, context: int | None, past: bool)
     record: dict[str, Json] = {
         "rank": rank,
         **chunk_record(result.chunk),
-        "metadata": {key: value for key, value in metadata if key != SYMBOLS},
+        "metadata": {key: value for key, value in metadata if key not in (SYMBOLS, SKETCHES)},
         "symbol": symbol and {**symbol._asdict(), "lines": list(symbol.lines)},
         "more": result.more,
         "memory": result.memory,
+        "remarks": list(result.remarks),
         "score": result.score,
         "scores": {signal: result.normalised(signal) for signal in _SIGNALS},
         "contributions": [dict(part._asdict()) for part in result.contributions],

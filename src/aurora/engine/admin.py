@@ -27,16 +27,17 @@ from aurora.errors import (
     TransferError,
 )
 from aurora.files import require_own
-from aurora.indexing.documents import find_to_forget, piece_ids
+from aurora.indexing.documents import find_to_forget
 from aurora.indexing.embedding import Reembedded, embedder_of
 from aurora.indexing.foreign_documents import TakenIn, take_in
 from aurora.indexing.import_export import Copied, Export, Imported, copy_memory, import_memory
 from aurora.indexing.reader import Names, scan
+from aurora.indexing.replacing import piece_ids
 from aurora.indexing.turns import write_turn
 from aurora.llm.cache import AnswerCache
 from aurora.retrieval.retriever import HybridRetriever
 from aurora.sources.walk import Skipped
-from aurora.stores.base import SEARCHABLE_SUCCESS, Checkout, Embedder, Reclaimed, Store
+from aurora.stores.base import Checkout, Embedder, Reclaimed, Store
 from aurora.types import Chunk, Listener, Note, ignore_events
 
 
@@ -121,9 +122,8 @@ class MemoryAdmin:
         return find_to_forget(self.store, Names(self._opened.root), word)
 
     def is_found(self, chunk_id: str) -> bool:
-        """False for a lesson that mostly failed: searches do not return it."""
-        reasoning = self.store.chunks.get_reasoning(chunk_id)
-        return reasoning is None or reasoning.success_score >= SEARCHABLE_SUCCESS
+        """False for what another entry replaced: searches do not return it."""
+        return not any(chunk.is_replaced for chunk in self.store.chunks.get_chunks([chunk_id]))
 
     @property
     def generation(self) -> int:

@@ -18,6 +18,7 @@ from aurora.config.places import shown
 from aurora.engine.layers import PERSONAL, PROJECT, SHARED, Workspace, read_together, require_names
 from aurora.engine.opening import FixedSettings, OpenedMemory, find_settings, utc_now
 from aurora.engine.refreshing import BUDGET, Refresher, search_present
+from aurora.engine.remarks import with_remarks
 from aurora.errors import AuroraError, ChunkNotFoundError, NoMemoryError, QueryError, StoreError
 from aurora.retrieval.lookup import find_chunk
 from aurora.stores.base import Embedder
@@ -31,6 +32,7 @@ from aurora.types import (
     Listener,
     Mode,
     NewDocument,
+    NewLesson,
     Note,
     Progress,
     Query,
@@ -42,8 +44,9 @@ from aurora.types import (
 if TYPE_CHECKING:
     from aurora.embeddings.base import EmbeddingProvider
     from aurora.engine.admin import MemoryAdmin
+    from aurora.engine.entries import EntryVersion
     from aurora.engine.writing import MemoryWriter
-    from aurora.indexing.documents import Added
+    from aurora.indexing.documents import Added, Learned
     from aurora.indexing.export_format import ExportCounts
     from aurora.indexing.freshness import Refresh
     from aurora.indexing.import_export import Writer
@@ -51,6 +54,7 @@ if TYPE_CHECKING:
     from aurora.sources.watch import Stop
 
 T = TypeVar("T", bound=StrEnum)
+PRIVATE = "private"  # in the metadata of a document that stays with the person
 
 # The program that uses Aurora decides what it shows of this log; by default, nothing.
 logging.getLogger("aurora").addHandler(logging.NullHandler())
@@ -337,7 +341,8 @@ class Memory:
             *changed, *self._warn_of_absence(), *missing, *notes, *first.warn_of_weights(fusion)
         ]  # fmt: skip
         running = self._note_runs(asked, awaits_vectors=results.awaits_vectors)
-        return replace(results, notes=(*running, *notes, *results.notes))
+        found = replace(results, notes=(*running, *notes, *results.notes))
+        return with_remarks(found, homes)
 
     def _refresh(self, asked: Mapping[str, Memory]) -> list[Note]:
         """Read changed files of the memories, in this order, for a second in all."""
@@ -474,8 +479,17 @@ class Memory:
         source: str = "",
         metadata: Mapping[str, Json] | None = None,
         private: bool = False,
+        agent: str = "",
+        model: str = "",
+        files: Sequence[Path | str] = (),
+        replaces: str = "",
     ) -> Added:
         """Store a document. The same path, or without a path the same text, replaces it.
+
+        It replaces the entry with the id `replaces`, and a document without a path of the same
+        title, namespace and type: these are kept, and not found (`history`). `agent` and `model`
+        say who writes it, `files` which files of the project it is about; otherwise those are meant
+        that the text names. The result names similar entries.
 
         Inside a git repository the project's memory has it, which is made if need be; a `private`
         one stays in the person's.
@@ -486,16 +500,20 @@ class Memory:
             namespace=namespace,
             document_type=document_type,
             source=source,
-            metadata=metadata or {},
+            metadata={**(metadata or {}), **({PRIVATE: True} if private else {})},
+            agent=agent,
+            model=model,
+            files=tuple(files),
+            replaces=replaces,
         )
-        return self.add_all([document], private=private)[0]
+        return self._target(private=private).entries.add(document)
 
     def add_all(self, documents: Iterable[NewDocument], *, private: bool = False) -> list[Added]:
         """Store many documents, in batches of 500. A document that cannot be stored is an error,
         and its batch is not stored."""
         if private:  # so that `aur doctor --fix` leaves it there
-            documents = (replace(d, metadata={**d.metadata, "private": True}) for d in documents)
-        return self._target(private=private).add_all(documents)
+            documents = (replace(d, metadata={**d.metadata, PRIVATE: True}) for d in documents)
+        return self._target(private=private).entries.add_all(documents)
 
     def learn(
         self,
@@ -506,22 +524,35 @@ class Memory:
         context: str = "",
         private: bool = False,
         team: bool = False,
-    ) -> Chunk:
+        agent: str = "",
+        model: str = "",
+        files: Sequence[Path | str] = (),
+        replaces: str = "",
+    ) -> Learned:
         """Store a lesson: a pattern that worked or, with a score below 0.5, did not.
 
-        The same text again updates the lesson: its score becomes the mean of all tries. A
-        `private` one stays in the person's memory, as for `add`. One for the `team` is a file
-        below docs/lessons, which git tracks and every index run reads.
+        The same text again updates the lesson: its score becomes the mean of all tries. The other
+        arguments are those of `add`. A lesson for the `team` is a file below docs/lessons, which
+        git tracks and every index run reads.
         """
         if private and team:
             raise QueryError("A lesson is private or for the team, not both", hint="choose one")
+        lesson = NewLesson(text, pattern_type, score, context, agent, model, tuple(files), replaces)
         if team:
             self._writer.start_project()
-            return self._writer.learn_for_team(
-                text, pattern_type=pattern_type, score=score, context=context
-            )
-        writer = self._target(private=private)
-        return writer.learn(text, pattern_type=pattern_type, score=score, context=context)
+            return self._writer.entries.learn_for_team(lesson)
+        return self._target(private=private).entries.learn(lesson)
+
+    def history(self, id_: str) -> list[EntryVersion]:
+        """All versions of a document or lesson, newest first, by the id of any of them."""
+        holders = [self, *filter(None, [self.personal])]
+        missing: AuroraError | None = None
+        for memory in holders:
+            try:
+                return memory._writer.entries.history(id_)
+            except (ChunkNotFoundError, NoMemoryError) as exc:
+                missing = missing or exc
+        raise missing if missing else AssertionError
 
     def _target(self, *, private: bool) -> MemoryWriter:
         """Where documents and lessons go."""

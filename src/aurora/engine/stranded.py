@@ -18,17 +18,15 @@ from typing import NamedTuple
 from aurora.config import Places
 from aurora.config.places import make_project
 from aurora.config.worktrees import main_checkout
-from aurora.engine.memory import Memory
+from aurora.engine.memory import PRIVATE, Memory
 from aurora.indexing.documents import (
-    DOCUMENT,
-    PRIVATE,
     document_id,
     is_document_of,
-    piece_ids,
 )
 from aurora.indexing.reader import Names
+from aurora.indexing.replacing import DOCUMENT, piece_ids
 from aurora.stores.base import Record, Store
-from aurora.types import Chunk, Criteria
+from aurora.types import REPLACED_BY, REPLACES, Chunk, Criteria
 
 
 class Stranded(NamedTuple):
@@ -105,7 +103,9 @@ def _records(source: Store, target: Store, names: Names, document: Stranded) -> 
     for chunk in chunks:
         id_, uses = ids[chunk.id], accesses.get(chunk.id, ())
         if not is_other:
-            moved = replace(chunk, id=id_, metadata={**chunk.metadata, "origin": name})
+            # What it replaced stays where it was.
+            facts = {k: v for k, v in chunk.metadata.items() if k not in (REPLACES, REPLACED_BY)}
+            moved = replace(chunk, id=id_, metadata={**facts, "origin": name})
             yield Record(moved, accesses=uses, vector=vectors.get(chunk.id))
         elif id_ in kept:
             yield Record(kept[id_], accesses=uses)
@@ -139,7 +139,7 @@ def move_worktree(memory: Memory) -> int:
     with target.transaction():
         own = [record for record in source.maintenance.iter_records() if not record.chunk.path]
         known = {chunk.id for chunk in target.chunks.get_chunks([r.chunk.id for r in own])}
-        new = [record for record in own if record.chunk.id not in known]
+        new = [r for r in own if r.chunk.id not in known or r.chunk.is_replaced]
         target.maintenance.put_records(new, embedder=owner if is_same else None)
         _move_uses(source, target, {record.chunk.id for record in new})
     shared.admin.vectors.embed_new([record.chunk.id for record in new])

@@ -30,14 +30,15 @@ def server_checkout(home: Path, root: Path | None) -> Checkout:
     name."""
     import platform  # noqa: PLC0415 - only a server needs it
 
-    who = f"{_user()}@{platform.node()}"
+    who = f"{login_name()}@{platform.node()}"
     where = str(root.resolve()) if root else ""
     made = hashlib.sha256(f"{who}\0{where}".encode()).hexdigest()[:16]
     keys = (key for key, folder in _read(home / _FILE).items() if folder == where)
     return Checkout(next(keys, made), f"{who} {branch_of(root) if root else ''}".strip())
 
 
-def _user() -> str:
+def login_name() -> str:
+    """The name of the user on this machine."""
     try:
         return getpass.getuser()
     except (KeyError, OSError, ImportError):  # a container may have no name for it

@@ -1,4 +1,7 @@
-"""What changes a memory: index runs, documents, lessons, forgetting, and the vectors of chunks."""
+"""What changes a memory: index runs, forgetting, and the vectors of chunks.
+
+`entries` has documents and lessons.
+"""
 
 from __future__ import annotations
 
@@ -8,25 +11,24 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import TypeAlias
 
 from aurora.config.places import shown
 from aurora.embeddings.base import EmbeddingProvider
+from aurora.engine.entries import EntryWriter
 from aurora.engine.opening import OpenedMemory
 from aurora.engine.own_lines import as_in_file
 from aurora.engine.projects import (
     find_project,
     keep_out_of_git,
     places_to_index,
-    require_team_folder,
 )
 from aurora.engine.working_copies import find_gone
-from aurora.errors import AuroraError, ConfigError, NoMemoryError, QueryError, SourceError
+from aurora.errors import AuroraError, ConfigError, NoMemoryError
 from aurora.files import scrub_log
 from aurora.indexing.changes import Changes, ReadChanges, find_changes, read_changes
-from aurora.indexing.documents import Added, Labels, cut_document, forget, learn, put_documents
+from aurora.indexing.documents import forget
 from aurora.indexing.embedding import (
     Reembedded,
     RemoteEmbedder,
@@ -39,12 +41,10 @@ from aurora.indexing.embedding import (
 from aurora.indexing.export_format import ExportCounts
 from aurora.indexing.freshness import Refresh, keep_fresh
 from aurora.indexing.import_export import Writer, export_memory
-from aurora.indexing.indexer import NO_LOGS, IndexReport, index_files, run_index
+from aurora.indexing.indexer import NO_LOGS, IndexReport, run_index
 from aurora.indexing.ray import RayEmbedder
-from aurora.indexing.reader import Names, digest_version, recognise, scan
-from aurora.indexing.team_lessons import write_team_lesson
+from aurora.indexing.reader import Names, digest_version, recognise
 from aurora.indexing.turns import retry_on_disconnect
-from aurora.parsers.lessons import LESSONS, TeamLesson
 from aurora.redaction import Redactor
 from aurora.sources.blame.cache import forget_paths
 from aurora.sources.conversations import find_logs
@@ -52,12 +52,10 @@ from aurora.sources.looks import Looks
 from aurora.sources.walk import require_path
 from aurora.sources.watch import FileWatcher, Stop
 from aurora.stores.base import Embedder, FileState
-from aurora.text import printable
-from aurora.types import Chunk, NewDocument, Note, Progress
+from aurora.types import Chunk, Note
 
 Targets: TypeAlias = Sequence[Path | str]
 
-_BATCH = 500  # documents in one transaction
 _OWN_MODELS = "aurora/"  # how the names of Aurora's own models begin
 _LEAST = 0.25  # seconds of reading, also where the walk alone has taken all the time
 _FEW = 100  # chunks, which the model needs a tenth of a second for
@@ -68,6 +66,7 @@ class MemoryWriter:
 
     def __init__(self, opened: OpenedMemory) -> None:
         self._opened, self.vectors = opened, VectorUpdates(opened)
+        self.entries = EntryWriter(opened, self.vectors, self.redacting)
 
     def index(
         self,
@@ -242,73 +241,6 @@ class MemoryWriter:
                 opened.close()
                 opened.places = opened.files.places = places
                 keep_out_of_git(places.memory_folder)
-
-    def add_all(self, documents: Iterable[NewDocument]) -> list[Added]:
-        opened, rest = self._opened, iter(documents)
-        added: list[Added] = []
-        while batch := list(islice(rest, _BATCH)):
-            with self.redacting() as redactor:
-                cut = [self._cut(document, redactor) for document in batch]
-            opened.create()
-            added += put_documents(opened.store, cut)
-            self.vectors.embed_new([piece.id for pieces in cut for piece in pieces])
-            if len(batch) == _BATCH:
-                opened.listen(Progress("Adding", len(added), 0))
-        return added
-
-    def _cut(self, document: NewDocument, redactor: Redactor) -> list[Chunk]:
-        path, source = document.path, redactor.text(document.source)
-        metadata = redactor.mapping(document.metadata)
-        return cut_document(
-            redactor.text(document.text),
-            Labels(document.namespace, document.document_type, source, metadata),
-            name=Names(self._opened.root).of(path.resolve()) if path is not None else "",
-            title=redactor.text(document.title),
-            key=f"key\0{document.namespace}\0{document.key}".encode() if document.key else b"",
-            now=document.created_at or self._opened.now(),
-        )
-
-    def learn(self, text: str, *, pattern_type: str, score: float, context: str) -> Chunk:
-        if not text.strip():
-            raise QueryError("There is nothing to learn", hint='say what: aur mem learn "…"')
-        opened = self._opened
-        opened.create()
-        with self.redacting() as redactor:
-            learned = learn(
-                opened.store,
-                redactor.text(text),
-                pattern_type=pattern_type,
-                score=score,
-                context=redactor.text(context),
-                now=opened.now(),
-            )
-        self.vectors.embed_new([learned.id])
-        return learned
-
-    def learn_for_team(self, text: str, *, pattern_type: str, score: float, context: str) -> Chunk:
-        if not text.strip():
-            raise QueryError("There is nothing to learn", hint='say what: aur mem learn "…"')
-        opened = self._opened
-        root = require_team_folder(opened.places.root, LESSONS)
-        redactor = Redactor()  # whatever the settings say: git keeps what was once committed
-        words = printable(" ".join(redactor.text(context).split()))
-        text = redactor.text(text.replace("\r\n", "\n")).strip()
-        lesson = TeamLesson(text, redactor.text(pattern_type).strip(), score, context=words)
-        if redactor.warning:
-            opened.warn(redactor.warning)
-        path = write_team_lesson(root, lesson, now=opened.now())
-        opened.create()
-        index_files(opened.store, opened.root, scan(path), redactor=self._redactor())
-        name = Names(opened.root).of(path.resolve())
-        ids = opened.store.chunks.find_below(name)
-        if not ids:
-            raise SourceError(
-                f"{name} is written, but this memory leaves it out",
-                hint="`aur mem stats --left-out` says why; the team finds the lesson",
-            )
-        self.vectors.embed_new(ids)
-        opened.listen(Note(f"Wrote {name}: commit it, and the team finds it after `aur index`"))
-        return opened.store.chunks.get_chunks(ids)[0]
 
     def forget(self, chunk_ids: Sequence[str]) -> int:
         opened = self._opened

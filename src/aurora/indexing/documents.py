@@ -3,14 +3,14 @@
 A document is a text with labels, cut into chunks. Its file identifies it, so that an edited file
 replaces it; without a file, its text does. Its chunks have no path: chunks with a path belong to an
 indexed folder, and leave with their file. A lesson is a pattern that worked or did not, in one
-chunk. The callers read files and remove secrets.
+chunk. Either can replace an earlier one (`replacing`). The callers read files and remove secrets.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
@@ -18,19 +18,42 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from aurora.errors import LabelError, SourceError
+from aurora.indexing.provenance import provenance_of
 from aurora.indexing.reader import Names
+from aurora.indexing.replacing import (
+    DOCUMENT,
+    LESSON,
+    begin_entry,
+    is_linked,
+    kept_links,
+    mark_replaced,
+    piece_id,
+    piece_ids,
+    take_out,
+)
 from aurora.parsers.languages import GRAMMARS, PLAIN_LANGUAGES, PROSE
 from aurora.parsers.markdown import LONGEST_HEADING
 from aurora.parsers.plain import Cutter
 from aurora.parsers.prose import LONGEST, NotesParser, find_title
-from aurora.stores.base import SEARCHABLE_SUCCESS, Reasoning, Store
+from aurora.stores.base import Reasoning, Store
 from aurora.text import make_slug, printable
-from aurora.types import Chunk, Document, Json, Kind
+from aurora.types import (
+    LEAST_SUCCESS,
+    PROVENANCE,
+    REPLACED_BY,
+    REPLACES,
+    SKETCHES,
+    Chunk,
+    Document,
+    Json,
+    Kind,
+)
 
-DOCUMENT = "document"  # the value of `metadata.source`, and the default document type
-PRIVATE = "private"  # in the metadata of a document that stays with the person
-RESERVED = ("origin", "part", "parts", "source", "title")  # metadata keys that Aurora sets
+RESERVED = (  # metadata keys that Aurora sets
+    "origin", "part", "parts", "source", "title", PROVENANCE, SKETCHES, REPLACES, REPLACED_BY,
+)  # fmt: skip
 _NAMESPACE = "namespace:"
+_MOST_TITLED = 1000  # ids that begin alike
 _DIGITS = 12  # of a document's id: with 8, two of 10,000 documents of one title may collide
 _LESSON_DIGITS = 8
 _TRIES = "tries"  # in the metadata of a lesson
@@ -95,13 +118,45 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class SimilarEntry:
+    """A document or lesson of the memory that is about the same matter as a new one."""
+
+    id: str
+    title: str
+    text: str  # its beginning
+    may_contradict: bool = False
+
+    @property
+    def relation(self) -> str:
+        return "may contradict" if self.may_contradict else "similar"
+
+
+@dataclass(frozen=True, slots=True)
 class Added:
-    """A document as the memory holds it. Its first chunk has the document's id."""
+    """A document as the memory holds it. Its first chunk has the document's id.
+
+    `replaces` are the ids of the entries that this call replaced by it.
+    """
 
     id: str
     title: str
     pieces: int
     outcome: Outcome
+    replaces: tuple[str, ...] = ()
+    similar: tuple[SimilarEntry, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """A lesson as the memory holds it. `replaces` as in `Added`."""
+
+    chunk: Chunk
+    replaces: tuple[str, ...] = ()
+    similar: tuple[SimilarEntry, ...] = ()
+
+    @property
+    def id(self) -> str:
+        return self.chunk.id
 
 
 def cut_document(
@@ -111,11 +166,13 @@ def cut_document(
     name: str = "",
     title: str = "",
     key: bytes = b"",
+    facts: Mapping[str, Json] | None = None,
     now: datetime,
 ) -> list[Chunk]:
     """The chunks of a document. `name` is its file's name in the memory, if it has a file.
 
-    Without a `title`, the text's own is used. A `key` alone determines the id.
+    Without a `title`, the text's own is used. A `key` alone determines the id. `facts` are metadata
+    of Aurora's own.
     """
     text = text.removeprefix("\ufeff")
     _require_text(text, name)
@@ -129,14 +186,16 @@ def cut_document(
     title = own_title or text.lstrip()[:_NAME].partition("\n")[0].rstrip()
     words = "" if key else PurePosixPath(name).stem or title
     id_ = _make_id("doc", words, key or _key(text, labels, name), digits=_DIGITS)
-    metadata: dict[str, Json] = labels.own_metadata() | {"source": DOCUMENT, "title": title}
+    metadata: dict[str, Json] = {
+        **labels.own_metadata(), **(facts or {}), "source": DOCUMENT, "title": title,
+    }  # fmt: skip
     if origin := labels.source or name:
         metadata["origin"] = origin
     pieces = list(_cut(text, language))
     return [
         replace(
             piece,
-            id=_piece_id(id_, part),
+            id=piece_id(id_, part),
             name=piece.name or title,
             qualified_name=piece.qualified_name or own_title,  # a title from the text is not a name
             lines=piece.lines if name else None,  # without a file there is nothing to open
@@ -150,43 +209,82 @@ def cut_document(
     ]
 
 
-def put_documents(store: Store, documents: Iterable[Sequence[Chunk]]) -> list[Added]:
-    """Store the chunks of many documents, all of them or none."""
-    with store.transaction():
-        return [put_document(store, pieces) for pieces in documents]
+def put_document(store: Store, pieces: Sequence[Chunk], *, replaces: str = "") -> Added:
+    """Store the chunks of one document, and remove those that it had before.
 
-
-def put_document(store: Store, pieces: Sequence[Chunk]) -> Added:
-    """Store the chunks of one document, and remove those that it had before."""
+    It replaces the entry with the id `replaces`, and a document with the same title.
+    """
     first = pieces[0]
     with store.transaction():
         before = store.chunks.get_chunks([first.id])
         stored = {piece.id: piece for piece in store.chunks.get_chunks(piece_ids(before))}
+        is_new = not before or before[0].is_replaced
+        facts = {} if is_new else _kept_facts(pieces, stored)
+        facts |= begin_entry(store, first.id, replaces, _find_titled(store, first))
         removed = store.chunks.delete_chunks(stored.keys() - {piece.id for piece in pieces})
         changed = store.chunks.put_chunks(
-            replace(piece, created_at=old.created_at)  # the date of the text
-            if (old := stored.get(piece.id)) and old.content == piece.content
-            else piece
+            replace(
+                piece,
+                metadata={**piece.metadata, **facts},
+                created_at=old.created_at  # the date of the text
+                if (old := stored.get(piece.id)) and old.content == piece.content and not is_new
+                else piece.created_at,
+            )
             for piece in pieces
         )
-    outcome = Outcome.REPLACED if removed + changed else Outcome.UNCHANGED
+        replaced = mark_replaced(store, first.id)
+    if is_new:
+        outcome = Outcome.REPLACED if replaced else Outcome.ADDED
+    else:
+        outcome = Outcome.REPLACED if removed + changed else Outcome.UNCHANGED
     title = str(first.metadata["title"])
-    return Added(first.id, title, len(pieces), outcome if before else Outcome.ADDED)
+    return Added(first.id, title, len(pieces), outcome, tuple(replaced))
 
 
-def piece_ids(chunks: Sequence[Chunk]) -> list[str]:
-    """The ids of chunks; the first chunk of a document stands for all of its chunks."""
-    ids = []
-    for chunk in chunks:
-        facts, parts = chunk.metadata, chunk.metadata.get("parts")
-        is_first = facts.get("source") == DOCUMENT and facts.get("part") == 1
-        last = parts if is_first and isinstance(parts, int) else 1
-        ids += [_piece_id(chunk.id, part) for part in range(1, last + 1)]
-    return ids
+def _kept_facts(pieces: Sequence[Chunk], stored: Mapping[str, Chunk]) -> dict[str, Json]:
+    """Who wrote a document, if it is added again as it is. Nothing if something else changed."""
+    for piece in pieces:
+        old = stored.get(piece.id)
+        if old is None or _without_facts(old) != _without_facts(piece):
+            return {}
+        if provenance_of(old).files != provenance_of(piece).files:
+            return {}
+    facts = stored[pieces[0].id].metadata
+    return {key: facts[key] for key in (PROVENANCE, SKETCHES) if key in facts}
 
 
-def _piece_id(document_id: str, part: int) -> str:
-    return document_id if part == 1 else f"{document_id}@{part}"
+def _without_facts(chunk: Chunk) -> Chunk:
+    facts = (PROVENANCE, SKETCHES, REPLACES)
+    metadata = {key: value for key, value in chunk.metadata.items() if key not in facts}
+    return replace(chunk, metadata=metadata, created_at=None)
+
+
+def _find_titled(store: Store, first: Chunk) -> list[str]:
+    """The ids of current documents that a new one replaces by its title.
+
+    They have its namespace and type, and no file. A title that is only the beginning of the text
+    is none. The ids of such documents begin alike.
+    """
+    start = first.id[:-_DIGITS]
+    if not _is_titled(first) or start == "doc-":
+        return []
+    ids = store.chunks.find_ids_from(start, limit=_MOST_TITLED)
+    same = (first.metadata["title"], first.namespace, first.document_type)
+    return [
+        chunk.id
+        for chunk in store.chunks.get_chunks([id_ for id_ in ids if len(id_) == len(first.id)])
+        if chunk.id != first.id
+        and _is_titled(chunk)
+        and not chunk.is_replaced
+        and (chunk.metadata.get("title"), chunk.namespace, chunk.document_type) == same
+    ]
+
+
+def _is_titled(chunk: Chunk) -> bool:
+    """True for the first piece of a document without a file that has a title of its own."""
+    facts = chunk.metadata
+    is_first = facts.get("source") == DOCUMENT and facts.get("part") == 1
+    return is_first and chunk.lines is None and chunk.qualified_name != ""
 
 
 def _make_id(kind: str, title: str, key: bytes, *, digits: int) -> str:
@@ -254,12 +352,22 @@ def _require_text(text: str, name: str) -> None:
 
 
 def learn(
-    store: Store, text: str, *, pattern_type: str, score: float, context: str, now: datetime
-) -> Chunk:
-    """Store one try of a pattern; the chunk of the lesson.
+    store: Store,
+    text: str,
+    *,
+    pattern_type: str,
+    score: float,
+    context: str,
+    facts: Mapping[str, Json] | None = None,
+    replaces: str = "",
+    now: datetime,
+) -> Learned:
+    """Store one try of a pattern.
 
     The same pattern is the same chunk: its score becomes the mean of all tries, and its use count
-    grows with each success.
+    grows with each success. It replaces the entry with the id `replaces`. A lesson that was
+    replaced is current again when it is learned again, unless the try failed. `facts` are metadata
+    of Aurora's own.
     """
     if not 0.0 <= score <= 1.0:
         raise ValueError(f"a success score lies in [0, 1], not {score}")
@@ -273,18 +381,24 @@ def learn(
         content=f"{text}\n\n{context}" if context else text,
         created_at=now,
     )
+    is_success = score >= LEAST_SUCCESS
     with store.transaction():
         before = store.chunks.get_reasoning(chunk.id) or Reasoning(pattern_type, 0.0, 0, now)
         tries = _count_tries(store, chunk.id, before)
         mean = (before.success_score * tries + score) / (tries + 1)
-        metadata: dict[str, Json] = {"source": "reasoning", "pattern_type": pattern_type}
-        metadata[_TRIES] = tries + 1
+        links = (
+            begin_entry(store, chunk.id, replaces)
+            if is_success or replaces
+            else kept_links(store, chunk.id)
+        )
+        metadata: dict[str, Json] = {"source": LESSON, "pattern_type": pattern_type}
+        metadata |= {**(facts or {}), **links, _TRIES: tries + 1}
         chunk = replace(chunk, created_at=before.created_at, metadata=metadata)
         store.chunks.put_chunks([chunk])
-        count = before.usage_count + (score >= SEARCHABLE_SUCCESS)
-        tried = replace(before, success_score=mean, usage_count=count)
+        tried = replace(before, success_score=mean, usage_count=before.usage_count + is_success)
         store.chunks.put_reasoning(chunk.id, tried)
-    return chunk
+        replaced = mark_replaced(store, chunk.id)
+    return Learned(chunk, tuple(replaced))
 
 
 def _count_tries(store: Store, lesson: str, reasoning: Reasoning) -> int:
@@ -323,9 +437,13 @@ def find_to_forget(store: Store, names: Names, word: str) -> list[str]:
 
 
 def forget(store: Store, chunk_ids: Sequence[str]) -> Forgotten:
-    """Remove chunks with everything that belongs to them."""
+    """Remove chunks with everything that belongs to them.
+
+    What a removed entry had replaced stays replaced.
+    """
     with store.transaction():
         chunks = store.chunks.get_chunks(chunk_ids)
+        take_out(store, [chunk.id for chunk in chunks if is_linked(chunk)])
         removed = store.chunks.delete_chunks(chunk_ids)
         paths = {chunk.path for chunk in chunks if chunk.path}
         empty = tuple(sorted(path for path in paths if not store.chunks.find_below(path)))

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from aurora.errors import AuroraError, LabelError
-from aurora.indexing.documents import DOCUMENT, RESERVED, Labels, cut_document, put_document
+from aurora.indexing.documents import RESERVED, Labels, Outcome, cut_document, put_document
+from aurora.indexing.replacing import DOCUMENT, find_entry
 from aurora.redaction import Redactor
 from aurora.stores.base import Store
 from aurora.text import printable
@@ -66,7 +67,12 @@ def take_in(
                     key = "\0".join((ORIGIN, key_space, safe.id)).encode()
                     labels, created_at = _labels(safe, prefix), safe.created_at or now
                     pieces = cut_document(safe.content, labels, key=key, now=created_at)
-                    counts[put_document(store, pieces).outcome] += 1
+                    old = find_entry(store, pieces[0].id)
+                    is_replaced = old is not None and old.is_replaced  # here, since the last import
+                    outcome = (
+                        Outcome.UNCHANGED if is_replaced else put_document(store, pieces).outcome
+                    )
+                    counts[outcome] += 1
                 except AuroraError as exc:
                     counts["left_out"] += 1
                     listen(Note(f"Left out {document.id}: {exc.message}", warning=True))

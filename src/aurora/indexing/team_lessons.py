@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
@@ -19,13 +19,14 @@ from aurora.parsers.lessons import (
     LONGEST_CONTEXT,
     LONGEST_LESSON,
     LONGEST_TYPE,
+    WRITTEN,
     TeamLesson,
     is_lesson_path,
     read_lesson,
 )
-from aurora.stores.base import SEARCHABLE_SUCCESS, FileState, Reasoning, Store
+from aurora.stores.base import FileState, Reasoning, Store
 from aurora.text import make_slug, printable
-from aurora.types import Chunk, Kind
+from aurora.types import LEAST_SUCCESS, Chunk, Kind
 
 _LARGEST = 1 << 18  # bytes of a file that may hold a lesson
 _RULE = re.compile(r"(?m)^(---|\.\.\.)[ \t\r]*$")
@@ -48,30 +49,39 @@ def replace_file(store: Store, state: FileState, chunks: Sequence[Chunk]) -> Non
 
 def _reasoning_of(chunk: Chunk, state: FileState) -> Reasoning:
     score, tries = float(str(chunk.metadata["score"])), int(str(chunk.metadata["tries"]))
-    uses = tries if score >= SEARCHABLE_SUCCESS else 0
+    uses = tries if score >= LEAST_SUCCESS else 0
     at = chunk.created_at or datetime.fromtimestamp(state.modified_ns // 10**9, UTC)
     return Reasoning(str(chunk.metadata["pattern_type"]), score, uses, at)
 
 
-def write_team_lesson(root: Path, lesson: TeamLesson, *, now: datetime) -> Path:
+def write_team_lesson(
+    root: Path, lesson: TeamLesson, *, replaces: Path | None = None, now: datetime
+) -> Path:
     """Write one try of a lesson below the root of a repository; its file.
 
     The file that has the same text and type is updated: its score becomes the mean of all tries.
-    No other file is changed.
+    No other file is changed, but the one that it replaces: that names its successor.
     """
     _require_valid(lesson)
     folder = root / LESSONS
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for path in _find_same(folder, lesson):
+        if replaces is not None:
+            lesson = lesson._replace(replaces=replaces.relative_to(root).as_posix())
+        path = next(_find_same(folder, lesson), None)
+        if path is None:
+            path = _create(folder, lesson, now)
+        else:
             _add_try(path, lesson)
-            return path
-        return _create(folder, lesson, now)
+        if replaces is not None and path != replaces:
+            name = path.relative_to(root).as_posix()
+            _set_values(replaces, {"replaced_by": _quoted(name)})
     except OSError as exc:
         raise SourceError(
             f"The lesson cannot be written to {folder}: {exc.strerror}",
             hint="check who owns the folder and whether the disk is full",
         ) from exc
+    return path
 
 
 def _require_valid(lesson: TeamLesson) -> None:
@@ -128,14 +138,24 @@ def _create(folder: Path, lesson: TeamLesson, now: datetime) -> Path:
 def render_lesson(lesson: TeamLesson, now: datetime) -> str:
     """The file of a new lesson."""
     lines = ["---", f"type: {_quoted(lesson.pattern_type)}"]
-    lines += _scores(lesson.score, lesson.tries)
+    values = _scores(lesson.score, lesson.tries)
     if lesson.context:
-        lines.append(f"context: {_quoted(lesson.context)}")
+        values["context"] = _quoted(lesson.context)
+    values |= {
+        key: _quoted(str(lesson.provenance[key])) for key in WRITTEN if key in lesson.provenance
+    }
+    if "commit" in values:  # YAML may read its digits as a number
+        values["commit"] = json.dumps(lesson.provenance["commit"])
+    if files := lesson.provenance.get("files"):
+        values["about"] = json.dumps(files, ensure_ascii=False)
+    if lesson.replaces:
+        values["replaces"] = _quoted(lesson.replaces)
+    lines += [f"{key}: {value}" for key, value in values.items()]
     return "\n".join([*lines, f"date: {now.date()}", "---", "", lesson.text, ""])
 
 
-def _scores(score: float, tries: int) -> list[str]:
-    return [f"score: {round(score, 4):g}", f"tries: {tries}"]
+def _scores(score: float, tries: int) -> dict[str, str]:
+    return {"score": f"{round(score, 4):g}", "tries": str(tries)}
 
 
 def _quoted(text: str) -> str:
@@ -148,22 +168,36 @@ _YAML_WORDS = ("true", "false", "yes", "no", "on", "off", "null", "y", "n")
 
 
 def _add_try(path: Path, lesson: TeamLesson) -> None:
-    """Replace score, tries and a new context in the front matter; all other lines stay."""
+    """Replace score, tries and a new context in the front matter; all other lines stay.
+
+    A lesson that was replaced is current again after a success.
+    """
     with open_no_follow(path) as file:
-        written = file.read().decode()
-    kept = read_lesson(written)
+        kept = read_lesson(file.read().decode())
     if kept is None:
         return
-    score = (kept.score * kept.tries + lesson.score) / (kept.tries + 1)
-    new = _scores(score, kept.tries + 1)
+    new = _scores((kept.score * kept.tries + lesson.score) / (kept.tries + 1), kept.tries + 1)
     if lesson.context and lesson.context != kept.context:
-        new.append(f"context: {_quoted(lesson.context)}")
+        new["context"] = _quoted(lesson.context)
+    if lesson.replaces:
+        new["replaces"] = _quoted(lesson.replaces)
+    is_back = bool(kept.replaced_by) and lesson.score >= LEAST_SUCCESS
+    _set_values(path, new, without=("replaced_by",) if is_back else ())
+
+
+def _set_values(path: Path, new: Mapping[str, str], *, without: Sequence[str] = ()) -> None:
+    """Set values in the front matter of a file; all other lines stay."""
+    with open_no_follow(path) as file:
+        written = file.read().decode()
     first, rest = written.split("\n", 1)
     end = _RULE.search(rest)
     matter = rest[: end.start()] if end else ""
-    keys = {line.partition(":")[0] for line in new}
+    changed = {*new, *without}
     lines = [
-        line for line in matter.splitlines() if line.partition(":")[0].strip().lower() not in keys
+        line
+        for line in matter.splitlines()
+        if line.partition(":")[0].strip().lower() not in changed
     ]
+    lines += [f"{key}: {value}" for key, value in new.items()]
     with replacing(path, keep_mode=True) as out:
-        out.write("\n".join([first, *lines, *new, rest[len(matter) :]]).encode())
+        out.write("\n".join([first, *lines, rest[len(matter) :]]).encode())

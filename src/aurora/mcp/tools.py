@@ -23,7 +23,7 @@ from aurora.display.snippet import Line, numbered_lines, snippet
 from aurora.engine import Memory
 from aurora.engine.own_lines import number_outline, read_chunk_text, read_lines
 from aurora.errors import AuroraError, ChunkNotFoundError, NoMemoryError
-from aurora.indexing.documents import DOCUMENT
+from aurora.indexing.replacing import DOCUMENT
 from aurora.mcp import parameters as take
 from aurora.mcp.answers import (
     Cursor,
@@ -266,7 +266,7 @@ class Tools:
         with collect_notes() as notes, self._pool.turn(memory) as warm_memory:
             chunk = warm_memory.learn(
                 text, pattern_type=pattern_type, score=score, context=context, team=team
-            )
+            ).chunk
             is_found = warm_memory.admin.is_found(chunk.id)
         value = Learned(
             id=chunk.id,

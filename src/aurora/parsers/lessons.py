@@ -8,14 +8,23 @@ not an error.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
 from aurora.parsers.base import Parsed
 from aurora.parsers.markdown import find_front_matter, read_heading
 from aurora.text import find_date, printable
-from aurora.types import Chunk, Document, Json, Kind, Lines
+from aurora.types import (
+    PROVENANCE,
+    REPLACED_BY,
+    REPLACES,
+    Chunk,
+    Document,
+    Json,
+    Kind,
+    Lines,
+)
 
 LESSONS = "docs/lessons"  # beside the other documents, so that a team reads and reviews it
 LONGEST_LESSON = 20_000  # characters: a lesson is one chunk
@@ -23,6 +32,8 @@ LONGEST_TYPE = 100  # characters
 LONGEST_CONTEXT = 2000  # characters
 _MOST_TRIES = 1_000_000
 _LONGEST_NUMBER = 20  # characters
+_MOST_FILES = 8  # that a lesson is about
+WRITTEN = ("agent", "model", "person", "branch", "commit")  # of a lesson's provenance
 _NAME = 60  # characters of the first line that names a lesson
 
 
@@ -35,6 +46,9 @@ class TeamLesson(NamedTuple):
     tries: int = 1
     context: str = ""
     date: datetime | None = None
+    provenance: Mapping[str, Json] = {}  # as in a chunk's metadata, without the date
+    replaces: str = ""  # the file of the lesson that it replaced, from the root of the repository
+    replaced_by: str = ""
 
     @property
     def name(self) -> str:
@@ -65,7 +79,31 @@ def read_lesson(text: str) -> TeamLesson | None:
         max(1, int(_number("tries", values.get("tries", "1"), most=_MOST_TRIES))),
         _line("context", values.get("context", ""), longest=LONGEST_CONTEXT),
         find_date(values.get("date", "")),
+        _read_provenance(values),
+        _line("replaces", values.get("replaces", ""), longest=LONGEST_CONTEXT),
+        _line("replaced_by", values.get("replaced_by", ""), longest=LONGEST_CONTEXT),
     )
+
+
+def _read_provenance(values: Mapping[str, str]) -> dict[str, Json]:
+    """Who wrote a lesson, where, and about which files, as far as the front matter says it."""
+    facts: dict[str, Json] = {
+        key: _line(key, values[key], longest=LONGEST_CONTEXT) for key in WRITTEN if key in values
+    }
+    if files := values.get("about", ""):
+        facts["files"] = _read_list(files)
+    return facts
+
+
+def _read_list(written: str) -> list[Json]:
+    """Files between brackets as YAML and JSON write them, or one file."""
+    try:
+        listed = json.loads(written) if written.startswith("[") else [written.strip("\"'")]
+    except ValueError as exc:
+        raise ValueError('about is not a list of files, such as ["src/app.py"]') from exc
+    if len(listed) > _MOST_FILES or not all(isinstance(file, str) for file in listed):
+        raise ValueError(f"about is not a list of at most {_MOST_FILES} files")
+    return [_line("about", file, longest=LONGEST_CONTEXT) for file in listed]
 
 
 def read_values(lines: Sequence[str]) -> list[tuple[str, str]]:
@@ -112,6 +150,12 @@ def parse_lesson(document: Document) -> tuple[Parsed | None, str]:
         "score": lesson.score,
         "tries": lesson.tries,
     }
+    if lesson.provenance:
+        metadata[PROVENANCE] = dict(lesson.provenance)
+    if lesson.replaces:
+        metadata[REPLACES] = [f"{lesson.replaces}:lesson"]
+    if lesson.replaced_by:
+        metadata[REPLACED_BY] = f"{lesson.replaced_by}:lesson"
     chunk = Chunk(
         id=f"{document.path}:lesson",
         kind=Kind.REASONING,

@@ -311,6 +311,12 @@ def work_tree(git: Git) -> Path:
     return Path(os.fsdecode(git.run("rev-parse", "--show-toplevel").removesuffix(b"\n")))
 
 
+def find_user(folder: Path) -> str:
+    """Return the name that git writes into commits; empty if none is set."""
+    name = _if_repository(folder, lambda git: git.run("config", "user.name", fine=(0, 1)))
+    return (name or b"").decode("utf-8", "replace").strip()
+
+
 def list_files(folder: Path) -> list[str] | None:
     """List the paths below a folder that git tracks or would add; None outside a work tree."""
     words = ("--cached", "--others", "--exclude-standard")

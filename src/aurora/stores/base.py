@@ -7,7 +7,7 @@ A store has five parts, `Chunks`, `Checkouts`, `Vectors`, `Search` and `Maintena
 * Ids are unique. Writing an id again replaces the chunk. Its accesses stay, and its embedding stays
   while the embedded text is the same.
 * An unknown id is not an error: the answer leaves it out.
-* "Searchable" chunks are all but reasoning with a success below `SEARCHABLE_SUCCESS`.
+* "Searchable" chunks are all but those that another one replaced (`Chunk.is_replaced`).
 * Every error is an `AuroraError`. Errors of the database are translated.
 """
 
@@ -33,8 +33,6 @@ from aurora.types import (
     Progress,
     Symbol,
 )
-
-SEARCHABLE_SUCCESS = 0.5  # reasoning below this is kept but not found
 
 
 class Revision(NamedTuple):

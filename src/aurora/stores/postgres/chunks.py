@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from aurora.stores.base import SEARCHABLE_SUCCESS, FileState, Reasoning, Revision
+from aurora.stores.base import FileState, Reasoning, Revision
 from aurora.stores.matching import FILE_FIELDS, file_values
 from aurora.stores.parts import ChunkPart, embedded_text
 from aurora.stores.postgres.connection import Database
@@ -218,22 +218,12 @@ class PostgresChunks(ChunkPart[Database]):
     # Reasoning, accesses and histories
 
     def put_reasoning(self, chunk_id: str, reasoning: Reasoning) -> None:
-        score = reasoning.success_score
-        values = (reasoning.pattern_type, score, reasoning.usage_count, reasoning.created_at)
+        values = (
+            reasoning.pattern_type, reasoning.success_score, reasoning.usage_count,
+            reasoning.created_at, chunk_id,
+        )  # fmt: skip
         with self._database.transaction():
-            if self._database.write(_PUT_REASONING, (*values, chunk_id)):
-                self._set_searchable(chunk_id, is_found=score >= SEARCHABLE_SUCCESS)
-
-    def _set_searchable(self, chunk_id: str, *, is_found: bool) -> None:
-        """Only searchable chunks have words."""
-        changed = self._database.execute(
-            "UPDATE chunks SET is_found = %s WHERE id = %s AND is_found <> %s",
-            (is_found, chunk_id, is_found),
-        )
-        if changed and is_found:
-            self.add_words(self.get_chunks([chunk_id]))
-        elif changed:
-            self.remove_words([chunk_id])
+            self._database.write(_PUT_REASONING, values)
 
     def get_reasoning(self, chunk_id: str) -> Reasoning | None:
         if not is_text(chunk_id):
@@ -276,9 +266,9 @@ class PostgresChunks(ChunkPart[Database]):
         return {row[0]: history_from(row[1:]) for row in rows}
 
 
-def _words_key(chunk: Chunk) -> tuple[str, ...]:
-    """What the words of a chunk depend on."""
-    return (chunk.namespace, chunk.name, chunk_labels(chunk), chunk.content)
+def _words_key(chunk: Chunk) -> tuple[object, ...]:
+    """What the words of a chunk depend on. Only searchable chunks have words."""
+    return (chunk.namespace, chunk.name, chunk_labels(chunk), chunk.content, chunk.is_replaced)
 
 
 def _moved_id(id_: str, old: str, new: str) -> str:

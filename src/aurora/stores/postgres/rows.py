@@ -79,7 +79,7 @@ WRITTEN = {
     "id": "text", "namespace": "text", "kind": "text", "name": "text", "folded_name": "text",
     "qualified_name": "text", "path": "text", "start_line": "bigint", "end_line": "bigint",
     "language": "text", "content": "text", "document_type": "text", "created_at": "timestamptz",
-    "metadata": "jsonb", "has_cjk": "boolean",
+    "metadata": "jsonb", "has_cjk": "boolean", "is_found": "boolean",
 }  # fmt: skip
 _EXPONENT = 1e16  # larger floats are written with an exponent
 _FLOAT = re.compile(f'"{MARK}f([^"]*)"')
@@ -97,6 +97,7 @@ def chunk_values(chunk: Chunk) -> dict[str, object]:
         "created_at": chunk.created_at.isoformat() if chunk.created_at else None,
         "metadata": dict(chunk.metadata),
         "has_cjk": has_cjk(chunk.name) or has_cjk(chunk.content),
+        "is_found": not chunk.is_replaced,
     }  # fmt: skip
 
 

@@ -100,7 +100,7 @@ MIGRATIONS: Sequence[Migration] = (
                    created_at      timestamptz,
                    metadata        jsonb   NOT NULL,
                    has_cjk         boolean NOT NULL,
-                   is_found        boolean NOT NULL DEFAULT true,  -- false: reasoning that failed
+                   is_found        boolean NOT NULL DEFAULT true,  -- false: it was replaced
                    generation      bigint  NOT NULL,
                    PRIMARY KEY ("row", namespace),
                    UNIQUE (id, namespace)
@@ -205,6 +205,18 @@ MIGRATIONS: Sequence[Migration] = (
                    ADD COLUMN checkout bigint NOT NULL DEFAULT 0,
                    DROP CONSTRAINT files_pkey,
                    ADD PRIMARY KEY (path, checkout)""",
+        ),
+    ),
+    Migration(
+        # A lesson that failed is found from here on. Making the words again gives it its words.
+        "m005_find_what_failed",
+        (
+            """UPDATE facts SET value = '' WHERE name = 'words'
+                   AND EXISTS (SELECT 1 FROM chunks WHERE NOT is_found)""",
+            """UPDATE facts SET value = (value::bigint + 1 + floor(random() * 4294967296))::text
+                   WHERE name = 'generation'
+                       AND EXISTS (SELECT 1 FROM chunks WHERE NOT is_found)""",
+            "UPDATE chunks SET is_found = true WHERE NOT is_found",
         ),
     ),
 )

@@ -69,7 +69,7 @@ class PostgresStore:
         if version.schema == 0:
             raise no_memory(address.shown)
         done = migrate(connections)
-        if version.words != WORDS:
+        if current_version(connections).words != WORDS:
             store = cls(address, newest=False)
             try:
                 with store.alone():  # an interrupted run is repeated from the start

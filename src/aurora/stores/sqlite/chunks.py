@@ -69,9 +69,7 @@ _PUT_HISTORY = """
 class SQLiteChunks(ChunkPart[Database]):
     """`Chunks` in one file."""
 
-    revised = f"""
-        SELECT {QUALIFIED}, reasoning.chunk IS NOT NULL AND {is_damaged("reasoning")},
-            chunks.rowid, chunks.generation {SEARCHABLE}"""
+    revised = f"SELECT {QUALIFIED}, chunks.rowid, chunks.generation {SEARCHABLE}"
 
     # Writing
 
@@ -113,10 +111,7 @@ class SQLiteChunks(ChunkPart[Database]):
         return [chunks[id_] for id_ in chunk_ids if id_ in chunks]
 
     def read_revised(self, row: Row) -> tuple[Revision, Chunk]:
-        chunk, (is_reasoning_wrong, number, generation) = chunk_from(row), row[-3:]
-        if is_reasoning_wrong:
-            raise damaged(f"The reasoning of {chunk.id!r}")
-        return revision_from(number, generation), chunk
+        return revision_from(*row[-2:]), chunk_from(row)
 
     def revisions(self) -> Mapping[int, int]:
         # `+`: read the index of generations and sort, instead of reading all texts.

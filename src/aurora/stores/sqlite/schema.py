@@ -13,8 +13,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from aurora.stores.base import SEARCHABLE_SUCCESS
-from aurora.types import Kind
+from aurora.types import REPLACED_BY, Kind
 
 APPLICATION_ID = 0x41555241  # "AURA", tells Aurora's databases from those of other programs
 
@@ -158,14 +157,13 @@ def is_damaged(table: str) -> str:
     return f"({table}.checksum IS NOT {CHECKSUMS[table]}{invalid})"
 
 
-# A damaged row counts as searchable, so that reading it reports the damage.
-MAY_BE_FOUND = f"""(
-    reasoning.success_score IS NULL OR reasoning.success_score >= {SEARCHABLE_SUCCESS}
-    OR {is_damaged("reasoning")})"""
+# A partial index has this condition, so queries must use the same wording. The first test excludes
+# nearly all rows without reading JSON.
+_REPLACED = f"""iif(instr(metadata, '"{REPLACED_BY}"') AND json_valid(metadata),
+    json_extract(metadata, '$.{REPLACED_BY}'), NULL) IS NOT NULL"""
+HIDDEN_ROWS = f"SELECT rowid FROM main.chunks WHERE {_REPLACED}"
 # Follows a list of columns and precedes `AND …`.
-SEARCHABLE = f"""
-    FROM chunks LEFT JOIN reasoning ON reasoning.chunk = chunks.rowid
-    WHERE {MAY_BE_FOUND}"""
+SEARCHABLE = f"FROM chunks WHERE chunks.rowid NOT IN ({HIDDEN_ROWS})"
 
 EVERY_ROW = 1 << 62  # above any row number
 
@@ -357,6 +355,18 @@ MIGRATIONS: Sequence[Migration] = (
                        history_read_at, identity, '', 0, 0 FROM files_of_one""",
             f"UPDATE files SET checksum = {_CHECKOUT_FILE_CHECKSUM}",
             "DROP TABLE files_of_one",
+        ),
+    ),
+    Migration(
+        # A document or lesson that was replaced is kept and not found. A lesson that failed is
+        # found from here on: with another generation, the indexes look for rows that they lack.
+        "m011_replace_entries",
+        (
+            f"CREATE INDEX chunks_replaced ON chunks(id) WHERE {_REPLACED}",
+            """UPDATE facts SET value = CAST(value + 1 + abs(random() % 4294967296) AS TEXT)
+               WHERE name = 'generation'
+                   AND EXISTS (SELECT 1 FROM reasoning WHERE success_score < 0.5)""",
+            f"UPDATE facts SET checksum = {CHECKSUMS['facts']} WHERE name = 'generation'",
         ),
     ),
 )

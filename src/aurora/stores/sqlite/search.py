@@ -25,7 +25,7 @@ from aurora.stores.searching import SearchPart
 from aurora.stores.sqlite.connection import Database
 from aurora.stores.sqlite.integrity import damaged
 from aurora.stores.sqlite.rows import access_from, batches, commits_from
-from aurora.stores.sqlite.schema import MAY_BE_FOUND, SEARCHABLE
+from aurora.stores.sqlite.schema import HIDDEN_ROWS, SEARCHABLE
 from aurora.text import has_cjk, is_text
 from aurora.types import Kind, Place
 
@@ -34,8 +34,7 @@ _NAME_WEIGHT = 5.0  # a word in a name tells more about a chunk than a word in i
 _TRIGRAM = 3  # shorter terms have no trigram
 _RANKED = f"""
     SELECT {{table}}.rowid, bm25({{table}}, {_NAME_WEIGHT}, 1.0) AS rank
-    FROM {{table}} LEFT JOIN reasoning ON reasoning.chunk = {{table}}.rowid
-    WHERE {{table}} MATCH ? AND {MAY_BE_FOUND}
+    FROM {{table}} WHERE {{table}} MATCH ? AND {{table}}.rowid NOT IN ({HIDDEN_ROWS})
     ORDER BY rank, {{table}}.rowid LIMIT ?"""
 # Criteria
 _LABELS = {
@@ -58,13 +57,11 @@ _MODIFIED_SINCE = """
 
 # Signals
 _ACCESSES = f"""
-    SELECT accesses.* FROM accesses
-        LEFT JOIN reasoning ON reasoning.chunk = accesses.chunk
-    WHERE {MAY_BE_FOUND} AND accesses.chunk IN ? ORDER BY accesses.chunk, at"""
+    SELECT * FROM accesses WHERE chunk IN ? AND chunk NOT IN ({HIDDEN_ROWS})
+    ORDER BY chunk, at"""
 _COMMITS = f"""
-    SELECT histories.* FROM histories
-        LEFT JOIN reasoning ON reasoning.chunk = histories.chunk
-    WHERE {MAY_BE_FOUND} AND histories.chunk IN ? AND commits <> x''"""
+    SELECT * FROM histories
+    WHERE chunk IN ? AND chunk NOT IN ({HIDDEN_ROWS}) AND commits <> x''"""
 _DATED = f"""
     SELECT chunks.rowid, path {SEARCHABLE} AND kind = ? AND path GLOB ?
         AND json_extract(metadata, '$.source') IS NOT 'conversation'"""
@@ -130,7 +127,7 @@ class SQLiteSearch(SearchPart[Database]):
         return set(map(int, numbers.split(","))) if numbers else set()
 
     def hidden_rows(self) -> set[int]:
-        rows = self._database.rows(f"SELECT chunk FROM reasoning WHERE NOT {MAY_BE_FOUND}")
+        rows = self._database.rows(HIDDEN_ROWS)
         return {row for (row,) in rows} | self._database.waiting_rows()
 
     def rows_with_labels(self, labels: Mapping[str, Sequence[str]]) -> set[int]:

@@ -9,7 +9,7 @@ from aurora.stores.parts import NEXT, USED, VectorPart
 from aurora.stores.shared import Row
 from aurora.stores.sqlite.connection import Database
 from aurora.stores.sqlite.rows import revision_from, vector_from
-from aurora.stores.sqlite.schema import CHECKED_EMBEDDINGS, MAY_BE_FOUND, SEARCHABLE
+from aurora.stores.sqlite.schema import CHECKED_EMBEDDINGS, HIDDEN_ROWS, SEARCHABLE
 
 _BY_ID = """
     SELECT chunks.id, embeddings.* FROM embeddings
@@ -23,8 +23,7 @@ class SQLiteVectors(VectorPart[Database]):
     row, columns = "embeddings.chunk", "vector, embeddings.checksum"
     embedded = f"""
         FROM embeddings JOIN chunks ON chunks.rowid = embeddings.chunk
-            LEFT JOIN reasoning ON reasoning.chunk = embeddings.chunk
-        WHERE {MAY_BE_FOUND}"""
+        WHERE embeddings.chunk NOT IN ({HIDDEN_ROWS})"""
 
     def empty_next(self) -> None:
         self._database.execute(f"DELETE FROM {NEXT}")
