@@ -1,7 +1,8 @@
 """Whether a plain search shows lessons and decisions, and what they cost the answers about code.
 
     python benchmarks/quality/lessons.py FOLDER [--only gin] [--questions FOLDER …]
-        [--lessons benchmarks/questions/lessons/held-out.json] [--memories FOLDER] [--rounds 20]
+        [--lessons benchmarks/questions/lessons/held-out.json] [--mode keyword] [--memories FOLDER]
+        [--rounds 20]
 
 FOLDER and the questions are those of answers.py. Each repository is asked about its code, then gets
 twelve lessons and four decisions about other things, and is asked about its code and about each of
@@ -70,12 +71,14 @@ def tell(memory: Memory, given: dict) -> list[Told]:
     return told
 
 
-def ask_code(memory: Memory, given: dict, told: Sequence[Told]) -> dict[str, list[CodeAnswer]]:
+def ask_code(
+    memory: Memory, given: dict, told: Sequence[Told], mode: str
+) -> dict[str, list[CodeAnswer]]:
     answers: dict[str, list[CodeAnswer]] = {"code": [], "unanswerable": []}
     asked = [("code", question["text"], question["answers"]) for question in given["questions"]]
     asked += [("unanswerable", text, []) for text in given["unanswerable"]]
     for kind, text, expected in asked:
-        rows = memory.search(text, limit=LIMIT).results
+        rows = memory.search(text, limit=LIMIT, mode=mode).results
         places = [Place(**place) for place in expected]
         right = (n for n, row in enumerate(rows, 1) if any(place.is_in(row) for place in places))
         lessons = [n for n, row in enumerate(rows, 1) if any(each.is_in(row) for each in told)]
@@ -83,12 +86,12 @@ def ask_code(memory: Memory, given: dict, told: Sequence[Told]) -> dict[str, lis
     return answers
 
 
-def ask_lessons(memory: Memory, told: Sequence[Told]) -> list[tuple[str, int, str]]:
+def ask_lessons(memory: Memory, told: Sequence[Told], mode: str) -> list[tuple[str, int, str]]:
     """The kind, the place and the question of each lesson; 0 where it is not shown."""
     places = []
     for each in told:
         for question in each.questions:
-            rows = enumerate(memory.search(question).results, 1)
+            rows = enumerate(memory.search(question, mode=mode).results, 1)
             place = next((n for n, row in rows if each.is_in(row)), 0)
             places.append((each.kind, place, question))
     return places
@@ -139,6 +142,7 @@ def main() -> None:
     options.add_argument("--only", action="append", default=[])
     options.add_argument("--questions", type=Path, default=QUESTIONS)
     options.add_argument("--lessons", type=Path, default=LESSONS)
+    options.add_argument("--mode", default="hybrid")
     options.add_argument("--memories", type=Path, help="keep the indexed clones here")
     options.add_argument("--rounds", type=int, default=0)
     options.add_argument("--misses", action="store_true", help="list what is not in three")
@@ -152,12 +156,11 @@ def main() -> None:
             if (given.only and file.stem not in given.only) or not root.exists():
                 continue
             plain = opened.enter_context(open_memory(root, questions, folder))
-            beside = opened.enter_context(
-                open_memory(root, questions, folder / given.lessons.stem)
-            )
+            beside = opened.enter_context(open_memory(root, questions, folder / given.lessons.stem))
             told = tell(beside, lessons)
-            before, after = ask_code(plain, questions, ()), ask_code(beside, questions, told)
-            places = ask_lessons(beside, told)
+            before = ask_code(plain, questions, (), given.mode)
+            after = ask_code(beside, questions, told, given.mode)
+            places = ask_lessons(beside, told, given.mode)
             numbers = {"chunks": sum(plain.stats().chunks.values())}
             numbers |= summary(before, after, places)
             if given.rounds:
@@ -174,7 +177,7 @@ def main() -> None:
     for kind, place, text in sums[2] if given.misses else ():
         if not 1 <= place <= SEEN:
             print(f"{kind:10}{place or '-':>3}  {text}")
-    if not given.only:
+    if not given.only and given.mode == "hybrid":
         name = "lessons" if given.questions == QUESTIONS else "lessons-held-out"
         record.save(name, {"set": given.lessons.stem, **measured})
 

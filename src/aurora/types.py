@@ -99,10 +99,20 @@ class Chunk:
         return is_shorter and " ...\n" in f"{text}\n"
 
     @property
+    def is_recorded(self) -> bool:
+        """True for what a person or an agent told the memory: lessons and documents."""
+        return is_recorded(self.kind, self.metadata.get("source"))
+
+    @property
     def telling_path(self) -> str:
         """The part of the path that describes the text: of a conversation log, the file name."""
         is_log = self.metadata.get("source") == "conversation"
         return self.path.rpartition("/")[2] if is_log else self.path
+
+
+def is_recorded(kind: Kind, source: object) -> bool:
+    """Whether a chunk of this kind, with this `source` in its metadata, is a lesson or document."""
+    return kind is Kind.REASONING or (kind is Kind.KNOWLEDGE and source == "document")
 
 
 def symbols_of(metadata: Mapping[str, Json]) -> tuple[Symbol, ...]:
@@ -127,6 +137,7 @@ class Place(NamedTuple):
     conversation: str = ""
     turn: int = 0
     qualified_name: str = ""  # of code
+    is_recorded: bool = False  # a lesson or a document
 
 
 class Tracking(StrEnum):

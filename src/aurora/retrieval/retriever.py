@@ -29,6 +29,7 @@ from aurora.retrieval.candidates import (
 from aurora.retrieval.collapse import Collapse
 from aurora.retrieval.config import HybridConfig
 from aurora.retrieval.joined import Layer, Stores
+from aurora.retrieval.lesson_places import LESSONS_UNTIL
 from aurora.retrieval.lookup import nearest_names
 from aurora.retrieval.query import LONGEST_QUERY, parse_query, shortened
 from aurora.retrieval.rerank import (
@@ -163,13 +164,17 @@ class HybridRetriever:
 
     def _is_answer(self, found: Sequence[SearchResult], words: str) -> bool:
         """Whether the memory answers the question: the first result is relevant enough, is named by
-        the query, or contains every word of it."""
-        is_prose = found[0].chunk.kind.is_prose
+        the query, or contains every word of it; or a lesson beside it is relevant."""
+        lessons = (result for result in found[1:LESSONS_UNTIL] if result.chunk.is_recorded)
         return (
-            found[0].relevance >= self._config.min_score * (_OF_PROSE if is_prose else 1.0)
+            any(map(self._is_relevant, (found[0], *lessons)))
             or leads_by_name(found)
             or _has_all(found[0], words)
         )
+
+    def _is_relevant(self, result: SearchResult) -> bool:
+        is_prose = result.chunk.kind.is_prose
+        return result.relevance >= self._config.min_score * (_OF_PROSE if is_prose else 1.0)
 
     def _filter(
         self, given: Criteria, written: Criteria
