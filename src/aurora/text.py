@@ -8,6 +8,7 @@ every index holds of a chunk. docs/concepts/ranking.md has the measurements behi
 
 from __future__ import annotations
 
+import math
 import re
 import threading
 import unicodedata
@@ -106,6 +107,14 @@ def is_text(value: str) -> bool:
 def pluralize(count: int, what: str) -> str:
     """`1 chunk`, `2 chunks`."""
     return f"{count} {what}{'' if count == 1 else 's'}"
+
+
+BYTES_PER_TOKEN = 3  # of UTF-8: an underestimate, so that a text rather stays below its limit
+
+
+def count_tokens(text: str) -> int:
+    """An estimate of the tokens of a text."""
+    return math.ceil(len(text.encode("utf-8", "replace")) / BYTES_PER_TOKEN)
 
 
 def make_slug(title: str) -> str:

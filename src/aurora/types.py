@@ -420,6 +420,81 @@ class SearchResults:
     weak: SearchResult | None = None  # the best row where none is relevant
 
 
+# Recall
+
+
+class Moment(StrEnum):
+    """When a session is reminded of what the memory knows."""
+
+    START = "start"  # there is no question yet
+    PROMPT = "prompt"  # of a user
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """What a session is about to do. `text` is the prompt, if there is one."""
+
+    moment: Moment = Moment.START
+    text: str = ""
+
+
+AT_START = Situation()
+RECALL_BUDGET = 400  # tokens: half a page
+
+
+@dataclass(frozen=True, slots=True)
+class RecallItem:
+    """One line for a session, and why it is there.
+
+    `kind` is that of the chunk, or `lesson`, `conversation`, or the type of a document. `tokens`
+    are those of the line.
+    """
+
+    id: str
+    kind: str
+    title: str
+    text: str  # the beginning of the stored text, on one line
+    date: datetime | None
+    reason: str
+    tokens: int
+    memory: str = ""
+
+    @property
+    def line(self) -> str:
+        """The item as an agent reads it."""
+        date = f"{self.date:%Y-%m-%d}; " if self.date else ""
+        about = f"{self.title}: " if self.title else ""
+        return f"- {self.kind}: {about}{self.text} ({date}{self.reason}; {self.id})"
+
+
+class LeftOut(NamedTuple):
+    """A row that is not recalled, and why."""
+
+    id: str
+    title: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """What a session should know now, the most important first, within a budget of tokens."""
+
+    situation: Situation
+    budget: int
+    items: tuple[RecallItem, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def tokens(self) -> int:
+        return sum(item.tokens for item in self.items)
+
+    @property
+    def text(self) -> str:
+        """All lines; empty where nothing is worth the attention."""
+        return "\n".join(item.line for item in self.items)
+
+
 # Derived indexes
 
 

@@ -1,4 +1,4 @@
-"""`Memory`: index, search, get, add, learn, forget, stats, export, watch, close."""
+"""`Memory`: index, search, recall, get, add, learn, forget, stats, export, watch, close."""
 
 from __future__ import annotations
 
@@ -22,6 +22,8 @@ from aurora.errors import AuroraError, ChunkNotFoundError, NoMemoryError, QueryE
 from aurora.retrieval.lookup import find_chunk
 from aurora.stores.base import Embedder
 from aurora.types import (
+    AT_START,
+    RECALL_BUDGET,
     Chunk,
     Criteria,
     IndexCheck,
@@ -33,8 +35,10 @@ from aurora.types import (
     NewDocument,
     Note,
     Query,
+    Recall,
     Rerank,
     SearchResults,
+    Situation,
     ignore_events,
 )
 
@@ -331,6 +335,21 @@ class Memory:
             *changed, *self._warn_of_absence(), *missing, *notes, *first.warn_of_weights(fusion)
         ]  # fmt: skip
         return replace(results, notes=(*notes, *results.notes))
+
+    def recall(self, situation: Situation = AT_START, budget: int = RECALL_BUDGET) -> Recall:
+        """What a session should know now without asking for it, within a budget of tokens.
+
+        Nothing, rather than something unsure. Neither a search nor a recall is an access.
+        """
+        from aurora.engine.recall import recall  # noqa: PLC0415 - loads git
+
+        asked = self.layers()
+        if not (layers := self._open_layers(asked)):
+            raise self._no_memory()
+        self._refresh(asked)
+        memories = {name: opened for opened, name, _ in layers}
+        listen, root = self._opened.listen, self.root
+        return recall(situation, budget, memories, root=root, search=self.search, listen=listen)
 
     def _refresh(self, asked: Mapping[str, Memory]) -> list[Note]:
         """Read changed files of the memories, in this order, for a second in all."""

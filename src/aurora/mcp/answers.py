@@ -8,7 +8,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import math
 import secrets
 from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeVar
@@ -18,7 +17,7 @@ from pydantic import BaseModel, Field, JsonValue
 
 from aurora.errors import QueryError
 from aurora.indexing.documents import RESERVED
-from aurora.text import pluralize
+from aurora.text import BYTES_PER_TOKEN, count_tokens, pluralize
 from aurora.types import SYMBOLS, Chunk, SearchResult
 
 
@@ -311,13 +310,7 @@ def _kind(chunk: ChunkFields) -> str:
 
 Entry = TypeVar("Entry", bound=BaseModel)
 
-_BYTES = 3  # of UTF-8 per token: an underestimate, so that answers rather stay below their limit
 _MARK = "\n… cut here"
-
-
-def count_tokens(text: str) -> int:
-    """An estimate of the tokens of a text."""
-    return math.ceil(len(text.encode("utf-8", "replace")) / _BYTES)
 
 
 def token_cost(entry: BaseModel) -> int:
@@ -340,7 +333,7 @@ def cut(text: str, tokens: int) -> tuple[str, bool]:
     """The beginning of a text up to a line's end, and whether it is cut."""
     if count_tokens(text) <= tokens:
         return text, False
-    room = max(tokens * _BYTES - len(_MARK.encode()), 1)
+    room = max(tokens * BYTES_PER_TOKEN - len(_MARK.encode()), 1)
     head = text.encode("utf-8", "replace")[:room].decode("utf-8", "ignore")
     whole_lines = head.rpartition("\n")[0]
     return whole_lines or head, True

@@ -304,14 +304,13 @@ def _fuse(
         fused = _fade(fusion(combined), rankings)
     if exact is not None:
         fused, rankings = lead(fused, exact), {**rankings, "exact": exact}
-    fused, placed = (
-        place_lessons(fused, lessons, scores, rankings) if lessons else (fused, frozenset[int]())
-    )
+    if lessons:
+        fused, lessons = place_lessons(fused, lessons, scores, rankings)
     # With a filter, chunks from further down are shown.
     most = request.needed if request.eligible is None else len(fused)
     used = {name: scores[name] for name in scores if not _only_fills_up(name, scores, fusion)}
     rankings = {name: rankings[name] for name in used}
-    return judge(fused, text, used, rankings, unfiltered=unfiltered, most=most, placed=placed)
+    return judge(fused, text, used, rankings, unfiltered=unfiltered, most=most, lessons=lessons)
 
 
 def _only_fills_up(name: str, scores: Scores, fusion: Fusion) -> bool:

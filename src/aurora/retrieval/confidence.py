@@ -16,13 +16,14 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from math import exp, fsum, log
 from typing import NamedTuple
 
-from aurora.fusion.base import scaled
+from aurora.fusion.base import add_part, scaled
 from aurora.signals.base import KeywordScores, SignalScores
 from aurora.signals.exact import has_identifier, is_inside, is_mentioned, is_named, leads
 from aurora.text import is_stop_word, tokenize
 from aurora.types import Fused, Ranking
 
 MIN_RELEVANCE = 0.1  # of the first result: below it, nothing is relevant
+LESSON = "lesson"  # the contribution that raises a lesson to the score of its place
 _PLACES = 10  # later places count alike, so that a filter, which reads fewer of them, changes none
 _FIRST = 5  # results that tell whether there is an answer at all
 _NEAR = 100  # chunks with the highest cosines, the measure of a cosine that stands out
@@ -159,12 +160,13 @@ def judge(
     *,
     unfiltered: Set[int],
     most: int,
-    placed: Set[int] = frozenset(),
+    lessons: Set[int] = frozenset(),
 ) -> list[Fused]:
     """Give the first `most` chunks their confidence as score; the contributions still sum to it.
 
-    No chunk is surer than the one before it. `unfiltered` are the rows that count as places. The
-    `placed` rows have at least the confidence of the row after them, which they do not lower.
+    No chunk is surer than the one before it. `unfiltered` are the rows that count as places.
+    `lessons` were moved to their places: they are raised to the score of the row after them, so
+    that they lower none.
     """
     keyword = scores.get("bm25", scores.get("fulltext"))
     mode = keyword is not None, "semantic" in scores
@@ -174,9 +176,10 @@ def judge(
         with_score(chunk, right.confidence(each))._replace(relevance=relevant.confidence(each))
         for chunk, each in zip(fused[:most], evidence, strict=False)
     ]
-    for at in reversed(range(len(judged) - 1)) if placed else ():
-        if judged[at].row in placed and judged[at].score < judged[at + 1].score:
-            judged[at] = with_score(judged[at], judged[at + 1].score)
+    for at in reversed(range(len(judged) - 1)) if lessons else ():
+        gain = judged[at + 1].score - judged[at].score
+        if judged[at].row in lessons and gain > 0.0:
+            judged[at] = add_part(judged[at], LESSON, gain, raw=gain)
     return never_rising(judged)
 
 

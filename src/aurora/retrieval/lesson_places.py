@@ -11,13 +11,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from itertools import takewhile
 
-from aurora.fusion.base import add_part
 from aurora.retrieval.confidence import coverages
 from aurora.signals.base import SignalScores
 from aurora.signals.exact import leads
 from aurora.types import Fused, Ranking
 
-SIGNAL = "lesson"  # the name of the contribution
 LESSONS_UNTIL = 3  # the last place that may be for a lesson
 _MOST = 2  # places for lessons
 _COMPARED = 10  # lessons of one search: the cost does not grow with their number
@@ -35,8 +33,8 @@ def place_lessons(
 ) -> tuple[list[Fused], frozenset[int]]:
     """Move lessons that fit up to the last of the first places; also returns the moved rows.
 
-    The first row stays first, and so do definitions that the query names. A lesson that moves has
-    the score of the row whose place it takes. Lessons keep their order among each other.
+    The first row stays first, and so do definitions that the query names. Lessons keep their order
+    among each other.
     """
     levels = {hit.row: hit.score for hit in rankings["exact"].hits} if "exact" in rankings else {}
     led = sum(1 for _ in takewhile(lambda chunk: leads(levels.get(chunk.row, 0.0)), fused))
@@ -47,12 +45,9 @@ def place_lessons(
     placed = [chunk for at, chunk in enumerate(fused) if at not in chosen]
     moved = set()
     for target, at in enumerate(chosen, LESSONS_UNTIL - len(chosen)):
-        chunk = fused[at]
+        placed.insert(min(at, target), fused[at])
         if at > target:
-            gain = placed[target].score - chunk.score
-            chunk = add_part(chunk, SIGNAL, gain, raw=gain)
-            moved.add(chunk.row)
-        placed.insert(min(at, target), chunk)
+            moved.add(fused[at].row)
     return placed, frozenset(moved)
 
 
