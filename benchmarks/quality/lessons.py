@@ -32,7 +32,7 @@ sys.path.append(str(Path(__file__).resolve().parent))
 import record
 from answers import QUESTIONS, Place, folder_of_memories, open_memory
 
-from aurora import Memory, NewDocument, SearchResult
+from aurora import Criteria, Kind, Memory, NewDocument, SearchResult
 
 LESSONS = QUESTIONS / "lessons" / "tuning.json"
 LIMIT = 5
@@ -95,6 +95,16 @@ def ask_lessons(memory: Memory, told: Sequence[Told], mode: str) -> list[tuple[s
             place = next((n for n, row in rows if each.is_in(row)), 0)
             places.append((each.kind, place, question))
     return places
+
+
+def share_first_of_kind(memory: Memory, told: Sequence[Told], mode: str) -> float:
+    """How many lessons are the first lesson: the most that their places can show."""
+    only, places = Criteria(kinds=(Kind.REASONING,)), []
+    for each in told:
+        for question in each.questions if each.kind == "lessons" else ():
+            rows = memory.search(question, mode=mode, criteria=only, min_score=0.0).results
+            places.append(int(bool(rows) and each.is_in(rows[0])))
+    return share(places, 1)
 
 
 def share(places: Sequence[int], within: int) -> float:
@@ -163,6 +173,7 @@ def main() -> None:
             places = ask_lessons(beside, told, given.mode)
             numbers = {"chunks": sum(plain.stats().chunks.values())}
             numbers |= summary(before, after, places)
+            numbers["lessons first of lessons"] = share_first_of_kind(beside, told, given.mode)
             if given.rounds:
                 texts = [question["text"] for question in questions["questions"]]
                 numbers["time with lessons"] = measure(plain, beside, texts, given.rounds)
