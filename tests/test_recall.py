@@ -98,7 +98,7 @@ def test_a_lesson_that_is_used_often_comes_before_a_new_one(memory: Memory) -> N
 def test_plans_are_recalled_until_they_are_done(memory: Memory) -> None:
     is_open = add(memory, "# Nests\n\n- [x] twigs\n- [ ] moss\n", "plan")
     add(memory, "# Wings\n\n- [x] left\n- [x] right\n", "plan")
-    add(memory, "# Beaks\n\nfile them down\n", "plan", metadata={"status": "Done"})
+    add(memory, "# Beaks\n\nsee src/fly.py\n", "plan", metadata={"status": "Done"})
     assert reasons(memory) == {is_open: "open plan"}
 
 

@@ -346,7 +346,8 @@ class Memory:
         asked = self.layers()
         if not (layers := self._open_layers(asked)):
             raise self._no_memory()
-        self._refresh(asked)
+        if not situation.text:  # a search does it by itself
+            self._refresh(asked)
         memories = {name: opened for opened, name, _ in layers}
         listen, root = self._opened.listen, self.root
         return recall(situation, budget, memories, root=root, search=self.search, listen=listen)

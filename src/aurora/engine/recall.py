@@ -40,8 +40,8 @@ from aurora.types import (
 )
 
 _SURE = 0.5  # confidence of a row for a prompt: more likely right than wrong
-# A quarter of the lessons that answer a question have as much, and 5 % of the others
-# (benchmarks/quality/lessons.py).
+# 24 % of the questions about a lesson find it with as much, and 5 % of those about other things
+# find any (benchmarks/quality/lessons.py).
 _SURE_LESSON = 0.25
 _EACH = 4  # rows for one reason, so that no reason takes the whole budget
 _READ = 300  # the newest lessons, documents and phases of a memory that are looked at
@@ -53,7 +53,7 @@ _DONE = frozenset(("done", "completed", "finished", "closed", "cancelled", "aban
 _PATHS = re.compile(r"[\w./-]*\w")  # a word that may be a path, without a full stop after it
 
 
-class _Told(NamedTuple):
+class _Row(NamedTuple):
     """A chunk of a memory, and how often it was learnt or opened."""
 
     chunk: Chunk
@@ -126,31 +126,31 @@ def _at_start(
     memories: Mapping[str, OpenedMemory], changed: Mapping[str, str], project: str
 ) -> Iterator[_Candidate]:
     """The candidates: the first for each reason before the second for any."""
-    told = _read(memories, _RECORDED)
-    lessons = [each for each in told if each.chunk.kind is Kind.REASONING]
-    documents = [each for each in told if each.chunk.kind is not Kind.REASONING]
-    by_reason: tuple[list[tuple[_Told, str]], ...] = (
-        [(each, why) for each in told if (why := _touched(each.chunk, changed))],
-        [(each, "open plan") for each in documents if _is_open_plan(each.chunk)],
+    recorded = [each for each in _read(memories, _RECORDED) if not _is_done(each.chunk)]
+    lessons = [each for each in recorded if each.chunk.kind is Kind.REASONING]
+    documents = [each for each in recorded if each.chunk.kind is not Kind.REASONING]
+    by_reason: tuple[list[tuple[_Row, str]], ...] = (
+        [(each, why) for each in recorded if (why := _touched(each.chunk, changed))],
+        [(each, "open plan") for each in documents if _is_plan(each.chunk)],
         [(each, "recent") for each in documents if not _is_plan(each.chunk)],
         [(each, "") for each in sorted(lessons, key=lambda each: -each.uses)],
         [(each, "last conversation") for each in _last_talk(_read(memories, _TALKS), project)],
     )
     for row in zip_longest(*(rows[:_EACH] for rows in by_reason)):
-        for told_, why in filter(None, row):
-            reasons = filter(None, (why, _outcome(memories[told_.memory], told_)))
-            yield _Candidate(told_.chunk, told_.memory, ", ".join(reasons))
+        for each, why in filter(None, row):
+            reasons = filter(None, (why, _outcome(memories[each.memory], each)))
+            yield _Candidate(each.chunk, each.memory, ", ".join(reasons))
 
 
-def _read(memories: Mapping[str, OpenedMemory], filters: Sequence[Criteria]) -> list[_Told]:
+def _read(memories: Mapping[str, OpenedMemory], filters: Sequence[Criteria]) -> list[_Row]:
     """The newest chunks that pass one of the filters, the newest first. Of a document, the first
     piece. Stores leave out what is superseded."""
-    told: list[_Told] = []
+    rows: list[_Row] = []
     for name, opened in memories.items():
         for chunk, uses in opened.read(partial(_read_store, opened.store, filters))[0]:
             if chunk.metadata.get("part", 1) == 1:
-                told.append(_Told(chunk, name, uses))
-    return sorted(told, key=lambda each: (-_seconds(each.chunk), each.chunk.id))
+                rows.append(_Row(chunk, name, uses))
+    return sorted(rows, key=lambda each: (-_seconds(each.chunk), each.chunk.id))
 
 
 def _read_store(store: Store, filters: Sequence[Criteria]) -> list[tuple[Chunk, int]]:
@@ -184,14 +184,14 @@ def _is_plan(chunk: Chunk) -> bool:
     return chunk.document_type.lower() == "plan"
 
 
-def _is_open_plan(chunk: Chunk) -> bool:
+def _is_done(chunk: Chunk) -> bool:
     """A plan is done by its `status`, or when all of its boxes are ticked."""
     status, text = str(chunk.metadata.get("status", "")).strip().lower(), chunk.content.lower()
     is_ticked = "[x]" in text and "[ ]" not in text
-    return _is_plan(chunk) and status not in _DONE and not is_ticked
+    return _is_plan(chunk) and (status in _DONE or is_ticked)
 
 
-def _last_talk(talks: Sequence[_Told], project: str) -> list[_Told]:
+def _last_talk(talks: Sequence[_Row], project: str) -> list[_Row]:
     """The phases of the newest conversation that names the project, the last phase first."""
     name = re.compile(rf"(?<!\w){re.escape(project)}(?!\w)", re.IGNORECASE)
     path = next((each.chunk.path for each in talks if name.search(each.chunk.content)), "")
@@ -199,13 +199,13 @@ def _last_talk(talks: Sequence[_Told], project: str) -> list[_Told]:
     return sorted(phases, key=lambda each: -(each.chunk.lines.start if each.chunk.lines else 0))
 
 
-def _outcome(opened: OpenedMemory, told: _Told) -> str:
+def _outcome(opened: OpenedMemory, row: _Row) -> str:
     """Whether a lesson worked, and how often it was used."""
-    if told.chunk.kind is not Kind.REASONING:
+    if row.chunk.kind is not Kind.REASONING:
         return ""
-    reasoning = opened.read_again(partial(opened.store.chunks.get_reasoning, told.chunk.id))
+    reasoning = opened.read_again(partial(opened.store.chunks.get_reasoning, row.chunk.id))
     has_worked = reasoning is None or reasoning.success_score >= SEARCHABLE_SUCCESS
-    times = f", used {told.uses} times" if told.uses > 1 else ""
+    times = f", used {row.uses} times" if row.uses > 1 else ""
     return f"{'worked' if has_worked else 'did not work'}{times}"
 
 
