@@ -11,8 +11,9 @@ them, in words that they do not use. Lessons and questions were written before a
 The table has the share of lessons and decisions that are first and among the first three, the hits
 of questions about code before and after, how many of these lost a right first row to a lesson, how
 many have a lesson among the first three, and how many questions that nothing answers get an empty
-answer. `--rounds` also measures the time of a warm search with and without lessons, in turns. A run
-without --only asks click, gin and requests, and writes benchmarks/results/lessons-<set>-<commit>.json.
+answer. `--rounds` also measures the time of a warm search with and without lessons, in turns.
+Without --only, click, gin and requests are asked, and the numbers are written to
+benchmarks/results/lessons-<set>-<commit>.json.
 """
 
 from __future__ import annotations
