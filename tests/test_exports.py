@@ -18,7 +18,7 @@ from aurora import Memory
 from aurora.engine import memory as module
 
 VERBS = ("open", "index", "search", "get", "add", "add_all", "learn", "history", "forget", "stats",
-         "export", "watch", "close", "locate", "layers", "workspace")  # fmt: skip
+         "export", "watch", "close", "locate", "layers", "workspace", "recall")  # fmt: skip
 PROPERTIES = ("admin", "exists", "indexed_at", "label", "name", "personal", "places", "root",
               "settings")  # fmt: skip
 

@@ -109,10 +109,20 @@ class Chunk:
         return is_shorter and " ...\n" in f"{text}\n"
 
     @property
+    def is_recorded(self) -> bool:
+        """True for what a person or an agent told the memory: lessons and documents."""
+        return is_recorded(self.kind, self.metadata.get("source"))
+
+    @property
     def telling_path(self) -> str:
         """The part of the path that describes the text: of a conversation log, the file name."""
         is_log = self.metadata.get("source") == "conversation"
         return self.path.rpartition("/")[2] if is_log else self.path
+
+
+def is_recorded(kind: Kind, source: object) -> bool:
+    """Whether a chunk of this kind, with this `source` in its metadata, is a lesson or document."""
+    return kind is Kind.REASONING or (kind is Kind.KNOWLEDGE and source == "document")
 
 
 def symbols_of(metadata: Mapping[str, Json]) -> tuple[Symbol, ...]:
@@ -137,6 +147,7 @@ class Place(NamedTuple):
     conversation: str = ""
     turn: int = 0
     qualified_name: str = ""  # of code
+    is_recorded: bool = False  # a lesson or a document
 
 
 class Tracking(StrEnum):
@@ -451,6 +462,81 @@ class SearchResults:
     words: str = ""
     awaits_vectors: bool = False  # by words alone, because an index run is about to make vectors
     weak: SearchResult | None = None  # the best row where none is relevant
+
+
+# Recall
+
+
+class Moment(StrEnum):
+    """When a session is reminded of what the memory knows."""
+
+    START = "start"  # there is no question yet
+    PROMPT = "prompt"  # of a user
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """What a session is about to do. `text` is the prompt, if there is one."""
+
+    moment: Moment = Moment.START
+    text: str = ""
+
+
+AT_START = Situation()
+RECALL_BUDGET = 400  # tokens: half a page
+
+
+@dataclass(frozen=True, slots=True)
+class RecallItem:
+    """One line for a session, and why it is there.
+
+    `kind` is that of the chunk, or `lesson`, `conversation`, or the type of a document. `tokens`
+    are those of the line.
+    """
+
+    id: str
+    kind: str
+    title: str
+    text: str  # the beginning of the stored text, on one line
+    date: datetime | None
+    reason: str
+    tokens: int
+    memory: str = ""
+
+    @property
+    def line(self) -> str:
+        """The item as an agent reads it."""
+        date = f"{self.date:%Y-%m-%d}; " if self.date else ""
+        about = f"{self.title}: " if self.title else ""
+        return f"- {self.kind}: {about}{self.text} ({date}{self.reason}; {self.id})"
+
+
+class LeftOut(NamedTuple):
+    """A row that is not recalled, and why."""
+
+    id: str
+    title: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """What a session should know now, the most important first, within a budget of tokens."""
+
+    situation: Situation
+    budget: int
+    items: tuple[RecallItem, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def tokens(self) -> int:
+        return sum(item.tokens for item in self.items)
+
+    @property
+    def text(self) -> str:
+        """All lines; empty where nothing is worth the attention."""
+        return "\n".join(item.line for item in self.items)
 
 
 # Derived indexes

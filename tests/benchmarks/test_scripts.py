@@ -35,6 +35,7 @@ RUNS: dict[str, Sequence[str]] = {
     "quality/fallback.py": ("{repo}", "--queries=aurora"),
     "quality/fusions.py": ("{set}", "--most=3"),
     "quality/identifiers.py": ("{repo}", "--count=3"),
+    "quality/lessons.py": ("{repo}/..", "--questions={asked}", "--only=birds", "--rounds=1"),
     "quality/models.py": ("{set}", "--model=aurora:shallow", "--most=3", "--rounds=0"),
     "quality/names.py": ("{repo}/..", "--questions={asked}/names", "--misses"),
     "quality/peers.py": ("{set}", "--most=3", "--peer=fts5"),

@@ -78,6 +78,15 @@ def test_every_field_of_a_history_is_told(indexed: Shell) -> None:
     assert documented("aur mem history --json") == version.keys()
 
 
+def test_every_field_of_a_recall_is_told(indexed: Shell) -> None:
+    indexed.ok("mem", "learn", "authenticate first")
+    indexed.ok("mem", "learn", "a lesson that has no room " + "beside the first " * 9)
+    told = json.loads(indexed.ok("recall", "--budget", "60", "--json"))
+    assert documented("aur recall --json") == set(told) - {"version"}
+    inside = {*told["items"][0], *told["left_out"][0]}
+    assert all(f"`{name}`" in section("aur recall --json") for name in inside)
+
+
 def test_every_field_of_the_stats_and_of_the_doctor_is_told(indexed: Shell) -> None:
     for words in (("mem", "stats"), ("doctor",)):
         told = json.loads(indexed.ok(*words, "--json"))

@@ -28,6 +28,7 @@ from tests.retrieval.meaning import index_folder
 
 SOURCE = Path(__file__).parents[2]
 QUESTIONS = (
+    "what to do before the ranking of a filter is merged",
     "BM25Scorer",
     "where is the score of a chunk computed",
     "merge changed documents into the index",
@@ -36,6 +37,11 @@ QUESTIONS = (
     "frozen dataclass of weights",
     "how much does a filter change the score",
     "xylophone",
+)
+LESSONS = (
+    "Rank before you merge: a filter after the ranking is cheaper.",
+    "Sort the rows by cosine only once.",
+    "Water the plants on Monday.",
 )
 FILTERS = (Criteria(), Criteria(kinds=(Kind.METHOD,)), Criteria(paths=("src/**",)))
 
@@ -54,6 +60,11 @@ def records(
     folders = [SOURCE / "src/aurora" / name for name in ("retrieval", "signals", "fusion")]
     files = scan(*folders, SOURCE / "docs/concepts", logs=Path("/nonexistent"))
     index_files(store, SOURCE, files)
+    lessons = [
+        make_chunk(text, "", text[:9], id=f"lesson-{n}", kind=Kind.REASONING, lines=None)
+        for n, text in enumerate(LESSONS)
+    ]
+    store.chunks.put_chunks(lessons)
     embed_missing(store, provider)
     read = list(store.maintenance.iter_records())
     store.close()

@@ -11,7 +11,15 @@ from pathlib import Path
 import pytest
 
 from aurora.errors import SourceError
-from aurora.sources.git import Change, Git, find_root, list_changes, list_files, open_scratch
+from aurora.sources.git import (
+    Change,
+    Git,
+    find_root,
+    list_changes,
+    list_files,
+    list_uncommitted,
+    open_scratch,
+)
 from tests.builders import write_tree
 from tests.sources.repository import git, make_repository
 
@@ -103,6 +111,25 @@ def test_commits_have_their_subject_and_the_paths_below_the_folder(tmp_path: Pat
     assert [change.paths for change in list_changes(root / "sub", 2) or []] == [("c",), ("ü b.py",)]
 
 
+def test_what_is_not_committed_is_listed_from_the_folder(tmp_path: Path) -> None:
+    root = make_repository(tmp_path, dict.fromkeys(("a.py", "b.py", "sub/c.py", "d.py"), "1"))
+    write_tree(
+        root,
+        {"a.py": "2", "sub/c.py": "2", "sub/ü.py": "new", "sub/x.log": "", ".gitignore": "*.log"},
+    )
+    git(root, "add", "sub/c.py")
+    (root / "b.py").unlink()
+    assert list_uncommitted(root) == [".gitignore", "a.py", "b.py", "sub/c.py", "sub/ü.py"]
+    assert list_uncommitted(root / "sub") == ["c.py", "ü.py"]
+
+
+def test_in_a_repository_without_a_commit_everything_is_uncommitted(tmp_path: Path) -> None:
+    git(tmp_path, "init", "--quiet")
+    write_tree(tmp_path, {"a.py": "", "b.py": ""})
+    git(tmp_path, "add", "a.py")
+    assert list_uncommitted(tmp_path) == ["a.py", "b.py"]
+
+
 def test_merges_are_not_listed_as_changes(tmp_path: Path) -> None:
     root = make_repository(tmp_path, {"a.py": ""})
     git(root, "checkout", "--quiet", "-b", "other")
@@ -116,6 +143,7 @@ def test_merges_are_not_listed_as_changes(tmp_path: Path) -> None:
 
 def test_without_commits_or_a_repository_there_are_no_changes(tmp_path: Path) -> None:
     assert list_changes(tmp_path, 10) is None
+    assert list_uncommitted(tmp_path) is None
     git(tmp_path, "init", "--quiet")
     assert list_changes(tmp_path, 10) == []
 

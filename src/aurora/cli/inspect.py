@@ -1,4 +1,4 @@
-"""`aur mem get`, `history`, `stats`, `repair` and `rebuild-bm25`."""
+"""`aur recall`, `aur mem get`, `history`, `stats`, `repair` and `rebuild-bm25`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from aurora.cli.completers import complete_ids
 from aurora.cli.paths import seen_from, shown_place
 from aurora.cli.session import open_memory, tell
 from aurora.cli.terminal import can_show, print_json, print_stored, print_text, width_of
-from aurora.display.records import chunk_record
+from aurora.display.records import chunk_record, recall_record
 from aurora.display.reports import (
     BLOCKS,
     HASHES,
@@ -24,6 +24,7 @@ from aurora.display.reports import (
     human_size,
     moment_words,
     render_index_line,
+    render_recall,
     render_stats,
 )
 from aurora.engine import Stats
@@ -32,7 +33,18 @@ from aurora.engine.remarks import remarks_of
 from aurora.indexing.provenance import Provenance, provenance_of
 from aurora.retrieval.lookup import relative_id, relative_path
 from aurora.text import pluralize, printable
-from aurora.types import Chunk, IndexState, Json, Kind, Lines, Note
+from aurora.types import (
+    AT_START,
+    RECALL_BUDGET,
+    Chunk,
+    IndexState,
+    Json,
+    Kind,
+    Lines,
+    Moment,
+    Note,
+    Situation,
+)
 
 if TYPE_CHECKING:
     from aurora.engine.entries import EntryVersion
@@ -40,6 +52,38 @@ if TYPE_CHECKING:
 _SHORT = 8  # digits of a commit
 _FORGOTTEN = "an entry that is forgotten"
 _AS_JSON = "Print one JSON object, for programs: docs/reference/json.md."
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  aur recall                                       at the start of a session
+  aur recall "the upload of a large video fails"   for a prompt
+  aur recall --budget 1000 --json
+\b
+Each line has its tokens before it, and at its end why it is there. Without a prompt, these are
+lessons and decisions about files that changed lately, open plans, recent decisions, lessons,
+and the last conversation about the project. For a prompt, only rows that surely fit are shown,
+and often none."""
+)
+@click.argument("prompt", nargs=-1)
+@click.option(
+    "--budget", type=click.IntRange(min=1), default=RECALL_BUDGET, show_default=True,
+    help="How many tokens there is room for.",
+)  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help=_AS_JSON)
+def recall(prompt: tuple[str, ...], budget: int, *, as_json: bool) -> None:
+    """Show what an agent is told at the start of a session, or with a prompt.
+
+    It does not count as a use.
+    """
+    text = " ".join(prompt)
+    with open_memory() as memory:
+        recalled = memory.recall(Situation(Moment.PROMPT, text) if text else AT_START, budget)
+    if as_json:
+        print_json(recall_record(recalled))
+        return
+    print_text(render_recall(recalled))
 
 
 @click.command(

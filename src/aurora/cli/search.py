@@ -20,6 +20,7 @@ from aurora.cli.session import end_in_part, open_memory, set_setting, tell
 from aurora.cli.terminal import has_colour, has_links, is_terminal, print_json, print_text, width_of
 from aurora.config.places import Places, shown
 from aurora.display.lines import WIDE, render_lines, render_nothing
+from aurora.display.records import Source, search_record
 from aurora.display.table import Look, Paint, is_stale, render_table, table_width
 from aurora.errors import AuroraError
 from aurora.retrieval.config import FUSIONS
@@ -196,8 +197,6 @@ def search(query: tuple[str, ...], **options: Any) -> None:  # Any: as click par
         root, label, ui = memory.root, memory.label, memory.settings.ui
         indexed_at = memory.indexed_at if memory.exists else None
     if as_json:
-        from aurora.display.records import Source, search_record
-
         source = Source(memory.name, root, indexed_at)
         print_json(search_record(answer, source, now=now, context=context, past=git))
     elif files and answer.results:

@@ -50,6 +50,7 @@ _OTHERS = {
     "recency": "Recency",
     "rerank": "Rerank",
     "expansion": "Expansion",
+    "lesson": "Lesson",
 }
 
 
@@ -79,6 +80,7 @@ def _other(part: Contribution) -> str:
     return {
         "rerank": f"place {part.rank} in the second look",
         "expansion": f"place {part.rank} by the words that were added",
+        "lesson": "it fits the query: one of the first three places is for it",
         "recency": "an older note counts less",
         "fulltext": "found by the database's text search",
     }[part.signal]

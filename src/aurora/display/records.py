@@ -1,4 +1,4 @@
-"""The JSON of `aur mem search --json` and `aur mem get --json`: see docs/reference/json.md.
+"""The JSON of `aur mem search`, `aur mem get` and `aur recall`: see docs/reference/json.md.
 
 While `version` stays the same, fields may be added, but not removed or changed in meaning.
 """
@@ -11,7 +11,16 @@ from enum import Enum
 from pathlib import Path
 
 from aurora.display.snippet import snippet
-from aurora.types import SKETCHES, SYMBOLS, Chunk, Criteria, Json, SearchResult, SearchResults
+from aurora.types import (
+    SKETCHES,
+    SYMBOLS,
+    Chunk,
+    Criteria,
+    Json,
+    Recall,
+    SearchResult,
+    SearchResults,
+)
 
 VERSION = 1
 _SIGNALS = ("bm25", "semantic", "activation")  # in every result; 0 for one that took no part
@@ -75,6 +84,34 @@ def chunk_record(chunk: Chunk) -> dict[str, Json]:
         "document_type": chunk.document_type or None,
         "created_at": _time(chunk.created_at),
         "metadata": {key: value for key, value in chunk.metadata.items() if key != SKETCHES},
+    }
+
+
+def recall_record(recalled: Recall) -> dict[str, Json]:
+    """What a session is told, and what was left out."""
+    situation = recalled.situation
+    return {
+        "version": VERSION,
+        "moment": str(situation.moment),
+        "prompt": situation.text or None,
+        "budget": recalled.budget,
+        "tokens": recalled.tokens,
+        "text": recalled.text,
+        "items": [
+            {
+                "id": item.id,
+                "kind": item.kind,
+                "title": item.title or None,
+                "text": item.text,
+                "date": _time(item.date),
+                "reason": item.reason,
+                "tokens": item.tokens,
+                "memory": item.memory,
+            }
+            for item in recalled.items
+        ],
+        "left_out": [dict(row._asdict()) for row in recalled.left_out],
+        "notes": [note.text for note in recalled.notes],
     }
 
 

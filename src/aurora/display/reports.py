@@ -1,4 +1,4 @@
-"""Reports of commands: stats, an index run, `aur doctor`, `aur db status`, `aur models list`."""
+"""Reports of commands: recall, stats, an index run, `aur doctor`, `aur db status`, `aur models`."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
+from textwrap import shorten
 from typing import Any
 
 from aurora.display.table import PLAIN, Paint, aligned, cell_len, pad, relative_time
 from aurora.report_types import Finding, Level, ModelEntry
 from aurora.text import pluralize, printable
-from aurora.types import Json, Kind
+from aurora.types import Json, Kind, Recall
 
 # --- aur mem stats ---
 
@@ -44,6 +45,25 @@ def render_stats(
     lines = [f"{pad(name, column)}{_GAP}{value}" for name, value in facts.items()]
     for title, (total, counts) in tables.items():
         lines += _table(title, total, counts, column, width=width, blocks=blocks)
+    return "\n".join(lines)
+
+
+# --- aur recall ---
+
+_TOKENS, _TITLE = 5, 80  # cells of a number of tokens, and of a title
+
+
+def render_recall(recalled: Recall) -> str:
+    """The lines that an agent gets, each after its tokens, and then what was left out."""
+    lines = [f"{item.tokens:>{_TOKENS}}  {item.line}" for item in recalled.items]
+    total = f"{recalled.tokens:>{_TOKENS}}  of {pluralize(recalled.budget, 'token')}"
+    lines.append(total if lines else "Nothing is recalled")
+    if recalled.left_out:
+        lines += ["", "Left out:"]
+        lines += [
+            f"  {printable(shorten(row.title or row.id, _TITLE, placeholder=' …'))}: {row.reason}"
+            for row in recalled.left_out
+        ]
     return "\n".join(lines)
 
 

@@ -1,4 +1,4 @@
-"""`Memory`: index, search, get, add, learn, forget, stats, export, watch, close."""
+"""`Memory`: index, search, recall, get, add, learn, forget, stats, export, watch, close."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ from aurora.errors import AuroraError, ChunkNotFoundError, NoMemoryError, QueryE
 from aurora.retrieval.lookup import find_chunk
 from aurora.stores.base import Embedder
 from aurora.types import (
+    AT_START,
+    RECALL_BUDGET,
     Chunk,
     Criteria,
     IndexCheck,
@@ -36,8 +38,10 @@ from aurora.types import (
     Note,
     Progress,
     Query,
+    Recall,
     Rerank,
     SearchResults,
+    Situation,
     ignore_events,
 )
 
@@ -343,6 +347,22 @@ class Memory:
         running = self._note_runs(asked, awaits_vectors=results.awaits_vectors)
         found = replace(results, notes=(*running, *notes, *results.notes))
         return with_remarks(found, homes)
+
+    def recall(self, situation: Situation = AT_START, budget: int = RECALL_BUDGET) -> Recall:
+        """What a session should know now without asking for it, within a budget of tokens.
+
+        Nothing, rather than something unsure. Neither a search nor a recall is an access.
+        """
+        from aurora.engine.recall import recall  # noqa: PLC0415 - loads git
+
+        asked = self.layers()
+        if not (layers := self._open_layers(asked)):
+            raise self._no_memory()
+        if not situation.text:  # a search does it by itself
+            self._refresh(asked)
+        memories = {name: opened for opened, name, _ in layers}
+        listen, root = self._opened.listen, self.root
+        return recall(situation, budget, memories, root=root, search=self.search, listen=listen)
 
     def _refresh(self, asked: Mapping[str, Memory]) -> list[Note]:
         """Read changed files of the memories, in this order, for a second in all."""

@@ -27,6 +27,7 @@ class CandidateContext(NamedTuple):
     aside: Set[int] = frozenset()  # tests, examples and vendored code, unless the query names them
     beside: Mapping[int, Sequence[int]] = {}  # the turns of a conversation before and after
     named: Set[int] = frozenset()  # definitions that the query names
+    lessons: Set[int] = frozenset()  # and documents, among the best
 
 
 NO_CONTEXT = CandidateContext(frozenset(), {})

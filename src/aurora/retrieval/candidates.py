@@ -37,6 +37,7 @@ from aurora.retrieval.joined import (
     Stores,
     layer_signals,
 )
+from aurora.retrieval.lesson_places import place_lessons
 from aurora.signals.activation import ActivationSignal, RecencySignal
 from aurora.signals.base import KeywordScores, Question, SignalScores, SparseScores, rank_rows
 from aurora.signals.bm25_formula import BM25Parameters
@@ -309,19 +310,23 @@ def _fuse(
     rows = {hit.row for ranking in rankings.values() for hit in ranking.hits}
     combined = [ranking for name, ranking in rankings.items() if name not in _ADJUSTING]
     exact = _with_mentions(rankings["exact"], text, scores, rows) if "exact" in rankings else None
+    lessons: Set[int] = frozenset()
     if isinstance(fusion, ContextFusion):
         named = frozenset(_rows(exact))
         context = load_context(store, rows, text, best=best)._replace(named=named)
         fused = fusion.vary(_fade(fusion(combined, context), rankings), context)
+        lessons = context.lessons
     else:
         fused = _fade(fusion(combined), rankings)
     if exact is not None:
         fused, rankings = lead(fused, exact), {**rankings, "exact": exact}
+    if lessons:
+        fused, lessons = place_lessons(fused, lessons, scores, rankings)
     # With a filter, chunks from further down are shown.
     most = request.needed if request.eligible is None else len(fused)
     used = {name: scores[name] for name in scores if not _only_fills_up(name, scores, fusion)}
     rankings = {name: rankings[name] for name in used}
-    return judge(fused, text, used, rankings, unfiltered=unfiltered, most=most)
+    return judge(fused, text, used, rankings, unfiltered=unfiltered, most=most, lessons=lessons)
 
 
 def _only_fills_up(name: str, scores: Scores, fusion: Fusion) -> bool:
@@ -365,6 +370,7 @@ def load_context(
         code,
         frozenset(row for row, place in places.items() if _is_aside(place, words, query)),
         _turns_beside(places),
+        lessons=frozenset(row for row in best if row in places and places[row].is_recorded),
     )
 
 

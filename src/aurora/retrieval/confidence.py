@@ -16,13 +16,14 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from math import exp, fsum, log
 from typing import NamedTuple
 
-from aurora.fusion.base import scaled
+from aurora.fusion.base import add_part, scaled
 from aurora.signals.base import KeywordScores, SignalScores
 from aurora.signals.exact import has_identifier, is_inside, is_mentioned, is_named, leads
 from aurora.text import is_stop_word, tokenize
 from aurora.types import Fused, Ranking
 
 MIN_RELEVANCE = 0.1  # of the first result: below it, nothing is relevant
+LESSON = "lesson"  # the contribution that raises a lesson to the score of its place
 _PLACES = 10  # later places count alike, so that a filter, which reads fewer of them, changes none
 _FIRST = 5  # results that tell whether there is an answer at all
 _NEAR = 100  # chunks with the highest cosines, the measure of a cosine that stands out
@@ -159,19 +160,27 @@ def judge(
     *,
     unfiltered: Set[int],
     most: int,
+    lessons: Set[int] = frozenset(),
 ) -> list[Fused]:
     """Give the first `most` chunks their confidence as score; the contributions still sum to it.
 
     No chunk is surer than the one before it. `unfiltered` are the rows that count as places.
+    `lessons` were moved to their places: they are raised to the score of the row after them, so
+    that they lower none.
     """
     keyword = scores.get("bm25", scores.get("fulltext"))
     mode = keyword is not None, "semantic" in scores
     right, relevant = CALIBRATIONS[mode], RELEVANCE[mode]
     evidence = gather(fused[: max(most, _FIRST)], text, scores, rankings, unfiltered=unfiltered)
-    return never_rising(
+    judged = [
         with_score(chunk, right.confidence(each))._replace(relevance=relevant.confidence(each))
         for chunk, each in zip(fused[:most], evidence, strict=False)
-    )
+    ]
+    for at in reversed(range(len(judged) - 1)) if lessons else ():
+        gain = judged[at + 1].score - judged[at].score
+        if judged[at].row in lessons and gain > 0.0:
+            judged[at] = add_part(judged[at], LESSON, gain, raw=gain)
+    return never_rising(judged)
 
 
 def never_rising(fused: Iterable[Fused]) -> list[Fused]:
@@ -201,12 +210,12 @@ def gather(
     semantic = scores.get("semantic")
     near = [hit.score for hit in semantic.hits(semantic.best(_NEAR))] if semantic else []
     mean = fsum(near) / max(len(near), _FEW)
-    coverages, known = _coverages([chunk.row for chunk in fused], scores, rankings)
+    covered, known = coverages([chunk.row for chunk in fused], scores, rankings)
     is_unknown = has_identifier(text) and not any(map(leads, levels.values()))
-    best, share = max(coverages[:_FIRST], default=0.0), max(known, _LEAST_KNOWN)
+    best, share = max(covered[:_FIRST], default=0.0), max(known, _LEAST_KNOWN)
     words = log(1 + sum(not is_stop_word(token) for token in tokenize(text)))
     found, place = [], 0
-    for chunk, coverage in zip(fused, coverages, strict=True):
+    for chunk, coverage in zip(fused, covered, strict=True):
         place += chunk.row in unfiltered
         meaning = _stands_out(cosines[chunk.row].score, mean) if chunk.row in cosines else 0.0
         level = levels.get(chunk.row, 0.0)
@@ -238,7 +247,7 @@ def _stands_out(cosine: float, mean: float) -> float:
     return min(cosine - mean, _WIDEST)
 
 
-def _coverages(
+def coverages(
     rows: Sequence[int], scores: Mapping[str, SignalScores], rankings: Mapping[str, Ranking]
 ) -> tuple[list[float], float]:
     """The share of the question's words in each chunk, and in any."""

@@ -49,6 +49,8 @@ _FILTER = rf"""(?<!\S)(?:
     )"""
 _SIGNS = '"“-:'  # every filter contains one of them
 _ONE_VALUE = re.compile(_VALUE)
+_KEYED = re.compile(r"(\w):(?=[^\s:/])")
+_NOT_A_FILTER = re.compile(r'["“”]|(?<!\S)-+')
 _HAS_WORD = re.compile(r"[^\W_]")
 _LANGUAGE = re.compile(r"[a-z][\w+#.-]*", re.ASCII)
 
@@ -107,6 +109,11 @@ def parse_query(text: str, *, now: datetime, here: str = ".") -> ParsedQuery:
     if not filters or (only_excludes and not _HAS_WORD.search(words)):
         return ParsedQuery(text, Criteria())
     return ParsedQuery(words, criteria)
+
+
+def without_filters(text: str) -> str:
+    """A text in which nothing is a filter: a prompt is written for a reader, not for a search."""
+    return _NOT_A_FILTER.sub(" ", _KEYED.sub(r"\1: ", text))
 
 
 @cache

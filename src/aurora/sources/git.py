@@ -357,6 +357,23 @@ def _read_changes(git: Git, most: int) -> list[Change]:
     return [change for change in changes if change.paths]
 
 
+def list_uncommitted(folder: Path) -> list[str] | None:
+    """List the files below a folder that differ from the last commit, also new ones that git would
+    add, relative to it. None outside a work tree."""
+    return _if_repository(folder, _read_uncommitted)
+
+
+def _read_uncommitted(git: Git) -> list[str]:
+    words = ("--modified", "--deleted", "--others", "--exclude-standard", "-z")
+    unused = own_filters(git)
+    outputs = (
+        git.run("ls-files", *words, unused=unused),
+        git.run("diff", "--cached", "--name-only", "--no-renames", "--relative", "-z"),
+    )
+    names = {name for output in outputs for name in output.split(b"\0") if name}
+    return sorted(map(os.fsdecode, names))
+
+
 def are_ignored(folder: Path, names: Collection[str]) -> bool:
     """True when git ignores all of these files below a folder; true outside a work tree."""
     ignored = _if_repository(folder, lambda git: find_ignored(git.folder, names))

@@ -14,7 +14,7 @@ from typing import Any
 
 from aurora.globs import Rule, parse_rule
 from aurora.text import CJK, MAX_TOKEN, fold_name, has_cjk
-from aurora.types import Chunk, Json, Kind, Lines, Place
+from aurora.types import Chunk, Json, Kind, Lines, Place, is_recorded
 
 # Criteria
 
@@ -147,7 +147,8 @@ def place_of(columns: Sequence[Any]) -> Place:
     if source == "conversation":
         return Place(known_kind, path, home, path, row)
     inside = "" if known_kind.is_prose else qualified_name or ""
-    return Place(known_kind, path, home, qualified_name=inside)
+    told = is_recorded(known_kind, source)
+    return Place(known_kind, path, home, qualified_name=inside, is_recorded=told)
 
 
 # Words of a query for the database's own text search. An underscore between letters or digits is
