@@ -11,8 +11,7 @@ import pytest
 from mcp import Client
 from mcp.types import CallToolResult, TextContent, TextResourceContents
 
-from aurora.mcp import tools
-from aurora.mcp.answers import IndexAge
+from aurora.mcp import answers, brief
 from aurora.types import Lines, Query, SearchResults, Symbol
 from tests.display.answers import SEED
 from tests.mcp.conftest import Project, ask, ids, over_http, refusal, text_of
@@ -20,8 +19,8 @@ from tests.mcp.conftest import Project, ask, ids, over_http, refusal, text_of
 pytestmark = pytest.mark.anyio
 
 TOOLS = [
-    "search_code", "aurora_search", "aurora_retrieve", "aurora_ingest", "aurora_learn",
-    "aurora_forget", "aurora_index", "aurora_status",
+    "search_code", "aurora_search", "aurora_retrieve", "aurora_recall", "aurora_ingest",
+    "aurora_learn", "aurora_forget", "aurora_index", "aurora_status",
 ]  # fmt: skip
 OLDEST = "legacy"  # the handshake of 2025; the usual is the newest that both know
 
@@ -152,21 +151,20 @@ async def test_a_class_is_found_as_an_outline_and_retrieved_as_a_whole(project: 
 def test_symbols_and_the_best_weak_match_are_told_in_both_forms() -> None:
     symbol = Symbol("LIMIT", "constant", Lines(3, 4))
     result = replace(SEED, symbol=symbol, more=2, score=0.12)
-    page = tools._Page(10, "", 4000, "full", full_text=False, repeat=False)
-    found = tools._entry(result, 1, page, "", "")
+    found = answers.found_entry(result, 1, memory="", label="", whole_tokens=0)
     assert found.symbol is not None
     assert found.symbol.model_dump() == {
         "name": "LIMIT", "kind": "constant", "start_line": 3, "end_line": 4,
     }  # fmt: skip
     assert found.more == 2
-    assert tools._head(result, 1, "") == "1. auth_manager.py:3-4 constant LIMIT 12%"
+    assert brief.head_line(result, 1, "") == "1. auth_manager.py:3-4 constant LIMIT 12%"
     none = SearchResults(Query("x"), (), "auto", (), weak=result, nearest=("LIMITS",))
-    assert tools._nothing_found(none) == [
+    assert brief.nothing_found(none) == [
         "Nothing relevant found.",
         "Best weak match: auth_manager.py:3-4 LIMIT 12%",
         "Names like it: LIMITS",
     ]
-    weak = tools._search_answer("m", none, IndexAge(generation=1)).weak
+    weak = answers.search_answer("m", none, answers.IndexAge(generation=1)).weak
     assert weak is not None
     assert (weak.id, weak.line) == ("auth_manager.py:authenticate_user", 3)
 
@@ -276,7 +274,9 @@ async def test_a_server_for_reading_offers_no_tool_that_changes_anything(
 ) -> None:
     async with project.here(read_only=True) as client:
         names = [tool.name for tool in (await client.list_tools()).tools]
-        assert names == ["search_code", "aurora_search", "aurora_retrieve", "aurora_status"]
+        assert names == [
+            "search_code", "aurora_search", "aurora_retrieve", "aurora_recall", "aurora_status",
+        ]  # fmt: skip
         assert "Unknown tool" in await refusal(client, "aurora_forget", what="src")
         assert (await ask(client, "aurora_status"))["read_only"] is True
         prompts = [prompt.name for prompt in (await client.list_prompts()).prompts]

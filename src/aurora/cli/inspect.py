@@ -30,7 +30,7 @@ from aurora.display.reports import (
 from aurora.engine import Stats
 from aurora.engine.own_lines import read_chunk_text
 from aurora.engine.remarks import remarks_of
-from aurora.indexing.provenance import Provenance, provenance_of
+from aurora.indexing.provenance import provenance_of
 from aurora.retrieval.lookup import relative_id, relative_path
 from aurora.text import pluralize, printable
 from aurora.types import (
@@ -49,8 +49,6 @@ from aurora.types import (
 if TYPE_CHECKING:
     from aurora.engine.entries import EntryVersion
 
-_SHORT = 8  # digits of a commit
-_FORGOTTEN = "an entry that is forgotten"
 _AS_JSON = "Print one JSON object, for programs: docs/reference/json.md."
 
 
@@ -118,20 +116,11 @@ def get(chunk_id: str, *, as_json: bool) -> None:
     piece = f", piece {chunk.metadata.get('part', '?')} of {pieces}" if pieces != 1 else ""
     title = f"{relative_id(chunk, here)} ({chunk.kind}{lines}{piece})"
     click.echo(printable(title), err=True)
-    for words in (*filter(None, [_origin_words(provenance_of(chunk))]), *remarks):
+    for words in (*filter(None, [provenance_of(chunk).words]), *remarks):
         click.echo(f"  {printable(words)}", err=True)
     if note:
         tell(Note(note))
     print_stored(text)
-
-
-def _origin_words(origin: Provenance) -> str:
-    """`2026-11-19 by claude-code (opus), main 1a2b3c4d, about src/app.py`; empty if unknown."""
-    when = f"{origin.at.astimezone():%Y-%m-%d}" if origin.at else ""
-    who = f"by {origin.who}" if origin.who else ""
-    where = f"{origin.branch} {origin.commit[:_SHORT]}".strip()
-    about = f"about {', '.join(origin.files)}" if origin.files else ""
-    return ", ".join(filter(None, [f"{when} {who}".strip(), where, about]))
 
 
 @click.command(
@@ -153,16 +142,10 @@ def history(entry_id: str, *, as_json: bool) -> None:
         if number:
             print_text("")
         print_text(printable(f"{version.id}  {version.title}"))
-        print_text(printable(f"  {_state_words(version)}"))
-        if origin := _origin_words(version.provenance):
+        print_text(printable(f"  {version.state}"))
+        if origin := version.provenance.words:
             print_text(printable(f"  {origin}"))
         print_stored("\n".join(f"    {line}" for line in version.text.split("\n")))
-
-
-def _state_words(version: EntryVersion) -> str:
-    """`current`, or what replaced it; and whether a lesson worked."""
-    words = "current" if version.is_current else f"replaced by {version.replaced_by or _FORGOTTEN}"
-    return f"{words}, did not work" if version.has_failed else words
 
 
 def _version_record(version: EntryVersion) -> dict[str, Json]:

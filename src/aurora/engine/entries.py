@@ -265,6 +265,13 @@ class EntryVersion:
     def has_failed(self) -> bool:
         return self.score is not None and self.score < LEAST_SUCCESS
 
+    @property
+    def state(self) -> str:
+        """`current`, or what replaced it; and whether a lesson worked."""
+        successor = self.replaced_by or "an entry that is forgotten"
+        words = "current" if self.is_current else f"replaced by {successor}"
+        return f"{words}, did not work" if self.has_failed else words
+
 
 def _version_of(store: Store, chunk: Chunk) -> EntryVersion:
     pieces = store.chunks.get_chunks(piece_ids([chunk]))

@@ -23,6 +23,7 @@ from aurora.types import PROVENANCE, SKETCHES, Chunk, Json
 MOST_FILES = 8  # of one entry
 _LONGEST_NAME = 100  # characters of an agent, a model or a person
 _LARGEST = 1 << 20  # bytes of a file that is sketched
+_SHORT = 8  # digits of a commit that are shown
 _SAMPLE = 32  # lines
 _DIGITS = 6  # of a line's hash: of 10,000 other lines, none is likely to have it
 _MASK = 0xFFFFFF
@@ -54,6 +55,18 @@ class Provenance:
         """`claude-code (opus)`, or the person."""
         model = f" ({self.model})" if self.model and self.agent else self.model
         return f"{self.agent}{model}" or self.person
+
+    @property
+    def words(self) -> str:
+        """`2026-11-19 by claude-code (opus), main 1a2b3c4d, about src/app.py`; empty if unknown."""
+        where = f"{self.branch} {self.commit[:_SHORT]}".strip()
+        about = f"about {', '.join(self.files)}" if self.files else ""
+        return ", ".join(filter(None, [self.when_and_who, where, about]))
+
+    @property
+    def when_and_who(self) -> str:
+        when = f"{self.at.astimezone():%Y-%m-%d}" if self.at else ""
+        return f"{when} {f'by {self.who}' if self.who else ''}".strip()
 
     def as_metadata(self) -> dict[str, Json]:
         """What is known, for the metadata of a chunk."""

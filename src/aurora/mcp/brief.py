@@ -12,15 +12,20 @@ from dataclasses import dataclass, field
 from threading import Lock
 
 from aurora.display.snippet import Line, numbered_lines
+from aurora.engine import Memory
+from aurora.engine.entries import EntryVersion
+from aurora.engine.own_lines import number_outline
+from aurora.indexing.provenance import provenance_of
 from aurora.mcp.answers import cost
 from aurora.text import printable
-from aurora.types import Lines, SearchResult
+from aurora.types import Chunk, Lines, SearchResult, SearchResults
 
 _MATCHING = 1  # lines of each result, before any gets more
 _SHARE = 0.6  # of what is left goes to a result, until all have had their turn
 _AROUND = (30, 1_000_000)  # lines around a result: some for each, then all for the best
 _LINE_END = 3  # tokens of a line's end and its number or indentation
 _WORTH_READING = 60  # tokens: for fewer, no file is read
+_LONGEST_NAME = 100  # characters
 _KEPT = 200_000  # lines that are known to be sent; more, and all are forgotten
 
 
@@ -162,3 +167,62 @@ def fill(rows: Sequence[Row], tokens: float, sent: Set[int], read_lines: ReadLin
         for around in _AROUND:
             grow(1, around)
     return kept
+
+
+def head_line(result: SearchResult, rank: int, label: str) -> str:
+    """Such as `1. src/app.py:12-30 method App.run 93%`; what has no file has its id."""
+    chunk, symbol = result.chunk, result.symbol
+    name = symbol.name if symbol else chunk.qualified_name or chunk.name
+    elsewhere = f" in memory {result.memory}" if result.memory not in ("", label) else ""
+    head = f"{place_of(chunk, result.lines)} {symbol.kind if symbol else chunk.kind}"
+    written = provenance_of(chunk).when_and_who if chunk.is_recorded else ""
+    facts = printable("; ".join(filter(None, [written, *result.remarks])))
+    said = f" ({facts})" if facts else ""
+    return f"{rank}. {head} {one_line(name)} {result.score:.0%}{one_line(elsewhere)}{said}"
+
+
+def place_of(chunk: Chunk, lines: Lines | None) -> str:
+    if not chunk.path or lines is None:
+        return printable(chunk.id)
+    start, end = lines
+    return printable(f"{chunk.path}:{start}" + (f"-{end}" if end > start else ""))
+
+
+def one_line(name: str) -> str:
+    return printable(name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}…")
+
+
+def note_lines(notes: Sequence[str] | None) -> list[str]:
+    return [f"note: {printable(note)}" for note in notes or ()]
+
+
+def nothing_found(results: SearchResults) -> list[str]:
+    weak = results.weak
+    lines = ["Nothing relevant found."]
+    if weak:
+        place = f"{place_of(weak.chunk, weak.lines)} {one_line(weak.name)} {weak.score:.0%}"
+        lines.append(f"Best weak match: {place}")
+    if results.nearest:
+        lines.append(f"Names like it: {printable(', '.join(results.nearest))}")
+    return lines
+
+
+def outline_lines(memory: Memory, result: SearchResult) -> list[Line]:
+    """The lines of an outline without ellipses, which look like stubs; none for other chunks."""
+    chunk = result.chunk
+    if not chunk.is_outline:
+        return []
+    texts = [line.text for line in numbered_lines(result)[0]]
+    numbers = number_outline(memory, chunk, texts)
+    shown = [text.rstrip().removesuffix("...").rstrip() for text in texts]
+    return [Line(text, numbers.get(at), ()) for at, text in enumerate(shown)]
+
+
+def more_line(cursor: str) -> str:
+    return f"more: cursor={cursor}"
+
+
+def version_text(version: EntryVersion) -> str:
+    """A version of an entry, as the history tells it."""
+    facts = "; ".join(filter(None, [version.state, version.provenance.words]))
+    return f"{printable(version.id)} ({printable(facts)})\n{version.text}"

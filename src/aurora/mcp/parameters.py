@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, JsonValue
@@ -88,11 +89,9 @@ RerankBy = Annotated[
     Literal["none", "local", "llm"] | None,
     _old("Reranker of the first 20; unset: as the user's settings say."),
 ]
-Detail = Annotated[
-    Literal["brief", "full"], Field(description="full: every field, score and reason.")
-]
+Detail = Annotated[Literal["brief", "full"], Field(description="full: all fields.")]
 FullText = Annotated[bool, _old("Full detail, with whole chunks instead of snippets.")]
-Repeat = Annotated[bool, Field(description="Also lines sent before.")]
+Repeat = Annotated[bool, Field(description="Also what was sent before.")]
 Tokens = Annotated[
     int | None,
     _number("More tokens give more lines.", 200, 200_000),
@@ -103,20 +102,29 @@ ChunkId = Annotated[
     _required("An id, an ending of it that no other has, or FILE:LINE.", most=_LONGEST_ID),
 ]
 
+History = Annotated[bool, Field(description="Its versions, newest first.")]
+Prompt = Annotated[str, _about("", most=LONGEST_QUERY)]
+
 # --- Storing, removing and indexing ---
 
 Content = Annotated[str, _required("Markdown or plain text.", most=LONGEST_TEXT)]
 DocumentLabel = Annotated[str, _about("decision, plan, …")]
-Source = Annotated[str, _about("The author or origin.")]
+Source = Annotated[str, _about("The author or origin.", listed=False)]
 Group = Annotated[str, _about("A name that a group shares.")]
 Metadata = Annotated[dict[str, JsonValue] | None, _about("To filter by later.", most=50)]
 _PATTERN = "One pattern, understandable on its own."
 Pattern = Annotated[str, _required(_PATTERN, most=LONGEST_QUERY)]
+Replaces = Annotated[str, _about("Id of what this makes outdated.", most=_LONGEST_ID)]
+About = Annotated[
+    Sequence[Annotated[str, Field(max_length=_LONGEST_ID)]],
+    _about("Files that it is about; else those it names.", most=50, listed=False),
+]
+Model = Annotated[str, _about("The model that writes it.", listed=False)]
 PatternType = Annotated[str, _about("What kind: debugging, recovery, workflow, …", listed=False)]
 _SCORE = "How well it worked; below 0.5: it did not."
 Score = Annotated[float, _number(_SCORE, 0.0, 1.0)]
 Context = Annotated[str, _about("Where it applies, and why.", most=LONGEST_QUERY)]
-Team = Annotated[bool, Field(description="Also to docs/lessons, which git shares.")]
+Team = Annotated[bool, Field(description="Also to docs/lessons, in git.")]
 What = Annotated[
     str,
     _required("An id, a file or folder, or namespace:NAME.", most=_LONGEST_ID),
@@ -124,5 +132,5 @@ What = Annotated[
 Several = Annotated[bool, Field(description="Needed to remove more than one.")]
 IndexPath = Annotated[str, _about("Empty: all of the project.", most=_LONGEST_ID)]
 _WAIT = "Seconds to wait for the end."
-Wait = Annotated[float, _number(_WAIT, 0.0, 3_600.0)]
+Wait = Annotated[float, Field(ge=0.0, le=3_600.0), _old(_WAIT)]
 Git = Annotated[bool, _old("Also read the history of the files from git.")]

@@ -8,7 +8,7 @@ and `make docs`. What a finished call has written is stored.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -19,51 +19,64 @@ from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import CallToolResult
 
-from aurora.display.snippet import Line, numbered_lines, snippet
 from aurora.engine import Memory
-from aurora.engine.own_lines import number_outline, read_chunk_text, read_lines
+from aurora.engine.own_lines import read_chunk_text, read_lines
+from aurora.engine.remarks import remarks_of
 from aurora.errors import AuroraError, ChunkNotFoundError, NoMemoryError
+from aurora.indexing.provenance import provenance_of
 from aurora.indexing.replacing import DOCUMENT
 from aurora.mcp import parameters as take
 from aurora.mcp.answers import (
     Cursor,
     Forgotten,
-    Found,
     IndexAge,
-    Indexed,
     Ingested,
     Learned,
     MemoryStatus,
     Retrieved,
-    SearchAnswer,
     Status,
-    WeakMatch,
     brief_answer,
     brief_cost,
     chunk_fields,
     cut,
     fitting,
+    found_entry,
     full_answer,
     full_cost,
+    indexed_answer,
     read_cursor,
-    symbol_fields,
+    search_answer,
+    similar_entries,
     uri_of,
 )
-from aurora.mcp.brief import SentLines, fill, line_key, make_row
+from aurora.mcp.brief import (
+    SentLines,
+    fill,
+    head_line,
+    line_key,
+    make_row,
+    more_line,
+    note_lines,
+    nothing_found,
+    one_line,
+    outline_lines,
+    place_of,
+    version_text,
+)
 from aurora.mcp.checked_tool import ADDS, READS, REMOVES, offered_methods, tool
-from aurora.mcp.pool import IndexRun, IndexRuns, MemoryPool, collect_notes
+from aurora.mcp.pool import IndexRuns, MemoryPool, collect_notes
 from aurora.mcp.wording import for_agents
 from aurora.retrieval.query import read_criteria
 from aurora.text import printable
 from aurora.types import (
-    Chunk,
+    AT_START,
+    RECALL_BUDGET,
     Criteria,
     Kind,
-    Lines,
     Mode,
+    Moment,
     Rerank,
-    SearchResult,
-    SearchResults,
+    Situation,
 )
 
 _CODE = (Kind.FUNCTION, Kind.METHOD, Kind.CLASS, Kind.CODE)
@@ -72,16 +85,10 @@ _BRIEF_TOKENS = 850  # of an answer: ten places with their best lines
 _FULL_TOKENS = 4_000  # ten snippets with the reasons for their rank
 _FEW, _MORE, _ROOMY = 10, 15, 2_000  # results, and those of a brief answer of so many tokens
 _RETRIEVE_TOKENS = 8_000
-_LONGEST_NAME = 100  # characters
-_CONTEXT = 3  # lines around the best match
-_FIRST_LINE = 200  # characters
-_DIGITS = 4  # of a score
 _DEEPEST = 1_000  # results that pages go down to
-_SHARE, _LEAST = 4, 100  # a whole chunk may take a quarter of the answer, at least so many tokens
 _IDS = 20  # named in the answer of aurora_forget
 _WAIT = 50.0  # seconds: most clients end a call after 60
 _POLL = 0.1  # seconds between two looks at the progress of a run
-_WARNINGS = 20  # repeated in the answer of aurora_index
 _NAMESPACES = 50  # named in the answer of aurora_status, the largest first
 
 
@@ -172,6 +179,7 @@ class Tools:
         self,
         *,
         id: take.ChunkId,  # noqa: A002 - the name that agents know
+        history: take.History = False,
         detail: take.Detail = "brief",
         max_tokens: take.Tokens = None,
         repeat: take.Repeat = False,
@@ -180,10 +188,17 @@ class Tools:
     ) -> CallToolResult:
         """Read a whole document, lesson or definition that a search named. Not for whole files.
         Counts as a use: what is used ranks higher."""
+        if history:
+            versions = self._pool.memory(memory).history(id)
+            text, is_cut = cut(
+                "\n\n".join(map(version_text, versions)), max_tokens or _RETRIEVE_TOKENS
+            )
+            return brief_answer(text, *(["max_tokens shows more"] if is_cut else []))
         with collect_notes() as notes, self._pool.turn(memory) as warm_memory:
             holder, first = warm_memory.locate(id, is_use=not cursor)  # a further page is no use
             pieces = holder.admin.pieces(first)
             text, note, whole = read_chunk_text(holder, first)
+            remarks = remarks_of(holder, first)
         if len(pieces) > 1:  # of a document
             text = "\n\n".join(piece.content for piece in pieces)
         identity = (first.id, text)  # a cursor is invalid once the text has changed
@@ -197,40 +212,62 @@ class Tools:
             notes=self._told([*notes, *filter(None, [note])]) or None,
         )
         tokens = max_tokens or _RETRIEVE_TOKENS
+        value.remarks = list(remarks) or None
         if detail == "full":
             value.content, is_cut = cut(text[begin.offset :], tokens - full_cost(value))
             if is_cut:
                 value.next_cursor = Cursor(begin.offset + len(value.content)).encode(identity)
             return full_answer(value)
-        place = _place(first, whole or first.lines)
-        title = f"{place} {first.kind} {_line(first.qualified_name or first.name)}"
-        head = "\n".join([title, *_note_lines(value.notes)])
+        place = place_of(first, whole or first.lines)
+        title = f"{place} {first.kind} {one_line(first.qualified_name or first.name)}"
+        facts = "; ".join(filter(None, [provenance_of(first).words, *remarks]))
+        about = [f"({printable(facts)})"] if facts else []
+        head = "\n".join([title, *about, *note_lines(value.notes)])
         keys = [hash((first.id, begin.offset, text))]
         if self._sent and self._sent.of(keys) and not repeat:
             return brief_answer(f"{head} (sent before)", "repeat=true sends it again")
-        room = tokens - brief_cost(head, _more(Cursor(len(text)).encode(identity)))
+        room = tokens - brief_cost(head, more_line(Cursor(len(text)).encode(identity)))
         content, is_cut = cut(text[begin.offset :], room)
         if self._sent:
             lines = enumerate(content.split("\n"), start=first.lines.start if first.lines else 0)
             place = first.path if first.lines else first.id
             self._sent.add([*keys, *(line_key(place, *line) for line in lines)])
         end = Cursor(begin.offset + len(content)).encode(identity)
-        return brief_answer(f"{head}\n{content}", *([_more(end)] if is_cut else []))
+        return brief_answer(f"{head}\n{content}", *([more_line(end)] if is_cut else []))
+
+    @tool(READS)
+    def aurora_recall(
+        self,
+        *,
+        prompt: take.Prompt = "",
+        max_tokens: take.Tokens = None,
+        memory: take.MemoryName = "",
+    ) -> CallToolResult:
+        """What a session should know at its start: recent decisions, lessons, open plans. Use it
+        once, before the first task; with a prompt, only what surely fits. Not for questions."""
+        situation = Situation(Moment.PROMPT, prompt) if prompt else AT_START
+        recalled = self._pool.memory(memory).recall(situation, max_tokens or RECALL_BUDGET)
+        notes = note_lines(self._told(note.text for note in recalled.notes))
+        return brief_answer("\n".join([recalled.text or "Nothing to recall.", *notes]))
 
     @tool(ADDS, writes=True)
     def aurora_ingest(
         self,
         *,
+        ctx: Context,
         content: take.Content,
         document_type: take.DocumentLabel = DOCUMENT,
         source: take.Source = "",
         namespace: take.Group = "",
         metadata: take.Metadata = None,
+        replaces: take.Replaces = "",
+        files: take.About = (),
+        model: take.Model = "",
         memory: take.MemoryName = "",
     ) -> CallToolResult:
-        """Keep a document for later sessions and other agents: a decision, a plan, findings. Its
-        heading is its title. Not for files of the project (aurora_index) or a lesson of a sentence
-        (aurora_learn)."""
+        """Keep a document for later sessions: a decision, a plan, findings. Its heading is its
+        title; the same title again replaces it. Not for project files or a lesson (aurora_learn).
+        Then replace what the answer names as contradicting."""
         with collect_notes() as notes, self._pool.turn(memory) as warm_memory:
             added = warm_memory.add(
                 content,
@@ -238,6 +275,10 @@ class Tools:
                 document_type=document_type,
                 source=source,
                 metadata=metadata,
+                agent=_agent(ctx),
+                model=model,
+                files=files,
+                replaces=replaces,
             )
         value = Ingested(
             id=added.id,
@@ -246,6 +287,8 @@ class Tools:
             title=added.title,
             pieces=added.pieces,
             outcome=str(added.outcome),
+            replaces=list(added.replaces) or None,
+            similar=similar_entries(added.similar),
             notes=self._told(notes) or None,
         )
         return full_answer(value)
@@ -254,25 +297,39 @@ class Tools:
     def aurora_learn(
         self,
         *,
+        ctx: Context,
         text: take.Pattern,
         pattern_type: take.PatternType = "pattern",
         score: take.Score = 1.0,
         context: take.Context = "",
         team: take.Team = False,
+        replaces: take.Replaces = "",
+        files: take.About = (),
+        model: take.Model = "",
         memory: take.MemoryName = "",
     ) -> CallToolResult:
-        """Remember in a sentence or two what worked, or what did not, after solving something that
-        cost time. Not for what the code says. Learned again, it counts as tried again."""
+        """Remember in a sentence or two what worked, or what did not, after solving what cost time.
+        Not for what the code says. Then replace what the answer names as contradicting."""
         with collect_notes() as notes, self._pool.turn(memory) as warm_memory:
-            chunk = warm_memory.learn(
-                text, pattern_type=pattern_type, score=score, context=context, team=team
-            ).chunk
-            is_found = warm_memory.admin.is_found(chunk.id)
+            learned = warm_memory.learn(
+                text,
+                pattern_type=pattern_type,
+                score=score,
+                context=context,
+                team=team,
+                agent=_agent(ctx),
+                model=model,
+                files=files,
+                replaces=replaces,
+            )
+            is_found = warm_memory.admin.is_found(learned.id)
         value = Learned(
-            id=chunk.id,
-            uri=uri_of(chunk.id, memory),
+            id=learned.id,
+            uri=uri_of(learned.id, memory),
             memory=memory or self._pool.names[0],
             searchable=is_found,
+            replaces=list(learned.replaces) or None,
+            similar=similar_entries(learned.similar),
             notes=self._told(notes) or None,
         )
         return full_answer(value)
@@ -333,7 +390,7 @@ class Tools:
             raise run.error
         if run.error is not None:
             raise ToolError("The run failed; the log says why")
-        value = _indexed(name, run)
+        value = indexed_answer(name, run)
         value.warnings = self._told(value.warnings or ()) or None
         value.errors = self._told(value.errors or ()) or None
         return full_answer(value)
@@ -379,21 +436,27 @@ class Tools:
 
         if page.is_full:
             entries = [
-                _entry(result, rank, page, "" if everywhere else name, memory.label)
+                found_entry(
+                    result,
+                    rank,
+                    memory="" if everywhere else name,
+                    label=memory.label,
+                    whole_tokens=page.tokens if page.full_text else 0,
+                )
                 for rank, result in enumerate(shown, start=begin.offset + 1)
             ]
-            value = _search_answer(name or self._pool.names[0], results, index_age(memory))
+            value = search_answer(name or self._pool.names[0], results, index_age(memory))
             value.notes = notes or None
             kept = fitting(entries, page.tokens - full_cost(value))
             value.documents, value.total_found = kept, len(kept)
             value.next_cursor = cursor_after(len(kept))
             return full_answer(value)
         rows = [
-            make_row(result, _head(result, rank, memory.label), _outline(memory, result))
+            make_row(result, head_line(result, rank, memory.label), outline_lines(memory, result))
             for rank, result in enumerate(shown, start=begin.offset + 1)
         ]
-        said = [*_note_lines(notes), *([] if shown else _nothing_found(results))]
-        after = _more(cursor_after(0) or "")
+        said = [*note_lines(notes), *([] if shown else nothing_found(results))]
+        after = more_line(cursor_after(0) or "")
         keys = {row.key(at) for row in rows for at in range(len(row.lines))}
         sent = self._sent.of(keys) if self._sent and not page.repeat else set()
         room = page.tokens - brief_cost("\n".join(said), after)
@@ -402,7 +465,7 @@ class Tools:
             self._sent.add(row.key(at) for row in rows for at in row.shown)
         more = cursor_after(len(rows))
         text = "\n".join([*(row.text() for row in rows), *said])
-        return brief_answer(text, *([_more(more)] if more else []))
+        return brief_answer(text, *([more_line(more)] if more else []))
 
     def _status(self, name: str) -> MemoryStatus:
         memory = self._pool.memory(name)
@@ -491,132 +554,10 @@ def _as_text(filters: Mapping[str, take.Scalar] | None) -> dict[str, str] | None
     }
 
 
-def _search_answer(name: str, results: SearchResults, age: IndexAge) -> SearchAnswer:
-    return SearchAnswer(
-        query=results.query.text,
-        memory=name,
-        search_type=str(results.mode),
-        fusion=results.fusion,
-        signals=list(results.signals),
-        total_found=0,
-        documents=[],
-        nearest=list(results.nearest) or None,
-        weak=_weak(results.weak),
-        index=age,
-    )
-
-
-def _head(result: SearchResult, rank: int, label: str) -> str:
-    """Such as `1. src/app.py:12-30 method App.run 93%`; what has no file has its id."""
-    chunk, symbol = result.chunk, result.symbol
-    name = symbol.name if symbol else chunk.qualified_name or chunk.name
-    elsewhere = f" in memory {result.memory}" if result.memory not in ("", label) else ""
-    head = f"{_place(chunk, result.lines)} {symbol.kind if symbol else chunk.kind}"
-    return f"{rank}. {head} {_line(name)} {result.score:.0%}{_line(elsewhere)}"
-
-
-def _outline(memory: Memory, result: SearchResult) -> list[Line]:
-    """The lines of an outline without ellipses, which look like stubs; none for other chunks."""
-    chunk = result.chunk
-    if not chunk.is_outline:
-        return []
-    texts = [line.text for line in numbered_lines(result)[0]]
-    numbers = number_outline(memory, chunk, texts)
-    shown = [text.rstrip().removesuffix("...").rstrip() for text in texts]
-    return [Line(text, numbers.get(at), ()) for at, text in enumerate(shown)]
-
-
-def _place(chunk: Chunk, lines: Lines | None) -> str:
-    if not chunk.path or lines is None:
-        return printable(chunk.id)
-    start, end = lines
-    return printable(f"{chunk.path}:{start}" + (f"-{end}" if end > start else ""))
-
-
-def _line(name: str) -> str:
-    return printable(name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}…")
-
-
-def _note_lines(notes: Sequence[str] | None) -> list[str]:
-    return [f"note: {printable(note)}" for note in notes or ()]
-
-
-def _nothing_found(results: SearchResults) -> list[str]:
-    weak = results.weak
-    lines = ["Nothing relevant found."]
-    if weak:
-        place = f"{_place(weak.chunk, weak.lines)} {_line(weak.name)} {weak.score:.0%}"
-        lines.append(f"Best weak match: {place}")
-    if results.nearest:
-        lines.append(f"Names like it: {printable(', '.join(results.nearest))}")
-    return lines
-
-
-def _more(cursor: str) -> str:
-    return f"more: cursor={cursor}"
-
-
-def _entry(result: SearchResult, rank: int, page: _Page, memory: str, label: str) -> Found:
-    room = max(page.tokens // _SHARE, _LEAST)
-    text, is_cut = cut(result.content, room) if page.full_text else (_snippet(result), False)
-    return Found(
-        rank=rank,
-        uri=uri_of(result.chunk_id, memory),
-        **chunk_fields(result.chunk),
-        symbol=symbol_fields(result),
-        more=result.more or None,
-        memory=result.memory if result.memory != label else None,
-        outline=result.chunk.is_outline or None,
-        similarity_score=round(result.score, _DIGITS),
-        embedding_score=round(result.semantic_score, _DIGITS),
-        keyword_score=round(result.bm25_score or result.normalised("fulltext"), _DIGITS),
-        contributions={part.signal: round(part.value, _DIGITS) for part in result.contributions},
-        terms=list(result.terms) or None,
-        snippet=None if page.full_text else text,
-        content=text if page.full_text else None,
-        truncated=is_cut or None,
-    )
-
-
-def _weak(result: SearchResult | None) -> WeakMatch | None:
-    if result is None:
-        return None
-    return WeakMatch(
-        id=result.chunk_id,
-        name=result.name,
-        path=result.chunk.path or None,
-        line=result.lines.start if result.lines else None,
-        similarity_score=round(result.score, _DIGITS),
-    )
-
-
-def _snippet(result: SearchResult) -> str:
-    """The first line of the chunk, and the lines around the symbol or the best match."""
-    chunk, terms = result.chunk, result.terms
-    shown = snippet(chunk, terms, context=_CONTEXT, symbol=result.symbol)
-    lines = [line.text for line in shown]
-    first = printable(result.content.partition("\n")[0].strip()[:_FIRST_LINE])
-    if first and not any(line.strip().startswith(first) for line in lines):
-        lines = [first, "…", *lines]
-    return "\n".join(lines)
-
-
-def _indexed(name: str, run: IndexRun) -> Indexed:
-    report = run.report
-    if report is None:
-        return Indexed(memory=name, state="running", progress=run.progress_text)
-    return Indexed(
-        memory=name,
-        state="done",
-        scanned=report.scanned,
-        parsed=report.parsed,
-        unchanged=report.unchanged,
-        removed=report.removed,
-        chunks=run.chunks,
-        skipped=dict(report.skipped) or None,
-        warnings=list(report.warnings[:_WARNINGS]) or None,
-        errors=list(report.errors[:_WARNINGS]) or None,
-    )
+def _agent(ctx: Context) -> str:
+    """The name that the client gives itself."""
+    parameters = ctx.request_context.session.client_params
+    return parameters.client_info.name if parameters else ""
 
 
 def index_age(memory: Memory) -> IndexAge:
