@@ -119,8 +119,8 @@ def kept_links(store: Store, id_: str) -> dict[str, Json]:
 
 def mark_replaced(store: Store, new_id: str) -> list[str]:
     """Note in entries that a new one replaces them; the ids of those that did not know it."""
-    [new] = store.chunks.get_chunks([new_id])
-    if new.is_replaced:
+    new = next(iter(store.chunks.get_chunks([new_id])), None)
+    if new is None or new.is_replaced:  # none: in a copied memory, an older row hides it
         return []
     olds = store.chunks.get_chunks(replaced_ids(new))
     marked = [old for old in olds if successor_id(old) != new_id]
