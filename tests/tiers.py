@@ -58,6 +58,7 @@ FULL = (
     "indexing/test_turns.py",
     "mcp/test_connections.py",
     "mcp/test_long_running.py",
+    "mcp/test_searching_meanwhile.py",
     "mcp/test_signals.py",
     "mcp/test_starting.py",
     "postgres/",  # the tests' own server

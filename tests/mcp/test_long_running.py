@@ -101,7 +101,7 @@ async def test_a_server_started_anywhere_does_not_read_all_you_have(
         told = await refusal(client, "aurora_index")
 
         assert "is your home folder or above it" in told
-        assert "aur mcp --memory DIR" in told
+        assert "the user's command `mcp --memory DIR`" in told
         await ask(client, "aurora_learn", text="Lessons need no project")
 
 

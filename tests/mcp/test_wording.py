@@ -39,11 +39,11 @@ def test_a_command_is_worded_as_a_tool(text: str, tools: list[str], worded: str)
     assert for_agents(text, tools) == worded
 
 
-def texts_below_the_doors() -> Iterator[str]:
-    """Every text in the sources below the doors that is not a docstring, with X for values."""
+def texts_that_agents_may_get() -> Iterator[str]:
+    """Every text in the sources that is not a docstring, with X for values."""
     for path in SOURCES.rglob("*.py"):
-        if path.relative_to(SOURCES).parts[0] in ("cli", "mcp", "display"):
-            continue
+        if path.relative_to(SOURCES).parts[0] in ("cli", "display") or path.name == "clients.py":
+            continue  # for people
         tree = ast.parse(path.read_text(encoding="utf-8"))
         docstrings = {node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)}
         inside = {
@@ -64,7 +64,7 @@ def texts_below_the_doors() -> Iterator[str]:
 
 @pytest.mark.parametrize("tools", [TOOLS, READING], ids=["all", "reading"])
 def test_no_error_and_no_note_reaches_an_agent_with_a_command(tools: list[str]) -> None:
-    texts = [text for text in texts_below_the_doors() if COMMAND.search(text)]
+    texts = [text for text in texts_that_agents_may_get() if COMMAND.search(text)]
     assert len(texts) > 50
     assert [text for text in texts if COMMAND.search(for_agents(text, tools))] == []
 

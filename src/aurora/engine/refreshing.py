@@ -72,6 +72,8 @@ class Refresher:
         return None
 
     def _refresh(self, until: float) -> Note | None:
+        if self._is_reading():
+            return Note("Files have changed, and are being read")
         places = self._changed_places()
         if not places:
             return None
@@ -125,12 +127,15 @@ class Refresher:
 
     def _read_on(self, places: Mapping[Path, bool]) -> None:
         """Read the rest in a thread. Vectors and commits are left to the next index run."""
-        if self._thread is not None and self._thread.is_alive():
+        if self._is_reading():
             return
         self._is_closed.clear()
         read = partial(self._read_all, [*places])
         self._thread = threading.Thread(target=read, name=READER, daemon=True)
         self._thread.start()
+
+    def _is_reading(self) -> bool:
+        return self._thread is not None and self._thread.is_alive()
 
     def _read_all(self, places: Sequence[Path]) -> None:
         try:

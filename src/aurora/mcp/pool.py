@@ -71,7 +71,7 @@ class MemoryPool:
         if Path.home().resolve().is_relative_to(root):  # some clients start servers in the home
             raise SourceError(
                 f"This server was opened for {root}, which is your home folder or above it",
-                hint="start it inside a project, or name one: aur mcp --memory DIR",
+                hint="start it inside a project, or name one: `aur mcp --memory DIR`",
             )
         try:
             wanted = (here / path).resolve()
