@@ -482,6 +482,7 @@ class Tools:
             status.exists = False
             return status
         largest = sorted(stats.namespaces.items(), key=lambda item: (-item[1], item[0]))
+        status.indexing = status.indexing or (stats.run.ready_part if stats.run else None)
         status.database = str(stats.name)
         status.chunks = sum(stats.chunks.values())
         status.kinds = {str(kind): count for kind, count in stats.chunks.items()}
