@@ -155,7 +155,7 @@ class _Chat:
                 self.transcript.call(call, "edit", {"path": edited[1]}, self._time)
                 self.transcript.result(call, line)
             elif commit := _COMMIT.match(line):
-                self.transcript.note(commit=commit[1])
+                self.transcript.note_commit(commit[1])
             elif model := _MODEL.match(line):
                 self.transcript.note(model=model[1])
         if self._command:

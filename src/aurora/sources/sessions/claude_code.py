@@ -129,7 +129,7 @@ class _Records:
         id_ = get_text(record, "uuid") or digest(
             self._transcript.id, get_text(record, "timestamp"), str(get(record, "message"))
         )
-        if hash(id_) in self._seen:
+        if hash(id_) in self._seen or digest(id_)[:8] in self._transcript.state.get("asked", ""):
             self._transcript.reading.skip("repeated")
             return
         self._seen.add(hash(id_))
@@ -167,7 +167,10 @@ class _Records:
                 )
         question = _question(joined_texts(content, "text"))
         if question:
+            # Known also to a reading that goes on later: its records may repeat this one.
+            asked = self._transcript.state.get("asked", "")
             self._transcript.ask(id_, question, time)
+            self._transcript.state["asked"] = f"{asked} {digest(id_)[:8]}"
 
     def _answered(self, id_: str, record: Fields, time: datetime | None) -> None:
         content = get(record, "message", "content")

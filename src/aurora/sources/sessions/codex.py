@@ -30,7 +30,7 @@ from aurora.sources.sessions.json_values import (
     parsed,
 )
 from aurora.sources.sessions.jsonl import Fields, Handle, read_jsonl
-from aurora.sources.sessions.tool_uses import command_line
+from aurora.sources.sessions.tool_uses import command_line, exit_status
 from aurora.sources.sessions.transcript import Transcript, digest
 from aurora.sources.walk import Skipped
 from aurora.types import Json
@@ -60,6 +60,11 @@ _CONTEXT = (
     "Warning: Your account was flagged",
 )  # fmt: skip
 _PATCH = "*** Begin Patch"
+# What Codex writes above the output of a command.
+_HEADER = re.compile(
+    r"\A(?:(?:Chunk ID|Wall time|Original token count|Exit code|Total output lines): .*\n"
+    r"|Process (?:exited|running) with .*\n)+Output:\n?"
+)
 _REQUEST = "## My request for Codex:"  # after what the editor tells about itself
 
 
@@ -223,8 +228,12 @@ class _Records:
         if isinstance(output, dict) and content is None:
             content = get(output, "content")
         text = joined_texts(content) or joined_texts(get(item, "output"))
-        failed = get(output, "success") is False
-        self._transcript.result(get_text(item, "call_id"), text, failed=failed, status=status)
+        self._transcript.result(
+            get_text(item, "call_id"),
+            _HEADER.sub("", text, count=1),
+            failed=get(output, "success") is False,
+            status=exit_status(text) if status is None else status,
+        )
 
     def _event(self, event: dict[str, Json], record: Fields, time: datetime | None) -> None:
         match get_text(event, "type"):

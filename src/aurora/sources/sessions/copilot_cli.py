@@ -23,7 +23,6 @@ from aurora.sources.sessions.json_values import (
     get_list,
     get_text,
     get_time,
-    parsed,
 )
 from aurora.sources.sessions.jsonl import Fields, Handle, read_jsonl
 from aurora.sources.sessions.transcript import Transcript, digest
@@ -123,8 +122,7 @@ class _Records:
         """Add a call, once: it is asked for and then begun."""
         id_, current = get_text(data, "toolCallId"), self._transcript.current
         if id_ and not (current and id_ in current.tools):
-            arguments = parsed(get(data, "arguments"))
-            self._transcript.call(id_, get_text(data, name), arguments, time)
+            self._transcript.call(id_, get_text(data, name), get(data, "arguments"), time)
 
     def _result(self, data: dict[str, Json]) -> None:
         result = get_dict(data, "result")

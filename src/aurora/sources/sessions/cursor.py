@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 from aurora.sources.sessions.base import (
@@ -95,13 +95,21 @@ def editor_folders(editor: str, home: Path, environ: Mapping[str, str]) -> list[
 def _begin(transcript: Transcript) -> Handle:
     path = transcript.path
     folders = path.parts
-    transcript.note(id=path.stem)
+    transcript.note(id=path.stem, ended=_changed(path))
     if "subagents" in folders:
         transcript.note(parent=folders[len(folders) - 1 - folders[::-1].index("subagents") - 1])
     if not transcript.state.get("project") and _TRANSCRIPTS in folders:
         encoded = folders[folders.index(_TRANSCRIPTS) - 1]
         transcript.note(cwd=_decode_folder(encoded))
     return _Records(transcript).handle
+
+
+def _changed(path: Path) -> str:
+    """When the file was last written: the only time that there is."""
+    try:
+        return datetime.fromtimestamp(path.stat().st_mtime, UTC).isoformat()
+    except (OSError, OverflowError, ValueError):
+        return ""
 
 
 class _Records:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from types import TracebackType
+from typing import TypeAlias
 
 from aurora.types import Json
 
@@ -17,7 +18,7 @@ MAX_VALUE = 16 * 1024 * 1024  # bytes of a value: larger ones hold pictures
 _PATIENCE = 5.0  # seconds to wait for another program
 _SHORT = 200  # characters of a message
 
-Row = tuple[Json | bytes, ...]
+Row: TypeAlias = "tuple[Json | bytes, ...]"
 
 
 class ForeignDatabaseError(Exception):

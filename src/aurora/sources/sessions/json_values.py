@@ -14,6 +14,7 @@ from aurora.text import is_text
 from aurora.types import Json
 
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
+_LARGEST = 2**63 - 1
 _MILLISECONDS = 100_000_000_000  # greater numbers of seconds are later than the year 5000
 
 
@@ -27,13 +28,13 @@ def parse_json(text: str | bytes) -> Json:
 
 
 def parsed(value: Json) -> Json:
-    """The value of a text that holds JSON; any other value stays."""
-    if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
-        try:
-            return parse_json(value)
-        except ValueError:
-            return value
-    return value
+    """The value of a text that holds JSON; any other text as it is, but clean."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return parse_json(value) if value.lstrip()[:1] in ("{", "[") else clean(value)
+    except ValueError:
+        return clean(value)
 
 
 def clean(text: str) -> str:
@@ -78,9 +79,11 @@ def get_list(value: Json, *path: str) -> list[Json]:
 
 
 def get_int(value: Json, *path: str) -> int | None:
-    """The whole number below these keys, if there is one."""
+    """The whole number below these keys, if there is one that a store can hold."""
     found = get(value, *path)
-    return found if isinstance(found, int) and not isinstance(found, bool) else None
+    if not isinstance(found, int) or isinstance(found, bool):
+        return None
+    return found if abs(found) <= _LARGEST else None
 
 
 def get_time(value: Json, *path: str) -> datetime | None:

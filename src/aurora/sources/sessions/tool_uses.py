@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from aurora.redaction import Redactor
 from aurora.sources.sessions.base import ToolKind
@@ -20,7 +20,6 @@ from aurora.sources.sessions.json_values import (
     get,
     get_list,
     get_text,
-    parsed,
 )
 from aurora.types import Json
 
@@ -34,9 +33,10 @@ MAX_OUTCOME = {
 }
 MAX_FAILURE = 4000  # of any call that failed
 
-_NEAR = 16  # times the size: how much is redacted at each end of a text that is cut
-_ERRORS = 10  # lines that look like errors, kept from the part that is left out
-_ERROR_LINE = 300  # characters of such a line
+_LONG_SECRET = 512  # characters that are redacted beyond what is kept, so that no half is left
+_KEY, _LONG_KEY = "PRIVATE KEY", 8192  # the longest secret has many lines before its end
+_MOST_ERRORS = 8  # lines that look like errors, kept from the part that is left out
+_LONGEST_ERROR = 200  # characters of such a line
 
 _SEARCHES = """
     grep grep_search glob glob_file_search ls list list_dir list_dir_v2 list_directory list_files
@@ -78,10 +78,10 @@ _EXIT = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _EXIT_WITHIN = 200  # characters at either end: further in, it is the output of a command
-_LOOKS_WRONG = re.compile(
-    r"\b(?:error|exception|traceback|failed|failure|fatal|panic(?:ked)?|denied|cannot|undefined)\b"
-    r"|^E\s{2}|\bnot found\b",
-    re.IGNORECASE,
+_ERROR_LINE = re.compile(
+    r"^(?:E  |.{0,300}?(?:[Ee]rror|ERROR|[Ee]xception|Traceback|[Ff]ailed|FAILED|[Ff]atal"
+    r"|[Pp]anic|denied|not found|cannot |undefined)).{0,300}",
+    re.MULTILINE,
 )
 
 
@@ -104,7 +104,6 @@ def tool_files(kind: ToolKind, name: str, arguments: Json) -> tuple[str, ...]:
 
 def tool_input(kind: ToolKind, arguments: Json) -> str:
     """What a call does, in the words of its kind."""
-    arguments = parsed(arguments)
     if kind is ToolKind.COMMAND:
         return command_line(arguments) or _as_text(arguments)
     if kind is ToolKind.EDIT:
@@ -145,25 +144,40 @@ def cut(text: str, most: int, redactor: Redactor) -> str:
     text = text.strip("\n")
     if len(text) <= most:
         return text
-    near = most * _NEAR
-    if len(text) <= 2 * near:
+    near = most // 2 + _LONG_SECRET
+    far = most // 4 + (_LONG_KEY if _KEY in text else _LONG_SECRET)
+    if len(text) <= near + far:
         head = tail = redactor.text(text)
+        errors = ""
+        if len(head) <= most:
+            return head
     else:
-        head, tail = redactor.text(text[:near]), redactor.text(text[-near:])
-    if head is tail and len(head) <= most:
-        return head
+        between = _error_lines(text[near:-far])
+        head, errors, tail = _redacted([text[:near], between, text[-far:]], redactor)
     head, tail = _first_lines(head, most // 2), _last_lines(tail, most // 4)
-    left_out = text[len(head) : len(text) - len(tail)]
-    errors = "\n".join(redactor.lines(_error_lines(left_out)))
-    gap = f"[… {len(left_out):,} characters left out]"
+    gap = f"[… {len(text) - len(head) - len(tail):,} characters left out]"
     return "\n".join(filter(None, (head, gap, errors[: most // 4], errors and "[…]", tail)))
 
 
-def _error_lines(text: str) -> Iterable[str]:
-    lines = dict.fromkeys(
-        line.strip()[:_ERROR_LINE] for line in text.splitlines() if _LOOKS_WRONG.search(line[:2000])
-    )
-    return list(lines)[:_ERRORS]
+def _redacted(texts: Sequence[str], redactor: Redactor) -> list[str]:
+    """The texts without secrets, in one go: each call takes time. Lines keep their number."""
+    lines = redactor.text("\n".join(texts)).split("\n")
+    safe = []
+    for text in texts:
+        count = text.count("\n") + 1
+        safe.append("\n".join(lines[:count]))
+        lines = lines[count:]
+    return safe
+
+
+def _error_lines(text: str) -> str:
+    """A few lines that look like errors, shortened."""
+    lines: dict[str, None] = {}
+    for match in _ERROR_LINE.finditer(text):
+        lines[match[0].strip()[:_LONGEST_ERROR]] = None
+        if len(lines) == _MOST_ERRORS:
+            break
+    return "\n".join(lines)
 
 
 def _first_lines(text: str, most: int) -> str:

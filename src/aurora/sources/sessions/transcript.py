@@ -21,6 +21,7 @@ from aurora.sources.sessions.base import (
     ToolKind,
     ToolUse,
 )
+from aurora.sources.sessions.json_values import clean, parsed
 from aurora.sources.sessions.tool_uses import (
     MAX_FAILURE,
     MAX_INPUT,
@@ -108,6 +109,12 @@ class Transcript:
         if line and rank >= int(self.state.get("title_rank", "0")):
             self.state.update(title=line, title_rank=str(rank))
 
+    def note_commit(self, commit: str) -> None:
+        """Set the commit that the agent just made."""
+        self.note(commit=commit)
+        if self._open is not None:
+            self._open.commit = commit
+
     def note_time(self, time: datetime | None) -> None:
         """Widen the time of the session."""
         if time is not None:
@@ -151,7 +158,8 @@ class Transcript:
             fresh = _Open(f"{current.id}/{id_}", current.asked, time or current.time, current.model,
                           current.branch, current.commit, current.cwd)  # fmt: skip
             current = self._open = fresh
-        kind = tool_kind(name)
+        id_ = id_ or f"call {len(current.tools) + 1}"
+        kind, arguments = tool_kind(name), parsed(arguments)
         current.tools[id_] = ToolUse(
             id=id_,
             name=name,
@@ -186,7 +194,7 @@ class Transcript:
             outcome=cut(outcome, most, self.options.redactor) or use.outcome,
             failed=failed,
             exit_status=status,
-            files=tuple(dict.fromkeys((*use.files, *files))),
+            files=tuple(dict.fromkeys((*use.files, *map(clean, files)))),
         )
 
     def take(self) -> list[Exchange]:
@@ -218,6 +226,7 @@ class Transcript:
         model, branch, commit, cwd = (
             self.state.get(name, "") for name in ("model", "branch", "commit", "cwd")
         )
+        id_ = id_ or digest(self.id, asked, time.isoformat() if time else "")
         self._open = _Open(id_, asked, time, model, branch, commit, cwd)
         self.reading.sessions[self.id] = self.session()
 
