@@ -33,6 +33,7 @@ _LOOKS = """
     ls cat bat head tail less more pwd cd echo printf grep rg ag find fd tree wc stat file which
     type whoami date env printenv sort uniq cut awk jq diff true sleep ps df du""".split()  # noqa: SIM905
 _LOOKS_OF_GIT = ("status", "diff", "log", "show", "branch", "blame", "remote", "rev-parse")
+_GIT_OPTIONS = re.compile(r"^(?:(?:-[Cc] \S+|-\S+) )+")
 _STEPS = re.compile(r"\|\||&&|[;|\n]")
 _ASSIGNMENT = re.compile(r"\w+=\S*")
 _SENTENCES = re.compile(r"(?<=[.!?])\s+|\n+")
@@ -188,7 +189,8 @@ def _is_look(words: list[str]) -> bool:
         return not words
     program = words[0].rpartition("/")[2]
     if program == "git":
-        return next((word for word in words[1:] if not word.startswith("-")), "") in _LOOKS_OF_GIT
+        line = " ".join(words[1:])
+        return next(iter(_GIT_OPTIONS.sub("", line).split()), "") in _LOOKS_OF_GIT
     return program in _LOOKS or (program == "sed" and "-n" in words)
 
 

@@ -13,8 +13,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
-from aurora.sources.sessions.agents import make_reader
 from aurora.sources.sessions.base import Exchange, Offset, Options, Reading
+from aurora.sources.sessions.readers import make_reader
 
 HERE = Path(__file__).parent
 CLAUDE = "3f2b8c1e-0c55-4b8e-9a57-6c1d2f7a9e01"

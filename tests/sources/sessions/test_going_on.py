@@ -140,7 +140,7 @@ def test_a_file_that_grows_while_it_is_read_ends_where_it_ended_when_it_was_open
     path = tmp_path / "s.jsonl"
     record = '{{"type":"user","uuid":"{}","message":{{"content":"question {}"}}}}\n'
     path.write_text("".join(record.format(n, n) for n in range(5)), encoding="utf-8")
-    from aurora.sources.sessions.agents import make_reader
+    from aurora.sources.sessions.readers import make_reader
 
     reading = iter(make_reader("claude-code").read(path))
     first = next(reading)
@@ -154,7 +154,7 @@ def test_a_file_that_shrinks_while_it_is_read_is_no_error(tmp_path: Path) -> Non
     path = tmp_path / "s.jsonl"
     record = '{{"type":"user","uuid":"{}","message":{{"content":"{}"}}}}\n'
     path.write_text("".join(record.format(n, "x" * 500) for n in range(500)), encoding="utf-8")
-    from aurora.sources.sessions.agents import make_reader
+    from aurora.sources.sessions.readers import make_reader
 
     reading = make_reader("claude-code").read(path)
     exchanges = iter(reading)

@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 
 from aurora.indexing.session_chunks import exchange_chunks
 from aurora.redaction import Redactor
-from aurora.sources.sessions.agents import make_reader
 from aurora.sources.sessions.base import Reading
 from aurora.sources.sessions.exports import iter_elements
 from aurora.sources.sessions.jsonl import MAX_RECORD
+from aurora.sources.sessions.readers import make_reader
 from tests.properties import examples
 from tests.sources.sessions.samples import (
     HERE,
