@@ -100,7 +100,7 @@ def test_claude_code_tells_what_was_asked_answered_and_done() -> None:
 
 
 def test_what_claude_code_wrote_itself_is_no_question() -> None:
-    """Wrappers, caveats, /clear, interruptions and errors of the API."""
+    """Wrappers, caveats, /clear, notifications, interruptions and errors of the API."""
     exchanges, reading = read(claude_sample(), "claude-code")
 
     assert [exchange.asked.partition("\n")[0] for exchange in exchanges] == [
@@ -447,8 +447,10 @@ def test_copilot_cli_tells_a_call_once_though_it_is_asked_for_and_begun() -> Non
     )  # fmt: skip
     assert [(use.input, use.failed, use.exit_status) for use in exchange.tools] == [
         ("redis-cli llen jobs", False, 0), ("/work/shop/worker.py", True, None),
+        ("ps -C worker", True, 1),  # of a sub-agent
     ]  # fmt: skip
-    assert reading.sessions[exchange.session].branch == "main"
+    session = reading.sessions[exchange.session]
+    assert (session.branch, session.title) == ("main", "A full queue")
     assert reading.skipped == {"unknown record type 'novelty.event'": 1}
 
 

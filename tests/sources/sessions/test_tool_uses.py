@@ -91,6 +91,7 @@ def test_the_folder_of_a_search_is_no_file() -> None:
         ("Exit code: 0\nWall time: 1 seconds\nOutput:\nfine", 0),
         ("Chunk ID: 1\nWall time: 0.1 seconds\nProcess exited with code 1\nOutput:\n", 1),
         ("done\n<exited with exit code 3>", 3),
+        ("done\n<shellId: 0 completed with exit code 4>", 4),
         ("a program says: exit code 3 is bad", None),
         ("fine\n" * 100 + "Exit code 1\n" + "fine\n" * 100, None),
         ("", None),

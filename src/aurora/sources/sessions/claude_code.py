@@ -66,12 +66,17 @@ class ClaudeCode:
         projects: Sequence[Path] = (),  # noqa: ARG002 - they lie in the home
     ) -> list[Path | Skipped]:
         root = folder_of(environ, "CLAUDE_CONFIG_DIR", home / ".claude") / "projects"
-        return find_files(root, lambda path: path.suffix == ".jsonl")
+        return find_files(root, _is_transcript)
 
     def read(
         self, path: Path, since: Offset | None = None, options: Options | None = None
     ) -> Reading:
         return read_jsonl(_AGENT, path, since, options, _begin)
+
+
+def _is_transcript(path: Path) -> bool:
+    """Not those of the agents that summarise: the summary is in the session itself."""
+    return path.suffix == ".jsonl" and not path.name.startswith("agent-acompact-")
 
 
 def _begin(transcript: Transcript) -> Handle:
@@ -162,7 +167,7 @@ class _Records:
             if get_text(block, "type") == "tool_result":
                 self._transcript.result(
                     get_text(block, "tool_use_id"),
-                    _strip(joined_texts(get(block, "content"))),
+                    _outcome(joined_texts(get(block, "content"))),
                     failed=get(block, "is_error") is True,
                 )
         question = _question(joined_texts(content, "text"))
@@ -209,6 +214,11 @@ def _strip(text: str) -> str:
     return "".join([*kept, text[at:]]).strip()
 
 
+def _outcome(text: str) -> str:
+    """What a tool returned, without the tags of an error."""
+    return _strip(text.replace("<tool_use_error>", "").replace("</tool_use_error>", ""))
+
+
 def _inside(text: str, tag: str) -> str:
     """The text in the first pair of such tags."""
     after = text.partition(f"<{tag}>")[2]
@@ -218,6 +228,8 @@ def _inside(text: str, tag: str) -> str:
 
 def _question(text: str) -> str:
     """What the user typed; empty if the text is the program's."""
+    if text.lstrip().startswith("<task-notification>"):
+        return ""  # with advice to the agent behind it
     own = _strip(text)
     if own.startswith("<bash-input>"):
         return f"! {_inside(own, 'bash-input')}"

@@ -17,9 +17,11 @@ from aurora.sources.sessions.base import (
     folder_of,
 )
 from aurora.sources.sessions.json_values import (
+    clean,
     dicts,
     get,
     get_dict,
+    get_int,
     get_list,
     get_text,
     get_time,
@@ -31,6 +33,7 @@ from aurora.types import Json
 
 _AGENT = "copilot-cli"
 _FILE = "events.jsonl"
+_HEAD = 10_000  # characters of a file that has a few short lines
 _IGNORED = ("session.", "assistant.", "tool.", "subagent.", "hook.", "skill.", "permission.",
             "system.", "user.", "abort", "pending_messages.", "command.", "external_tool.",
             "elicitation.", "exit_plan_mode.", "auto_mode")  # fmt: skip
@@ -60,7 +63,18 @@ class CopilotCli:
 def _begin(transcript: Transcript) -> Handle:
     path = transcript.path
     transcript.note(id=path.parent.name if path.name == _FILE else path.stem)
+    transcript.note_title(_name_of(path.parent), rank=2)
     return _Records(transcript).handle
+
+
+def _name_of(session: Path) -> str:
+    """The name of a session, which a file beside its events has."""
+    try:
+        lines = (session / "workspace.yaml").read_text("utf-8", "replace")[:_HEAD].splitlines()
+    except OSError:
+        return ""
+    told = dict(line.split(": ", 1) for line in lines if line.startswith(("name: ", "summary: ")))
+    return clean(told.get("name") or told.get("summary") or "").strip("\"' ")
 
 
 class _Records:
@@ -72,9 +86,26 @@ class _Records:
     def handle(self, event: Fields) -> None:
         transcript, data = self._transcript, get_dict(event, "data")
         time = get_time(event, "timestamp")
-        id_ = get_text(event, "id") or digest(transcript.id, str(event))
         transcript.note_time(time)
-        match get_text(event, "type"):
+        kind = get_text(event, "type")
+        if kind == "tool.execution_start":
+            self._call(data, "toolName", time)
+        elif kind == "tool.execution_complete":
+            self._result(data)
+        elif get_text(event, "agentId") or get_text(data, "parentToolCallId"):
+            self._of_subagent(kind, data, time)
+        else:
+            self._own(kind, event, data, time)
+
+    def _of_subagent(self, kind: str, data: dict[str, Json], time: datetime | None) -> None:
+        """Of a sub-agent, only the calls: its task and its answer are in the call that began it."""
+        if kind == "assistant.message":
+            self._calls(data, time)
+
+    def _own(self, kind: str, event: Fields, data: dict[str, Json], time: datetime | None) -> None:
+        transcript = self._transcript
+        id_ = get_text(event, "id") or digest(transcript.id, str(event))
+        match kind:
             case "session.start" | "session.resume" | "session.context_changed":
                 self._session(data)
             case "session.model_change":
@@ -89,11 +120,7 @@ class _Records:
                 self._answered(id_, data, time)
             case "assistant.reasoning":
                 transcript.think(id_, get_text(data, "content"), time)
-            case "tool.execution_start":
-                self._call(data, "toolName", time)
-            case "tool.execution_complete":
-                self._result(data)
-            case kind if not kind.startswith(_IGNORED):
+            case _ if not kind.startswith(_IGNORED):
                 transcript.reading.skip(f"unknown record type {kind[:40]!r}")
 
     def _session(self, data: dict[str, Json]) -> None:
@@ -115,6 +142,9 @@ class _Records:
         self._transcript.note(model=get_text(data, "model"))
         self._transcript.think(id_, get_text(data, "reasoningText"), time)
         self._transcript.answer(id_, get_text(data, "content"), time)
+        self._calls(data, time)
+
+    def _calls(self, data: dict[str, Json], time: datetime | None) -> None:
         for request in dicts(get_list(data, "toolRequests")):
             self._call(request, "name", time)
 
@@ -127,9 +157,9 @@ class _Records:
     def _result(self, data: dict[str, Json]) -> None:
         result = get_dict(data, "result")
         outcome = get_text(result, "content") or get_text(data, "error", "message")
-        self._transcript.note(model=get_text(data, "model"))
         self._transcript.result(
             get_text(data, "toolCallId"),
             outcome or get_text(result, "detailedContent"),
             failed=get(data, "success") is False,
+            status=get_int(data, "shellExecution", "exitCode"),
         )

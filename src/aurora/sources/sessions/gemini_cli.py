@@ -166,7 +166,8 @@ class _Replay:
 
 
 def _tell(transcript: Transcript, message: Fields) -> None:
-    kind, id_ = get_text(message, "type"), get_text(message, "id")
+    # The ids of messages are only sure to be unique in their session.
+    kind, id_ = get_text(message, "type"), f"{transcript.id[:8]}-{get_text(message, 'id')}"
     time = get_time(message, "timestamp")
     transcript.note_time(time)
     text = joined_texts(get(message, "content"))

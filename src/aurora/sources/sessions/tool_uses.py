@@ -74,7 +74,8 @@ _PATCHED = re.compile(
 )
 _EXIT = re.compile(
     r"^\W{0,3}(?:Error: )?(?:Exit code:?|Process exited with code|Command exited with code"
-    r"|<exited with exit code|exit status:?) {0,3}(-?[0-9]{1,10})",
+    r"|<exited with exit code|<shellId: \S{1,80} completed with exit code|exit status:?)"
+    r" {0,3}(-?[0-9]{1,10})",
     re.IGNORECASE | re.MULTILINE,
 )
 _EXIT_WITHIN = 200  # characters at either end: further in, it is the output of a command
