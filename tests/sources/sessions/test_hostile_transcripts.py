@@ -40,8 +40,14 @@ JUNK: list[object] = [
     [], {}, [None], [[]], [{}], [1, "a", None], {"type": "text"}, {"type": "tool_use"},
     {"type": "tool_result", "content": [{"text": 3}]}, {"": ""}, "{", "[1", '{"command": ["a", 1]}',
 ]  # fmt: skip
-SAMPLES = [*jsonl_samples(), Sample("gemini-cli", gemini_sample())]
+CHATS = HERE / "home/.config/Code/User/workspaceStorage/ab12/chatSessions"
+SAMPLES = [
+    *jsonl_samples(),
+    Sample("gemini-cli", gemini_sample()),
+    *(Sample("copilot-chat", path) for path in CHATS.glob("*.jsonl")),
+]
 DOCUMENTS = [
+    *(Sample("copilot-chat", path) for path in CHATS.glob("*.json")),
     *(Sample("exports", path) for path in sorted((HERE / "exports").rglob("*.json"))),
     *(Sample("gemini-cli", path) for path in (HERE / "home/.gemini/tmp/3d9e/chats").iterdir()),
 ]

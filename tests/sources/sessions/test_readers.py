@@ -454,6 +454,41 @@ def test_copilot_cli_tells_a_call_once_though_it_is_asked_for_and_begun() -> Non
     assert reading.skipped == {"unknown record type 'novelty.event'": 1}
 
 
+# Copilot Chat
+
+
+def test_an_older_chat_of_vs_code_is_one_json_value() -> None:
+    ((exchange,), reading) = read(chat("01.json"), "copilot-chat")
+
+    assert (exchange.asked, exchange.answered) == ("Open the shop", "I edit open.py.\nDone.")
+    assert exchange.edited == ("/work/shop two/open.py",)
+    assert [(use.name, use.input, use.outcome, use.exit_status) for use in exchange.tools] == [
+        ("edit", "/work/shop two/open.py\n+ is_open = True", "", None),
+        ("run_in_terminal", "make open", "locked", 2),
+    ]
+    (session,) = reading.sessions.values()
+    assert (session.title, session.project) == ("Opening a shop", "/work/shop two")
+
+
+def test_a_newer_chat_of_vs_code_is_what_its_changes_make_of_it() -> None:
+    ((exchange,), reading) = read(chat("02.jsonl"), "copilot-chat", thinking=True)
+
+    assert (exchange.asked, exchange.answered) == ("Which files are large?", "I look.")
+    assert (exchange.model, exchange.thinking) == ("claude-opus-5", "du")
+    assert [(use.id, use.input, use.outcome) for use in exchange.tools] == [
+        ("t-1", "du -sh *", "4K a.py\n8K b.py")
+    ]
+    (session,) = reading.sessions.values()
+    assert session.title == "Large files"
+    assert reading.skipped == {"a change that does not fit": 1, "unknown record type": 1}
+
+
+def chat(end: str) -> Path:
+    folder = HERE / "home/.config/Code/User/workspaceStorage/ab12/chatSessions"
+    (path,) = (path for path in folder.iterdir() if path.name.endswith(end))
+    return path
+
+
 # Exports
 
 
@@ -502,7 +537,7 @@ def test_every_agent_finds_its_transcripts_in_a_home(tmp_path: Path) -> None:
     }
 
     assert found == {"claude-code": 2, "codex": 3, "gemini-cli": 2, "cursor": 3, "aider": 1,
-                     "opencode": 2, "copilot-cli": 1, "exports": 0}  # fmt: skip
+                     "opencode": 2, "copilot-cli": 1, "copilot-chat": 2, "exports": 0}  # fmt: skip
 
 
 @pytest.mark.parametrize(

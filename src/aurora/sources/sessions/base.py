@@ -183,6 +183,14 @@ def folder_of(environ: Mapping[str, str], variable: str, default: Path) -> Path:
     return Path(value) if value else default
 
 
+def editor_folders(editor: str, home: Path, environ: Mapping[str, str]) -> list[Path]:
+    """Where an editor that is made from VS Code keeps what belongs to its user."""
+    config = folder_of(environ, "XDG_CONFIG_HOME", home / ".config")
+    roaming = folder_of(environ, "APPDATA", home / "AppData" / "Roaming")
+    places = (home / "Library" / "Application Support", config, home / ".config", roaming)
+    return list(dict.fromkeys(place / editor / "User" for place in places))
+
+
 def find_files(folder: Path, wanted: Callable[[Path], bool]) -> list[Path | Skipped]:
     """List the wanted regular files below a folder, sorted. Links are not followed."""
     found: list[Path | Skipped] = []

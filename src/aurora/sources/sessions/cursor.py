@@ -16,6 +16,7 @@ from aurora.sources.sessions.base import (
     Offset,
     Options,
     Reading,
+    editor_folders,
     find_files,
     folder_of,
 )
@@ -79,14 +80,6 @@ class Cursor:
         if path.suffix == ".jsonl":
             return read_jsonl(_AGENT, path, since, options, _begin)
         return Reading(lambda reading: _chats(reading, path, since, options or Options()))
-
-
-def editor_folders(editor: str, home: Path, environ: Mapping[str, str]) -> list[Path]:
-    """Where an editor that is made from VS Code keeps what belongs to its user."""
-    config = folder_of(environ, "XDG_CONFIG_HOME", home / ".config")
-    roaming = folder_of(environ, "APPDATA", home / "AppData" / "Roaming")
-    places = (home / "Library" / "Application Support", config, home / ".config", roaming)
-    return list(dict.fromkeys(place / editor / "User" for place in places))
 
 
 # Transcripts

@@ -28,6 +28,7 @@ OURS = {
     "aider": "aider:Aider",
     "opencode": "opencode:OpenCode",
     "copilot-cli": "copilot_cli:CopilotCli",
+    "copilot-chat": "copilot_chat:CopilotChat",
     "exports": "exports:Exports",
 }
 
