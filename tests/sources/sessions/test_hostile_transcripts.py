@@ -232,6 +232,22 @@ def test_a_database_in_a_folder_that_may_not_be_written_to_is_read(tmp_path: Pat
         folder.chmod(0o700)
 
 
+def test_a_database_is_read_while_another_program_writes_to_it(tmp_path: Path) -> None:
+    path = make_database("opencode", tmp_path / "opencode.db")
+    with closing(sqlite3.connect(path, isolation_level=None)) as writer:
+        writer.execute("PRAGMA journal_mode = WAL")
+        writer.execute("UPDATE session SET title = 'Shipping' WHERE id = 'ses_1'")
+        writer.execute("BEGIN IMMEDIATE")
+        writer.execute("DELETE FROM session")
+
+        exchanges, reading = read(path, "opencode")
+
+        writer.execute("ROLLBACK")
+    assert len(exchanges) == 3
+    assert reading.sessions["ses_1"].title == "Shipping"
+    assert reading.skipped == {}
+
+
 def elements(text: bytes, size: int) -> tuple[list[bytes], Reading]:
     class Blocks(io.BytesIO):
         def read(self, _: int | None = -1) -> bytes:
@@ -332,5 +348,5 @@ def test_one_endless_exchange_comes_in_parts(tmp_path: Path) -> None:
     assert [len(exchange.tools) for exchange in exchanges] == [100, 100, 50]
     assert [exchange.asked for exchange in exchanges] == ["Question 0"] * 3
     assert ids(exchanges) == [
-        "claude-code:0-0", "claude-code:0-0/t100", "claude-code:0-0/t100/t200",
+        "claude-code:0-0", "claude-code:0-0/t100", "claude-code:0-0/t200",
     ]  # fmt: skip

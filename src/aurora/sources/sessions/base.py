@@ -127,7 +127,7 @@ class Reading:
     A session is known as soon as its first exchange comes, and complete at the end. So is what was
     skipped, and the offset where another reading may go on: None where the format does not allow
     that. The last exchange may still grow. A reading that goes on from the offset yields it again,
-    with the same id.
+    with the same id. Iterating again reads again.
     """
 
     def __init__(self, run: Callable[[Reading], Iterator[Exchange]]) -> None:
@@ -138,6 +138,8 @@ class Reading:
         self.restarted = False  # the file is not the one of the offset, and was read from its start
 
     def __iter__(self) -> Iterator[Exchange]:
+        self.sessions, self.skipped = {}, Counter()
+        self.offset, self.restarted = None, False
         return self._run(self)
 
     def skip(self, reason: str, count: int = 1) -> None:

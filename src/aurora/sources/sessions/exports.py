@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -32,8 +33,11 @@ from aurora.types import Json
 MAX_CONVERSATION = 64 * 1024 * 1024  # bytes
 _CLAUDE, _CHATGPT = "claude", "chatgpt"
 _BLOCK = 1 << 20
+_UNREADABLE = (OSError, ValueError, EOFError, NotImplementedError, RuntimeError,  # encrypted
+               zipfile.BadZipFile, zlib.error)  # fmt: skip
 _FILE = re.compile(r"(?:.*/)?conversations(?:-[0-9]+)?\.json")
-_STRUCTURE, _STRING_END = re.compile(rb'["{}\[\]]'), re.compile(rb'["\\]')
+_STRUCTURE = re.compile(rb'["{}\[\]]')
+_REST_OF_STRING = re.compile(rb'(?:[^"\\]++|\\.)*+"', re.DOTALL)
 
 Conversation = dict[str, Json]
 
@@ -73,12 +77,8 @@ def _exchanges(reading: Reading, path: Path, options: Options) -> Iterator[Excha
                 yield from _conversation(reading, path, options, conversation)
             else:
                 reading.skip("not an object")
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile, NotImplementedError) as exc:
+    except _UNREADABLE as exc:
         reading.skip(f"unreadable: {exc}"[:200])
-    except Exception as exc:
-        if type(exc).__name__ != "error":  # `zlib.error`, which zipfile does not translate
-            raise
-        reading.skip("unreadable: damaged compression")
 
 
 def _conversations(reading: Reading, path: Path) -> Iterator[bytes]:
@@ -128,17 +128,15 @@ class _Scanner:
     def feed(self, block: bytes) -> Iterator[bytes]:
         at, start = 0, 0  # `start`: of what belongs to the element in this block
         while at < len(block):
-            if self._escaped:
-                self._escaped, at = False, at + 1
+            if self._in_string:
+                at = self._skip_string(block, at)
                 continue
-            match = (_STRING_END if self._in_string else _STRUCTURE).search(block, at)
+            match = _STRUCTURE.search(block, at)
             if match is None:
                 break
             at, mark = match.end(), match[0]
-            if mark == b"\\":
-                self._escaped = True
-            elif mark == b'"':
-                self._in_string = not self._in_string
+            if mark == b'"':
+                self._in_string = True
             elif mark in (b"{", b"["):
                 if self._base < 0 and mark == b"[":
                     self._base = self._depth + 1
@@ -151,6 +149,18 @@ class _Scanner:
                     yield from self._element(block[start:at])
         if self._depth > self._base > 0:
             self._hold(block[start:])
+
+    def _skip_string(self, block: bytes, at: int) -> int:
+        """The end of a string, or of the block if the string goes on behind it."""
+        at += self._escaped
+        self._escaped = False
+        end = _REST_OF_STRING.match(block, at)
+        if end is not None:
+            self._in_string = False
+            return end.end()
+        rest = block[at:]
+        self._escaped = (len(rest) - len(rest.rstrip(b"\\"))) % 2 == 1
+        return len(block)
 
     def _hold(self, part: bytes) -> None:
         if len(self._held) + len(part) > MAX_CONVERSATION:

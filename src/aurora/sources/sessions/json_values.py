@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 
-from aurora.text import is_text
 from aurora.types import Json
 
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
@@ -43,7 +42,11 @@ def clean(text: str) -> str:
         text = _ESCAPES.sub("", text)
     if "\0" in text:
         text = text.replace("\0", "\ufffd")
-    return text if is_text(text) else text.encode("utf-8", "replace").decode("utf-8")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace").decode("utf-8")
+    return text
 
 
 def get(value: Json, *path: str) -> Json:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from importlib import import_module
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, cast
+from typing import Any, BinaryIO, NamedTuple, cast
 
 from aurora.files import open_no_follow
 from aurora.sources.sessions.base import Exchange, Offset, Options, Reading
@@ -107,10 +107,6 @@ def iter_records(
                 yield Record(fields, start, end, line.endswith(b"\n"))
     except (OSError, EOFError, ValueError) as exc:
         reading.skip(_why_not(exc))
-    except Exception as exc:
-        if type(exc).__name__ != "ZstdError":  # of a package that may be missing
-            raise
-        reading.skip("damaged compression")
 
 
 def open_transcript(path: Path, stack: ExitStack) -> tuple[BinaryIO, int]:
@@ -126,11 +122,28 @@ def _open(path: Path, stack: ExitStack) -> tuple[BinaryIO, int | None]:
     file, size = open_transcript(path, stack)
     if path.suffix != _COMPRESSED:
         return file, size
-    unpacked = _decompressor().open(file)  # type: ignore[attr-defined]
-    return cast("BinaryIO", stack.enter_context(closing(unpacked))), None
+    return cast("BinaryIO", _Unpacked(file, stack)), None
 
 
-def _decompressor() -> object:
+class _Unpacked:
+    """Reads the lines of a packed file. Damage is an `EOFError`, wherever it is."""
+
+    def __init__(self, file: BinaryIO, stack: ExitStack) -> None:
+        zstd = _decompressor()
+        self._lines = stack.enter_context(closing(zstd.open(file)))
+        self._error: type[Exception] = zstd.ZstdError
+
+    def readline(self, most: int) -> bytes:
+        try:
+            return cast("bytes", self._lines.readline(most))
+        except self._error as exc:
+            raise EOFError(str(exc)) from exc
+
+    def seek(self, position: int) -> None:
+        self._lines.seek(position)
+
+
+def _decompressor() -> Any:  # a module that may be missing
     for name in _DECOMPRESSORS:
         try:
             return import_module(name)

@@ -51,6 +51,7 @@ class _Open:
     """The exchange that is being read."""
 
     id: str
+    session: str
     asked: str
     time: datetime | None
     model: str
@@ -62,6 +63,23 @@ class _Open:
     tools: dict[str, ToolUse] = field(default_factory=dict)
     waiting: set[str] = field(default_factory=set)  # calls without an outcome
     is_summary: bool = False
+    part_of: str = ""  # the id of the first part
+    calls: int = 0  # in the parts before
+
+    def next_part(self, call: str, time: datetime | None) -> _Open:
+        """The same question, before the next call."""
+        part_of = self.part_of or self.id
+        return replace(
+            self,
+            id=f"{part_of}/{call}",
+            time=time or self.time,
+            answers=[],
+            thoughts=[],
+            tools={},
+            waiting=set(),
+            part_of=part_of,
+            calls=self.calls + len(self.tools),
+        )
 
     @property
     def is_empty(self) -> bool:
@@ -153,12 +171,10 @@ class Transcript:
     def call(self, id_: str, name: str, arguments: Json, time: datetime | None) -> None:
         """Add the call of a tool. Its outcome comes later, under the same id."""
         current = self._continue(id_, time)
+        id_ = id_ or f"call {current.calls + len(current.tools) + 1}"
         if len(current.tools) >= MOST_CALLS * (5 if current.waiting else 1):
             self._finish(current)
-            fresh = _Open(f"{current.id}/{id_}", current.asked, time or current.time, current.model,
-                          current.branch, current.commit, current.cwd)  # fmt: skip
-            current = self._open = fresh
-        id_ = id_ or f"call {len(current.tools) + 1}"
+            current = self._open = current.next_part(id_, time)
         kind, arguments = tool_kind(name), parsed(arguments)
         current.tools[id_] = ToolUse(
             id=id_,
@@ -227,7 +243,7 @@ class Transcript:
             self.state.get(name, "") for name in ("model", "branch", "commit", "cwd")
         )
         id_ = id_ or digest(self.id, asked, time.isoformat() if time else "")
-        self._open = _Open(id_, asked, time, model, branch, commit, cwd)
+        self._open = _Open(id_, self.id, asked, time, model, branch, commit, cwd)
         self.reading.sessions[self.id] = self.session()
 
     def _continue(self, id_: str, time: datetime | None) -> _Open:
@@ -257,7 +273,7 @@ class Transcript:
             Exchange(
                 id=f"{self.agent}:{exchange.id}",
                 agent=self.agent,
-                session=self.id,
+                session=exchange.session,
                 asked=exchange.asked,
                 answered=answered,
                 time=exchange.time,
