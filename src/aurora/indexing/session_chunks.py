@@ -61,9 +61,9 @@ def exchange_chunks(session: Session, exchange: Exchange, redactor: Redactor) ->
         created_at=exchange.time or session.ended,
         metadata=metadata,
     )
-    found = [*_conversation(base, exchange), *_decisions(base, exchange),
+    chunks = [*_conversation(base, exchange), *_decisions(base, exchange),
              *_commands(base, exchange), *_fixes(base, exchange)]  # fmt: skip
-    return [chunk for chunk in found if chunk.content.strip()]
+    return [chunk for chunk in chunks if chunk.content.strip()]
 
 
 def _redacted(exchange: Exchange, redactor: Redactor) -> Exchange:
@@ -95,8 +95,8 @@ def _metadata(session: Session, exchange: Exchange) -> dict[str, Json]:
         "edited": [*relative_files(exchange.edited, session, exchange)],
         "files": [*relative_files(exchange.files, session, exchange)],
     }
-    told: dict[str, Json] = {name: value for name, value in facts.items() if value}
-    return {"source": SESSION, **told}
+    known: dict[str, Json] = {name: value for name, value in facts.items() if value}
+    return {"source": SESSION, **known}
 
 
 def relative_files(files: Sequence[str], session: Session, exchange: Exchange) -> list[str]:
@@ -173,7 +173,9 @@ def _commands(base: Chunk, exchange: Exchange) -> Iterator[Chunk]:
             first = uses.get(use.input, use)
             uses[use.input] = replace(use, id=first.id)
     for use in uses.values():
-        chunk = _part(base, "command", f":command:{use.id}", _told(use, _OUTCOME), **_status(use))
+        chunk = _part(
+            base, "command", f":command:{use.id}", _command_text(use, _OUTCOME), **_status(use)
+        )
         yield replace(chunk, name=_first_line(use.input))
 
 
@@ -194,7 +196,7 @@ def _is_look(words: list[str]) -> bool:
     return program in _LOOKS or (program == "sed" and "-n" in words)
 
 
-def _told(use: ToolUse, most: int) -> str:
+def _command_text(use: ToolUse, most: int) -> str:
     outcome = use.outcome.strip()
     if len(outcome) > most:
         outcome = f"{outcome[: most // 3]}\n[…]\n{outcome[-most * 2 // 3 :]}"
@@ -205,8 +207,8 @@ def _told(use: ToolUse, most: int) -> str:
 
 
 def _status(use: ToolUse) -> dict[str, Json]:
-    told: dict[str, Json] = {"failed": use.failed}
-    return told if use.exit_status is None else told | {"exit_status": use.exit_status}
+    status: dict[str, Json] = {"failed": use.failed}
+    return status if use.exit_status is None else status | {"exit_status": use.exit_status}
 
 
 def _fixes(base: Chunk, exchange: Exchange) -> Iterator[Chunk]:
@@ -216,7 +218,7 @@ def _fixes(base: Chunk, exchange: Exchange) -> Iterator[Chunk]:
             edits = _edits_until_passed(use, exchange.tools[at + 1 :])
             if edits:
                 changes = "\n\n".join(edit.input for edit in edits)[:_CHANGE]
-                text = f"{_told(use, _OUTCOME)}\n\nMended by:\n{changes}"
+                text = f"{_command_text(use, _OUTCOME)}\n\nMended by:\n{changes}"
                 chunk = _part(base, "fix", f":fix:{use.id}", text)
                 yield replace(chunk, name=_error_of(use) or _first_line(use.input))
 

@@ -163,9 +163,9 @@ class _Chat:
             self._command = ""
 
 
-def _local_time(told: str) -> datetime | None:
+def _local_time(started: str) -> datetime | None:
     """The start of a session, in the time of the machine where Aider ran."""
     try:
-        return datetime.fromisoformat(told).astimezone().astimezone(UTC)
+        return datetime.fromisoformat(started).astimezone().astimezone(UTC)
     except (ValueError, OverflowError, OSError):
         return None

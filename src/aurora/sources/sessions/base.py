@@ -195,17 +195,17 @@ def editor_folders(editor: str, home: Path, environ: Mapping[str, str]) -> list[
 
 def find_files(folder: Path, wanted: Callable[[Path], bool]) -> list[Path | Skipped]:
     """List the wanted regular files below a folder, sorted. Links are not followed."""
-    found: list[Path | Skipped] = []
+    paths: list[Path | Skipped] = []
 
     def report(error: OSError) -> None:
         if not isinstance(error, FileNotFoundError | NotADirectoryError):
-            found.append(Skipped(Path(error.filename or folder), f"unreadable: {error.strerror}"))
+            paths.append(Skipped(Path(error.filename or folder), f"unreadable: {error.strerror}"))
 
     for place, folders, names in os.walk(folder, onerror=report):
         folders.sort()
-        paths = (Path(place, name) for name in sorted(names))
-        found += [path for path in paths if wanted(path) and _is_regular(path)]
-    return found
+        files = (Path(place, name) for name in sorted(names))
+        paths += [path for path in files if wanted(path) and _is_regular(path)]
+    return paths
 
 
 def _is_regular(path: Path) -> bool:

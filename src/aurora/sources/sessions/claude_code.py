@@ -27,6 +27,7 @@ from aurora.sources.sessions.json_values import (
     get_time,
     joined_texts,
     parse_json,
+    parsed,
 )
 from aurora.sources.sessions.jsonl import Fields, Handle, read_jsonl
 from aurora.sources.sessions.transcript import Transcript, digest
@@ -95,8 +96,8 @@ def _look_ahead(transcript: Transcript) -> None:
             file.seek(transcript.start)
             while line := file.readline(_BLOCK):
                 if _TITLE_MARK in line:
-                    _note_title(transcript, parse_json(line.decode("utf-8", "replace")))
-    except (OSError, ValueError):
+                    _note_title(transcript, parsed(line.decode("utf-8", "replace")))
+    except OSError:
         return  # the reading itself reports what is wrong
 
 
@@ -134,7 +135,7 @@ class _Records:
         id_ = get_text(record, "uuid") or digest(
             self._transcript.id, get_text(record, "timestamp"), str(get(record, "message"))
         )
-        if hash(id_) in self._seen or digest(id_)[:8] in self._transcript.state.get("asked", ""):
+        if hash(id_) in self._seen or _mark(id_) in self._transcript.state.get("asked", ""):
             self._transcript.reading.skip("repeated")
             return
         self._seen.add(hash(id_))
@@ -175,7 +176,7 @@ class _Records:
             # Known also to a reading that goes on later: its records may repeat this one.
             asked = self._transcript.state.get("asked", "")
             self._transcript.ask(id_, question, time)
-            self._transcript.state["asked"] = f"{asked} {digest(id_)[:8]}"
+            self._transcript.state["asked"] = f"{asked} {_mark(id_)}"
 
     def _answered(self, id_: str, record: Fields, time: datetime | None) -> None:
         content = get(record, "message", "content")
@@ -196,6 +197,11 @@ class _Records:
             case "tool_result" | "web_search_tool_result" | "web_fetch_tool_result":
                 outcome = joined_texts(get(block, "content"))
                 self._transcript.result(get_text(block, "tool_use_id"), outcome)
+
+
+def _mark(id_: str) -> str:
+    """A short form of an id, to remember it by."""
+    return digest(id_)[:12]
 
 
 def _strip(text: str) -> str:

@@ -81,11 +81,11 @@ class Codex:
         projects: Sequence[Path] = (),  # noqa: ARG002 - they lie in the home
     ) -> list[Path | Skipped]:
         root = folder_of(environ, "CODEX_HOME", home / ".codex")
-        found: list[Path | Skipped] = []
+        paths: list[Path | Skipped] = []
         for folder in _FOLDERS:
-            found += find_files(root / folder, lambda path: bool(_FILE.fullmatch(path.name)))
-        plain = {path for path in found if isinstance(path, Path)}
-        return [path for path in found if not _is_packed_twin(path, plain)]
+            paths += find_files(root / folder, lambda path: bool(_FILE.fullmatch(path.name)))
+        plain = {path for path in paths if isinstance(path, Path)}
+        return [path for path in paths if not _is_packed_twin(path, plain)]
 
     def read(
         self, path: Path, since: Offset | None = None, options: Options | None = None
@@ -202,12 +202,12 @@ class _Records:
         text = (request if before.lstrip().startswith("#") and request else text).strip()
         current, state = self._transcript.current, self._transcript.state
         form = get_text(record, "type")
-        is_told = (
+        is_repeated = (
             current is not None
             and state.get("form") != form
             and (current.is_empty or current.asked == text)
         )
-        if text and not is_told:
+        if text and not is_repeated:
             id_ = self._id(payload, record, text)
             state.update(form=form, last=id_)
             self._transcript.ask(id_, text, time)

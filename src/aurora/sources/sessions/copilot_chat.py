@@ -57,15 +57,15 @@ class CopilotChat:
         environ: Mapping[str, str],
         projects: Sequence[Path] = (),  # noqa: ARG002 - they lie in the home
     ) -> list[Path | Skipped]:
-        found: list[Path | Skipped] = []
+        paths: list[Path | Skipped] = []
         for editor in _EDITORS:
             for user in editor_folders(editor, home, environ):
-                found += find_files(user / "workspaceStorage", _is_session)
-                found += find_files(user / "globalStorage", _is_session)
-        newer = {path for path in found if isinstance(path, Path) and path.suffix == ".jsonl"}
+                paths += find_files(user / "workspaceStorage", _is_session)
+                paths += find_files(user / "globalStorage", _is_session)
+        newer = {path for path in paths if isinstance(path, Path) and path.suffix == ".jsonl"}
         return [
             path
-            for path in found
+            for path in paths
             if not (isinstance(path, Path) and path.with_suffix(".jsonl") in newer - {path})
         ]
 
@@ -251,7 +251,7 @@ def _tell_invocation(transcript: Transcript, part: Fields) -> None:
 
 def _texts(value: Json) -> str:
     """All texts in a tree: those under `text` and `value`."""
-    found, waiting = [], [value]
+    texts, waiting = [], [value]
     for _ in range(_MOST_NODES):
         if not waiting:
             break
@@ -259,11 +259,11 @@ def _texts(value: Json) -> str:
         if isinstance(node, list):
             waiting += reversed(node)
         elif isinstance(node, dict):
-            found.append(get_text(node, "text") or get_text(node, "value"))
+            texts.append(get_text(node, "text") or get_text(node, "value"))
             inner = (node[name] for name in ("node", "children", "content", "value")
                      if isinstance(node.get(name), list | dict))  # fmt: skip
             waiting += reversed(list(inner))
-    return "\n".join(filter(None, found))
+    return "\n".join(filter(None, texts))
 
 
 def _project(path: Path) -> str:

@@ -73,8 +73,8 @@ def _name_of(session: Path) -> str:
         lines = (session / "workspace.yaml").read_text("utf-8", "replace")[:_HEAD].splitlines()
     except OSError:
         return ""
-    told = dict(line.split(": ", 1) for line in lines if line.startswith(("name: ", "summary: ")))
-    return clean(told.get("name") or told.get("summary") or "").strip("\"' ")
+    facts = dict(line.split(": ", 1) for line in lines if line.startswith(("name: ", "summary: ")))
+    return clean(facts.get("name") or facts.get("summary") or "").strip("\"' ")
 
 
 class _Records:

@@ -66,13 +66,13 @@ class Cursor:
         projects: Sequence[Path] = (),  # noqa: ARG002 - they lie in the home
     ) -> list[Path | Skipped]:
         root = folder_of(environ, "CURSOR_CONFIG_DIR", home / ".cursor") / "projects"
-        found = find_files(
+        paths = find_files(
             root, lambda path: path.suffix == ".jsonl" and _TRANSCRIPTS in path.parts
         )
         for user in editor_folders("Cursor", home, environ):
             for folder in ("globalStorage", "workspaceStorage"):
-                found += find_files(user / folder, lambda path: path.name == _DATABASE)
-        return found
+                paths += find_files(user / folder, lambda path: path.name == _DATABASE)
+        return paths
 
     def read(
         self, path: Path, since: Offset | None = None, options: Options | None = None
@@ -131,8 +131,8 @@ class _Records:
     def _next_id(self, text: str) -> str:
         """An id made of the text and of all questions before it."""
         before = self._transcript.state.get("last", self._transcript.id)
-        self._transcript.state["last"] = made = digest(before, text)
-        return made
+        self._transcript.state["last"] = id_ = digest(before, text)
+        return id_
 
     def _answer(self, content: Json, time: datetime | None) -> None:
         if self._transcript.current is None and content:
@@ -151,8 +151,8 @@ class _Records:
 
     def _call(self, block: dict[str, Json], time: datetime | None) -> None:
         current = self._transcript.current
-        made = digest(current.id if current else "", str(len(current.tools) if current else 0))
-        id_ = get_text(block, "id") or made
+        fallback = digest(current.id if current else "", str(len(current.tools) if current else 0))
+        id_ = get_text(block, "id") or fallback
         self._transcript.call(id_, get_text(block, "name"), get(block, "input"), time)
 
     def _results(self, content: Json) -> None:
@@ -186,15 +186,15 @@ def _decode_folder(encoded: str) -> str:
             inside = folder / "-".join(parts[at:end])
             if probes > _MOST_PROBES:
                 return None
-            if inside.is_dir() and (found := search(inside, end)):
-                return found
+            if inside.is_dir() and (whole := search(inside, end)):
+                return whole
         return None
 
     try:
-        found = search(Path("/"), 0) if parts else None
+        folder = search(Path("/"), 0) if parts else None
     except (OSError, ValueError):
         return ""
-    return str(found) if found else ""
+    return str(folder) if folder else ""
 
 
 # Chats of the editor
@@ -245,14 +245,14 @@ def _value(database: ForeignDatabase, reading: Reading, key: str) -> dict[str, J
         return None
     text = value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
     try:
-        found = parse_json(text)
+        parsed_value = parse_json(text)
     except ValueError:
         reading.skip("not JSON")
         return None
-    if not isinstance(found, dict):
+    if not isinstance(parsed_value, dict):
         reading.skip("not an object")
         return None
-    return found
+    return parsed_value
 
 
 def _chat(
@@ -315,8 +315,8 @@ def _tell_call(
     transcript.call(id_, get_text(tool, "name"), arguments, time)
     result, status = parsed(get(tool, "result")), get_text(tool, "status")
     outcome = get_text(result, "output") or get_text(tool, "error") or joined_texts(result)
-    told = get_int(result, "exitCodeV2")
-    code = told if told is not None else get_int(result, "exitCode")
+    newer = get_int(result, "exitCodeV2")
+    code = get_int(result, "exitCode") if newer is None else newer
     failed = status in ("error", "cancelled")
     if outcome or status in ("completed", "error", "cancelled"):
         transcript.result(id_, outcome, failed=failed, status=code)

@@ -192,8 +192,8 @@ def _conversation(
         return
     transcript = Transcript(reading, agent, path, options)
     names = ("uuid", "conversation_id", "id")
-    found = (get_text(conversation, name) for name in names)
-    transcript.note(id=next(filter(None, found), "") or digest(str(conversation)))
+    ids = (get_text(conversation, name) for name in names)
+    transcript.note(id=next(filter(None, ids), "") or digest(str(conversation)))
     title = get_text(conversation, "name") or get_text(conversation, "title")
     transcript.note_title(title, rank=3)
     for name in ("created_at", "create_time", "updated_at", "update_time"):

@@ -56,11 +56,11 @@ class GeminiCli:
         projects: Sequence[Path] = (),  # noqa: ARG002 - they lie in the home
     ) -> list[Path | Skipped]:
         root = folder_of(environ, "GEMINI_CLI_HOME", home) / ".gemini" / "tmp"
-        found = find_files(root, _is_chat)
-        newer = {path for path in found if isinstance(path, Path) and path.suffix == ".jsonl"}
+        paths = find_files(root, _is_chat)
+        newer = {path for path in paths if isinstance(path, Path) and path.suffix == ".jsonl"}
         return [
             path
-            for path in found
+            for path in paths
             if not (isinstance(path, Path) and path.with_suffix(".jsonl") in newer - {path})
         ]
 
@@ -204,8 +204,8 @@ def _outcome(result: Json) -> str:
     texts = [joined_texts(part) for part in parts]
     for part in dicts(parts):
         response = get_dict(part, "functionResponse", "response")
-        told = (get_text(response, name) for name in ("output", "error"))
-        texts.append(next(filter(None, told), "") or (as_line(response) if response else ""))
+        outputs = (get_text(response, name) for name in ("output", "error"))
+        texts.append(next(filter(None, outputs), "") or (as_line(response) if response else ""))
     return "\n".join(filter(None, texts))
 
 

@@ -60,8 +60,8 @@ def get(value: Json, *path: str) -> Json:
 
 def get_text(value: Json, *path: str) -> str:
     """The text below these keys; empty if there is none."""
-    found = get(value, *path)
-    return clean(found) if isinstance(found, str) else ""
+    inner = get(value, *path)
+    return clean(inner) if isinstance(inner, str) else ""
 
 
 def first_text(value: Json, *keys: str) -> str:
@@ -71,33 +71,33 @@ def first_text(value: Json, *keys: str) -> str:
 
 def get_dict(value: Json, *path: str) -> dict[str, Json]:
     """The object below these keys; empty if there is none."""
-    found = get(value, *path)
-    return found if isinstance(found, dict) else {}
+    inner = get(value, *path)
+    return inner if isinstance(inner, dict) else {}
 
 
 def get_list(value: Json, *path: str) -> list[Json]:
     """The array below these keys; empty if there is none."""
-    found = get(value, *path)
-    return found if isinstance(found, list) else []
+    inner = get(value, *path)
+    return inner if isinstance(inner, list) else []
 
 
 def get_int(value: Json, *path: str) -> int | None:
     """The whole number below these keys, if there is one that a store can hold."""
-    found = get(value, *path)
-    if not isinstance(found, int) or isinstance(found, bool):
+    inner = get(value, *path)
+    if not isinstance(inner, int) or isinstance(inner, bool):
         return None
-    return found if abs(found) <= _LARGEST else None
+    return inner if abs(inner) <= _LARGEST else None
 
 
 def get_time(value: Json, *path: str) -> datetime | None:
     """The time below these keys: RFC 3339, or seconds or milliseconds since 1970."""
-    found = get(value, *path)
+    inner = get(value, *path)
     try:
-        if isinstance(found, str):
-            time = datetime.fromisoformat(found.strip())
+        if isinstance(inner, str):
+            time = datetime.fromisoformat(inner.strip())
             return (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC)
-        if isinstance(found, int | float) and not isinstance(found, bool) and found > 0:
-            seconds = found / 1000 if found > _MILLISECONDS else found
+        if isinstance(inner, int | float) and not isinstance(inner, bool) and inner > 0:
+            seconds = inner / 1000 if inner > _MILLISECONDS else inner
             return datetime.fromtimestamp(seconds, UTC)
     except (ValueError, OverflowError, OSError):
         return None

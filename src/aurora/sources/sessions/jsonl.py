@@ -64,13 +64,13 @@ def _exchanges(
     with ExitStack() as stack:
         try:
             stream, size = _open(path, stack)
+            if since is not None and (size is None or not _fits(stream, size, since)):
+                since, reading.restarted = None, True
         except (OSError, ImportError, ValueError) as exc:
             reading.skip(_why_not(exc))
             return
-        if since is not None and (size is None or not _fits(stream, size, since)):
-            since, reading.restarted = None, True
-        start, known = (since.position, dict(since.state)) if since else (0, {})
-        transcript = Transcript(reading, agent, path, options, state=known, start=start)
+        start, state = (since.position, dict(since.state)) if since else (0, {})
+        transcript = Transcript(reading, agent, path, options, state=state, start=start)
         handle = begin(transcript)
         safe, state = start, dict(transcript.state)  # where a next reading may begin
         for record in iter_records(stream, reading, start=start, size=size):

@@ -59,10 +59,10 @@ class OpenCode:
         projects: Sequence[Path] = (),  # noqa: ARG002 - they lie in the home
     ) -> list[Path | Skipped]:
         share = folder_of(environ, "XDG_DATA_HOME", home / ".local" / "share") / "opencode"
-        found = find_files(share, _is_database)
-        found += find_files(share / "storage" / "session", lambda path: path.suffix == ".json")
-        found += find_files(share / "project", lambda path: path.match("session/info/*.json"))
-        return found
+        paths = find_files(share, _is_database)
+        paths += find_files(share / "storage" / "session", lambda path: path.suffix == ".json")
+        paths += find_files(share / "project", lambda path: path.match("session/info/*.json"))
+        return paths
 
     def read(
         self, path: Path, since: Offset | None = None, options: Options | None = None
@@ -93,10 +93,10 @@ def _from_database(
 
 
 def _sessions(database: ForeignDatabase) -> list[Message]:
-    known = database.columns("session")
-    if "id" not in known:
+    columns = database.columns("session")
+    if "id" not in columns:
         raise ForeignDatabaseError("unreadable: it has no sessions")
-    names = ["id", *(name for name in _OPTIONAL if name in known)]
+    names = ["id", *(name for name in _OPTIONAL if name in columns)]
     rows = database.rows(f"SELECT {', '.join(names)} FROM session ORDER BY id")  # noqa: S608 - ours
     return [dict(zip(names, map(_json, row), strict=True)) for row in rows]
 
@@ -108,15 +108,15 @@ def _json(value: Json | bytes) -> Json:
 def _messages(database: ForeignDatabase, reading: Reading, session: str) -> Iterator[Message]:
     """The messages of a session, each with its parts."""
     is_empty = True
-    if (known := database.columns("message")) >= {"id", "session_id", "data"}:
-        order = "time_created, id" if "time_created" in known else "id"
+    if (columns := database.columns("message")) >= {"id", "session_id", "data"}:
+        order = "time_created, id" if "time_created" in columns else "id"
         rows = _rows(database, f"'' FROM message WHERE session_id = ? ORDER BY {order}", session)
         for message in (message for row in list(rows) for message in _row(row, reading)):
             is_empty = False
             parts = _rows(database, "'' FROM part WHERE message_id = ? ORDER BY id",
                           get_text(message, "id"))  # fmt: skip
-            told = [part for row in parts for part in _row(row, reading)]
-            yield message | {"parts": [*told]}
+            pieces = [part for row in parts for part in _row(row, reading)]
+            yield message | {"parts": [*pieces]}
     if is_empty and database.columns("session_message") >= {"id", "session_id", "seq", "data"}:
         rest = "type FROM session_message WHERE session_id = ? ORDER BY seq"
         for row in _rows(database, rest, session):
@@ -165,17 +165,17 @@ def _from_files(
     else:  # storage/session/PROJECT/ID.json, storage/message/ID/, storage/part/MESSAGE/
         messages, parts = path.parents[2] / "message" / id_, path.parents[2] / "part"
     times = get_dict(session, "time")
-    known: Message = {
+    facts: Message = {
         "id": id_,
         "parent_id": get(session, "parentID"),
         "time_created": get(times, "created"),
         "time_updated": get(times, "updated"),
     }
-    told = _told_messages(messages, parts, reading)
-    yield from _exchanges(reading, path, options, session | known, told)
+    read = _read_messages(messages, parts, reading)
+    yield from _exchanges(reading, path, options, session | facts, read)
 
 
-def _told_messages(messages: Path, parts: Path, reading: Reading) -> Iterator[Message]:
+def _read_messages(messages: Path, parts: Path, reading: Reading) -> Iterator[Message]:
     for file in _json_files(messages, reading):
         message = _load(file, reading)
         if message is not None:
@@ -186,10 +186,10 @@ def _told_messages(messages: Path, parts: Path, reading: Reading) -> Iterator[Me
 
 def _json_files(folder: Path, reading: Reading) -> list[Path]:
     """Its JSON files: their names are ids, which ascend."""
-    found = find_files(folder, lambda path: path.suffix == ".json" and path.parent == folder)
-    for unread in (item for item in found if isinstance(item, Skipped)):
+    paths = find_files(folder, lambda path: path.suffix == ".json" and path.parent == folder)
+    for unread in (item for item in paths if isinstance(item, Skipped)):
         reading.skip(unread.reason)
-    return [item for item in found if isinstance(item, Path)]
+    return [item for item in paths if isinstance(item, Path)]
 
 
 def _load(path: Path, reading: Reading) -> Message | None:

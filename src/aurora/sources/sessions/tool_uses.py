@@ -121,10 +121,10 @@ def command_line(arguments: Json) -> str:
     """The command line in the arguments. That of `["bash", "-lc", …]` is the last."""
     if isinstance(arguments, str):
         return arguments
-    found = next((value for key in _COMMAND if (value := get(arguments, key))), None)
-    if not isinstance(found, list):
-        return get_text({"": found}, "")
-    words = [word for each in found if (word := get_text({"": each}, ""))]
+    line = next((value for key in _COMMAND if (value := get(arguments, key))), None)
+    if not isinstance(line, list):
+        return get_text({"": line}, "")
+    words = [word for each in line if (word := get_text({"": each}, ""))]
     if len(words) == 3 and words[1] in ("-c", "-lc", "-Command", "/c"):
         return words[2]
     return shlex.join(words)

@@ -47,7 +47,7 @@ def digest(*parts: str) -> str:
 
 
 @dataclass(slots=True)
-class _Open:
+class OpenExchange:
     """The exchange that is being read."""
 
     id: str
@@ -66,7 +66,7 @@ class _Open:
     part_of: str = ""  # the id of the first part
     calls: int = 0  # in the parts before
 
-    def next_part(self, call: str, time: datetime | None) -> _Open:
+    def next_part(self, call: str, time: datetime | None) -> OpenExchange:
         """The same question, before the next call."""
         part_of = self.part_of or self.id
         return replace(
@@ -103,7 +103,7 @@ class Transcript:
         self.start = start  # the byte where this reading begins
         self.state = state if state is not None else {}
         self.opened = False  # an exchange began since this was last set
-        self._open: _Open | None = None
+        self._open: OpenExchange | None = None
         self._finished: list[Exchange] = []
 
     @property
@@ -111,7 +111,7 @@ class Transcript:
         return self.state.get("id", "")
 
     @property
-    def current(self) -> _Open | None:
+    def current(self) -> OpenExchange | None:
         """The exchange that is being read, if any."""
         return self._open
 
@@ -125,7 +125,8 @@ class Transcript:
         """Set the title, unless a better one is known. A later one of the same rank replaces it."""
         line = next(filter(None, map(str.strip, text.splitlines())), "")[:_TITLE]
         if line and rank >= int(self.state.get("title_rank", "0")):
-            self.state.update(title=line, title_rank=str(rank))
+            title = self.options.redactor.text(line)  # an offset holds it, too
+            self.state.update(title=title, title_rank=str(rank))
 
     def note_commit(self, commit: str) -> None:
         """Set the commit that the agent just made."""
@@ -136,9 +137,9 @@ class Transcript:
     def note_time(self, time: datetime | None) -> None:
         """Widen the time of the session."""
         if time is not None:
-            told = time.isoformat()
-            self.state["started"] = min(self.state.get("started", told), told)
-            self.state["ended"] = max(self.state.get("ended", told), told)
+            moment = time.isoformat()
+            self.state["started"] = min(self.state.get("started", moment), moment)
+            self.state["ended"] = max(self.state.get("ended", moment), moment)
 
     def ask(self, id_: str, text: str, time: datetime | None) -> None:
         """Begin an exchange with a question."""
@@ -243,10 +244,10 @@ class Transcript:
             self.state.get(name, "") for name in ("model", "branch", "commit", "cwd")
         )
         id_ = id_ or digest(self.id, asked, time.isoformat() if time else "")
-        self._open = _Open(id_, self.id, asked, time, model, branch, commit, cwd)
+        self._open = OpenExchange(id_, self.id, asked, time, model, branch, commit, cwd)
         self.reading.sessions[self.id] = self.session()
 
-    def _continue(self, id_: str, time: datetime | None) -> _Open:
+    def _continue(self, id_: str, time: datetime | None) -> OpenExchange:
         """The exchange that is being read. A file may begin in the middle of one."""
         if self._open is None:
             self._begin(id_, "", time)
@@ -265,7 +266,7 @@ class Transcript:
             self._finish(self._open)
             self._open = None
 
-    def _finish(self, exchange: _Open) -> None:
+    def _finish(self, exchange: OpenExchange) -> None:
         if exchange.is_empty and _BARE_COMMAND.fullmatch(exchange.asked):
             return  # such as /clear
         answered = cut("\n\n".join(exchange.answers), MAX_TEXT, self.options.redactor)
