@@ -118,12 +118,25 @@ def test_what_claude_code_wrote_itself_is_no_question() -> None:
 def test_a_title_of_the_user_is_the_title_from_the_first_exchange_on(tmp_path: Path) -> None:
     path = tmp_path / "s.jsonl"
     custom = b'{"type":"custom-title","sessionId":"s","customTitle":"Baskets"}\n'
-    path.write_bytes(claude_sample().read_bytes() + custom)
+    path.write_bytes(claude_sample().read_bytes() + b'{"ai-title": torn\n' + custom)
     reading = make_reader("claude-code").read(path)
 
     next(iter(reading))
 
     assert reading.sessions["s"].title == "Baskets"
+
+
+def test_a_secret_in_a_title_is_redacted_also_in_the_offset(tmp_path: Path) -> None:
+    token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    path = tmp_path / "s.jsonl"
+    record = '{{"type":"user","uuid":"{}","message":{{"content":"Use {}"}}}}\n'
+    path.write_text(record.format("a", token) + record.format("b", "it"), encoding="utf-8")
+
+    _, reading = read(path, "claude-code")
+
+    assert reading.sessions["s"].title.startswith("Use [")
+    assert reading.offset is not None
+    assert token not in str(reading.offset)
 
 
 def test_a_sub_agent_is_a_session_with_a_parent() -> None:
