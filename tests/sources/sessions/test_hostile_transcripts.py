@@ -6,6 +6,7 @@ import io
 import json
 import random
 import sqlite3
+import sys
 import tracemalloc
 import zipfile
 from collections.abc import Iterator
@@ -304,6 +305,50 @@ def test_tags_that_are_never_closed_take_linear_time(tmp_path: Path) -> None:
     ((exchange,), _) = read(path, "claude-code")
 
     assert exchange.asked.startswith("<system-reminder>")
+
+
+@pytest.mark.parametrize("name", ["message", "data", "payload", "content", "v"])
+@pytest.mark.parametrize(
+    "agent", ["claude-code", "codex", "copilot-cli", "gemini-cli", "copilot-chat"]
+)
+def test_records_that_are_nearly_nested_too_deeply(tmp_path: Path, agent: str, name: str) -> None:
+    """Whatever depth the parser accepts, what comes after it accepts, too."""
+    limit = sys.getrecursionlimit()
+    kinds = ["user", "assistant", "response_item", "user.message", "tool.execution_start", "gemini"]
+    lines = [
+        f'{{"type":"{kinds[depth % len(kinds)]}","kind":0,"{name}":{"[" * depth}{"]" * depth}}}'
+        for depth in range(limit - 150, limit + 20)
+    ]
+    path = tmp_path / "s.jsonl"
+    path.write_text("\n".join(lines), encoding="utf-8")
+
+    stores_all(Sample(agent, path))
+
+
+@pytest.mark.parametrize(
+    ("agent", "text"),
+    [
+        ("cursor", "<user_query>" + " " * 200_000 + "x"),
+        ("cursor", "<user_query>" * 50_000),
+        ("claude-code", "<command-name>" * 50_000),
+        ("claude-code", "``` \n" * 50_000),
+        ("codex", "*** Add File: " + " " * 200_000 + "x"),
+    ],
+)
+def test_no_text_takes_quadratic_time(tmp_path: Path, agent: str, text: str) -> None:
+    """Quadratic time would be minutes."""
+    message = {"role": "user", "content": [{"type": "text", "text": text}]}
+    call = {"type": "custom_tool_call", "call_id": "c", "name": "apply_patch", "input": text}
+    path = tmp_path / "s.jsonl"
+    path.write_text(
+        json.dumps({"type": "user", "uuid": "a", "role": "user", "message": message})
+        + "\n"
+        + json.dumps({"type": "response_item", "payload": call})
+        + "\n",
+        encoding="utf-8",
+    )
+
+    stores_all(Sample(agent, path))
 
 
 def large(path: Path, calls: int, *, each: int = 100) -> Path:

@@ -20,6 +20,7 @@ from aurora.sources.sessions.base import (
     folder_of,
 )
 from aurora.sources.sessions.json_values import (
+    as_line,
     dicts,
     get,
     get_list,
@@ -133,7 +134,7 @@ class _Records:
 
     def _message(self, kind: str, record: Fields) -> None:
         id_ = get_text(record, "uuid") or digest(
-            self._transcript.id, get_text(record, "timestamp"), str(get(record, "message"))
+            self._transcript.id, get_text(record, "timestamp"), as_line(get(record, "message"))
         )
         if hash(id_) in self._seen or _mark(id_) in self._transcript.state.get("asked", ""):
             self._transcript.reading.skip("repeated")
@@ -192,7 +193,7 @@ class _Records:
             case "thinking":
                 self._transcript.think(id_, get_text(block, "thinking"), time)
             case "tool_use" | "server_tool_use" | "mcp_tool_use":
-                call = get_text(block, "id") or digest(id_, str(block))
+                call = get_text(block, "id") or digest(id_, as_line(block))
                 self._transcript.call(call, get_text(block, "name"), get(block, "input"), time)
             case "tool_result" | "web_search_tool_result" | "web_fetch_tool_result":
                 outcome = joined_texts(get(block, "content"))

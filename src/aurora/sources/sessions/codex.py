@@ -20,6 +20,7 @@ from aurora.sources.sessions.base import (
     folder_of,
 )
 from aurora.sources.sessions.json_values import (
+    as_line,
     get,
     get_dict,
     get_int,
@@ -178,7 +179,7 @@ class _Records:
             case "function_call_output" | "custom_tool_call_output" | "tool_search_output":
                 self._result(item)
             case "web_search_call":
-                call = get_text(item, "id") or self._id(item, record, str(get(item, "action")))
+                call = get_text(item, "id") or self._id(item, record, as_line(get(item, "action")))
                 self._transcript.call(call, "web_search", get(item, "action"), time)
             case kind if kind not in _ITEMS:
                 self._transcript.reading.skip(f"unknown item type {kind[:40]!r}")
@@ -213,7 +214,7 @@ class _Records:
             self._transcript.ask(id_, text, time)
 
     def _call(self, item: dict[str, Json], time: datetime | None) -> None:
-        call = get_text(item, "call_id") or get_text(item, "id") or digest(str(item))
+        call = get_text(item, "call_id") or get_text(item, "id") or digest(as_line(item))
         arguments = get(item, "action") or get(item, "arguments") or get(item, "input")
         name = get_text(item, "name") or get_text(item, "type").removesuffix("_call")
         arguments = parsed(arguments)

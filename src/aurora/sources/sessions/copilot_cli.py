@@ -17,6 +17,7 @@ from aurora.sources.sessions.base import (
     folder_of,
 )
 from aurora.sources.sessions.json_values import (
+    as_line,
     clean,
     dicts,
     get,
@@ -104,7 +105,7 @@ class _Records:
 
     def _own(self, kind: str, event: Fields, data: dict[str, Json], time: datetime | None) -> None:
         transcript = self._transcript
-        id_ = get_text(event, "id") or digest(transcript.id, str(event))
+        id_ = get_text(event, "id") or digest(transcript.id, as_line(event))
         match kind:
             case "session.start" | "session.resume" | "session.context_changed":
                 self._session(data)

@@ -6,7 +6,6 @@ before it, so that the ids stay when the file grows. Chats have an id for each m
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,6 +25,7 @@ from aurora.sources.sessions.foreign_database import (
     ForeignDatabaseError,
 )
 from aurora.sources.sessions.json_values import (
+    as_line,
     dicts,
     get,
     get_dict,
@@ -46,7 +46,7 @@ _AGENT = "cursor"
 _TRANSCRIPTS = "agent-transcripts"
 _DATABASE = "state.vscdb"
 _IGNORED = frozenset({"turn_ended", "session_meta", "metadata"})
-_QUERY = re.compile(r"<user_query>\s*(.*?)\s*</user_query>\s*\Z", re.DOTALL)
+_OPENING, _CLOSING = "<user_query>", "</user_query>"
 _LONGEST_QUERY_START = 100_000  # characters of context before a question
 _MOST_PROBES = 128  # folders looked at to decode the name of one project
 _USER, _ASSISTANT = 1, 2  # types of a bubble
@@ -165,9 +165,10 @@ class _Records:
 
 def _question(text: str) -> str:
     """What the user typed, without the context that Cursor puts before it."""
-    start = text.find("<user_query>", 0, _LONGEST_QUERY_START)
-    match = _QUERY.match(text, start) if start >= 0 else None
-    return (match[1] if match else text).strip()
+    start, end = text.find(_OPENING, 0, _LONGEST_QUERY_START), text.rfind(_CLOSING)
+    if start < 0 or end < start or text[end + len(_CLOSING) :].strip():
+        return text.strip()
+    return text[start + len(_OPENING) : end].strip()
 
 
 def _decode_folder(encoded: str) -> str:
@@ -288,7 +289,7 @@ def _bubbles(
 
 
 def _tell(transcript: Transcript, bubble: dict[str, Json]) -> None:
-    id_ = get_text(bubble, "bubbleId") or digest(transcript.id, str(bubble))
+    id_ = get_text(bubble, "bubbleId") or digest(transcript.id, as_line(bubble))
     text = get_text(bubble, "text") or get_text(bubble, "rawText")
     time = _time_of(bubble)
     transcript.note(cwd=get_text(bubble, "workspaceProjectDir"))

@@ -16,7 +16,9 @@ from typing import IO
 
 from aurora.sources.sessions.base import Exchange, Offset, Options, Reading
 from aurora.sources.sessions.json_values import (
+    as_line,
     dicts,
+    first_text,
     get,
     get_dict,
     get_list,
@@ -193,7 +195,7 @@ def _conversation(
     transcript = Transcript(reading, agent, path, options)
     names = ("uuid", "conversation_id", "id")
     ids = (get_text(conversation, name) for name in names)
-    transcript.note(id=next(filter(None, ids), "") or digest(str(conversation)))
+    transcript.note(id=next(filter(None, ids), "") or digest(as_line(conversation)))
     title = get_text(conversation, "name") or get_text(conversation, "title")
     transcript.note_title(title, rank=3)
     for name in ("created_at", "create_time", "updated_at", "update_time"):
@@ -206,7 +208,7 @@ def _conversation(
 
 def _tell_claude(transcript: Transcript, conversation: Conversation) -> None:
     for message in dicts(get_list(conversation, "chat_messages")):
-        id_ = get_text(message, "uuid") or digest(transcript.id, str(message))
+        id_ = get_text(message, "uuid") or digest(transcript.id, as_line(message))
         time = get_time(message, "created_at")
         transcript.note_time(time)
         content = get_list(message, "content")
@@ -287,7 +289,9 @@ def _tell_message(transcript: Transcript, node: str, message: Conversation) -> N
         if text.strip():
             transcript.call(id_, name, {"code": text}, time)
     elif role == "assistant" and get_text(message, "content", "content_type") == "thoughts":
-        transcript.think(id_, str(get(message, "content", "thoughts") or ""), time)
+        thoughts = dicts(get_list(message, "content", "thoughts"))
+        texts = (first_text(thought, "content", "summary") for thought in thoughts)
+        transcript.think(id_, "\n".join(filter(None, texts)), time)
     elif role == "assistant":
         transcript.note_time(time)
         transcript.answer(id_, text, time)

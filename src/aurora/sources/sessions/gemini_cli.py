@@ -155,7 +155,7 @@ class _Replay:
                 if isinstance(message.get("id"), str):
                     self._add(message)
                 else:  # of the oldest sessions
-                    self._add(message | {"id": digest(str(message))})
+                    self._add(message | {"id": digest(as_line(message))})
 
     def _rewind(self, id_: str) -> None:
         ids = list(self.messages)
@@ -190,7 +190,7 @@ def _tell(transcript: Transcript, message: Fields) -> None:
 
 
 def _tell_call(transcript: Transcript, message: str, call: Fields) -> None:
-    id_ = get_text(call, "id") or digest(message, str(call))
+    id_ = get_text(call, "id") or digest(message, as_line(call))
     transcript.call(id_, get_text(call, "name"), get(call, "args"), get_time(call, "timestamp"))
     status = get_text(call, "status")
     outcome = _outcome(get(call, "result")) or get_text(call, "resultDisplay")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from aurora.types import Json
@@ -125,9 +125,9 @@ def dicts(values: list[Json]) -> Iterator[dict[str, Json]]:
     return (value for value in values if isinstance(value, dict))
 
 
-def as_line(fields: Mapping[str, Json]) -> str:
-    """Write JSON on one line; empty if it is nested too deeply."""
+def as_line(value: Json) -> str:
+    """Write a value as JSON on one line; empty if it is nested too deeply."""
     try:
-        return clean(json.dumps(fields, ensure_ascii=False))
+        return clean(json.dumps(value, ensure_ascii=False))
     except (RecursionError, ValueError):
         return ""

@@ -69,9 +69,7 @@ _OLD = ("old_string", "old_str", "oldString", "oldText", "old_text")
 _NEW = ("new_string", "new_str", "newString", "newText", "new_text", "content", "contents",
         "file_text", "code_edit", "new_source")  # fmt: skip
 _PATCH = ("input", "patch", "diff", "patchText")
-_PATCHED = re.compile(
-    r"^\*\*\* (?:Add|Update|Delete) File: (.+?)\s*$|^\*\*\* Move to: (.+?)\s*$", re.MULTILINE
-)
+_PATCHED = re.compile(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+)$", re.MULTILINE)
 _EXIT = re.compile(
     r"^\W{0,3}(?:Error: )?(?:Exit code:?|Process exited with code|Command exited with code"
     r"|<exited with exit code|<shellId: \S{1,80} completed with exit code|exit status:?)"
@@ -99,7 +97,7 @@ def tool_files(kind: ToolKind, name: str, arguments: Json) -> tuple[str, ...]:
     named += [first_text(edit, *_PATHS) for edit in dicts(get_list(arguments, "edits"))]
     named += [get_text({"": path}, "") for path in get_list(arguments, "paths")]
     for patch in _patches(arguments):
-        named += [match[1] or match[2] for match in _PATCHED.finditer(patch)]
+        named += [match[1].strip() for match in _PATCHED.finditer(patch)]
     return tuple(dict.fromkeys(filter(None, named)))
 
 
