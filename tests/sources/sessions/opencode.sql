@@ -1,4 +1,5 @@
 CREATE TABLE session (id TEXT PRIMARY KEY, project_id TEXT NOT NULL, parent_id TEXT, directory TEXT NOT NULL, title TEXT NOT NULL, version TEXT NOT NULL, time_created INTEGER NOT NULL, time_updated INTEGER NOT NULL);
+CREATE TABLE session_v2 (id TEXT PRIMARY KEY, project_id TEXT NOT NULL, parent_id TEXT, directory TEXT NOT NULL, title TEXT NOT NULL, version TEXT NOT NULL, time_created INTEGER NOT NULL, time_updated INTEGER NOT NULL);
 CREATE TABLE message (id TEXT PRIMARY KEY, session_id TEXT NOT NULL, time_created INTEGER NOT NULL, time_updated INTEGER NOT NULL, data TEXT NOT NULL);
 CREATE TABLE part (id TEXT PRIMARY KEY, message_id TEXT NOT NULL, session_id TEXT NOT NULL, time_created INTEGER NOT NULL, time_updated INTEGER NOT NULL, data TEXT NOT NULL);
 CREATE TABLE session_message (id TEXT PRIMARY KEY, session_id TEXT NOT NULL, type TEXT NOT NULL, seq INTEGER NOT NULL, time_created INTEGER NOT NULL, time_updated INTEGER NOT NULL, data TEXT NOT NULL);
@@ -11,7 +12,10 @@ INSERT INTO part VALUES ('prt_3', 'msg_2', 'ses_1', 0, 0, '{"type":"reasoning","
 INSERT INTO part VALUES ('prt_4', 'msg_2', 'ses_1', 0, 0, '{"type":"tool","callID":"call_1","tool":"edit","state":{"status":"completed","input":{"filePath":"/work/shop/shipping.py","oldString":"5","newString":"0"},"output":"Edit applied successfully.","title":"shipping.py","metadata":{},"time":{"start":1,"end":2}}}');
 INSERT INTO part VALUES ('prt_5', 'msg_2', 'ses_1', 0, 0, '{"type":"tool","callID":"call_2","tool":"bash","state":{"status":"completed","input":{"command":"make test","description":"Tests"},"output":"1 failed","title":"Tests","metadata":{"exit":2},"time":{"start":1,"end":2}}}');
 INSERT INTO part VALUES ('prt_6', 'msg_2', 'ses_1', 0, 0, '{"type":"text","text":"Free above 50, but a test fails."}');
-INSERT INTO session VALUES ('ses_2', 'p1', 'ses_1', '/work/shop', 'New session - 2026-03-02T10:00:00.000Z', '2.0.0', 1772445800000, 1772445900000);
+INSERT INTO session_v2 VALUES ('ses_2', 'p1', 'ses_1', '/work/shop', 'New session - 2026-03-02T10:00:00.000Z', '2.0.0', 1772445800000, 1772445900000);
 INSERT INTO session_message VALUES ('msg_3', 'ses_2', 'user', 1, 0, 0, '{"text":"Which test fails?","files":[],"time":{"created":1772445800000}}');
-INSERT INTO session_message VALUES ('msg_4', 'ses_2', 'assistant', 2, 0, 0, '{"agent":"build","model":{"id":"claude-haiku-5","providerID":"anthropic"},"content":[{"type":"text","id":"t1","text":"test_shipping."},{"type":"tool","id":"call_3","name":"bash","state":{"status":"error","input":{"command":"pytest"},"content":[],"structured":{},"error":{"type":"unknown","message":"no pytest"}},"time":{"created":1772445801000}}],"time":{"created":1772445801000}}');
+INSERT INTO session_message VALUES ('msg_4', 'ses_2', 'assistant', 2, 0, 0, '{"agent":"build","model":{"id":"claude-haiku-5","providerID":"anthropic"},"content":[{"type":"text","id":"t1","text":"test_shipping."},{"type":"tool","id":"call_3","name":"bash","state":{"status":"error","input":{"command":"pytest"},"content":[],"metadata":{"exit":127},"error":{"type":"unknown","message":"no pytest"}},"time":{"created":1772445801000}}],"time":{"created":1772445801000}}');
 INSERT INTO session_message VALUES ('msg_5', 'ses_2', 'compaction', 3, 0, 0, '{"reason":"auto","summary":"A shipping test fails.","recent":"","time":{"created":1772445802000}}');
+INSERT INTO session_v2 VALUES ('ses_1', 'p1', NULL, '/work/shop', 'Free shipping', '2.0.0', 1772445600000, 1772445700000);
+INSERT INTO session_message VALUES ('msg_1', 'ses_1', 'user', 1, 0, 0, '{"text":"Ship for free above 50","files":[],"time":{"created":1772445600000}}');
+INSERT INTO session_message VALUES ('msg_6', 'ses_1', 'user', 2, 0, 0, '{"text":"Go on","files":[],"time":{"created":1772445650000}}');

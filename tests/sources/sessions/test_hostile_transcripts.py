@@ -237,14 +237,14 @@ def test_a_database_is_read_while_another_program_writes_to_it(tmp_path: Path) -
     path = make_database("opencode", tmp_path / "opencode.db")
     with closing(sqlite3.connect(path, isolation_level=None)) as writer:
         writer.execute("PRAGMA journal_mode = WAL")
-        writer.execute("UPDATE session SET title = 'Shipping' WHERE id = 'ses_1'")
+        writer.execute("UPDATE session_v2 SET title = 'Shipping' WHERE id = 'ses_1'")
         writer.execute("BEGIN IMMEDIATE")
-        writer.execute("DELETE FROM session")
+        writer.execute("DELETE FROM session_v2")
 
         exchanges, reading = read(path, "opencode")
 
         writer.execute("ROLLBACK")
-    assert len(exchanges) == 3
+    assert len(exchanges) == 4
     assert reading.sessions["ses_1"].title == "Shipping"
     assert reading.skipped == {}
 

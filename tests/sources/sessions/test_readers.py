@@ -420,20 +420,23 @@ def test_the_history_of_aider_is_cut_at_its_marks_but_not_inside_a_code_block() 
 
 
 def test_the_database_of_opencode_has_both_of_its_layouts(tmp_path: Path) -> None:
+    """Also for one session that began in version 1 and goes on in version 2."""
     database = make_home(tmp_path) / ".local/share/opencode/opencode.db"
 
     exchanges, reading = read(database, "opencode")
 
     assert [(exchange.asked, exchange.answered) for exchange in exchanges] == [
         ("Ship for free above 50", "Free above 50, but a test fails."),
+        ("Go on", ""),
         ("Which test fails?", "test_shipping."),
         ("", "A shipping test fails."),
     ]
     assert [(use.id, use.failed, use.exit_status) for use in exchanges[0].tools] == [
         ("call_1", False, None), ("call_2", True, 2),
     ]  # fmt: skip
-    assert exchanges[1].tools[0].outcome == "no pytest"
-    assert exchanges[2].is_summary
+    assert exchanges[2].tools[0].outcome == "no pytest"
+    assert exchanges[2].tools[0].exit_status == 127
+    assert exchanges[3].is_summary
     child = reading.sessions["ses_2"]
     assert (child.parent, child.title) == ("ses_1", "Which test fails?")
 

@@ -1,6 +1,6 @@
 """OpenCode: a SQLite file with sessions, messages and their parts; before it, one file for each.
 
-The newest version writes one row for each message into `session_message` instead.
+Version 2 has its sessions in `session_v2`, and one row for each message in `session_message`.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ from aurora.sources.walk import Skipped
 from aurora.types import Json
 
 _AGENT = "opencode"
+_SESSIONS = ("session", "session_v2")
 _OPTIONAL = ("parent_id", "directory", "title", "model", "time_created", "time_updated")
 _DEFAULT_TITLES = ("New session - ", "Child session - ")
 _QUIET = ("agent-switched", "model-switched", "synthetic", "system")
@@ -93,12 +94,19 @@ def _from_database(
 
 
 def _sessions(database: ForeignDatabase) -> list[Message]:
-    columns = database.columns("session")
-    if "id" not in columns:
+    """The sessions of both versions, each once: version 2 takes over those of version 1."""
+    sessions: dict[Json, Message] = {}
+    for table in _SESSIONS:
+        columns = database.columns(table)
+        if "id" in columns:
+            names = ["id", *(name for name in _OPTIONAL if name in columns)]
+            rows = database.rows(f"SELECT {', '.join(names)} FROM {table} ORDER BY id")  # noqa: S608 - ours
+            for row in rows:
+                session = dict(zip(names, map(_json, row), strict=True))
+                sessions[session["id"]] = session
+    if not any(database.columns(table) for table in _SESSIONS):
         raise ForeignDatabaseError("unreadable: it has no sessions")
-    names = ["id", *(name for name in _OPTIONAL if name in columns)]
-    rows = database.rows(f"SELECT {', '.join(names)} FROM session ORDER BY id")  # noqa: S608 - ours
-    return [dict(zip(names, map(_json, row), strict=True)) for row in rows]
+    return list(sessions.values())
 
 
 def _json(value: Json | bytes) -> Json:
@@ -106,21 +114,22 @@ def _json(value: Json | bytes) -> Json:
 
 
 def _messages(database: ForeignDatabase, reading: Reading, session: str) -> Iterator[Message]:
-    """The messages of a session, each with its parts."""
-    is_empty = True
+    """The messages of a session, each with its parts; first those of version 1."""
+    ids: set[str] = set()
     if (columns := database.columns("message")) >= {"id", "session_id", "data"}:
         order = "time_created, id" if "time_created" in columns else "id"
         rows = _rows(database, f"'' FROM message WHERE session_id = ? ORDER BY {order}", session)
         for message in (message for row in list(rows) for message in _row(row, reading)):
-            is_empty = False
+            ids.add(get_text(message, "id"))
             parts = _rows(database, "'' FROM part WHERE message_id = ? ORDER BY id",
                           get_text(message, "id"))  # fmt: skip
             pieces = [part for row in parts for part in _row(row, reading)]
             yield message | {"parts": [*pieces]}
-    if is_empty and database.columns("session_message") >= {"id", "session_id", "seq", "data"}:
+    if database.columns("session_message") >= {"id", "session_id", "type", "seq", "data"}:
         rest = "type FROM session_message WHERE session_id = ? ORDER BY seq"
-        for row in _rows(database, rest, session):
-            yield from _row(row, reading)
+        for message in (m for row in _rows(database, rest, session) for m in _row(row, reading)):
+            if get_text(message, "id") not in ids:
+                yield message
 
 
 def _rows(database: ForeignDatabase, rest: str, value: str) -> Iterator[Row]:
