@@ -216,6 +216,27 @@ def test_a_rollout_of_events_only_tells_the_same() -> None:
     ]
 
 
+def test_the_newest_rollouts_tell_questions_and_commands_as_items() -> None:
+    (path,) = (HERE / "home/.codex/sessions").rglob("rollout-2026-09-02*")
+
+    exchanges, reading = read(path, "codex")
+
+    told = [(exchange.id, exchange.asked, exchange.answered) for exchange in exchanges]
+    assert told == [
+        ("codex:item-1", "Does it build?", "Now it does."), ("codex:item-3", "Thanks", ""),
+    ]  # fmt: skip
+    uses = [
+        (use.id, use.kind.value, use.input, use.outcome, use.failed) for use in exchanges[0].tools
+    ]
+    assert uses == [
+        ("call_js", "other", "await tools.exec_command({cmd: 'make'})", "Script completed", False),
+        ("exec-1", "command", "make", "no rule", True),
+        ("patch-1", "edit", "*** Update File: /work/shop/Makefile\nall:", "", False),
+    ]
+    assert exchanges[0].edited == ("/work/shop/Makefile",)
+    assert reading.skipped == {}
+
+
 def test_the_oldest_rollouts_have_items_without_a_wrapper() -> None:
     (path,) = (HERE / "home/.codex/sessions").rglob("rollout-2025-06-01*")
 
@@ -552,7 +573,7 @@ def test_every_agent_finds_its_transcripts_in_a_home(tmp_path: Path) -> None:
         agent: len(make_reader(agent).locate(home, {}, [tmp_path / "project"])) for agent in OURS
     }
 
-    assert found == {"claude-code": 2, "codex": 3, "gemini-cli": 2, "cursor": 3, "aider": 1,
+    assert found == {"claude-code": 2, "codex": 4, "gemini-cli": 2, "cursor": 3, "aider": 1,
                      "opencode": 2, "copilot-cli": 1, "copilot-chat": 2, "exports": 0}  # fmt: skip
 
 

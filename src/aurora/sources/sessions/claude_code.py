@@ -40,7 +40,7 @@ _IGNORED = """
     system summary attachment progress file-history-snapshot file-history-delta queue-operation
     last-prompt pr-link continued-in agent-name agent-color agent-setting mode permission-mode tag
     task-summary marble-origami-commit marble-origami-snapshot attribution-snapshot
-    content-replacement worktree-state speculation-accept""".split()  # noqa: SIM905 - a page
+    content-replacement atis-latch worktree-state speculation-accept""".split()  # noqa: SIM905 - a page
 _TITLES = {"custom-title": ("customTitle", 4), "ai-title": ("aiTitle", 3)}
 _WRAPPERS = (
     "command-name|command-message|command-args|command-contents|local-command-stdout"
@@ -173,7 +173,7 @@ class _Records:
                     failed=get(block, "is_error") is True,
                 )
         question = _question(joined_texts(content, "text"))
-        if question:
+        if question and get_text(record, "origin", "kind") in ("", "human"):
             # Known also to a reading that goes on later: its records may repeat this one.
             asked = self._transcript.state.get("asked", "")
             self._transcript.ask(id_, question, time)

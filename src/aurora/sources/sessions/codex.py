@@ -21,6 +21,7 @@ from aurora.sources.sessions.base import (
 )
 from aurora.sources.sessions.json_values import (
     as_line,
+    first_text,
     get,
     get_dict,
     get_int,
@@ -202,7 +203,8 @@ class _Records:
         before, _, request = text.partition(_REQUEST)
         text = (request if before.lstrip().startswith("#") and request else text).strip()
         current, state = self._transcript.current, self._transcript.state
-        form = get_text(record, "type")
+        # A question is told in one to three forms, always in the same order.
+        form = f"{get_text(record, 'type')} {get_text(record, 'payload', 'type')}"
         is_repeated = (
             current is not None
             and state.get("form") != form
@@ -245,16 +247,48 @@ class _Records:
             case "agent_message":
                 text = get_text(event, "message")
                 self._transcript.answer(self._id(event, record, text), text, time, repeats=True)
-            case "agent_reasoning" if self._transcript.state.get("form") == "event_msg":
+            case "agent_reasoning" if self._transcript.state.get("form", "").startswith(
+                "event_msg"
+            ):
                 text = get_text(event, "text")
                 self._transcript.think(self._id(event, record, text), text, time)
-            case "item_completed" if get_text(event, "item", "type") == "Plan":
-                text = get_text(event, "item", "text")
-                self._transcript.answer(get_text(event, "item", "id"), text, time, repeats=True)
+            case "item_completed":
+                self._completed(get_dict(event, "item"), record, time)
             case "patch_apply_end":
                 self._patched(event)
             case "thread_name_updated":
                 self._transcript.note_title(get_text(event, "thread_name"), rank=3)
+
+    def _completed(self, item: dict[str, Json], record: Fields, time: datetime | None) -> None:
+        """Handle an item of the newest rollouts. They tell commands that a script ran."""
+        id_, text = get_text(item, "id"), joined_texts(get(item, "content"))
+        match get_text(item, "type"):
+            case "UserMessage":
+                if not text.lstrip().startswith(_CONTEXT):
+                    self._ask(text, item, record, time)
+            case "AgentMessage":
+                self._transcript.answer(self._id(item, record, text), text, time, repeats=True)
+            case "Plan":
+                self._transcript.answer(id_, get_text(item, "text"), time, repeats=True)
+            case "CommandExecution" if id_:
+                self._once(id_, "exec_command", {"command": get(item, "command")}, time)
+                self._transcript.result(
+                    id_,
+                    get_text(item, "aggregated_output"),
+                    failed=get_text(item, "status") in ("failed", "declined"),
+                    status=get_int(item, "exit_code"),
+                )
+            case "FileChange" if id_:
+                self._once(id_, "apply_patch", _as_patch(get_dict(item, "changes")), time)
+                outcome = get_text(item, "stderr") or get_text(item, "stdout")
+                failed = get_text(item, "status") in ("failed", "declined")
+                self._transcript.result(id_, outcome, failed=failed)
+
+    def _once(self, id_: str, name: str, arguments: Json, time: datetime | None) -> None:
+        """Add a call, unless the exchange has it from the item of the model."""
+        current = self._transcript.current
+        if current is None or id_ not in current.tools:
+            self._transcript.call(id_, name, arguments, time)
 
     def _patched(self, event: dict[str, Json]) -> None:
         """Join what a patch did to its call, if that is one of the exchange."""
@@ -272,6 +306,15 @@ class _Records:
         them."""
         when = get_text(record, "timestamp") or self._transcript.state.get("last", "")
         return get_text(dict(payload), "id") or digest(self._transcript.id, when, text)
+
+
+def _as_patch(changes: dict[str, Json]) -> str:
+    """The changes of files as one patch."""
+    texts = (
+        f"*** Update File: {path}\n{first_text(change, 'unified_diff', 'content')}"
+        for path, change in changes.items()
+    )
+    return "\n".join(texts)
 
 
 def _thread_name(path: Path, session: str) -> str:

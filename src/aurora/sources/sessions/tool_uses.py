@@ -44,7 +44,7 @@ _SEARCHES = """
     semantic_search"""
 _KINDS = {
     ToolKind.COMMAND: """
-        bash shell exec exec_command shell_command local_shell local_shell_call container.exec
+        bash shell exec_command shell_command local_shell local_shell_call container.exec
         run_shell_command run_terminal_cmd run_terminal_command run_terminal_command_v2
         run_in_terminal execute_command powershell terminal user_shell""",
     ToolKind.EDIT: """
