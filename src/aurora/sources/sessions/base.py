@@ -144,6 +144,8 @@ class Reading:
 
     def skip(self, reason: str, count: int = 1) -> None:
         """Count what is left out."""
+        if not count:
+            return
         if reason not in self.skipped and len(self.skipped) >= _MOST_REASONS:
             reason = "other reasons"
         self.skipped[reason] += count
