@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import itertools
 import os
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
+from typing import TypeAlias
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from aurora.sources.sessions.base import Exchange, Offset
+from aurora.sources.sessions.readers import make_reader
 from tests.properties import examples
 from tests.sources.sessions.samples import (
     Sample,
@@ -21,6 +24,8 @@ from tests.sources.sessions.samples import (
     jsonl_samples,
     read,
 )
+
+CopyOf: TypeAlias = Callable[[Sample, bytes], Sample]
 
 SAMPLES = jsonl_samples()
 NAMES = [f"{sample.agent}-{sample.path.stem[-12:]}" for sample in SAMPLES]
@@ -32,7 +37,7 @@ def borders(content: bytes) -> list[int]:
 
 
 @pytest.fixture
-def copy_of(tmp_path: Path):
+def copy_of(tmp_path: Path) -> CopyOf:
     """Makes a transcript of the first bytes of a sample, under its name."""
 
     def make(sample: Sample, content: bytes) -> Sample:
@@ -46,7 +51,9 @@ def copy_of(tmp_path: Path):
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=NAMES)
-def test_exchanges_of_whole_records_stay_wherever_the_file_is_torn(sample: Sample, copy_of) -> None:
+def test_exchanges_of_whole_records_stay_wherever_the_file_is_torn(
+    sample: Sample, copy_of: CopyOf
+) -> None:
     content, (whole, _) = sample.path.read_bytes(), read(sample)
     ends = borders(content)
     for start, end in itertools.pairwise(ends):
@@ -65,7 +72,9 @@ def test_exchanges_of_whole_records_stay_wherever_the_file_is_torn(sample: Sampl
 @pytest.mark.parametrize("sample", SAMPLES, ids=NAMES)
 @settings(max_examples=examples(120), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
-def test_what_is_appended_gives_what_is_read_at_once(sample: Sample, copy_of, data) -> None:
+def test_what_is_appended_gives_what_is_read_at_once(
+    sample: Sample, copy_of: CopyOf, data: st.DataObject
+) -> None:
     content = sample.path.read_bytes()
     places = st.integers(0, len(content)) | st.sampled_from(borders(content))
     cuts = sorted(data.draw(st.lists(places, min_size=1, max_size=3)))
@@ -82,7 +91,7 @@ def test_what_is_appended_gives_what_is_read_at_once(sample: Sample, copy_of, da
     assert reading.sessions == at_once.sessions
 
 
-def test_a_reading_goes_on_at_the_last_question_and_reads_nothing_before(copy_of) -> None:
+def test_a_reading_goes_on_at_the_last_question_and_reads_nothing_before(copy_of: CopyOf) -> None:
     sample = Sample("claude-code", claude_sample())
     content = sample.path.read_bytes()
     _, first = read(copy_of(sample, content))
@@ -104,7 +113,9 @@ def test_a_reading_goes_on_at_the_last_question_and_reads_nothing_before(copy_of
         ("it is empty", lambda _: b""),
     ],
 )
-def test_a_file_that_was_rewritten_is_read_anew(copy_of, name: str, changed) -> None:
+def test_a_file_that_was_rewritten_is_read_anew(
+    copy_of: CopyOf, name: str, changed: Callable[[bytes], bytes]
+) -> None:
     sample = Sample("claude-code", claude_sample())
     content = sample.path.read_bytes()
     _, first = read(copy_of(sample, content))
@@ -115,14 +126,14 @@ def test_a_file_that_was_rewritten_is_read_anew(copy_of, name: str, changed) -> 
     assert exchanges == read(copy_of(sample, changed(content)))[0]
 
 
-def test_an_offset_may_be_kept_as_json(copy_of) -> None:
+def test_an_offset_may_be_kept_as_json(copy_of: CopyOf) -> None:
     sample = Sample("claude-code", claude_sample())
     _, reading = read(copy_of(sample, sample.path.read_bytes()))
     assert reading.offset is not None
     assert Offset(**asdict(reading.offset)) == reading.offset
 
 
-def test_a_question_that_is_repeated_later_does_not_replace_its_exchange(copy_of) -> None:
+def test_a_question_that_is_repeated_later_does_not_replace_its_exchange(copy_of: CopyOf) -> None:
     """The sample repeats its first question at the end."""
     sample = Sample("claude-code", claude_sample())
     content = sample.path.read_bytes()
@@ -140,8 +151,6 @@ def test_a_file_that_grows_while_it_is_read_ends_where_it_ended_when_it_was_open
     path = tmp_path / "s.jsonl"
     record = '{{"type":"user","uuid":"{}","message":{{"content":"question {}"}}}}\n'
     path.write_text("".join(record.format(n, n) for n in range(5)), encoding="utf-8")
-    from aurora.sources.sessions.readers import make_reader
-
     reading = iter(make_reader("claude-code").read(path))
     first = next(reading)
     with path.open("a", encoding="utf-8") as file:
@@ -154,8 +163,6 @@ def test_a_file_that_shrinks_while_it_is_read_is_no_error(tmp_path: Path) -> Non
     path = tmp_path / "s.jsonl"
     record = '{{"type":"user","uuid":"{}","message":{{"content":"{}"}}}}\n'
     path.write_text("".join(record.format(n, "x" * 500) for n in range(500)), encoding="utf-8")
-    from aurora.sources.sessions.readers import make_reader
-
     reading = make_reader("claude-code").read(path)
     exchanges = iter(reading)
     next(exchanges)
