@@ -162,12 +162,17 @@ def test_only_git_is_run() -> None:
 
 
 def test_only_stores_write_sql() -> None:
-    writers = {
-        file.relative_to(SOURCE).parts[0]
+    """One other file opens databases: those in which agents keep sessions, and only to read."""
+    places = {
+        file.relative_to(SOURCE).as_posix()
         for file in source_files()
         if "sqlite3" in file.read_text(encoding="utf-8")
     }
-    assert writers == {"stores"}
+    foreign = "sources/sessions/foreign_database.py"
+    assert {place.partition("/")[0] for place in places - {foreign}} == {"stores"}
+    text = (SOURCE / foreign).read_text(encoding="utf-8")
+    assert re.findall(r"sqlite3\.connect\((\w+), uri=True", text) == ["uri"]
+    assert re.findall(r"as_uri\(\)\}\?(mode=\w+)", text) == ["mode=ro", "mode=ro"]
 
 
 @pytest.mark.parametrize("module", ["pickle", "marshal", "shelve"])

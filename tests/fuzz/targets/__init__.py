@@ -27,6 +27,7 @@ TARGETS = (
     "tensors",
     "git",
     "answers",
+    "transcripts",
 )
 
 

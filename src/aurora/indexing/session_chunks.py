@@ -1,0 +1,243 @@
+"""Turns what was said and done in a session into chunks: pure functions of values.
+
+An exchange gives a chunk of what was asked and answered, and small ones for what people look for
+later and what gets lost in a long text: decisions, commands with their outcome, and errors with the
+change that mended them. Nothing leaves here with a secret in it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+from pathlib import PurePosixPath
+
+from aurora.parsers.plain import Cutter
+from aurora.redaction import Redactor
+from aurora.sources.sessions.base import Exchange, Session, ToolKind, ToolUse
+from aurora.text import printable
+from aurora.types import Chunk, Json, Kind
+
+SESSION = "session"  # the value of `metadata.source`
+_LONGEST = 4000  # characters of a piece: an answer has about 1,000
+_NAME = 80  # characters
+_OUTCOME = 1200  # characters of an outcome beside its command
+_CHANGE = 1500  # characters of the changes that mended an error
+_MOST_FILES = 50
+_MOST_DECISIONS = 8  # sentences of one exchange
+_SENTENCE = range(15, 400)  # characters of a sentence that may tell a decision
+# Programs that only show something: their outcome is of that moment.
+
+_LOOKS = """
+    ls cat bat head tail less more pwd cd echo printf grep rg ag find fd tree wc stat file which
+    type whoami date env printenv sort uniq cut awk jq diff true sleep ps df du""".split()  # noqa: SIM905
+_LOOKS_OF_GIT = ("status", "diff", "log", "show", "branch", "blame", "remote", "rev-parse")
+_GIT_OPTIONS = re.compile(r"^(?:(?:-[Cc] \S+|-\S+) )+")
+_STEPS = re.compile(r"\|\||&&|[;|\n]")
+_ASSIGNMENT = re.compile(r"\w+=\S*")
+_SENTENCES = re.compile(r"(?<=[.!?])\s+|\n+")
+_FENCE = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
+_DECISION = re.compile(
+    r"\b(?:decid(?:e|ed|ing)|decision|chose|chosen|agreed|settled on|opted for|go(?:ing)? with"
+    r"|went with|instead of|rather than|(?:do not|don't|never|always|must(?: not)?) \w+"
+    r"|switch(?:ed|ing)? to|prefer(?:red)?|the reason (?:is|was)|trade-?off|from now on"
+    r"|(?:we|let's|let us)(?: will|'ll)? (?:use|keep|drop|avoid))\b",
+    re.IGNORECASE,
+)
+
+
+def exchange_chunks(session: Session, exchange: Exchange, redactor: Redactor) -> list[Chunk]:
+    """The chunks of an exchange. Their ids are made of the ids of its records."""
+    exchange, title = _redacted(exchange, redactor), redactor.text(session.title)
+    metadata = redactor.mapping(_metadata(replace(session, title=title), exchange))
+    base = Chunk(
+        id=f"{SESSION}:{exchange.id}",
+        kind=Kind.KNOWLEDGE,
+        name=_first_line(exchange.asked) or title or "Session",
+        content="",
+        qualified_name=title,
+        language="markdown",
+        created_at=exchange.time or session.ended,
+        metadata=metadata,
+    )
+    chunks = [*_conversation(base, exchange), *_decisions(base, exchange),
+             *_commands(base, exchange), *_fixes(base, exchange)]  # fmt: skip
+    return [chunk for chunk in chunks if chunk.content.strip()]
+
+
+def _redacted(exchange: Exchange, redactor: Redactor) -> Exchange:
+    tools = (
+        replace(use, input=redactor.text(use.input), outcome=redactor.text(use.outcome))
+        for use in exchange.tools
+    )
+    return replace(
+        exchange,
+        asked=redactor.text(exchange.asked),
+        answered=redactor.text(exchange.answered),
+        thinking=redactor.text(exchange.thinking),
+        tools=tuple(tools),
+    )
+
+
+def _metadata(session: Session, exchange: Exchange) -> dict[str, Json]:
+    facts: dict[str, Json] = {
+        "agent": exchange.agent,
+        "session": exchange.session,
+        "title": session.title,
+        "exchange": exchange.id,
+        "model": exchange.model,
+        "project": session.project,
+        "branch": exchange.branch,
+        "commit": exchange.commit,
+        "parent": session.parent,
+        "time": exchange.time.isoformat() if exchange.time else "",
+        "edited": [*relative_files(exchange.edited, session, exchange)],
+        "files": [*relative_files(exchange.files, session, exchange)],
+    }
+    known: dict[str, Json] = {name: value for name, value in facts.items() if value}
+    return {"source": SESSION, **known}
+
+
+def relative_files(files: Sequence[str], session: Session, exchange: Exchange) -> list[str]:
+    """The files of a project as its memory names them; others as the agent spelled them."""
+    folders = [folder.rstrip("/") for folder in (session.project, exchange.cwd) if folder]
+    names = (_relative(file, folders) for file in files)
+    return list(islice(dict.fromkeys(names), _MOST_FILES))
+
+
+def _relative(file: str, folders: Sequence[str]) -> str:
+    for folder in folders:
+        if file.startswith(f"{folder}/"):
+            return file[len(folder) + 1 :]
+    if len(folders) == 2 and not PurePosixPath(file).is_absolute():
+        whole = f"{folders[1]}/{file.removeprefix('./')}"  # from the folder of that moment
+        return whole.removeprefix(f"{folders[0]}/")
+    return file.removeprefix("./")
+
+
+def _first_line(text: str) -> str:
+    line = next(filter(None, map(str.strip, text.splitlines())), "")
+    return printable(line[:_NAME])
+
+
+# What was asked and answered
+
+
+def _conversation(base: Chunk, exchange: Exchange) -> Iterator[Chunk]:
+    files = base.metadata.get("edited")
+    parts = [
+        f"Asked: {exchange.asked}" if exchange.asked else "",
+        f"Answered: {exchange.answered}" if exchange.answered else "",
+        f"Thought: {exchange.thinking}" if exchange.thinking else "",
+        f"Edited: {', '.join(map(str, files))}" if isinstance(files, list) else "",
+    ]
+    text = "\n\n".join(filter(None, parts))
+    form = "summary" if exchange.is_summary else "exchange"
+    for part, window in enumerate(Cutter(longest=_LONGEST).cut(text.split("\n")), start=1):
+        yield _part(base, form, "" if part == 1 else f"@{part}", window.content)
+
+
+def _part(base: Chunk, form: str, suffix: str, content: str, **facts: Json) -> Chunk:
+    """A chunk of the exchange: `form` says what it has of it."""
+    metadata = {**base.metadata, "form": form, **facts}
+    return replace(base, id=f"{base.id}{suffix}", content=content, metadata=metadata)
+
+
+# Decisions
+
+
+def _decisions(base: Chunk, exchange: Exchange) -> Iterator[Chunk]:
+    """The sentences that tell a decision, under the question that they belong to."""
+    said = f"{exchange.asked}\n{exchange.answered}"
+    sentences = map(str.strip, _SENTENCES.split(_FENCE.sub("", said)))
+    telling = dict.fromkeys(
+        sentence.lstrip("-*#> ")
+        for sentence in sentences
+        if len(sentence) in _SENTENCE and _DECISION.search(sentence)
+    )
+    if telling and not exchange.is_summary:
+        lines = [f"- {sentence}" for sentence in islice(telling, _MOST_DECISIONS)]
+        question = _first_line(exchange.asked)
+        yield _part(base, "decision", ":decisions", "\n".join([question, *lines]).strip())
+
+
+# Commands, and what mended those that failed
+
+
+def _commands(base: Chunk, exchange: Exchange) -> Iterator[Chunk]:
+    """Each command that does something, once, with its last outcome."""
+    uses: dict[str, ToolUse] = {}
+    for use in exchange.tools:
+        if use.kind is ToolKind.COMMAND and use.input and not only_looks(use.input):
+            first = uses.get(use.input, use)
+            uses[use.input] = replace(use, id=first.id)
+    for use in uses.values():
+        chunk = _part(
+            base, "command", f":command:{use.id}", _command_text(use, _OUTCOME), **_status(use)
+        )
+        yield replace(chunk, name=_first_line(use.input))
+
+
+def only_looks(command: str) -> bool:
+    """True for a command line whose programs only show what is there."""
+    return all(_is_look(step.split()) for step in _STEPS.split(command) if step.strip())
+
+
+def _is_look(words: list[str]) -> bool:
+    while words and _ASSIGNMENT.fullmatch(words[0]):
+        words = words[1:]
+    if not words or any(word.startswith(">") for word in words):
+        return not words
+    program = words[0].rpartition("/")[2]
+    if program == "git":
+        line = " ".join(words[1:])
+        return next(iter(_GIT_OPTIONS.sub("", line).split()), "") in _LOOKS_OF_GIT
+    return program in _LOOKS or (program == "sed" and "-n" in words)
+
+
+def _command_text(use: ToolUse, most: int) -> str:
+    outcome = use.outcome.strip()
+    if len(outcome) > most:
+        outcome = f"{outcome[: most // 3]}\n[…]\n{outcome[-most * 2 // 3 :]}"
+    status = f"exit status {use.exit_status}" if use.exit_status else ""
+    if use.failed and not status:
+        status = "failed"
+    return "\n".join(filter(None, (f"$ {use.input}", outcome, status)))
+
+
+def _status(use: ToolUse) -> dict[str, Json]:
+    status: dict[str, Json] = {"failed": use.failed}
+    return status if use.exit_status is None else status | {"exit_status": use.exit_status}
+
+
+def _fixes(base: Chunk, exchange: Exchange) -> Iterator[Chunk]:
+    """Each failed command that passed after an edit, with the edits between."""
+    for at, use in enumerate(exchange.tools):
+        if use.kind is ToolKind.COMMAND and use.failed and not only_looks(use.input):
+            edits = _edits_until_passed(use, exchange.tools[at + 1 :])
+            if edits:
+                changes = "\n\n".join(edit.input for edit in edits)[:_CHANGE]
+                text = f"{_command_text(use, _OUTCOME)}\n\nMended by:\n{changes}"
+                chunk = _part(base, "fix", f":fix:{use.id}", text)
+                yield replace(chunk, name=_error_of(use) or _first_line(use.input))
+
+
+def _edits_until_passed(failed: ToolUse, later: Sequence[ToolUse]) -> list[ToolUse]:
+    """The edits after a command failed and before it passed; none if it failed again, or never
+    passed."""
+    edits: list[ToolUse] = []
+    for use in later:
+        if use.kind is ToolKind.EDIT and not use.failed:
+            edits.append(use)
+        elif use.kind is ToolKind.COMMAND and use.input == failed.input:
+            return [] if use.failed else edits
+    return []
+
+
+_ERROR = re.compile(r"\b\w*(?:Error|Exception)\b|\b(?:error|fatal|panic(?:ked)?|FAILED)\b")
+
+
+def _error_of(use: ToolUse) -> str:
+    lines = (line.strip() for line in use.outcome.splitlines())
+    return next((_first_line(line) for line in lines if _ERROR.search(line)), "")

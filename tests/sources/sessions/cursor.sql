@@ -1,0 +1,10 @@
+CREATE TABLE ItemTable (key TEXT UNIQUE ON CONFLICT REPLACE, value BLOB);
+CREATE TABLE cursorDiskKV (key TEXT UNIQUE ON CONFLICT REPLACE, value BLOB);
+INSERT INTO cursorDiskKV VALUES ('composerData:comp-1', '{"_v":10,"composerId":"comp-1","name":"Sort the baskets","createdAt":1772445600000,"lastUpdatedAt":1772445900000,"modelConfig":{"modelName":"composer-2"},"workspaceIdentifier":{"id":"w1","uri":{"fsPath":"/code/shop"}},"fullConversationHeadersOnly":[{"bubbleId":"b-1","type":1},{"bubbleId":"b-2","type":2},{"bubbleId":"b-3","type":2},{"bubbleId":"b-gone","type":2}]}');
+INSERT INTO cursorDiskKV VALUES ('bubbleId:comp-1:b-1', '{"_v":3,"type":1,"bubbleId":"b-1","text":"Sort the baskets by date","createdAt":"2026-03-02T10:00:00.000Z"}');
+INSERT INTO cursorDiskKV VALUES ('bubbleId:comp-1:b-2', '{"_v":3,"type":2,"bubbleId":"b-2","text":"","capabilityType":15,"createdAt":"2026-03-02T10:00:02.000Z","toolFormerData":{"tool":15,"name":"run_terminal_cmd","toolCallId":"t-1","params":"{\"command\":\"ls baskets\"}","result":"{\"output\":\"a.json\\nb.json\",\"exitCodeV2\":0}","status":"completed"}}');
+INSERT INTO cursorDiskKV VALUES ('bubbleId:comp-1:b-3', '{"_v":3,"type":2,"bubbleId":"b-3","text":"They are sorted now.","createdAt":"2026-03-02T10:00:05.000Z","modelInfo":{"modelName":"gpt-6"}}');
+INSERT INTO cursorDiskKV VALUES ('composerData:comp-2', CAST('{"composerId":"comp-2","name":"Older","createdAt":1735725600000,"conversation":[{"bubbleId":"o-1","type":1,"text":"Hello?"},{"bubbleId":"o-2","type":2,"text":"Hello."}]}' AS BLOB));
+INSERT INTO cursorDiskKV VALUES ('composerData:comp-3', 'null');
+INSERT INTO cursorDiskKV VALUES ('composerData:comp-4', NULL);
+INSERT INTO cursorDiskKV VALUES ('composerData:comp-5', '{"composerId":');
