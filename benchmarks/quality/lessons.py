@@ -6,7 +6,8 @@
 
 FOLDER and the questions are those of answers.py. Each repository is asked about its code, then gets
 twelve lessons and four decisions about other things, and is asked about its code and about each of
-them, in words that they do not use. Lessons and questions were written before any search.
+them: lessons by what they are about, and all in words that they do not use. They were written
+before any search.
 
 The table has the share of lessons and decisions that are first and among the first three, the hits
 of questions about code before and after, how many of these lost a right first row to a lesson, how
@@ -66,6 +67,7 @@ def tell(memory: Memory, given: dict) -> list[Told]:
     for lesson in given["lessons"]:
         chunk = memory.learn(lesson["text"], pattern_type=lesson["type"], score=lesson["score"])
         told.append(Told("lessons", chunk.id, lesson["questions"]))
+        told.append(Told("topics", chunk.id, [lesson["topic"]]))
     for entry in given["decisions"]:
         document = NewDocument(entry["text"], title=entry["title"], document_type=entry["type"])
         added = memory.add_all([document])[0]
@@ -119,7 +121,7 @@ def summary(
     places: Sequence[tuple[str, int, str]],
 ) -> dict[str, float]:
     found: dict[str, float] = {}
-    for kind in ("lessons", "decisions"):
+    for kind in ("topics", "lessons", "decisions"):
         own = [place for name, place, _ in places if name == kind]
         found |= {f"{kind} first": share(own, 1), f"{kind} in three": share(own, SEEN)}
     for name, answers in (("before", before), ("after", after)):
