@@ -142,10 +142,10 @@ class HybridRetriever:
             more = replace(request, needed=needed)
             fused = select_candidates(self._store, more, candidates.scores).fused
             found = build_results(self._store, fused, words, candidates.scores, most=shown)
-        is_answer = bool(found) and self._is_answer(found, words)
+        answers = {result.chunk_id for result in self._answers(found, words)}
         found, rerank_notes = reranking.rerank(words, found)
         self._tell(*rerank_notes)
-        results = found if is_answer else ()
+        results = tuple(result for result in found if result.chunk_id in answers)
         if query.min_score is not None:
             results = tuple(result for result in found if result.score >= query.min_score)
         # Names help where words were wrong, not where a filter excluded what they found.
@@ -167,15 +167,15 @@ class HybridRetriever:
             weak=found[0] if found and not results else None,
         )
 
-    def _is_answer(self, found: Sequence[SearchResult], words: str) -> bool:
-        """Whether the memory answers the question: the first result is relevant enough, is named by
-        the query, or contains every word of it; or a lesson beside it is relevant."""
-        lessons = (result for result in found[1:LESSONS_UNTIL] if result.chunk.is_recorded)
-        return (
-            any(map(self._is_relevant, (found[0], *lessons)))
-            or leads_by_name(found)
-            or _has_all(found[0], words)
-        )
+    def _answers(self, found: Sequence[SearchResult], words: str) -> Sequence[SearchResult]:
+        """The results that answer the question. All do, if the first is relevant enough, is named
+        by the query, or contains every word of it; otherwise the relevant lessons beside it."""
+        if not found:
+            return ()
+        if self._is_relevant(found[0]) or leads_by_name(found) or _has_all(found[0], words):
+            return found
+        lessons = filter(lambda result: result.chunk.is_recorded, found[1:LESSONS_UNTIL])
+        return list(filter(self._is_relevant, lessons))
 
     def _is_relevant(self, result: SearchResult) -> bool:
         kind = result.chunk.kind
