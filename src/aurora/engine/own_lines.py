@@ -99,6 +99,8 @@ def number_outline(memory: Memory, chunk: Chunk, texts: Sequence[str]) -> dict[i
     for at, text in enumerate(texts):
         wanted = text.strip().removesuffix("...").rstrip()
         if not wanted:
+            if at - 1 in numbers:
+                numbers[at] = numbers[at - 1] + 1
             continue
         for candidate in range(number, len(own) + 1):
             if own[candidate - 1].strip().startswith(wanted):

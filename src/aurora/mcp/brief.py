@@ -18,7 +18,7 @@ from aurora.engine.own_lines import number_outline
 from aurora.indexing.provenance import provenance_of
 from aurora.mcp.answers import cost
 from aurora.text import printable
-from aurora.types import Chunk, Lines, SearchResult, SearchResults
+from aurora.types import Chunk, Kind, Lines, SearchResult, SearchResults
 
 _MATCHING = 1  # lines of each result, before any gets more
 _SHARE = 0.6  # of what is left goes to a result, until all have had their turn
@@ -173,12 +173,14 @@ def head_line(result: SearchResult, rank: int, label: str) -> str:
     """Such as `1. src/app.py:12-30 method App.run 93%`; what has no file has its id."""
     chunk, symbol = result.chunk, result.symbol
     name = symbol.name if symbol else chunk.qualified_name or chunk.name
+    if chunk.kind is Kind.REASONING:  # its name is the beginning of its text
+        name = ""
     elsewhere = f" in memory {result.memory}" if result.memory not in ("", label) else ""
     head = f"{place_of(chunk, result.lines)} {symbol.kind if symbol else chunk.kind}"
     written = provenance_of(chunk).when_and_who if chunk.is_recorded else ""
     facts = printable("; ".join(filter(None, [written, *result.remarks])))
     said = f" ({facts})" if facts else ""
-    return f"{rank}. {head} {one_line(name)} {result.score:.0%}{one_line(elsewhere)}{said}"
+    return f"{rank}. {' '.join(filter(None, [head, one_line(name)]))} {result.score:.0%}{one_line(elsewhere)}{said}"
 
 
 def place_of(chunk: Chunk, lines: Lines | None) -> str:
