@@ -51,7 +51,7 @@ from mcp.types import CallToolResult, TextContent
 from aurora import Memory
 from aurora.mcp.pool import MemoryPool
 from aurora.mcp.server import create_server
-from aurora.text import count_tokens, is_stop_word
+from aurora.text import count_tokens, is_stop_word, weigh_tokens
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 import record
@@ -292,10 +292,10 @@ def numbered(root: Path, path: str, at: int | None = None) -> Iterator[str]:
 
 def fill(lines: list[str], more: Iterable[str], budget: int) -> str:
     """The lines, and as many more as fit."""
-    size = sum(len(line.encode()) + 1 for line in lines)
+    size = sum(weigh_tokens(f"{line}\n") for line in lines)
     for line in more:
-        size += len(line.encode()) + 1
-        if count_tokens("x" * size) > budget:
+        size += weigh_tokens(f"{line}\n")
+        if size > budget:
             break
         lines.append(line)
     return "\n".join(lines)

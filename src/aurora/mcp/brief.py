@@ -176,11 +176,12 @@ def head_line(result: SearchResult, rank: int, label: str) -> str:
     if chunk.kind is Kind.REASONING:  # its name is the beginning of its text
         name = ""
     elsewhere = f" in memory {result.memory}" if result.memory not in ("", label) else ""
-    head = f"{place_of(chunk, result.lines)} {symbol.kind if symbol else chunk.kind}"
+    place, kind = place_of(chunk, result.lines), symbol.kind if symbol else chunk.kind
+    head = " ".join(filter(None, [place, kind, one_line(name), f"{result.score:.0%}"]))
     written = provenance_of(chunk).when_and_who if chunk.is_recorded else ""
     facts = printable("; ".join(filter(None, [written, *result.remarks])))
     said = f" ({facts})" if facts else ""
-    return f"{rank}. {' '.join(filter(None, [head, one_line(name)]))} {result.score:.0%}{one_line(elsewhere)}{said}"
+    return f"{rank}. {head}{one_line(elsewhere)}{said}"
 
 
 def place_of(chunk: Chunk, lines: Lines | None) -> str:
