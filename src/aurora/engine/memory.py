@@ -335,6 +335,7 @@ class Memory:
         retriever = partial(first.retriever_over, *others, name=name, prefix=prefix)
         opened = [layer for layer, _, _ in layers]
         homes = {name: (layer, prefix) for layer, name, prefix in layers}
+        asked = {name: asked[name] for name in homes}  # without those that cannot be opened
         present = partial(search_present, query, lambda query: retriever().retrieve(query), homes)
 
         def answer() -> tuple[list[Note], SearchResults]:
@@ -358,9 +359,9 @@ class Memory:
         asked = self.layers()
         if not (layers := self._open_layers(asked)):
             raise self._no_memory()
-        if not situation.text:  # a search does it by itself
-            self._refresh(asked)
         memories = {name: opened for opened, name, _ in layers}
+        if not situation.text:  # a search does it by itself
+            self._refresh({name: asked[name] for name in memories})
         listen, root = self._opened.listen, self.root
         return recall(situation, budget, memories, root=root, search=self.search, listen=listen)
 
