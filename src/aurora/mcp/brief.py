@@ -22,7 +22,7 @@ from aurora.types import Chunk, Kind, Lines, SearchResult, SearchResults
 
 _MATCHING = 1  # lines of each result, before any gets more
 _SHARE = 0.6  # of what is left goes to a result, until all have had their turn
-_AROUND = (30, 1_000_000)  # lines around a result: some for each, then all for the best
+_AROUND, _ALL_AROUND = 30, 1_000_000  # lines around a result: some for each, all for the best
 _LINE_END = 3  # tokens of a line's end and its number or indentation
 _WORTH_READING = 60  # tokens: for fewer, no file is read
 _LONGEST_NAME = 100  # characters
@@ -149,24 +149,36 @@ def fill(rows: Sequence[Row], tokens: float, sent: Set[int], read_lines: ReadLin
     for row in kept:
         row.was_sent = any(row.key(at) in sent for at in row.matching)
         left -= row.show(row.matching[:_MATCHING], left, known)
-
-    def grow(share: float, around: int = 0) -> float:
-        """Show more lines of each row, the best row first; the tokens that are left."""
-        left = tokens - cost("\n".join(row.text() for row in kept))  # prices are the highest
-        for row in kept:
-            left -= row.show(row.nearest_first(around), left * share, known)
-        return left
-
-    grow(_SHARE)
-    grow(1)
-    if grow(1) > _WORTH_READING:
-        for row in kept:
-            if texts := read_lines(row.result):
-                row.widen(texts)
-        grow(_SHARE)  # inner bodies of classes
-        for around in _AROUND:
-            grow(1, around)
+    for share in (_SHARE, 1, 1):
+        left = _grow(kept, tokens, known, share)
+    if left > _WORTH_READING:
+        _read_on(kept, left, known, read_lines)
+        _grow(kept, tokens, known, 1, around=_ALL_AROUND)
     return kept
+
+
+def _grow(
+    rows: Sequence[Row], tokens: float, known: set[int], share: float, around: int = 0
+) -> float:
+    """Show more lines of each row, the best row first; the tokens that are left."""
+    left = tokens - cost("\n".join(row.text() for row in rows))  # prices are the highest
+    for row in rows:
+        left -= row.show(row.nearest_first(around), left * share, known)
+    return left
+
+
+def _read_on(rows: Sequence[Row], left: float, known: set[int], read_lines: ReadLines) -> None:
+    """Show the inner bodies of classes, and lines around the results, from as few files as do."""
+    files: dict[str, Sequence[str]] = {}
+    for row in rows:
+        path = row.result.chunk.path
+        if path not in files:
+            files[path] = read_lines(row.result)
+        row.widen(files[path])
+        left -= row.show(row.nearest_first(0), left * _SHARE, known)
+        left -= row.show(row.nearest_first(_AROUND), left, known)
+        if left < _WORTH_READING:
+            return
 
 
 def head_line(result: SearchResult, rank: int, label: str) -> str:
