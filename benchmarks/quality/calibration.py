@@ -96,10 +96,11 @@ class Listener:
         self._judge = candidates.judge
         self.evidence: dict[int, Evidence] = {}
 
-    def __call__(self, fused, text, scores, rankings, *, unfiltered, most):
+    def __call__(self, fused, text, scores, rankings, *, unfiltered, most, **places):
         gathered = gather(fused[:most], text, scores, rankings, unfiltered=unfiltered)
         self.evidence = {chunk.row: one for chunk, one in zip(fused, gathered, strict=False)}
-        return self._judge(fused, text, scores, rankings, unfiltered=unfiltered, most=most)
+        places |= {"unfiltered": unfiltered, "most": most}
+        return self._judge(fused, text, scores, rankings, **places)
 
 
 T = TypeVar("T")

@@ -43,7 +43,7 @@ def seconds_to_list_tools(project: Project) -> float:
         taken = time.perf_counter() - begun
         server.stdin.close()
         server.wait(timeout=60)
-    assert "Aurora is the memory" in lines[0]
+    assert "The project's memory" in lines[0]
     assert "aurora_search" in lines[1]
     return taken
 

@@ -134,7 +134,8 @@ class DerivedIndex(ABC, Generic[Index]):
     def usable(self) -> Index | None:
         """`current`; but during an index run the newest index there is, or None. The run makes the
         index current itself, and each of its batches would outdate what a search makes."""
-        if self._store.run_progress() is None:
+        run = self._store.run_progress()
+        if run is None or not run.ready_part:  # none, or one that changes nothing that is in use
             return self.current()
         with suppress(OSError, IndexFileError):  # the run builds it again
             status = self._path.stat()

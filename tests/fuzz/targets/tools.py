@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import json
 from functools import cache
+from types import SimpleNamespace
 from typing import Any
 
 from mcp.server import MCPServer
@@ -77,6 +78,11 @@ def _loop() -> asyncio.Runner:
 
 class _Unheard(Context[Any, Any]):
     """A call that no client waits for: errors come as they are raised, not as they are told."""
+
+    @property
+    def request_context(self) -> Any:
+        """Of a client that does not tell its name."""
+        return SimpleNamespace(session=SimpleNamespace(client_params=None))
 
     async def report_progress(self, *_: object) -> None:
         pass
