@@ -66,7 +66,7 @@ QUESTIONS = {
     ),
     6: Question(
         "`auth_manager.py: authenticate_user`, the OAuth conversation, the auth pattern",
-        "The function is first, the conversation second, the pattern fifth, and all results are "
+        "The function is first, the conversation second, the pattern third, and all results are "
         "about authentication.",
         among=(r"\| function \| authenticate_user$", r"oauth-impl.* \| know", r"\| reas \| Auth"),
         every="(?i)auth",
