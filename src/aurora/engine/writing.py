@@ -324,7 +324,8 @@ class VectorUpdates:
             provider = self.embedder() if missing else None
             if provider is None:
                 return
-            for warning in embed(store, provider, missing, cache=self.cache).warnings:
+            warnings = embed(store, provider, missing, cache=self.cache).warnings
+            for warning in warnings if warns else ():
                 self._opened.warn(warning)
         except AuroraError as exc:
             if warns:

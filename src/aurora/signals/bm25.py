@@ -69,7 +69,6 @@ _PROGRESS_EVERY = 1000  # chunks
 # The share of all chunks that may have changed for a merge. A merge saves a quarter of the time at
 # one half and nothing at three quarters: benchmarks/speed/bm25_merge.py.
 _MERGE_SHARE = 0.5
-_LEAST_SHARE = 0.5  # of the chunks, in an index that is asked during an index run
 
 
 class BM25Scorer:
@@ -337,11 +336,12 @@ class BM25Signal(DerivedIndex[BM25Scorer]):
 
     @property
     def is_ready(self) -> bool:
-        """False while an index run reads most of the memory: words are found without an index."""
-        if self._store.run_progress() is None:
+        """False while an index run is ahead of the index: words are found without it, so that what
+        was written meanwhile is found."""
+        run = self._store.run_progress()
+        if run is None or not run.ready_part:
             return True
-        scorer, chunks = self.usable(), sum(self._store.chunks.count_chunks().values())
-        return scorer is not None and len(scorer) >= _LEAST_SHARE * chunks
+        return self.usable() is not None and self._generation == self._store.generation()
 
     def _ask(self, ask: Callable[[BM25Scorer], T]) -> T:
         scorer = self.usable()
