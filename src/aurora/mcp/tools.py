@@ -8,7 +8,7 @@ and `make docs`. What a finished call has written is stored.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -76,6 +76,7 @@ from aurora.types import (
     Mode,
     Moment,
     Rerank,
+    SearchResult,
     Situation,
 )
 
@@ -427,6 +428,7 @@ class Tools:
                 "The memory changed since the page before: results may repeat or be missing"
             )
         shown = results.results[begin.offset : begin.offset + page.limit]
+        ranked = list(enumerate(shown, start=begin.offset + 1))
         is_last = len(results.results) <= begin.offset + page.limit
 
         def cursor_after(count: int) -> str | None:
@@ -434,28 +436,39 @@ class Tools:
                 return None
             return Cursor(begin.offset + count, generation).encode(request.identity)
 
-        if page.is_full:
-            entries = [
-                found_entry(
-                    result,
-                    rank,
-                    memory="" if everywhere else name,
-                    label=memory.label,
-                    whole_tokens=page.tokens if page.full_text else 0,
-                )
-                for rank, result in enumerate(shown, start=begin.offset + 1)
-            ]
-            value = search_answer(name or self._pool.names[0], results, index_age(memory))
-            value.notes = notes or None
-            kept = fitting(entries, page.tokens - full_cost(value))
-            value.documents, value.total_found = kept, len(kept)
-            value.next_cursor = cursor_after(len(kept))
-            return full_answer(value)
+        if not page.is_full:
+            said = [*note_lines(notes), *([] if shown else nothing_found(results))]
+            return self._brief_page(memory, ranked, page, said, cursor_after)
+        entries = [
+            found_entry(
+                result,
+                rank,
+                memory="" if everywhere else name,
+                label=memory.label,
+                whole_tokens=page.tokens if page.full_text else 0,
+            )
+            for rank, result in ranked
+        ]
+        value = search_answer(name or self._pool.names[0], results, index_age(memory))
+        value.notes = notes or None
+        kept = fitting(entries, page.tokens - full_cost(value))
+        value.documents, value.total_found = kept, len(kept)
+        value.next_cursor = cursor_after(len(kept))
+        return full_answer(value)
+
+    def _brief_page(
+        self,
+        memory: Memory,
+        ranked: Sequence[tuple[int, SearchResult]],
+        page: _Page,
+        said: Sequence[str],
+        cursor_after: Callable[[int], str | None],
+    ) -> CallToolResult:
+        """Results with their ranks in the brief form, and what is said besides."""
         rows = [
             make_row(result, head_line(result, rank, memory.label), outline_lines(memory, result))
-            for rank, result in enumerate(shown, start=begin.offset + 1)
+            for rank, result in ranked
         ]
-        said = [*note_lines(notes), *([] if shown else nothing_found(results))]
         after = more_line(cursor_after(0) or "")
         keys = {row.key(at) for row in rows for at in range(len(row.lines))}
         sent = self._sent.of(keys) if self._sent and not page.repeat else set()
