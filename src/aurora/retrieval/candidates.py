@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import chain, filterfalse
@@ -41,6 +42,7 @@ from aurora.retrieval.lesson_places import place_lessons
 from aurora.signals.activation import ActivationSignal, RecencySignal
 from aurora.signals.base import KeywordScores, Question, SignalScores, SparseScores, rank_rows
 from aurora.signals.bm25_formula import BM25Parameters
+from aurora.signals.derived_index import IndexBehindError
 from aurora.signals.exact import (
     ExactSignal,
     FulltextSignal,
@@ -120,7 +122,6 @@ class Signals:
             self._semantic = JoinedSemantic(meanings) if meanings else None
         self._fulltext = FulltextSignal(store)
         self._keyword = bm25 if config.keyword == "bm25" else self._fulltext
-        self._indexes = [part.bm25 for part in parts if part.bm25 is part.keyword]
         self._stores = [layer.store for layer in layers]
         self._exact = ExactSignal(store)
         self._activation = ActivationSignal(store)
@@ -134,11 +135,8 @@ class Signals:
             self._score_semantic(request, candidates)
             candidates.mode = Mode.SEMANTIC if candidates.scores else Mode.KEYWORD
         if candidates.mode is not Mode.SEMANTIC:
-            signal = self._keyword
-            if signal is not self._fulltext and not all(index.is_ready for index in self._indexes):
-                signal = self._fulltext
-            keyword = candidates.keyword = signal.score(request.question)
-            candidates.scores[signal.name] = keyword
+            name, keyword = self._score_keyword(request.question)
+            candidates.keyword = candidates.scores[name] = keyword
             candidates.scores["exact"] = self._exact.score(request.question)
             if request.mode is Mode.HYBRID and not (
                 "semantic" in fusion.fill_ups and _finds_enough(keyword, request)
@@ -150,6 +148,12 @@ class Signals:
         if "recency" in fusion.signals:
             candidates.scores["recency"] = self._recency.score(request.question)
         return candidates
+
+    def _score_keyword(self, question: Question) -> tuple[str, KeywordScores | SparseScores]:
+        """Finds what was stored before the call; during an index run perhaps without the index."""
+        with suppress(IndexBehindError):
+            return self._keyword.name, self._keyword.score(question)
+        return self._fulltext.name, self._fulltext.score(question)
 
     def _score_semantic(self, request: SearchRequest, candidates: Candidates) -> None:
         """Without a usable model, the search continues by keywords and says so."""

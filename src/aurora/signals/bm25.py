@@ -334,19 +334,9 @@ class BM25Signal(DerivedIndex[BM25Scorer]):
     def score(self, question: Question, counts: TermCounts | None = None) -> BM25Scores:
         return self._ask(lambda scorer: scorer.score_all(question.text, counts))
 
-    @property
-    def is_ready(self) -> bool:
-        """False while an index run is ahead of the index: words are found without it, so that what
-        was written meanwhile is found."""
-        run = self._store.run_progress()
-        if run is None or not run.ready_part:
-            return True
-        return self.usable() is not None and self._generation == self._store.generation()
-
     def _ask(self, ask: Callable[[BM25Scorer], T]) -> T:
-        scorer = self.usable()
-        if scorer is None:  # an index run has begun just now
-            scorer = self.current()
+        """Raises `IndexBehindError` where words are better found without the index."""
+        scorer = self.complete()
         try:
             return ask(scorer)
         except IndexFileError as exc:  # a damaged page is detected when it is first read

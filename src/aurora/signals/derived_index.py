@@ -24,6 +24,10 @@ from aurora.types import IndexCheck, IndexState, Json, Listener, Note, ignore_ev
 logger = logging.getLogger(__name__)
 
 
+class IndexBehindError(Exception):
+    """An index run has stored more than the index has: another way has to find it."""
+
+
 class SavableIndex(Protocol):
     """An index in memory. `facts` are those of the file it was loaded from or saved to."""
 
@@ -49,8 +53,8 @@ class DerivedIndex(ABC, Generic[Index]):
         listen: Listener = ignore_events,
     ) -> None:
         self._store, self._path, self._now, self._listen = store, path, now, listen
-        self._index: Index | None = None
-        self._generation = -1
+        # Replaced as one value: two threads may do so at the same time.
+        self._held: tuple[Index | None, int] = (None, -1)  # the index, and its generation
         self._seen: tuple[int, ...] = ()  # the file that `usable` has looked at
         self._started = self._finished = 0  # updates
         self.saved = True  # false when the index in use could not be written
@@ -118,38 +122,61 @@ class DerivedIndex(ABC, Generic[Index]):
         An update that starts after the call is enough for all waiting threads: otherwise each of
         them would update the index again.
         """
-        started, generation = self._started, self._store.generation()
-        if self._index is not None and generation == self._generation:
-            return self._index
+        started, wanted = self._started, self._store.generation()
+        index, generation = self._held
+        if index is not None and generation == wanted:
+            return index
         with self._lock:
-            if self._index is not None and self._finished > started:
-                return self._index
+            index, generation = self._held
+            # The other update may have seen an older state: its snapshot began before this call.
+            if index is not None and self._finished > started and generation >= wanted:
+                return index
             self._started += 1  # before the generation is read: later callers need the next update
-            generation, index = self._store.generation(), self._index
-            if index is None or generation != self._generation:
-                index = self._update(generation)
+            wanted = self._store.generation()
+            if index is None or generation != wanted:
+                index = self._update(wanted)
             self._finished = self._started
             return index
 
-    def usable(self) -> Index | None:
-        """`current`; but during an index run the newest index there is, or None. The run makes the
-        index current itself, and each of its batches would outdate what a search makes."""
-        run = self._store.run_progress()
-        if run is None or not run.ready_part:  # none, or one that changes nothing that is in use
+    def complete(self) -> Index:
+        """`current`; but raises `IndexBehindError` while an index run is ahead of the index."""
+        wanted = self._store.generation()
+        if not self._is_updated_by_run():
             return self.current()
+        self._take_saved()
+        index, generation = self._held
+        if index is None or generation < wanted:
+            raise IndexBehindError
+        return index
+
+    def usable(self) -> Index | None:
+        """`current`; but during an index run the newest index there is, or None."""
+        if not self._is_updated_by_run():
+            return self.current()
+        self._take_saved()
+        return self._held[0]
+
+    def _is_updated_by_run(self) -> bool:
+        """True while an index run is at work that makes the index current itself: each of its
+        batches would outdate what a search makes."""
+        run = self._store.run_progress()
+        return run is not None and bool(run.ready_part)  # others change nothing that is in use
+
+    def _take_saved(self) -> None:
+        """Use the index file of another process, if it is newer."""
         with suppress(OSError, IndexFileError):  # the run builds it again
             status = self._path.stat()
             stamp = (status.st_ino, status.st_mtime_ns, status.st_size)
             if stamp != self._seen:
                 self._seen = stamp
                 self._take(self._load())
-        return self._index
 
     def _take(self, saved: Index) -> None:
         generation = saved.facts.get("generation")
-        is_newer = isinstance(generation, int) and generation > self._generation
-        if is_newer and _contains(saved.facts, self._origin()) and self._has_settings(saved.facts):
-            self._index, self._generation = saved, int(str(generation))
+        if not isinstance(generation, int) or generation <= self._held[1]:
+            return
+        if _contains(saved.facts, self._origin()) and self._has_settings(saved.facts):
+            self._held = saved, generation
 
     def rebuild(self) -> Index:
         """Build the index again and save it."""
@@ -159,8 +186,9 @@ class DerivedIndex(ABC, Generic[Index]):
     def mend(self, damaged: Index, exc: IndexFileError) -> Index:
         """Build the index again, once for all threads that found the damage."""
         with self._lock:
-            if self._index is not None and self._index is not damaged:
-                return self._index
+            index = self._held[0]
+            if index is not None and index is not damaged:
+                return index
             self._report_damage(exc)
             return self._build(self._store.generation())
 
@@ -176,7 +204,7 @@ class DerivedIndex(ABC, Generic[Index]):
             index = None
         if index is None:
             return self._build(generation)
-        self._index, self._generation = index, generation
+        self._held = index, generation
         return index
 
     def _open_or_merge(self, generation: int) -> Index | None:
@@ -190,7 +218,8 @@ class DerivedIndex(ABC, Generic[Index]):
             if not self._has_settings(saved.facts):
                 self._save(saved, generation)
             return saved
-        base = saved if self._index is None else self._index
+        held = self._held[0]
+        base = saved if held is None else held
         if base is None:
             return None
         merged = self._merge(base) if _contains(base.facts, self._origin()) else None
@@ -203,7 +232,7 @@ class DerivedIndex(ABC, Generic[Index]):
     def _build(self, generation: int) -> Index:
         index = self._make()
         self._save(index, generation)
-        self._index, self._generation = index, generation
+        self._held = index, generation
         return index
 
     def _save(self, index: Index, generation: int) -> None:
