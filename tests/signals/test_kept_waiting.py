@@ -86,40 +86,6 @@ def test_who_waits_takes_what_was_made_since(store: Watched, tmp_path: Path) -> 
     assert len(signal.current()) == 4
 
 
-def test_an_update_of_an_older_snapshot_is_not_enough(store: Watched, tmp_path: Path) -> None:
-    signal = Slow(store, tmp_path / "bm25.idx", now=lambda: NOW)
-    signal.may_go.release()
-    signal.current()
-    signal.begun.acquire()
-    has_snapshot, is_stored = threading.Event(), threading.Event()
-
-    def read_older() -> int:
-        with store.reading():
-            store.generation()
-            has_snapshot.set()
-            assert is_stored.wait(30)
-            return len(signal.current())
-
-    with ThreadPoolExecutor(3) as pool:
-        store.chunks.put_chunks([make_chunk(name="second")])
-        first = pool.submit(signal.current)
-        signal.begun.acquire()  # at work; the next two wait for the lock
-        older = pool.submit(read_older)
-        assert has_snapshot.wait(30)
-        store.chunks.put_chunks([make_chunk(name="third")])
-        while store.came.acquire(blocking=False):
-            pass
-        is_stored.set()
-        come(store)
-        newer = pool.submit(signal.current)
-        come(store)
-        for _ in range(3):
-            signal.may_go.release()
-
-        assert [len(first.result(30)) >= 2, older.result(30) >= 2] == [True, True]
-        assert len(newer.result(30)) == 3
-
-
 def test_words_are_not_looked_up_in_an_index_that_a_run_is_ahead_of(tmp_path: Path) -> None:
     store = SQLiteStore(tmp_path / "memory.db")
     store.chunks.put_chunks([make_chunk(name="first")])

@@ -11,7 +11,6 @@ import logging
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar
@@ -53,7 +52,7 @@ class DerivedIndex(ABC, Generic[Index]):
         listen: Listener = ignore_events,
     ) -> None:
         self._store, self._path, self._now, self._listen = store, path, now, listen
-        # Replaced as one value: two threads may do so at the same time.
+        # One value, as it is read without the lock.
         self._held: tuple[Index | None, int] = (None, -1)  # the index, and its generation
         self._seen: tuple[int, ...] = ()  # the file that `usable` has looked at
         self._started = self._finished = 0  # updates
@@ -128,8 +127,7 @@ class DerivedIndex(ABC, Generic[Index]):
             return index
         with self._lock:
             index, generation = self._held
-            # The other update may have seen an older state: its snapshot began before this call.
-            if index is not None and self._finished > started and generation >= wanted:
+            if index is not None and self._finished > started:
                 return index
             self._started += 1  # before the generation is read: later callers need the next update
             wanted = self._store.generation()
@@ -163,13 +161,19 @@ class DerivedIndex(ABC, Generic[Index]):
         return run is not None and bool(run.ready_part)  # others change nothing that is in use
 
     def _take_saved(self) -> None:
-        """Use the index file of another process, if it is newer."""
-        with suppress(OSError, IndexFileError):  # the run builds it again
+        """Use the index file of another process, if it is newer than the index held."""
+        if not self._lock.acquire(blocking=False):  # another thread replaces the index
+            return
+        try:
             status = self._path.stat()
             stamp = (status.st_ino, status.st_mtime_ns, status.st_size)
             if stamp != self._seen:
                 self._seen = stamp
                 self._take(self._load())
+        except (OSError, IndexFileError):
+            pass  # the run builds it again
+        finally:
+            self._lock.release()
 
     def _take(self, saved: Index) -> None:
         generation = saved.facts.get("generation")
