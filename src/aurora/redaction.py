@@ -269,9 +269,9 @@ PLACES = (
            rf"{_NAME}(?:\\?[\"'\]]{{0,2}}{_TYPE}\s{{0,20}}+(?::{{1,3}}=|\?=|=>|==|[:=])\s{{0,20}}+"
            rf"(?:{_QUOTED}|{_BARE})|[\"'],\s?{_QUOTED}|>([^\s<>]{{6,500}})</|{_VALUE})",
            is_random=True),
-    _place("secret", _NAMES, rf"--(?<![\w-]--)[\w-]{{0,30}}{_NAME}\s{{1,4}}[\"']?{_BARE}",
+    _place("secret", "--", rf"--(?<![\w-]--)[\w-]{{0,30}}{_NAME}\s{{1,4}}[\"']?{_BARE}",
            is_random=True),
-    _place("secret", _NAMES,
+    _place("secret", "env |env\t|arg |arg\t|setx|password",
            rf"^\s{{0,20}}(?:(?:ENV|ARG|setx|setenv)\s{{1,4}}\w{{0,40}}{_NAME}|password)"
            r"\s{1,8}[\"']?([^\s'\"]{6,200})[\"']?\s*$", is_random=True),
     _place("secret", "identified by |password '",
