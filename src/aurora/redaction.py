@@ -277,6 +277,7 @@ PLACES = (
     _place("secret", "identified by |password '",
            r"(?i:identified\s{1,4}by|password)\s{1,4}'([^'\s]{6,200})'", is_random=True),
 )  # fmt: skip
+_HINTS = tuple(dict.fromkeys(hint for place in PLACES for hint in place.hints))
 
 
 # Values
@@ -373,6 +374,10 @@ class _Lines:
             yield self._start(match.start())
             match = pattern.search(self._text, self._end(match.start()))
 
+    def hints(self) -> set[str]:
+        """Return the hints of all rules that are somewhere in the text."""
+        return {hint for hint in _HINTS if hint in self._folded}
+
     def with_hint(self, hints: Iterable[str]) -> set[int]:
         """Return the lines with one of the lower-case hints."""
         return {line for hint in hints for line in self._with(hint)}
@@ -419,7 +424,10 @@ class Redactor:
         for line in lines.having(compiled(_MAYBE_KEY)):
             if compiled(_ANY_KEY).search(lines[line]):
                 lines[line] = compiled(_KEY).sub(self._replace_key, lines[line])
+        hints = lines.hints()
         for place in PLACES:
+            if hints.isdisjoint(place.hints):
+                continue
             replace = partial(self._replace, place)
             for line in lines.with_hint(place.hints):
                 lines[line] = compiled(place.pattern).sub(replace, lines[line])
