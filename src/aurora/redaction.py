@@ -425,7 +425,7 @@ class Redactor:
             if compiled(_ANY_KEY).search(lines[line]):
                 lines[line] = compiled(_KEY).sub(self._replace_key, lines[line])
         hints = lines.hints()
-        for place in PLACES:
+        for place in PLACES if hints else ():
             if hints.isdisjoint(place.hints):
                 continue
             replace = partial(self._replace, place)
