@@ -19,6 +19,7 @@ DEFAULT_LIMIT = 10
 FOREIGN_ID = "aurorakb_id"  # in a chunk's metadata: the id of an imported document
 VARIANT = "variant"  # in a chunk's metadata: names one of several versions of a file
 SYMBOLS = "symbols"  # in a chunk's metadata: [[name, kind, first line, last line], …]
+PRIVATE = "private"  # in the metadata of a document that stays with the person
 REPLACES = "replaces"  # in the metadata of a document or lesson: the ids of what it replaced
 REPLACED_BY = "replaced_by"  # the id of what replaced it, "" if that is forgotten; it is not found
 PROVENANCE = "provenance"  # who wrote it, where, and about which files
