@@ -43,6 +43,7 @@ from aurora.retrieval.rerank import (
     no_expander,
     no_reranker,
 )
+from aurora.retrieval.session_filters import note_sessions
 from aurora.signals.base import KeywordScores, Question
 from aurora.signals.exact import ExactScores
 from aurora.signals.semantic import Embedders
@@ -116,6 +117,9 @@ class HybridRetriever:
         words, criteria = parse_query(text, now=now, here=query.here)
         eligible, notes = self._filter(query.criteria, criteria)
         notes += self._unknown_languages((*query.criteria.languages, *criteria.languages))
+        notes += tuple(
+            note_sessions((query.criteria, criteria), self._filters.rows, self._store.search)
+        )
         notes = self._tell(*notes, *([_TOO_LONG] if text != query.text else []))
         if not words.strip():
             return replace(self._list_newest(query, eligible), notes=notes)
