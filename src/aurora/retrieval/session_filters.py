@@ -1,13 +1,53 @@
-"""What a search says of its filters for sessions."""
+"""What a search says of its filters for sessions, and which talk is of the time of a question.
+
+Talk is what sessions and conversation logs have. Code and documents are of no time: a question
+about last week may be about code that is older.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import filterfalse
 
 from aurora.retrieval.lookup import nearest_names
+from aurora.retrieval.time_spans import TimeSpan
 from aurora.session_facts import SESSION
 from aurora.stores.base import Search
-from aurora.types import Criteria, Note
+from aurora.types import Chunk, Criteria, Note, SearchResult
+
+TALK = ("session", "conversation")  # values of `metadata.source`
+_TALK = Criteria(sources=TALK)
+
+
+def without_other_times(
+    span: TimeSpan, eligible: Sequence[int] | None, find: Callable[[Criteria], Sequence[int]]
+) -> Sequence[int] | None:
+    """The rows that may be results, but for talk of another time. `find` returns the rows of a
+    filter."""
+    talk = find(_TALK)
+    inside = find(replace(_TALK, since=span.start, until=span.end)) if talk else ()
+    if len(inside) == len(talk):
+        return eligible
+    outside = set(talk).difference(inside)
+    rows = find(Criteria()) if eligible is None else eligible
+    return array("q", filterfalse(outside.__contains__, rows))
+
+
+def is_talk(chunk: Chunk) -> bool:
+    return chunk.metadata.get("source") in TALK
+
+
+def note_span(span: TimeSpan, found: Iterable[SearchResult], *, fits: bool) -> Iterator[Note]:
+    """What a search did with the time of a question; nothing where no talk is shown."""
+    if fits:
+        yield Note(f'"{span.words}": of sessions and conversations only those of {span.text}')
+    elif any(is_talk(result.chunk) for result in found):
+        yield Note(
+            f'"{span.words}": no session or conversation of {span.text} fits, so those of other '
+            "times are shown"
+        )
 
 
 def note_sessions(
