@@ -368,6 +368,9 @@ class Search(Protocol):
     def iter_names(self) -> Iterator[str]:
         """All distinct chunk names, in no order."""
 
+    def list_metadata(self, key: str) -> list[str]:
+        """The distinct texts that chunks have at a key of their metadata, sorted."""
+
     def dated_paths(self) -> Mapping[int, str]:
         """Row → path of knowledge whose path has a YYYY-MM-DD, without conversation logs."""
 
