@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from aurora.embeddings.base import EmbeddingProvider
     from aurora.engine.admin import MemoryAdmin
     from aurora.engine.entries import EntryVersion
+    from aurora.engine.trail import Trail
     from aurora.engine.writing import MemoryWriter
     from aurora.indexing.documents import Added, Learned
     from aurora.indexing.export_format import ExportCounts
@@ -144,6 +145,11 @@ class Memory:
         from aurora.engine.admin import MemoryAdmin  # noqa: PLC0415 - as above
 
         return MemoryAdmin(self._opened, self._writer)
+
+    @property
+    def trail(self) -> Trail:
+        """Why lines are as they are, how a command worked, and what mended an error."""
+        return self.admin.trail(self)
 
     @classmethod
     def open(
