@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from aurora.engine.admin import MemoryAdmin
     from aurora.engine.agent_sessions import AgentSessions
     from aurora.engine.entries import EntryVersion
+    from aurora.engine.trail import Trail
     from aurora.engine.writing import MemoryWriter
     from aurora.indexing.documents import Added, Learned
     from aurora.indexing.export_format import ExportCounts
@@ -151,6 +152,11 @@ class Memory:
         """The sessions of agents, which the person's memory keeps."""
         sessions = (self.personal or self).admin.sessions
         return sessions.beside(self.root, self._opened.folder)
+
+    @property
+    def trail(self) -> Trail:
+        """Why lines are as they are, how a command worked, and what mended an error."""
+        return self.admin.trail(self)
 
     @classmethod
     def open(
