@@ -166,6 +166,13 @@ def test_every_script_is_run() -> None:
     assert sorted({*RUNS, *REFUSALS}) == SCRIPTS
 
 
+@pytest.mark.parametrize("script", RUNS)
+def test_a_script_starts(script: str, copy: Path) -> None:
+    done = run(copy, script, ["--help"])
+
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.timeout(1200)  # on a busy machine
 @pytest.mark.parametrize("script", RUNS)
 def test_a_script_runs_to_its_end(
