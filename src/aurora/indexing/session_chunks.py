@@ -134,8 +134,15 @@ def _conversation(base: Chunk, exchange: Exchange) -> Iterator[Chunk]:
     ]
     text = "\n\n".join(filter(None, parts))
     form = "summary" if exchange.is_summary else "exchange"
-    for part, window in enumerate(Cutter(longest=_LONGEST).cut(text.split("\n")), start=1):
-        yield _part(base, form, "" if part == 1 else f"@{part}", window.content)
+    for part, content in enumerate(_pieces(text), start=1):
+        yield _part(base, form, "" if part == 1 else f"@{part}", content)
+
+
+def _pieces(text: str) -> Iterator[str]:
+    if len(text) < _LONGEST:  # nearly all, and quicker than line by line
+        yield text.strip("\n")
+    else:
+        yield from (window.content for window in Cutter(longest=_LONGEST).cut(text.split("\n")))
 
 
 def _part(base: Chunk, form: str, suffix: str, content: str, **facts: Json) -> Chunk:
