@@ -20,6 +20,7 @@ from aurora.text import printable
 from aurora.types import Chunk, Json, Kind
 
 SESSION = "session"  # the value of `metadata.source`
+_OF_RECORDS = ("source", "agent", "session", "exchange", "time")  # ids and times: no text
 _LONGEST = 4000  # characters of a piece: an answer has about 1,000
 _NAME = 80  # characters
 _OUTCOME = 1200  # characters of an outcome beside its command
@@ -50,7 +51,9 @@ _DECISION = re.compile(
 def exchange_chunks(session: Session, exchange: Exchange, redactor: Redactor) -> list[Chunk]:
     """The chunks of an exchange. Their ids are made of the ids of its records."""
     exchange, title = _redacted(exchange, redactor), redactor.text(session.title)
-    metadata = redactor.mapping(_metadata(replace(session, title=title), exchange))
+    metadata = _metadata(replace(session, title=title), exchange)
+    told = {name: metadata[name] for name in metadata if name not in _OF_RECORDS}
+    metadata |= redactor.mapping(told)
     base = Chunk(
         id=f"{SESSION}:{exchange.id}",
         kind=Kind.KNOWLEDGE,
