@@ -369,3 +369,16 @@ def test_another_error_has_no_fix(memory: Memory, error: str) -> None:
 def test_an_error_that_says_nothing_is_refused(memory: Memory) -> None:
     with pytest.raises(QueryError, match="says too little"):
         memory.trail.fix("error 17")
+
+
+# Beside code
+
+
+def test_a_result_says_how_many_sessions_edited_its_file(memory: Memory) -> None:
+    """Of this project alone; the one of the removed worktree is not counted."""
+    found = {each.chunk.path: each.sessions for each in memory.search("upload send part").results}
+    assert found["src/transfer.py"] == 1
+    assert found["tests/test_upload.py"] == 1
+    assert memory.search("colours RED BLUE").results[0].sessions == 1
+    alone = memory.search("colours RED BLUE", memories=["project"])
+    assert alone.results[0].sessions == 0

@@ -52,7 +52,13 @@ COMPLETE = 20_000  # sessions
 MESSAGES, PROJECTS, QUESTIONS = 57, 20, 200
 LENGTHS = {"asked": 900, "thought": 130, "answer": 320, "input": 560, "outcome": 370}  # characters
 FIRST_DAY = datetime(2025, 11, 1, tzinfo=UTC)
-COMMANDS = ("pytest -q tests/{}.py", "make {}", "git commit -am '{}'", "npm run {}", "cargo test {}")
+COMMANDS = (
+    "pytest -q tests/{}.py",
+    "make {}",
+    "git commit -am '{}'",
+    "npm run {}",
+    "cargo test {}",
+)
 _NAME = re.compile(r"[a-z_]{5,}")
 
 

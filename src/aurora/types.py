@@ -418,6 +418,7 @@ class SearchResult:
     has_vector: bool = True  # False where meaning took part and this chunk has no vector yet
     memory: str = ""  # the name of its memory, where a search asks several
     remarks: tuple[str, ...] = ()  # what to know of a document or lesson: `did not work`
+    sessions: int = 0  # that edited the file, as far as the person's memory has them
 
     @property
     def name(self) -> str:

@@ -52,6 +52,7 @@ def test_a_whole_answer() -> None:
                 "more": 0,
                 "memory": "",
                 "remarks": [],
+                "sessions": 0,
                 "score": 0.856,
                 "scores": {"bm25": 0.95, "semantic": 0.82, "activation": 0.65},
                 "contributions": [

@@ -135,6 +135,7 @@ def _result(result: SearchResult, rank: int, *, context: int | None, past: bool)
         "more": result.more,
         "memory": result.memory,
         "remarks": list(result.remarks),
+        "sessions": result.sessions,
         "score": result.score,
         "scores": {signal: result.normalised(signal) for signal in _SIGNALS},
         "contributions": [dict(part._asdict()) for part in result.contributions],

@@ -34,7 +34,7 @@ _REPLACED = (  # a path stands for its last part
     (re.compile(r"(?<![A-Za-z_])[0-9]+(?:[.:,][0-9]+)*"), "#"),
 )  # fmt: skip
 _QUOTED = re.compile(r"""(['"])([^'"\n]{1,120})\1""")
-_NAMED = re.compile(r"\b(?:\w+\.)*(\w*(?:Error|Exception|Warning)|[A-Z]{1,4}\d{3,5}|E[A-Z]{4,})\b")
+_NAMED = re.compile(r"\b(?:\w+\.)*(\w+(?:Error|Exception|Warning)|[A-Z]{1,4}\d{3,5}|E[A-Z]{4,})\b")
 _WORD = re.compile(r"[^\W\d_][\w-]*|_\w+")
 _COMMON = frozenset(re.findall(r"\w+", """
     error errors failed failure fatal warning exception the a an of to in at on for is was be not it

@@ -18,7 +18,7 @@ from aurora.config.places import shown
 from aurora.engine.layers import PERSONAL, PROJECT, SHARED, Workspace, read_together, require_names
 from aurora.engine.opening import FixedSettings, OpenedMemory, find_settings, utc_now
 from aurora.engine.refreshing import BUDGET, Refresher, search_present
-from aurora.engine.remarks import with_remarks
+from aurora.engine.remarks import with_remarks, with_sessions
 from aurora.errors import AuroraError, ChunkNotFoundError, NoMemoryError, QueryError, StoreError
 from aurora.retrieval.lookup import find_chunk
 from aurora.stores.base import Embedder
@@ -362,7 +362,7 @@ class Memory:
         ]  # fmt: skip
         running = self._note_runs(asked, awaits_vectors=results.awaits_vectors)
         found = replace(results, notes=(*running, *notes, *results.notes))
-        return with_remarks(found, homes)
+        return with_sessions(with_remarks(found, homes), self, asked.get(PERSONAL))
 
     def recall(self, situation: Situation = AT_START, budget: int = RECALL_BUDGET) -> Recall:
         """What a session should know now without asking for it, within a budget of tokens.

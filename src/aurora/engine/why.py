@@ -293,8 +293,8 @@ def _recorded_entry(chunk: Chunk, file: str) -> WhyEntry:
 
 
 def _short(chunk: Chunk) -> str:
-    lines = chunk.content.splitlines()
-    text = printable(" ".join(" ".join(lines).split()))
+    """The beginning of a text on one line, without the title that it may begin with."""
+    text = printable(" ".join(chunk.content.removeprefix(f"{chunk.name}\n").split()))
     return text if len(text) <= _TEXT else f"{text[:_TEXT].rpartition(' ')[0]} …"
 
 

@@ -99,6 +99,7 @@ class Found(ChunkFields):
     memory: str | None = _optional("Where it is from another memory than the asked one.")
     outline: bool | None = _optional("Text without inner bodies: aurora_retrieve gives the whole.")
     remarks: list[str] | None = _optional("What to know of a lesson or document: did not work.")
+    sessions: int | None = _optional("How many edited its file: aurora_why tells of them.")
     similarity_score: float = Field(description="What it is ranked by; sum of contributions.")
     embedding_score: float = Field(description="Likeness in meaning, 0 to 1.")
     keyword_score: float = Field(description="Match of words, 0 to 1.")
@@ -323,6 +324,7 @@ def found_entry(
         memory=result.memory if result.memory != label else None,
         outline=result.chunk.is_outline or None,
         remarks=list(result.remarks) or None,
+        sessions=result.sessions or None,
         similarity_score=round(result.score, _DIGITS),
         embedding_score=round(result.semantic_score, _DIGITS),
         keyword_score=round(result.bm25_score or result.normalised("fulltext"), _DIGITS),
