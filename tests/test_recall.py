@@ -106,6 +106,13 @@ def test_the_first_line_is_where_the_last_session_of_the_project_ended(
     assert second.kind == "lesson"
 
 
+def test_a_title_that_is_the_question_is_not_repeated(memory: Memory, project: Path) -> None:
+    said = make_exchange("Which bird?", "A heron.", title="Which bird?", project=str(project))
+    sessions_of(memory).chunks.put_chunks(said)
+    [item] = memory.recall().items
+    assert (item.title, item.text) == ("Which bird?", "answered: A heron.")
+
+
 def test_an_old_session_is_where_the_last_one_ended(memory: Memory, project: Path) -> None:
     old = make_exchange("Which bird?", "", time=NOW - timedelta(days=800), project=str(project))
     sessions_of(memory).chunks.put_chunks(old)

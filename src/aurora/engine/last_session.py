@@ -55,6 +55,8 @@ def exchange_text(chunk: Chunk) -> str:
     asked, _, answered = chunk.content.partition(_ANSWERED)
     asked = _start(asked.partition(_EDITED)[0].removeprefix("Asked: "))
     answered = _start(answered.partition(_EDITED)[0])
+    if answered and chunk.session and chunk.session.title == asked:
+        return f"answered: {answered}"  # the title is the question
     return f"asked: {asked}; answered: {answered}" if answered else f"asked: {asked}"
 
 
