@@ -49,16 +49,17 @@ def make_exchange(
     title: str = "",
     **facts: object,
 ) -> list[Chunk]:
-    """The chunks of one exchange with an agent; any field of the exchange or `project` is given."""
+    """The chunks of one exchange with an agent; any field of the exchange, `project` and
+    `parent` can be given."""
     values: dict[str, object] = {
         "id": f"{agent}:{session}:{asked}", "time": NOW, "model": "gpt-6", "branch": "main",
     } | facts  # fmt: skip
-    project = str(values.pop("project", "/code/shop"))
+    project, parent = str(values.pop("project", "/code/shop")), str(values.pop("parent", ""))
     exchange = Exchange(
         agent=agent, session=session, asked=asked, answered=answered, tools=tools, **values  # type: ignore[arg-type]
     )  # fmt: skip
     path = Path(f"/transcripts/{session}.jsonl")
-    of = Session(agent, session, path, title=title or asked, project=project)
+    of = Session(agent, session, path, title=title or asked, project=project, parent=parent)
     return exchange_chunks(of, exchange, Redactor())
 
 

@@ -188,6 +188,14 @@ def test_a_time_of_which_nothing_fits_hides_nothing_and_says_so(memory: Memory) 
     ]
 
 
+def test_talk_of_that_time_about_something_else_does_not_fit(memory: Memory) -> None:
+    other = make_exchange("Which bird?", "A heron.", session="other", time=NOW - timedelta(days=1))
+    memory.admin.store.chunks.put_chunks(other)
+    answer = memory.search("retry with backoff yesterday", min_score=0.0)
+    assert {"recent", "old"} <= names(answer)
+    assert notes(answer)[0].startswith('"yesterday": no session or conversation of 2026-11-18 fits')
+
+
 def test_a_filter_for_dates_is_the_time_of_a_question(memory: Memory) -> None:
     for text, criteria in (
         ("retry with backoff last week since:2026-09", Criteria()),

@@ -378,7 +378,10 @@ class Memory:
         if not situation.text:  # a search does it by itself
             self._refresh({name: asked[name] for name in memories})
         listen, root = self._opened.listen, self.root
-        return recall(situation, budget, memories, root=root, search=self.search, listen=listen)
+        now = self._opened.now()
+        return recall(
+            situation, budget, memories, root=root, now=now, search=self.search, listen=listen
+        )
 
     def _refresh(self, asked: Mapping[str, Memory]) -> list[Note]:
         """Read changed files of the memories, in this order, for a second in all."""

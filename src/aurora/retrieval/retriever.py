@@ -44,7 +44,7 @@ from aurora.retrieval.rerank import (
     no_reranker,
 )
 from aurora.retrieval.session_filters import (
-    is_talk,
+    fits_talk,
     note_sessions,
     note_span,
     without_other_times,
@@ -148,8 +148,7 @@ class HybridRetriever:
         request = _fit_fusion(request, candidates)
         found, signals, expand_notes = self._find(request, candidates, expansion)
         if span:
-            judged = found[:DEFAULT_LIMIT]  # the same for every limit
-            fits = any(is_talk(result.chunk) and self._is_relevant(result) for result in judged)
+            fits = any(map(fits_talk, found[:DEFAULT_LIMIT]))  # the same for every limit
             if not fits and request.eligible is not eligible:
                 request = replace(request, eligible=eligible)
                 found, signals, expand_notes = self._find(request, candidates, expansion)

@@ -18,6 +18,7 @@ from aurora.types import Chunk, Criteria, Note, SearchResult
 
 TALK = ("session", "conversation")  # values of `metadata.source`
 _TALK = Criteria(sources=TALK)
+_FITS = 0.1  # confidence: talk about something else has 0.03 to 0.08
 
 
 def without_other_times(
@@ -38,6 +39,11 @@ def without_other_times(
 
 def is_talk(chunk: Chunk) -> bool:
     return chunk.metadata.get("source") in TALK
+
+
+def fits_talk(result: SearchResult) -> bool:
+    """Whether a result is talk about the question, and not only the best of its time."""
+    return is_talk(result.chunk) and result.score >= _FITS
 
 
 def note_span(span: TimeSpan, found: Iterable[SearchResult], *, fits: bool) -> Iterator[Note]:
