@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from aurora.indexing.import_export import Writer
     from aurora.indexing.indexer import IndexReport
     from aurora.indexing.provenance import Provenance
+    from aurora.session_facts import SessionFacts
     from aurora.sources.watch import Stop
     from aurora.stores.base import Embedder
     from aurora.types import (
@@ -80,13 +81,13 @@ __all__ = [
     "IndexState", "Json", "Kind", "LabelError", "Learned", "LeftOut", "Lines", "Listener",
     "LlmError", "Memory", "Mode", "Moment", "NewDocument", "NoMemoryError", "Note", "Outcome",
     "Places", "Progress", "Provenance", "Query", "QueryError", "Recall", "RecallItem", "Refresh",
-    "Rerank", "SearchResult", "SearchResults", "Settings", "SettingsFiles", "SimilarEntry",
-    "Situation", "SourceError", "Stats", "Stop", "StoreBusyError", "StoreError", "Symbol",
-    "Tracking", "TransferError", "Writer", "__version__",
+    "Rerank", "SearchResult", "SearchResults", "SessionFacts", "Settings", "SettingsFiles",
+    "SimilarEntry", "Situation", "SourceError", "Stats", "Stop", "StoreBusyError", "StoreError",
+    "Symbol", "Tracking", "TransferError", "Writer", "__version__",
 ]  # fmt: skip
 # The modules that define these names, in the order in which they import each other.
 _MODULES = (
-    "errors", "types", "config", "stores.base", "embeddings.base", "engine.memory",
+    "errors", "session_facts", "types", "config", "stores.base", "embeddings.base", "engine.memory",
     "sources.watch", "indexing.documents", "indexing.embedding", "indexing.export_format",
     "indexing.freshness", "indexing.import_export", "indexing.indexer", "indexing.provenance",
     "engine.entries",

@@ -1,4 +1,4 @@
-"""Reports for people: health findings, evaluations, models, and what led to code."""
+"""Reports for people: health findings, evaluations, models, sessions, and what led to code."""
 
 from __future__ import annotations
 
@@ -172,6 +172,46 @@ class ModelEntry(NamedTuple):
     def is_installed(self) -> bool:
         """True for a damaged one, too."""
         return self.state is not ModelState.KNOWN
+
+
+class AgentOnDisk(NamedTuple):
+    """What lies on this machine of one agent. A transcript is mostly one session."""
+
+    agent: str
+    title: str
+    transcripts: int
+    size: int  # bytes
+    first: datetime | None  # the oldest and newest change of a file
+    last: datetime | None
+    is_imported: bool
+    problems: tuple[str, ...] = ()
+
+
+class SessionEntry(NamedTuple):
+    """A stored session. Unknown values are empty."""
+
+    id: str
+    agent: str
+    title: str
+    project: str  # the folder where it began
+    branch: str
+    model: str
+    parent: str  # the session that started this one as its sub-agent
+    started: datetime | None
+    ended: datetime | None
+    exchanges: int
+    path: str  # of the transcript, which may be gone
+    resume: str  # the command that goes on with it
+
+
+class ExchangeEntry(NamedTuple):
+    """What was asked and answered, and the commands that were run."""
+
+    id: str
+    time: str
+    model: str
+    text: str
+    commands: tuple[str, ...]
 
 
 # What sessions and commits tell of code, commands and errors

@@ -144,6 +144,18 @@ models = LazyGroup(
     },
 )
 
+sessions = LazyGroup(
+    name="sessions",
+    help="Find, import, show and forget the sessions of your agents.",
+    lazy={
+        "scan": ("sessions:scan", "Show what lies on this machine; store nothing."),
+        "import": ("sessions:import_", "Keep the sessions of agents in your own memory."),
+        "list": ("sessions:list_", "List the stored sessions."),
+        "show": ("sessions:show", "Print a session, exchange by exchange."),
+        "forget": ("sessions:forget", "Remove sessions for good."),
+    },
+)
+
 cli = LazyGroup(
     name="aur",
     context_settings={"help_option_names": ["-h", "--help"]},  # of all commands
@@ -164,6 +176,7 @@ Examples:
         "mem": ("main:mem", "Index, search and look into the memory."),
         "db": ("main:db", "Set up and look after a memory on a server."),
         "models": ("main:models", "Get, list and remove embedding models."),
+        "sessions": ("main:sessions", "Keep the sessions of your agents."),
         "mcp": ("mcp:mcp", "Serve the memory to agents."),
         "eval": ("eval:eval_", "Measure the quality of searches."),
         "config": ("settings:config", "Read and change settings."),

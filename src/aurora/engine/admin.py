@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from aurora import stores
 from aurora.concurrency import CoalescedCall
 from aurora.engine.adoption import Offer, note_identity, note_reclaimed, offer
+from aurora.engine.agent_sessions import AgentSessions
 from aurora.engine.language_model import check_llm
 from aurora.engine.location import StoreLocation, require_driver, shown_name
 from aurora.engine.opening import OpenedMemory
@@ -51,6 +52,7 @@ class MemoryAdmin:
     def __init__(self, opened: OpenedMemory, writer: MemoryWriter) -> None:
         self._opened, self._writer = opened, writer
         self._scrubbing = CoalescedCall()
+        self.sessions = AgentSessions(opened, writer, self.scrub)
 
     def trail(self, memory: Memory) -> Trail:
         """What commits and sessions tell about this memory and the person's."""

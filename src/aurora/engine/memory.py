@@ -24,6 +24,7 @@ from aurora.retrieval.lookup import find_chunk
 from aurora.stores.base import Embedder
 from aurora.types import (
     AT_START,
+    PRIVATE,
     RECALL_BUDGET,
     Chunk,
     Criteria,
@@ -48,6 +49,7 @@ from aurora.types import (
 if TYPE_CHECKING:
     from aurora.embeddings.base import EmbeddingProvider
     from aurora.engine.admin import MemoryAdmin
+    from aurora.engine.agent_sessions import AgentSessions
     from aurora.engine.entries import EntryVersion
     from aurora.engine.trail import Trail
     from aurora.engine.writing import MemoryWriter
@@ -59,7 +61,6 @@ if TYPE_CHECKING:
     from aurora.sources.watch import Stop
 
 T = TypeVar("T", bound=StrEnum)
-PRIVATE = "private"  # in the metadata of a document that stays with the person
 
 # The program that uses Aurora decides what it shows of this log; by default, nothing.
 logging.getLogger("aurora").addHandler(logging.NullHandler())
@@ -145,6 +146,12 @@ class Memory:
         from aurora.engine.admin import MemoryAdmin  # noqa: PLC0415 - as above
 
         return MemoryAdmin(self._opened, self._writer)
+
+    @property
+    def sessions(self) -> AgentSessions:
+        """The sessions of agents, which the person's memory keeps."""
+        sessions = (self.personal or self).admin.sessions
+        return sessions.beside(self.root, self._opened.folder)
 
     @property
     def trail(self) -> Trail:
@@ -263,7 +270,8 @@ class Memory:
     def index(
         self, *targets: Path | str, git: bool = True, force: bool = False, quick: bool = False
     ) -> IndexReport:
-        """Bring the memory of files and folders up to date, and the person's of conversation logs.
+        """Bring the memory of files and folders up to date, and the person's of conversation logs
+        and of the sessions of agents that were imported once.
 
         Without targets, the folder of `Memory.open` is indexed. Only changed files are read;
         `force` reads all. The chunks can be found before their git histories are read. `quick`
@@ -271,6 +279,7 @@ class Memory:
         """
         self._writer.start_project()
         personal = self.personal
+        self.sessions.keep_up(quick=quick)
         if personal is None:
             return self._writer.index(targets, git=git, force=force, quick=quick)
         logs, index = None, partial(self._writer.index, targets, git=git, force=force, quick=quick)

@@ -15,11 +15,11 @@ from pathlib import PurePosixPath
 
 from aurora.parsers.plain import Cutter
 from aurora.redaction import Redactor
+from aurora.session_facts import SESSION
 from aurora.sources.sessions.base import Exchange, Session, ToolKind, ToolUse
 from aurora.text import printable
 from aurora.types import Chunk, Json, Kind
 
-SESSION = "session"  # the value of `metadata.source`
 _LONGEST = 4000  # characters of a piece: an answer has about 1,000
 _NAME = 80  # characters
 _OUTCOME = 1200  # characters of an outcome beside its command
