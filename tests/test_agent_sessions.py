@@ -197,7 +197,6 @@ def test_what_was_forgotten_stays_forgotten(home: Path, memory: Memory) -> None:
     memory.sessions.import_()
     assert memory.sessions.forget(CLAUDE) == 2  # with its sub-agent
     say(transcript(home), "the heron blue")
-    transcript(home).write_text(transcript(home).read_text(encoding="utf-8") + "\n")
     memory.sessions.import_()
     memory.index()
     agents = [entry.agent for entry in memory.sessions.list()]
@@ -217,6 +216,15 @@ def test_a_fork_of_a_forgotten_session_does_not_bring_it_back(home: Path, memory
     memory.sessions.import_(["claude-code"])
     names = [c.name for id_, c in stored(memory).items() if id_.startswith("session:")]
     assert names == ["Why is the heron blue?"]
+
+
+def test_a_forgotten_chunk_of_an_exchange_does_not_come_back(home: Path, memory: Memory) -> None:
+    memory.sessions.import_(["claude-code"])
+    memory.forget("session:claude-code:u-1")
+    file = transcript(home)
+    file.write_text(f"\n{file.read_text(encoding='utf-8')}", encoding="utf-8")
+    assert memory.sessions.import_(["claude-code"]).skipped["forgotten"] == 1
+    assert "session:claude-code:u-1" not in stored(memory)
 
 
 def test_an_agent_and_a_project_can_be_forgotten(memory: Memory) -> None:

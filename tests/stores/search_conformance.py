@@ -455,6 +455,19 @@ class SearchConformance:
             found = full.search.find_rows(Criteria(metadata=(("branch", text),)))
             assert len(found) == (text in spelt), text
 
+    def test_rows_by_their_own_date(self, full: Store) -> None:
+        days = [NOW + timedelta(days=n) for n in range(3)]
+        full.chunks.put_chunks(make_chunk(name=f"d{n}", created_at=at) for n, at in enumerate(days))
+
+        def created(start: datetime | None, end: datetime | None) -> set[str]:
+            rows = full.search.rows_created(start, end)
+            return {chunk.name for chunk in full.chunks.get_rows(sorted(rows)).values()}
+
+        assert created(days[1], days[2]) == {"d1"}
+        assert created(days[1], None) == {"d1", "d2"}
+        assert created(None, days[1]) == {"d0"}
+        assert created(None, None) == {"d0", "d1", "d2"}
+
     def test_until_leaves_out_what_is_newer(self, full: Store) -> None:
         full.chunks.put_chunks(
             [

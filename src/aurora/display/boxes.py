@@ -28,6 +28,7 @@ from aurora.display.table import (
     pad,
     relative_time,
     render_table,
+    session_command,
     wrap,
 )
 from aurora.text import has_cjk, pluralize, printable, tokenize
@@ -202,6 +203,7 @@ def _box(answer: SearchResults, result: SearchResult, look: Look, width: int) ->
         *_tree(reasons(answer, result, now=now), width=inner),
         *(wrap(text, inner) if look.past and (text := _past(result, now)) else ()),
         *(wrap(printable("; ".join(result.remarks)), inner) if result.remarks else ()),
+        *(wrap(f"Open: {command}", inner) if (command := session_command(result)) else ()),
         *(
             wrap(f"Touched by {pluralize(result.sessions, 'session')}", inner)
             if result.sessions

@@ -4,6 +4,7 @@ Each note is a `FileState` with JSON as its digest. Names say what it is of:
 
     sessions:known:AGENT:ID        a session, and the ids of its exchanges in their order
     sessions:forgotten:AGENT:ID    a session that the user removed: it is not imported again
+    sessions:removed:EXCHANGE      the same of an exchange
     sessions:agent:AGENT           an agent that was imported, and what of it was wanted
     sessions:file:AGENT:PATH       a transcript as it was read, and where to go on
 """
@@ -17,12 +18,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from aurora.redaction import Redactor
+from aurora.session_facts import SESSION
 from aurora.sources.sessions.base import Offset, Session
 from aurora.stores.base import SESSION_NOTES, TRANSCRIPT_NOTES, FileState, Store
-from aurora.types import Json
+from aurora.types import Chunk, Json
 
 VERSION = 1  # grows when the same transcript would give other chunks: all are then read again
-_KNOWN, _FORGOTTEN, _AGENT = (f"{SESSION_NOTES}{kind}:" for kind in ("known", "forgotten", "agent"))
+_KNOWN, _FORGOTTEN, _REMOVED, _AGENT = (
+    f"{SESSION_NOTES}{kind}:" for kind in ("known", "forgotten", "removed", "agent")
+)
 _TEXTS = ("title", "project", "branch", "commit", "model", "parent")
 
 
@@ -219,18 +223,23 @@ class Forgotten:
 
 
 def forgotten_of(store: Store) -> Forgotten:
-    notes = store.chunks.states_from(_FORGOTTEN)
-    lists = (_read(note.digest).get("exchanges") for note in notes.values())
-    ids = (str(id_) for listed in lists if isinstance(listed, list) for id_ in listed)
+    notes = store.chunks.states_from
     return Forgotten(
-        frozenset(f"{_KNOWN}{name.removeprefix(_FORGOTTEN)}" for name in notes), frozenset(ids)
+        frozenset(f"{_KNOWN}{name.removeprefix(_FORGOTTEN)}" for name in notes(_FORGOTTEN)),
+        frozenset(name.removeprefix(_REMOVED) for name in notes(_REMOVED)),
     )
 
 
 def forgotten_note(known: KnownSession) -> FileState:
-    """What stays of a session that is removed: ids, and no text."""
-    name = f"{_FORGOTTEN}{known.name.removeprefix(_KNOWN)}"
-    return FileState(name, 0, 0, _dumped({"exchanges": [*known.exchanges]}))
+    """What stays of a session that is removed: its id."""
+    return FileState(f"{_FORGOTTEN}{known.name.removeprefix(_KNOWN)}", 0, 0, "")
+
+
+def removed_notes(chunks: Iterable[Chunk]) -> list[FileState]:
+    """What stays of exchanges of which chunks are removed: their ids."""
+    sessions = (chunk for chunk in chunks if chunk.metadata.get("source") == SESSION)
+    ids = {str(chunk.metadata.get("exchange", "")) for chunk in sessions}
+    return [FileState(f"{_REMOVED}{id_}", 0, 0, "") for id_ in sorted(ids - {""})]
 
 
 # JSON

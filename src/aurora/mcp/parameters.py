@@ -49,6 +49,8 @@ Kind = Literal["function", "method", "class", "code", "reasoning", "knowledge"]
 ALL = "all"  # the name for every memory
 _QUERY = 'Words, a name or a question. May hold "exact phrase", -word, type: path: lang: since:'
 Text = Annotated[str, _required(_QUERY, most=LONGEST_QUERY)]
+_FILTERS = "until: source: agent: session: branch:"
+AnyText = Annotated[str, _required(f"{_QUERY} {_FILTERS}", most=LONGEST_QUERY)]
 MemoryName = Annotated[
     str,
     _about("Of a memory (aurora_status) or workspace repository; all: every one."),

@@ -62,6 +62,7 @@ from aurora.mcp.brief import (
     one_line,
     outline_lines,
     place_of,
+    session_words,
     version_text,
 )
 from aurora.mcp.checked_tool import ADDS, READS, REMOVES, offered_methods, tool
@@ -139,7 +140,7 @@ class Tools:
     def aurora_search(
         self,
         *,
-        query: take.Text,
+        query: take.AnyText,
         mode: take.SearchMode = "hybrid",
         namespace: take.Namespace = None,
         document_type: take.DocumentType = None,
@@ -221,7 +222,8 @@ class Tools:
             return full_answer(value)
         place = place_of(first, whole or first.lines)
         title = f"{place} {first.kind} {one_line(first.qualified_name or first.name)}"
-        facts = "; ".join(filter(None, [provenance_of(first).words, *remarks]))
+        written = session_words(first) or provenance_of(first).words
+        facts = "; ".join(filter(None, [written, *remarks]))
         about = [f"({printable(facts)})"] if facts else []
         head = "\n".join([title, *about, *note_lines(value.notes)])
         keys = [hash((first.id, begin.offset, text))]
@@ -551,8 +553,8 @@ class _Request:
 
     @property
     def identity(self) -> _Request:
-        """What a cursor belongs to, without `since`: `7d` is another moment on every page."""
-        return replace(self, criteria=replace(self.criteria, since=None))
+        """What a cursor belongs to, without dates: `7d` is another moment on every page."""
+        return replace(self, criteria=replace(self.criteria, since=None, until=None))
 
 
 @dataclass(frozen=True, slots=True)

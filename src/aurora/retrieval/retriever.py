@@ -141,7 +141,7 @@ class HybridRetriever:
             self._config.stage1_top_k,
             shown,
             max(_SPARE * shown, EXPANDED if expansion else 0),
-            without_other_times(span, eligible, self._filters.cached) if span else eligible,
+            self._of_time(span, eligible),
             self._store.hidden_rows(),
         )
         candidates = self._signals.score_candidates(request)
@@ -221,6 +221,12 @@ class HybridRetriever:
         phrases = ", ".join(f'"{phrase}"' for phrase in written.phrases)
         note = Note(f"No chunk has {phrases} word for word, searching for the words")
         return self._filters.rows(given, replace(written, phrases=())), (note,)
+
+    def _of_time(
+        self, span: TimeSpan | None, eligible: Sequence[int] | None
+    ) -> Sequence[int] | None:
+        find, search = self._filters.cached, self._store.search
+        return without_other_times(span, eligible, find, search) if span else eligible
 
     def _unknown_languages(self, wanted: Sequence[str]) -> tuple[Note, ...]:
         """Notes on languages that no chunk has, with the nearest one that a chunk has."""

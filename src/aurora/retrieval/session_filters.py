@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from itertools import filterfalse
 
 from aurora.retrieval.lookup import nearest_names
@@ -22,15 +21,17 @@ _TALK = Criteria(sources=TALK)
 
 
 def without_other_times(
-    span: TimeSpan, eligible: Sequence[int] | None, find: Callable[[Criteria], Sequence[int]]
+    span: TimeSpan,
+    eligible: Sequence[int] | None,
+    find: Callable[[Criteria], Sequence[int]],
+    search: Search,
 ) -> Sequence[int] | None:
     """The rows that may be results, but for talk of another time. `find` returns the rows of a
-    filter."""
+    filter, from a cache."""
     talk = find(_TALK)
-    inside = find(replace(_TALK, since=span.start, until=span.end)) if talk else ()
-    if len(inside) == len(talk):
+    outside = set(talk).difference(search.rows_created(span.start, span.end)) if talk else ()
+    if not outside:
         return eligible
-    outside = set(talk).difference(inside)
     rows = find(Criteria()) if eligible is None else eligible
     return array("q", filterfalse(outside.__contains__, rows))
 

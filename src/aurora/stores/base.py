@@ -368,6 +368,9 @@ class Search(Protocol):
     def iter_names(self) -> Iterator[str]:
         """All distinct chunk names, in no order."""
 
+    def rows_created(self, start: datetime | None, end: datetime | None) -> Set[int]:
+        """Rows of chunks with a date of their own from `start` until before `end`."""
+
     def list_metadata(self, key: str) -> list[str]:
         """The distinct texts that chunks have at a key of their metadata, sorted."""
 

@@ -1,8 +1,9 @@
 """Aider: `.aider.chat.history.md` beside the code, one Markdown file for all its sessions.
 
 `#### ` begins a line that the user typed, `> ` one that Aider itself printed, and the rest is the
-model's. Inside a code block all of them are text. There are no ids: a question is identified by its
-text and by the one before it.
+model's. Inside a code block all of them are text, but a model may leave one open: what the user
+typed ends with two spaces and follows a blank line. There are no ids: a question is identified by
+its text and by the one before it.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ _AGENT = "aider"
 _FILE = ".aider.chat.history.md"
 _MAX_LINE = 1 << 20  # bytes; the rest of a longer one is another line
 _SESSION = re.compile(r"# aider chat started at (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)\s*")
+_TYPED = re.compile(r"####.*  ")
 _FENCE = re.compile(r"(`{3,}|~{3,})(.*)")
 _EDITED = re.compile(r"Applied edit to (.+)")
 _COMMIT = re.compile(r"Commit ([0-9a-f]{7,40}) ")
@@ -94,7 +96,7 @@ class _Chat:
         transcript.note(id=self._last, cwd=str(transcript.path.parent))
         self._time = _local_time(started)
         transcript.note_time(self._time)
-        self._fence = ""
+        self._fence, self._was_blank = "", False
         self._kind, self._held = "", list[str]()  # lines of one speaker
         self._command = ""
 
@@ -113,6 +115,9 @@ class _Chat:
         return finished
 
     def _kind_of(self, line: str) -> str:
+        was_blank, self._was_blank = self._was_blank, not line.strip()
+        if self._fence and was_blank and _TYPED.fullmatch(line):
+            self._fence = ""
         if self._fence:
             closing = _FENCE.fullmatch(line.strip())
             if closing and closing[1].startswith(self._fence) and not closing[2].strip():

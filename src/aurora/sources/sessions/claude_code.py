@@ -138,6 +138,9 @@ class _Records:
             self._transcript.reading.skip(f"unknown record type {kind[:40]!r}")
 
     def _message(self, kind: str, record: Fields) -> None:
+        if not isinstance(get(record, "message"), dict):
+            self._transcript.reading.skip("a record without its message")
+            return
         id_ = get_text(record, "uuid") or digest(
             self._transcript.id, get_text(record, "timestamp"), as_line(get(record, "message"))
         )

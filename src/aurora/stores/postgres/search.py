@@ -133,6 +133,13 @@ class PostgresSearch(SearchPart[Database]):
             (key, key, start),
         )
 
+    def rows_created(self, start: datetime | None, end: datetime | None) -> set[int]:
+        return self._row_numbers(
+            "AND created_at >= coalesce(%s::timestamptz, '-infinity') "
+            "AND created_at < coalesce(%s::timestamptz, 'infinity')",
+            (start, end),
+        )
+
     def list_metadata(self, key: str) -> list[str]:
         rows = self._database.rows(
             "SELECT DISTINCT metadata ->> %s::text FROM chunks "

@@ -8,6 +8,7 @@ table: SQLite 3.40 gives wrong answers there.
 from __future__ import annotations
 
 import json
+import math
 import struct
 import sys
 from collections.abc import Mapping, Sequence
@@ -182,6 +183,12 @@ class SQLiteSearch(SearchPart[Database]):
             return set()
         fact, after = FACTS[key], start + chr(sys.maxunicode)
         return self._row_numbers(f"AND {fact} >= ? AND {fact} < ?", (start, after))
+
+    def rows_created(self, start: datetime | None, end: datetime | None) -> set[int]:
+        first = start.timestamp() if start else -math.inf
+        last = end.timestamp() if end else math.inf
+        between = "AND chunks.created_at >= ? AND chunks.created_at < ?"
+        return self._row_numbers(between, (first, last))
 
     def list_metadata(self, key: str) -> list[str]:
         if key not in FACTS:
