@@ -35,7 +35,7 @@ from aurora.types import Chunk, Criteria, Kind, Lines, moment
 SHORT = 8  # digits of a commit that are shown
 _WINDOW = 7 * 86_400  # seconds from an edit to its commit: a branch may be squashed days later
 _SAME_WORK = 7_200  # seconds: an exchange that long may edit and commit several times
-_SKEW = 60  # seconds that the clock of a commit may be behind
+_SKEW = 1  # second: git leaves out the fraction
 _CHOICES = 5  # commits after an edit among which its branch decides
 _MAKERS = 30  # commits whose sessions are looked for
 _DAY = 86_400
@@ -81,10 +81,14 @@ def link_edits(
         commit = _commit_of(edit.chunk, history, makers)
         links.append(Link(edit.chunk, edit.name, commit.id if commit else ""))
     led_to = {link.commit for link in links} | makers.keys()
+    times = {commit.id: commit.time for commit in history.commits}
     for commit in history.commits:  # an exchange that edited and committed several times
         before = [
             link for link in links
-            if commit.id not in led_to and 0 <= commit.time - _seconds(link.chunk) <= _SAME_WORK
+            if commit.id not in led_to and times.get(link.commit, commit.time) < commit.time
+            and commit.time - _seconds(link.chunk) <= _SAME_WORK
+            and _is_foreign(link.chunk, commit.id, history)
+            == _is_foreign(link.chunk, link.commit, history)
         ]  # fmt: skip
         if before:
             last = max(before, key=lambda link: _seconds(link.chunk))
@@ -92,12 +96,18 @@ def link_edits(
     return links
 
 
+def _is_foreign(chunk: Chunk, commit: str, history: FileHistory) -> bool:
+    """Whether a commit is not on the branch of a session."""
+    branch = facts_of(chunk).branch
+    return bool(branch) and branch not in history.branches(commit)
+
+
 def _commit_of(
     chunk: Chunk, history: FileHistory, makers: Mapping[str, Set[str]]
 ) -> FileCommit | None:
     """The first commit after an edit: one of this session before others, then one of its branch.
     Its author's time counts; a commit that was amended may only have the later one."""
-    at, branch, session = _seconds(chunk), facts_of(chunk).branch, facts_of(chunk).id
+    at, session = _seconds(chunk), facts_of(chunk).id
     after = [c for c in history.commits if at - _SKEW <= c.time <= at + _WINDOW] or [
         c for c in history.commits if c.time < at <= c.committed <= at + _WINDOW
     ]
@@ -105,7 +115,7 @@ def _commit_of(
         return after[0] if after else None
 
     def order(commit: FileCommit) -> tuple[bool, bool, int]:
-        is_foreign = bool(branch) and branch not in history.branches(commit.id)
+        is_foreign = _is_foreign(chunk, commit.id, history)
         return session not in makers.get(commit.id, ()), is_foreign, commit.time
 
     return min(after[:_CHOICES], key=order)
