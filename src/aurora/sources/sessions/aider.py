@@ -3,12 +3,13 @@
 `#### ` begins a line that the user typed, `> ` one that Aider itself printed, and the rest is the
 model's. Inside a code block all of them are text, but a model may leave one open: what the user
 typed ends with two spaces and follows a blank line. There are no ids: a question is identified by
-its text and by the one before it.
+its text and by how often it was asked before.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
@@ -93,6 +94,7 @@ class _Chat:
     def __init__(self, transcript: Transcript, started: str) -> None:
         self.transcript = transcript
         self._last = digest(transcript.path.parent.name, started)
+        self._asked_before = Counter[str]()
         transcript.note(id=self._last, cwd=str(transcript.path.parent))
         self._time = _local_time(started)
         transcript.note_time(self._time)
@@ -143,7 +145,8 @@ class _Chat:
             self.transcript.answer(self._last, "\n".join(lines).strip(), self._time)
 
     def _asked(self, text: str) -> None:
-        self._last = digest(self._last, text)
+        self._last = digest(self.transcript.id, text, str(self._asked_before[text]))
+        self._asked_before[text] += 1
         self._command = ""
         if command := _RUN.fullmatch(text):
             self._command = self._last
