@@ -26,7 +26,7 @@ _AGENT = "aider"
 _FILE = ".aider.chat.history.md"
 _MAX_LINE = 1 << 20  # bytes; the rest of a longer one is another line
 _SESSION = re.compile(r"# aider chat started at (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)\s*")
-_TYPED = re.compile(r"####.*  ")
+_END = "  "
 _FENCE = re.compile(r"(`{3,}|~{3,})(.*)")
 _EDITED = re.compile(r"Applied edit to (.+)")
 _COMMIT = re.compile(r"Commit ([0-9a-f]{7,40}) ")
@@ -99,6 +99,7 @@ class _Chat:
         self._time = _local_time(started)
         transcript.note_time(self._time)
         self._fence, self._was_blank = "", False
+        self._has_ends = self._is_printing = False  # ends of what is typed or printed: two spaces
         self._kind, self._held = "", list[str]()  # lines of one speaker
         self._command = ""
 
@@ -108,6 +109,10 @@ class _Chat:
             self._tell()
             self._kind = kind
         self._held.append(line)
+        if kind == "user":
+            self._has_ends = line.endswith(_END)
+        elif kind == "aider":  # only the first line of what a command said has a mark
+            self._is_printing = self._has_ends and self._command != "" and not line.endswith(_END)
 
     def end(self) -> list[Exchange]:
         self._tell()
@@ -118,8 +123,11 @@ class _Chat:
 
     def _kind_of(self, line: str) -> str:
         was_blank, self._was_blank = self._was_blank, not line.strip()
-        if self._fence and was_blank and _TYPED.fullmatch(line):
-            self._fence = ""
+        is_typed = line.startswith("####") and line.endswith(_END)
+        if is_typed and (was_blank or self._is_printing):
+            self._fence, self._is_printing = "", False
+        if self._is_printing:
+            return "aider"
         if self._fence:
             closing = _FENCE.fullmatch(line.strip())
             if closing and closing[1].startswith(self._fence) and not closing[2].strip():
@@ -140,7 +148,7 @@ class _Chat:
         if self._kind == "user":
             self._asked("\n".join(line[4:].strip() for line in lines).strip())
         elif self._kind == "aider":
-            self._printed([line.removeprefix(">").strip() for line in lines])
+            self._printed([line.removeprefix("> ").rstrip() for line in lines])
         elif self._kind == "model":
             self.transcript.answer(self._last, "\n".join(lines).strip(), self._time)
 
