@@ -42,7 +42,7 @@ def tell(story: Story, root: Path) -> None:
     write_tree(root, {
         "src/upload.py": UPLOAD, "src/__init__.py": "", "tests/__init__.py": "",
         "src/colours.py": "RED = 1\nBLUE = 2\n",
-        "tests/test_upload.py": TEST, ".gitignore": ".aurora\n__pycache__\n",
+        "tests/test_upload.py": TEST, ".gitignore": ".aurora\n.claude\n__pycache__\n",
         "pack.sh": "touch build/pack && echo packed\n",
     })  # fmt: skip
     story.git(root, "init", "-q", "-b", "main")
@@ -57,6 +57,7 @@ def tell(story: Story, root: Path) -> None:
     story.wait(days=1)
     _build_and_deploy(story, root)
     _elsewhere(story, root.parent / "other")
+    _try_in_a_worktree(story, root)
 
 
 def _mend_uploads(story: Story, root: Path) -> None:
@@ -121,6 +122,15 @@ def _elsewhere(story: Story, other: Path) -> None:
     session.edit("src/upload.py", "x = 1", "x = 2")
     session.edit("src/transfer.py", "x = 1", "x = 2")
     session.bash("python src/transfer.py")
+
+
+def _try_in_a_worktree(story: Story, root: Path) -> None:
+    """It stays, and nothing of it is committed."""
+    tree = root / ".claude" / "worktrees" / "pink"
+    story.git(root, "worktree", "add", "-q", "-b", "pink", str(tree))
+    session = story.session(tree, "Pink")
+    session.ask("Try pink instead of red")
+    session.edit("src/colours.py", "RED", "PINK")
 
 
 @pytest.fixture(scope="module")
@@ -196,6 +206,16 @@ def test_a_line_has_only_what_led_to_it(memory: Memory) -> None:
 
 def test_a_line_that_is_not_committed_has_the_session_that_wrote_it(memory: Memory) -> None:
     assert rows(memory, "src/transfer.py:6") == [TELL]
+
+
+def test_a_session_in_another_worktree_counts(memory: Memory) -> None:
+    entries = memory.trail.why("src/colours.py").entries
+    assert [(entry.kind, entry.title, entry.branch) for entry in entries] == [
+        ("decision", "Try pink instead of red", ""),
+        ("session", "Try pink instead of red", "pink"),
+        ("session", "Add green", "main"),
+        ("commit", "Start the shop", ""),
+    ]
 
 
 def test_a_definition_is_asked_for_by_its_name(memory: Memory) -> None:
@@ -379,6 +399,6 @@ def test_a_result_says_how_many_sessions_edited_its_file(memory: Memory) -> None
     found = {each.chunk.path: each.sessions for each in memory.search("upload send part").results}
     assert found["src/transfer.py"] == 1
     assert found["tests/test_upload.py"] == 1
-    assert memory.search("colours RED BLUE").results[0].sessions == 1
+    assert memory.search("colours RED BLUE").results[0].sessions == 2
     alone = memory.search("colours RED BLUE", memories=["project"])
     assert alone.results[0].sessions == 0

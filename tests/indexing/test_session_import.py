@@ -16,8 +16,13 @@ import pytest
 
 from aurora import Memory, Places
 from aurora.config import SettingsFiles
-from aurora.indexing.session_import import pieces_of
-from aurora.types import Chunk
+from aurora.indexing.session_import import Found, SessionImport, find_wanted, pieces_of
+from aurora.indexing.session_notes import Scope
+from aurora.redaction import Redactor
+from aurora.sources.sessions.base import Exchange, Reading, Session
+from aurora.sources.walk import Skipped
+from aurora.stores.sqlite.store import SQLiteStore
+from aurora.types import Chunk, ignore_events
 from tests.backends import in_a_file
 from tests.sources.sessions.samples import CLAUDE, make_home
 
@@ -98,6 +103,45 @@ def test_an_import_that_is_killed_is_whole_and_goes_on(home: Path, tmp_path: Pat
             require_whole(memory)
             assert stored(memory).keys() == expected.keys()
             assert len(memory.sessions.list()) == len(entries)
+
+
+class Parrot:
+    """A reader of another package: one file is shut, and one makes it fail."""
+
+    agent, title = "parrot", "Parrot"
+
+    def locate(self, home: Path, environ: object, projects: object = ()) -> list[Path | Skipped]:  # noqa: ARG002
+        return [Skipped(home / "shut", "unreadable: Permission denied"), *sorted(home.glob("*"))]
+
+    def read(self, path: Path, since: object = None, options: object = None) -> Reading:  # noqa: ARG002
+        def run(reading: Reading) -> Iterator[Exchange]:
+            if path.name == "shut.txt":
+                reading.skip("unreadable: Permission denied")
+                return
+            reading.sessions["s"] = Session("parrot", "s", path)
+            yield Exchange(path.name, "parrot", "s", path.name, "Said.")
+            if path.name == "bad.txt":
+                raise ZeroDivisionError
+
+        return Reading(run)
+
+
+def test_what_cannot_be_read_is_counted_and_tried_again_and_the_rest_is_stored(
+    tmp_path: Path,
+) -> None:
+    for name in ("bad.txt", "good.txt", "shut.txt"):
+        (tmp_path / name).write_text(name, encoding="utf-8")
+    with closing(SQLiteStore(tmp_path.parent / "memory.db")) as store:
+        for _ in range(2):
+            run = SessionImport(store, Redactor(), ignore_events)
+            found = Found(Parrot(), Scope(), Parrot().locate(tmp_path, {}))
+            run.read_all(found.reader, find_wanted(store, found, run.counts))
+            run.finish()
+            assert run.counts.failed == 3
+            assert any("ZeroDivisionError" in warning for warning in run.counts.warnings)
+        assert (run.counts.read, run.counts.unchanged) == (0, 1)
+        names = {chunk.name for chunk in store.chunks.iter_chunks()}
+    assert names == {"bad.txt", "good.txt"}
 
 
 def test_a_repair_keeps_sessions_and_reads_transcripts_again(home: Path) -> None:

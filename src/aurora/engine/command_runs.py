@@ -15,20 +15,18 @@ from enum import IntEnum
 from aurora.engine.error_match import SAME, best_match, key_lines
 from aurora.engine.session_lookup import (
     MOST_ROWS,
-    SESSION,
     asked_in,
-    fact,
-    facts,
+    facts_of,
     find_chunks,
     find_in_session,
     is_form,
     is_inside,
     newest_first,
-    time_of,
 )
 from aurora.errors import QueryError
 from aurora.indexing.session_chunks import MENDED_BY, PASSED_AFTER
 from aurora.report_types import CommandRun, Fixes, How, Mend
+from aurora.session_facts import SESSION
 from aurora.stores.base import Store
 from aurora.text import printable
 from aurora.types import Chunk, Criteria, Note
@@ -42,6 +40,7 @@ _STARTERS = (
     ("npx",), ("bunx",), ("uvx",), ("sudo",), ("time",), ("env",), ("nice",),
 )  # fmt: skip
 _MOST_SIMILAR, _MOST_MENDS, _MOST_UNMENDED = 3, 5, 3
+_PROGRAM_ROWS = 500  # uses of a program that are looked at for similar ones
 _TEXTS = 300  # rows by words that are compared with an error
 _KEYS = 3  # lines of an error that are looked for by their words
 _OUTCOME, _CHANGE = 1200, 1500  # characters that are shown
@@ -95,7 +94,7 @@ def _find_runs(store: Store, asked: str) -> list[tuple[Chunk, Fit]]:
     rows = store.search.find_rows(Criteria(phrases=told))[-MOST_ROWS:] if told else ()
     chunks = [c for c in store.chunks.get_rows(rows).values() if is_form(c, ("command",))]
     if not any(_fit(_command(chunk), asked) <= Fit.MORE for chunk in chunks):
-        chunks = find_chunks(store, words[:1], ("command",))
+        chunks = find_chunks(store, words[:1], ("command",), most=_PROGRAM_ROWS)
     fits = ((chunk, _fit(_command(chunk), asked)) for chunk in newest_first(chunks))
     return [(chunk, fit) for chunk, fit in fits if fit < Fit.NONE]
 
@@ -167,10 +166,10 @@ def _run(chunk: Chunk) -> CommandRun:
         outcome = outcome.removesuffix(f"exit status {status}")
     return CommandRun(
         printable(_command(chunk)), _shown(outcome, _OUTCOME), _failed(chunk),
-        status if isinstance(status, int) else None, time_of(chunk),
-        printable(fact(chunk, "agent")), printable(fact(chunk, SESSION)),
-        printable(fact(chunk, "title")), printable(fact(chunk, "project")),
-        printable(fact(chunk, "branch")), chunk.id,
+        status if isinstance(status, int) else None, chunk.created_at,
+        printable(facts_of(chunk).agent), printable(facts_of(chunk).id),
+        printable(facts_of(chunk).title), printable(facts_of(chunk).project),
+        printable(facts_of(chunk).branch), chunk.id,
     )  # fmt: skip
 
 
@@ -183,7 +182,7 @@ def _shown(text: str, most: int) -> str:
 
 def _last_fix(store: Store, runs: Sequence[Chunk]) -> Mend | None:
     """The newest fix of a command in the exchanges where it passed in the end."""
-    exchanges = {fact(chunk, "exchange"): chunk for chunk in runs}
+    exchanges = {facts_of(chunk).exchange: chunk for chunk in runs}
     for exchange, run in exchanges.items():
         ids = store.chunks.find_ids_from(f"{SESSION}:{exchange}:fix:", limit=_TEXTS)
         for chunk in reversed(store.chunks.get_chunks(ids)):
@@ -198,15 +197,15 @@ def _mend(store: Store, failed: Chunk, worked: Sequence[Chunk] = ()) -> Mend | N
     the exchange in which it passed."""
     if not worked:
         command = _command(failed)
-        runs = find_in_session(store, fact(failed, SESSION), ("command",))
+        runs = find_in_session(store, facts_of(failed).id, ("command",))
         worked = [c for c in runs if not _failed(c) and _fit(_command(c), command) <= Fit.STEP]
     later = [chunk for chunk in worked if _is_later(chunk, failed)]
     if not later:
         return None
-    passed = min(later, key=lambda chunk: (time_of(chunk), chunk.id))
-    talks = find_in_session(store, fact(passed, SESSION), ("exchange",))
+    passed = min(later, key=lambda chunk: (chunk.created_at, chunk.id))
+    talks = find_in_session(store, facts_of(passed).id, ("exchange",))
     between = [c for c in talks if _is_later(c, failed) and not _is_later(c, passed)]
-    files = dict.fromkeys(file for chunk in between for file in facts(chunk, "edited"))
+    files = dict.fromkeys(file for chunk in between for file in facts_of(chunk).edited)
     asked = dict.fromkeys(filter(None, map(asked_in, between)))
     parts = [f"asked: {'; '.join(asked)}"] if asked else []
     parts += [f"edited {', '.join(files)}"] if files else []
@@ -215,7 +214,7 @@ def _mend(store: Store, failed: Chunk, worked: Sequence[Chunk] = ()) -> Mend | N
 
 
 def _is_later(chunk: Chunk, than: Chunk) -> bool:
-    first, second = time_of(than), time_of(chunk)
+    first, second = than.created_at, chunk.created_at
     return first is not None and second is not None and second > first
 
 
@@ -227,9 +226,9 @@ def _last_line(chunk: Chunk) -> str:
 
 def _as_mend(chunk: Chunk, error: str, command: str, change: str) -> Mend:
     return Mend(
-        printable(error), printable(command), _shown(change, _CHANGE), time_of(chunk),
-        printable(fact(chunk, "agent")), printable(fact(chunk, SESSION)),
-        printable(fact(chunk, "title")), printable(fact(chunk, "project")), chunk.id,
+        printable(error), printable(command), _shown(change, _CHANGE), chunk.created_at,
+        printable(facts_of(chunk).agent), printable(facts_of(chunk).id),
+        printable(facts_of(chunk).title), printable(facts_of(chunk).project), chunk.id,
     )  # fmt: skip
 
 

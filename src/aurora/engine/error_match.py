@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-SAME = 0.75  # the share of words from which two lines tell the same error
+SAME = 0.83  # the share of telling words that two lines of the same error have: all of five
 _FEWEST = 2  # words that a line needs to tell an error
 _MOST_LINES, _LONGEST = 400, 500  # lines that are compared, characters of each
 _KEY_LINES = 12
@@ -42,16 +42,11 @@ _COMMON = frozenset(re.findall(r"\w+", """
 
 
 class ErrorLine(NamedTuple):
-    """A line of an outcome: its words, and those that must agree."""
+    """A line of an outcome: its telling words, and those that must agree."""
 
     text: str  # in lower case
-    words: Counter[str]
+    words: Counter[str]  # that tell one error from another
     subjects: frozenset[str]  # quoted names, and names of exceptions
-
-    @property
-    def tells(self) -> int:
-        """How many of its words tell one error from another."""
-        return sum(count for word, count in self.words.items() if word not in _COMMON)
 
 
 def read_line(line: str) -> ErrorLine:
@@ -63,7 +58,8 @@ def read_line(line: str) -> ErrorLine:
     text = text.lower()
     quoted = {match[2].strip() for match in _QUOTED.finditer(text)}
     subjects = {name for name in quoted if any(map(str.isalpha, name))} | named
-    return ErrorLine(text, Counter(_WORD.findall(text)), frozenset(subjects))
+    words = Counter(word for word in _WORD.findall(text) if word not in _COMMON)
+    return ErrorLine(text, words, frozenset(subjects))
 
 
 def key_lines(text: str) -> list[ErrorLine]:
@@ -71,7 +67,7 @@ def key_lines(text: str) -> list[ErrorLine]:
     lines = [line for line in text.splitlines() if line.strip()][:_MOST_LINES]
     telling = [line for line in lines if _ERROR.search(line)] or lines
     read = (read_line(line) for line in reversed(telling))  # the last line of a traceback tells
-    return [line for line in read if line.tells >= _FEWEST or line.subjects][:_KEY_LINES]
+    return [line for line in read if line.words.total() >= _FEWEST or line.subjects][:_KEY_LINES]
 
 
 def similarity(asked: ErrorLine, line: ErrorLine) -> float:
@@ -81,7 +77,7 @@ def similarity(asked: ErrorLine, line: ErrorLine) -> float:
         return 0.0
     if not _names(asked, line.subjects):  # the line may only be a special case of what is asked
         return float(shared == asked.words.total())
-    is_part = line.tells >= _MANY and line.words.total() < asked.words.total()
+    is_part = _MANY <= line.words.total() < asked.words.total()
     return shared / max((line if is_part else asked).words.total(), 1)
 
 

@@ -10,16 +10,17 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
-from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
 from aurora.config.worktrees import list_checkouts
+from aurora.session_facts import SESSION, SessionFacts
 from aurora.stores.base import Store
-from aurora.types import Chunk, Criteria, Json
+from aurora.types import Chunk, Criteria
 
-SESSION = "session"  # the value of `source` in the metadata, and the beginning of ids
-MOST_ROWS = 4000  # of one phrase that are read, the last imported ones
+MOST_ROWS = 3000  # of one phrase that are read, the last imported ones
+_COUNTED_ROWS = 200  # of one phrase beside a search result, which must not take long
+_NO_SESSION = SessionFacts("", "")
 _TALK = ("exchange", "summary")
 # Worktrees that agents make inside of the project, and that are gone afterwards.
 _INNER_CHECKOUT = re.compile(r"(?:\.\w+/)?\.?worktrees/[^/]+/")
@@ -32,21 +33,9 @@ class Edit(NamedTuple):
     name: str  # from the top of the repository
 
 
-def fact(chunk: Chunk, name: str) -> str:
-    """A text in the metadata of a session's chunk; empty if it has none."""
-    value = chunk.metadata.get(name)
-    return value if isinstance(value, str) else ""
-
-
-def facts(chunk: Chunk, name: str) -> list[str]:
-    """A list of texts in the metadata."""
-    value: Json = chunk.metadata.get(name)
-    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
-
-
-def time_of(chunk: Chunk) -> datetime | None:
-    """When the exchange began."""
-    return chunk.created_at
+def facts_of(chunk: Chunk) -> SessionFacts:
+    """The session of a chunk; nothing is known of other chunks."""
+    return chunk.session or _NO_SESSION
 
 
 def has_sessions(store: Store) -> bool:
@@ -74,38 +63,51 @@ def name_in(folders: Sequence[str], path: str, project: str) -> str:
 
 def is_inside(folders: Sequence[str], chunk: Chunk) -> bool:
     """Whether a session ran in a checkout of the repository, or in a folder of it."""
-    project = fact(chunk, "project")
+    project = facts_of(chunk).project
     return any(f"{project}/".startswith(f"{folder}/") for folder in folders)
 
 
 def find_edits(store: Store, names: Collection[str], folders: Sequence[str]) -> list[Edit]:
-    """The exchanges that edited files of these names, each exchange once for each name.
-
-    The text of such an exchange ends with the names of the files.
-    """
-    edits: dict[tuple[str, str], Edit] = {}
-    for chunk in find_chunks(store, {name.rpartition("/")[2] for name in names}, _TALK):
-        edited = facts(chunk, "edited")
-        for name in {name_in(folders, file, fact(chunk, "project")) for file in edited}:
-            if name in names:
-                edits.setdefault((name, fact(chunk, "exchange")), Edit(chunk, name))
-    return list(edits.values())
+    """The exchanges that edited files of these names, each exchange once for each name."""
+    phrases = {name.rpartition("/")[2] for name in names}
+    return _edits_in(find_chunks(store, phrases, _TALK), names, folders)
 
 
 def count_sessions(store: Store, names: Collection[str], folders: Sequence[str]) -> dict[str, int]:
-    """How many sessions edited each file, without those that none did."""
+    """How many sessions edited each file, without those that none did. For a file that very many
+    exchanges edited, those of the last ones.
+
+    The text of an exchange ends with the files that it edited. They are looked for with the folder
+    that holds them, which a session has left out if it began there.
+    """
+    phrases = {"/".join(name.split("/")[-2:]) for name in names}
     sessions: defaultdict[str, set[str]] = defaultdict(set)
-    for edit in find_edits(store, names, folders):
-        sessions[edit.name].add(fact(edit.chunk, SESSION))
+    chunks = find_chunks(store, phrases, _TALK, most=_COUNTED_ROWS)
+    for edit in _edits_in(chunks, names, folders):
+        sessions[edit.name].add(facts_of(edit.chunk).id)
     return {name: len(ids) for name, ids in sessions.items()}
 
 
-def find_chunks(store: Store, phrases: Iterable[str], forms: Collection[str]) -> list[Chunk]:
+def _edits_in(
+    chunks: Iterable[Chunk], names: Collection[str], folders: Sequence[str]
+) -> list[Edit]:
+    edits: dict[tuple[str, str], Edit] = {}
+    for chunk in chunks:
+        facts = facts_of(chunk)
+        for name in {name_in(folders, file, facts.project) for file in facts.edited}:
+            if name in names:
+                edits.setdefault((name, facts.exchange), Edit(chunk, name))
+    return list(edits.values())
+
+
+def find_chunks(
+    store: Store, phrases: Iterable[str], forms: Collection[str], *, most: int = MOST_ROWS
+) -> list[Chunk]:
     """The chunks of sessions in these forms that have one of the phrases, in no order."""
     rows: set[int] = set()
     for phrase in phrases:
         if any(map(str.isalnum, phrase)):  # a phrase without words would find everything
-            rows.update(store.search.find_rows(Criteria(phrases=(phrase,)))[-MOST_ROWS:])
+            rows.update(store.search.find_rows(Criteria(phrases=(phrase,)))[-most:])
     chunks = store.chunks.get_rows(sorted(rows)).values()
     return [chunk for chunk in chunks if is_form(chunk, forms)]
 
@@ -118,7 +120,7 @@ def find_in_session(store: Store, session: str, forms: Collection[str]) -> list[
 
 
 def is_form(chunk: Chunk, forms: Collection[str]) -> bool:
-    return chunk.metadata.get("source") == SESSION and chunk.metadata.get("form") in forms
+    return facts_of(chunk).form in forms
 
 
 def newest_first(chunks: Iterable[Chunk]) -> list[Chunk]:
@@ -126,11 +128,11 @@ def newest_first(chunks: Iterable[Chunk]) -> list[Chunk]:
 
 
 def _order(chunk: Chunk) -> tuple[float, str]:
-    at = time_of(chunk)
+    at = chunk.created_at
     return (at.timestamp() if at else 0.0, chunk.id)
 
 
 def asked_in(chunk: Chunk) -> str:
     """The first line of what was asked; empty if nothing was."""
-    name, title = chunk.name, fact(chunk, "title")
+    name, title = chunk.name, facts_of(chunk).title
     return "" if name in (title, "Session") and is_form(chunk, ("summary",)) else name

@@ -16,19 +16,17 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from aurora.engine.session_lookup import (
-    SESSION,
     Edit,
     asked_in,
-    fact,
-    facts,
+    facts_of,
     find_chunks,
     find_edits,
     find_in_session,
     name_in,
-    time_of,
 )
 from aurora.indexing.provenance import provenance_of
 from aurora.report_types import WhyEntry
+from aurora.session_facts import SESSION
 from aurora.sources.blame.line_commits import BlamedLines, FileCommit, LineCommit
 from aurora.stores.base import Store
 from aurora.text import pluralize, printable
@@ -37,7 +35,7 @@ from aurora.types import Chunk, Criteria, Kind, Lines, moment
 SHORT = 8  # digits of a commit that are shown
 _WINDOW = 7 * 86_400  # seconds from an edit to its commit: a branch may be squashed days later
 _SAME_WORK = 7_200  # seconds: an exchange that long may edit and commit several times
-_SKEW = 60  # seconds that the clock of a commit may be behind
+_SKEW = 1  # second: git leaves out the fraction
 _CHOICES = 5  # commits after an edit among which its branch decides
 _MAKERS = 30  # commits whose sessions are looked for
 _DAY = 86_400
@@ -83,10 +81,14 @@ def link_edits(
         commit = _commit_of(edit.chunk, history, makers)
         links.append(Link(edit.chunk, edit.name, commit.id if commit else ""))
     led_to = {link.commit for link in links} | makers.keys()
+    times = {commit.id: commit.time for commit in history.commits}
     for commit in history.commits:  # an exchange that edited and committed several times
         before = [
             link for link in links
-            if commit.id not in led_to and 0 <= commit.time - _seconds(link.chunk) <= _SAME_WORK
+            if commit.id not in led_to and times.get(link.commit, commit.time) < commit.time
+            and commit.time - _seconds(link.chunk) <= _SAME_WORK
+            and _is_foreign(link.chunk, commit.id, history)
+            == _is_foreign(link.chunk, link.commit, history)
         ]  # fmt: skip
         if before:
             last = max(before, key=lambda link: _seconds(link.chunk))
@@ -94,12 +96,18 @@ def link_edits(
     return links
 
 
+def _is_foreign(chunk: Chunk, commit: str, history: FileHistory) -> bool:
+    """Whether a commit is not on the branch of a session."""
+    branch = facts_of(chunk).branch
+    return bool(branch) and branch not in history.branches(commit)
+
+
 def _commit_of(
     chunk: Chunk, history: FileHistory, makers: Mapping[str, Set[str]]
 ) -> FileCommit | None:
     """The first commit after an edit: one of this session before others, then one of its branch.
     Its author's time counts; a commit that was amended may only have the later one."""
-    at, branch, session = _seconds(chunk), fact(chunk, "branch"), fact(chunk, SESSION)
+    at, session = _seconds(chunk), facts_of(chunk).id
     after = [c for c in history.commits if at - _SKEW <= c.time <= at + _WINDOW] or [
         c for c in history.commits if c.time < at <= c.committed <= at + _WINDOW
     ]
@@ -107,7 +115,7 @@ def _commit_of(
         return after[0] if after else None
 
     def order(commit: FileCommit) -> tuple[bool, bool, int]:
-        is_foreign = bool(branch) and branch not in history.branches(commit.id)
+        is_foreign = _is_foreign(chunk, commit.id, history)
         return session not in makers.get(commit.id, ()), is_foreign, commit.time
 
     return min(after[:_CHOICES], key=order)
@@ -137,7 +145,7 @@ def _has_made(chunk: Chunk, commit: LineCommit) -> bool:
 
 
 def _seconds(chunk: Chunk) -> float:
-    at = time_of(chunk)
+    at = chunk.created_at
     return at.timestamp() if at else 0.0
 
 
@@ -171,16 +179,16 @@ def _links(store: Store, history: FileHistory, folders: Sequence[str]) -> list[L
     made = find_makers(store, history.blamed.commits if history.blamed else ())
     makers: defaultdict[str, set[str]] = defaultdict(set)
     for link in made:
-        makers[link.commit].add(fact(link.chunk, SESSION))
+        makers[link.commit].add(facts_of(link.chunk).id)
     # A session that made a commit ran in a checkout, also if that is gone.
-    gone = {fact(link.chunk, "project").rstrip("/") for link in made} - {"", *folders}
+    gone = {facts_of(link.chunk).project.rstrip("/") for link in made} - {"", *folders}
     edits = [
         edit for edit in find_edits(store, history.names.keys(), [*folders, *sorted(gone)])
         if _seconds(edit.chunk) <= history.names[edit.name]
     ]  # fmt: skip
     links = link_edits(edits, history, makers)
-    edited = {(link.commit, fact(link.chunk, SESSION)) for link in links}
-    only_made = (link for link in made if (link.commit, fact(link.chunk, SESSION)) not in edited)
+    edited = {(link.commit, facts_of(link.chunk).id) for link in links}
+    only_made = (link for link in made if (link.commit, facts_of(link.chunk).id) not in edited)
     return [*links, *only_made]
 
 
@@ -210,15 +218,15 @@ def _session_entries(links: Sequence[Link], history: FileHistory) -> Iterator[Wh
     """One entry for each session, with the time and the question of its last exchange."""
     sessions: defaultdict[str, list[Link]] = defaultdict(list)
     for link in sorted(links, key=lambda link: (-_seconds(link.chunk), not link.name, link.made)):
-        sessions[fact(link.chunk, SESSION)].append(link)
+        sessions[facts_of(link.chunk).id].append(link)
     for session, own in sessions.items():
         chunk = own[0].chunk
         reasons = list(dict.fromkeys(_reason(link, history) for link in own))
         more = f", and {pluralize(len(reasons) - 2, 'more change')}" if len(reasons) > 2 else ""
         yield WhyEntry(
-            "session", time_of(chunk), _asked(own), f"{'; '.join(reasons[:2])}{more}",
-            f"{SESSION}:{fact(chunk, 'exchange')}", who=printable(fact(chunk, "agent")),
-            branch=printable(fact(chunk, "branch")), session=session,
+            "session", chunk.created_at, _asked(own), f"{'; '.join(reasons[:2])}{more}",
+            f"{SESSION}:{facts_of(chunk).exchange}", who=printable(facts_of(chunk).agent),
+            branch=printable(facts_of(chunk).branch), session=session,
             commit=next((link.commit for link in own if link.commit), ""),
         )  # fmt: skip
 
@@ -226,7 +234,7 @@ def _session_entries(links: Sequence[Link], history: FileHistory) -> Iterator[Wh
 def _asked(links: Sequence[Link]) -> str:
     """What was asked before the edits; the name of a command's chunk is the command."""
     talks = (asked_in(link.chunk) for link in links if link.name)
-    title = fact(links[0].chunk, "title")
+    title = facts_of(links[0].chunk).title
     return printable(next(filter(None, talks), title))
 
 
@@ -240,7 +248,7 @@ def _reason(link: Link, history: FileHistory) -> str:
         return f"{what}{_after(link, history)}"
     times = (c.time for c in history.commits if c.id == link.commit)
     apart = _duration(next(times, 0) - _seconds(link.chunk))
-    branch = fact(link.chunk, "branch")
+    branch = facts_of(link.chunk).branch
     on = f" on branch {printable(branch)}" if branch else ""
     return f"{what} {apart} before commit {commit}{on}"
 
@@ -267,18 +275,18 @@ def _decisions(
     store: Store, links: Sequence[Link], names: Mapping[str, float], folders: Sequence[str]
 ) -> Iterator[WhyEntry]:
     """What these sessions decided in exchanges that edited or read the file."""
-    sessions = dict.fromkeys(fact(link.chunk, SESSION) for link in links)
+    sessions = dict.fromkeys(facts_of(link.chunk).id for link in links)
     for session in list(sessions)[:_MOST_SESSIONS]:
         for chunk in find_in_session(store, session, ("decision",)):
-            project = fact(chunk, "project")
-            files = {name_in(folders, file, project) for file in facts(chunk, "files")}
-            edited = {name_in(folders, file, project) for file in facts(chunk, "edited")}
+            project = facts_of(chunk).project
+            files = {name_in(folders, file, project) for file in facts_of(chunk).files}
+            edited = {name_in(folders, file, project) for file in facts_of(chunk).edited}
             if not files.isdisjoint(names):
                 how = "edited" if not edited.isdisjoint(names) else "read"
                 yield WhyEntry(
-                    "decision", time_of(chunk), asked_in(chunk),
+                    "decision", chunk.created_at, asked_in(chunk),
                     f"decided in an exchange that {how} this file", chunk.id, _short(chunk),
-                    printable(fact(chunk, "agent")), session=session,
+                    printable(facts_of(chunk).agent), session=session,
                 )  # fmt: skip
 
 

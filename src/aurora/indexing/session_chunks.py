@@ -20,6 +20,7 @@ from aurora.sources.sessions.base import Exchange, Session, ToolKind, ToolUse
 from aurora.text import printable
 from aurora.types import Chunk, Json, Kind
 
+_OF_RECORDS = ("source", "agent", "session", "exchange", "time")  # ids and times: no text
 _LONGEST = 4000  # characters of a piece: an answer has about 1,000
 _NAME = 80  # characters
 _OUTCOME = 1200  # characters of an outcome beside its command
@@ -51,7 +52,9 @@ _DECISION = re.compile(
 def exchange_chunks(session: Session, exchange: Exchange, redactor: Redactor) -> list[Chunk]:
     """The chunks of an exchange. Their ids are made of the ids of its records."""
     exchange, title = _redacted(exchange, redactor), redactor.text(session.title)
-    metadata = redactor.mapping(_metadata(replace(session, title=title), exchange))
+    metadata = _metadata(replace(session, title=title), exchange)
+    told = {name: metadata[name] for name in metadata if name not in _OF_RECORDS}
+    metadata |= redactor.mapping(told)
     base = Chunk(
         id=f"{SESSION}:{exchange.id}",
         kind=Kind.KNOWLEDGE,
@@ -135,8 +138,15 @@ def _conversation(base: Chunk, exchange: Exchange) -> Iterator[Chunk]:
     ]
     text = "\n\n".join(filter(None, parts))
     form = "summary" if exchange.is_summary else "exchange"
-    for part, window in enumerate(Cutter(longest=_LONGEST).cut(text.split("\n")), start=1):
-        yield _part(base, form, "" if part == 1 else f"@{part}", window.content)
+    for part, content in enumerate(_pieces(text), start=1):
+        yield _part(base, form, "" if part == 1 else f"@{part}", content)
+
+
+def _pieces(text: str) -> Iterator[str]:
+    if len(text) < _LONGEST:  # nearly all, and quicker than line by line
+        yield text.strip("\n")
+    else:
+        yield from (window.content for window in Cutter(longest=_LONGEST).cut(text.split("\n")))
 
 
 def _part(base: Chunk, form: str, suffix: str, content: str, **facts: Json) -> Chunk:
