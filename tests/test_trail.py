@@ -234,6 +234,15 @@ def test_a_session_entry_says_who_where_and_what_to_open(memory: Memory) -> None
     assert memory.get(session.id, is_use=False).name == session.title
 
 
+def test_a_lesson_about_the_file_is_listed(memory: Memory) -> None:
+    learned = memory.learn("Mix no colours at night", files=["src/colours.py"], agent="codex")
+    first = memory.trail.why("src/colours.py").entries[0]
+    memory.forget(learned.id)
+    assert (first.kind, first.text, first.who, first.reason) == (
+        "lesson", "Mix no colours at night", "codex", "is about src/colours.py"
+    )  # fmt: skip
+
+
 def test_a_file_that_no_session_touched_has_only_its_commit(memory: Memory) -> None:
     assert rows(memory, "pack.sh") == [
         ("commit", "Start the shop", "last changed all of its lines")

@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 
 import pytest
 
-from aurora import Memory, Places
 from tests.cli.conftest import Shell
 from tests.cli.test_json_docs import documented, section
 from tests.recorded_sessions import Story
@@ -35,9 +34,7 @@ def told(indexed: Shell) -> Shell:
     session.bash("git commit -am 'Retry twice'")
     session.ask("Deploy it")
     session.bash("python deploy.py")
-    with Memory(Places(indexed.home)) as person:
-        person.admin.create()
-        story.import_into(person.admin.store)
+    indexed.ok("sessions", "import", "--agent", "claude-code", "--quick")
     indexed.environ["TZ"] = "UTC"
     return indexed
 

@@ -19,7 +19,7 @@ from aurora.engine.command_runs import fix_error, how_command
 from aurora.engine.own_lines import read_chunk_text
 from aurora.engine.session_lookup import checkout_folders, has_sessions
 from aurora.engine.why import Evidence, FileHistory, find_recorded, why_lines
-from aurora.errors import ChunkNotFoundError, GitError, QueryError
+from aurora.errors import ChunkNotFoundError, GitError, QueryError, SourceError
 from aurora.indexing.provenance import provenance_of
 from aurora.report_types import Fixes, How, Why
 from aurora.sources.blame.commits import find_prefix, read_work_tree
@@ -121,7 +121,7 @@ class Trail:
     def _root(self) -> Path | None:
         """The root of the memory; of a folder that was never indexed, that of its repository."""
         opened = self._memory._opened
-        folder = opened.root or (opened.folder and (find_root(opened.folder) or opened.folder))
+        folder = opened.root or (opened.folder and _top_of(opened.folder))
         return folder.resolve() if folder else None
 
     def _folders(self, root: Path | None) -> list[str]:
@@ -131,8 +131,7 @@ class Trail:
             return []
         is_own = memory.exists and memory.root is not None and memory.root.resolve() == root
         known = memory._opened.store.checkouts.known() if is_own else []
-        top = find_root(root) or root
-        return checkout_folders(top.resolve(), [each.checkout.root for each in known])
+        return checkout_folders(_top_of(root).resolve(), [each.checkout.root for each in known])
 
     # The file
 
@@ -162,6 +161,14 @@ class Trail:
         whole = read_chunk_text(holder, chunk).whole or chunk.lines
         title = symbol.name if symbol else chunk.qualified_name or chunk.name
         return _Target(holder.root.resolve(), chunk.path, symbol.lines if symbol else whole, title)
+
+
+def _top_of(folder: Path) -> Path:
+    """The top of the repository around a folder; the folder itself where git cannot tell."""
+    try:
+        return find_root(folder) or folder
+    except SourceError:
+        return folder
 
 
 def _file_below(root: Path, here: str, file: str) -> str:
