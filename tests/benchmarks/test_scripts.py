@@ -43,6 +43,7 @@ RUNS: dict[str, Sequence[str]] = {
     "quality/replay.py": ("{repo}", "--moments=2", "--questions=3"),
     "quality/shares.py": ("{set}", "--model=aurora:shallow", "--most=3"),
     "quality/tokens.py": ("{repo}/..", "--questions={asked}/birds.json", "--misses"),
+    "quality/transcripts.py": (f"--home={ROOT}/tests/sources/sessions/home", "--misses"),
     "quality/use.py": ("{repo}", "--count=3"),
     "speed/bm25_build.py": ("--chunks=200", "--rounds=1"),
     "speed/bm25_merge.py": ("--chunks=200", "--rounds=1"),
@@ -164,6 +165,13 @@ def run(copy: Path, script: str, words: Sequence[str]) -> subprocess.CompletedPr
 
 def test_every_script_is_run() -> None:
     assert sorted({*RUNS, *REFUSALS}) == SCRIPTS
+
+
+@pytest.mark.parametrize("script", RUNS)
+def test_a_script_starts(script: str, copy: Path) -> None:
+    done = run(copy, script, ["--help"])
+
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.timeout(1200)  # on a busy machine

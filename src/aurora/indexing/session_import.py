@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from aurora.errors import AuroraError
-from aurora.indexing.session_chunks import SESSION, exchange_chunks
+from aurora.indexing.session_chunks import exchange_chunks
 from aurora.indexing.session_notes import (
     KnownSession,
     Scope,
@@ -30,6 +30,7 @@ from aurora.indexing.session_notes import (
     transcript_notes,
 )
 from aurora.redaction import Redactor
+from aurora.session_facts import SESSION
 from aurora.sources.sessions.base import Exchange, Options, Reading, Session, SessionReader
 from aurora.sources.walk import Skipped
 from aurora.stores.base import FileState, Store

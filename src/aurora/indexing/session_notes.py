@@ -17,8 +17,8 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path, PurePath
 
-from aurora.indexing.session_chunks import SESSION
 from aurora.redaction import Redactor
+from aurora.session_facts import SESSION
 from aurora.sources.sessions.base import Offset, Session
 from aurora.stores.base import SESSION_NOTES, TRANSCRIPT_NOTES, FileState, Store
 from aurora.types import Chunk, Json

@@ -368,6 +368,12 @@ class Search(Protocol):
     def iter_names(self) -> Iterator[str]:
         """All distinct chunk names, in no order."""
 
+    def rows_created(self, start: datetime | None, end: datetime | None) -> Set[int]:
+        """Rows of chunks with a date of their own from `start` until before `end`."""
+
+    def list_metadata(self, key: str) -> list[str]:
+        """The distinct texts that chunks have at a key of their metadata, sorted."""
+
     def dated_paths(self) -> Mapping[int, str]:
         """Row → path of knowledge whose path has a YYYY-MM-DD, without conversation logs."""
 
