@@ -92,7 +92,8 @@ def read_session(agent: str, machine: Machine) -> tuple[list[Exchange], Reading]
     readings = [read(sample) for sample in sorted(own)]
     told: dict[str, Exchange] = {}
     for exchanges, _ in readings:
-        told = {each.id: each for each in exchanges} | told
+        for each in exchanges:
+            told.setdefault(each.id, each)
     return list(told.values()), readings[0][1]
 
 
