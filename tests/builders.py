@@ -15,6 +15,7 @@ from aurora.stores.base import Store
 from aurora.types import REPLACED_BY, Chunk, Document, Kind, Lines
 
 NOW = datetime(2026, 11, 15, 12, 0, tzinfo=UTC)
+SESSION_ID = "5e551011-aaaa-4000-8000-000000000001"
 
 
 def note_as_own(home: Path, database: Path) -> None:
@@ -44,7 +45,7 @@ def make_exchange(
     asked: str = "Why?",
     answered: str = "So.",
     *tools: ToolUse,
-    session: str = "5e551011-aaaa",
+    session: str = SESSION_ID,
     agent: str = "codex",
     title: str = "",
     **facts: object,

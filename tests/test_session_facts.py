@@ -4,20 +4,35 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from aurora import SessionFacts
-from tests.builders import NOW, make_chunk, make_exchange
+from tests.builders import NOW, SESSION_ID, make_chunk, make_exchange
 
 
 def test_a_chunk_of_a_session_knows_where_it_was_said() -> None:
-    [chunk] = make_exchange("Why?", session="5e551011-aaaa", title="Herons")
+    [chunk] = make_exchange("Why?", title="Herons")
     assert chunk.session == SessionFacts(
-        "codex", "5e551011-aaaa", "Herons", "exchange", NOW, "/code/shop", "main", "", "gpt-6",
-        "codex:5e551011-aaaa:Why?",
+        "codex", SESSION_ID, "Herons", "exchange", NOW, "/code/shop", "main", "", "gpt-6",
+        f"codex:{SESSION_ID}:Why?",
     )  # fmt: skip
     assert chunk.session.short_id == "5e551011"
+
+
+@pytest.mark.parametrize(
+    ("session", "short"),
+    [
+        ("3f2b8c1e-0000-4000-8000-000000000001", "3f2b8c1e"),
+        ("019a9b1c-55d2-7000-8000-000000000001", "019a9b1c-55d2"),
+        ("agent-a1b2c3d4", "agent-a1b2c3d4"),
+        ("ses_66a1b2c3d4e5ffeABCDEFGHIJK", "ses_66a1b2c3d4e5ffeA"),
+        ("", ""),
+    ],
+)
+def test_a_short_id_tells_sessions_of_one_minute_apart(session: str, short: str) -> None:
+    assert SessionFacts("codex", session).short_id == short
 
 
 def test_other_chunks_have_no_session() -> None:

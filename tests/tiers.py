@@ -111,6 +111,7 @@ FULL = (
     "parsers/test_code_stdlib.py",
     "parsers/test_endless.py",
     "sources/sessions/test_going_on.py::test_what_is_appended",
+    "sources/sessions/test_damaged_transcripts.py",
     "sources/sessions/test_real_clients.py",
     "sources/sessions/test_hostile_transcripts.py::test_a_large_transcript",
     "sources/sessions/test_hostile_transcripts.py::test_a_record_that_is_too_large",

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import NamedTuple
 
 SESSION = "session"  # the value of `metadata.source`
-_SHORT = 8  # characters of a session's id: of a UUID, its first group
+_SHORT = 20  # characters of an id that is no UUID: other ids begin with a word and the time
+_SHORT_UUID = {"7": 13}  # a UUID of version 7 begins with its time, to the millisecond
+_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-([0-9a-f])[0-9a-f]{3}-[0-9a-f-]{17}")
 
 
 class SessionFacts(NamedTuple):
@@ -34,7 +37,8 @@ class SessionFacts(NamedTuple):
     @property
     def short_id(self) -> str:
         """The beginning of the id, which commands take as well."""
-        return self.id[:_SHORT]
+        uuid = _UUID.fullmatch(self.id)
+        return self.id[: _SHORT_UUID.get(uuid[1], 8) if uuid else _SHORT]
 
 
 def read_session_facts(metadata: Mapping[str, object]) -> SessionFacts | None:

@@ -156,6 +156,7 @@ class Place(NamedTuple):
     turn: int = 0
     qualified_name: str = ""  # of code
     is_recorded: bool = False  # a lesson or a document
+    is_exchange: bool = False  # said in a session with an agent
 
 
 class Tracking(StrEnum):

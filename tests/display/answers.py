@@ -43,7 +43,7 @@ def make_result(chunk: Chunk | None = None, **fields: object) -> SearchResult:
 
 
 SAID = make_result(
-    make_exchange("Why do herons wade?", "", session="5e551011-aaaa", title="Herons")[0],
+    make_exchange("Why do herons wade?", "", title="Herons")[0],
     score=0.7, terms=("herons",),
 )  # fmt: skip
 

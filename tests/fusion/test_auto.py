@@ -29,7 +29,9 @@ surroundings = st.builds(
     files=files,
     code=subsets,
     aside=subsets,
-    beside=st.dictionaries(any_row, st.lists(any_row, max_size=3, unique=True), max_size=6),
+    beside=st.dictionaries(
+        any_row, st.lists(st.lists(any_row, max_size=3, unique=True), max_size=3), max_size=6
+    ),
 )
 any_memory = memories("bm25", "semantic", "activation")
 

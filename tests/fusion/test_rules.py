@@ -51,7 +51,7 @@ some = st.dictionaries(any_row, st.integers(0, 20).map(lambda n: n / 20)).map(
 
 def test_without_any_rule_nothing_changes() -> None:
     outcomes = found(r1=0.5, r2=0.3)
-    there = around(files={1: "a", 2: "a"}, aside={1}, beside={1: [2], 2: [1]})
+    there = around(files={1: "a", 2: "a"}, aside={1}, beside={1: [[2]], 2: [[1]]})
     assert NONE.apply(outcomes, there) == outcomes
 
 
@@ -59,7 +59,7 @@ def test_without_any_rule_nothing_changes() -> None:
 def test_each_rule_has_an_effect_and_can_be_turned_off(rule: str) -> None:
     outcomes = found(r1=0.9, r2=0.8, r3=0.7, r4=0.1, r5=0.05)
     there = around(
-        files={1: "a", 2: "a", 3: "a", 4: "b"}, aside={2}, beside={4: [1], 5: [4]}
+        files={1: "a", 2: "a", 3: "a", 4: "b"}, aside={2}, beside={4: [[1]], 5: [[4]]}
     )  # fmt: skip
     alone = replace(NONE, **{rule: getattr(Rules(), rule)})
     assert parts(alone.vary(alone.apply(outcomes, there), there), rule)
@@ -171,10 +171,18 @@ def test_an_answer_has_a_part_of_what_was_said_beside_it() -> None:
     """The question has the words; the answer follows it."""
     outcomes = found(r1=0.6, r2=0.0, r3=0.0, r9=0.0)
     ruled = replace(NONE, context=0.35).apply(
-        outcomes, around(best={1, 2, 3, 9}, beside={1: [2], 2: [1, 3], 3: [2, 77]})
+        outcomes, around(best={1, 2, 3, 9}, beside={1: [[2]], 2: [[1], [3]], 3: [[2, 77]]})
     )
     assert parts(ruled, "context") == {2: pytest.approx(0.35 * (0.6 - 0.15))}
     assert rows_of(ruled)[:2] == [1, 2]
+
+
+def test_of_a_turn_with_several_chunks_the_best_counts() -> None:
+    outcomes = found(r1=0.6, r2=0.5, r3=0.0, r9=0.0)
+    ruled = replace(NONE, context=0.35).apply(
+        outcomes, around(best={1, 2, 3, 9}, beside={3: [[1, 2]]})
+    )
+    assert parts(ruled, "context") == {3: pytest.approx(0.35 * (0.6 - 0.275))}
 
 
 # Variety

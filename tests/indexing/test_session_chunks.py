@@ -236,3 +236,16 @@ def test_ids_of_agents_are_not_taken_for_secrets() -> None:
     (chunk,) = exchange_chunks(replace(SESSION, id=session), made, Redactor())
     facts = chunk.metadata
     assert (facts["session"], facts["exchange"], facts["commit"]) == (session, id_, commit)
+
+
+def test_only_the_first_exchange_has_the_title_in_its_words() -> None:
+    """In all of them, the chunks of a session would be alike."""
+    names = [chunks(exchange(asked="Why?", answered="So.", seq=seq))[0] for seq in (1, 2)]
+
+    assert [chunk.qualified_name for chunk in names] == ["Invoices", ""]
+    assert [chunk.metadata["title"] for chunk in names] == ["Invoices", "Invoices"]
+    assert [chunk.metadata["seq"] for chunk in names] == [1, 2]
+
+
+def test_not_to_know_is_no_decision() -> None:
+    assert not chunks(exchange(asked="Why?", answered="I don't know why it fails."), "decision")

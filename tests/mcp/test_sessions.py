@@ -5,14 +5,18 @@ from __future__ import annotations
 import pytest
 
 from aurora import Memory
-from tests.builders import make_exchange
+from tests.builders import SESSION_ID, make_exchange
 from tests.mcp.conftest import Project, ask
 from tests.mcp.test_brief import brief, stored
 
 pytestmark = [pytest.mark.anyio, pytest.mark.one_store("about the form of answers")]
 
 SAID = make_exchange(
-    "Shall herons wade?", "Yes, they wade.", session="5e551011-aaaa", title="Birds", agent="codex"
+    "Shall herons wade?",
+    "Yes, they wade.",
+    session=SESSION_ID,
+    title="Birds",
+    agent="codex",
 )
 HERE = "codex 2026-11-15; session 5e551011"
 
@@ -31,11 +35,11 @@ async def test_a_session_is_found_with_its_agent_date_and_title(told: Project) -
     async with told.here() as client:
         found = stored(await brief(client, "aurora_search", query="herons wade session:5e55"))
         head = found.splitlines()[0]
-        assert head.startswith("1. session:codex:5e551011-aaaa:Shall herons wade? exchange Birds ")
+        assert head.startswith(f"1. session:codex:{SESSION_ID}:Shall herons wade? exchange Birds ")
         assert head.endswith(f" in memory personal ({HERE})")
         whole = stored(await brief(client, "aurora_retrieve", id=SAID[0].id, repeat=True))
     assert whole.splitlines() == [
-        "session:codex:5e551011-aaaa:Shall herons wade? knowledge Birds",
+        f"session:codex:{SESSION_ID}:Shall herons wade? knowledge Birds",
         f"({HERE})",
         "Asked: Shall herons wade?",
         "",
@@ -47,7 +51,7 @@ async def test_a_full_answer_has_the_session_once(told: Project) -> None:
     async with told.here() as client:
         [found] = (await ask(client, "aurora_search", query="herons source:session"))["documents"]
     assert found["session"] == {
-        "agent": "codex", "id": "5e551011-aaaa", "title": "Birds", "form": "exchange",
+        "agent": "codex", "id": SESSION_ID, "title": "Birds", "form": "exchange",
         "project": "/code/shop", "branch": "main", "model": "gpt-6",
     }  # fmt: skip
     assert found["source"] == "session"

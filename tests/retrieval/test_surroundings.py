@@ -117,7 +117,10 @@ def beside(store: Store, *chunks: Chunk) -> dict[str, set[str]]:
     rows = list(store.chunks.revisions())
     names = {row: chunk.name for row, chunk in store.chunks.get_rows(rows).items()}
     around = load_context(store, rows, "anything", best=frozenset(rows))
-    return {names[row]: {names[one] for one in others} for row, others in around.beside.items()}
+    return {
+        names[row]: {names[one] for turn in turns for one in turn}
+        for row, turns in around.beside.items()
+    }
 
 
 def test_turns_of_a_session_are_neighbours_by_their_numbers(store: Store) -> None:
@@ -138,6 +141,16 @@ def test_turns_of_a_session_are_neighbours_by_their_numbers(store: Store) -> Non
 def test_two_may_speak_at_once(store: Store) -> None:
     a, b, both = (turn(name, session=1, seq=seq) for name, seq in (("a", 1), ("b", 1), ("c", 2)))
     assert beside(store, a, b, both) == {"a": {"c"}, "b": {"c"}, "c": {"a", "b"}}
+
+
+def test_the_pieces_of_a_turn_are_beside_each_other(store: Store) -> None:
+    """But not what is only told of the same turn."""
+    chunks = [
+        make_chunk(id_, "", id_, id=f"session:{id_}", kind=Kind.KNOWLEDGE,
+                   metadata={"source": "session", "session": "s", "seq": 1})
+        for id_ in ("a", "a@2", "a:decisions")
+    ]  # fmt: skip
+    assert beside(store, *chunks) == {"a": {"a@2"}, "a@2": {"a"}, "a:decisions": set()}
 
 
 def test_without_numbers_it_is_the_order_in_which_they_were_added(store: Store) -> None:

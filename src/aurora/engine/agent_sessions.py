@@ -142,7 +142,7 @@ class AgentSessions:
         wants more reads the files again. Words find them first; vectors follow, with `quick` only
         fast ones.
         """
-        folders = tuple(str(project.resolve()) for project in projects)
+        folders = tuple(name for project in projects for name in _names_of(project))
         names = agents or [name for name in agent_names() if name != EXPORTS]
         wish, known = Wish(since, folders), self._imported()
         self._opened.create()
@@ -185,7 +185,7 @@ class AgentSessions:
 
     def list(self, *, agent: str = "", project: Path | None = None) -> Sequence[SessionEntry]:
         """The stored sessions, newest first."""
-        wish = Wish(None, (str(project.resolve()),) if project else ())
+        wish = Wish(None, _names_of(project) if project else ())
         entries = [
             _entry(known)
             for known in self._known()
@@ -227,7 +227,7 @@ class AgentSessions:
 
     def _meant(self, word: str) -> Sequence[KnownSession]:
         known = self._known()
-        folder = Wish(None, (str(Path(word).expanduser().resolve()), word))
+        folder = Wish(None, (*_names_of(Path(word).expanduser()), word))
         meant = [item for item in known if item.session.agent == word] or [
             item
             for item in known
@@ -360,6 +360,11 @@ class AgentSessions:
             return [*known_sessions(self._opened.store).values()]
         except NoMemoryError:
             return []
+
+
+def _names_of(folder: Path) -> tuple[str, ...]:
+    """The names that an agent may have for a folder: with links and without."""
+    return tuple(sorted({str(folder.absolute()), str(folder.resolve())}))
 
 
 def _on_disk(

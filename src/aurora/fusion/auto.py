@@ -57,7 +57,7 @@ class Rules:
 
     aside: float = 0.1  # taken from tests, examples and the like, but no more than half
     file: float = 0.35  # added to all chunks of the file with the highest total; less to others
-    context: float = 0.35  # of the scores of the turns before and after
+    context: float = 0.35  # of the scores of the turns before and after, and of a piece
     variety: float = 0.85  # the factor of each further chunk of a file
 
     def apply(self, fused: Sequence[Fused], context: CandidateContext) -> list[Fused]:
@@ -92,11 +92,13 @@ class Rules:
         return {row: gains[file] for row, file in context.files.items() if file in gains}
 
     def _turns(self, above: Mapping[int, float], context: CandidateContext) -> dict[int, float]:
-        """An answer often shares its words with the turn right before or after it."""
-        return {
-            row: self.context * fsum(above.get(other, 0.0) for other in beside)
-            for row, beside in context.beside.items()
-        }
+        """An answer often shares its words with the turn right before or after it. Of a turn that
+        has several chunks, the best counts."""
+
+        def of(turn: Sequence[int]) -> float:
+            return max((above.get(row, 0.0) for row in turn), default=0.0)
+
+        return {row: self.context * fsum(map(of, turns)) for row, turns in context.beside.items()}
 
     def vary(self, fused: Sequence[Fused], context: CandidateContext) -> list[Fused]:
         """Lower further chunks of the same file, so that the first results are of several files.

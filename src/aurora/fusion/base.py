@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
 from math import fsum
-from typing import ClassVar, Final, NamedTuple, Protocol, runtime_checkable
+from typing import ClassVar, Final, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from aurora.signals.exact import is_named, leads
 from aurora.types import Contribution, Fused, Ranking
@@ -18,6 +18,9 @@ DEFINITION_SHARE = 0.8  # of a name in a score, where the query names a definiti
 NAMED_SHARE = 0.3  # where it only has an identifier, or a note's heading
 
 
+Turns: TypeAlias = Sequence[Sequence[int]]  # the rows of each
+
+
 class CandidateContext(NamedTuple):
     """What a fusion may know of the candidates' rows beside their scores."""
 
@@ -25,9 +28,10 @@ class CandidateContext(NamedTuple):
     files: Mapping[int, str]  # the file or document that contains a chunk
     code: Set[int] = frozenset()
     aside: Set[int] = frozenset()  # tests, examples and vendored code, unless the query names them
-    beside: Mapping[int, Sequence[int]] = {}  # the turns of a conversation before and after
+    beside: Mapping[int, Turns] = {}  # turns before and after, and pieces of the own
     named: Set[int] = frozenset()  # definitions that the query names
     lessons: Set[int] = frozenset()  # and documents, among the best
+    exchanges: Set[int] = frozenset()  # with agents
 
 
 NO_CONTEXT = CandidateContext(frozenset(), {})

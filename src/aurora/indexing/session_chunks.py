@@ -42,7 +42,7 @@ _SENTENCES = re.compile(r"(?<=[.!?])\s+|\n+")
 _FENCE = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
 _DECISION = re.compile(
     r"\b(?:decid(?:e|ed|ing)|decision|chose|chosen|agreed|settled on|opted for|go(?:ing)? with"
-    r"|went with|instead of|rather than|(?:do not|don't|never|always|must(?: not)?) \w+"
+    r"|went with|instead of|rather than|(?:do not|don't|never|always|must(?: not)?) (?!know\b)\w+"
     r"|switch(?:ed|ing)? to|prefer(?:red)?|the reason (?:is|was)|trade-?off|from now on"
     r"|(?:we|let's|let us)(?: will|'ll)? (?:use|keep|drop|avoid))\b",
     re.IGNORECASE,
@@ -60,7 +60,7 @@ def exchange_chunks(session: Session, exchange: Exchange, redactor: Redactor) ->
         kind=Kind.KNOWLEDGE,
         name=_first_line(exchange.asked) or title or "Session",
         content="",
-        qualified_name=title,
+        qualified_name=title if exchange.seq <= 1 else "",  # in all, it makes them alike
         language="markdown",
         created_at=exchange.time or session.ended,
         metadata=metadata,
@@ -90,6 +90,7 @@ def _metadata(session: Session, exchange: Exchange) -> dict[str, Json]:
         "session": exchange.session,
         "title": session.title,
         "exchange": exchange.id,
+        "seq": exchange.seq,
         "model": exchange.model,
         "project": session.project,
         "branch": exchange.branch,

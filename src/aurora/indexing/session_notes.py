@@ -15,7 +15,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from aurora.redaction import Redactor
 from aurora.session_facts import SESSION
@@ -67,8 +67,8 @@ class Wish:
     projects: tuple[str, ...] = ()
 
     def has_project(self, project: str) -> bool:
-        wanted = self.projects
-        return not wanted or any(project == one or project.startswith(f"{one}/") for one in wanted)
+        folder = PurePath(project)
+        return not self.projects or any(map(folder.is_relative_to, self.projects))
 
     def has_time(self, time: datetime | None) -> bool:
         return self.since is None or time is None or time >= self.since

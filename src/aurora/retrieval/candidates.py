@@ -7,7 +7,6 @@ rounds use larger pools, and their chunks come after those of the rounds before.
 from __future__ import annotations
 
 import logging
-from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -27,8 +26,18 @@ from aurora.fusion.base import (
     lead,
 )
 from aurora.retrieval.collapse import is_translation
-from aurora.retrieval.confidence import judge, never_rising
+from aurora.retrieval.confidence import LESSON, judge, never_rising
 from aurora.retrieval.config import HybridConfig
+from aurora.retrieval.dialogue import (
+    NEWEST,
+    Said,
+    find_unanswered,
+    lower,
+    newest_first,
+    read_exchanges,
+    turns_beside,
+    without,
+)
 from aurora.retrieval.joined import (
     CountingSignal,
     JoinedKeywords,
@@ -315,22 +324,46 @@ def _fuse(
     combined = [ranking for name, ranking in rankings.items() if name not in _ADJUSTING]
     exact = _with_mentions(rankings["exact"], text, scores, rows) if "exact" in rankings else None
     lessons: Set[int] = frozenset()
+    talk: Mapping[int, Said] = {}
     if isinstance(fusion, ContextFusion):
         named = frozenset(_rows(exact))
         context = load_context(store, rows, text, best=best)._replace(named=named)
         fused = fusion.vary(_fade(fusion(combined, context), rankings), context)
-        lessons = context.lessons
+        lessons, talk = context.lessons, read_exchanges(store, fused, context)
     else:
         fused = _fade(fusion(combined), rankings)
+    if unanswered := find_unanswered(talk, text):
+        fused, exact = lower(fused, unanswered), exact and without(exact, unanswered)
     if exact is not None:
         fused, rankings = lead(fused, exact), {**rankings, "exact": exact}
-    if lessons:
-        fused, lessons = place_lessons(fused, lessons, scores, rankings)
+    fused, moved = _place(fused, talk, lessons, scores=scores, rankings=rankings, best=best)
     # With a filter, chunks from further down are shown.
     most = request.needed if request.eligible is None else len(fused)
     used = {name: scores[name] for name in scores if not _only_fills_up(name, scores, fusion)}
     rankings = {name: rankings[name] for name in used}
-    return judge(fused, text, used, rankings, unfiltered=unfiltered, most=most, lessons=lessons)
+    # The newest of a matter has the place of another one.
+    unfiltered = {row for row in unfiltered if moved.get(row) != NEWEST}
+    return judge(fused, text, used, rankings, unfiltered=unfiltered, most=most, moved=moved)
+
+
+def _place(
+    fused: list[Fused],
+    talk: Mapping[int, Said],
+    lessons: Set[int],
+    *,
+    scores: Scores,
+    rankings: Mapping[str, Ranking],
+    best: Set[int],
+) -> tuple[list[Fused], Mapping[int, str]]:
+    """Give exchanges and lessons their places; also returns why, by the moved rows."""
+    moved: dict[int, str] = {}
+    if talk:
+        fused, newest = newest_first(fused, talk, best)
+        moved = dict.fromkeys(newest, NEWEST)
+    if lessons:
+        fused, placed = place_lessons(fused, lessons, scores, rankings)
+        moved |= dict.fromkeys(placed, LESSON)
+    return fused, moved
 
 
 def _only_fills_up(name: str, scores: Scores, fusion: Fusion) -> bool:
@@ -373,8 +406,9 @@ def load_context(
         {row: place.home for row, place in places.items()},
         code,
         frozenset(row for row, place in places.items() if _is_aside(place, words, query)),
-        _turns_beside(places),
+        turns_beside(places),
         lessons=frozenset(row for row in best if row in places and places[row].is_recorded),
+        exchanges=frozenset(row for row, place in places.items() if place.is_exchange),
     )
 
 
@@ -383,20 +417,3 @@ def _is_aside(place: Place, text: str, words: frozenset[str]) -> bool:
     if place.kind.is_prose:
         return is_translation(place.path, text)
     return stands_aside(place.path, words, place.qualified_name)
-
-
-def _turns_beside(places: Mapping[int, Place]) -> dict[int, list[int]]:
-    """The candidates that are the turns right before and after each turn of a conversation."""
-    turns: defaultdict[tuple[str, int], list[int]] = defaultdict(list)
-    for row, place in places.items():
-        if place.conversation:
-            turns[place.conversation, place.turn].append(row)
-    return {
-        row: [
-            other
-            for turn in (place.turn - 1, place.turn + 1)
-            for other in turns.get((place.conversation, turn), ())
-        ]
-        for row, place in places.items()
-        if place.conversation
-    }

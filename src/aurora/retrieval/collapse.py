@@ -1,10 +1,12 @@
-"""One row for one thing: pieces of a definition, overloads, translations and copies collapse."""
+"""One row for one thing: pieces of a definition, overloads, translations, copies, and
+exchanges about the same matter in several sessions collapse."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Iterator, Set
 
+from aurora.retrieval.dialogue import Said, is_same_matter, read_exchange
 from aurora.types import Chunk
 
 _ALIKE = 0.9  # share of words that near-identical texts have in common
@@ -36,6 +38,7 @@ class Collapse:
         self._owners: dict[Hashable, int] = {}
         self._pages: dict[str, tuple[str, int]] = {}  # page → language and place of its first row
         self._words: list[tuple[int, Set[str]]] = []
+        self._talk: list[tuple[int, Said, bool]] = []  # row, words, whether the row shows them
 
     def owner(self, chunk: Chunk, place: int, *, memory: str = "") -> int:
         """The place of the earlier row of the same thing, or its own place. Files of two memories
@@ -51,10 +54,24 @@ class Collapse:
         for other, known in self._words:
             if _are_alike(words, known):
                 return other
+        said = read_exchange(chunk)
+        if said is not None and (owner := self._matter(said, place)) != place:
+            return owner
         if chunk.path and chunk.kind.is_prose:
             self._pages.setdefault(page, (locale, place))
         self._owners.update(dict.fromkeys(keys, place))
         self._words.append((place, words))
+        return place
+
+    def _matter(self, said: Said, place: int) -> int:
+        """The row of the same matter, or the own place. Compared are the exchange that a row shows
+        and those like it: a longer chain would end at another matter."""
+        for owner, known, is_shown in self._talk:
+            if is_same_matter(said, known):
+                if is_shown:
+                    self._talk.append((owner, said, False))
+                return owner
+        self._talk.append((place, said, True))
         return place
 
 

@@ -160,13 +160,13 @@ def judge(
     *,
     unfiltered: Set[int],
     most: int,
-    lessons: Set[int] = frozenset(),
+    moved: Mapping[int, str] = {},
 ) -> list[Fused]:
     """Give the first `most` chunks their confidence as score; the contributions still sum to it.
 
     No chunk is surer than the one before it. `unfiltered` are the rows that count as places.
-    `lessons` were moved to their places: they are raised to the score of the row after them, so
-    that they lower none.
+    Rows that were `moved` to their places are raised to the score of the row after them, so that
+    they lower none, by a contribution of the given name.
     """
     keyword = scores.get("bm25", scores.get("fulltext"))
     mode = keyword is not None, "semantic" in scores
@@ -176,11 +176,19 @@ def judge(
         with_score(chunk, right.confidence(each))._replace(relevance=relevant.confidence(each))
         for chunk, each in zip(fused[:most], evidence, strict=False)
     ]
-    for at in reversed(range(len(judged) - 1)) if lessons else ():
-        gain = judged[at + 1].score - judged[at].score
-        if judged[at].row in lessons and gain > 0.0:
-            judged[at] = add_part(judged[at], LESSON, gain, raw=gain)
+    for at in reversed(range(len(judged) - 1)) if moved else ():
+        if name := moved.get(judged[at].row):
+            judged[at] = _raised(judged[at], judged[at + 1], name)
     return never_rising(judged)
+
+
+def _raised(chunk: Fused, after: Fused, name: str) -> Fused:
+    """At least the score of the row after it. A lesson is shown by its own relevance."""
+    gain = after.score - chunk.score
+    raised = add_part(chunk, name, gain, raw=gain) if gain > 0.0 else chunk
+    if name == LESSON:
+        return raised
+    return raised._replace(relevance=max(chunk.relevance, after.relevance))
 
 
 def never_rising(fused: Iterable[Fused]) -> list[Fused]:

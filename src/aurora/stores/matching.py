@@ -143,7 +143,8 @@ def place_of(columns: Sequence[Any]) -> Place:
     home = path or id_.partition("@")[0]
     if session is not None:
         turn = int(seq) if seq is not None and seq.isdecimal() else row
-        return Place(known_kind, path, home, f"{namespace}\0{session}", turn)
+        talk, is_exchange = f"{namespace}\0{session}", source == "session"
+        return Place(known_kind, path, home, talk, turn, is_exchange=is_exchange)
     if source == "conversation":
         return Place(known_kind, path, home, path, row)
     inside = "" if known_kind.is_prose else qualified_name or ""

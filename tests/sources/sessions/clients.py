@@ -293,6 +293,7 @@ def run_gemini(machine: Machine, *prompts: tuple[str, ...]) -> None:
         environ = {
             "GEMINI_API_KEY": "none",
             "GOOGLE_GEMINI_BASE_URL": url,
+            "GEMINI_CLI_NO_RELAUNCH": "true",  # with more memory
             "GEMINI_CLI_TRUST_WORKSPACE": "true",
         }
         for words in prompts:

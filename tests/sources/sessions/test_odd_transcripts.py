@@ -28,6 +28,26 @@ def test_a_question_of_aider_after_a_code_block_that_is_left_open(tmp_path: Path
     ]
 
 
+@pytest.mark.parametrize("end", ["  ", ""])
+def test_what_a_command_said_in_aider_has_a_mark_on_its_first_line_alone(
+    tmp_path: Path, end: str
+) -> None:
+    """It ends with two spaces. Where an editor took them away, an answer must not be lost."""
+    path = tmp_path / ".aider.chat.history.md"
+    path.write_text(
+        f"# aider chat started at 2026-03-02 13:00:00\n\n#### /test pytest{end}\n\n> = start =\n"
+        f"```\n  1 failed\n\nAssertionError{end}\n\n#### Why?{end}\n\nIt is locked.\n",
+        encoding="utf-8",
+    )
+
+    exchanges, _ = read(path, "aider")
+
+    if end:
+        assert exchanges[0].tools[0].outcome == "= start =\n```\n  1 failed\n\nAssertionError"
+        assert (exchanges[1].asked, exchanges[1].answered) == ("Why?", "It is locked.")
+    assert any("It is locked." in exchange.answered for exchange in exchanges)
+
+
 @pytest.mark.parametrize("id_", ["msg_x", "../../elsewhere", "..", "", 7])
 def test_parts_of_opencode_lie_under_the_id_of_their_message(tmp_path: Path, id_: object) -> None:
     """An id that is no name of a folder is not followed."""

@@ -70,6 +70,7 @@ class Exchange:
     cwd: str = ""
     thinking: str = ""  # only where the caller wants it
     is_summary: bool = False
+    seq: int = 0  # its place in the transcript, from 1; 0: unknown
 
     @property
     def edited(self) -> tuple[str, ...]:

@@ -215,8 +215,8 @@ class _Records:
         form = f"{get_text(record, 'type')} {get_text(record, 'payload', 'type')}"
         is_repeated = (
             current is not None
-            and state.get("form") != form
             and (current.is_empty or current.asked == text)
+            and (state.get("form") != form or (current.is_empty and current.asked == text))
         )
         if text and not is_repeated:
             id_ = self._id(payload, record, text)

@@ -47,6 +47,7 @@ _MAX_JSON = 128 * 1024 * 1024  # bytes of an older session, which is one JSON va
 _QUIET = ("info", "error", "warning")
 _CONTEXT = ("/", "?", "<session_context>", "<hook_context>")  # as Gemini CLI itself leaves out
 _SUMMARY = "<state_snapshot>"
+_NAME = re.compile(r"session-[0-9T-]{16}-([0-9a-f]{8})")
 _MASKED = "<tool_output_masked>"  # in place of a long outcome
 _UNTRUSTED = re.compile(r"\A<untrusted_context>\n(.*)\n</untrusted_context>\s*\Z", re.DOTALL)
 _RAN = re.compile(r"Output: .*\nProcess Group PGID: [0-9]+", re.DOTALL)
@@ -98,8 +99,11 @@ def _exchanges(reading: Reading, path: Path, options: Options) -> Iterator[Excha
         transcript.note(parent=path.parent.name)
     transcript.note_title(get_text(session, "summary"), rank=3)
     transcript.note_time(get_time(session, "startTime"))
+    # The ids of messages are only sure to be unique in their session.
+    named = _NAME.fullmatch(path.stem)
+    prefix = (get_text(session, "sessionId") or (named[1] if named else path.stem))[:8]
     for message in messages:
-        _tell(transcript, message)
+        _tell(transcript, message, f"{prefix}-{get_text(message, 'id')}")
         yield from transcript.take()
     yield from transcript.rest()
     reading.sessions[transcript.id] = transcript.session()
@@ -176,7 +180,10 @@ class _Replay:
 
     def _rewind(self, id_: str) -> None:
         ids = list(self.messages)
-        taken_back = ids[ids.index(id_) :] if id_ in self.messages else ids
+        if id_ not in self.messages:  # Gemini CLI forgets everything; a memory does not
+            self._reading.skip("a turn to take back that is not there")
+            return
+        taken_back = ids[ids.index(id_) :]
         for each in taken_back:
             del self.messages[each]
             self._told.pop(each, None)
@@ -193,10 +200,8 @@ def _merged(told: Fields, again: Fields) -> Fields:
     return merged
 
 
-def _tell(transcript: Transcript, message: Fields) -> None:
-    # The ids of messages are only sure to be unique in their session.
-    kind, id_ = get_text(message, "type"), f"{transcript.id[:8]}-{get_text(message, 'id')}"
-    time = get_time(message, "timestamp")
+def _tell(transcript: Transcript, message: Fields, id_: str) -> None:
+    kind, time = get_text(message, "type"), get_time(message, "timestamp")
     transcript.note_time(time)
     text = joined_texts(get(message, "content"))
     if kind == "user":

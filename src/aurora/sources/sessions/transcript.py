@@ -58,6 +58,7 @@ class OpenExchange:
     branch: str
     commit: str
     cwd: str
+    seq: int
     answers: list[str] = field(default_factory=list)
     thoughts: list[str] = field(default_factory=list)
     tools: dict[str, ToolUse] = field(default_factory=dict)
@@ -66,13 +67,14 @@ class OpenExchange:
     part_of: str = ""  # the id of the first part
     calls: int = 0  # in the parts before
 
-    def next_part(self, call: str, time: datetime | None) -> OpenExchange:
+    def next_part(self, call: str, time: datetime | None, seq: int) -> OpenExchange:
         """The same question, before the next call."""
         part_of = self.part_of or self.id
         return replace(
             self,
             id=f"{part_of}/{call}",
             time=time or self.time,
+            seq=seq,
             answers=[],
             thoughts=[],
             tools={},
@@ -175,7 +177,7 @@ class Transcript:
         id_ = id_ or f"call {current.calls + len(current.tools) + 1}"
         if len(current.tools) >= MOST_CALLS * (5 if current.waiting else 1):
             self._finish(current)
-            current = self._open = current.next_part(id_, time)
+            current = self._open = current.next_part(id_, time, self._count())
         kind, arguments = tool_kind(name), parsed(arguments)
         current.tools[id_] = ToolUse(
             id=id_,
@@ -244,8 +246,15 @@ class Transcript:
             self.state.get(name, "") for name in ("model", "branch", "commit", "cwd")
         )
         id_ = id_ or digest(self.id, asked, time.isoformat() if time else "")
-        self._open = OpenExchange(id_, self.id, asked, time, model, branch, commit, cwd)
+        seq = self._count()
+        self._open = OpenExchange(id_, self.id, asked, time, model, branch, commit, cwd, seq)
         self.reading.sessions[self.id] = self.session()
+
+    def _count(self) -> int:
+        """The number of the next exchange. An offset holds it, so that it goes on."""
+        seq = int(self.state.get("seq", "0")) + 1
+        self.state["seq"] = str(seq)
+        return seq
 
     def _continue(self, id_: str, time: datetime | None) -> OpenExchange:
         """The exchange that is being read. A file may begin in the middle of one."""
@@ -285,5 +294,6 @@ class Transcript:
                 cwd=exchange.cwd,
                 thinking="\n\n".join(exchange.thoughts),
                 is_summary=exchange.is_summary,
+                seq=exchange.seq,
             )
         )
