@@ -157,6 +157,7 @@ class Place(NamedTuple):
     qualified_name: str = ""  # of code
     is_recorded: bool = False  # a lesson or a document
     is_exchange: bool = False  # said in a session with an agent
+    project: str = ""  # the folder where that session began
 
 
 class Tracking(StrEnum):

@@ -15,7 +15,7 @@ from aurora.types import Fused, Hit, Ranking
 from tests.fusion.rankings import Memory, checked, memories, rank, rankings_of, rows_of, scores
 from tests.fusion.rankings import rows as any_row
 
-NO_RULES = Rules(aside=0.0, file=0.0, context=0.0, variety=1.0)
+NO_RULES = Rules(aside=0.0, elsewhere=0.0, file=0.0, context=0.0, variety=1.0)
 PLAIN = Auto(rules=NO_RULES)
 BM25 = Ranking("bm25", (Hit(1, 6.0, 1), Hit(2, 4.0, 2), Hit(3, 2.0, 3)), ceiling=8.0)
 MEANING = Ranking("semantic", (Hit(3, 0.9, 1), Hit(2, 0.6, 2), Hit(1, 0.3, 3)), ceiling=1.0)
@@ -29,6 +29,7 @@ surroundings = st.builds(
     files=files,
     code=subsets,
     aside=subsets,
+    elsewhere=subsets,
     beside=st.dictionaries(
         any_row, st.lists(st.lists(any_row, max_size=3, unique=True), max_size=3), max_size=6
     ),

@@ -15,7 +15,7 @@ from tests.fusion.rankings import checked, rows_of, scores
 from tests.fusion.rankings import rows as any_row
 from tests.fusion.test_auto import surroundings
 
-NONE = Rules(aside=0.0, file=0.0, context=0.0, variety=1.0)
+NONE = Rules(aside=0.0, elsewhere=0.0, file=0.0, context=0.0, variety=1.0)
 EVERYBODY = frozenset(range(1, 13))
 
 
@@ -51,15 +51,18 @@ some = st.dictionaries(any_row, st.integers(0, 20).map(lambda n: n / 20)).map(
 
 def test_without_any_rule_nothing_changes() -> None:
     outcomes = found(r1=0.5, r2=0.3)
-    there = around(files={1: "a", 2: "a"}, aside={1}, beside={1: [[2]], 2: [[1]]})
+    there = around(
+        files={1: "a", 2: "a"}, aside={1}, elsewhere={2}, beside={1: [[2]], 2: [[1]]}
+    )  # fmt: skip
     assert NONE.apply(outcomes, there) == outcomes
 
 
-@pytest.mark.parametrize("rule", ["aside", "file", "context", "variety"])
+@pytest.mark.parametrize("rule", ["aside", "elsewhere", "file", "context", "variety"])
 def test_each_rule_has_an_effect_and_can_be_turned_off(rule: str) -> None:
     outcomes = found(r1=0.9, r2=0.8, r3=0.7, r4=0.1, r5=0.05)
     there = around(
-        files={1: "a", 2: "a", 3: "a", 4: "b"}, aside={2}, beside={4: [[1]], 5: [[4]]}
+        files={1: "a", 2: "a", 3: "a", 4: "b"}, aside={2}, elsewhere={3},
+        beside={4: [[1]], 5: [[4]]},
     )  # fmt: skip
     alone = replace(NONE, **{rule: getattr(Rules(), rule)})
     assert parts(alone.vary(alone.apply(outcomes, there), there), rule)

@@ -41,6 +41,12 @@ def list_checkouts(root: Path) -> list[Path]:
     return list(dict.fromkeys([root, main, *linked]))
 
 
+def names_of_checkouts(root: Path) -> frozenset[str]:
+    """The paths of all working copies of a repository, with links and without."""
+    checkouts = list_checkouts(root)
+    return frozenset(path.as_posix() for each in checkouts for path in (each, each.resolve()))
+
+
 def branch_of(root: Path) -> str:
     """The branch of a checkout, or the start of its commit; empty without git."""
     try:

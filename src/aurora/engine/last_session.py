@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from aurora.config.worktrees import list_checkouts
+from aurora.config.worktrees import names_of_checkouts
 from aurora.session_facts import SESSION
 from aurora.stores.base import Store
 from aurora.types import Chunk, Criteria
@@ -22,8 +22,7 @@ def find_last_exchange(store: Store, root: Path, now: datetime) -> Chunk | None:
 
     Sessions that another one started are left out: nobody asked them.
     """
-    folders = {path.as_posix() for each in list_checkouts(root) for path in (each, each.resolve())}
-    wanted = Criteria(sources=(SESSION,), projects=tuple(sorted(folders)))
+    wanted = Criteria(sources=(SESSION,), projects=tuple(sorted(names_of_checkouts(root))))
     rows = store.search.find_rows(wanted)
     for days in _DAYS if rows else ():
         created = store.search.rows_created(now - timedelta(days=days), None)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, TypeVar
 from aurora.config import LoadedSettings, Places, Settings, SettingsFiles
 from aurora.config.places import CACHE, make_project, shown
 from aurora.config.schema import CATALOGUE, LlmSettings, value_of
+from aurora.config.worktrees import names_of_checkouts
 from aurora.embeddings.registry import share_of, trust_of
 from aurora.engine.adoption import KnownMemory, judge, known_memory, make_own
 from aurora.engine.embedders import Embedders
@@ -338,6 +339,7 @@ class OpenedMemory:
         of = None if embedders.are_off else embedders.of
         # Before the lock: two memories may search each other at once.
         layers = tuple(Layer(other.store, other.index_folder, of, n, p) for other, n, p in others)
+        projects = names_of_checkouts(self.root) if self.root else frozenset[str]()
         with self._lock:
             loaded, store = self.files.current(), self.store
             owner = store.vectors.embedder()
@@ -346,7 +348,7 @@ class OpenedMemory:
                 self._retrievers = RetrieverCache(clock=time.monotonic)
             key = tuple((id(layer.store), layer.name, layer.prefix) for layer in layers)
             return self._retrievers.get(
-                (store.identity, config, loaded.settings.embedding, name, prefix, key),
+                (store.identity, config, loaded.settings.embedding, name, prefix, key, projects),
                 lambda: HybridRetriever(
                     store,
                     config,
@@ -356,6 +358,7 @@ class OpenedMemory:
                     name=name,
                     prefix=prefix,
                     others=layers,
+                    projects=projects,
                     rerankers=self._reranker,
                     expand=self._expand,
                     listen=self.listen,

@@ -9,7 +9,7 @@ docs/concepts/ranking.md shows what each number is worth.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from math import fsum, sqrt
 from typing import ClassVar, NamedTuple
@@ -56,6 +56,7 @@ class Rules:
     """
 
     aside: float = 0.1  # taken from tests, examples and the like, but no more than half
+    elsewhere: float = 0.15  # taken from sessions of other projects, but no more than half
     file: float = 0.35  # added to all chunks of the file with the highest total; less to others
     context: float = 0.35  # of the scores of the turns before and after, and of a piece
     variety: float = 0.85  # the factor of each further chunk of a file
@@ -63,17 +64,14 @@ class Rules:
     def apply(self, fused: Sequence[Fused], context: CandidateContext) -> list[Fused]:
         best = [chunk.score for chunk in fused if chunk.row in context.best]
         mean = fsum(best) / (len(context.best) or 1)
-        fused = in_order(_add("aside", fused, self._aside(fused, context)))
+        fused = _add("aside", fused, _lowered(fused, context.aside, self.aside))
+        fused = _add("elsewhere", fused, _lowered(fused, context.elsewhere, self.elsewhere))
+        fused = in_order(fused)
         above = {c.row: max(c.score - mean, 0.0) for c in fused if c.row in context.best}
         fused = _add("file", fused, self._files(above, context))
         fused = _add("context", fused, self._turns(above, context))
         highest = max((chunk.score for chunk in fused if chunk.row in context.best), default=0.0)
         return in_order(scaled(chunk, 1.0 / max(highest, chunk.score, 1.0)) for chunk in fused)
-
-    def _aside(self, fused: Iterable[Fused], context: CandidateContext) -> dict[int, float]:
-        """A low score loses half at most: chunks that stand aside keep their order."""
-        aside = (chunk for chunk in fused if chunk.row in context.aside)
-        return {chunk.row: -min(self.aside, chunk.score / 2.0) for chunk in aside}
 
     def _files(self, above: Mapping[int, float], context: CandidateContext) -> dict[int, float]:
         """A file with many good chunks is a better answer than a file with a single one.
@@ -111,6 +109,11 @@ class Rules:
                 lost[chunk.row] = (self.variety ** seen[file] - 1.0) * chunk.score
             seen[file] += chunk.row in context.best
         return in_order(_add("variety", fused, lost))
+
+
+def _lowered(fused: Iterable[Fused], rows: Set[int], most: float) -> dict[int, float]:
+    """What is taken from these rows. A low score loses half at most: they keep their order."""
+    return {chunk.row: -min(most, chunk.score / 2.0) for chunk in fused if chunk.row in rows}
 
 
 def _add(signal: str, fused: Iterable[Fused], parts: Mapping[int, float]) -> list[Fused]:

@@ -32,6 +32,7 @@ class CandidateContext(NamedTuple):
     named: Set[int] = frozenset()  # definitions that the query names
     lessons: Set[int] = frozenset()  # and documents, among the best
     exchanges: Set[int] = frozenset()  # with agents
+    elsewhere: Set[int] = frozenset()  # exchanges in other projects than the one that is asked
 
 
 NO_CONTEXT = CandidateContext(frozenset(), {})

@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import chain, filterfalse
+from pathlib import PurePath
 from typing import NamedTuple, TypeAlias
 
 from aurora.errors import AuroraError, EmbedderMismatchError, EmbeddingError, NoVectorsError
@@ -94,6 +95,7 @@ class SearchRequest:
     needed: int  # candidates to select: some collapse
     eligible: Sequence[int] | None = None  # rows that may be results, ascending; None: all
     hidden: Set[int] = frozenset()  # other versions of files
+    projects: frozenset[str] = frozenset()  # the folders that are asked; empty: no project is
 
 
 @dataclass(slots=True)
@@ -327,7 +329,8 @@ def _fuse(
     talk: Mapping[int, Said] = {}
     if isinstance(fusion, ContextFusion):
         named = frozenset(_rows(exact))
-        context = load_context(store, rows, text, best=best)._replace(named=named)
+        context = load_context(store, rows, text, best=best, projects=request.projects)
+        context = context._replace(named=named)
         fused = fusion.vary(_fade(fusion(combined, context), rankings), context)
         lessons, talk = context.lessons, read_exchanges(store, fused, context)
     else:
@@ -396,7 +399,12 @@ def _rows(ranking: Ranking | None) -> set[int]:
 
 
 def load_context(
-    store: SearchedStore, rows: Collection[int], words: str, *, best: frozenset[int]
+    store: SearchedStore,
+    rows: Collection[int],
+    words: str,
+    *,
+    best: frozenset[int],
+    projects: frozenset[str] = frozenset(),
 ) -> CandidateContext:
     """Read from the store where candidates are. `words` of the query may ask for tests."""
     places, query = store.search.get_places(list(rows)), frozenset(tokenize(words))
@@ -409,7 +417,16 @@ def load_context(
         turns_beside(places),
         lessons=frozenset(row for row in best if row in places and places[row].is_recorded),
         exchanges=frozenset(row for row, place in places.items() if place.is_exchange),
+        elsewhere=frozenset(row for row, place in places.items() if _is_elsewhere(place, projects)),
     )
+
+
+def _is_elsewhere(place: Place, projects: frozenset[str]) -> bool:
+    """Whether it was said in a session of another project than those that are asked."""
+    if not projects or not place.project:
+        return False
+    folder = PurePath(place.project)
+    return projects.isdisjoint(each.as_posix() for each in (folder, *folder.parents))
 
 
 def _is_aside(place: Place, text: str, words: frozenset[str]) -> bool:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Hashable, Iterator, Set
 
 from aurora.retrieval.dialogue import Said, is_same_matter, read_exchange
+from aurora.session_facts import SESSION
 from aurora.types import Chunk
 
 _ALIKE = 0.9  # share of words that near-identical texts have in common
@@ -78,6 +79,8 @@ class Collapse:
 def _keys(chunk: Chunk, memory: str) -> Iterator[Hashable]:
     if chunk.qualified_name and not chunk.kind.is_prose and chunk.name not in _UNNAMED:
         yield memory, chunk.path, chunk.qualified_name
+    if chunk.session:
+        yield memory, SESSION, chunk.session.exchange
     yield " ".join(chunk.content.split())
 
 

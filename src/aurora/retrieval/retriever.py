@@ -105,16 +105,18 @@ class HybridRetriever:
         name: str = "",
         prefix: str = "",
         others: Sequence[Layer] = (),
+        projects: frozenset[str] = frozenset(),
     ) -> None:
         """Without `embedders`, a search goes without the semantic signal and says so.
 
         `others` are searched, too, as if all were one memory. Each result has the name of its own,
-        and the prefix before its path.
+        and the prefix before its path. `projects` are the folders of the project that is asked:
+        its sessions come before those of others.
         """
         layers = (Layer(store, index_folder, embedders, name, prefix), *others)
         self._store, self._config, self._now = Stores(layers), config or HybridConfig(), now
         self._rerankers, self._expand, self._listen = rerankers, expand, listen
-        self._filters = FilterCache(self._store)
+        self._filters, self._projects = FilterCache(self._store), projects
         self._signals = Signals(layers, self._config, now=now, listen=listen)
         self.bm25, self.vectors = self._signals.bm25, self._signals.vectors
 
@@ -143,6 +145,7 @@ class HybridRetriever:
             max(_SPARE * shown, EXPANDED if expansion else 0),
             self._of_time(span, eligible),
             self._store.hidden_rows(),
+            self._projects,
         )
         candidates = self._signals.score_candidates(request)
         request = _fit_fusion(request, candidates)

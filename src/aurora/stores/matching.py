@@ -13,6 +13,7 @@ from operator import attrgetter
 from typing import Any
 
 from aurora.globs import Rule, parse_rule
+from aurora.session_facts import SESSION
 from aurora.text import CJK, MAX_TOKEN, fold_name, has_cjk
 from aurora.types import Chunk, Json, Kind, Lines, Place, is_recorded
 
@@ -133,18 +134,19 @@ def chunk_of(
 
 
 def place_of(columns: Sequence[Any]) -> Place:
-    """The place of a chunk, from row, id, kind, path, namespace, three metadata values, and the
+    """The place of a chunk, from row, id, kind, path, namespace, four metadata values, and the
     qualified name.
 
     Pieces of a document have its id before `@`. Turns without a number are numbered by row.
     """
-    row, id_, kind, path, namespace, source, session, seq, qualified_name = columns
+    row, id_, kind, path, namespace, source, session, seq, project, qualified_name = columns
     known_kind = Kind(kind) if kind in _KINDS else Kind.CODE  # reading the chunk reports damage
     home = path or id_.partition("@")[0]
     if session is not None:
         turn = int(seq) if seq is not None and seq.isdecimal() else row
-        talk, is_exchange = f"{namespace}\0{session}", source == "session"
-        return Place(known_kind, path, home, talk, turn, is_exchange=is_exchange)
+        talk, is_exchange = f"{namespace}\0{session}", source == SESSION
+        folder = str(project or "") if is_exchange else ""
+        return Place(known_kind, path, home, talk, turn, is_exchange=is_exchange, project=folder)
     if source == "conversation":
         return Place(known_kind, path, home, path, row)
     inside = "" if known_kind.is_prose else qualified_name or ""

@@ -62,7 +62,8 @@ _USES = """
     WHERE is_found AND chunks."row" IN ?"""
 _PLACES = """
     SELECT "row", id, kind, path, namespace,
-        metadata ->> 'source', metadata ->> 'session', metadata ->> 'seq', qualified_name
+        metadata ->> 'source', metadata ->> 'session', metadata ->> 'seq', metadata ->> 'project',
+        qualified_name
     FROM chunks WHERE "row" IN ?"""
 _DATED = """
     SELECT "row", path FROM chunks WHERE is_found AND kind = %s

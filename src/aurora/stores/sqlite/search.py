@@ -73,7 +73,7 @@ _DATE = f"*{'[0-9]' * 4}-{'[0-9]' * 2}-{'[0-9]' * 2}*"
 _PLACES = """
     SELECT rowid, id, kind, path, namespace, json_extract(valid, '$.source'),
         CAST(json_extract(valid, '$.session') AS TEXT), CAST(json_extract(valid, '$.seq') AS TEXT),
-        qualified_name
+        json_extract(valid, '$.project'), qualified_name
     FROM (SELECT *, iif(json_valid(metadata), metadata, '{}') AS valid FROM chunks
           WHERE rowid IN ?)"""
 _NEEDED = 5  # columns of a place that are never empty unless damaged
