@@ -47,6 +47,11 @@ def test_a_row_that_stands_for_several_says_how_many() -> None:
     assert head == "src/read.py:10  read  function  0.86  +2 more"
 
 
+def test_an_exchange_that_stands_for_several_says_that_they_are_earlier() -> None:
+    talk = replace(READ, more=4, chunk=replace(READ.chunk, metadata={"form": "exchange"}))
+    assert shown(talk, Look(NOW, past=False))[0].endswith("  +4 earlier")
+
+
 def test_a_symbol_has_its_own_name_kind_and_line() -> None:
     symbol = Symbol("file", "variable", Lines(11, 11))
     assert shown(replace(READ, symbol=symbol), Look(NOW, past=False)) == [

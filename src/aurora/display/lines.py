@@ -87,7 +87,8 @@ def _marked(facts: Sequence[str], past: Sequence[str], paint: Paint) -> list[str
 def _facts(result: SearchResult, look: Look) -> list[str]:
     """Name, kind and confidence, how many rows the result stands for, and another memory's name."""
     kind = result.symbol.kind if result.symbol else str(result.chunk.kind)
-    more = [f"+{result.more} more"] if result.more else []
+    of_talk = "earlier" if result.metadata.get("form") == "exchange" else "more"
+    more = [f"+{result.more} {of_talk}"] if result.more else []
     other = [f"[{printable(result.memory)}]"] if result.memory != look.memory else []
     return [title_of(result), printable(kind), f"{result.score:.2f}", *more, *other]
 
