@@ -22,7 +22,8 @@ SCRIPTS = sorted(
     if 'if __name__ == "__main__":' in file.read_text(encoding="utf-8")
     and ".cache" not in file.parts
 )
-# {repo} is a repository, {set} a labelled set, {models} a folder with MiniLM, {asked} questions.
+# {repo} is a repository, {set} a labelled set, {models} a folder with MiniLM, {asked} questions,
+# {talk} two sets of conversations.
 RUNS: dict[str, Sequence[str]] = {
     "load/scenes.py": ("--clients=2", "--calls=12", "--chunks=30"),
     "load/sustained.py": ("--without-peer", "--seconds=2", "--clients=2", "--chunks=30"),
@@ -41,6 +42,7 @@ RUNS: dict[str, Sequence[str]] = {
     "quality/peers.py": ("{set}", "--most=3", "--peer=fts5"),
     "quality/redaction.py": ("{repo}",),
     "quality/replay.py": ("{repo}", "--moments=2", "--questions=3"),
+    "quality/sessions.py": ("{talk}",),
     "quality/shares.py": ("{set}", "--model=aurora:shallow", "--most=3"),
     "quality/tokens.py": ("{repo}/..", "--questions={asked}/birds.json", "--misses"),
     "quality/transcripts.py": (f"--home={ROOT}/tests/sources/sessions/home", "--misses"),
@@ -127,6 +129,29 @@ def labelled(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
+def talk(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two conversations of two sessions, with a question about each session."""
+    folder = tmp_path_factory.mktemp("talk")
+    texts = [
+        {"id": f"{group}/{n}", "text": f"The {bird} waits by lake {n}.", "group": group, "seq": n,
+         "session": f"s{n // 4}", "date": "2026-03-01"}
+        for group, bird in (("a", "heron"), ("b", "stork")) for n in range(8)
+    ]  # fmt: skip
+    questions = [
+        {
+            "id": f"{text['id']}/q",
+            "text": f"who waits by lake {text['seq']}",
+            "group": text["group"],
+        }
+        for text in texts[::4]
+    ]  # fmt: skip
+    grades = [(f"{text['id']}/q", str(text["id"]), 1) for text in texts[::4]]
+    for name in ("locomo", "beam_100k"):
+        write_set(folder / name, texts, questions, grades)
+    return folder
+
+
+@pytest.fixture(scope="module")
 def asked(repo: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of questions about the repository, one that nothing there answers, and of names."""
     commit = subprocess.check_output(["git", "rev-parse", "HEAD"], cwd=repo, text=True).strip()
@@ -148,8 +173,8 @@ def asked(repo: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def places(repo: Path, labelled: Path, asked: Path) -> dict[str, Path]:
-    return {"repo": repo, "set": labelled, "asked": asked}
+def places(repo: Path, labelled: Path, asked: Path, talk: Path) -> dict[str, Path]:
+    return {"repo": repo, "set": labelled, "asked": asked, "talk": talk}
 
 
 def run(copy: Path, script: str, words: Sequence[str]) -> subprocess.CompletedProcess[str]:

@@ -66,19 +66,6 @@ def test_an_exchange_gains_from_the_one_beside_it(memory: Searched) -> None:
     assert part(found["snow."], "context") > 0.0 == part(found["rain."], "context")
 
 
-def test_a_neighbour_in_many_pieces_counts_once(memory: Searched) -> None:
-    """Or whatever stands beside a long text would come before what answers."""
-    line = "The webhook of a payment is verified.\n"
-    exchange = Exchange("codex:long", "codex", "s", "Which?", line * 500, NOW, seq=1)
-    pieces = exchange_chunks(Session("codex", "s", Path("s")), exchange, Redactor())
-    memory.put(*noise(), *pieces, said("And?", "The heron waits for a payment.", seq=2))
-    row = next(row for row in rows(memory, "webhook payment") if "heron" in row.content)
-    others = [other for other in rows(memory, "webhook payment") if other is not row]
-
-    assert len(pieces) > 3
-    assert part(row, "context") < max(other.score for other in others)
-
-
 # The answer, and the question repeated
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
 from datetime import UTC, datetime
+from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
 
@@ -20,7 +21,7 @@ from aurora.types import Chunk, Fused, Place, Ranking
 
 UNANSWERED = "unanswered"  # the contribution that lowers a question that nothing answers
 NEWEST = "newest"  # the one that raises the newest exchange to the place of an earlier one
-_READ = 30  # exchanges of one search: the cost does not grow with their number
+_READ = 20  # exchanges of one search: the cost does not grow with their number
 _COMPARED = 1000  # characters of a question or an answer
 # A question that says the same as the query shares this much of all words of the two.
 _REPEATED = 0.6
@@ -86,8 +87,12 @@ def read_exchange(chunk: Chunk) -> Said | None:
 
 
 def _words(text: str) -> frozenset[str]:
-    tokens = tokenize(text[:_COMPARED])
-    return frozenset(stem(token) for token in tokens if not is_stop_word(token))
+    return _stems(text[:_COMPARED])
+
+
+@lru_cache(maxsize=128)  # the rows of a search are read twice: to place them, and to collapse them
+def _stems(text: str) -> frozenset[str]:
+    return frozenset(stem(token) for token in {*tokenize(text)} if not is_stop_word(token))
 
 
 def read_exchanges(
