@@ -37,13 +37,16 @@ class Searched:
             self.provider = provider
             assert embed_missing(self.store, provider).failed == 0
 
-    def retriever(self, now: datetime = NOW, **config: object) -> HybridRetriever:
+    def retriever(
+        self, now: datetime = NOW, projects: frozenset[str] = frozenset(), **config: object
+    ) -> HybridRetriever:
         return HybridRetriever(
             self.store,
             HybridConfig(**{"min_score": 0.0} | self._config | config),  # type: ignore[arg-type]
             index_folder=index_folder(self.store),
             now=lambda: now,
             embedders=None if self.provider is None else lambda _: self.provider,
+            projects=projects,
         )
 
     def search(

@@ -13,9 +13,9 @@ from aurora.indexing.session_chunks import exchange_chunks
 from aurora.redaction import Redactor
 from aurora.retrieval.collapse import Collapse
 from aurora.retrieval.dialogue import Said, is_same_matter, read_exchange
-from aurora.sources.sessions.base import Exchange, Session
+from aurora.sources.sessions.base import Exchange, Session, ToolKind, ToolUse
 from aurora.types import Chunk, Criteria, Query, SearchResult
-from tests.builders import NOW, make_chunk
+from tests.builders import NOW, make_chunk, make_exchange
 from tests.retrieval.conftest import Searched
 
 QUESTION = "how is the payment webhook verified"
@@ -169,3 +169,31 @@ def test_a_row_does_not_go_from_matter_to_matter() -> None:
 def test_only_whole_exchanges_are_compared() -> None:
     assert read_exchange(make_chunk("Asked: why\n\nAnswered: so")) is None
     assert read_exchange(said("Why not?", "So.")) == Said("s", frozenset(), frozenset(), NOW)
+
+
+# One row, and the project that is asked
+
+
+def test_all_pieces_of_an_exchange_are_one_row(memory: Searched) -> None:
+    failed = ToolUse("1", "Bash", ToolKind.COMMAND, "make webhook", "payment refused", failed=True)
+    pieces = make_exchange(QUESTION, f"We decided to keep the webhook. {ANSWER}", failed)
+    memory.put(*noise(), *pieces)
+    first, *others = rows(memory)
+    assert {chunk.metadata["form"] for chunk in pieces} == {"exchange", "decision", "command"}
+    assert first.more == 2
+    assert all(row.metadata["exchange"] != first.metadata["exchange"] for row in others)
+
+
+@pytest.mark.parametrize("began", ["/code/shop", "/code/shop/api"])
+def test_sessions_of_the_project_that_is_asked_come_first(memory: Searched, began: str) -> None:
+    own = make_exchange(
+        "How is a webhook verified?", "Ada signs each payment.", session="own", project=began
+    )
+    other = make_exchange(QUESTION, ANSWER, session="other", project="/code/shopping")
+    memory.put(*noise(), *own, *other)
+    query = Query("which payment webhook is verified")
+    anywhere = memory.retriever().retrieve(query).results
+    found = memory.retriever(projects=frozenset({"/code/shop"})).retrieve(query).results
+    assert [row.metadata["session"] for row in anywhere[:2]] == ["other", "own"]
+    assert [row.metadata["session"] for row in found[:2]] == ["own", "other"]
+    assert part(found[1], "elsewhere") < 0.0 == part(found[0], "elsewhere")

@@ -865,6 +865,12 @@ class SearchConformance:
             Kind.KNOWLEDGE, "", said.id, "n\0s1", row if turn is None else turn
         )  # fmt: skip
 
+    def test_an_exchange_has_the_project_of_its_session(self, full: Store) -> None:
+        full.chunks.put_chunks(make_exchange("Why?", "So.", project="/code/shop"))
+        *_, row = full.chunks.revisions()
+        place = full.search.get_places([row])[row]
+        assert (place.is_exchange, place.project) == (True, "/code/shop")
+
     def test_sessions_of_two_namespaces_are_two(self, full: Store) -> None:
         full.chunks.put_chunks(
             make_chunk("hi", "", space, namespace=space, metadata={"session": 1, "seq": 1})
