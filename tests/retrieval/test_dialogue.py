@@ -186,11 +186,10 @@ def test_all_pieces_of_an_exchange_are_one_row(memory: Searched) -> None:
 
 @pytest.mark.parametrize("began", ["/code/shop", "/code/shop/api"])
 def test_sessions_of_the_project_that_is_asked_come_first(memory: Searched, began: str) -> None:
-    own = make_exchange(
-        "How is a webhook verified?", "Ada signs each payment.", session="own", project=began
-    )
-    other = make_exchange(QUESTION, ANSWER, session="other", project="/code/shopping")
-    memory.put(*noise(), *own, *other)
+    asked = "How is a webhook verified?"
+    own = make_exchange(asked, "Ada keeps keys.", session="own", project=began)
+    other = make_exchange(asked, "Grace signs letters.", session="other", project="/code/shopping")
+    memory.put(*noise(), *other, *own)
     query = Query("which payment webhook is verified")
     anywhere = memory.retriever().retrieve(query).results
     found = memory.retriever(projects=frozenset({"/code/shop"})).retrieve(query).results
