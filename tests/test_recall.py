@@ -168,6 +168,11 @@ def test_decisions_are_recalled_the_newest_first(memory: Memory) -> None:
     assert line == f"- decision: Rule 1: Agreed. (2026-11-14; recent; {ids[1]})"
 
 
+def test_what_agents_remember_by_themselves_is_not_recalled(memory: Memory) -> None:
+    add(memory, "Prices are in cents.", "agent-memory")
+    assert reasons(memory) == {}
+
+
 def test_the_budget_is_never_exceeded_and_nothing_is_lost(memory: Memory) -> None:
     for n in range(6):
         memory.learn(f"Lesson {n}: " + f"wade in water number {n}, slowly; " * (1 + 4 * n))

@@ -44,6 +44,7 @@ from aurora.indexing.session_notes import (
 from aurora.indexing.turns import show_progress, write_turn
 from aurora.redaction import Redactor
 from aurora.report_types import AgentOnDisk, ExchangeEntry, SessionEntry
+from aurora.session_facts import AGENT_MEMORY
 from aurora.sources.sessions.base import Session, SessionReader
 from aurora.sources.sessions.memories import MemoryFile, locate_memories
 from aurora.sources.sessions.readers import agent_names, make_reader
@@ -53,7 +54,6 @@ from aurora.text import pluralize
 from aurora.types import PRIVATE, Chunk, Listener, NewDocument, Note
 
 EXPORTS = "exports"  # the agent of files that the user names
-AGENT_MEMORY = "agent-memory"  # the document type of the files in which agents remember
 _RESUME = {
     "claude-code": "claude --resume {}",
     "codex": "codex resume {}",

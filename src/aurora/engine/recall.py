@@ -24,6 +24,7 @@ from aurora.errors import QueryError, SourceError
 from aurora.retrieval.confidence import LESSON
 from aurora.retrieval.query import without_filters
 from aurora.retrieval.session_filters import TALK
+from aurora.session_facts import AGENT_MEMORY
 from aurora.sources.git import list_changes, list_uncommitted
 from aurora.stores.base import Store
 from aurora.text import count_tokens, pluralize, printable
@@ -145,7 +146,8 @@ def _at_start(
     memories: Mapping[str, OpenedMemory], changed: Mapping[str, str], project: str
 ) -> Iterator[_Candidate]:
     """The candidates: the first for each reason before the second for any."""
-    recorded = [each for each in _read(memories, _RECORDED) if not _is_done(each.chunk)]
+    read = _read(memories, _RECORDED)
+    recorded = [each for each in read if not (_is_done(each.chunk) or _is_of_agent(each.chunk))]
     lessons = [each for each in recorded if each.chunk.kind is Kind.REASONING]
     documents = [each for each in recorded if each.chunk.kind is not Kind.REASONING]
     by_reason: tuple[list[tuple[_Row, str]], ...] = (
@@ -201,6 +203,11 @@ def _touched(chunk: Chunk, changed: Mapping[str, str]) -> str:
 
 def _is_plan(chunk: Chunk) -> bool:
     return chunk.document_type.lower() == "plan"
+
+
+def _is_of_agent(chunk: Chunk) -> bool:
+    """Agents read the files in which they remember by themselves, those of this project alone."""
+    return chunk.document_type == AGENT_MEMORY
 
 
 def _is_done(chunk: Chunk) -> bool:
