@@ -6,7 +6,8 @@ INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint c
 INSPECTOR := 2.12.0
 CLAUDE_CODE := 2.1.327
 CODEX := 0.169.0
-AGENTS := $(VENV)/agents-$(CLAUDE_CODE)-$(CODEX)
+GEMINI_CLI := 0.61.0
+AGENTS := $(VENV)/agents-$(CLAUDE_CODE)-$(CODEX)-$(GEMINI_CLI)
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PYTHONDONTWRITEBYTECODE := # tests start Python often, and compiled once is enough
 
@@ -49,7 +50,8 @@ $(VENV)/inspector-$(INSPECTOR): | $(VENV)/installed-dev
 # The agents' programs that tests run, with the native program of each for this machine.
 $(AGENTS): | $(VENV)/installed-dev
 	$(BIN)/npm install --prefix $(VENV)/agents --no-save --no-audit --no-fund --ignore-scripts \
-		--loglevel=error @anthropic-ai/claude-code@$(CLAUDE_CODE) @openai/codex@$(CODEX)
+		--loglevel=error @anthropic-ai/claude-code@$(CLAUDE_CODE) @openai/codex@$(CODEX) \
+		@google/gemini-cli@$(GEMINI_CLI)
 	touch $@
 
 demo: $(VENV)/installed

@@ -7,11 +7,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from aurora.engine.adoption import memories_locked, remember
+from aurora.indexing.session_chunks import exchange_chunks
 from aurora.parsers.registry import parser_for
+from aurora.redaction import Redactor
+from aurora.sources.sessions.base import Exchange, Session, ToolUse
 from aurora.stores.base import Store
 from aurora.types import REPLACED_BY, Chunk, Document, Kind, Lines
 
 NOW = datetime(2026, 11, 15, 12, 0, tzinfo=UTC)
+SESSION_ID = "5e551011-aaaa-4000-8000-000000000001"
 
 
 def note_as_own(home: Path, database: Path) -> None:
@@ -35,6 +39,29 @@ def make_chunk(
         "language": "python",
     }
     return Chunk(**values | fields)  # type: ignore[arg-type]
+
+
+def make_exchange(
+    asked: str = "Why?",
+    answered: str = "So.",
+    *tools: ToolUse,
+    session: str = SESSION_ID,
+    agent: str = "codex",
+    title: str = "",
+    **facts: object,
+) -> list[Chunk]:
+    """The chunks of one exchange with an agent; any field of the exchange, `project` and
+    `parent` can be given."""
+    values: dict[str, object] = {
+        "id": f"{agent}:{session}:{asked}", "time": NOW, "model": "gpt-6", "branch": "main",
+    } | facts  # fmt: skip
+    project, parent = str(values.pop("project", "/code/shop")), str(values.pop("parent", ""))
+    exchange = Exchange(
+        agent=agent, session=session, asked=asked, answered=answered, tools=tools, **values  # type: ignore[arg-type]
+    )  # fmt: skip
+    path = Path(f"/transcripts/{session}.jsonl")
+    of = Session(agent, session, path, title=title or asked, project=project, parent=parent)
+    return exchange_chunks(of, exchange, Redactor())
 
 
 def parse(text: str, path: str = "a.py") -> list[Chunk]:

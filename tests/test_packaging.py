@@ -35,8 +35,15 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return next(out.glob("*.whl"))
 
 
-@pytest.mark.xdist_group("wheel")
-def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
+@pytest.mark.long
+def test_the_wheel_has_the_package_alone_and_works_in_an_empty_environment(
+    wheel: Path, tmp_path: Path
+) -> None:
+    require_the_package_alone(wheel)
+    require_it_works(wheel, tmp_path)
+
+
+def require_the_package_alone(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     assert {name.split("/")[0] for name in names} == {
         "aurora", "aurora_memory-0.1.0.dist-info",
@@ -47,9 +54,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
     assert not [name for name in names if "__pycache__" in name]
 
 
-@pytest.mark.long
-@pytest.mark.xdist_group("wheel")
-def test_the_wheel_works_in_an_empty_environment(wheel: Path, tmp_path: Path) -> None:
+def require_it_works(wheel: Path, tmp_path: Path) -> None:
     venv = tmp_path / "venv"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", venv], check=True)
     # Our pip, and no bytecode of modules that nobody imports: half of what it takes otherwise.

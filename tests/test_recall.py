@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Iterator
 from datetime import timedelta
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -13,9 +14,10 @@ from hypothesis import strategies as st
 
 from aurora import Criteria, Memory, Moment, NewDocument, Places, QueryError, Situation
 from aurora.retrieval.query import parse_query, without_filters
+from aurora.stores.base import Store
 from aurora.text import count_tokens
 from tests.backends import keep_on_server
-from tests.builders import NOW, write_tree
+from tests.builders import NOW, make_exchange, write_tree
 
 LESSON = "Cut a large video into parts before its upload"
 
@@ -66,6 +68,60 @@ def reasons(memory: Memory, **options: int) -> dict[str, str]:
 def test_a_memory_of_code_alone_has_nothing_to_say_at_the_start(memory: Memory) -> None:
     recalled = memory.recall()
     assert (recalled.items, recalled.left_out, recalled.text, recalled.tokens) == ((), (), "", 0)
+
+
+def sessions_of(memory: Memory) -> Store:
+    """Where sessions are kept: the person's memory."""
+    personal = memory.personal
+    assert personal is not None
+    personal.admin.create()
+    return personal.admin.store
+
+
+def test_the_first_line_is_where_the_last_session_of_the_project_ended(
+    memory: Memory, project: Path
+) -> None:
+    memory.learn("Herons wade slowly", context="see wade.py.")
+    git(project, "worktree", "add", "--quiet", "../birds-wing")
+    days = [NOW - timedelta(days=n) for n in range(90)]
+    said = {
+        "old": make_exchange("Which bird?", time=days[80], project=str(project)),
+        "last": make_exchange(
+            "Why do herons wade " + "so slowly " * 20, "They hunt.\n\nAt dawn.", title="Wading",
+            time=days[3], project=f"{project.parent}/birds-wing/src", agent="claude-code",
+        ),
+        "elsewhere": make_exchange("Another?", time=days[0], project=f"{project}-2"),
+        "begun by another": make_exchange(
+            "Look for herons", time=days[0], project=str(project), parent="5e551011"
+        ),
+    }  # fmt: skip
+    sessions_of(memory).chunks.put_chunks(chain.from_iterable(said.values()))
+
+    first, second = memory.recall().items[:2]
+
+    assert (first.id, first.kind, first.title) == (said["last"][0].id, "session", "Wading")
+    assert (first.date, first.reason) == (days[3], "where the last session ended")
+    assert first.text.startswith("asked: Why do herons wade so slowly so")
+    assert first.text.endswith(" so slowly … answered: They hunt. At dawn.".replace("… ", "…; "))
+    assert second.kind == "lesson"
+
+
+def test_a_title_that_is_the_question_is_not_repeated(memory: Memory, project: Path) -> None:
+    said = make_exchange("Which bird?", "A heron.", title="Which bird?", project=str(project))
+    sessions_of(memory).chunks.put_chunks(said)
+    [item] = memory.recall().items
+    assert (item.title, item.text) == ("Which bird?", "answered: A heron.")
+
+
+def test_an_old_session_is_where_the_last_one_ended(memory: Memory, project: Path) -> None:
+    old = make_exchange("Which bird?", "", time=NOW - timedelta(days=800), project=str(project))
+    sessions_of(memory).chunks.put_chunks(old)
+    [item] = memory.recall().items
+    assert item.line == (
+        "- session: Which bird?: asked: Which bird? (2024-09-06; where the last session ended; "
+        f"{old[0].id})"
+    )
+    assert memory.recall(budget=item.tokens - 1).items == ()
 
 
 def test_lessons_about_changed_files_come_first(memory: Memory) -> None:

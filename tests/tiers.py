@@ -14,16 +14,28 @@ CORE = "not full and not stress"  # what `make test` selects
 
 STRESS = ("concurrency/", "crash/", "faults/", "fuzz/")  # briefly in the full tier, too
 
+# Benchmarks that take seconds even on a tiny size. That they start is shown in the full tier.
+_RUN = "benchmarks/test_scripts.py::test_a_script_runs_to_its_end"
+_LONG_SCRIPTS = (
+    "load/", "quality/ablation.py", "quality/decisions.py", "quality/fallback.py",
+    "quality/lessons.py", "quality/peers.py", "quality/tokens.py", "speed/", "structure.py",
+)  # fmt: skip
+
 # A shorter test of the full tier shows the same.
 STRESS_ONLY = (
-    # indexing/test_ray_cluster.py has a cluster, too
-    "benchmarks/test_scripts.py::test_a_script_runs_to_its_end[speed/spreading.py]",
+    *(
+        f"benchmarks/test_scripts.py::test_a_script_runs_to_its_end[{name}"
+        for name in _LONG_SCRIPTS
+    ),
     "cli/test_copy.py::test_killed",  # crash/ kills a copy, too
     "cli/test_transfer.py::test_an_import_killed",  # crash/ kills imports, too
     "concurrency/test_held_locks.py::test_who_cannot_write_is_told_what_is_in_the_way_and_what_to_do[postgres",
     "concurrency/test_held_locks.py::test_agents_are_answered_while_somebody_holds_the_lock[postgres]",
+    "concurrency/test_held_locks.py::test_who_indexes_waits_for_one_that_stands_still_and_says_so[postgres",
     "concurrency/test_soak.py::test_everybody_at_once_loses_nothing[postgres]",
+    "crash/test_crashes.py::test_killed_at_any_moment",  # at any point, too
     "faults/test_torn_database.py::test_damage_anywhere",  # stores/test_sqlite_damage.py, too
+    "faults/test_torn_database.py::test_damage_below_the_seal",  # flipped bits there, too
     "faults/test_torn_indexes.py::test_a_damaged_index",  # signals/ has damaged files, too
     "indexing/test_kill.py",  # crash/ kills index runs, too
     "indexing/test_logs.py::test_a_log_is_never_held_in_memory[120]",
@@ -99,6 +111,8 @@ FULL = (
     "parsers/test_code_stdlib.py",
     "parsers/test_endless.py",
     "sources/sessions/test_going_on.py::test_what_is_appended",
+    "sources/sessions/test_damaged_transcripts.py",
+    "sources/sessions/test_real_clients.py",
     "sources/sessions/test_hostile_transcripts.py::test_a_large_transcript",
     "sources/sessions/test_hostile_transcripts.py::test_a_record_that_is_too_large",
     "sources/sessions/test_hostile_transcripts.py::test_tags_that_are_never_closed",
@@ -138,6 +152,34 @@ CORE_ON_SERVER = (
     "stores/test_server_addresses.py",
 )
 
+# What the full tier runs on PostgreSQL: where the server itself may make the difference. All other
+# tests that are for both stores are run there by `make stress` alone.
+FULL_ON_SERVER = (
+    *CORE_ON_SERVER,
+    "cli/test_checkouts.py::test_each_worktree_has_its_own_version",
+    "cli/test_copy.py",
+    "cli/test_db.py",
+    "cli/test_reembed.py::test_killed",
+    "cli/test_transfer.py::test_a_memory_goes_through_a_pipe",
+    "cli/test_which_memory.py::test_a_private_lesson_is_found",
+    "cli/test_which_memory.py::test_the_doctor_moves",
+    "concurrency/",
+    "crash/test_crashes.py::test_killed_at_any_point_it_is_whole_and_goes_on[add-",
+    "crash/test_crashes.py::test_killed_at_any_point_it_is_whole_and_goes_on[copy-",
+    "crash/test_crashes.py::test_killed_at_any_point_it_is_whole_and_goes_on[first-index-",
+    "crash/test_crashes.py::test_killed_at_any_point_it_is_whole_and_goes_on[migrate-",
+    "indexing/test_copying.py",
+    "mcp/test_hostile.py::test_the_syntax_of_a_database",
+    "postgres/",
+    "retrieval/test_confidence.py",
+    "retrieval/test_parity.py",
+    "retrieval/test_several_memories.py",
+    "security/",
+    "stores/",
+    "test_server_memory.py",
+    "upgrades/",
+)
+
 _INSTALLED = {"inspector"}  # the fixture of what only `make test-full` installs
 _MODELS = {"onnx_provider", "models"}  # fixtures that convert one
 _SERVERS = {"memory_url", "own_postgres", "postgres", "postgres_databases", "postgres_url"}
@@ -146,9 +188,10 @@ _SERVERS = {"memory_url", "own_postgres", "postgres", "postgres_databases", "pos
 def mark(item: pytest.Item) -> None:
     name = item.nodeid.removeprefix("tests/")
     on_server = is_on_server(item) and not name.startswith(CORE_ON_SERVER)
-    if name.startswith((*STRESS, *STRESS_ONLY)):
+    is_twin = is_for_both(item) and not name.startswith(FULL_ON_SERVER)
+    if is_twin or name.startswith((*STRESS, *STRESS_ONLY)):
         item.add_marker("stress")
-    if name.startswith(STRESS_ONLY):
+    if is_twin or name.startswith(STRESS_ONLY):
         return
     needs_more = not (_MODELS | _INSTALLED).isdisjoint(fixtures(item))
     if name.startswith(FULL) or on_server or needs_more:
@@ -157,9 +200,14 @@ def mark(item: pytest.Item) -> None:
 
 def is_on_server(item: pytest.Item) -> bool:
     """Whether a test needs a PostgreSQL server: by a fixture, or by the parameter `postgres`."""
+    return is_for_both(item) or not _SERVERS.isdisjoint(fixtures(item))
+
+
+def is_for_both(item: pytest.Item) -> bool:
+    """Whether it is the one on a server, of a test that runs on both stores."""
     called = getattr(item, "callspec", None)
-    parameters = called.params.values() if called else ()
-    return "postgres" in parameters or not _SERVERS.isdisjoint(fixtures(item))
+    values = called.params.values() if called else ()
+    return any("postgres" in (value if isinstance(value, tuple) else (value,)) for value in values)
 
 
 def fixtures(item: pytest.Item) -> list[str]:

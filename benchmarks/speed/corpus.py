@@ -165,6 +165,7 @@ def questions() -> list[Question]:
     kept = CACHE / "questions.json"
     if not kept.exists():
         made = sample_questions(list(islice(real_chunks(), ASKED)))
+        kept.parent.mkdir(parents=True, exist_ok=True)
         kept.write_text(json.dumps([[one.sort, one.text] for one in made], indent=1) + "\n")
     return [Question(sort, text) for sort, text in json.loads(kept.read_text())]
 

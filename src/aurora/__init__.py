@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from aurora.indexing.import_export import Writer
     from aurora.indexing.indexer import IndexReport
     from aurora.indexing.provenance import Provenance
+    from aurora.report_types import CommandRun, Fixes, How, Mend, Why, WhyEntry
+    from aurora.session_facts import SessionFacts
     from aurora.sources.watch import Stop
     from aurora.stores.base import Embedder
     from aurora.types import (
@@ -74,22 +76,23 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
-    "Added", "AuroraError", "Chunk", "ChunkHistory", "ChunkNotFoundError", "ConfigError",
-    "Contribution", "Criteria", "Embedded", "Embedder", "EmbedderMismatchError", "EmbeddingError",
-    "EmbeddingProvider", "EntryVersion", "Event", "ExportCounts", "IndexCheck", "IndexReport",
-    "IndexState", "Json", "Kind", "LabelError", "Learned", "LeftOut", "Lines", "Listener",
-    "LlmError", "Memory", "Mode", "Moment", "NewDocument", "NoMemoryError", "Note", "Outcome",
-    "Places", "Progress", "Provenance", "Query", "QueryError", "Recall", "RecallItem", "Refresh",
-    "Rerank", "SearchResult", "SearchResults", "Settings", "SettingsFiles", "SimilarEntry",
-    "Situation", "SourceError", "Stats", "Stop", "StoreBusyError", "StoreError", "Symbol",
-    "Tracking", "TransferError", "Writer", "__version__",
+    "Added", "AuroraError", "Chunk", "ChunkHistory", "ChunkNotFoundError", "CommandRun",
+    "ConfigError", "Contribution", "Criteria", "Embedded", "Embedder", "EmbedderMismatchError",
+    "EmbeddingError", "EmbeddingProvider", "EntryVersion", "Event", "ExportCounts", "Fixes", "How",
+    "IndexCheck", "IndexReport", "IndexState", "Json", "Kind", "LabelError", "Learned", "LeftOut",
+    "Lines", "Listener", "LlmError", "Memory", "Mend", "Mode", "Moment", "NewDocument",
+    "NoMemoryError", "Note", "Outcome", "Places", "Progress", "Provenance", "Query", "QueryError",
+    "Recall", "RecallItem", "Refresh", "Rerank", "SearchResult", "SearchResults", "SessionFacts",
+    "Settings", "SettingsFiles", "SimilarEntry", "Situation", "SourceError", "Stats", "Stop",
+    "StoreBusyError", "StoreError", "Symbol", "Tracking", "TransferError", "Why", "WhyEntry",
+    "Writer", "__version__",
 ]  # fmt: skip
 # The modules that define these names, in the order in which they import each other.
 _MODULES = (
-    "errors", "types", "config", "stores.base", "embeddings.base", "engine.memory",
-    "sources.watch", "indexing.documents", "indexing.embedding", "indexing.export_format",
-    "indexing.freshness", "indexing.import_export", "indexing.indexer", "indexing.provenance",
-    "engine.entries",
+    "errors", "session_facts", "types", "report_types", "config", "stores.base",
+    "embeddings.base", "engine.memory", "sources.watch", "indexing.documents",
+    "indexing.embedding", "indexing.export_format", "indexing.freshness",
+    "indexing.import_export", "indexing.indexer", "indexing.provenance", "engine.entries",
 )  # fmt: skip
 
 

@@ -13,12 +13,15 @@ from math import isnan
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
+from aurora.session_facts import SESSION, SessionFacts, read_session_facts
+
 Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
 
 DEFAULT_LIMIT = 10
 FOREIGN_ID = "aurorakb_id"  # in a chunk's metadata: the id of an imported document
 VARIANT = "variant"  # in a chunk's metadata: names one of several versions of a file
 SYMBOLS = "symbols"  # in a chunk's metadata: [[name, kind, first line, last line], …]
+PRIVATE = "private"  # in the metadata of a document that stays with the person
 REPLACES = "replaces"  # in the metadata of a document or lesson: the ids of what it replaced
 REPLACED_BY = "replaced_by"  # the id of what replaced it, "" if that is forgotten; it is not found
 PROVENANCE = "provenance"  # who wrote it, where, and about which files
@@ -93,6 +96,11 @@ class Chunk:
     def variant(self) -> str:
         """Names the version of its file, where checkouts have several of it."""
         return str(self.metadata.get(VARIANT, ""))
+
+    @property
+    def session(self) -> SessionFacts | None:
+        """The session with an agent that it comes from, if it does."""
+        return read_session_facts(self.metadata)
 
     @property
     def is_replaced(self) -> bool:
@@ -257,13 +265,19 @@ class Rerank(StrEnum):
     LLM = "llm"
 
 
+# Where chunks come from: `metadata.source`, and for code and lessons the kind.
+SOURCES = ("code", "note", "document", "lesson", "conversation", SESSION)
+
+
 @dataclass(frozen=True, slots=True)
 class Criteria:
     """Filters. All given fields must match; within a field, any value.
 
-    `paths` and `names` are globs. `since` is compared with the newest date of a chunk: its last
-    commit, its own date, or the date of its file. A chunk must contain all `phrases` and none of
-    the words of `without`.
+    `paths` and `names` are globs. `since` and `until` are compared with the newest date of a chunk:
+    its last commit, its own date, or the date of its file. A chunk without a date is before every
+    `until`, which is the first moment that is too late. `sources` are some of `SOURCES`, `sessions`
+    ids or beginnings of ids, `projects` the folders where sessions began, or folders above those. A
+    chunk must contain all `phrases` and none of the words of `without`.
     """
 
     kinds: tuple[Kind, ...] = ()
@@ -276,6 +290,12 @@ class Criteria:
     since: datetime | None = None
     phrases: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    agents: tuple[str, ...] = ()
+    sessions: tuple[str, ...] = ()
+    branches: tuple[str, ...] = ()
+    projects: tuple[str, ...] = ()
+    until: datetime | None = None
 
     def __bool__(self) -> bool:
         return any(getattr(self, item.name) for item in fields(self))
@@ -399,6 +419,7 @@ class SearchResult:
     has_vector: bool = True  # False where meaning took part and this chunk has no vector yet
     memory: str = ""  # the name of its memory, where a search asks several
     remarks: tuple[str, ...] = ()  # what to know of a document or lesson: `did not work`
+    sessions: int = 0  # that edited the file, as far as the person's memory has them
 
     @property
     def name(self) -> str:

@@ -45,6 +45,7 @@ RUNS: dict[str, Sequence[str]] = {
     "quality/sessions.py": ("{talk}",),
     "quality/shares.py": ("{set}", "--model=aurora:shallow", "--most=3"),
     "quality/tokens.py": ("{repo}/..", "--questions={asked}/birds.json", "--misses"),
+    "quality/transcripts.py": (f"--home={ROOT}/tests/sources/sessions/home", "--misses"),
     "quality/use.py": ("{repo}", "--count=3"),
     "speed/bm25_build.py": ("--chunks=200", "--rounds=1"),
     "speed/bm25_merge.py": ("--chunks=200", "--rounds=1"),
@@ -56,6 +57,7 @@ RUNS: dict[str, Sequence[str]] = {
     "speed/memories.py": ("--chunks=200", "--rounds=1"),
     "speed/postgres.py": ("--sizes", "200", "--questions=3"),
     "speed/search.py": ("--sizes", "300", "--rounds=1"),
+    "speed/sessions.py": ("--sessions=3",),
     "speed/spreading.py": ("--rounds=1", "--aurora=80", "--onnx=0"),
     "speed/startup.py": ("--rounds=2",),
     "structure.py": (),
@@ -188,6 +190,13 @@ def run(copy: Path, script: str, words: Sequence[str]) -> subprocess.CompletedPr
 
 def test_every_script_is_run() -> None:
     assert sorted({*RUNS, *REFUSALS}) == SCRIPTS
+
+
+@pytest.mark.parametrize("script", RUNS)
+def test_a_script_starts(script: str, copy: Path) -> None:
+    done = run(copy, script, ["--help"])
+
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.timeout(1200)  # on a busy machine

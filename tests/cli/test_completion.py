@@ -89,6 +89,8 @@ def test_a_line_is_read_as_a_shell_reads_it(line: str, typed: Typed) -> None:
         ("aur mem search --fusion r", ["rrf"]),
         ("aur mem search --fusion=st", ["--fusion=staged"]),
         ("aur mem search --language ", ["markdown", "python"]),
+        ("aur mem search --source code,co", ["code,conversation"]),
+        ("aur mem search --agent ", []),
         ("aur mem search --language python,m", ["python,markdown"]),
         ("aur mem get auth", ["auth_manager.py:AuthManager", "auth_manager.py:AuthManager.logout",
                               "auth_manager.py:authenticate_user", "auth_manager.py:module"]),

@@ -15,7 +15,7 @@ from aurora.types import (
     SearchResult,
     SearchResults,
 )
-from tests.builders import NOW, make_chunk
+from tests.builders import NOW, make_chunk, make_exchange
 
 CONTENT = "def authenticate_user(name, password):\n    return check(name, password)"
 
@@ -40,6 +40,12 @@ def make_result(chunk: Chunk | None = None, **fields: object) -> SearchResult:
         "terms": ("authenticate",),
     }
     return SearchResult(**values | fields)  # type: ignore[arg-type]
+
+
+SAID = make_result(
+    make_exchange("Why do herons wade?", "", title="Herons")[0],
+    score=0.7, terms=("herons",),
+)  # fmt: skip
 
 
 def make_answer(

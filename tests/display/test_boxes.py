@@ -9,7 +9,7 @@ from aurora.display.boxes import render_boxes, render_legacy_scores
 from aurora.display.table import Look, Paint
 from aurora.types import ChunkHistory, Kind, Lines, Tracking
 from tests.builders import NOW, make_chunk
-from tests.display.answers import LESSON, LOG, SEED, make_answer, make_result, parts, touched
+from tests.display.answers import LESSON, LOG, SAID, SEED, make_answer, make_result, parts, touched
 
 WIDE = make_result(
     make_chunk("x", "src/" + "deep/" * 30 + "认证.py", "用户认证流程🚀", lines=Lines(1, 2)),
@@ -145,3 +145,10 @@ def test_a_lesson_without_a_path_is_named_by_its_id() -> None:
     box = render_boxes(make_answer(LESSON), Look(NOW))
     assert box.startswith("┌─ lesson-1 | reas | Auth Flow ─")
     assert LESSON.chunk.kind is Kind.REASONING
+
+
+def test_a_session_is_shown_with_its_title_and_how_to_open_it() -> None:
+    box = render_boxes(make_answer(SAID), Look(NOW))
+    assert box.startswith("┌─ codex 5e551011 | exchange | Herons ─")
+    assert "│ Date: 2026-11-15 " in box
+    assert "│ Open: aur sessions show 5e551011 " in box

@@ -11,7 +11,7 @@ from aurora.display.lines import WIDE, render_lines, render_nothing
 from aurora.display.table import Look, Paint
 from aurora.types import Kind, Lines, SearchResult, Symbol
 from tests.builders import NOW, make_chunk
-from tests.display.answers import LESSON, LOG, SEED, make_answer, make_result, touched
+from tests.display.answers import LESSON, LOG, SAID, SEED, make_answer, make_result, touched
 
 CODE = "def read(path):\n    with open(path) as file:\n        return file.read()"
 READ = make_result(
@@ -48,7 +48,9 @@ def test_a_row_that_stands_for_several_says_how_many() -> None:
 
 
 def test_an_exchange_that_stands_for_several_says_that_they_are_earlier() -> None:
-    talk = replace(READ, more=4, chunk=replace(READ.chunk, metadata={"form": "exchange"}))
+    talk = replace(
+        READ, more=4, chunk=replace(READ.chunk, metadata={"source": "session", "form": "exchange"})
+    )
     assert shown(talk, Look(NOW, past=False))[0].endswith("  +4 earlier")
 
 
@@ -68,6 +70,12 @@ def test_a_method_is_named_with_its_class() -> None:
 def test_documents_and_logs_have_no_line() -> None:
     assert shown(LESSON)[0] == "lesson-1  Auth Flow  reasoning  0.62  2025-12-20"
     assert shown(LOG)[0] == "oauth-impl.md  OAuth Setup  knowledge  0.65  2025-12-15"
+
+
+def test_a_session_has_its_agent_id_and_title_and_how_to_open_it() -> None:
+    lines = shown(SAID)
+    assert lines[0] == "codex 5e551011  Herons  exchange  0.70  2026-11-15"
+    assert lines[1:] == ["  > Asked: Why do herons wade?", "  open: aur sessions show 5e551011"]
 
 
 def test_an_outline_says_so_and_how_to_get_the_whole() -> None:

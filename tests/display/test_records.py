@@ -9,7 +9,7 @@ from pathlib import Path
 
 from aurora.display.records import Source, chunk_record, search_record
 from aurora.types import Criteria, Kind, Mode, Note, Query, SearchResults
-from tests.builders import NOW
+from tests.builders import NOW, SESSION_ID, make_exchange
 from tests.display.answers import LESSON, SEED, make_answer
 
 SOURCE = Source(Path("/p/.aurora/memory.db"), Path("/p"), NOW - timedelta(minutes=5))
@@ -46,11 +46,13 @@ def test_a_whole_answer() -> None:
                 "namespace": None,
                 "document_type": None,
                 "created_at": None,
+                "session": None,
                 "metadata": {},
                 "symbol": None,
                 "more": 0,
                 "memory": "",
                 "remarks": [],
+                "sessions": 0,
                 "score": 0.856,
                 "scores": {"bm25": 0.95, "semantic": 0.82, "activation": 0.65},
                 "contributions": [
@@ -146,6 +148,16 @@ def test_filters_notes_and_nearest_names_are_told() -> None:
         "results": [],
         "weak": None,
     }
+
+
+def test_a_chunk_of_a_session_has_its_facts() -> None:
+    [chunk] = make_exchange("Why?", title="Herons", commit="abc")
+    assert chunk_record(chunk)["session"] == {
+        "agent": "codex", "id": SESSION_ID, "short_id": "5e551011", "title": "Herons",
+        "form": "exchange", "time": "2026-11-15T12:00:00+00:00", "project": "/code/shop",
+        "branch": "main", "commit": "abc", "model": "gpt-6", "exchange": f"codex:{SESSION_ID}:Why?",
+        "parent": "", "edited": [], "files": [],
+    }  # fmt: skip
 
 
 def test_ranks_count_from_one() -> None:

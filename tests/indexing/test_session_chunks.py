@@ -184,6 +184,18 @@ def test_without_an_edit_and_a_pass_nothing_mended_it(then: list[ToolUse]) -> No
     assert chunks(exchange(command("pytest -q", "no", failed=True), *then), "fix") == []
 
 
+def test_a_failure_without_an_edit_is_mended_by_the_commands_between() -> None:
+    """Without those that only show something, or failed themselves."""
+    between = [
+        command("ls"),
+        command("pip install nunpy", failed=True),
+        command("pip install numpy"),
+    ]
+    made = exchange(command("pytest -q", "no", failed=True), *between, command("pytest -q", "ok"))
+    (chunk,) = chunks(made, "fix")
+    assert chunk.content == "$ pytest -q\nno\nfailed\n\nPassed after:\n$ pip install numpy"
+
+
 def test_paths_are_those_of_the_project() -> None:
     made = exchange(
         edit("/code/shop/src/a.py", ""), edit("./b.py", ""), edit("/etc/hosts", ""),

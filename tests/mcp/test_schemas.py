@@ -63,7 +63,9 @@ async def test_annotations_tell_what_is_safe(project: Project) -> None:
         tools = {tool.name: tool.annotations for tool in (await client.list_tools()).tools}
     reading = {name for name, told in tools.items() if told and told.read_only_hint}
     removing = {name for name, told in tools.items() if told and told.destructive_hint}
-    assert reading == {"aurora_recall", "aurora_search", "search_code", "aurora_status"}
+    assert reading == {
+        "aurora_recall", "aurora_search", "aurora_why", "search_code", "aurora_status"
+    }  # fmt: skip
     assert removing == {"aurora_forget"}
 
 

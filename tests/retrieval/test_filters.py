@@ -16,7 +16,7 @@ from aurora.indexing.embedding import embed_missing
 from aurora.retrieval.config import FUSIONS
 from aurora.retrieval.query import read_criteria, read_kinds
 from aurora.types import Chunk, ChunkHistory, Criteria, Kind, SearchResults
-from tests.builders import NOW, make_chunk, write_tree
+from tests.builders import NOW, make_chunk, make_exchange, write_tree
 from tests.retrieval.meaning import WordProvider
 
 every_fusion = pytest.mark.parametrize("fusion", FUSIONS)
@@ -227,6 +227,51 @@ def test_a_filter_leaves_out_and_changes_no_score(
         found = memory.search(text, fusion=fusion, criteria=criteria, min_score=0.0)
         assert names(found) == expected
         assert scores(found).items() <= scores(everything).items()
+
+
+SESSIONS = [
+    *make_exchange("How do we retry with backoff?", session="5e55aaaa", agent="codex"),
+    *make_exchange("Retry with backoff again?", session="5e55bbbb", agent="aider", branch="fix/x"),
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "criteria", "expected"),
+    [
+        ("agent:codex", Criteria(), {"5e55aaaa"}),
+        ("agent:codex,aider", Criteria(), {"5e55aaaa", "5e55bbbb"}),
+        ("branch:fix/x", Criteria(), {"5e55bbbb"}),
+        ("session:5e55b", Criteria(), {"5e55bbbb"}),
+        ("", Criteria(sources=("session",)), {"5e55aaaa", "5e55bbbb"}),
+        ("source:session agent:codex", Criteria(branches=("fix/x",)), set()),
+        ("source:code", Criteria(), {""}),
+    ],
+)
+def test_what_was_said_in_sessions_is_filtered(
+    memory: Memory, text: str, criteria: Criteria, expected: set[str]
+) -> None:
+    put(memory, [*VARIED, *SESSIONS])
+    answer = memory.search(f"{QUESTION} {text}", criteria=criteria, min_score=0.0)
+    sessions = [result.chunk.session for result in answer.results]
+    assert {facts.id if facts else "" for facts in sessions} == expected
+    assert [note for note in answer.notes if note.warning] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "note"),
+    [
+        ("agent:codx", "No chunk has the agent 'codx': did you mean codex?"),
+        ("branch:nowhere", "No chunk has the branch 'nowhere'"),
+        ("session:777", "No chunk has the session '777'"),
+        ("session:5e55", "2 sessions begin with '5e55': all of them were searched"),
+    ],
+)
+def test_a_filter_for_sessions_that_fits_none_or_several_is_noted(
+    memory: Memory, text: str, note: str
+) -> None:
+    put(memory, [*VARIED, *SESSIONS])
+    answer = memory.search(f"{QUESTION} {text}")
+    assert note in [each.text for each in answer.notes]
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from tests.backends import keep_on_server
 from tests.builders import NOW
 
 ROOT = Path(__file__).parents[2]
-READ = ("stores", "signals", "fusion", "retrieval", "config")  # of our own code
+READ = ("signals", "fusion", "retrieval", "config")  # of our own code
 FIRST = 10
 TIE = 2e-6  # between scores: BM25 agrees to 1e-6, and a cosine is told with seven digits
 

@@ -101,6 +101,12 @@ def test_words_that_must_not_be_there(text: str, words: str, without: tuple[str,
         ('load since:"2 days ago"', Criteria(since=datetime(2026, 3, 29, 12, tzinfo=UTC))),
         ("since:2026-01-31T10:00 load", Criteria(since=datetime(2026, 1, 31, 10, tzinfo=UTC))),
         ("load since:2026 since:2025", Criteria(since=datetime(2026, 1, 1, tzinfo=UTC))),
+        ("load until:2026-01", Criteria(until=datetime(2026, 2, 1, tzinfo=UTC))),
+        ("load until:2026 until:2025", Criteria(until=datetime(2026, 1, 1, tzinfo=UTC))),
+        ("load source:Session,code", Criteria(sources=("session", "code"))),
+        ("agent:codex,claude-code load", Criteria(agents=("codex", "claude-code"))),
+        ("load session:5e551011 session:x", Criteria(sessions=("5e551011", "x"))),
+        ('load branch:feature/x branch:"my branch"', Criteria(branches=("feature/x", "my branch"))),
         (
             'META.pattern_type:"trial run" load meta.a-b:1',
             Criteria(metadata=(("pattern_type", "trial run"), ("a-b", "1"))),
@@ -119,7 +125,8 @@ def test_words_that_must_not_be_there(text: str, words: str, without: tuple[str,
     ids=[
         "type", "case", "kind", "commas", "twice", "abbreviations", "path", "quoted-path",
         "windows-path", "lang", "short-names", "language", "unknown-language", "name",
-        "curly-name", "since", "quoted-since", "since-time", "latest-since", "metadata", "all",
+        "curly-name", "since", "quoted-since", "since-time", "latest-since", "until",
+        "earliest-until", "sources", "agents", "sessions", "branches", "metadata", "all",
     ],
 )  # fmt: skip
 def test_filters(text: str, criteria: Criteria) -> None:
@@ -138,6 +145,8 @@ def test_filters(text: str, criteria: Criteria) -> None:
         "type:", "type: function", "type:banana", "type:function,banana", "type:,class", 'type:""',
         "path:", 'path:"', 'path:" "', "path::x", "path://x", "name:::", 'name:x"y"', 'name:"x"y',
         "lang:++", "lang:,", "since:soon", "since:", "since:2026,2025", "since:9999y",
+        "until:soon", "until:2026,2025", "source:map", "source:session,map", "agent: codex",
+        "session:", "branch::x", "useragent:x",
         "http://example.org/type:class", "std::vector", "a:b", r"C:\x", "12:30", "subtype:class",
         "(type:class)", ":type:class", "type:class)", "ſince:7d",
     ],
@@ -177,7 +186,8 @@ def test_other_short_names_are_of_languages_there_are(short: str) -> None:
 hostile = st.text(st.sampled_from('"“”-:,/ ab1\n_.') | st.characters(), max_size=60)
 pieces = st.lists(
     st.sampled_from([
-        "type:", "type:class", "path:", "name:a", "since:", "since:1d", "lang:c", '"', "“", "”",
+        "type:", "type:class", "path:", "name:a", "since:", "since:1d", "until:1d", "lang:c",
+        "agent:", "session:x", "source:", "source:code", '"', "“", "”",
         "-", "--", "-ab", ",", ":", " ", "  ", "a", "ab", "词", '"a b"', "type:function,",
     ])
 ).map("".join)  # fmt: skip
@@ -201,6 +211,7 @@ def test_text_without_signs_is_its_words(text: str) -> None:
 def test_a_word_is_searched_for_or_filtered_by(text: str) -> None:
     parsed, asked = parse(text), parse(text).criteria
     kept = [parsed.words, *asked.without, *asked.names, *asked.paths, *asked.languages]
+    kept += [*asked.agents, *asked.sessions]
     for word in ("ab", "词"):
         assert word not in text or any(word in one for one in kept)
 
@@ -282,6 +293,22 @@ def test_a_glob_without_measure_is_plain_words(key: str) -> None:
     longest, longer = "*" * 1024, "*" * 1025
     assert parse_query(f"{key}:{longest}", now=NOW).criteria
     assert not parse_query(f"{key}:{longer}", now=NOW).criteria
+
+
+def test_sources_and_dates_of_options_are_read_or_an_error() -> None:
+    listed = read_criteria(
+        now=NOW, sources=["Session, code"], agents=["codex,aider"], sessions=["a", "b"],
+        branches=["x"], until="2026-01-31",
+    )  # fmt: skip
+    assert listed == Criteria(
+        sources=("session", "code"), agents=("codex", "aider"), sessions=("a", "b"),
+        branches=("x",), until=datetime(2026, 2, 1, tzinfo=UTC),
+    )  # fmt: skip
+    with pytest.raises(QueryError, match="Invalid source 'map'") as caught:
+        read_criteria(now=NOW, sources=["code,map"])
+    assert "conversation, session" in caught.value.hint
+    with pytest.raises(QueryError, match="Cannot read 'soon' as a date"):
+        read_criteria(now=NOW, until="soon")
 
 
 @pytest.mark.parametrize(

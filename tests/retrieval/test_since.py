@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aurora.retrieval.query import parse_since
+from aurora.retrieval.query import parse_since, parse_until
 
 NOW = datetime(2026, 3, 31, 12, 30, 15, tzinfo=UTC)
 
@@ -89,6 +89,26 @@ def test_nonsense_and_what_no_calendar_has_is_nothing(text: str) -> None:
     assert parse_since(text, now=NOW) is None
 
 
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("2025", at(2026, 1, 1)),
+        ("2026-02", at(2026, 3, 1)),
+        ("2025-12", at(2026, 1, 1)),
+        ("2026-02-28", at(2026, 3, 1)),
+        ("20260228", at(2026, 3, 1)),
+        ("2026-02-28T10:00", at(2026, 2, 28, 10)),
+        ("yesterday", at(2026, 3, 31)),
+        ("today", at(2026, 4, 1)),
+        ("7d", NOW - timedelta(days=7)),
+        ("9999", at(9999, 1, 1)),
+        ("soon", None),
+    ],
+)
+def test_until_is_the_end_of_what_is_named(text: str, moment: datetime | None) -> None:
+    assert parse_until(text, now=NOW) == moment
+
+
 def test_today_begins_at_midnight_where_the_asker_is() -> None:
     east = datetime(2026, 3, 31, 1, tzinfo=timezone(timedelta(hours=9)))
     assert parse_since("today", now=east) == at(2026, 3, 30, 15)
@@ -107,6 +127,8 @@ def test_a_clock_without_a_zone_is_utc() -> None:
 def test_any_text_is_a_moment_in_utc_or_nothing(text: str, now: datetime) -> None:
     found = parse_since(text, now=now)
     assert found is None or found.tzinfo is UTC
+    until = parse_until(text, now=now)
+    assert until is None or found is None or until >= found
 
 
 @given(st.from_regex(r"[0-9]{1,7} ?(min|h|d|w|m|y)", fullmatch=True), st.datetimes())

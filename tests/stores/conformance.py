@@ -317,6 +317,17 @@ class StoreConformance(
         assert store.chunks.file_states(["f7.py"]) == {"f7.py": states["f7.py"]}
         assert store.chunks.file_states([]) == {}
 
+    def test_states_of_sessions_are_no_files(self, store: Store) -> None:
+        states = [replace(STATE, path=path) for path in ("a.py", "sessions:known:x", "sessions:y")]
+        store.chunks.add_files(states)
+        assert [*store.chunks.file_states()] == ["a.py"]
+        assert store.chunks.count_files() == 1
+        assert sorted(store.chunks.states_from("sessions:")) == ["sessions:known:x", "sessions:y"]
+        assert store.chunks.states_from("sessions:known:") == {"sessions:known:x": states[1]}
+        assert store.chunks.states_from("sessions:_nown:") == {}
+        store.chunks.forget_files(["sessions:y"])
+        assert [*store.chunks.states_from("sessions:")] == ["sessions:known:x"]
+
     def test_an_access_or_a_file_state_is_no_new_generation(self, store: Store) -> None:
         store.chunks.put_chunks([make_chunk()])
         generation = store.generation()

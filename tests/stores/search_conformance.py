@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
@@ -26,7 +27,7 @@ from aurora.types import (
     Symbol,
     Tracking,
 )
-from tests.builders import NOW, hide, make_chunk
+from tests.builders import NOW, hide, make_chunk, make_exchange
 from tests.properties import examples
 
 MODEL = Embedder("tiny", 1, "abc")
@@ -395,9 +396,97 @@ class SearchConformance:
         assert names(full, Criteria(phrases=("token", "gets"))) == {"Login notes"}
         assert names(full, Criteria(phrases=("token",), without=("login", "x"))) == {"get_user"}
 
+    @pytest.mark.parametrize(
+        ("criteria", "expected"),
+        [
+            (Criteria(sources=("session",)), {"Why?", "When?", "How?"}),
+            (Criteria(sources=("code",)), {"get_user", "HTTPServer"}),
+            (Criteria(sources=("note", "lesson")), {"Login notes"}),
+            (Criteria(sources=("document",)), set()),
+            (Criteria(agents=("codex",)), {"Why?", "How?"}),
+            (Criteria(agents=("codex", "claude-code")), {"Why?", "When?", "How?"}),
+            (Criteria(agents=("Codex",)), set()),
+            (Criteria(branches=("feature/a_b",)), {"When?"}),
+            (Criteria(sessions=("abc",)), {"Why?"}),
+            (Criteria(sessions=("ab",)), {"Why?", "When?"}),
+            (Criteria(sessions=("abcd", "x")), {"When?", "How?"}),
+            (Criteria(sessions=("",)), set()),
+            (Criteria(projects=("/code/shop",)), {"Why?", "When?"}),
+            (Criteria(projects=("/code/",)), {"Why?", "When?", "How?"}),
+            (Criteria(agents=("codex",), projects=("/code/shop",)), {"Why?"}),
+            (Criteria(agents=("codex",), paths=("src/**",)), set()),
+            (Criteria(metadata=(("session", "abcd-1"),)), {"When?"}),
+        ],
+    )
+    def test_rows_by_what_is_known_of_a_session(
+        self, full: Store, criteria: Criteria, expected: set[str]
+    ) -> None:
+        full.chunks.put_chunks(
+            [
+                *make_exchange("Why?", session="abc"),
+                *make_exchange(
+                    "When?", session="abcd-1", agent="claude-code", branch="feature/a_b",
+                    project="/code/shop/api",
+                ),
+                *make_exchange("How?", session="x", project="/code/shopping"),
+            ]
+        )  # fmt: skip
+        assert names(full, criteria) == expected
+
+    def test_the_agents_branches_and_sessions_of_a_memory(self, full: Store) -> None:
+        full.chunks.put_chunks(
+            [
+                *make_exchange("Why?", session="b", branch="x/y"),
+                *make_exchange("When?", session="a", agent="aider"),
+                make_chunk(name="odd", metadata={"agent": ["list"], "branch": 2}),
+            ]
+        )
+        listed = [full.search.list_metadata(key) for key in ("agent", "branch", "session")]
+        assert listed == [["aider", "codex"], ["main", "x/y"], ["a", "b"]]
+
+    @pytest.mark.parametrize("value", [["x", "main"], "main", ["[", 2], 2, True, "[x]", "{", {}])
+    def test_a_fact_of_a_session_may_be_any_metadata(self, full: Store, value: Json) -> None:
+        full.chunks.put_chunks([make_chunk(name="own", metadata={"branch": value})])
+        values = value if isinstance(value, list) else [value]
+        spelt = {
+            each if isinstance(each, str) else json.dumps(each) for each in values if each != {}
+        }
+        for text in ("main", "2", "true", "[", "[x]", "{", '["x", "main"]', "{}", "x"):
+            found = full.search.find_rows(Criteria(metadata=(("branch", text),)))
+            assert len(found) == (text in spelt), text
+
+    def test_rows_by_their_own_date(self, full: Store) -> None:
+        days = [NOW + timedelta(days=n) for n in range(3)]
+        full.chunks.put_chunks(make_chunk(name=f"d{n}", created_at=at) for n, at in enumerate(days))
+
+        def created(start: datetime | None, end: datetime | None) -> set[str]:
+            rows = full.search.rows_created(start, end)
+            return {chunk.name for chunk in full.chunks.get_rows(sorted(rows)).values()}
+
+        assert created(days[1], days[2]) == {"d1"}
+        assert created(days[1], None) == {"d1", "d2"}
+        assert created(None, days[1]) == {"d0"}
+        assert created(None, None) == {"d0", "d1", "d2"}
+
+    def test_until_leaves_out_what_is_newer(self, full: Store) -> None:
+        full.chunks.put_chunks(
+            [
+                *make_exchange("Before?", time=NOW - timedelta(days=1)),
+                *make_exchange("Then?", time=NOW),
+                make_chunk(name="committed", path="b.py"),
+            ]
+        )
+        committed = ChunkHistory(commits=(int(NOW.timestamp()) - 50, int(NOW.timestamp()) + 50))
+        full.chunks.put_histories({"b.py:committed": committed})
+        every = names(full, Criteria())
+        assert names(full, Criteria(until=NOW)) == every - {"Then?", "committed"}
+        assert names(full, Criteria(until=NOW + timedelta(hours=1))) == every
+        day = Criteria(since=NOW - timedelta(days=2), until=NOW)
+        assert names(full, day) == {"Before?"}
+
     def test_any_text_may_be_a_criterion(self, full: Store) -> None:
         known = set(full.chunks.revisions())
-        of_text = {field.name for field in fields(Criteria)} - {"kinds", "since"}
+        of_text = {field.name for field in fields(Criteria)} - {"kinds", "since", "until"}
         for name, text in product(sorted(of_text), HOSTILE):
             value = ((text, text),) if name == "metadata" else (text,)
             assert set(full.search.find_rows(Criteria(**{name: value}))) <= known, (name, text)

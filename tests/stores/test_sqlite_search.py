@@ -106,6 +106,31 @@ def test_names_are_read_without_the_texts_beside_them(store: SQLiteStore) -> Non
     assert "USING COVERING INDEX chunks_name" in plan(store, lambda: store.search.find_rows(named))
 
 
+@pytest.mark.parametrize(
+    "criteria",
+    [
+        Criteria(sources=("document",)), Criteria(agents=("codex",)), Criteria(sessions=("abc",)),
+        Criteria(branches=("main",)), Criteria(projects=("/code",)),
+        Criteria(metadata=(("session", "abc"),)),
+    ],
+    ids=["source", "agent", "session", "branch", "project", "meta"],
+)  # fmt: skip
+def test_sessions_are_looked_up_without_reading_the_metadata_of_all_chunks(
+    store: SQLiteStore, criteria: Criteria
+) -> None:
+    few = "SCAN main.chunks USING INDEX chunks_replaced"
+    for used in plans(store, lambda: store.search.find_rows(criteria)):
+        if "chunks_replaced" in used and used.strip() != few:
+            assert "SCAN" not in used.replace(few, ""), used
+
+
+def test_a_session_is_found_beside_numbers_that_json_has_no_words_for(store: SQLiteStore) -> None:
+    """Python writes `NaN`, and SQLite refuses the whole text."""
+    odd = make_chunk(name="odd", metadata={"branch": "main", "weight": float("nan")})
+    store.chunks.put_chunks([odd])
+    assert names(store, Criteria(branches=("main",))) == {"odd"}
+
+
 def test_counting_kinds_still_reads_no_texts(store: SQLiteStore) -> None:
     """m004 drops the index of kinds that m002 made for it."""
     assert "chunks USING COVERING INDEX chunks_labels" in plan(store, store.chunks.count_chunks)

@@ -14,7 +14,7 @@ import click
 
 from aurora.cli.session import open_memory
 from aurora.config.schema import CATALOGUE
-from aurora.types import Kind
+from aurora.types import SOURCES, Kind
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -77,6 +77,20 @@ def _namespaces(memory: Memory) -> list[str]:
     return sorted(filter(None, memory.admin.store.chunks.count_namespaces()))
 
 
+def _known(key: str) -> Complete:
+    """Offer the texts that chunks have at a key of their metadata, in all memories of a search."""
+    return _from_memory(
+        lambda memory, _: sorted(
+            {
+                value
+                for layer in memory.layers().values()
+                for value in layer.admin.store.search.list_metadata(key)
+            }
+        ),
+        commas=True,
+    )
+
+
 def _ids(memory: Memory, start: str) -> list[str]:
     return memory.admin.store.chunks.find_ids_from(start, limit=_MOST_IDS)
 
@@ -95,6 +109,8 @@ def _after_comma(values: Iterable[str], incomplete: str) -> list[CompletionItem]
 
 
 complete_kinds = completer(lambda _, typed: _after_comma(map(str, Kind), typed))
+complete_sources = completer(lambda _, typed: _after_comma(SOURCES, typed))
+complete_agents, complete_sessions, complete_branches = map(_known, ("agent", "session", "branch"))
 complete_files = completer(lambda _, typed: [_item(typed, type="file")])
 complete_keys = completer(lambda _, typed: _keys(typed))
 complete_flags = completer(lambda _, typed: _keys(typed, "="))

@@ -105,6 +105,9 @@ mem = LazyGroup(
         "add": ("remember:add", "Remember documents."),
         "learn": ("remember:learn", "Remember a pattern that worked."),
         "history": ("inspect:history", "Show all versions of a document or lesson."),
+        "why": ("why_how_fix:why", "Show the commits and sessions behind a file or line."),
+        "how": ("why_how_fix:how", "Show when a command last worked, and how."),
+        "fix": ("why_how_fix:fix", "Show what mended an error."),
         "forget": ("remember:forget", "Remove chunks for good."),
         "export": ("export:export", "Write the whole memory to a file or a pipe."),
         "import": ("export:import_", "Import what another memory exported."),
@@ -141,6 +144,18 @@ models = LazyGroup(
     },
 )
 
+sessions = LazyGroup(
+    name="sessions",
+    help="Find, import, show and forget the sessions of your agents.",
+    lazy={
+        "scan": ("sessions:scan", "Show what lies on this machine; store nothing."),
+        "import": ("sessions:import_", "Keep the sessions of agents in your own memory."),
+        "list": ("sessions:list_", "List the stored sessions."),
+        "show": ("sessions:show", "Print a session, exchange by exchange."),
+        "forget": ("sessions:forget", "Remove sessions for good."),
+    },
+)
+
 cli = LazyGroup(
     name="aur",
     context_settings={"help_option_names": ["-h", "--help"]},  # of all commands
@@ -161,6 +176,7 @@ Examples:
         "mem": ("main:mem", "Index, search and look into the memory."),
         "db": ("main:db", "Set up and look after a memory on a server."),
         "models": ("main:models", "Get, list and remove embedding models."),
+        "sessions": ("main:sessions", "Keep the sessions of your agents."),
         "mcp": ("mcp:mcp", "Serve the memory to agents."),
         "eval": ("eval:eval_", "Measure the quality of searches."),
         "config": ("settings:config", "Read and change settings."),

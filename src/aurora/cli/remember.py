@@ -102,7 +102,7 @@ def add(files: tuple[str, ...], *, meta: tuple[str, ...], **given: Any) -> None:
 def _add(memory: Memory, file: str, labels: Labels, **written: Any) -> Added:
     path = None if file == _STDIN else Path(file)
     added = memory.add(
-        _read_stdin() if path is None else read_document(path),
+        read_stdin() if path is None else read_document(path),
         path=path,
         namespace=labels.namespace,
         document_type=labels.document_type,
@@ -131,7 +131,8 @@ def _tell_relations(
         tell(Note(f"{entry.relation}: {entry.id} {printable(entry.title)}{how}"))
 
 
-def _read_stdin() -> str:
+def read_stdin() -> str:
+    """The text of standard input; on a terminal, a person is told how to end it."""
     if sys.stdin is None:
         raise SourceError("Standard input is closed", hint="name a file, or pipe a text")
     if is_terminal(sys.stdin):

@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from aurora.cli.completers import complete_kinds, complete_languages, complete_namespaces
+from aurora.cli.completers import (
+    complete_agents,
+    complete_branches,
+    complete_kinds,
+    complete_languages,
+    complete_namespaces,
+    complete_sessions,
+    complete_sources,
+)
 from aurora.cli.paths import seen_from, shown_place
 from aurora.cli.session import end_in_part, open_memory, set_setting, tell
 from aurora.cli.terminal import has_colour, has_links, is_terminal, print_json, print_text, width_of
@@ -46,6 +54,7 @@ _SEARCH = (  # of `Memory.search`
 )  # fmt: skip
 _FILTERS = (  # of `read_criteria`
     "types", "paths", "languages", "names", "namespaces", "document_types", "metadata", "since",
+    "until", "sources", "agents", "sessions", "branches",
 )  # fmt: skip
 _FILE_LINK = "file://{host}{path}#{line}"  # kitty opens the line, other terminals the file
 
@@ -90,6 +99,7 @@ Examples:
   aur mem search 用户认证
   aur mem search "retry" --type function,method --path "src/**"
   aur mem search 'type:class since:7d "request context" -test'
+  aur mem search "why gift cards" --source session --since 1mo
   aur mem search "session cookie" --show-scores
   aur mem search "session cookie" --context 2
   aur mem search "session cookie" --json | jq -r '.results[].id'
@@ -146,6 +156,23 @@ With --table:
 @_filter("--document-type", "document_types", "TYPE", help="Only documents of this type.")
 @_filter("--meta", "metadata", "KEY=VALUE", help="Only with this metadata.", callback=_pairs)
 @click.option("--since", metavar="DATE", help="Only what changed since: 2026-01-31, 7d, 3mo.")
+@click.option("--until", metavar="DATE", help="Only what did not change after: 2026-01-31, 7d.")
+@_filter(
+    "--source", "sources", "SOURCE[,SOURCE]", shell_complete=complete_sources,
+    help="Only from here: code, note, document, lesson, conversation, session.",
+)  # fmt: skip
+@_filter(
+    "--agent", "agents", "AGENT", shell_complete=complete_agents,
+    help="Only sessions with this agent, such as claude-code or codex.",
+)  # fmt: skip
+@_filter(
+    "--session", "sessions", "ID", shell_complete=complete_sessions,
+    help="Only this session: its id, or how that begins.",
+)  # fmt: skip
+@_filter(
+    "--branch", "branches", "NAME", shell_complete=complete_branches,
+    help="Only sessions on this branch.",
+)  # fmt: skip
 @click.option(
     "--min-score", type=click.FloatRange(0.0, 1.0), callback=_number,
     help="Leave out results with a lower score.",
@@ -179,8 +206,8 @@ With --table:
 def search(query: tuple[str, ...], **options: Any) -> None:  # Any: as click parses them
     """Find the chunks that fit a query of plain words, the best first.
 
-    A query may also contain filters: "exact phrase", -word, type: path: lang: name: since:
-    meta.KEY:
+    A query may also contain filters: "exact phrase", -word, type: path: lang: name: since: until:
+    source: agent: session: branch: meta.KEY:
 
     Exits with 0 whether something was found or not, and with 2 when the search failed.
     """

@@ -29,6 +29,18 @@ def main_checkout(folder: Path) -> Path | None:
     return common.parent if common.name == _GIT else common  # a bare repository has no checkout
 
 
+def list_checkouts(root: Path) -> list[Path]:
+    """The folders of all working copies of a repository, this one first."""
+    main = main_checkout(root) or root
+    try:
+        git = _git_folder(main) if (main / _GIT).exists() else main
+        files = sorted(git.glob("worktrees/*/gitdir"))
+        linked = [(file.parent / _line(file)).parent.resolve() for file in files]
+    except (OSError, ValueError):
+        linked = []
+    return list(dict.fromkeys([root, main, *linked]))
+
+
 def branch_of(root: Path) -> str:
     """The branch of a checkout, or the start of its commit; empty without git."""
     try:

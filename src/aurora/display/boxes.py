@@ -28,9 +28,10 @@ from aurora.display.table import (
     pad,
     relative_time,
     render_table,
+    session_command,
     wrap,
 )
-from aurora.text import has_cjk, printable, tokenize
+from aurora.text import has_cjk, pluralize, printable, tokenize
 from aurora.types import Contribution, SearchResult, SearchResults, Tracking
 
 NO_PART = "took no part"
@@ -202,6 +203,12 @@ def _box(answer: SearchResults, result: SearchResult, look: Look, width: int) ->
         *_tree(reasons(answer, result, now=now), width=inner),
         *(wrap(text, inner) if look.past and (text := _past(result, now)) else ()),
         *(wrap(printable("; ".join(result.remarks)), inner) if result.remarks else ()),
+        *(wrap(f"Open: {command}", inner) if (command := session_command(result)) else ()),
+        *(
+            wrap(f"Touched by {pluralize(result.sessions, 'session')}", inner)
+            if result.sessions
+            else ()
+        ),
     ]
     yield from (f"│ {pad(line, inner)} │" for line in body)
     yield f"└{'─' * (width - 2)}┘"

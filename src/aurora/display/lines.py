@@ -14,9 +14,11 @@ from aurora.display.table import (
     Paint,
     cell_len,
     commits_of,
+    file_cell,
     is_prose,
     modified_cell,
     name_cell,
+    session_command,
 )
 from aurora.text import printable
 from aurora.types import SearchResult, SearchResults
@@ -33,10 +35,11 @@ def render_lines(results: Sequence[SearchResult], look: Look) -> str:
 
 
 def place_of(result: SearchResult, look: Look) -> str:
-    """`path:line`; the path alone where no line is known, the id where there is no path."""
+    """`path:line`; the path alone where no line is known. Without a path, agent and short id of a
+    session, or the id."""
     path, lines = result.chunk.path, result.lines
     if not path:
-        return printable(result.chunk.id)
+        return file_cell(result, look)
     return printable(look.path(path)) + (f":{lines.start}" if lines else "")
 
 
@@ -63,6 +66,8 @@ def _row(result: SearchResult, look: Look) -> Iterator[str]:
     yield from render_snippet(_text(result, look), look.paint, look.width)
     if words := outline_words(result, look):
         yield f"  {look.paint.faint(words)}"
+    if command := session_command(result):
+        yield f"  {look.paint.faint(f'open: {command}')}"
     if result.remarks:
         yield f"  {look.paint.faint(printable('; '.join(result.remarks)))}"
 
@@ -86,9 +91,11 @@ def _marked(facts: Sequence[str], past: Sequence[str], paint: Paint) -> list[str
 
 def _facts(result: SearchResult, look: Look) -> list[str]:
     """Name, kind and confidence, how many rows the result stands for, and another memory's name."""
+    session = result.chunk.session
     kind = result.symbol.kind if result.symbol else str(result.chunk.kind)
-    of_talk = "earlier" if result.metadata.get("form") == "exchange" else "more"
-    more = [f"+{result.more} {of_talk}"] if result.more else []
+    kind = session.form or kind if session else kind
+    earlier = "earlier" if session and session.form == "exchange" else "more"
+    more = [f"+{result.more} {earlier}"] if result.more else []
     other = [f"[{printable(result.memory)}]"] if result.memory != look.memory else []
     return [title_of(result), printable(kind), f"{result.score:.2f}", *more, *other]
 

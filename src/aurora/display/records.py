@@ -11,6 +11,7 @@ from enum import Enum
 from pathlib import Path
 
 from aurora.display.snippet import snippet
+from aurora.session_facts import SessionFacts
 from aurora.types import (
     SKETCHES,
     SYMBOLS,
@@ -83,8 +84,17 @@ def chunk_record(chunk: Chunk) -> dict[str, Json]:
         "namespace": chunk.namespace or None,
         "document_type": chunk.document_type or None,
         "created_at": _time(chunk.created_at),
+        "session": _session(chunk.session),
         "metadata": {key: value for key, value in chunk.metadata.items() if key != SKETCHES},
     }
+
+
+def _session(facts: SessionFacts | None) -> dict[str, Json] | None:
+    if facts is None:
+        return None
+    known = {"short_id": facts.short_id, "time": _time(facts.time)}
+    lists = {"edited": list(facts.edited), "files": list(facts.files)}
+    return {**facts._asdict(), **known, **lists}
 
 
 def recall_record(recalled: Recall) -> dict[str, Json]:
@@ -125,6 +135,7 @@ def _result(result: SearchResult, rank: int, *, context: int | None, past: bool)
         "more": result.more,
         "memory": result.memory,
         "remarks": list(result.remarks),
+        "sessions": result.sessions,
         "score": result.score,
         "scores": {signal: result.normalised(signal) for signal in _SIGNALS},
         "contributions": [dict(part._asdict()) for part in result.contributions],

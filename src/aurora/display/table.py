@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from aurora.session_facts import SESSION
 from aurora.text import pluralize, printable
 from aurora.types import Chunk, ChunkHistory, Kind, SearchResult, Tracking
 
@@ -142,29 +143,42 @@ _UNITS = (
 
 
 def file_cell(result: SearchResult, look: Look) -> str:
+    """The file, or the agent and the short id of a session, or the id of what has neither."""
     chunk = result.chunk
+    if session := chunk.session:
+        return printable(f"{session.agent} {session.short_id}")
     return printable(look.path(chunk.path) if chunk.path else chunk.id)
 
 
 def kind_cell(result: SearchResult) -> str:
     if result.symbol:
         return printable(result.symbol.kind)
+    if session := result.chunk.session:
+        return printable(session.form or SESSION)
     return _ABBREVIATIONS.get(result.chunk.kind, str(result.chunk.kind))
 
 
 def name_cell(result: SearchResult) -> str:
     """The symbol, or the id after its path: FILE:NAME of a row is what `aur mem get` takes.
 
-    A document, whose id has no path, is shown with its name and its origin.
+    A document, whose id has no path, is shown with its name and its origin, a session by its title.
     """
     chunk = result.chunk
     if result.symbol:
         return printable(result.symbol.name)
+    if session := chunk.session:
+        return printable(session.title or chunk.name)
     name = chunk.id.removeprefix(f"{chunk.path}:")
     if name == chunk.id:
         name, origin = chunk.qualified_name or chunk.name, str(chunk.metadata.get("origin", ""))
         name = origin if origin.endswith(name) else f"{name} ({origin})" if origin else name
     return printable(name)
+
+
+def session_command(result: SearchResult) -> str:
+    """The command that shows the session of a result; empty for a result of anything else."""
+    session = result.chunk.session
+    return printable(f"aur sessions show {session.short_id}") if session else ""
 
 
 def lines_cell(result: SearchResult) -> str:

@@ -9,14 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from aurora import stores
 from aurora.concurrency import CoalescedCall
 from aurora.engine.adoption import Offer, note_identity, note_reclaimed, offer
+from aurora.engine.agent_sessions import AgentSessions
 from aurora.engine.language_model import check_llm
 from aurora.engine.location import StoreLocation, require_driver, shown_name
 from aurora.engine.opening import OpenedMemory
+from aurora.engine.trail import Trail
 from aurora.engine.writing import MemoryWriter, VectorUpdates
 from aurora.errors import (
     AuroraError,
@@ -40,6 +42,9 @@ from aurora.sources.walk import Skipped
 from aurora.stores.base import Checkout, Embedder, Reclaimed, Store
 from aurora.types import Chunk, Listener, Note, ignore_events
 
+if TYPE_CHECKING:
+    from aurora.engine.memory import Memory
+
 
 class MemoryAdmin:
     """The rarely used methods of one memory."""
@@ -47,6 +52,11 @@ class MemoryAdmin:
     def __init__(self, opened: OpenedMemory, writer: MemoryWriter) -> None:
         self._opened, self._writer = opened, writer
         self._scrubbing = CoalescedCall()
+        self.sessions = AgentSessions(opened, writer, self.scrub)
+
+    def trail(self, memory: Memory) -> Trail:
+        """What commits and sessions tell about this memory and the person's."""
+        return Trail(memory)
 
     # Location and parts
 

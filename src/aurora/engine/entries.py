@@ -90,7 +90,7 @@ class EntryWriter:
         [added] = self.add_all([document])
         return replace(added, similar=self._find_similar(added.id))
 
-    def add_all(self, documents: Iterable[NewDocument]) -> list[Added]:
+    def add_all(self, documents: Iterable[NewDocument], *, embed: bool = True) -> list[Added]:
         opened, rest = self._opened, iter(documents)
         added: list[Added] = []
         while batch := list(islice(rest, _BATCH)):
@@ -103,7 +103,8 @@ class EntryWriter:
                     put_document(store, pieces, replaces=document.replaces)
                     for document, pieces in zip(batch, cut, strict=True)
                 ]
-            self._vectors.embed_new([piece.id for pieces in cut for piece in pieces])
+            if embed:
+                self._vectors.embed_new([piece.id for pieces in cut for piece in pieces])
             if len(batch) == _BATCH:
                 opened.listen(Progress("Adding", len(added), 0))
         return added

@@ -18,12 +18,13 @@ from aurora.config.places import shown
 from aurora.engine.layers import PERSONAL, PROJECT, SHARED, Workspace, read_together, require_names
 from aurora.engine.opening import FixedSettings, OpenedMemory, find_settings, utc_now
 from aurora.engine.refreshing import BUDGET, Refresher, search_present
-from aurora.engine.remarks import with_remarks
+from aurora.engine.remarks import with_remarks, with_sessions
 from aurora.errors import AuroraError, ChunkNotFoundError, NoMemoryError, QueryError, StoreError
 from aurora.retrieval.lookup import find_chunk
 from aurora.stores.base import Embedder
 from aurora.types import (
     AT_START,
+    PRIVATE,
     RECALL_BUDGET,
     Chunk,
     Criteria,
@@ -48,7 +49,9 @@ from aurora.types import (
 if TYPE_CHECKING:
     from aurora.embeddings.base import EmbeddingProvider
     from aurora.engine.admin import MemoryAdmin
+    from aurora.engine.agent_sessions import AgentSessions
     from aurora.engine.entries import EntryVersion
+    from aurora.engine.trail import Trail
     from aurora.engine.writing import MemoryWriter
     from aurora.indexing.documents import Added, Learned
     from aurora.indexing.export_format import ExportCounts
@@ -58,7 +61,6 @@ if TYPE_CHECKING:
     from aurora.sources.watch import Stop
 
 T = TypeVar("T", bound=StrEnum)
-PRIVATE = "private"  # in the metadata of a document that stays with the person
 
 # The program that uses Aurora decides what it shows of this log; by default, nothing.
 logging.getLogger("aurora").addHandler(logging.NullHandler())
@@ -144,6 +146,17 @@ class Memory:
         from aurora.engine.admin import MemoryAdmin  # noqa: PLC0415 - as above
 
         return MemoryAdmin(self._opened, self._writer)
+
+    @property
+    def sessions(self) -> AgentSessions:
+        """The sessions of agents, which the person's memory keeps."""
+        sessions = (self.personal or self).admin.sessions
+        return sessions.beside(self.root, self._opened.folder)
+
+    @property
+    def trail(self) -> Trail:
+        """Why lines are as they are, how a command worked, and what mended an error."""
+        return self.admin.trail(self)
 
     @classmethod
     def open(
@@ -257,7 +270,8 @@ class Memory:
     def index(
         self, *targets: Path | str, git: bool = True, force: bool = False, quick: bool = False
     ) -> IndexReport:
-        """Bring the memory of files and folders up to date, and the person's of conversation logs.
+        """Bring the memory of files and folders up to date, and the person's of conversation logs
+        and of the sessions of agents that were imported once.
 
         Without targets, the folder of `Memory.open` is indexed. Only changed files are read;
         `force` reads all. The chunks can be found before their git histories are read. `quick`
@@ -265,6 +279,7 @@ class Memory:
         """
         self._writer.start_project()
         personal = self.personal
+        self.sessions.keep_up(quick=quick)
         if personal is None:
             return self._writer.index(targets, git=git, force=force, quick=quick)
         logs, index = None, partial(self._writer.index, targets, git=git, force=force, quick=quick)
@@ -347,7 +362,7 @@ class Memory:
         ]  # fmt: skip
         running = self._note_runs(asked, awaits_vectors=results.awaits_vectors)
         found = replace(results, notes=(*running, *notes, *results.notes))
-        return with_remarks(found, homes)
+        return with_sessions(with_remarks(found, homes), self, asked.get(PERSONAL))
 
     def recall(self, situation: Situation = AT_START, budget: int = RECALL_BUDGET) -> Recall:
         """What a session should know now without asking for it, within a budget of tokens.
@@ -363,7 +378,10 @@ class Memory:
         if not situation.text:  # a search does it by itself
             self._refresh({name: asked[name] for name in memories})
         listen, root = self._opened.listen, self.root
-        return recall(situation, budget, memories, root=root, search=self.search, listen=listen)
+        now = self._opened.now()
+        return recall(
+            situation, budget, memories, root=root, now=now, search=self.search, listen=listen
+        )
 
     def _refresh(self, asked: Mapping[str, Memory]) -> list[Note]:
         """Read changed files of the memories, in this order, for a second in all."""

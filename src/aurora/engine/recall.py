@@ -1,9 +1,10 @@
 """What a session should know now, without asking for it, within a budget of tokens.
 
-At the start of a session there is no question. The lines are lessons and decisions about the files
-that changed lately, open plans, recent decisions, lessons, and the last conversation about the
-project, in turns. For a prompt it is a search, of which only sure rows count: silence is a good
-answer. The same state gives the same lines.
+At the start of a session there is no question. The first line is where the last session in this
+project ended. Then come, in turns, lessons and decisions about the files that changed lately, open
+plans, recent decisions, lessons, and the last conversation about the project. For a prompt it is a
+search, of which only sure rows count: silence is a good answer. The same state gives the same
+lines.
 """
 
 from __future__ import annotations
@@ -11,15 +12,18 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from functools import partial
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
+from aurora.engine.last_session import exchange_text, find_last_exchange, has_question
 from aurora.engine.opening import OpenedMemory
 from aurora.errors import QueryError, SourceError
 from aurora.retrieval.confidence import LESSON
 from aurora.retrieval.query import without_filters
+from aurora.retrieval.session_filters import TALK
 from aurora.sources.git import list_changes, list_uncommitted
 from aurora.stores.base import Store
 from aurora.text import count_tokens, pluralize, printable
@@ -74,6 +78,7 @@ def recall(
     memories: Mapping[str, OpenedMemory],
     *,
     root: Path | None,
+    now: datetime,
     search: Callable[[str], SearchResults],
     listen: Listener = ignore_events,
 ) -> Recall:
@@ -88,7 +93,9 @@ def recall(
     changed, notes = _changed_files(root)
     for note in notes:
         listen(note)
-    candidates = _at_start(memories, changed, root.name if root else "")
+    candidates = chain(
+        _last_session(memories, root, now), _at_start(memories, changed, root.name if root else "")
+    )
     return replace(_fit(situation, budget, candidates), notes=notes)
 
 
@@ -121,6 +128,17 @@ def _own_confidence(result: SearchResult) -> float:
 
 
 # At the start of a session
+
+
+def _last_session(
+    memories: Mapping[str, OpenedMemory], root: Path | None, now: datetime
+) -> Iterator[_Candidate]:
+    if root is None:
+        return
+    for name, opened in memories.items():
+        last = opened.read(partial(find_last_exchange, opened.store, root, now))[0]
+        if last is not None:
+            yield _Candidate(last, name, "where the last session ended")
 
 
 def _at_start(
@@ -251,7 +269,8 @@ def _item(candidate: _Candidate) -> RecallItem:
     chunk, memory, reason = candidate
     is_lesson = chunk.kind is Kind.REASONING  # its name is the beginning of its text
     title = "" if is_lesson else _title(chunk)
-    text = printable(" ".join(chunk.content.split())).lstrip("# ").removeprefix(title).lstrip()
+    content = exchange_text(chunk) if has_question(chunk) else chunk.content
+    text = printable(" ".join(content.split())).lstrip("# ").removeprefix(title).lstrip()
     if len(text) > _LONGEST:
         text = text[:_LONGEST].rpartition(" ")[0] + " …"
     item = RecallItem(chunk.id, _kind(chunk), title, text, chunk.created_at, reason, 0, memory)
@@ -267,5 +286,5 @@ def _kind(chunk: Chunk) -> str:
     if chunk.kind is Kind.REASONING:
         return "lesson"
     source = chunk.metadata.get("source")
-    named = "conversation" if source == "conversation" else chunk.document_type
+    named = str(source) if source in TALK else chunk.document_type
     return printable(named or str(chunk.kind))

@@ -1,5 +1,5 @@
-"""What a reader should know of a document or lesson in results: it failed, is stale, or replaces
-another one.
+"""What a reader should know of results: a document or lesson failed, is stale, or replaces another
+one; sessions edited a file.
 
 Only these few rows are looked at. The files that they are about are compared with their sketches,
 without git.
@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from aurora.engine.session_lookup import checkout_folders, count_sessions, has_sessions
 from aurora.indexing.provenance import find_changed
 from aurora.types import (
     LEAST_SUCCESS,
@@ -43,6 +44,28 @@ def with_remarks(
 
     weak = remarked(found.weak) if found.weak else None
     return replace(found, results=tuple(map(remarked, found.results)), weak=weak)
+
+
+def with_sessions(found: SearchResults, memory: Memory, person: Memory | None) -> SearchResults:
+    """The results with the number of sessions that edited their files. They are in the memory of
+    the person, and the code is in that of a project."""
+    root, home = memory.root, person._opened if person and person.exists else None
+    files = {each.chunk.path for each in found.results if _is_code(each, memory.label)}
+    if root is None or home is None or not files or not has_sessions(home.store):
+        return found
+    folders = checkout_folders(root.resolve())
+    counts = home.read_again(lambda: count_sessions(home.store, files, folders))
+
+    def counted(result: SearchResult) -> SearchResult:
+        count = counts.get(result.chunk.path, 0) if _is_code(result, memory.label) else 0
+        return replace(result, sessions=count) if count else result
+
+    return replace(found, results=tuple(map(counted, found.results))) if counts else found
+
+
+def _is_code(result: SearchResult, label: str) -> bool:
+    is_here = result.memory in ("", label) and bool(result.chunk.path)
+    return is_here and not result.chunk.is_recorded
 
 
 def remarks_of(memory: Memory, chunk: Chunk) -> tuple[str, ...]:

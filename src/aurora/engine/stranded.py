@@ -18,7 +18,7 @@ from typing import NamedTuple
 from aurora.config import Places
 from aurora.config.places import make_project
 from aurora.config.worktrees import main_checkout
-from aurora.engine.memory import PRIVATE, Memory
+from aurora.engine.memory import Memory
 from aurora.indexing.documents import (
     document_id,
     is_document_of,
@@ -26,7 +26,7 @@ from aurora.indexing.documents import (
 from aurora.indexing.reader import Names
 from aurora.indexing.replacing import DOCUMENT, piece_ids
 from aurora.stores.base import Record, Store
-from aurora.types import REPLACED_BY, REPLACES, Chunk, Criteria
+from aurora.types import PRIVATE, REPLACED_BY, REPLACES, Chunk, Criteria
 
 
 class Stranded(NamedTuple):

@@ -44,6 +44,7 @@ from aurora.indexing.import_export import Writer, export_memory
 from aurora.indexing.indexer import NO_LOGS, IndexReport, run_index
 from aurora.indexing.ray import RayEmbedder
 from aurora.indexing.reader import Names, digest_version, recognise
+from aurora.indexing.session_notes import removed_notes
 from aurora.indexing.turns import retry_on_disconnect
 from aurora.redaction import Redactor
 from aurora.sources.blame.cache import forget_paths
@@ -244,7 +245,10 @@ class MemoryWriter:
 
     def forget(self, chunk_ids: Sequence[str]) -> int:
         opened = self._opened
-        forgotten = forget(opened.store, chunk_ids)
+        with opened.store.transaction():
+            forgotten = forget(opened.store, chunk_ids)
+            if notes := removed_notes(forgotten.removed):  # or an import would bring them back
+                opened.store.chunks.add_files(notes)
         forget_vectors(opened.vector_cache, forgotten.removed)
         forget_paths(opened.history_folder, forgotten.paths)
         paths = map(Names(opened.root).path, forgotten.paths)

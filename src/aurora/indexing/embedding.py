@@ -237,7 +237,7 @@ def embed_missing(
         quick is not None
         and len(missing) >= QUICK_FROM
         and store.vectors.embedder() is None
-        and _count_uncached(store, provider, missing, cache) >= QUICK_FROM
+        and _has_many_uncached(store, provider, missing, cache)
     ):
         provider, remote = quick, None
     return embed(
@@ -251,20 +251,23 @@ def embed_missing(
     )
 
 
-def _count_uncached(
+def _has_many_uncached(
     store: Store, provider: EmbeddingProvider, chunk_ids: Sequence[str], cache: VectorCache | None
-) -> int:
-    """The number of chunks that the provider would have to embed."""
+) -> bool:
+    """Whether the cache lacks so many vectors that a quick provider is better."""
     if cache is None:
-        return len(chunk_ids)
+        return True
     try:
         embedder = embedder_of(provider)
     except AuroraError:  # `quick` may work
-        return len(chunk_ids)
+        return True
+    uncached = 0
     with cache.open(embedder) as cached:
-        return len(chunk_ids) - sum(
-            len(vectors) for _, _, vectors in _look_up(store, cached, chunk_ids)
-        )
+        for block, _, vectors in _look_up(store, cached, chunk_ids):
+            uncached += len(block) - len(vectors)
+            if uncached >= QUICK_FROM:
+                return True
+    return False
 
 
 def _look_up(

@@ -21,7 +21,15 @@ from aurora.errors import EmbedderMismatchError, StoreUnreachableError, Transfer
 from aurora.indexing.export_format import ExportCounts, Header, Unfit, decode, decode_header, encode
 from aurora.indexing.turns import retry_on_disconnect, write_turn
 from aurora.redaction import Redactor
-from aurora.stores.base import Embedder, FileState, Record, RecordCounts, Store
+from aurora.stores.base import (
+    SESSION_NOTES,
+    TRANSCRIPT_NOTES,
+    Embedder,
+    FileState,
+    Record,
+    RecordCounts,
+    Store,
+)
 from aurora.types import Listener, Note, Progress, ignore_events
 
 T = TypeVar("T")
@@ -43,7 +51,7 @@ def export_memory(
 ) -> ExportCounts:
     """Write all that a memory holds, line by line; the counts of the last line."""
     with store.snapshot() as snapshot:
-        states = snapshot.chunks.file_states()
+        states = _states_of(snapshot)
         chunks = sum(snapshot.chunks.count_namespaces().values())
         header = Header(
             len(states), chunks, snapshot.vectors.embedder(), snapshot.chunks.indexed_at()
@@ -58,6 +66,13 @@ def export_memory(
             listen(Progress("Exporting", counts.chunks, chunks))
         stream.write(encode(counts))
     return counts
+
+
+def _states_of(store: Store) -> dict[str, FileState]:
+    """The states of files, and what is known of sessions, without offsets in transcripts."""
+    notes = store.chunks.states_from(SESSION_NOTES)
+    kept = {name: notes[name] for name in notes if not name.startswith(TRANSCRIPT_NOTES)}
+    return {**store.chunks.file_states(), **kept}
 
 
 def _encode_record(record: Record, listen: Listener) -> bytes:
@@ -215,7 +230,7 @@ def copy_memory(
             done += len(page)
             listen(Progress("Copying", done, counts.chunks))
         # States of files after all chunks: an index run skips a file with a known state.
-        states = snapshot.chunks.file_states()
+        states = _states_of(snapshot)
         for files in _pages(states[path] for path in sorted(states)):
             retry_on_disconnect(partial(_merge_files, target, files), listen=listen)
         _put_indexed_at(target, snapshot.chunks.indexed_at())
@@ -283,6 +298,8 @@ def _merge_files(store: Store, files: Sequence[FileState]) -> None:
     def merged(state: FileState, stored: FileState) -> FileState:
         if state.digest == stored.digest:
             return state
+        if state.path.startswith(SESSION_NOTES):
+            return max(state, stored, key=lambda note: (note.modified_ns, note.size))
         return replace(_to_be_read(state), left_out=state.left_out if stored.left_out else "")
 
     with store.transaction():

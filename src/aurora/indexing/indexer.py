@@ -138,7 +138,7 @@ def run_index(
             report = index_files(
                 store, root, scanned, states=states, redactor=redactor, listen=listen
             )
-            embedded = _embed(store, provider, vectors, listen)
+            embedded = embed_all(store, provider, vectors, listen)
             changed, warnings = reader.keep(wait_for_histories())
         store.chunks.put_indexed_at(now())
         is_git = histories is not None
@@ -152,10 +152,10 @@ def run_index(
     )
 
 
-def _embed(
+def embed_all(
     store: Store, provider: EmbeddingProvider | None, vectors: Vectors, listen: Listener
 ) -> Embedded:
-    """Make vectors and indexes. With a model, words are searchable before it works."""
+    """Make missing vectors, and indexes. With a model, words are searchable before it works."""
     is_searchable = False
 
     def make_searchable() -> None:

@@ -15,15 +15,17 @@ from pathlib import PurePosixPath
 
 from aurora.parsers.plain import Cutter
 from aurora.redaction import Redactor
+from aurora.session_facts import SESSION
 from aurora.sources.sessions.base import Exchange, Session, ToolKind, ToolUse
 from aurora.text import printable
 from aurora.types import Chunk, Json, Kind
 
-SESSION = "session"  # the value of `metadata.source`
+_OF_RECORDS = ("source", "agent", "session", "exchange", "time")  # ids and times: no text
 _LONGEST = 4000  # characters of a piece: an answer has about 1,000
 _NAME = 80  # characters
 _OUTCOME = 1200  # characters of an outcome beside its command
 _CHANGE = 1500  # characters of the changes that mended an error
+MENDED_BY, PASSED_AFTER = "Mended by:", "Passed after:"  # before edits; before commands
 _MOST_FILES = 50
 _MOST_DECISIONS = 8  # sentences of one exchange
 _SENTENCE = range(15, 400)  # characters of a sentence that may tell a decision
@@ -50,7 +52,9 @@ _DECISION = re.compile(
 def exchange_chunks(session: Session, exchange: Exchange, redactor: Redactor) -> list[Chunk]:
     """The chunks of an exchange. Their ids are made of the ids of its records."""
     exchange, title = _redacted(exchange, redactor), redactor.text(session.title)
-    metadata = redactor.mapping(_metadata(replace(session, title=title), exchange))
+    metadata = _metadata(replace(session, title=title), exchange)
+    told = {name: metadata[name] for name in metadata if name not in _OF_RECORDS}
+    metadata |= redactor.mapping(told)
     base = Chunk(
         id=f"{SESSION}:{exchange.id}",
         kind=Kind.KNOWLEDGE,
@@ -135,8 +139,15 @@ def _conversation(base: Chunk, exchange: Exchange) -> Iterator[Chunk]:
     ]
     text = "\n\n".join(filter(None, parts))
     form = "summary" if exchange.is_summary else "exchange"
-    for part, window in enumerate(Cutter(longest=_LONGEST).cut(text.split("\n")), start=1):
-        yield _part(base, form, "" if part == 1 else f"@{part}", window.content)
+    for part, content in enumerate(_pieces(text), start=1):
+        yield _part(base, form, "" if part == 1 else f"@{part}", content)
+
+
+def _pieces(text: str) -> Iterator[str]:
+    if len(text) < _LONGEST:  # nearly all, and quicker than line by line
+        yield text.strip("\n")
+    else:
+        yield from (window.content for window in Cutter(longest=_LONGEST).cut(text.split("\n")))
 
 
 def _part(base: Chunk, form: str, suffix: str, content: str, **facts: Json) -> Chunk:
@@ -213,26 +224,31 @@ def _status(use: ToolUse) -> dict[str, Json]:
 
 
 def _fixes(base: Chunk, exchange: Exchange) -> Iterator[Chunk]:
-    """Each failed command that passed after an edit, with the edits between."""
+    """Each failed command that passed later, with the edits between, or else with the commands."""
     for at, use in enumerate(exchange.tools):
         if use.kind is ToolKind.COMMAND and use.failed and not only_looks(use.input):
-            edits = _edits_until_passed(use, exchange.tools[at + 1 :])
-            if edits:
-                changes = "\n\n".join(edit.input for edit in edits)[:_CHANGE]
-                text = f"{_command_text(use, _OUTCOME)}\n\nMended by:\n{changes}"
+            steps = _steps_until_passed(use, exchange.tools[at + 1 :])
+            edits = [step.input for step in steps if step.kind is ToolKind.EDIT]
+            changes = "\n\n".join(edits or [f"$ {step.input}" for step in steps])[:_CHANGE]
+            if changes:
+                how = MENDED_BY if edits else PASSED_AFTER
+                text = f"{_command_text(use, _OUTCOME)}\n\n{how}\n{changes}"
                 chunk = _part(base, "fix", f":fix:{use.id}", text)
                 yield replace(chunk, name=_error_of(use) or _first_line(use.input))
 
 
-def _edits_until_passed(failed: ToolUse, later: Sequence[ToolUse]) -> list[ToolUse]:
-    """The edits after a command failed and before it passed; none if it failed again, or never
-    passed."""
-    edits: list[ToolUse] = []
+def _steps_until_passed(failed: ToolUse, later: Sequence[ToolUse]) -> list[ToolUse]:
+    """The edits and commands after a command failed and before it passed; none if it failed again,
+    or never passed. Commands that only show something, or failed, are left out."""
+    steps: list[ToolUse] = []
     for use in later:
-        if use.kind is ToolKind.EDIT and not use.failed:
-            edits.append(use)
-        elif use.kind is ToolKind.COMMAND and use.input == failed.input:
-            return [] if use.failed else edits
+        if use.kind is ToolKind.COMMAND and use.input == failed.input:
+            return [] if use.failed else steps
+        is_step = use.kind is ToolKind.EDIT or (
+            use.kind is ToolKind.COMMAND and not only_looks(use.input)
+        )
+        if is_step and not use.failed:
+            steps.append(use)
     return []
 
 

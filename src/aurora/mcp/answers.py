@@ -20,6 +20,7 @@ from aurora.display.snippet import snippet
 from aurora.errors import QueryError
 from aurora.indexing.documents import RESERVED, SimilarEntry
 from aurora.mcp.pool import IndexRun
+from aurora.session_facts import SESSION, SessionFacts
 from aurora.text import printable, weigh_tokens
 from aurora.types import SYMBOLS, Chunk, SearchResult, SearchResults
 
@@ -34,6 +35,21 @@ class IndexAge(BaseModel):
     generation: int = Field(description="Grows with every change of what can be found.")
     indexed_at: str | None = _optional("When files were last read into it.")
     age_seconds: int | None = _optional("How long ago that was.")
+
+
+class SessionFields(BaseModel):
+    """The session with an agent that a chunk comes from."""
+
+    agent: str
+    id: str = Field(description="The filter session: takes it, or its beginning.")
+    title: str
+    form: str = Field(description="exchange, summary, decision, command or fix.")
+    project: str | None = _optional("The folder where it began.")
+    branch: str | None = None
+    commit: str | None = None
+    model: str | None = None
+    edited: list[str] | None = None
+    files: list[str] | None = _optional("Edited and read ones.")
 
 
 class ChunkFields(BaseModel):
@@ -51,6 +67,7 @@ class ChunkFields(BaseModel):
     document_type: str | None = None
     source: str | None = _optional("Where it comes from.")
     created_at: str | None = None
+    session: SessionFields | None = _optional("Where it was said or done.")
     metadata: dict[str, JsonValue] | None = None
 
 
@@ -82,6 +99,7 @@ class Found(ChunkFields):
     memory: str | None = _optional("Where it is from another memory than the asked one.")
     outline: bool | None = _optional("Text without inner bodies: aurora_retrieve gives the whole.")
     remarks: list[str] | None = _optional("What to know of a lesson or document: did not work.")
+    sessions: int | None = _optional("How many edited its file: aurora_why tells of them.")
     similarity_score: float = Field(description="What it is ranked by; sum of contributions.")
     embedding_score: float = Field(description="Likeness in meaning, 0 to 1.")
     keyword_score: float = Field(description="Match of words, 0 to 1.")
@@ -210,8 +228,8 @@ class Status(BaseModel):
 
 
 FULL_ANSWERS: Sequence[type[BaseModel]] = (
-    SearchAnswer, Found, SymbolFields, WeakMatch, IndexAge, Retrieved, Ingested, Learned, Similar,
-    Forgotten, Indexed, Status, MemoryStatus,
+    SearchAnswer, Found, SessionFields, SymbolFields, WeakMatch, IndexAge, Retrieved, Ingested,
+    Learned, Similar, Forgotten, Indexed, Status, MemoryStatus,
 )  # fmt: skip
 
 _CONTEXT = 3  # lines around the best match
@@ -222,6 +240,7 @@ _WARNINGS = 20  # repeated in the answer of aurora_index
 _URI = "aurora://chunk/"
 TEMPLATE = f"{_URI}{{+id}}{{?memory}}"
 _OURS = {*RESERVED, SYMBOLS, "overload", "signature"}  # metadata that Aurora sets itself
+_OF_SESSIONS = {*SessionFacts._fields, SESSION}  # and of a session
 
 
 def uri_of(chunk_id: str, memory: str = "") -> str:
@@ -232,7 +251,8 @@ def uri_of(chunk_id: str, memory: str = "") -> str:
 
 def chunk_fields(chunk: Chunk) -> dict[str, Any]:
     """The values of `ChunkFields`, without the uri; None for what is not known."""
-    lines, metadata = chunk.lines, chunk.metadata
+    lines, metadata, session = chunk.lines, chunk.metadata, chunk.session
+    others = _OURS | _OF_SESSIONS if session else _OURS
     source = metadata.get("origin") or metadata.get("source")
     return {
         "id": chunk.id,
@@ -246,8 +266,24 @@ def chunk_fields(chunk: Chunk) -> dict[str, Any]:
         "document_type": chunk.document_type or None,
         "source": str(source) if source else None,
         "created_at": chunk.created_at.isoformat() if chunk.created_at else None,
-        "metadata": {key: value for key, value in metadata.items() if key not in _OURS} or None,
+        "session": _session_fields(session) if session else None,
+        "metadata": {key: value for key, value in metadata.items() if key not in others} or None,
     }
+
+
+def _session_fields(facts: SessionFacts) -> SessionFields:
+    return SessionFields(
+        agent=facts.agent,
+        id=facts.id,
+        title=facts.title,
+        form=facts.form,
+        project=facts.project or None,
+        branch=facts.branch or None,
+        commit=facts.commit or None,
+        model=facts.model or None,
+        edited=list(facts.edited) or None,
+        files=list(facts.files) or None,
+    )
 
 
 def symbol_fields(result: SearchResult) -> SymbolFields | None:
@@ -288,6 +324,7 @@ def found_entry(
         memory=result.memory if result.memory != label else None,
         outline=result.chunk.is_outline or None,
         remarks=list(result.remarks) or None,
+        sessions=result.sessions or None,
         similarity_score=round(result.score, _DIGITS),
         embedding_score=round(result.semantic_score, _DIGITS),
         keyword_score=round(result.bm25_score or result.normalised("fulltext"), _DIGITS),

@@ -182,18 +182,35 @@ def _read_on(rows: Sequence[Row], left: float, known: set[int], read_lines: Read
 
 
 def head_line(result: SearchResult, rank: int, label: str) -> str:
-    """Such as `1. src/app.py:12-30 method App.run 93%`; what has no file has its id."""
+    """Such as `1. src/app.py:12-30 method App.run 93%`; what has no file has its id.
+
+    What was said in a session has its form and title, and the session: `(codex 2026-11-12; session
+    3fa85f64)`.
+    """
     chunk, symbol = result.chunk, result.symbol
     name = symbol.name if symbol else chunk.qualified_name or chunk.name
     if chunk.kind is Kind.REASONING:  # its name is the beginning of its text
         name = ""
     elsewhere = f" in memory {result.memory}" if result.memory not in ("", label) else ""
     place, kind = place_of(chunk, result.lines), symbol.kind if symbol else chunk.kind
+    if session := chunk.session:
+        kind, name = session.form or kind, session.title or name
     head = " ".join(filter(None, [place, kind, one_line(name), f"{result.score:.0%}"]))
     written = provenance_of(chunk).when_and_who if chunk.is_recorded else ""
-    facts = printable("; ".join(filter(None, [written, *result.remarks])))
+    facts = printable("; ".join(filter(None, [written, session_words(chunk), *result.remarks])))
     said = f" ({facts})" if facts else ""
     return f"{rank}. {head}{one_line(elsewhere)}{said}"
+
+
+def session_words(chunk: Chunk) -> str:
+    """Such as `codex 2026-11-12; session 3fa85f64`; empty for what is of no session."""
+    session = chunk.session
+    if session is None:
+        return ""
+    date = f"{chunk.created_at:%Y-%m-%d}" if chunk.created_at else ""
+    return "; ".join(
+        filter(None, [" ".join(filter(None, [session.agent, date])), f"session {session.short_id}"])
+    )
 
 
 def place_of(chunk: Chunk, lines: Lines | None) -> str:

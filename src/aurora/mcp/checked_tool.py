@@ -129,4 +129,6 @@ def _plain(parameter: dict[str, Any]) -> dict[str, Any]:
     merged = {**parameter, **(kinds[0] if kinds else {})}
     if "enum" in merged:
         del merged["type"]
+        if merged["enum"][0] == merged.get("default"):  # as a reader takes it to be
+            del merged["default"]
     return {key: merged[key] for key in _LISTED if merged.get(key) not in (None, "", False)}

@@ -49,6 +49,8 @@ Kind = Literal["function", "method", "class", "code", "reasoning", "knowledge"]
 ALL = "all"  # the name for every memory
 _QUERY = 'Words, a name or a question. May hold "exact phrase", -word, type: path: lang: since:'
 Text = Annotated[str, _required(_QUERY, most=LONGEST_QUERY)]
+_FILTERS = "until: source: agent: session: branch:"
+AnyText = Annotated[str, _required(f"{_QUERY} {_FILTERS}", most=LONGEST_QUERY)]
 MemoryName = Annotated[
     str,
     _about("Of a memory (aurora_status) or workspace repository; all: every one."),
@@ -91,30 +93,34 @@ RerankBy = Annotated[
 ]
 Detail = Annotated[Literal["brief", "full"], Field(description="full: all fields.")]
 FullText = Annotated[bool, _old("Full detail, with whole chunks instead of snippets.")]
-Repeat = Annotated[bool, Field(description="Also what was sent before.")]
+Repeat = Annotated[bool, Field(description="Send again what was sent.")]
 Tokens = Annotated[
     int | None,
-    _number("More tokens give more lines.", 200, 200_000),
+    _number("", 200, 200_000),
 ]
 CursorWord = Annotated[str, _about("", most=200)]
 ChunkId = Annotated[
     str,
-    _required("An id, an ending of it that no other has, or FILE:LINE.", most=_LONGEST_ID),
+    _required("An id, its end if no other has it, or FILE:LINE.", most=_LONGEST_ID),
 ]
 
-History = Annotated[bool, Field(description="Its versions, newest first.")]
+History = Annotated[bool, Field(description="All versions, newest first.")]
 Prompt = Annotated[str, _about("", most=LONGEST_QUERY)]
+
+WhyFile = Annotated[str, _about("Or FILE:LINE, FILE:NAME.", most=_LONGEST_ID)]
+Command = Annotated[str, _about("", most=LONGEST_QUERY)]
+ErrorText = Annotated[str, _about("", most=LONGEST_QUERY)]
 
 # --- Storing, removing and indexing ---
 
 Content = Annotated[str, _required("Markdown or plain text.", most=LONGEST_TEXT)]
-DocumentLabel = Annotated[str, _about("decision, plan, …")]
+DocumentLabel = Annotated[str, _about("Such as decision or plan.")]
 Source = Annotated[str, _about("The author or origin.", listed=False)]
 Group = Annotated[str, _about("A name that a group shares.")]
 Metadata = Annotated[dict[str, JsonValue] | None, _about("To filter by later.", most=50)]
-_PATTERN = "One pattern, understandable on its own."
+_PATTERN = "Understandable on its own."
 Pattern = Annotated[str, _required(_PATTERN, most=LONGEST_QUERY)]
-Replaces = Annotated[str, _about("Id of what this makes outdated.", most=_LONGEST_ID)]
+Replaces = Annotated[str, _about("Id of what it makes outdated.", most=_LONGEST_ID)]
 About = Annotated[
     Sequence[Annotated[str, Field(max_length=_LONGEST_ID)]],
     _about("Files that it is about; else those it names.", most=50, listed=False),

@@ -19,10 +19,11 @@ from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import CallToolResult
 
+from aurora.display.trails import render_fixes, render_how, render_why
 from aurora.engine import Memory
 from aurora.engine.own_lines import read_chunk_text, read_lines
 from aurora.engine.remarks import remarks_of
-from aurora.errors import AuroraError, ChunkNotFoundError, NoMemoryError
+from aurora.errors import AuroraError, ChunkNotFoundError, NoMemoryError, QueryError
 from aurora.indexing.provenance import provenance_of
 from aurora.indexing.replacing import DOCUMENT
 from aurora.mcp import parameters as take
@@ -61,6 +62,7 @@ from aurora.mcp.brief import (
     one_line,
     outline_lines,
     place_of,
+    session_words,
     version_text,
 )
 from aurora.mcp.checked_tool import ADDS, READS, REMOVES, offered_methods, tool
@@ -125,7 +127,7 @@ class Tools:
         memory: take.MemoryName = "",
     ) -> CallToolResult:
         """Find code by name or by what it does. Use it before grep and reading files; for prose use
-        aurora_search. Answers path:lines, kind, name, confidence and the best lines. Then open
+        aurora_search. Answers places and their best lines. Then open
         path:line; do not search again for the same."""
         criteria = read_criteria(
             now=datetime.now(UTC), types=_CODE, paths=_given(path), languages=_given(language)
@@ -138,7 +140,7 @@ class Tools:
     def aurora_search(
         self,
         *,
-        query: take.Text,
+        query: take.AnyText,
         mode: take.SearchMode = "hybrid",
         namespace: take.Namespace = None,
         document_type: take.DocumentType = None,
@@ -158,9 +160,8 @@ class Tools:
         cursor: take.CursorWord = "",
         memory: take.MemoryName = "",
     ) -> CallToolResult:
-        """Find decisions, lessons, documents, past sessions and code. Use it before a task and for
-        why and how; for code alone use search_code. Then open path:line, or aurora_retrieve the
-        id."""
+        """Find decisions, lessons, documents, past sessions and code. Use it before a task; for
+        code alone use search_code. Then open path:line, or aurora_retrieve the id."""
         criteria = read_criteria(
             now=datetime.now(UTC),
             types=types or (),
@@ -187,8 +188,8 @@ class Tools:
         cursor: take.CursorWord = "",
         memory: take.MemoryName = "",
     ) -> CallToolResult:
-        """Read a whole document, lesson or definition that a search named. Not for whole files.
-        Counts as a use: what is used ranks higher."""
+        """Read a whole document, lesson or definition that a search named; not whole files. What is
+        read ranks higher."""
         if history:
             versions = self._pool.memory(memory).history(id)
             text, is_cut = cut(
@@ -221,7 +222,8 @@ class Tools:
             return full_answer(value)
         place = place_of(first, whole or first.lines)
         title = f"{place} {first.kind} {one_line(first.qualified_name or first.name)}"
-        facts = "; ".join(filter(None, [provenance_of(first).words, *remarks]))
+        written = session_words(first) or provenance_of(first).words
+        facts = "; ".join(filter(None, [written, *remarks]))
         about = [f"({printable(facts)})"] if facts else []
         head = "\n".join([title, *about, *note_lines(value.notes)])
         keys = [hash((first.id, begin.offset, text))]
@@ -244,12 +246,37 @@ class Tools:
         max_tokens: take.Tokens = None,
         memory: take.MemoryName = "",
     ) -> CallToolResult:
-        """What a session should know at its start: recent decisions, lessons, open plans. Use it
-        once, before the first task; with a prompt, only what surely fits. Not for questions."""
+        """What a session should know: recent decisions, lessons, open plans. Use it once, before
+        the first task; with a prompt, only what surely fits. Not for questions."""
         situation = Situation(Moment.PROMPT, prompt) if prompt else AT_START
         recalled = self._pool.memory(memory).recall(situation, max_tokens or RECALL_BUDGET)
         notes = note_lines(self._told(note.text for note in recalled.notes))
         return brief_answer("\n".join([recalled.text or "Nothing to recall.", *notes]))
+
+    @tool(READS)
+    def aurora_why(
+        self,
+        *,
+        file: take.WhyFile = "",
+        command: take.Command = "",
+        error: take.ErrorText = "",
+        memory: take.MemoryName = "",
+    ) -> CallToolResult:
+        """The commits, sessions and decisions behind a file; or when a command last worked; or what
+        mended an error. Give one. Use it before changing old code, and after a failure."""
+        if sum(map(bool, (file, command, error))) != 1:
+            raise QueryError("Give one of file, command and error", hint="ask for the others apart")
+        with collect_notes() as heard:
+            trail = self._pool.memory(memory).trail
+            if file:
+                answer, text = (why := trail.why(file)).notes, render_why(why)
+            elif command:
+                answer, text = (how := trail.how(command)).notes, render_how(how)
+            else:
+                answer, text = (fixes := trail.fix(error)).notes, render_fixes(fixes)
+        notes = note_lines(self._told([*heard, *(note.text for note in answer)]))
+        shown, _ = cut(text, _RETRIEVE_TOKENS)
+        return brief_answer("\n".join([shown, *notes]))
 
     @tool(ADDS, writes=True)
     def aurora_ingest(
@@ -266,9 +293,9 @@ class Tools:
         model: take.Model = "",
         memory: take.MemoryName = "",
     ) -> CallToolResult:
-        """Keep a document for later sessions: a decision, a plan, findings. Its heading is its
-        title; the same title again replaces it. Not for project files or a lesson (aurora_learn).
-        Then replace what the answer names as contradicting."""
+        """Keep a decision, plan or findings for later sessions. The heading is the title; the same
+        title replaces it. Not for project files or lessons (aurora_learn). Then replace what the
+        answer names as contradicting."""
         with collect_notes() as notes, self._pool.turn(memory) as warm_memory:
             added = warm_memory.add(
                 content,
@@ -309,8 +336,8 @@ class Tools:
         model: take.Model = "",
         memory: take.MemoryName = "",
     ) -> CallToolResult:
-        """Remember in a sentence or two what worked, or what did not, after solving what cost time.
-        Not for what the code says. Then replace what the answer names as contradicting."""
+        """Remember in a sentence or two what worked or did not, after solving what cost time. Not
+        what the code says. Then replace what the answer names as contradicting."""
         with collect_notes() as notes, self._pool.turn(memory) as warm_memory:
             learned = warm_memory.learn(
                 text,
@@ -339,8 +366,8 @@ class Tools:
     def aurora_forget(
         self, *, what: take.What, several: take.Several = False, memory: take.MemoryName = ""
     ) -> CallToolResult:
-        """Remove for good what was stored by mistake. What is outdated, replace. Files stay, and
-        come back with the next index."""
+        """Remove for good what was stored by mistake; replace what is outdated. Files come back
+        with the next index."""
         with self._pool.turn(memory) as warm_memory:
             for holder in warm_memory.layers().values():
                 if ids := holder.admin.find_to_forget(what):
@@ -375,8 +402,8 @@ class Tools:
         wait_seconds: take.Wait = _WAIT,
         memory: take.MemoryName = "",
     ) -> CallToolResult:
-        """Read the project's files before the first search, or after many changed. Searches read a
-        few changed files by themselves. A long run continues: see aurora_status."""
+        """Read the project's files before the first search, or after many changed: a search reads
+        only a few. A long run continues: see aurora_status."""
         name = memory or self._pool.names[0]
         run = await anyio.to_thread.run_sync(
             lambda: self._runs.join(name, self._pool.resolve(name, path), git=git)
@@ -398,8 +425,8 @@ class Tools:
 
     @tool(READS)
     def aurora_status(self) -> CallToolResult:
-        """What the memories hold, how fresh they are, and progress of an index run. Use it when a
-        search finds nothing, or for the names of memories and namespaces."""
+        """What the memories hold, how fresh they are, progress of an index run. Use it when a
+        search finds nothing, or for names of memories and namespaces."""
         memories = [self._status(name) for name in self._pool.names]
         return full_answer(
             Status(version=program_version(), read_only=self._pool.read_only, memories=memories)
@@ -526,8 +553,8 @@ class _Request:
 
     @property
     def identity(self) -> _Request:
-        """What a cursor belongs to, without `since`: `7d` is another moment on every page."""
-        return replace(self, criteria=replace(self.criteria, since=None))
+        """What a cursor belongs to, without dates: `7d` is another moment on every page."""
+        return replace(self, criteria=replace(self.criteria, since=None, until=None))
 
 
 @dataclass(frozen=True, slots=True)

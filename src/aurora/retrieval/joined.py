@@ -189,6 +189,16 @@ class _Search:
         names = chain.from_iterable(store.search.iter_names() for store in self._stores)
         return iter(dict.fromkeys(names))
 
+    def rows_created(self, start: datetime | None, end: datetime | None) -> Set[int]:
+        return {
+            n << _BITS | row
+            for n, store in enumerate(self._stores)
+            for row in store.search.rows_created(start, end)
+        }
+
+    def list_metadata(self, key: str) -> list[str]:
+        return sorted({each for store in self._stores for each in store.search.list_metadata(key)})
+
     def dated_paths(self) -> Mapping[int, str]:
         return _merge((n, store.search.dated_paths()) for n, store in enumerate(self._stores))
 

@@ -5,18 +5,20 @@
     type:function,class     kinds; also `kind:`, and func, meth, reas, know
     path:src/**  name:get*  globs; `path:.` and `path:./…` start where the user stands
     lang:python             also `language:`, and py, js, c++ and the like
-    since:7d                a date or an age, see `parse_since`
+    since:7d  until:2026-03 dates or ages, see `parse_since` and `parse_until`
+    source:session,code     where chunks come from: `types.SOURCES`
+    agent:codex             the agent of a session; `session:`, an id or its beginning; `branch:`
     meta.KEY:VALUE          metadata, such as `meta.pattern_type:recovery` of a lesson
 
 A filter starts the text or follows a space, so `call("x")`, `a-b` and `http://` contain none. A
 value with spaces needs double quotes, also typographic ones. Commas separate alternatives; a filter
-given twice adds alternatives, too (of several `since:` the latest counts). Quotes make a filter
-plain words.
+given twice adds alternatives, too (of several `since:` the latest counts, of several `until:` the
+earliest). Quotes make a filter plain words.
 
 Text that is not a valid filter is plain words, never an error: `type:banana`, `type:`,
-`std::vector`, `12:30`, `--flag`, `-x`, `-1`, `->`, an unclosed quote, a glob of more than 1,024
-characters, and filters after the first 64 values. `read_criteria` reads the filters of flags and
-tools: there, an invalid value is an error.
+`source:map`, `std::vector`, `12:30`, `--flag`, `-x`, `-1`, `->`, an unclosed quote, a glob of more
+than 1,024 characters, and filters after the first 64 values. `read_criteria` reads the filters of
+flags and tools: there, an invalid value is an error.
 """
 
 from __future__ import annotations
@@ -29,12 +31,12 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from itertools import chain
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 from aurora.errors import QueryError
 from aurora.globs import LONGEST_GLOB
 from aurora.text import has_cjk
-from aurora.types import Criteria, Kind
+from aurora.types import SOURCES, Criteria, Kind
 
 MOST_FILTERS = 64  # values of one query; each may be a scan of all chunks
 LONGEST_QUERY = 20_000  # characters: some thousand words, answered in a second
@@ -70,6 +72,10 @@ _SHORT_NAMES = {
 _LANGUAGE_NAMES = {short: name for name, all_ in _SHORT_NAMES.items() for short in all_.split()}
 
 T = TypeVar("T")
+
+
+class _ParseDate(Protocol):
+    def __call__(self, text: str, *, now: datetime) -> datetime | None: ...
 
 
 class ParsedQuery(NamedTuple):
@@ -148,6 +154,8 @@ def _unquoted(value: str) -> str:
 def _read_values(key: str, values: tuple[str, ...], now: datetime) -> Criteria | None:
     """The filter `key:values`; None when it is not valid."""
     match key:
+        case "source" | "agent" | "session" | "branch":
+            return _read_origin(key, values)
         case "type" | "kind":
             kinds = [_KINDS.get(value.lower()) for value in values]
             return Criteria(kinds=tuple(filter(None, kinds))) if all(kinds) else None
@@ -156,9 +164,28 @@ def _read_values(key: str, values: tuple[str, ...], now: datetime) -> Criteria |
         case "lang" | "language":
             names = tuple(map(language_named, values))
             return Criteria(languages=names) if all(map(_LANGUAGE.fullmatch, names)) else None
-        case "since" if len(values) == 1 and (since := parse_since(values[0], now=now)):
-            return Criteria(since=since)
+        case "since" | "until" if len(values) == 1:
+            return _read_time(key, values[0], now)
     return None
+
+
+def _read_time(key: str, value: str, now: datetime) -> Criteria | None:
+    if key == "since":
+        return Criteria(since=since) if (since := parse_since(value, now=now)) else None
+    return Criteria(until=until) if (until := parse_until(value, now=now)) else None
+
+
+def _read_origin(key: str, values: tuple[str, ...]) -> Criteria | None:
+    """A filter by where chunks come from."""
+    match key:
+        case "agent":
+            return Criteria(agents=values)
+        case "session":
+            return Criteria(sessions=values)
+        case "branch":
+            return Criteria(branches=values)
+    lower = tuple(value.lower() for value in values)
+    return Criteria(sources=lower) if set(lower) <= set(SOURCES) else None
 
 
 def language_named(name: str) -> str:
@@ -167,8 +194,11 @@ def language_named(name: str) -> str:
 
 
 def _count_values(criteria: Criteria) -> int:
-    lists = (criteria.paths, criteria.names, criteria.languages, criteria.phrases, criteria.without)
-    return sum(map(len, lists)) + len(criteria.metadata)
+    lists = (
+        criteria.paths, criteria.names, criteria.languages, criteria.phrases, criteria.without,
+        criteria.metadata, criteria.sources, criteria.agents, criteria.sessions, criteria.branches,
+    )  # fmt: skip
+    return sum(map(len, lists))
 
 
 def _joined(filters: Sequence[Criteria]) -> Criteria:
@@ -181,6 +211,11 @@ def _joined(filters: Sequence[Criteria]) -> Criteria:
         since=max((each.since for each in filters if each.since), default=None),
         phrases=_once(each.phrases for each in filters),
         without=_once(each.without for each in filters),
+        sources=_once(each.sources for each in filters),
+        agents=_once(each.agents for each in filters),
+        sessions=_once(each.sessions for each in filters),
+        branches=_once(each.branches for each in filters),
+        until=min((each.until for each in filters if each.until), default=None),
     )
 
 
@@ -191,6 +226,8 @@ def _once(values: Iterable[tuple[T, ...]]) -> tuple[T, ...]:
 
 _MONTH = re.compile(r"(\d{4})(?:-(\d\d))?", re.ASCII)
 _DAY = re.compile(r"\d{4}-?\d\d-?\d\d(?:[t ][\d:.,]+(?: ?(?:z|[+-][\d:]+))?)?", re.ASCII)
+_WHOLE_DAY = re.compile(r"\d{4}-?\d\d-?\d\d", re.ASCII).fullmatch
+_DAYS = {"today": 0, "yesterday": 1}
 _AGE = re.compile(r"(?:last |(?P<count>\d{1,6}) ?)(?P<unit>[a-z]+)(?(count)(?: ago)?)", re.ASCII)
 _SPANS = {
     **dict.fromkeys(("min", "mins", "minute", "minutes"), timedelta(minutes=1)),
@@ -220,8 +257,25 @@ def parse_since(text: str, *, now: datetime) -> datetime | None:
         return None
 
 
+def parse_until(text: str, *, now: datetime) -> datetime | None:
+    """The first moment after a date, or an age, as `parse_since` reads them.
+
+    `2026-01` ends with its last day, `yesterday` with today's midnight, `7d` at that moment.
+    """
+    start = parse_since(text, now=now)
+    words = " ".join(text.lower().split())
+    if start is None or not (words in _DAYS or _MONTH.fullmatch(words) or _WHOLE_DAY(words)):
+        return start
+    try:
+        if month := _MONTH.fullmatch(words):
+            return _months_before(start, -1 if month[2] else -12)
+        return start + timedelta(days=1)
+    except (ValueError, OverflowError):  # after the last day of the calendar
+        return start
+
+
 def _named_day(words: str, now: datetime) -> datetime | None:
-    days = {"today": 0, "yesterday": 1}.get(words)
+    days = _DAYS.get(words)
     if days is None:
         return None
     return now.replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=days)
@@ -266,8 +320,13 @@ def read_criteria(
     document_types: Iterable[str] = (),
     metadata: Mapping[str, str] | None = None,
     since: str | datetime | None = None,
+    until: str | datetime | None = None,
+    sources: Iterable[str] = (),
+    agents: Iterable[str] = (),
+    sessions: Iterable[str] = (),
+    branches: Iterable[str] = (),
 ) -> Criteria:
-    """Filters from flags and tools. Items of `types` and `languages` may contain commas."""
+    """Filters from flags and tools. Items may contain commas, except in globs and labels."""
     return Criteria(
         kinds=read_kinds(types),
         paths=_read_globs(paths),
@@ -276,7 +335,12 @@ def read_criteria(
         namespaces=tuple(namespaces),
         document_types=tuple(document_types),
         metadata=tuple(sorted((metadata or {}).items())),
-        since=_read_since(since, now) if isinstance(since, str) else since,
+        since=_read_date(since, parse_since, now) if isinstance(since, str) else since,
+        until=_read_date(until, parse_until, now) if isinstance(until, str) else until,
+        sources=_read_sources(sources),
+        agents=tuple(_items(agents)),
+        sessions=tuple(_items(sessions)),
+        branches=tuple(_items(branches)),
     )
 
 
@@ -301,6 +365,14 @@ def _read_kind(name: str) -> Kind:
         raise QueryError(f"Invalid chunk type '{name}'. Valid types: {kinds}") from None
 
 
+def _read_sources(lists: Iterable[str]) -> tuple[str, ...]:
+    names = tuple(dict.fromkeys(item.lower() for item in _items(lists)))
+    for name in names:
+        if name not in SOURCES:
+            raise QueryError(f"Invalid source {name!r}", hint=f"name one of {', '.join(SOURCES)}")
+    return names
+
+
 def _items(lists: Iterable[str]) -> list[str]:
     return [item.strip() for text in lists for item in text.split(",") if item.strip()]
 
@@ -319,8 +391,8 @@ def _read_globs(globs: Iterable[str]) -> tuple[str, ...]:
     return given
 
 
-def _read_since(text: str, now: datetime) -> datetime:
-    moment = parse_since(text, now=now)
+def _read_date(text: str, parse: _ParseDate, now: datetime) -> datetime:
+    moment = parse(text, now=now)
     if moment is None:
         raise QueryError(
             f"Cannot read {text!r} as a date", hint="write 2026-01-31, or an age such as 7d or 3mo"

@@ -43,12 +43,20 @@ from aurora.retrieval.rerank import (
     no_expander,
     no_reranker,
 )
+from aurora.retrieval.session_filters import (
+    fits_talk,
+    note_sessions,
+    note_span,
+    without_other_times,
+)
+from aurora.retrieval.time_spans import TimeSpan, find_time_span
 from aurora.signals.base import KeywordScores, Question
 from aurora.signals.exact import ExactScores
 from aurora.signals.semantic import Embedders
 from aurora.stores.base import SearchedStore, Store
 from aurora.text import document_terms, is_stop_word, query_words, tokenize, words_found
 from aurora.types import (
+    DEFAULT_LIMIT,
     Chunk,
     Criteria,
     Fused,
@@ -114,14 +122,18 @@ class HybridRetriever:
         """Run all stages of a search. The first results do not depend on the limit."""
         now, text = self._now(), shortened(query.text)
         words, criteria = parse_query(text, now=now, here=query.here)
+        span = _time_of(words, now, query.criteria, criteria)
         eligible, notes = self._filter(query.criteria, criteria)
         notes += self._unknown_languages((*query.criteria.languages, *criteria.languages))
+        notes += tuple(
+            note_sessions((query.criteria, criteria), self._filters.rows, self._store.search)
+        )
         notes = self._tell(*notes, *([_TOO_LONG] if text != query.text else []))
         if not words.strip():
             return replace(self._list_newest(query, eligible), notes=notes)
         fusion = self._config.make_fusion(query.fusion)
         reranking, expansion = self._load_reranker(query), self._start_expansion(query, words)
-        shown = max(query.limit, reranking.first)
+        shown = max(query.limit, reranking.first, DEFAULT_LIMIT if span else 0)
         request = SearchRequest(
             Question(words, now),
             query.mode or self._config.mode,
@@ -129,19 +141,18 @@ class HybridRetriever:
             self._config.stage1_top_k,
             shown,
             max(_SPARE * shown, EXPANDED if expansion else 0),
-            eligible,
+            self._of_time(span, eligible),
             self._store.hidden_rows(),
         )
         candidates = self._signals.score_candidates(request)
         request = _fit_fusion(request, candidates)
-        fused, signals = select_candidates(self._store, request, candidates.scores)
-        fused, expand_notes = self._merge_expansion(expansion, request, candidates, fused)
-        found = build_results(self._store, fused, words, candidates.scores, most=shown)
-        if expansion is None and len(found) < shown and len(fused) == request.needed:
-            needed = max(_SPARE * request.needed, request.pool)
-            more = replace(request, needed=needed)
-            fused = select_candidates(self._store, more, candidates.scores).fused
-            found = build_results(self._store, fused, words, candidates.scores, most=shown)
+        found, signals, expand_notes = self._find(request, candidates, expansion)
+        if span:
+            fits = any(map(fits_talk, found[:DEFAULT_LIMIT]))  # the same for every limit
+            if not fits and request.eligible is not eligible:
+                request = replace(request, eligible=eligible)
+                found, signals, expand_notes = self._find(request, candidates, expansion)
+            notes += self._tell(*note_span(span, found, fits=fits))
         answers = {result.chunk_id for result in self._answers(found, words)}
         found, rerank_notes = reranking.rerank(words, found)
         self._tell(*rerank_notes)
@@ -166,6 +177,20 @@ class HybridRetriever:
             awaits_vectors=candidates.awaits_vectors,
             weak=found[0] if found and not results else None,
         )
+
+    def _find(
+        self, request: SearchRequest, candidates: Candidates, expansion: Expansion | None
+    ) -> tuple[tuple[SearchResult, ...], tuple[str, ...], tuple[Note, ...]]:
+        """The results, the signals that found them, and what is to say of related words."""
+        scores, words, shown = candidates.scores, request.question.text, request.shown
+        fused, signals = select_candidates(self._store, request, scores)
+        fused, notes = self._merge_expansion(expansion, request, candidates, fused)
+        found = build_results(self._store, fused, words, scores, most=shown)
+        if expansion is None and len(found) < shown and len(fused) == request.needed:
+            needed = max(_SPARE * request.needed, request.pool)
+            fused = select_candidates(self._store, replace(request, needed=needed), scores).fused
+            found = build_results(self._store, fused, words, scores, most=shown)
+        return found, signals, notes
 
     def _answers(self, found: Sequence[SearchResult], words: str) -> Sequence[SearchResult]:
         """The results that answer the question. All do, if the first is relevant enough, is named
@@ -195,6 +220,12 @@ class HybridRetriever:
         phrases = ", ".join(f'"{phrase}"' for phrase in written.phrases)
         note = Note(f"No chunk has {phrases} word for word, searching for the words")
         return self._filters.rows(given, replace(written, phrases=())), (note,)
+
+    def _of_time(
+        self, span: TimeSpan | None, eligible: Sequence[int] | None
+    ) -> Sequence[int] | None:
+        find, search = self._filters.cached, self._store.search
+        return without_other_times(span, eligible, find, search) if span else eligible
 
     def _unknown_languages(self, wanted: Sequence[str]) -> tuple[Note, ...]:
         """Notes on languages that no chunk has, with the nearest one that a chunk has."""
@@ -266,6 +297,13 @@ class HybridRetriever:
         for note in notes:
             self._listen(note)
         return notes
+
+
+def _time_of(words: str, now: datetime, *filters: Criteria) -> TimeSpan | None:
+    """The time that the words name, unless a filter does."""
+    if any(each.since or each.until for each in filters):
+        return None
+    return find_time_span(words, now=now)
 
 
 def _has_all(result: SearchResult, words: str) -> bool:
@@ -364,13 +402,16 @@ class FilterCache:
 
     def rows(self, *filters: Criteria) -> array[int] | None:
         """Ascending rows that pass all filters; None when there is no filter."""
-        passing = [self._find(criteria) for criteria in filters if criteria]
+        passing = [self.cached(criteria) for criteria in filters if criteria]
         if len(passing) < 2:
             return passing[0] if passing else None
         return array("q", sorted(set(passing[0]).intersection(*passing[1:])))
 
-    def _find(self, criteria: Criteria) -> array[int]:
-        if criteria.since is not None:  # commits and times of files change within a generation
+    def cached(self, criteria: Criteria) -> array[int]:
+        """Ascending rows of one filter; all rows of an empty one."""
+        if (
+            criteria.since or criteria.until
+        ):  # commits and times of files change within a generation
             return self._read(criteria)
         return self._cached(self._store.generation(), criteria)
 

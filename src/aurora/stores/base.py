@@ -34,6 +34,9 @@ from aurora.types import (
     Symbol,
 )
 
+SESSION_NOTES = "sessions:"  # how the names of states begin that are of sessions, and of no file
+TRANSCRIPT_NOTES = "sessions:file:"  # of transcripts: they can be read again
+
 
 class Revision(NamedTuple):
     """Names one text of one chunk, also among copies of the store that change independently."""
@@ -212,7 +215,10 @@ class Chunks(SearchedChunks, Protocol):
         """
 
     def file_states(self, paths: Iterable[str] | None = None) -> Mapping[str, FileState]:
-        """File states by path; all states if `paths` is None."""
+        """File states by path; if `paths` is None, all but those of sessions."""
+
+    def states_from(self, prefix: str) -> Mapping[str, FileState]:
+        """The states whose names begin so, also those of sessions."""
 
     def count_files(self) -> int:
         """The number of known files that were not left out."""
@@ -361,6 +367,12 @@ class Search(Protocol):
 
     def iter_names(self) -> Iterator[str]:
         """All distinct chunk names, in no order."""
+
+    def rows_created(self, start: datetime | None, end: datetime | None) -> Set[int]:
+        """Rows of chunks with a date of their own from `start` until before `end`."""
+
+    def list_metadata(self, key: str) -> list[str]:
+        """The distinct texts that chunks have at a key of their metadata, sorted."""
 
     def dated_paths(self) -> Mapping[int, str]:
         """Row → path of knowledge whose path has a YYYY-MM-DD, without conversation logs."""

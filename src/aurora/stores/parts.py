@@ -20,6 +20,7 @@ from typing import ClassVar
 from aurora.errors import StoreError
 from aurora.packing import VECTOR_WIDTH
 from aurora.stores.base import (
+    SESSION_NOTES,
     Chunks,
     Embedder,
     FileState,
@@ -33,6 +34,8 @@ from aurora.stores.shared import PAGE, UNKNOWN, D, Database, Part, Row, iter_pag
 from aurora.text import is_text
 from aurora.types import VARIANT, Chunk, Lines
 
+# A condition: the state is of a file.
+OF_FILES = f"substr(path, 1, {len(SESSION_NOTES)}) <> '{SESSION_NOTES}'"
 _RELEASED = 500  # files in one statement
 _RECORDS_PAGE = 500  # records written at a time
 USED, NEXT = "embeddings", "next_embeddings"  # tables of vectors
@@ -61,7 +64,7 @@ class ChunkPart(Part[D], Chunks):
     def states_of(
         self, checkout: int, paths: Iterable[str] | None = None
     ) -> Mapping[str, FileState]:
-        """The states of files in one checkout, by path."""
+        """The states of files in one checkout, by path; without `paths`, none of sessions."""
 
     @abstractmethod
     def delete_files(self, paths: Collection[str]) -> int:
@@ -69,6 +72,13 @@ class ChunkPart(Part[D], Chunks):
 
     def file_states(self, paths: Iterable[str] | None = None) -> Mapping[str, FileState]:
         return self.states_of(self._database.checkout, paths)
+
+    def states_from(self, prefix: str) -> Mapping[str, FileState]:
+        rows = self._database.rows(
+            "SELECT path FROM files WHERE checkout = ? AND substr(path, 1, length(?)) = ?",
+            (self._database.checkout, prefix, prefix),
+        )
+        return self.file_states(path for (path,) in rows)
 
     def get_rows(self, rows: Sequence[int]) -> Mapping[int, Chunk]:
         return {revision.row: chunk for revision, chunk in self.iter_revised(rows)}
@@ -98,7 +108,7 @@ class ChunkPart(Part[D], Chunks):
         return dict(self._database.rows(sql))
 
     def count_files(self) -> int:
-        sql = "SELECT count(DISTINCT path) FROM files WHERE left_out = ''"
+        sql = f"SELECT count(DISTINCT path) FROM files WHERE left_out = '' AND {OF_FILES}"
         own = self._database.checkout
         if own == UNKNOWN:
             return int(self._database.rows(sql)[0][0])

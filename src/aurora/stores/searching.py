@@ -8,15 +8,22 @@ from abc import abstractmethod
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import ClassVar
 
 from aurora.errors import StoreFormatError
+from aurora.session_facts import SESSION
 from aurora.stores.base import Definition, Search
 from aurora.stores.matching import has_wildcard, like, literal_parts, name_test, phrase_pattern
 from aurora.stores.shared import D, Part, Row
 from aurora.text import fold_name, has_cjk, is_text
 from aurora.types import Criteria, Json, Kind, symbols_of
 
+# Code and lessons are told by their kind.
+_SOURCE_KINDS = {
+    "code": [str(kind) for kind in Kind if not kind.is_prose],
+    "lesson": [str(Kind.REASONING)],
+}
 _SHORTEST_LIKE = 3  # shorter words are part of nearly every text
 
 
@@ -46,6 +53,10 @@ class SearchPart(Part[D], Search):
 
     @abstractmethod
     def rows_with_metadata(self, key: str, value: str) -> set[int]: ...
+
+    @abstractmethod
+    def rows_with_metadata_from(self, key: str, start: str) -> set[int]:
+        """Rows with a text at this key of their metadata that begins like this."""
 
     @abstractmethod
     def rows_since(self, moment: datetime) -> set[int]:
@@ -151,6 +162,8 @@ class SearchPart(Part[D], Search):
                 break
         for phrase in criteria.without:
             rows -= self.rows_with_phrase(phrase) or set()
+        if criteria.until is not None:
+            rows -= self.rows_since(criteria.until)
         return array("q", sorted(rows - hidden))
 
     def _matching(self, criteria: Criteria) -> Iterator[set[int]]:
@@ -161,6 +174,15 @@ class SearchPart(Part[D], Search):
             "namespace": criteria.namespaces,
             "document_type": criteria.document_types,
         }
+        for values, matching in (
+            (criteria.sessions, self._of_session),
+            (criteria.projects, self._of_project),
+            (criteria.branches, partial(self.rows_with_metadata, "branch")),
+            (criteria.agents, partial(self.rows_with_metadata, "agent")),
+            (criteria.sources, self._of_source),
+        ):
+            if values:
+                yield set().union(*map(matching, values))
         if any(labels.values()):
             yield self.rows_with_labels({name: values for name, values in labels.items() if values})
         if criteria.paths:
@@ -175,6 +197,22 @@ class SearchPart(Part[D], Search):
             yield self.rows_with_metadata(key, value)
         if criteria.since is not None:
             yield self.rows_since(criteria.since)
+
+    def _of_session(self, word: str) -> set[int]:
+        """Rows of the session with this id, or else of those whose ids begin like this."""
+        if not word:
+            return set()
+        return self.rows_with_metadata(SESSION, word) or self.rows_with_metadata_from(SESSION, word)
+
+    def _of_project(self, folder: str) -> set[int]:
+        above = f"{folder.rstrip('/')}/"
+        rows = self.rows_with_metadata("project", folder)
+        return rows | self.rows_with_metadata_from("project", above)
+
+    def _of_source(self, source: str) -> set[int]:
+        if source in _SOURCE_KINDS:
+            return self.rows_with_labels({"kind": _SOURCE_KINDS[source]})
+        return self.rows_with_metadata("source", source)
 
 
 def _definition(columns: Row) -> tuple[Definition, dict[str, Json]]:

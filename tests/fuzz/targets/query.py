@@ -10,6 +10,7 @@ from aurora.errors import QueryError
 from aurora.retrieval.query import (
     parse_query,
     parse_since,
+    parse_until,
     read_criteria,
     read_kinds,
 )
@@ -18,6 +19,9 @@ from aurora.types import Criteria, Mode, Query, Rerank
 from tests.fuzz.inputs import require_told
 
 NOW = datetime(2026, 11, 15, 12, 0, tzinfo=UTC)
+
+
+_KEYS = ("path", "name", "agent", "session", "branch", "source")
 
 
 def check(data: bytes) -> None:
@@ -33,7 +37,7 @@ def _check_query(text: str) -> None:
     if not criteria:
         assert words == text
     told = " ".join((words, *_told(criteria)))
-    if criteria.since is None and not criteria.languages and not criteria.kinds:
+    if not (criteria.since or criteria.until or criteria.languages or criteria.kinds):
         assert set(tokenize(told)) >= set(tokenize(_without_keys(text)))
     assert parse_query(f"plain words {text}", now=NOW).words.startswith("plain words")
     for phrase in (*criteria.phrases, *criteria.without):
@@ -46,13 +50,16 @@ def _told(criteria: Criteria) -> tuple[str, ...]:
         *criteria.without,
         *criteria.paths,
         *criteria.names,
+        *criteria.agents,
+        *criteria.sessions,
+        *criteria.branches,
     )
 
 
 def _without_keys(text: str) -> str:
     """What a query says beside the names of filters."""
     lowered = text.lower()
-    has_filter = any(f"{key}:" in lowered for key in ("path", "name"))
+    has_filter = any(f"{key}:" in lowered for key in _KEYS)
     return "" if has_filter else text
 
 
@@ -66,6 +73,9 @@ def _check_since(text: str) -> None:
 
 def _check_criteria(text: str) -> None:
     _in_words(lambda: read_criteria(now=NOW, since=text))
+    _in_words(lambda: read_criteria(now=NOW, until=text, sources=[text]))
+    until, since = parse_until(text, now=NOW), parse_since(text, now=NOW)
+    assert until is None if since is None else until is not None and until >= since
     _in_words(lambda: read_kinds([text]))
     _in_words(lambda: read_choice(Mode, text, "search mode"))
     _in_words(lambda: read_choice(Rerank, text, "reranker"))

@@ -25,7 +25,7 @@ from tests.fuzz.inputs import head_and_rest, json_of, require_told, scratch, tex
 
 TOOLS = (
     "aurora_search", "search_code", "aurora_retrieve", "aurora_ingest", "aurora_learn",
-    "aurora_forget", "aurora_index", "aurora_status",
+    "aurora_forget", "aurora_index", "aurora_status", "aurora_why",
 )  # fmt: skip
 _FILES: dict[str, str | bytes] = {
     "src/auth.py": 'def check_login(name):\n    """Who may come in."""\n    return name\n',

@@ -185,6 +185,18 @@ def test_lines_that_are_no_records_are_counted_and_the_others_read(tmp_path: Pat
     assert reading.skipped == {"not JSON": 2, "not an object": 1}
 
 
+def test_a_record_after_zeros_is_read(tmp_path: Path) -> None:
+    """A crash of the machine leaves zeros where a record was to be written."""
+    path = tmp_path / "s.jsonl"
+    record = '{{"type":"user","uuid":"{}","message":{{"content":"{}"}}}}\n'
+    path.write_text(record.format("a", "one") + "\0" * 9000 + record.format("b", "two"), "utf-8")
+
+    exchanges, reading = read(path, "claude-code")
+
+    assert [exchange.asked for exchange in exchanges] == ["one", "two"]
+    assert reading.skipped == {}
+
+
 def test_different_reasons_are_limited(tmp_path: Path) -> None:
     path = tmp_path / "s.jsonl"
     path.write_text("\n".join(f'{{"type":"t{n}"}}' for n in range(300)) + "\n", encoding="utf-8")

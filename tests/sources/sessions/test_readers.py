@@ -151,6 +151,33 @@ def test_a_sub_agent_is_a_session_with_a_parent() -> None:
     assert (session.parent, session.title) == (CLAUDE, "Find callers of total")
 
 
+@pytest.mark.parametrize(
+    ("result", "status"),
+    [
+        ('{"stdout":"ok","interrupted":false}', 0),
+        ('{"stdout":"","interrupted":true}', None),
+        ('{"stdout":"","backgroundTaskId":"b1"}', None),
+        ('{"stdout":"","returnCodeInterpretation":"No matches found"}', None),
+        ('{"type":"text"}', None),
+    ],
+)
+def test_a_command_of_claude_code_that_is_no_error_ended_with_0(
+    tmp_path: Path, result: str, status: int | None
+) -> None:
+    path = tmp_path / "s.jsonl"
+    path.write_text(
+        '{"type":"assistant","uuid":"a","message":{"content":[{"type":"tool_use","id":"t",'
+        '"name":"Bash","input":{"command":"make"}}]}}\n'
+        '{"type":"user","uuid":"b","message":{"content":[{"type":"tool_result","tool_use_id":"t",'
+        f'"is_error":false,"content":"ok"}}]}},"toolUseResult":{result}}}\n',
+        encoding="utf-8",
+    )
+
+    ((exchange,), _) = read(path, "claude-code")
+
+    assert exchange.tools[0].exit_status == status
+
+
 def test_a_resumed_session_has_the_ids_of_the_one_that_it_repeats(tmp_path: Path) -> None:
     resumed = tmp_path / "resumed.jsonl"
     shutil.copy(claude_sample(), resumed)
@@ -291,6 +318,30 @@ def test_without_a_decompressor_a_packed_rollout_is_counted(
     assert exchanges == []
     (reason,) = reading.skipped
     assert "pip install 'aurora-memory[sessions]'" in reason
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    [
+        "apply_patch verification failed: Failed to find expected lines in a.py",
+        "unsupported custom tool call: apply_patch",
+        "patch rejected by user",
+    ],
+)
+def test_a_patch_that_codex_refused_edited_nothing(tmp_path: Path, outcome: str) -> None:
+    rollout = tmp_path / "rollout-2026-03-02T10-00-00-x.jsonl"
+    rollout.write_text(
+        '{"type":"response_item","payload":{"type":"custom_tool_call","call_id":"c","name":'
+        '"apply_patch","input":"*** Begin Patch\\n*** Update File: a.py\\n*** End Patch"}}\n'
+        '{"type":"response_item","payload":{"type":"custom_tool_call_output","call_id":"c",'
+        f'"output":"{outcome}"}}}}\n',
+        encoding="utf-8",
+    )
+
+    ((exchange,), _) = read(rollout, "codex")
+
+    assert exchange.tools[0].failed
+    assert exchange.edited == ()
 
 
 def test_what_a_sub_agent_inherited_is_not_its_own(tmp_path: Path) -> None:

@@ -1,13 +1,15 @@
 """Aider: `.aider.chat.history.md` beside the code, one Markdown file for all its sessions.
 
 `#### ` begins a line that the user typed, `> ` one that Aider itself printed, and the rest is the
-model's. Inside a code block all of them are text. There are no ids: a question is identified by its
-text and by the one before it.
+model's. Inside a code block all of them are text, but a model may leave one open: what the user
+typed ends with two spaces and follows a blank line. There are no ids: a question is identified by
+its text and by how often it was asked before.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
@@ -24,6 +26,7 @@ _AGENT = "aider"
 _FILE = ".aider.chat.history.md"
 _MAX_LINE = 1 << 20  # bytes; the rest of a longer one is another line
 _SESSION = re.compile(r"# aider chat started at (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)\s*")
+_END = "  "
 _FENCE = re.compile(r"(`{3,}|~{3,})(.*)")
 _EDITED = re.compile(r"Applied edit to (.+)")
 _COMMIT = re.compile(r"Commit ([0-9a-f]{7,40}) ")
@@ -91,10 +94,12 @@ class _Chat:
     def __init__(self, transcript: Transcript, started: str) -> None:
         self.transcript = transcript
         self._last = digest(transcript.path.parent.name, started)
+        self._asked_before = Counter[str]()
         transcript.note(id=self._last, cwd=str(transcript.path.parent))
         self._time = _local_time(started)
         transcript.note_time(self._time)
-        self._fence = ""
+        self._fence, self._was_blank = "", False
+        self._has_ends = self._is_printing = False  # ends of what is typed or printed: two spaces
         self._kind, self._held = "", list[str]()  # lines of one speaker
         self._command = ""
 
@@ -104,6 +109,10 @@ class _Chat:
             self._tell()
             self._kind = kind
         self._held.append(line)
+        if kind == "user":
+            self._has_ends = line.endswith(_END)
+        elif kind == "aider":  # only the first line of what a command said has a mark
+            self._is_printing = self._has_ends and self._command != "" and not line.endswith(_END)
 
     def end(self) -> list[Exchange]:
         self._tell()
@@ -113,6 +122,12 @@ class _Chat:
         return finished
 
     def _kind_of(self, line: str) -> str:
+        was_blank, self._was_blank = self._was_blank, not line.strip()
+        is_typed = line.startswith("####") and line.endswith(_END)
+        if is_typed and (was_blank or self._is_printing):
+            self._fence, self._is_printing = "", False
+        if self._is_printing:
+            return "aider"
         if self._fence:
             closing = _FENCE.fullmatch(line.strip())
             if closing and closing[1].startswith(self._fence) and not closing[2].strip():
@@ -133,12 +148,13 @@ class _Chat:
         if self._kind == "user":
             self._asked("\n".join(line[4:].strip() for line in lines).strip())
         elif self._kind == "aider":
-            self._printed([line.removeprefix(">").strip() for line in lines])
+            self._printed([line.removeprefix("> ").rstrip() for line in lines])
         elif self._kind == "model":
             self.transcript.answer(self._last, "\n".join(lines).strip(), self._time)
 
     def _asked(self, text: str) -> None:
-        self._last = digest(self._last, text)
+        self._last = digest(self.transcript.id, text, str(self._asked_before[text]))
+        self._asked_before[text] += 1
         self._command = ""
         if command := _RUN.fullmatch(text):
             self._command = self._last

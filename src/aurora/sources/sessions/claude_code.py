@@ -23,6 +23,7 @@ from aurora.sources.sessions.json_values import (
     as_line,
     dicts,
     get,
+    get_dict,
     get_list,
     get_text,
     get_time,
@@ -40,7 +41,11 @@ _IGNORED = """
     system summary attachment progress file-history-snapshot file-history-delta queue-operation
     last-prompt pr-link continued-in agent-name agent-color agent-setting mode permission-mode tag
     task-summary marble-origami-commit marble-origami-snapshot attribution-snapshot
-    content-replacement atis-latch worktree-state speculation-accept""".split()  # noqa: SIM905 - a page
+    content-replacement atis-latch worktree-state speculation-accept api-request api-request-blob
+    api-request-shape tools-used cost-state resume-head-vouch data-flow-records data-flow-incomplete
+    derived-from fork-context-ref frame-link ended-by-model relocated artifact-comment-monitor
+    artifact-autoreact-ledger bridge-session history-suppression isolation-latch session-owner
+    dev-mods memory-mode repl-mode observer-ref""".split()  # noqa: SIM905 - a page
 _TITLES = {"custom-title": ("customTitle", 4), "ai-title": ("aiTitle", 3)}
 _WRAPPERS = (
     "command-name|command-message|command-args|command-contents|local-command-stdout"
@@ -133,6 +138,9 @@ class _Records:
             self._transcript.reading.skip(f"unknown record type {kind[:40]!r}")
 
     def _message(self, kind: str, record: Fields) -> None:
+        if not isinstance(get(record, "message"), dict):
+            self._transcript.reading.skip("a record without its message")
+            return
         id_ = get_text(record, "uuid") or digest(
             self._transcript.id, get_text(record, "timestamp"), as_line(get(record, "message"))
         )
@@ -146,7 +154,8 @@ class _Records:
         time = get_time(record, "timestamp")
         self._note(record, time)
         if get(record, "isCompactSummary") is True:
-            self._transcript.summarise(id_, joined_texts(get(record, "message", "content")), time)
+            summary = _strip(joined_texts(get(record, "message", "content")))
+            self._transcript.summarise(id_, summary, time)
         elif get(record, "isMeta") is not True and get(record, "isApiErrorMessage") is not True:
             (self._asked if kind == "user" else self._answered)(id_, record, time)
 
@@ -171,6 +180,7 @@ class _Records:
                     get_text(block, "tool_use_id"),
                     _outcome(joined_texts(get(block, "content"))),
                     failed=get(block, "is_error") is True,
+                    status=0 if _is_passed(block, get_dict(record, "toolUseResult")) else None,
                 )
         question = _question(joined_texts(content, "text"))
         if question and get_text(record, "origin", "kind") in ("", "human"):
@@ -219,6 +229,13 @@ def _strip(text: str) -> str:
         kept.append(text[at : opening.start()])
         at = end + len(tag) + len("</>")
     return "".join([*kept, text[at:]]).strip()
+
+
+def _is_passed(block: dict[str, Json], result: dict[str, Json]) -> bool:
+    """True for a command that ended with 0: any other status is an error or has a reason."""
+    others = ("interrupted", "backgroundTaskId", "returnCodeInterpretation")
+    is_command = "stdout" in result and get(block, "is_error") is False
+    return is_command and not any(result.get(name) for name in others)
 
 
 def _outcome(text: str) -> str:

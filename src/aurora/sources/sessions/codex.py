@@ -42,12 +42,13 @@ _FOLDERS = ("sessions", "archived_sessions")
 _FILE = re.compile(r"rollout-.*\.jsonl(?:\.zst)?")
 _NAME = re.compile(r"rollout-[0-9T-]{19}-([0-9a-zA-Z-]+)(?:_[0-9a-zA-Z-]+)?\.jsonl")
 _IGNORED = ("world_state", "inter_agent_communication", "inter_agent_communication_metadata",
-            "security_risk_score")  # fmt: skip
+            "security_risk_score", "token_usage_record")  # fmt: skip
 _ITEMS = frozenset(
     """
     message reasoning function_call function_call_output custom_tool_call custom_tool_call_output
     local_shell_call web_search_call tool_search_call tool_search_output image_generation_call
-    compaction context_compaction ghost_snapshot agent_message other""".split()  # noqa: SIM905
+    compaction compaction_trigger context_compaction ghost_snapshot agent_message additional_tools
+    other""".split()  # noqa: SIM905
 )
 # Messages in the user's name that the program wrote.
 _CONTEXT = (
@@ -62,6 +63,13 @@ _CONTEXT = (
     "Warning: Your account was flagged",
 )  # fmt: skip
 _PATCH = "*** Begin Patch"
+_SCRIPT = "exec"  # a tool whose input is JavaScript; what it calls has items of its own
+# How the outcome of a call begins that was not carried out.
+_REFUSED = (
+    "apply_patch verification failed", "apply_patch handler received", "apply_patch is unavailable",
+    "patch rejected", "failed to parse apply_patch", "failed to parse function arguments",
+    "unsupported call: ", "unsupported custom tool call: ",
+)  # fmt: skip
 # What Codex writes above the output of a command.
 _HEADER = re.compile(
     r"\A(?:(?:Chunk ID|Wall time|Original token count|Exit code|Total output lines): .*\n"
@@ -207,8 +215,8 @@ class _Records:
         form = f"{get_text(record, 'type')} {get_text(record, 'payload', 'type')}"
         is_repeated = (
             current is not None
-            and state.get("form") != form
             and (current.is_empty or current.asked == text)
+            and (state.get("form") != form or (current.is_empty and current.asked == text))
         )
         if text and not is_repeated:
             id_ = self._id(payload, record, text)
@@ -220,7 +228,8 @@ class _Records:
         arguments = get(item, "action") or get(item, "arguments") or get(item, "input")
         name = get_text(item, "name") or get_text(item, "type").removesuffix("_call")
         arguments = parsed(arguments)
-        if _PATCH in (command := command_line(arguments)):  # also as the argument of a shell
+        command = command_line(arguments)
+        if _PATCH in command and name != _SCRIPT:  # also as the argument of a shell
             name, arguments = "apply_patch", command[command.index(_PATCH) :]
         self._transcript.call(call, name, arguments, time)
 
@@ -231,10 +240,11 @@ class _Records:
         if isinstance(output, dict) and content is None:
             content = get(output, "content")
         text = joined_texts(content) or joined_texts(get(item, "output"))
+        is_refused = get(output, "success") is False or text.startswith(_REFUSED)
         self._transcript.result(
             get_text(item, "call_id"),
             _HEADER.sub("", text, count=1),
-            failed=get(output, "success") is False,
+            failed=is_refused,
             status=exit_status(text) if status is None else status,
         )
 

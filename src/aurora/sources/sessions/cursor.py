@@ -1,7 +1,7 @@
 """Cursor: transcripts of its agent as JSONL, and the chats of the editor in SQLite files.
 
-A transcript has neither ids nor times. There a question is identified by its text and by the one
-before it, so that the ids stay when the file grows. Chats have an id for each message.
+A transcript has neither ids nor times. There a question is identified by its text and by how often
+it was asked before, so that the ids stay when the file grows. Chats have an id for each message.
 """
 
 from __future__ import annotations
@@ -119,8 +119,9 @@ class _Records:
         transcript.note_time(time)
         if role == "user":
             self._results(content)
-            question = _question(joined_texts(content, "text"))
-            if question:
+            question, current = _question(joined_texts(content, "text")), transcript.current
+            is_repeated = current is not None and current.is_empty and current.asked == question
+            if question and not is_repeated:
                 transcript.ask(self._next_id(question), question, time)
         elif role == "assistant":
             self._answer(content, time)
@@ -129,10 +130,11 @@ class _Records:
             transcript.reading.skip(f"unknown record type {kind[:40]!r}")
 
     def _next_id(self, text: str) -> str:
-        """An id made of the text and of all questions before it."""
-        before = self._transcript.state.get("last", self._transcript.id)
-        self._transcript.state["last"] = id_ = digest(before, text)
-        return id_
+        """An id made of the text and of the number of questions before it with the same text."""
+        asked = self._transcript.state.get("asked", "").split()
+        mark = digest(text)[:8]
+        self._transcript.state["asked"] = " ".join([*asked, mark])
+        return digest(self._transcript.id, text, str(asked.count(mark)))
 
     def _answer(self, content: Json, time: datetime | None) -> None:
         if self._transcript.current is None and content:

@@ -102,12 +102,16 @@ def _conversations(reading: Reading, path: Path) -> Iterator[bytes]:
 def iter_elements(stream: IO[bytes], reading: Reading) -> Iterator[bytes]:
     """Yield the bytes of the objects in a JSON array, without parsing them.
 
-    Also of an object with the array inside, or of a single object that is a conversation: what
-    counts is the outermost array, or the object if there is none before it.
+    Also of an object with the array directly inside. Without such an array, as in a file with a
+    single conversation of ChatGPT, the whole file is the object.
     """
-    scanner = _Scanner(reading)
+    scanner, whole = _Scanner(reading), bytearray()
     while block := stream.read(_BLOCK):
         yield from scanner.feed(block)
+        if not scanner.has_array and len(whole) <= MAX_CONVERSATION:
+            whole += block
+    if not (scanner.has_array or scanner.is_inside) and whole.lstrip().startswith(b"{"):
+        yield bytes(whole)
     if scanner.is_inside:
         reading.skip("an incomplete last record")
 
@@ -127,6 +131,10 @@ class _Scanner:
     def is_inside(self) -> bool:
         return self._depth > 0
 
+    @property
+    def has_array(self) -> bool:
+        return self._base >= 0
+
     def feed(self, block: bytes) -> Iterator[bytes]:
         at, start = 0, 0  # `start`: of what belongs to the element in this block
         while at < len(block):
@@ -140,7 +148,7 @@ class _Scanner:
             if mark == b'"':
                 self._in_string = True
             elif mark in (b"{", b"["):
-                if self._base < 0 and mark == b"[":
+                if self._base < 0 and mark == b"[" and self._depth <= 1:
                     self._base = self._depth + 1
                 elif self._depth == self._base:
                     start = match.start()

@@ -3,11 +3,16 @@
 A record with the id of an earlier one replaces it; `$rewindTo` takes back a message and all after
 it; `$set` changes the session, or all of its messages. So a file is always read from its start, and
 what it holds in the end is what counts.
+
+All messages are set anew when a session is resumed or shortened. They are then what the model gets:
+without times, with calls as parts of the text. So what is known of a message stays, and so do the
+messages before a summary.
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -32,6 +37,7 @@ from aurora.sources.sessions.json_values import (
     parse_json,
 )
 from aurora.sources.sessions.jsonl import Fields, iter_records, open_transcript
+from aurora.sources.sessions.tool_uses import exit_status
 from aurora.sources.sessions.transcript import Transcript, digest
 from aurora.sources.walk import Skipped
 from aurora.types import Json
@@ -41,6 +47,11 @@ _MAX_JSON = 128 * 1024 * 1024  # bytes of an older session, which is one JSON va
 _QUIET = ("info", "error", "warning")
 _CONTEXT = ("/", "?", "<session_context>", "<hook_context>")  # as Gemini CLI itself leaves out
 _SUMMARY = "<state_snapshot>"
+_NAME = re.compile(r"session-[0-9T-]{16}-([0-9a-f]{8})")
+_MASKED = "<tool_output_masked>"  # in place of a long outcome
+_UNTRUSTED = re.compile(r"\A<untrusted_context>\n(.*)\n</untrusted_context>\s*\Z", re.DOTALL)
+_RAN = re.compile(r"Output: .*\nProcess Group PGID: [0-9]+", re.DOTALL)
+_STOPPED = re.compile(r"^(?:Error|Signal): (?!\(none\))", re.MULTILINE)
 
 
 class GeminiCli:
@@ -88,8 +99,11 @@ def _exchanges(reading: Reading, path: Path, options: Options) -> Iterator[Excha
         transcript.note(parent=path.parent.name)
     transcript.note_title(get_text(session, "summary"), rank=3)
     transcript.note_time(get_time(session, "startTime"))
+    # The ids of messages are only sure to be unique in their session.
+    named = _NAME.fullmatch(path.stem)
+    prefix = (get_text(session, "sessionId") or (named[1] if named else path.stem))[:8]
     for message in messages:
-        _tell(transcript, message)
+        _tell(transcript, message, f"{prefix}-{get_text(message, 'id')}")
         yield from transcript.take()
     yield from transcript.rest()
     reading.sessions[transcript.id] = transcript.session()
@@ -131,6 +145,7 @@ class _Replay:
         self._reading = reading
         self.session: Fields = {}
         self.messages: dict[str, Fields] = {}
+        self._told: dict[str, Fields] = {}  # also those that the model no longer gets
 
     def handle(self, record: Fields) -> None:
         if isinstance(rewound := record.get("$rewindTo"), str):
@@ -145,30 +160,48 @@ class _Replay:
             self._reading.skip("unknown record type")
 
     def _add(self, message: Fields) -> None:
-        self.messages[str(message["id"])] = message
+        self.messages[str(message["id"])] = self._told[str(message["id"])] = message
 
     def _change(self, changes: Fields) -> None:
         self.session |= {name: value for name, value in changes.items() if name != "messages"}
         if isinstance(messages := changes.get("messages"), list):
-            self.messages.clear()
-            for message in dicts(messages):
-                if isinstance(message.get("id"), str):
-                    self._add(message)
-                else:  # of the oldest sessions
-                    self._add(message | {"id": digest(as_line(message))})
+            self._set([*dicts(messages)])
+
+    def _set(self, messages: list[Fields]) -> None:
+        before, self.messages = self._told, {}
+        if any(_SUMMARY in joined_texts(get(message, "content"))[:200] for message in messages):
+            ids = {get_text(message, "id") for message in messages}
+            self.messages |= {id_: told for id_, told in before.items() if id_ not in ids}
+        for message in messages:
+            id_ = message.get("id")
+            if not isinstance(id_, str):  # of the oldest sessions
+                id_ = digest(as_line(message))
+            self._add(_merged(before.get(id_, {}), message) | {"id": id_})
 
     def _rewind(self, id_: str) -> None:
         ids = list(self.messages)
-        taken_back = ids[ids.index(id_) :] if id_ in self.messages else ids
+        if id_ not in self.messages:  # Gemini CLI forgets everything; a memory does not
+            self._reading.skip("a turn to take back that is not there")
+            return
+        taken_back = ids[ids.index(id_) :]
         for each in taken_back:
             del self.messages[each]
+            self._told.pop(each, None)
         self._reading.skip("taken back by the user", len(taken_back))
 
 
-def _tell(transcript: Transcript, message: Fields) -> None:
-    # The ids of messages are only sure to be unique in their session.
-    kind, id_ = get_text(message, "type"), f"{transcript.id[:8]}-{get_text(message, 'id')}"
-    time = get_time(message, "timestamp")
+def _merged(told: Fields, again: Fields) -> Fields:
+    """A message that is told again for the model: with its first time, and what it lacks now."""
+    merged = told | again | {"timestamp": told.get("timestamp") or again.get("timestamp")}
+    if joined_texts(told.get("content")) and not joined_texts(again.get("content")):
+        merged["content"] = told["content"]
+    if "toolCalls" in told and _MASKED in as_line(again.get("toolCalls")):
+        merged["toolCalls"] = told["toolCalls"]
+    return merged
+
+
+def _tell(transcript: Transcript, message: Fields, id_: str) -> None:
+    kind, time = get_text(message, "type"), get_time(message, "timestamp")
     transcript.note_time(time)
     text = joined_texts(get(message, "content"))
     if kind == "user":
@@ -177,13 +210,16 @@ def _tell(transcript: Transcript, message: Fields) -> None:
             transcript.summarise(id_, text, time)
         elif text.strip() and not text.lstrip().startswith(_CONTEXT):
             transcript.ask(id_, text, time)
+        for response in _parts(message, "functionResponse"):
+            _tell_response(transcript, response)
     elif kind in ("gemini", "model"):
         transcript.note(model=get_text(message, "model"))
         for thought in dicts(get_list(message, "thoughts")):
             words = (get_text(thought, "subject"), get_text(thought, "description"))
             transcript.think(id_, "\n".join(filter(None, words)), time)
         transcript.answer(id_, text, time)
-        for call in dicts(get_list(message, "toolCalls")):
+        calls = list(dicts(get_list(message, "toolCalls")))
+        for call in calls or _parts(message, "functionCall"):
             _tell_call(transcript, id_, call)
     elif kind not in _QUIET:
         transcript.reading.skip(f"unknown record type {kind[:40]!r}")
@@ -195,7 +231,31 @@ def _tell_call(transcript: Transcript, message: str, call: Fields) -> None:
     status = get_text(call, "status")
     outcome = _outcome(get(call, "result")) or get_text(call, "resultDisplay")
     if outcome or status in ("success", "error", "cancelled"):
-        transcript.result(id_, outcome, failed=status in ("error", "cancelled"))
+        failed = status in ("error", "cancelled")
+        transcript.result(id_, outcome, failed=failed, status=_exit_status(outcome))
+
+
+def _tell_response(transcript: Transcript, response: Fields) -> None:
+    """Add an outcome, if its call has none yet: most are told with the call."""
+    id_, current = get_text(response, "id"), transcript.current
+    if current is not None and id_ in current.waiting:
+        outcome = _outcome({"functionResponse": response})
+        failed = "error" in get_dict(response, "response")
+        transcript.result(id_, outcome, failed=failed, status=_exit_status(outcome))
+
+
+def _parts(message: Fields, kind: str) -> list[Fields]:
+    """The parts of a message that hold a call, or the response to one."""
+    parts = dicts(get_list(message, "content"))
+    return [part for each in parts if (part := get_dict(each, kind))]
+
+
+def _exit_status(outcome: str) -> int | None:
+    """The exit status of a command. Gemini CLI writes none when it is 0."""
+    written = exit_status(outcome)
+    if written is None and _RAN.fullmatch(outcome) and not _STOPPED.search(outcome):
+        return 0
+    return written
 
 
 def _outcome(result: Json) -> str:
@@ -206,6 +266,7 @@ def _outcome(result: Json) -> str:
         response = get_dict(part, "functionResponse", "response")
         outputs = (get_text(response, name) for name in ("output", "error"))
         texts.append(next(filter(None, outputs), "") or (as_line(response) if response else ""))
+    texts = [_UNTRUSTED.sub(r"\1", text) for text in texts]
     return "\n".join(filter(None, texts))
 
 

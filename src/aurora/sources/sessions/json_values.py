@@ -42,6 +42,8 @@ def clean(text: str) -> str:
         text = _ESCAPES.sub("", text)
     if "\0" in text:
         text = text.replace("\0", "\ufffd")
+    if text.isascii():
+        return text
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -60,8 +62,11 @@ def get(value: Json, *path: str) -> Json:
 
 def get_text(value: Json, *path: str) -> str:
     """The text below these keys; empty if there is none."""
-    inner = get(value, *path)
-    return clean(inner) if isinstance(inner, str) else ""
+    for key in path:
+        if not isinstance(value, dict):
+            return ""
+        value = value.get(key)
+    return clean(value) if isinstance(value, str) else ""
 
 
 def first_text(value: Json, *keys: str) -> str:

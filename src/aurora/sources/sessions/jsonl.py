@@ -161,7 +161,8 @@ def _why_not(exc: Exception) -> str:
 
 
 def _parse(line: bytes, reading: Reading) -> Fields | None:
-    text = line.decode("utf-8", "replace").removeprefix("\ufeff")
+    # A crash of the machine may leave zeros where a record was to begin.
+    text = line.decode("utf-8", "replace").lstrip("\ufeff\0")
     if not text.strip():
         return None
     try:

@@ -168,7 +168,7 @@ def _from_files(
     session = _load(path, reading)
     if session is None:
         return
-    id_ = get_text(session, "id") or path.stem
+    id_ = _folder_name(session, path)
     if path.parent.name == "info":  # storage/session/info/ID.json, message/ID/, part/ID/MESSAGE/
         messages, parts = path.parents[1] / "message" / id_, path.parents[1] / "part" / id_
     else:  # storage/session/PROJECT/ID.json, storage/message/ID/, storage/part/MESSAGE/
@@ -188,9 +188,16 @@ def _read_messages(messages: Path, parts: Path, reading: Reading) -> Iterator[Me
     for file in _json_files(messages, reading):
         message = _load(file, reading)
         if message is not None:
-            pieces = (_load(part, reading) for part in _json_files(parts / file.stem, reading))
+            id_ = _folder_name(message, file)
+            pieces = (_load(part, reading) for part in _json_files(parts / id_, reading))
             own = get_list(message, "parts")  # of the oldest version
-            yield message | {"id": file.stem, "parts": [*own, *filter(None, pieces)]}
+            yield message | {"id": id_, "parts": [*own, *filter(None, pieces)]}
+
+
+def _folder_name(record: Message, file: Path) -> str:
+    """The id of a record, which is the name of a folder; that of its file, if it is no name."""
+    id_ = get_text(record, "id")
+    return id_ if id_ not in ("", "..") and Path(id_).name == id_ else file.stem
 
 
 def _json_files(folder: Path, reading: Reading) -> list[Path]:

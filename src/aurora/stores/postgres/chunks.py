@@ -8,7 +8,7 @@ from datetime import datetime
 
 from aurora.stores.base import FileState, Reasoning, Revision
 from aurora.stores.matching import FILE_FIELDS, file_values
-from aurora.stores.parts import ChunkPart, embedded_text
+from aurora.stores.parts import OF_FILES, ChunkPart, embedded_text
 from aurora.stores.postgres.connection import Database
 from aurora.stores.postgres.rows import (
     COLUMNS,
@@ -182,7 +182,7 @@ class PostgresChunks(ChunkPart[Database]):
         if paths is not None:
             rows = self._database.rows_in(f"{sql} AND path IN ?", paths)
         else:
-            rows = iter(self._database.rows(sql))
+            rows = iter(self._database.rows(f"{sql} AND {OF_FILES}"))
         return {state.path: state for state in map(file_state_from, rows)}
 
     def put_file_states(self, states: Iterable[FileState]) -> None:

@@ -124,6 +124,30 @@ class PostgresSearch(SearchPart[Database]):
         )
         return {row for row, written in rows if metadata_fits(read_metadata(written), key, value)}
 
+    def rows_with_metadata_from(self, key: str, start: str) -> set[int]:
+        if not (start and is_text(start)):
+            return set()
+        return self._row_numbers(
+            "AND jsonb_typeof(metadata -> %s::text) = 'string' "
+            "AND starts_with(metadata ->> %s::text, %s)",
+            (key, key, start),
+        )
+
+    def rows_created(self, start: datetime | None, end: datetime | None) -> set[int]:
+        return self._row_numbers(
+            "AND created_at >= coalesce(%s::timestamptz, '-infinity') "
+            "AND created_at < coalesce(%s::timestamptz, 'infinity')",
+            (start, end),
+        )
+
+    def list_metadata(self, key: str) -> list[str]:
+        rows = self._database.rows(
+            "SELECT DISTINCT metadata ->> %s::text FROM chunks "
+            "WHERE is_found AND jsonb_typeof(metadata -> %s::text) = 'string'",
+            (key, key),
+        )
+        return sorted(value for (value,) in rows)
+
     def rows_since(self, moment: datetime) -> set[int]:
         seconds = moment.timestamp()
         dated = self._row_numbers("AND created_at >= %s", (moment,))

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from aurora.stores.base import FileState, Reasoning, Revision
-from aurora.stores.parts import NEXT, USED, ChunkPart, embedded_text
+from aurora.stores.parts import NEXT, OF_FILES, USED, ChunkPart, embedded_text
 from aurora.stores.shared import Row
 from aurora.stores.sqlite.connection import Database
 from aurora.stores.sqlite.integrity import damaged
@@ -155,7 +155,7 @@ class SQLiteChunks(ChunkPart[Database]):
     ) -> Mapping[str, FileState]:
         sql = f"SELECT {FILE_COLUMNS} FROM files WHERE checkout = {checkout:d}"
         if paths is None:
-            return _states_from(self._database.rows(sql))
+            return _states_from(self._database.rows(f"{sql} AND {OF_FILES}"))
         wanted = list(paths)
         states = _states_from(self._database.rows_in(f"{sql} AND path IN ?", wanted))
         return {path: states[path] for path in wanted if path in states}  # damage may add others

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from aurora.errors import StoreFormatError
 from aurora.files import OWNERS_FOLDER
-from aurora.stores.base import Reclaimed
-from aurora.stores.parts import NEXT, USED, read_embedder
+from aurora.stores.base import TRANSCRIPT_NOTES, Reclaimed
+from aurora.stores.parts import NEXT, OF_FILES, USED, read_embedder
 from aurora.stores.shared import PAGE, Row
 from aurora.stores.sqlite.chunks import SQLiteChunks
 from aurora.stores.sqlite.connection import Database
@@ -46,6 +46,10 @@ _LAST = 1 << 40  # above any row number
 _PROBES = 20_000  # queries per table, so that an unreadable table does not take forever
 _HEADER, _PAGE_SIZE = 100, 4096  # bytes
 _MOST_MISSING = 100  # how many times larger than now the file may have been
+# So that all files are read again. What is known of sessions stays: their files may be gone.
+_READ_AGAIN = f"""
+    DELETE FROM files
+    WHERE {OF_FILES} OR substr(path, 1, {len(TRANSCRIPT_NOTES)}) = '{TRANSCRIPT_NOTES}'"""
 _IDS = """
     SELECT rowid, CAST(id AS BLOB) FROM main.chunks INDEXED BY sqlite_autoindex_chunks_1"""
 
@@ -97,7 +101,7 @@ def _mend(database: Database) -> list[str]:
                 f"DELETE FROM {table} WHERE chunk NOT IN (SELECT rowid FROM main.chunks)"
             )
         if bad:  # the file of a damaged chunk is unknown, so that all are read again
-            database.execute("DELETE FROM files")
+            database.execute(_READ_AGAIN)
         database.execute("DELETE FROM symbols")
         database.execute(LIST_SYMBOLS)
         for table in TEXT_INDEXES:
@@ -135,7 +139,7 @@ def _take_in(new: Database, torn: sqlite3.Connection) -> list[str]:
     new.execute("PRAGMA foreign_keys = OFF")
     with new.writing():
         lost = salvage(torn, new.connection)
-        new.execute("DELETE FROM files")  # so that all are read again
+        new.execute(_READ_AGAIN)
         _start_over(new)
     return lost.ids
 

@@ -165,6 +165,17 @@ HIDDEN_ROWS = f"SELECT rowid FROM main.chunks WHERE {_REPLACED}"
 # Follows a list of columns and precedes `AND …`.
 SEARCHABLE = f"FROM chunks WHERE chunks.rowid NOT IN ({HIDDEN_ROWS})"
 
+
+def _fact(key: str) -> str:
+    """A text in the metadata, or `[` where SQLite cannot read JSON that Python wrote. The first
+    test excludes most rows without reading JSON."""
+    return f"""iif(instr(metadata, '"{key}"'),
+    iif(json_valid(metadata), json_extract(metadata, '$.{key}'), '['), NULL)"""
+
+
+# Partial indexes have these expressions, so queries must use the same wording.
+FACTS = {key: _fact(key) for key in ("source", "agent", "session", "branch", "project")}
+
 EVERY_ROW = 1 << 62  # above any row number
 
 # Rows of files. Lessons, documents and conversation logs have no path inside the project.
@@ -367,6 +378,14 @@ MIGRATIONS: Sequence[Migration] = (
                WHERE name = 'generation'
                    AND EXISTS (SELECT 1 FROM reasoning WHERE success_score < 0.5)""",
             f"UPDATE facts SET checksum = {CHECKSUMS['facts']} WHERE name = 'generation'",
+        ),
+    ),
+    Migration(
+        # Finds what was said in a session without reading the metadata of all chunks.
+        "m012_find_sessions",
+        tuple(
+            f"CREATE INDEX chunks_{key} ON chunks({fact}) WHERE {fact} IS NOT NULL"
+            for key, fact in FACTS.items()
         ),
     ),
 )

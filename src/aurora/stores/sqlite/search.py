@@ -8,7 +8,9 @@ table: SQLite 3.40 gives wrong answers there.
 from __future__ import annotations
 
 import json
+import math
 import struct
+import sys
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from itertools import starmap
@@ -25,7 +27,7 @@ from aurora.stores.searching import SearchPart
 from aurora.stores.sqlite.connection import Database
 from aurora.stores.sqlite.integrity import damaged
 from aurora.stores.sqlite.rows import access_from, batches, commits_from
-from aurora.stores.sqlite.schema import HIDDEN_ROWS, SEARCHABLE
+from aurora.stores.sqlite.schema import FACTS, HIDDEN_ROWS, SEARCHABLE
 from aurora.text import has_cjk, is_text
 from aurora.types import Kind, Place
 
@@ -43,6 +45,8 @@ _LABELS = {
     "namespace": "+namespace",  # `+`: the index of namespaces would read the texts too
     "document_type": "document_type",
 }
+# Facts in an index that are no plain text: numbers, lists, objects, and what SQLite cannot read.
+_UNCLEAR = ("{fact} < ''", "{fact} >= '[' AND {fact} < '\\'", "{fact} >= '{{' AND {fact} < '|'")
 # The fourth of eight bytes excludes commits half a year older; `rows_since` compares the rest.
 _COMMITTED_SINCE = """
     SELECT chunk, substr(commits, -8) FROM histories
@@ -147,15 +151,51 @@ class SQLiteSearch(SearchPart[Database]):
         return rows
 
     def rows_with_metadata(self, key: str, value: str) -> set[int]:
-        """SQLite preselects by the JSON spelling; Python, which wrote it, compares."""
+        """SQLite preselects by an index or the JSON spelling; Python, which wrote it, compares."""
         if not (is_text(key) and is_text(value)):
             return set()
+        if key in FACTS:
+            return self._rows_with_fact(key, value)
         rows = self._database.rows(
             f"SELECT chunks.rowid, metadata {SEARCHABLE} "
             "AND instr(metadata, ?) AND instr(metadata, ?)",
             (f"{_spelt(key)}: ", _spelt(value)[1:-1]),
         )
         return {row for row, metadata in rows if metadata_fits(json.loads(metadata), key, value)}
+
+    def _rows_with_fact(self, key: str, value: str) -> set[int]:
+        """A text that is the value is taken from the index alone."""
+        fact = FACTS[key]
+        unclear = (
+            each
+            for condition in _UNCLEAR
+            for each in self._database.rows(
+                f"SELECT chunks.rowid, metadata {SEARCHABLE} AND {condition.format(fact=fact)}"
+            )
+        )
+        rows = {row for row, metadata in unclear if metadata_fits(json.loads(metadata), key, value)}
+        if value.startswith(("[", "{")):
+            return rows
+        return rows | self._row_numbers(f"AND {fact} = ?", (value,))
+
+    def rows_with_metadata_from(self, key: str, start: str) -> set[int]:
+        if not (start and is_text(start)):
+            return set()
+        fact, after = FACTS[key], start + chr(sys.maxunicode)
+        return self._row_numbers(f"AND {fact} >= ? AND {fact} < ?", (start, after))
+
+    def rows_created(self, start: datetime | None, end: datetime | None) -> set[int]:
+        first = start.timestamp() if start else -math.inf
+        last = end.timestamp() if end else math.inf
+        between = "AND chunks.created_at >= ? AND chunks.created_at < ?"
+        return self._row_numbers(between, (first, last))
+
+    def list_metadata(self, key: str) -> list[str]:
+        if key not in FACTS:
+            raise ValueError(f"{key!r} is not in an index")
+        fact = FACTS[key]
+        rows = self._database.rows(f"SELECT DISTINCT {fact} {SEARCHABLE} AND {fact} >= ''")
+        return sorted(value for (value,) in rows if not value.startswith(("[", "{")))
 
     def rows_since(self, moment: datetime) -> set[int]:
         seconds = moment.timestamp()

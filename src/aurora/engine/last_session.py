@@ -1,0 +1,65 @@
+"""Where the last session with an agent ended, in the working copies of a repository."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from aurora.config.worktrees import list_checkouts
+from aurora.session_facts import SESSION
+from aurora.stores.base import Store
+from aurora.types import Chunk, Criteria
+
+_DAYS = (1, 7, 60)  # looked at one after the other, so that few chunks are read
+_READ = 300  # the last stored chunks that are read where all are older
+_ANSWERED, _EDITED = "\n\nAnswered: ", "\n\nEdited: "
+_WORDS = 110  # characters of the question, and of the answer
+
+
+def find_last_exchange(store: Store, root: Path, now: datetime) -> Chunk | None:
+    """The newest exchange of a session that began in a working copy, or in a folder of one.
+
+    Sessions that another one started are left out: nobody asked them.
+    """
+    folders = {path.as_posix() for each in list_checkouts(root) for path in (each, each.resolve())}
+    wanted = Criteria(sources=(SESSION,), projects=tuple(sorted(folders)))
+    rows = store.search.find_rows(wanted)
+    for days in _DAYS if rows else ():
+        created = store.search.rows_created(now - timedelta(days=days), None)
+        if newest := _newest(store, sorted(created & set(rows))):
+            return newest
+    return _newest(store, rows[-_READ:])
+
+
+def _newest(store: Store, rows: Sequence[int]) -> Chunk | None:
+    chunks = store.chunks.get_rows(rows).values() if rows else ()
+    own = (chunk for chunk in chunks if not (chunk.session and chunk.session.parent))
+    exchanges = [chunk for chunk in own if has_question(chunk)]
+    return max(exchanges, key=lambda chunk: (_seconds(chunk), chunk.id), default=None)
+
+
+def has_question(chunk: Chunk) -> bool:
+    """Whether it has the question of an exchange: the first piece, if there are several."""
+    session = chunk.session
+    is_exchange = session is not None and session.form == "exchange"
+    return is_exchange and chunk.content.startswith("Asked: ")
+
+
+def _seconds(chunk: Chunk) -> float:
+    return chunk.created_at.timestamp() if chunk.created_at else 0.0
+
+
+def exchange_text(chunk: Chunk) -> str:
+    """The beginnings of the question and of the answer, on one line."""
+    asked, _, answered = chunk.content.partition(_ANSWERED)
+    asked = _start(asked.partition(_EDITED)[0].removeprefix("Asked: "))
+    answered = _start(answered.partition(_EDITED)[0])
+    if answered and chunk.session and chunk.session.title == asked:
+        return f"answered: {answered}"  # the title is the question
+    return f"asked: {asked}; answered: {answered}" if answered else f"asked: {asked}"
+
+
+def _start(text: str) -> str:
+    words = " ".join(text.split())
+    return words if len(words) <= _WORDS else words[:_WORDS].rpartition(" ")[0] + " …"
