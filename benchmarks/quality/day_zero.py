@@ -6,14 +6,15 @@ benchmarks/questions/sessions has invented projects: what people asked their age
 it, and a hundred questions as people ask them months later, in other words, by time, branch or a
 half remembered error. They were written before any search. generated_sessions.py makes sessions of
 Claude Code, Codex and Gemini CLI out of them, most of whose exchanges are routine. These go into
-the person's memory, and each question is asked from an empty folder with the default settings. A
-hit is a row of an exchange that answers it.
+the person's memory, and each question is asked with the default settings: from the folder of its
+project, where sessions of other projects count less, and from an empty folder, where they are all
+alike. A hit is a row of an exchange that answers it.
 
-`words` is a baseline: all exchanges by the share of the question's words that they have, the newest
-first among equals. `overlap` tells how near the questions are to the texts: the share of a
-question's words that an answer has, and of questions whose rarest word an answer has. Words are
-those that are no stop words; the rarest is the one that the fewest exchanges have, of those that
-any has.
+`words` is a baseline: exchanges by the share of the question's words that they have, the newest
+first among equals; in the folder of a project, only those of that project. `overlap` tells how near
+the questions are to the texts: the share of a question's words that an answer has, and of questions
+whose rarest word an answer has. Words are those that are no stop words; the rarest is the one that
+the fewest exchanges have, of those that any has.
 
 Without options, the numbers are written to benchmarks/results/day-zero-<commit>.json.
 """
@@ -27,6 +28,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
@@ -41,12 +43,14 @@ from generated_sessions import Exchange, Session
 
 from aurora import Memory, Places
 from aurora.config import SettingsFiles
+from aurora.config.places import make_project
 from aurora.text import is_stop_word
 from aurora.types import Chunk
 
 QUESTIONS = record.BENCHMARKS / "questions"
 NOW = datetime(2026, 11, 20, 9, tzinfo=UTC)  # when the questions are asked
 LIMIT = 10
+EMPTY = "new"  # a folder of the home
 SEED = 1  # of what is saved
 DEPTHS = (1, 5, 10)
 _WORD = re.compile(r"\w+")
@@ -58,6 +62,7 @@ class Question(NamedTuple):
     text: str
     kind: str
     project: str
+    folder: str  # of its project, below the home
     answers: frozenset[Key]
 
 
@@ -88,12 +93,13 @@ def load(names: Sequence[str], seed: int) -> tuple[list[Session], list[Question]
         if file.stem not in (names or [file.stem]):
             continue
         project = generated_sessions.read_yaml(file)
+        folder = "/".join(Path(project["folder"]).parts[3:])
         own = generated_sessions.sessions_of(project, routine, random)
-        sessions += own
+        sessions += [replace(session, folder=folder) for session in own]
         keys = {e.matter: (s.id, e.time) for s in own for e in s.exchanges if e.matter}
         for given in project["questions"]:
             answers = frozenset(keys[name] for name in given["answers"])
-            questions.append(Question(given["text"], given["kind"], file.stem, answers))
+            questions.append(Question(given["text"], given["kind"], file.stem, folder, answers))
     return sessions, questions
 
 
@@ -103,22 +109,43 @@ def folder_of_home(kept: Path | None) -> Iterator[Path]:
         yield kept or Path(temporary)
 
 
-def import_all(home: Path, sessions: Sequence[Session]) -> tuple[Memory, dict[str, Any]]:
-    """A memory with the sessions, as `aur sessions import` makes it in a home."""
+def open_memory(home: Path, folder: str) -> Memory:
+    """The memory as it is seen from a folder of the home."""
+    environ = {"HOME": str(home), "AURORA_HOME": str(home / ".aurora")}
+    places = Places.find(home / folder, environ)
+    return Memory(places, SettingsFiles(places, environ), folder=home / folder, now=lambda: NOW)
+
+
+def import_all(home: Path, sessions: Sequence[Session]) -> dict[str, Any]:
+    """Import the sessions as `aur sessions import` does, and index a file of each project."""
     for session in sessions:
-        generated_sessions.write(session, home)
-    folder = home / "new"
-    folder.mkdir(parents=True)
-    settings = SettingsFiles(places := Places(home / ".aurora"), {"HOME": str(home)})
-    memory = Memory(places, settings, folder=folder, now=lambda: NOW)
-    started = time.perf_counter()
-    report = memory.sessions.import_(sorted({session.agent for session in sessions}))
-    seconds = round(time.perf_counter() - started, 1)
+        generated_sessions.write(replace(session, folder=str(home / session.folder)), home)
+        (project := home / session.folder).mkdir(parents=True, exist_ok=True)
+        (project / "README.md").write_text(f"# {project.name}\n", "utf-8")
+    (home / EMPTY).mkdir()
+    for folder in {session.folder for session in sessions}:
+        make_project(home / folder)
+        with open_memory(home, folder) as memory:
+            memory.index()
+    with open_memory(home, EMPTY) as memory:
+        started = time.perf_counter()
+        report = memory.sessions.import_(sorted({session.agent for session in sessions}))
+        seconds = round(time.perf_counter() - started, 1)
+        chunks = sum(memory.stats().chunks.values())
     expected = sum(len(session.exchanges) for session in sessions)
     if (report.sessions, report.exchanges) != (len(sessions), expected) or report.failed:
         raise SystemExit(f"{len(sessions)} sessions, {expected} exchanges were written: {report}")
-    chunks = sum(memory.stats().chunks.values())
-    return memory, {"chunks": chunks, "import seconds": seconds}
+    return {"chunks": chunks, "import seconds": seconds}
+
+
+def ask_all(home: Path, questions: Sequence[Question], *, own: bool) -> list[Asked]:
+    """The answers to the questions, from the folders of their projects or from an empty one."""
+    answers = list[Asked]()
+    for folder in dict.fromkeys(question.folder for question in questions):
+        with open_memory(home, folder if own else EMPTY) as memory:
+            asked = [question for question in questions if question.folder == folder]
+            answers += [Asked(question, search(memory, question.text)) for question in asked]
+    return answers
 
 
 def search(memory: Memory, text: str) -> list[Row]:
@@ -144,15 +171,17 @@ class Words:
     def __init__(self, sessions: Sequence[Session]) -> None:
         self._words: dict[Key, set[str]] = {}
         self._exchanges: dict[Key, Exchange] = {}
+        self._folders = {session.id: session.folder for session in sessions}
         for session in sessions:
             for exchange in session.exchanges:
                 key = (session.id, exchange.time)
                 self._words[key], self._exchanges[key] = words_of(exchange.text), exchange
         self.counts = Counter(word for words in self._words.values() for word in words)
 
-    def search(self, text: str) -> list[Row]:
+    def search(self, text: str, folder: str = "") -> list[Row]:
         wanted = words_of(text)
-        scored = [(len(wanted & words), key[1], key) for key, words in self._words.items()]
+        keys = [key for key in self._words if folder in ("", self._folders[key[0]])]
+        scored = [(len(wanted & self._words[key]), key[1], key) for key in keys]
         best = sorted((each for each in scored if each[0]), reverse=True)[:LIMIT]
         return [Row(key, self._exchanges[key].asked.partition("\n")[0]) for _, _, key in best]
 
@@ -220,24 +249,28 @@ def main() -> None:
     exchanges = [exchange for session in sessions for exchange in session.exchanges]
     routine = sum(not exchange.matter for exchange in exchanges)
     with folder_of_home(given.home) as home:
-        memory, sizes = import_all(home, sessions)
-        with memory:
-            answers = [Asked(question, search(memory, question.text)) for question in questions]
+        sizes = import_all(home, sessions)
+        answers = {
+            "Aurora, in the project": ask_all(home, questions, own=True),
+            "Aurora, elsewhere": ask_all(home, questions, own=False),
+        }
     words = Words(sessions)
-    by_words = [Asked(question, words.search(question.text)) for question in questions]
+    answers |= {
+        "words, in the project": [Asked(q, words.search(q.text, q.folder)) for q in questions],
+        "words, elsewhere": [Asked(q, words.search(q.text)) for q in questions],
+    }
+    tables_of = {name: tables(asked) for name, asked in answers.items()}
     measured = {
         "sizes": {"sessions": len(sessions), "exchanges": len(exchanges), **sizes},
         "routine": round(routine / len(exchanges), 3),
         "overlap": words.nearness(questions),
-        "aurora": tables(answers),
-        "words": tables(by_words),
-        "misses": [each.question.text for each in answers if not 1 <= each.place <= 5],
+        **tables_of,
     }
     print({name: measured[name] for name in ("sizes", "routine", "overlap")}, end="\n\n")
-    show("Aurora", measured["aurora"])
-    show("words", measured["words"])
+    for name, table in tables_of.items():
+        show(name, table)
     if given.misses:
-        show_misses(answers)
+        show_misses(answers["Aurora, in the project"])
     if not given.only and given.seed == SEED:
         record.save("day-zero", measured)
 

@@ -31,6 +31,7 @@ RUNS: dict[str, Sequence[str]] = {
     "quality/answers.py": ("{repo}/..", "--questions={asked}", "--misses"),
     "quality/calibration.py": ("{repo}/..", "--questions={asked}"),
     "quality/confidence.py": ("{set}",),
+    "quality/day_zero.py": ("--only=game",),
     "quality/decisions.py": (),
     "quality/distilled.py": ("--models={models}",),
     "quality/fallback.py": ("{repo}", "--queries=aurora"),
