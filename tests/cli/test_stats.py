@@ -182,6 +182,7 @@ def test_a_chunk_as_json_has_every_field(indexed: Shell) -> None:
         "metadata": {"signature": "def authenticate_user(name, password):"},
         "note": None,
         "remarks": [],
+        "session": None,
     }
 
 

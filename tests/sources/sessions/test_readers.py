@@ -43,6 +43,7 @@ def test_claude_code_tells_what_was_asked_answered_and_done() -> None:
         id="claude-code:u-1",
         agent="claude-code",
         session=CLAUDE,
+        seq=1,
         asked="Why does the basket round twice?\nUse Decimal instead of float.",
         answered="I look at the code first.\n\n"
         "Each row was rounded before the sum. We decided to round only the total.",
@@ -195,6 +196,7 @@ def test_codex_tells_each_message_once_though_it_writes_most_of_them_twice() -> 
         id="codex:msg_u1",
         agent="codex",
         session=CODEX,
+        seq=1,
         asked="The invoice number is missing on page 2.",
         answered="I read the template.\n\nThe footer has the number on every page now.",
         time=at(2, 10, 0, 1.2),
