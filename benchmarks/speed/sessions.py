@@ -7,7 +7,8 @@ in 20,000 sessions), and shares of text as measured in real ones: uses of tools 
 26 %, questions 21 %, thoughts 9 %, answers 4 %. Their words are those of real code. One project is
 asked; the sessions are those of twenty.
 
-    import       until everything is found by words, and until all quick vectors are made
+    import       until everything is found by words, and until all quick vectors are made; `cpu_s`
+                 counts all threads
     again        a second import of the unchanged files
     followed     a third one, after one exchange was added to the longest file
     search       p50 and p95 of warm searches, ten results, in the memory of sessions, and in one
@@ -146,6 +147,7 @@ def _said(*blocks: object) -> dict[str, object]:
 def import_all(home: Path) -> dict[str, object]:
     """Import what is new, without an environment that moves folders."""
     began, searchable = time.perf_counter(), list[float]()
+    worked = time.process_time()
 
     def hear(event: Event) -> None:
         if isinstance(event, Progress) and event.task == EMBEDDING and not searchable:
@@ -156,6 +158,7 @@ def import_all(home: Path) -> dict[str, object]:
     total = time.perf_counter() - began
     return {
         "words_s": round((searchable or [total])[0], 2), "all_s": round(total, 2),
+        "cpu_s": round(time.process_time() - worked, 2),
         "exchanges": report.exchanges, "read": report.read, "peak_mb": _peak_mb(),
     }  # fmt: skip
 

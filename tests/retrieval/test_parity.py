@@ -39,7 +39,7 @@ FILTERED = (
     ("score", Criteria(kinds=(Kind.FUNCTION,))),
     ("store of chunks", Criteria(kinds=(Kind.CLASS, Kind.METHOD))),
     ("how is a rank computed", Criteria(kinds=(Kind.KNOWLEDGE,))),
-    ("read the file", Criteria(paths=("stores/**",))),
+    ("read the file", Criteria(paths=("signals/**",))),
     ("settings", Criteria(paths=("*.md",))),
     ("what was said about the index", Criteria(namespaces=("team",))),
     ("what was said about the index", Criteria(since=NOW - timedelta(days=400))),
@@ -95,7 +95,7 @@ def both(tmp_path: Path, memory_url: str) -> Iterator[tuple[Memory, Memory]]:
         in_file.index(project, git=False)
         for text in NOTES.values():
             in_file.add(text, namespace="team")
-        for name in ("put_chunks", "HybridConfig", "rarity"):
+        for name in ("HybridRetriever", "HybridConfig", "rarity"):
             in_file.get(in_file.search(name, limit=1).results[0].chunk_id)
         source, target = in_file.admin.store, on_server.admin.store
         target.chunks.add_files(
