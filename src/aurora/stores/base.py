@@ -366,7 +366,7 @@ class Search(Protocol):
         """Chunks with this name in any spelling (`text.fold_name`), then symbols inside chunks."""
 
     def iter_names(self) -> Iterator[str]:
-        """All distinct chunk names, in no order."""
+        """All distinct chunk names, in no order. The beginning of a text is none."""
 
     def rows_created(self, start: datetime | None, end: datetime | None) -> Set[int]:
         """Rows of chunks with a date of their own from `start` until before `end`."""

@@ -95,7 +95,10 @@ class SearchPart(Part[D], Search):
         return [_definition(row) for row in rows]
 
     def iter_names(self) -> Iterator[str]:
-        rows = self._database.rows(f"SELECT DISTINCT name {self._database.searchable}")
+        # Without a qualified name, a name is the beginning of a text: of an exchange, of a note.
+        rows = self._database.rows(
+            f"SELECT DISTINCT name {self._database.searchable} AND qualified_name <> ''"
+        )
         return (name for (name,) in rows)
 
     def rows_named(self, glob: str) -> set[int]:
