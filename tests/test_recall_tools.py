@@ -125,7 +125,7 @@ def test_before_a_command_there_is_silence_unless_it_failed_the_last_time(memory
     assert before_command(memory, "make seed").items == ()
     [item] = before_command(memory, "make load").items
     assert (item.kind, item.title, item.reason) == ("failure", "make load", "failed the last time")
-    assert item.text == f"{POOL} No."
+    assert item.text == f"{POOL}; No."
     assert before_command(memory, "make load-all").items == ()
     said(memory, "and now?", "It passes.", ran("make load"), days=2)
     assert before_command(memory, "make load").items == ()
@@ -184,3 +184,14 @@ def test_a_folder_without_a_project_has_no_files_to_tell_of(tmp_path: Path) -> N
     with Memory(Places(tmp_path / "home", None), now=lambda: NOW) as memory:
         memory.learn("Round at the end", context="src/pay.py")
         assert before_edit(memory, "src/pay.py").items == ()
+
+
+def test_the_start_tells_what_the_last_session_left_open(memory: Memory) -> None:
+    said(memory, "seed it", "Done.", ran("make seed"), ran("make load", POOL, id_="c2", status=1))
+    last = said(memory, "and the invoices?", "", days=0)
+    ended, failed = memory.recall().items
+    assert (ended.id, ended.reason) == (last, "where the last session ended, without an answer")
+    assert (failed.title, failed.reason) == ("make load", "failed at the end of it")
+    assert failed.text == f"{POOL}; Done."
+    said(memory, "try again", "It passes.", ran("make load"), days=0)
+    assert "failure" not in {item.kind for item in memory.recall().items}

@@ -96,9 +96,9 @@ def _find_runs(store: Store, asked: str) -> list[tuple[Chunk, Fit]]:
             "There is no command to look for", hint='write one, as in aur mem how "pytest -q"'
         )
     chunks = _commands_with(store, words, MOST_ROWS)
-    if not any(_fit(_command(chunk), asked) <= Fit.MORE for chunk in chunks):
+    if not any(_fit(command_line(chunk), asked) <= Fit.MORE for chunk in chunks):
         chunks = find_chunks(store, words[:1], ("command",), most=_PROGRAM_ROWS)
-    fits = ((chunk, _fit(_command(chunk), asked)) for chunk in newest_first(chunks))
+    fits = ((chunk, _fit(command_line(chunk), asked)) for chunk in newest_first(chunks))
     return [(chunk, fit) for chunk, fit in fits if fit < Fit.NONE]
 
 
@@ -113,7 +113,7 @@ def last_failure(store: Store, command: str, folders: Sequence[str]) -> CommandR
     asked = " ".join(command.split())
     chunks = newest_first(_commands_with(store, _words(asked), _RECENT_ROWS))
     own = (chunk for chunk in chunks if is_inside(folders, chunk))
-    last = next((chunk for chunk in own if _fit(_command(chunk), asked) <= Fit.STEP), None)
+    last = next((chunk for chunk in own if _fit(command_line(chunk), asked) <= Fit.STEP), None)
     return _run(last) if last is not None and _failed(last) else None
 
 
@@ -183,11 +183,11 @@ def _of_project(
 def _distinct(chunks: Iterable[Chunk]) -> tuple[CommandRun, ...]:
     first: dict[str, Chunk] = {}
     for chunk in chunks:
-        first.setdefault(_command(chunk), chunk)
+        first.setdefault(command_line(chunk), chunk)
     return tuple(map(_run, list(first.values())[:_MOST_SIMILAR]))
 
 
-def _command(chunk: Chunk) -> str:
+def command_line(chunk: Chunk) -> str:
     return chunk.content.partition("\n")[0].removeprefix("$ ")
 
 
@@ -201,7 +201,7 @@ def _run(chunk: Chunk) -> CommandRun:
     if isinstance(status, int):
         outcome = outcome.removesuffix(f"exit status {status}")
     return CommandRun(
-        printable(_command(chunk)), _shown(outcome, _OUTCOME), _failed(chunk),
+        printable(command_line(chunk)), _shown(outcome, _OUTCOME), _failed(chunk),
         status if isinstance(status, int) else None, chunk.created_at,
         printable(facts_of(chunk).agent), printable(facts_of(chunk).id),
         printable(facts_of(chunk).title), printable(facts_of(chunk).project),
@@ -221,7 +221,7 @@ def _last_fix(store: Store, runs: Sequence[Chunk]) -> Mend | None:
     exchanges = {facts_of(chunk).exchange: chunk for chunk in runs}
     for exchange, run in exchanges.items():
         for mend in reversed(fixes_in(store, exchange)):
-            if mend.command == printable(_command(run)):
+            if mend.command == printable(command_line(run)):
                 return mend
     return None
 
@@ -231,7 +231,10 @@ def fixes_in(store: Store, exchange: str) -> list[Mend]:
     ids = store.chunks.find_ids_from(f"{SESSION}:{exchange}:fix:", limit=_TEXTS)
     return [
         _as_mend(
-            chunk, _last_line(chunk), _command(chunk), _MENDED.split(chunk.content, maxsplit=1)[-1]
+            chunk,
+            _last_line(chunk),
+            command_line(chunk),
+            _MENDED.split(chunk.content, maxsplit=1)[-1],
         )
         for chunk in store.chunks.get_chunks(ids)
     ]
@@ -241,9 +244,9 @@ def _mend(store: Store, failed: Chunk, worked: Sequence[Chunk] = ()) -> Mend | N
     """What was done between a failure and the next success of the command: the edits of a fix, or
     the exchange in which it passed."""
     if not worked:
-        command = _command(failed)
+        command = command_line(failed)
         runs = find_in_session(store, facts_of(failed).id, ("command",))
-        worked = [c for c in runs if not _failed(c) and _fit(_command(c), command) <= Fit.STEP]
+        worked = [c for c in runs if not _failed(c) and _fit(command_line(c), command) <= Fit.STEP]
     later = [chunk for chunk in worked if _is_later(chunk, failed)]
     if not later:
         return None
@@ -255,7 +258,7 @@ def _mend(store: Store, failed: Chunk, worked: Sequence[Chunk] = ()) -> Mend | N
     parts = [f"asked: {'; '.join(asked)}"] if asked else []
     parts += [f"edited {', '.join(files)}"] if files else []
     change = "\n".join(parts) or "it passed later, without an edit"
-    return _as_mend(passed, _last_line(failed), _command(failed), change)
+    return _as_mend(passed, _last_line(failed), command_line(failed), change)
 
 
 def _is_later(chunk: Chunk, than: Chunk) -> bool:
@@ -301,7 +304,7 @@ def fix_error(store: Store, error: str, folders: Sequence[str]) -> Fixes:
         if score < SAME:
             continue
         if change:
-            mend: Mend | None = _as_mend(chunk, line, _command(chunk), change[0])
+            mend: Mend | None = _as_mend(chunk, line, command_line(chunk), change[0])
         else:
             mend = _mend(store, chunk)
         if mend is None:

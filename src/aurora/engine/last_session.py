@@ -31,6 +31,19 @@ def find_last_exchange(store: Store, root: Path, now: datetime) -> Chunk | None:
     return _newest(store, rows[-_READ:])
 
 
+def find_last_command(store: Store, last: Chunk) -> Chunk | None:
+    """The command that the session of an exchange ran last; those that only show something are not
+    stored."""
+    session = last.session.id if last.session else ""
+    rows = store.search.find_rows(Criteria(metadata=((SESSION, session),)))
+    chunks = store.chunks.get_rows(rows).items()
+    runs = [
+        (row, chunk) for row, chunk in chunks if chunk.session and chunk.session.form == "command"
+    ]
+    newest = max(runs, key=lambda run: (_seconds(run[1]), run[0]), default=None)
+    return newest[1] if newest else None
+
+
 def _newest(store: Store, rows: Sequence[int]) -> Chunk | None:
     chunks = store.chunks.get_rows(rows).values() if rows else ()
     own = (chunk for chunk in chunks if not (chunk.session and chunk.session.parent))

@@ -1,20 +1,22 @@
 """What a session should know at its start, when there is no question yet.
 
-The first line is where the last session in this project ended. Then come, in turns, lessons and
-decisions about the files that changed lately, open plans, recent decisions, lessons, and the last
-conversation about the project.
+The first lines are where the last session in this project ended, and what failed at its end. Then
+come, in turns, lessons and decisions about the files that changed lately, open plans, recent
+decisions, lessons, and the last conversation about the project.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from itertools import chain, zip_longest
 from pathlib import Path
 
-from aurora.engine.last_session import find_last_exchange
+from aurora.engine.command_runs import command_line, last_failure
+from aurora.engine.last_session import answer_in, find_last_command, find_last_exchange
 from aurora.engine.opening import OpenedMemory
 from aurora.engine.recall_rows import (
     RECORDED,
@@ -25,8 +27,10 @@ from aurora.engine.recall_rows import (
     outcome_of,
     read_rows,
 )
+from aurora.engine.recall_tools import failure_item, folders_of
 from aurora.errors import SourceError
 from aurora.sources.git import list_changes, list_uncommitted
+from aurora.stores.base import Store
 from aurora.types import Criteria, Note, RecallItem
 
 _EACH = 4  # rows for one reason, so that no reason takes the whole budget
@@ -51,9 +55,22 @@ def _last_session(
     if root is None:
         return
     for name, opened in memories.items():
-        last = opened.read(partial(find_last_exchange, opened.store, root, now))[0]
-        if last is not None:
-            yield make_item(last, name, "where the last session ended")
+        for item in opened.read(partial(_ends_in, opened.store, root, now))[0]:
+            yield replace(item, memory=name)
+
+
+def _ends_in(store: Store, root: Path, now: datetime) -> list[RecallItem]:
+    """Where the last session ended, and its last command if that has not passed since."""
+    last = find_last_exchange(store, root, now)
+    if last is None:
+        return []
+    unanswered = "" if answer_in(last) else ", without an answer"
+    items = [make_item(last, "", f"where the last session ended{unanswered}")]
+    command = find_last_command(store, last)
+    run = last_failure(store, command_line(command), folders_of(root)) if command else None
+    if command and run and run.id == command.id:
+        items.append(failure_item(run, store, "failed at the end of it"))
+    return items
 
 
 def _in_turns(

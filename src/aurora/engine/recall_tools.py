@@ -43,7 +43,7 @@ from aurora.engine.session_lookup import (
     name_in,
     newest_first,
 )
-from aurora.report_types import Mend
+from aurora.report_types import CommandRun, Mend
 from aurora.session_facts import SESSION
 from aurora.stores.base import Store
 from aurora.types import Chunk, Criteria, RecallItem
@@ -72,7 +72,7 @@ def recall_edit(
     file: str, memories: Mapping[str, OpenedMemory], root: Path | None
 ) -> Iterator[RecallItem]:
     """Lessons and decisions about a file, and what failed when sessions changed it."""
-    folders = _folders(root)
+    folders = folders_of(root)
     name = name_in(folders, os.path.normpath(file), root.as_posix()) if root and file else ""
     if not name:
         return
@@ -90,7 +90,9 @@ def recall_command(
     if not names:
         return
     yield from _lessons_on(names, memories)
-    yield from _of_sessions(memories, _folders(root), lambda *where: _last_failure(command, *where))
+    yield from _of_sessions(
+        memories, folders_of(root), lambda *where: _last_failure(command, *where)
+    )
 
 
 def recall_failure(
@@ -104,10 +106,11 @@ def recall_failure(
     wanted = [*RECORDED, *(_naming(each, name) for name in subjects for each in RECORDED)]
     yield from _lessons(memories, wanted, lambda chunk: _tells(chunk, keys))
     yield from _lessons_on(command_names(command), memories)
-    yield from _of_sessions(memories, _folders(root), lambda *where: _mends(error, *where))
+    yield from _of_sessions(memories, folders_of(root), lambda *where: _mends(error, *where))
 
 
-def _folders(root: Path | None) -> list[str]:
+def folders_of(root: Path | None) -> list[str]:
+    """Where the sessions of a project ran."""
     return checkout_folders(root.resolve()) if root else []
 
 
@@ -204,13 +207,19 @@ def _last_failure(command: str, store: Store, folders: Sequence[str]) -> list[Re
     run = last_failure(store, command, folders)
     if run is None or _LINTER.search(command):
         return []
-    text = " ".join(filter(None, (shortened(error_line(run.outcome), _ERROR), _why(run.id, store))))
-    failed = RecallItem(
-        run.id, FAILURE, shortened(run.command, _ERROR), on_one_line(text) or "it failed",
-        run.time, "failed the last time", 0,
-    )  # fmt: skip
     mends = fix_error(store, run.outcome, folders).mends if key_lines(run.outcome) else ()
-    return [failed, *(_mend_item(mend, store, "mended this error before") for mend in mends[:1])]
+    return [
+        failure_item(run, store, "failed the last time"),
+        *(_mend_item(mend, store, "mended this error before") for mend in mends[:1]),
+    ]
+
+
+def failure_item(run: CommandRun, store: Store, reason: str) -> RecallItem:
+    """A run that failed, its error, and what the agent said about it."""
+    parts = filter(None, (shortened(error_line(run.outcome), _ERROR), _why(run.id, store)))
+    text = on_one_line("; ".join(parts)) or "it failed"
+    title = shortened(run.command, _ERROR)
+    return RecallItem(run.id, FAILURE, title, text, run.time, reason, 0)
 
 
 def _mends(error: str, store: Store, folders: Sequence[str]) -> list[RecallItem]:
