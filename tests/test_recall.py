@@ -118,7 +118,8 @@ def test_an_old_session_is_where_the_last_one_ended(memory: Memory, project: Pat
     sessions_of(memory).chunks.put_chunks(old)
     [item] = memory.recall().items
     assert item.line == (
-        "- session: Which bird?: asked: Which bird? (2024-09-06; where the last session ended; "
+        "- session: Which bird?: asked: Which bird? (2024-09-06; where the last session ended, "
+        "without an answer; "
         f"{old[0].id})"
     )
     assert memory.recall(budget=item.tokens - 1).items == ()

@@ -495,14 +495,23 @@ class Moment(StrEnum):
 
     START = "start"  # there is no question yet
     PROMPT = "prompt"  # of a user
+    EDIT = "edit"  # before a file is changed
+    COMMAND = "command"  # before a command is run
+    FAILURE = "failure"  # after a command failed
 
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """What a session is about to do. `text` is the prompt, if there is one."""
+    """What a session is about to do, or what failed.
+
+    `text` is the prompt, or what a failed command printed. `file` is about to be changed: a path
+    from the root of the memory, or an absolute one. `command` is about to be run, or has failed.
+    """
 
     moment: Moment = Moment.START
     text: str = ""
+    file: str = ""
+    command: str = ""
 
 
 AT_START = Situation()
@@ -513,8 +522,8 @@ RECALL_BUDGET = 400  # tokens: half a page
 class RecallItem:
     """One line for a session, and why it is there.
 
-    `kind` is that of the chunk, or `lesson`, `conversation`, or the type of a document. `tokens`
-    are those of the line.
+    `kind` is that of the chunk, or `lesson`, `session`, `conversation`, `failure` (of a command in
+    a session, and what mended it), or the type of a document. `tokens` are those of the line.
     """
 
     id: str

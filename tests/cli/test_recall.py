@@ -37,3 +37,25 @@ def test_a_budget_is_at_least_one_token(indexed: Shell) -> None:
 
 def test_without_a_memory_it_says_how_to_make_one(shell: Shell) -> None:
     assert "There is no memory yet" in shell.fails("recall")
+
+
+def test_what_is_told_before_an_edit_and_a_command_and_after_a_failure(indexed: Shell) -> None:
+    lesson = indexed.ok(
+        "mem", "learn", "make hash fails with ValueError: invalid salt: see auth_manager.py"
+    ).strip()
+    error = "ValueError: invalid salt"
+    for words, moment in (
+        (("--file", "auth_manager.py"), "edit"),
+        (("--command", "make hash"), "command"),
+        (("--error", error, "--command", "make all"), "failure"),
+    ):
+        told = json.loads(indexed.ok("recall", "--json", *words))
+        assert [item["id"] for item in told["items"]] == [lesson]
+        assert (told["moment"], told["prompt"]) == (moment, None)
+    assert indexed.ok("recall", "--command", "make all") == "Nothing is recalled\n"
+    assert (told["error"], told["command"], told["file"]) == (error, "make all", None)
+
+
+def test_one_situation_is_shown_at_a_time(indexed: Shell) -> None:
+    assert "not several" in indexed.fails("recall", "--file", "a.py", "--command", "make")
+    assert "not several" in indexed.fails("recall", "--error", "a", "why", "so")

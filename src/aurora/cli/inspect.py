@@ -57,31 +57,62 @@ _AS_JSON = "Print one JSON object, for programs: docs/reference/json.md."
 Examples:
   aur recall                                       at the start of a session
   aur recall "the upload of a large video fails"   for a prompt
+  aur recall --file src/upload.py                  before an edit
+  aur recall --command "npm run build"             before a command
+  aur recall --error "$(cat error.txt)"            after a failure
   aur recall --budget 1000 --json
 \b
-Each line has its tokens before it, and at its end why it is there. Without a prompt, these are
-lessons and decisions about files that changed lately, open plans, recent decisions, lessons,
-and the last conversation about the project. For a prompt, only rows that surely fit are shown,
-and often none."""
+Each line has its tokens before it, and at its end why it is there. At the start, these are where
+the last session ended, lessons and decisions about files that changed lately, open plans, recent
+decisions, lessons, and the last conversation about the project. Otherwise only what surely fits
+is shown, and often nothing."""
 )
 @click.argument("prompt", nargs=-1)
+@click.option("--file", help="What is told before this file is changed.")
+@click.option(
+    "--command", metavar="LINE",
+    help="What is told before this command is run; with --error, the one that failed.",
+)  # fmt: skip
+@click.option("--error", metavar="TEXT", help="What is told after a command printed this error.")
 @click.option(
     "--budget", type=click.IntRange(min=1), default=RECALL_BUDGET, show_default=True,
     help="How many tokens there is room for.",
 )  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help=_AS_JSON)
-def recall(prompt: tuple[str, ...], budget: int, *, as_json: bool) -> None:
-    """Show what an agent is told at the start of a session, or with a prompt.
+def recall(
+    prompt: tuple[str, ...],
+    file: str | None,
+    command: str | None,
+    error: str | None,
+    budget: int,
+    *,
+    as_json: bool,
+) -> None:
+    """Show what an agent is told at the start of a session, with a prompt, before an edit or a
+    command, or after a failure.
 
     It does not count as a use.
     """
-    text = " ".join(prompt)
+    situation = _situation(" ".join(prompt), file or "", command or "", error or "")
     with open_memory() as memory:
-        recalled = memory.recall(Situation(Moment.PROMPT, text) if text else AT_START, budget)
+        recalled = memory.recall(situation, budget)
     if as_json:
         print_json(recall_record(recalled))
         return
     print_text(render_recall(recalled))
+
+
+def _situation(prompt: str, file: str, command: str, error: str) -> Situation:
+    """The one situation that the options describe."""
+    if sum(map(bool, (prompt, file, error or command))) > 1:
+        raise click.UsageError("Give a prompt, --file, --command or --error, and not several")
+    if error:
+        return Situation(Moment.FAILURE, error, command=command)
+    if command:
+        return Situation(Moment.COMMAND, command=command)
+    if file:
+        return Situation(Moment.EDIT, file=os.path.abspath(file))  # noqa: PTH100 - keeps links
+    return Situation(Moment.PROMPT, prompt) if prompt else AT_START
 
 
 @click.command(

@@ -172,7 +172,7 @@ Examples:
         "init": ("index:init", "Start a memory for this project."),
         "index": ("index:index", "Read files into the memory; short for aur mem index."),
         "search": ("search:search", "Find chunks by words; short for aur mem search."),
-        "recall": ("inspect:recall", "Show what an agent is told at the start, or with a prompt."),
+        "recall": ("inspect:recall", "Show what an agent is told, and when it is told nothing."),
         "mem": ("main:mem", "Index, search and look into the memory."),
         "db": ("main:db", "Set up and look after a memory on a server."),
         "models": ("main:models", "Get, list and remove embedding models."),

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from enum import IntEnum
 
-from aurora.engine.error_match import SAME, best_match, key_lines
+from aurora.engine.error_match import SAME, ErrorLine, best_match, key_lines
 from aurora.engine.session_lookup import (
     MOST_ROWS,
     asked_in,
@@ -24,7 +24,7 @@ from aurora.engine.session_lookup import (
     newest_first,
 )
 from aurora.errors import QueryError
-from aurora.indexing.session_chunks import MENDED_BY, PASSED_AFTER
+from aurora.indexing.session_chunks import MENDED_BY, PASSED_AFTER, only_looks
 from aurora.report_types import CommandRun, Fixes, How, Mend
 from aurora.session_facts import SESSION
 from aurora.stores.base import Store
@@ -39,8 +39,13 @@ _STARTERS = (
     ("pdm", "run"), ("hatch", "run"), ("pipenv", "run"), ("bundle", "exec"), ("pnpm", "exec"),
     ("npx",), ("bunx",), ("uvx",), ("sudo",), ("time",), ("env",), ("nice",),
 )  # fmt: skip
+_INTERPRETERS = frozenset(("bash", "bun", "deno", "node", "perl", "php", "python", "python3",
+                           "ruby", "sh"))  # fmt: skip
+_SUBCOMMAND = re.compile(r"[a-z][\w:-]*")
+_RUNNERS = frozenset(("compose", "exec", "run", "run-script"))  # what they run names the command
 _MOST_SIMILAR, _MOST_MENDS, _MOST_UNMENDED = 3, 5, 3
 _PROGRAM_ROWS = 500  # uses of a program that are looked at for similar ones
+_RECENT_ROWS = 300  # uses of the words of a command, of which the last one counts
 _TEXTS = 300  # rows by words that are compared with an error
 _KEYS = 3  # lines of an error that are looked for by their words
 _OUTCOME, _CHANGE = 1200, 1500  # characters that are shown
@@ -90,13 +95,44 @@ def _find_runs(store: Store, asked: str) -> list[tuple[Chunk, Fit]]:
         raise QueryError(
             "There is no command to look for", hint='write one, as in aur mem how "pytest -q"'
         )
-    told = tuple(word for word in words if any(map(str.isalnum, word)))
-    rows = store.search.find_rows(Criteria(phrases=told))[-MOST_ROWS:] if told else ()
-    chunks = [c for c in store.chunks.get_rows(rows).values() if is_form(c, ("command",))]
-    if not any(_fit(_command(chunk), asked) <= Fit.MORE for chunk in chunks):
+    chunks = _commands_with(store, words, MOST_ROWS)
+    if not any(_fit(command_line(chunk), asked) <= Fit.MORE for chunk in chunks):
         chunks = find_chunks(store, words[:1], ("command",), most=_PROGRAM_ROWS)
-    fits = ((chunk, _fit(_command(chunk), asked)) for chunk in newest_first(chunks))
+    fits = ((chunk, _fit(command_line(chunk), asked)) for chunk in newest_first(chunks))
     return [(chunk, fit) for chunk, fit in fits if fit < Fit.NONE]
+
+
+def _commands_with(store: Store, words: Sequence[str], most: int) -> list[Chunk]:
+    told = tuple(word for word in words if any(map(str.isalnum, word)))
+    rows = store.search.find_rows(Criteria(phrases=told))[-most:] if told else ()
+    return [chunk for chunk in store.chunks.get_rows(rows).values() if is_form(chunk, ("command",))]
+
+
+def last_failure(store: Store, command: str, folders: Sequence[str]) -> CommandRun | None:
+    """The last run of this very command in this project, if it failed."""
+    asked = " ".join(command.split())
+    chunks = newest_first(_commands_with(store, _words(asked), _RECENT_ROWS))
+    own = (chunk for chunk in chunks if is_inside(folders, chunk))
+    last = next((chunk for chunk in own if _fit(command_line(chunk), asked) <= Fit.STEP), None)
+    return _run(last) if last is not None and _failed(last) else None
+
+
+def command_names(command: str) -> list[str]:
+    """How people name the steps of a command line: `git push`, `npm run build`, `pytest`."""
+    steps = (_words(step) for step in _STEPS.split(command) if not only_looks(step))
+    return list(dict.fromkeys(_name_of(words) for words in steps if words))
+
+
+def _name_of(words: list[str]) -> str:
+    """The program and its subcommand, or the script and its subcommand."""
+    if len(words) > 1 and words[0] in _INTERPRETERS and not words[1].startswith("-"):
+        words = words[1:]
+    count = 1
+    while words[count : count + 1] and _SUBCOMMAND.fullmatch(words[count]):
+        count += 1
+        if words[count - 1] not in _RUNNERS:
+            break
+    return " ".join(words[:count])
 
 
 def _fit(line: str, asked: str) -> Fit:
@@ -147,11 +183,11 @@ def _of_project(
 def _distinct(chunks: Iterable[Chunk]) -> tuple[CommandRun, ...]:
     first: dict[str, Chunk] = {}
     for chunk in chunks:
-        first.setdefault(_command(chunk), chunk)
+        first.setdefault(command_line(chunk), chunk)
     return tuple(map(_run, list(first.values())[:_MOST_SIMILAR]))
 
 
-def _command(chunk: Chunk) -> str:
+def command_line(chunk: Chunk) -> str:
     return chunk.content.partition("\n")[0].removeprefix("$ ")
 
 
@@ -165,7 +201,7 @@ def _run(chunk: Chunk) -> CommandRun:
     if isinstance(status, int):
         outcome = outcome.removesuffix(f"exit status {status}")
     return CommandRun(
-        printable(_command(chunk)), _shown(outcome, _OUTCOME), _failed(chunk),
+        printable(command_line(chunk)), _shown(outcome, _OUTCOME), _failed(chunk),
         status if isinstance(status, int) else None, chunk.created_at,
         printable(facts_of(chunk).agent), printable(facts_of(chunk).id),
         printable(facts_of(chunk).title), printable(facts_of(chunk).project),
@@ -184,21 +220,33 @@ def _last_fix(store: Store, runs: Sequence[Chunk]) -> Mend | None:
     """The newest fix of a command in the exchanges where it passed in the end."""
     exchanges = {facts_of(chunk).exchange: chunk for chunk in runs}
     for exchange, run in exchanges.items():
-        ids = store.chunks.find_ids_from(f"{SESSION}:{exchange}:fix:", limit=_TEXTS)
-        for chunk in reversed(store.chunks.get_chunks(ids)):
-            if _command(chunk) == _command(run):
-                change = _MENDED.split(chunk.content, maxsplit=1)[-1]
-                return _as_mend(chunk, _last_line(chunk), _command(chunk), change)
+        for mend in reversed(fixes_in(store, exchange)):
+            if mend.command == printable(command_line(run)):
+                return mend
     return None
+
+
+def fixes_in(store: Store, exchange: str) -> list[Mend]:
+    """The commands that failed and passed in an exchange, with what was done between."""
+    ids = store.chunks.find_ids_from(f"{SESSION}:{exchange}:fix:", limit=_TEXTS)
+    return [
+        _as_mend(
+            chunk,
+            _last_line(chunk),
+            command_line(chunk),
+            _MENDED.split(chunk.content, maxsplit=1)[-1],
+        )
+        for chunk in store.chunks.get_chunks(ids)
+    ]
 
 
 def _mend(store: Store, failed: Chunk, worked: Sequence[Chunk] = ()) -> Mend | None:
     """What was done between a failure and the next success of the command: the edits of a fix, or
     the exchange in which it passed."""
     if not worked:
-        command = _command(failed)
+        command = command_line(failed)
         runs = find_in_session(store, facts_of(failed).id, ("command",))
-        worked = [c for c in runs if not _failed(c) and _fit(_command(c), command) <= Fit.STEP]
+        worked = [c for c in runs if not _failed(c) and _fit(command_line(c), command) <= Fit.STEP]
     later = [chunk for chunk in worked if _is_later(chunk, failed)]
     if not later:
         return None
@@ -210,7 +258,7 @@ def _mend(store: Store, failed: Chunk, worked: Sequence[Chunk] = ()) -> Mend | N
     parts = [f"asked: {'; '.join(asked)}"] if asked else []
     parts += [f"edited {', '.join(files)}"] if files else []
     change = "\n".join(parts) or "it passed later, without an edit"
-    return _as_mend(passed, _last_line(failed), _command(failed), change)
+    return _as_mend(passed, _last_line(failed), command_line(failed), change)
 
 
 def _is_later(chunk: Chunk, than: Chunk) -> bool:
@@ -219,9 +267,13 @@ def _is_later(chunk: Chunk, than: Chunk) -> bool:
 
 
 def _last_line(chunk: Chunk) -> str:
-    """The line that tells the error of a failed command."""
-    keys = key_lines(_run(chunk).outcome)
-    return best_match(keys[:1], chunk.content)[1] if keys else ""
+    return error_line(_run(chunk).outcome)
+
+
+def error_line(outcome: str) -> str:
+    """The line that tells the error of a failed command; empty if none does."""
+    keys = key_lines(outcome)
+    return best_match(keys[:1], outcome)[1] if keys else ""
 
 
 def _as_mend(chunk: Chunk, error: str, command: str, change: str) -> Mend:
@@ -252,7 +304,7 @@ def fix_error(store: Store, error: str, folders: Sequence[str]) -> Fixes:
         if score < SAME:
             continue
         if change:
-            mend: Mend | None = _as_mend(chunk, line, _command(chunk), change[0])
+            mend: Mend | None = _as_mend(chunk, line, command_line(chunk), change[0])
         else:
             mend = _mend(store, chunk)
         if mend is None:
@@ -266,9 +318,27 @@ def fix_error(store: Store, error: str, folders: Sequence[str]) -> Fixes:
     return Fixes(error, best, tuple(map(_run, newest_first(unmended)[:_MOST_UNMENDED])))
 
 
+def asked_about(store: Store, error: str) -> list[Chunk]:
+    """The exchanges in which somebody asked about this error, the most similar first."""
+    keys = key_lines(error)
+    scored = []
+    for chunk in _with_words_of(store, keys):
+        if is_form(chunk, ("exchange",)):
+            score = best_match(keys, chunk.content.partition("\n\nAnswered: ")[0])[0]
+            scored += [(round(score, 1), chunk)] if score >= SAME else []
+    newest = {chunk.id: n for n, chunk in enumerate(newest_first(chunk for _, chunk in scored))}
+    return [c for _, c in sorted(scored, key=lambda pair: (-pair[0], newest[pair[1].id]))]
+
+
 def _error_candidates(store: Store, error: str) -> list[Chunk]:
     """Fixes and failed commands that share words with an error."""
-    keys = key_lines(error)
+    return [
+        chunk for chunk in _with_words_of(store, key_lines(error))
+        if is_form(chunk, ("fix",)) or (is_form(chunk, ("command",)) and _failed(chunk))
+    ]  # fmt: skip
+
+
+def _with_words_of(store: Store, keys: Sequence[ErrorLine]) -> list[Chunk]:
     rows: set[int] = set()
     for key in keys[:_KEYS]:
         found = store.search.find_text(" ".join(key.words), limit=_TEXTS)
@@ -276,8 +346,4 @@ def _error_candidates(store: Store, error: str) -> list[Chunk]:
         names = tuple(name for name in key.subjects if any(map(str.isalnum, name)))
         if names:
             rows.update(store.search.find_rows(Criteria(phrases=names))[-MOST_ROWS:])
-    chunks = store.chunks.get_rows(sorted(rows)).values()
-    return [
-        chunk for chunk in chunks
-        if is_form(chunk, ("fix",)) or (is_form(chunk, ("command",)) and _failed(chunk))
-    ]  # fmt: skip
+    return list(store.chunks.get_rows(sorted(rows)).values())

@@ -62,6 +62,11 @@ def read_line(line: str) -> ErrorLine:
     return ErrorLine(text, words, frozenset(subjects))
 
 
+def tells_error(text: str) -> bool:
+    """Whether a text has the words of an error."""
+    return _ERROR.search(text) is not None
+
+
 def key_lines(text: str) -> list[ErrorLine]:
     """The lines that tell the error; all of them where none looks like an error."""
     lines = [line for line in text.splitlines() if line.strip()][:_MOST_LINES]

@@ -31,6 +31,19 @@ def find_last_exchange(store: Store, root: Path, now: datetime) -> Chunk | None:
     return _newest(store, rows[-_READ:])
 
 
+def find_last_command(store: Store, last: Chunk) -> Chunk | None:
+    """The command that the session of an exchange ran last; those that only show something are not
+    stored."""
+    session = last.session.id if last.session else ""
+    rows = store.search.find_rows(Criteria(metadata=((SESSION, session),)))
+    chunks = store.chunks.get_rows(rows).items()
+    runs = [
+        (row, chunk) for row, chunk in chunks if chunk.session and chunk.session.form == "command"
+    ]
+    newest = max(runs, key=lambda run: (_seconds(run[1]), run[0]), default=None)
+    return newest[1] if newest else None
+
+
 def _newest(store: Store, rows: Sequence[int]) -> Chunk | None:
     chunks = store.chunks.get_rows(rows).values() if rows else ()
     own = (chunk for chunk in chunks if not (chunk.session and chunk.session.parent))
@@ -51,14 +64,22 @@ def _seconds(chunk: Chunk) -> float:
 
 def exchange_text(chunk: Chunk) -> str:
     """The beginnings of the question and of the answer, on one line."""
-    asked, _, answered = chunk.content.partition(_ANSWERED)
-    asked = _start(asked.partition(_EDITED)[0].removeprefix("Asked: "))
-    answered = _start(answered.partition(_EDITED)[0])
+    asked, answered = question_in(chunk), answer_in(chunk)
     if answered and chunk.session and chunk.session.title == asked:
         return f"answered: {answered}"  # the title is the question
     return f"asked: {asked}; answered: {answered}" if answered else f"asked: {asked}"
 
 
-def _start(text: str) -> str:
+def question_in(chunk: Chunk) -> str:
+    asked = chunk.content.partition(_ANSWERED)[0].partition(_EDITED)[0]
+    return _start(asked.removeprefix("Asked: "), _WORDS)
+
+
+def answer_in(chunk: Chunk, most: int = _WORDS) -> str:
+    """The beginning of the answer; empty if there was none."""
+    return _start(chunk.content.partition(_ANSWERED)[2].partition(_EDITED)[0], most)
+
+
+def _start(text: str, most: int) -> str:
     words = " ".join(text.split())
-    return words if len(words) <= _WORDS else words[:_WORDS].rpartition(" ")[0] + " …"
+    return words if len(words) <= most else words[:most].rpartition(" ")[0] + " …"

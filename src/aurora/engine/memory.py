@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -34,6 +34,7 @@ from aurora.types import (
     Kind,
     Listener,
     Mode,
+    Moment,
     NewDocument,
     NewLesson,
     Note,
@@ -364,10 +365,17 @@ class Memory:
         found = replace(results, notes=(*running, *notes, *results.notes))
         return with_sessions(with_remarks(found, homes), self, asked.get(PERSONAL))
 
-    def recall(self, situation: Situation = AT_START, budget: int = RECALL_BUDGET) -> Recall:
+    def recall(
+        self,
+        situation: Situation = AT_START,
+        budget: int = RECALL_BUDGET,
+        *,
+        given: Collection[str] = (),
+    ) -> Recall:
         """What a session should know now without asking for it, within a budget of tokens.
 
-        Nothing, rather than something unsure. Neither a search nor a recall is an access.
+        Nothing, rather than something unsure. `given` are ids that the session knows already; they
+        are left out. Neither a search nor a recall is an access.
         """
         from aurora.engine.recall import recall  # noqa: PLC0415 - loads git
 
@@ -375,13 +383,13 @@ class Memory:
         if not (layers := self._open_layers(asked)):
             raise self._no_memory()
         memories = {name: opened for opened, name, _ in layers}
-        if not situation.text:  # a search does it by itself
+        if situation.moment is Moment.START:  # a search does it by itself, a tool shall not wait
             self._refresh({name: asked[name] for name in memories})
-        listen, root = self._opened.listen, self.root
-        now = self._opened.now()
+        listen, root, now = self._opened.listen, self.root, self._opened.now()
         return recall(
-            situation, budget, memories, root=root, now=now, search=self.search, listen=listen
-        )
+            situation, budget, memories,
+            given=given, root=root, now=now, search=self.search, listen=listen,
+        )  # fmt: skip
 
     def _refresh(self, asked: Mapping[str, Memory]) -> list[Note]:
         """Read changed files of the memories, in this order, for a second in all."""

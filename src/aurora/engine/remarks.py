@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from aurora.engine.memory import Memory
     from aurora.engine.opening import OpenedMemory
 
+DID_NOT_WORK = "did not work"
 _SHOWN = 3  # files, or ids
 
 
@@ -39,7 +40,7 @@ def with_remarks(
     def remarked(result: SearchResult) -> SearchResult:
         if result.memory not in memories or not result.chunk.kind.is_prose:
             return result
-        remarks = _find_remarks(memories[result.memory][0], result.chunk)
+        remarks = find_remarks(memories[result.memory][0], result.chunk)
         return replace(result, remarks=remarks) if remarks else result
 
     weak = remarked(found.weak) if found.weak else None
@@ -70,16 +71,16 @@ def _is_code(result: SearchResult, label: str) -> bool:
 
 def remarks_of(memory: Memory, chunk: Chunk) -> tuple[str, ...]:
     """The remarks on a chunk of this memory; none on code."""
-    return _find_remarks(memory._opened, chunk) if chunk.kind.is_prose else ()
+    return find_remarks(memory._opened, chunk) if chunk.kind.is_prose else ()
 
 
-def _find_remarks(opened: OpenedMemory, chunk: Chunk) -> tuple[str, ...]:
+def find_remarks(opened: OpenedMemory, chunk: Chunk) -> tuple[str, ...]:
     """Short phrases about a document or lesson."""
     facts, remarks = chunk.metadata, list[str]()
     if chunk.kind is Kind.REASONING:
         reasoning = opened.store.chunks.get_reasoning(chunk.id)
         if reasoning is not None and reasoning.success_score < LEAST_SUCCESS:
-            remarks.append("did not work")
+            remarks.append(DID_NOT_WORK)
     root = opened.root if PROVENANCE in facts else None
     if root is not None and (changed := find_changed(root, chunk)):
         remarks.append(f"stale: {_listed(changed)} changed since")
