@@ -495,14 +495,23 @@ class Moment(StrEnum):
 
     START = "start"  # there is no question yet
     PROMPT = "prompt"  # of a user
+    EDIT = "edit"  # before a file is changed
+    COMMAND = "command"  # before a command is run
+    FAILURE = "failure"  # after a command failed
 
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """What a session is about to do. `text` is the prompt, if there is one."""
+    """What a session is about to do, or what failed.
+
+    `text` is the prompt, or what a failed command printed. `file` is about to be changed: a path
+    from the root of the memory, or an absolute one. `command` is about to be run, or has failed.
+    """
 
     moment: Moment = Moment.START
     text: str = ""
+    file: str = ""
+    command: str = ""
 
 
 AT_START = Situation()

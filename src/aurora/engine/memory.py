@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -364,10 +364,17 @@ class Memory:
         found = replace(results, notes=(*running, *notes, *results.notes))
         return with_sessions(with_remarks(found, homes), self, asked.get(PERSONAL))
 
-    def recall(self, situation: Situation = AT_START, budget: int = RECALL_BUDGET) -> Recall:
+    def recall(
+        self,
+        situation: Situation = AT_START,
+        budget: int = RECALL_BUDGET,
+        *,
+        given: Collection[str] = (),
+    ) -> Recall:
         """What a session should know now without asking for it, within a budget of tokens.
 
-        Nothing, rather than something unsure. Neither a search nor a recall is an access.
+        Nothing, rather than something unsure. Neither a search nor a recall is an access. Rows with
+        the ids `given` are left out: the session has been given them before.
         """
         from aurora.engine.recall import recall  # noqa: PLC0415 - loads git
 
@@ -380,7 +387,14 @@ class Memory:
         listen, root = self._opened.listen, self.root
         now = self._opened.now()
         return recall(
-            situation, budget, memories, root=root, now=now, search=self.search, listen=listen
+            situation,
+            budget,
+            memories,
+            root=root,
+            now=now,
+            search=self.search,
+            listen=listen,
+            given=given,
         )
 
     def _refresh(self, asked: Mapping[str, Memory]) -> list[Note]:

@@ -10,7 +10,7 @@ lines.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -82,6 +82,7 @@ def recall(
     now: datetime,
     search: Callable[[str], SearchResults],
     listen: Listener = ignore_events,
+    given: Collection[str] = (),
 ) -> Recall:
     """The lines for a situation. `memories` are read by name; git is asked about `root`."""
     if budget < 1:
@@ -90,21 +91,26 @@ def recall(
             hint="give at least 100: a line takes 30 to 120",
         )
     if situation.moment is Moment.PROMPT:
-        return _for_prompt(situation, budget, search)
+        return _for_prompt(situation, budget, search, given)
+    if situation.moment is not Moment.START:
+        return Recall(situation, budget)
     changed, notes = _changed_files(root)
     for note in notes:
         listen(note)
     candidates = chain(
         _last_session(memories, root, now), _at_start(memories, changed, root.name if root else "")
     )
-    return replace(_fit(situation, budget, candidates), notes=notes)
+    return replace(_fit(situation, budget, candidates, given), notes=notes)
 
 
 # For a prompt
 
 
 def _for_prompt(
-    situation: Situation, budget: int, search: Callable[[str], SearchResults]
+    situation: Situation,
+    budget: int,
+    search: Callable[[str], SearchResults],
+    given: Collection[str],
 ) -> Recall:
     text = without_filters(situation.text)
     if not text.strip():
@@ -119,7 +125,7 @@ def _for_prompt(
         else:
             reason = f"not sure enough: {confidence:.2f} of {least:.2f}"
             unsure.append(LeftOut(chunk.id, _title(chunk), reason))
-    recalled = _fit(situation, budget, sure)
+    recalled = _fit(situation, budget, sure, given)
     return replace(recalled, left_out=(*recalled.left_out, *unsure), notes=found.notes)
 
 
@@ -253,7 +259,12 @@ def _changed_files(root: Path | None) -> tuple[dict[str, str], tuple[Note, ...]]
 # Lines
 
 
-def _fit(situation: Situation, budget: int, candidates: Iterable[_Candidate]) -> Recall:
+def _fit(
+    situation: Situation,
+    budget: int,
+    candidates: Iterable[_Candidate],
+    given: Collection[str] = (),
+) -> Recall:
     """As many lines as the budget allows. A shorter one may follow one that does not fit."""
     items: list[RecallItem] = []
     left_out: list[LeftOut] = []
@@ -263,6 +274,9 @@ def _fit(situation: Situation, budget: int, candidates: Iterable[_Candidate]) ->
         if (item.title, item.text) in seen:  # for another reason, or in another memory
             continue
         seen.add((item.title, item.text))
+        if item.id in given:
+            left_out.append(LeftOut(item.id, item.title or item.text, "given before"))
+            continue
         if item.tokens <= left:
             items.append(item)
             left -= item.tokens
