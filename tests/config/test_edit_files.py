@@ -115,6 +115,8 @@ VALUES: dict[str, st.SearchStrategy[object]] = {
     "search.bm25.idf": st.sampled_from(["lucene", "robertson"]),
     "search.hybrid.stage1_top_k": st.integers(10, 10**6),
     "search.limit": st.integers(1, 10**5),
+    "hooks.budget": st.integers(100, 10**4),
+    "hooks.sessions": st.booleans(),
     "search.hybrid.weights.bm25": fractions,
     "search.hybrid.weights.semantic": fractions,
     "search.hybrid.weights.activation": fractions,

@@ -115,6 +115,7 @@ def test_what_takes_time_or_memory_has_a_lower_bound_for_a_project() -> None:
         "search.limit": 1000,
         "indexing.workers": 4,
         "llm.seconds": 30,
+        "hooks.budget": 1000,
     }
     assert all(CATALOGUE[key].default <= most for key, most in capped.items())  # type: ignore[operator]
 
@@ -134,6 +135,7 @@ def test_what_sends_text_away_or_leads_out_is_guarded() -> None:
         "indexing.ray": Guard.CHOICE,
         "llm.endpoint": Guard.CHOICE,
         "llm.model": Guard.CHOICE,
+        "hooks.sessions": Guard.CHOICE,
         "search.expand": Guard.AWAY,
         "search.rerank.by": Guard.AWAY,
         "ui.links": Guard.CHOICE,

@@ -13,7 +13,7 @@ from mcp.server import MCPServer
 from mcp.shared.exceptions import MCPError
 from mcp.types import CallToolResult, TextResourceContents
 
-from aurora.mcp.answers import NOTICE, Marks
+from aurora.marks import NOTICE, Marks
 from aurora.mcp.parameters import LONGEST_QUERY, LONGEST_TEXT
 from aurora.mcp.server import create_server, instructions
 from tests.builders import write_tree

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from aurora import Memory, Places
-from aurora.mcp.answers import NOTICE
+from aurora.marks import NOTICE
 from tests.mcp.conftest import Project, ask, refusal, text_of
 from tests.recorded_sessions import Story
 

@@ -178,6 +178,7 @@ Examples:
         "models": ("main:models", "Get, list and remove embedding models."),
         "sessions": ("main:sessions", "Keep the sessions of your agents."),
         "mcp": ("mcp:mcp", "Serve the memory to agents."),
+        "hook": ("hook:hook", "Answer an event of an agent; agents call it."),
         "eval": ("eval:eval_", "Measure the quality of searches."),
         "config": ("settings:config", "Read and change settings."),
         "workspace": ("workspace:workspace", "Search several repositories together."),

@@ -237,6 +237,11 @@ class LlmSettings(NamedTuple):
     seconds: float = 5.0
 
 
+class HooksSettings(NamedTuple):
+    budget: int = 400
+    sessions: bool = False
+
+
 class UiSettings(NamedTuple):
     shown_search_format_notice: bool = False
     default_search_format: str = "enhanced"
@@ -252,6 +257,7 @@ class Settings(NamedTuple):
     embedding: EmbeddingSettings = EmbeddingSettings()
     indexing: IndexingSettings = IndexingSettings()
     llm: LlmSettings = LlmSettings()
+    hooks: HooksSettings = HooksSettings()
     ui: UiSettings = UiSettings()
 
 
@@ -401,6 +407,11 @@ _SETTINGS = (
     Setting("llm.seconds", number(minimum=0.1, sane=600.0),
             "How long a search waits for the model before it continues without it.",
             unapproved_most=30),
+    Setting("hooks.budget", integer(minimum=100, maximum=10_000),
+            "The most tokens that `aur hook` gives an agent at one event.", unapproved_most=1_000),
+    Setting("hooks.sessions", flag,
+            "Read a session at its end also of an agent whose sessions were never imported.",
+            Guard.CHOICE),
     Setting("ui.shown_search_format_notice", flag,
             "True once the notice about the output format was shown."),
     Setting("ui.default_search_format", choice("enhanced", "legacy"),

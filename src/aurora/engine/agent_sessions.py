@@ -40,6 +40,7 @@ from aurora.indexing.session_notes import (
     imported_agents,
     known_sessions,
     transcript_name,
+    transcript_notes,
 )
 from aurora.indexing.turns import show_progress, write_turn
 from aurora.redaction import Redactor
@@ -54,6 +55,7 @@ from aurora.text import pluralize
 from aurora.types import PRIVATE, Chunk, Listener, NewDocument, Note
 
 EXPORTS = "exports"  # the agent of files that the user names
+_MOST_NEW = 4_000_000  # bytes of a transcript that a hook reads: less than a second
 _RESUME = {
     "claude-code": "claude --resume {}",
     "codex": "codex resume {}",
@@ -158,6 +160,29 @@ class AgentSessions:
         if not scopes:
             return SessionsReport()
         return self._import(scopes, keep=False, quick=quick, listen=listen)
+
+    def follow_one(
+        self, agent: str, *, session: str = "", transcript: str = "", always: bool = False
+    ) -> SessionsReport:
+        """Store what is new of one session. Of an agent that was never imported, only `always`.
+
+        For hooks, which do not wait: beside an index run nothing is read, and of a long transcript
+        that was never read neither. The next index run reads both.
+        """
+        if always and agent not in self._imported():
+            self._opened.create()
+        scope = self._imported().get(agent, Scope() if always else None)
+        if scope is None or self._opened.run_progress() is not None:
+            return SessionsReport()
+        reader = make_reader(agent)
+        places = [
+            place
+            for place in self._locate(reader, scope)
+            if isinstance(place, Path) and _has_session(place, session, transcript)
+        ]
+        if any(_count_new_bytes(self._opened.store, agent, place) > _MOST_NEW for place in places):
+            return SessionsReport()
+        return self._run([Found(reader, scope, places)], keep=False, quick=True, listen=None)
 
     def keep_up(self, *, quick: bool) -> None:
         """Follow beside an index run, which goes on whatever is wrong with sessions."""
@@ -360,6 +385,24 @@ class AgentSessions:
             return [*known_sessions(self._opened.store).values()]
         except NoMemoryError:
             return []
+
+
+def _has_session(place: Path, session: str, transcript: str) -> bool:
+    """Whether a session is in a transcript: by its path, its name or the name of a folder, as those
+    of sub-agents. A database has all sessions of its agent."""
+    if place.suffix not in (".jsonl", ".json"):
+        return True
+    if transcript and place == Path(transcript):
+        return True
+    return bool(session) and (session in place.stem or session in place.parts)
+
+
+def _count_new_bytes(store: Store, agent: str, place: Path) -> int:
+    """How many bytes were added since the transcript was read."""
+    note = transcript_notes(store, agent).get(transcript_name(agent, place))
+    with suppress(OSError):
+        return look_at(place).size - (note.size if note else 0)
+    return 0  # reading it tells what is wrong
 
 
 def _names_of(folder: Path) -> tuple[str, ...]:

@@ -27,6 +27,7 @@ from aurora.engine.projects import (
 from aurora.engine.working_copies import find_gone
 from aurora.errors import AuroraError, ConfigError, NoMemoryError
 from aurora.files import scrub_log
+from aurora.given import clear_given
 from aurora.indexing.changes import Changes, ReadChanges, find_changes, read_changes
 from aurora.indexing.documents import forget
 from aurora.indexing.embedding import (
@@ -253,6 +254,7 @@ class MemoryWriter:
         forget_paths(opened.history_folder, forgotten.paths)
         paths = map(Names(opened.root).path, forgotten.paths)
         Looks(opened.index_folder).forget(opened.store.identity, paths)
+        clear_given(opened.places.home)  # ids hold words of their rows
         scrub_log(opened.log_file, {*forgotten.paths, *forgotten.names})
         return forgotten.chunks
 

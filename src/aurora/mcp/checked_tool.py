@@ -12,8 +12,8 @@ from mcp.types import ToolAnnotations
 from pydantic import ValidationError
 
 from aurora.errors import AuroraError, ChunkNotFoundError
+from aurora.marks import Marks
 from aurora.mcp import parameters as take
-from aurora.mcp.answers import Marks
 from aurora.mcp.wording import error_text
 
 F = TypeVar("F", bound=Callable[..., Any])
