@@ -150,6 +150,13 @@ class ApiKey:
         return self._value
 
 
+def is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+
+
 def find_key(given: str, address: Address) -> ApiKey | None:
     """The given key, else that of the system's keyring; None without one, as for local servers.
 

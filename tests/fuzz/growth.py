@@ -20,9 +20,9 @@ from tree_sitter import Node
 
 from aurora.embeddings.aurora.tokens import split_words
 from aurora.errors import AuroraError
+from aurora.install.clients import CLIENTS, Local, with_entry
 from aurora.llm.expander import read_terms
 from aurora.llm.reranker import read_ranks
-from aurora.mcp.clients import CLIENTS, Local, with_entry
 from aurora.parsers.code import CodeParser, TreeMaker
 from aurora.parsers.languages import GRAMMARS, Grammar
 from aurora.parsers.registry import parser_for

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from aurora.endpoints import is_loopback
 from aurora.errors import ConfigError
-from aurora.mcp.clients import CLIENTS, Local, Remote, is_loopback, remote_at
+from aurora.install.clients import CLIENTS, Local, Remote, remote_at
 from tests.builders import write_tree
 from tests.cli.conftest import AUR, Shell
 from tests.mcp.inspector import inspect_file

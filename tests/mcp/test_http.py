@@ -9,8 +9,8 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from aurora.endpoints import is_loopback
 from aurora.errors import ConfigError
-from aurora.mcp.clients import is_loopback
 from aurora.mcp.http import LARGEST, HttpSettings
 from tests.cli.conftest import AUR
 from tests.mcp.conftest import Project, ask, ids, over_http

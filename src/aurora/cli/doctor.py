@@ -25,6 +25,7 @@ from aurora.engine.health import (
 from aurora.engine.opening import FixedSettings
 from aurora.engine.stranded import move_stranded, move_worktree, repository_of
 from aurora.errors import AuroraError, ConfigError
+from aurora.install.installed_check import examine_agents
 from aurora.report_types import Finding, Level
 from aurora.text import pluralize
 from aurora.types import Note
@@ -33,6 +34,7 @@ _TITLES = {
     "program": "Program",
     "parts": "Parts it can use",
     "memory": "Memory",
+    "agents": "Agents",
     "settings": "Settings",
 }
 
@@ -47,7 +49,7 @@ Examples:
 \b
 Each line starts with ok, note (information), warn (works, but needs attention) or FAIL.
 As JSON: {"ok": …, "findings": [{"level": "ok|note|warn|fail", "area": "program|parts|memory|
-settings", "text": …, "hint": …}]}."""
+agents|settings", "text": …, "hint": …}]}."""
 )
 @click.option("--quick", is_flag=True, help="Do not read the whole database and its indexes.")
 @click.option(
@@ -96,6 +98,7 @@ def _examine(*, quick: bool) -> Iterator[Finding]:
         usable = FixedSettings(places, Settings())
     with Memory(places, usable, folder=Path.cwd()) as memory:
         yield from examine_memory(memory, quick=quick, listen=tell)
+    yield from examine_agents(places.home, os.environ)
     yield from examine_settings(files)
 
 

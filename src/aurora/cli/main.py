@@ -177,6 +177,8 @@ Examples:
         "db": ("main:db", "Set up and look after a memory on a server."),
         "models": ("main:models", "Get, list and remove embedding models."),
         "sessions": ("main:sessions", "Keep the sessions of your agents."),
+        "install": ("install:install", "Connect the agents of this machine with Aurora."),
+        "uninstall": ("install:uninstall", "Take Aurora out of the agents again."),
         "mcp": ("mcp:mcp", "Serve the memory to agents."),
         "hook": ("hook:hook", "Answer an event of an agent; agents call it."),
         "eval": ("eval:eval_", "Measure the quality of searches."),

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import shutil
-import sys
-import sysconfig
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -14,17 +11,18 @@ from typing import Any
 import click
 
 from aurora.cli.main import LazyGroup
+from aurora.cli.own_command import own_command
 from aurora.cli.session import ended_by_signals, find_places, run_until_signal, settings_files, tell
 from aurora.config.places import shown
+from aurora.endpoints import is_loopback
 from aurora.errors import AuroraError, ConfigError
-from aurora.mcp.clients import (
+from aurora.install.clients import (
     CLIENTS,
     TOKEN,
     Client,
     Local,
     Scope,
     Server,
-    is_loopback,
     remote_at,
     tells_otherwise,
     write_entry,
@@ -192,7 +190,7 @@ def config(
     chosen = CLIENTS[client]
     where = Scope(scope) if scope else chosen.default
     if url is None:
-        server: Server = Local(_command(where))
+        server: Server = Local((*own_command(where), "mcp"))
     else:
         server = remote_at(url, with_token=with_token)
     file = _file(chosen, where)
@@ -257,21 +255,6 @@ def _project() -> Path:
     root = find_places().root or find_root(here)
     is_inside = root is not None and here.resolve().is_relative_to(root.resolve())
     return root if root is not None and is_inside else here
-
-
-def _command(scope: Scope) -> tuple[str, ...]:
-    own = Path(sysconfig.get_path("scripts"), "aur.exe" if os.name == "nt" else "aur")
-    on_path = shutil.which("aur")
-    is_own = on_path is not None and own.exists() and own.samefile(on_path)
-    if scope is Scope.PROJECT:
-        if not is_own:
-            what = f"on your PATH is another one, {on_path}" if on_path else "is not on your PATH"
-            hint = f"put {own.parent} there, or use --scope user"
-            tell(Note(f"The `aur` that the file names {what}: {hint}", warning=True))
-        return "aur", "mcp"
-    if on_path is not None and is_own:  # a link in a folder of programs outlives its target
-        return str(Path(on_path).absolute()), "mcp"
-    return (str(own), "mcp") if own.exists() else (sys.executable, "-P", "-m", "aurora", "mcp")
 
 
 def _print_needs(client: Client, server: Server) -> None:

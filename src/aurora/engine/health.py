@@ -63,7 +63,8 @@ _SPARE = 256 << 20  # bytes that should stay free, beside the size of the memory
 _READ_BY_OTHERS = stat.S_IRGRP | stat.S_IROTH
 _ENTERED_BY_OTHERS = stat.S_IXGRP | stat.S_IXOTH
 _OWN_FILES = (".gitignore", "config.yml", "config.yml.*.tmp", "indexes", "logs", "approved.json",
-              "approved.json.*.tmp", "cache", "models", ".DS_Store")  # fmt: skip
+              "approved.json.*.tmp", "installed.json", "installed.json.*.tmp", "installed.lock",
+              "cache", "models", ".DS_Store")  # fmt: skip
 _OWN_INDEXES = (
     "llm", "bm25.idx", "vectors.idx", "*.idx.*.tmp", "history-*.book", "history-*.tmp",
     "looks.json", "looks.json.*.tmp",

@@ -30,9 +30,9 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from aurora.endpoints import is_loopback
 from aurora.errors import ConfigError
 from aurora.files import make_folder, open_no_follow, replacing
-from aurora.mcp.clients import is_loopback
 from aurora.mcp.connections import Bounds, Connection, Server, connections_allowed, let_in
 
 PATH = "/mcp"

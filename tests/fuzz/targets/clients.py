@@ -4,8 +4,8 @@ in it afterwards and every other byte where it was, or it is told why that canno
 from __future__ import annotations
 
 from aurora.errors import ConfigError
-from aurora.mcp.client_files import parse_json, parse_toml
-from aurora.mcp.clients import (
+from aurora.install.client_files import parse_json, parse_toml
+from aurora.install.clients import (
     CLIENTS,
     NAME,
     Client,

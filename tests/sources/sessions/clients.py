@@ -53,7 +53,7 @@ _FILES = {
     "check.sh": "grep -q 'rows)$' prices.py || { echo 'AssertionError' >&2; exit 3; }\n"
     "echo passed\n",
 }
-_GEMINI_SETTINGS = {
+GEMINI_SETTINGS = {
     "privacy": {"usageStatisticsEnabled": False},
     "general": {"enableAutoUpdate": False},
     "security": {"auth": {"selectedType": "gemini-api-key"}},
@@ -93,7 +93,7 @@ class Machine:
         assert done.returncode == 0, done.stdout + done.stderr
 
 
-class _Scripted(BaseHTTPRequestHandler):
+class ScriptedModel(BaseHTTPRequestHandler):
     """Answers each request with the next turn for the last question in it."""
 
     turns: ClassVar[Turns]
@@ -141,7 +141,7 @@ def _events(events: Sequence[dict[str, Any]]) -> str:
     return "".join(f"event: {each['type']}\ndata: {json.dumps(each)}\n\n" for each in events)
 
 
-class _Claude(_Scripted):
+class ClaudeModel(ScriptedModel):
     path_part = "/v1/messages?"
 
     @staticmethod
@@ -166,7 +166,7 @@ class _Claude(_Scripted):
         return _events(AnthropicMessages.stream(block, delta, reason, f"msg_{number}"))
 
 
-class _Codex(_Scripted):
+class CodexModel(ScriptedModel):
     path_part = "/v1/responses"
 
     @staticmethod
@@ -191,7 +191,7 @@ class _Codex(_Scripted):
         return _events(OpenAIResponses.stream(item | ids))
 
 
-class _Gemini(_Scripted):
+class GeminiModel(ScriptedModel):
     path_part = ":streamGenerateContent"
 
     @staticmethod
@@ -210,7 +210,7 @@ class _Gemini(_Scripted):
         return f"data: {json.dumps(answer)}\r\n\r\n"
 
 
-def _answering(handler: type[_Scripted], turns: Turns) -> type[_Scripted]:
+def _answering(handler: type[ScriptedModel], turns: Turns) -> type[ScriptedModel]:
     return type("Handler", (handler,), {"turns": turns, "numbers": count(1)})
 
 
@@ -234,7 +234,7 @@ def run_claude(machine: Machine, *prompts: tuple[str, ...]) -> None:
         TASK: (Call("Grep", {"pattern": "total"}), REPORT),
         ASKED_LATER: (ANSWERED_LATER, "They asked for a total that is right."),
     }
-    with serving(_answering(_Claude, turns)) as url:
+    with serving(_answering(ClaudeModel, turns)) as url:
         environ = {
             "ANTHROPIC_BASE_URL": url,
             "ANTHROPIC_API_KEY": "none",
@@ -268,7 +268,7 @@ def run_codex(machine: Machine, *prompts: tuple[str, ...], tools: str) -> None:
         "--dangerously-bypass-approvals-and-sandbox",
         *model,
     ]  # a sandbox needs a kernel's help
-    with serving(_answering(_Codex, turns)) as url:
+    with serving(_answering(CodexModel, turns)) as url:
         settings.write_text(CODEX_SETTINGS.format(url=url), encoding="utf-8")
         for words in prompts:
             machine.run([CODEX, "exec", *options, *words], {"A_KEY": "none"})
@@ -288,8 +288,8 @@ def run_gemini(machine: Machine, *prompts: tuple[str, ...]) -> None:
     }
     settings = machine.home / ".gemini" / "settings.json"
     settings.parent.mkdir(exist_ok=True)
-    settings.write_text(json.dumps(_GEMINI_SETTINGS), encoding="utf-8")
-    with serving(_answering(_Gemini, turns)) as url:
+    settings.write_text(json.dumps(GEMINI_SETTINGS), encoding="utf-8")
+    with serving(_answering(GeminiModel, turns)) as url:
         environ = {
             "GEMINI_API_KEY": "none",
             "GOOGLE_GEMINI_BASE_URL": url,

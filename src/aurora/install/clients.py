@@ -9,24 +9,25 @@ ask for it.
 
 from __future__ import annotations
 
-import errno
-import ipaddress
 import json
-import os
-import stat
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import partial
-from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
 from aurora.config.places import shown
-from aurora.endpoints import split_address
+from aurora.endpoints import is_loopback, split_address
 from aurora.errors import ConfigError
-from aurora.mcp.client_files import append_element, parse_json, parse_toml, put_member, put_table
+from aurora.install.client_files import (
+    append_element,
+    parse_json,
+    parse_toml,
+    put_member,
+    put_table,
+)
+from aurora.install.disk import read_state, replace_file
 from aurora.types import Json
 
 NAME = "aurora"  # of the server
@@ -181,13 +182,6 @@ def remote_at(url: str, *, with_token: bool) -> Remote:
     return Remote(url, token=with_token or not near, near=near)
 
 
-def is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost" or host.endswith(".localhost")
-
-
 # --- The entry in the text of a file ---
 
 
@@ -269,19 +263,12 @@ class Written:
     lost: tuple[str, ...] = ()
 
 
-class _Before(NamedTuple):
-    """The file before the change; a missing file has no mode."""
-
-    content: bytes
-    mode: int | None
-
-
 def write_entry(file: Path, client: Client, server: Server, *, private: bool) -> Written:
     """Put our entry into a client's file, which is created if need be.
 
     Raises `ConfigError`, and changes nothing, if anything else in the file would change.
     """
-    before = _read(file)
+    before = read_state(file)
     try:
         source = before.content.decode()
         edited, lost = with_entry(source, client, server)
@@ -294,67 +281,9 @@ def write_entry(file: Path, client: Client, server: Server, *, private: bool) ->
     if edited == source:
         return Written(changed=False)
     try:
-        backup = _replace(file, edited.encode(), before, private=private)
+        backup = replace_file(file, edited.encode(), before, private=private, keep=True)
     except (OSError, UnicodeEncodeError) as exc:
         raise ConfigError(
             f"Cannot write {shown(file)}: {exc}", hint="check the file's owner and mode"
         ) from exc
     return Written(changed=True, backup=backup, lost=lost)
-
-
-def _read(file: Path) -> _Before:
-    try:
-        mode = file.stat().st_mode
-        if not stat.S_ISREG(mode):
-            raise ConfigError(f"{shown(file)} is not a file", hint="move it out of the way")
-        return _Before(file.read_bytes(), stat.S_IMODE(mode))
-    except FileNotFoundError:
-        return _Before(b"", None)
-    except OSError as exc:
-        raise ConfigError(
-            f"Cannot read {shown(file)}: {exc.strerror}",
-            hint="check the file's owner and mode",
-        ) from exc
-
-
-def _keep(file: Path, content: bytes, mode: int) -> Path:
-    """Copy the content beside the file. An existing backup with other content is kept."""
-    for number in count():
-        backup = file.with_name(f"{file.name}.bak{number or ''}")
-        try:
-            _create(backup, content, mode)
-            break
-        except FileExistsError:
-            with suppress(OSError):
-                if backup.is_file() and backup.read_bytes() == content:
-                    break
-    return backup
-
-
-def _replace(file: Path, content: bytes, before: _Before, *, private: bool) -> Path | None:
-    """Replace the file in one step, and return its backup. A link to the file stays a link."""
-    target = file.resolve()
-    target.parent.mkdir(parents=True, exist_ok=True, mode=0o700 if private else 0o777)
-    scratch = target.with_name(f"{target.name}.{os.getpid()}.tmp")
-    backup = None
-    try:
-        _create(scratch, content, 0o600 if private or before.mode is not None else 0o644)
-        if before.mode is not None:
-            if not os.access(target, os.W_OK):  # replacing would need only a writable folder
-                raise PermissionError(errno.EACCES, "it is read-only")
-            scratch.chmod(before.mode)
-            backup = _keep(file, before.content, before.mode)
-        if _read(file) != before:  # a running client may write it at any time
-            raise ConfigError(f"{shown(file)} has just been changed", hint="try again")
-        scratch.replace(target)
-    finally:
-        scratch.unlink(missing_ok=True)
-    return backup
-
-
-def _create(path: Path, content: bytes, mode: int) -> None:
-    """Create a file with a mode from its first byte on, because it may hold secrets."""
-    with open(path, "xb", opener=partial(os.open, mode=mode)) as out:
-        out.write(content)
-        out.flush()
-        os.fsync(out.fileno())

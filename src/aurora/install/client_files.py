@@ -1,4 +1,4 @@
-"""Put one value into a JSON text, or one table into a TOML text; every other byte stays.
+"""Put a value into a JSON text or a table into a TOML text, or cut it out; other bytes stay.
 
 In TOML, a line begins a table if it parses as a header by itself and the text before it parses as a
 whole document: so it is not inside a string or a list.
@@ -17,6 +17,11 @@ from aurora.types import Json
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 _DECODER = json.JSONDecoder()
+_STRING = (
+    r'"(?:[^"\\\n]|\\.)*+(?:"|$|\Z)'  # one that does not end is read once, not from each place
+)
+_COMMENT = re.compile(rf"{_STRING}|//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL | re.MULTILINE)
+_LAST_COMMA = re.compile(rf"({_STRING})|,(?=\s*[\]}}])", re.MULTILINE)
 
 
 class _Child(NamedTuple):
@@ -26,6 +31,27 @@ class _Child(NamedTuple):
     start: int  # of the key, or of the element
     value: int
     end: int
+
+
+class Splice(NamedTuple):
+    """A text to put in place of a range of another."""
+
+    start: int
+    end: int
+    text: str
+
+    def apply(self, source: str) -> str:
+        return source[: self.start] + self.text + source[self.end :]
+
+
+def without_comments(source: str) -> str:
+    """The text with spaces for comments and for commas before a bracket: every place stays."""
+    plain = _COMMENT.sub(lambda found: _blank(found[0]), source)
+    return _LAST_COMMA.sub(lambda found: found[1] or " ", plain)
+
+
+def _blank(token: str) -> str:
+    return token if token[0] == '"' else re.sub(r"[^\r\n]", " ", token)
 
 
 def parse_json(source: str) -> dict[str, Json]:
@@ -44,30 +70,103 @@ def parse_json(source: str) -> dict[str, Json]:
 
 
 def put_member(source: str, path: tuple[str, ...], value: Json) -> str:
-    """Put a value at a path of keys, with the objects on the way. `parse_json` read the text."""
-    if not source.strip():
-        return json.dumps(_nested(path, value), indent=2, ensure_ascii=False) + "\n"
-    at = _skip(source, 0)
+    """Put a value at a path of keys, with the objects on the way.
+
+    `parse_json` read the text, if need be without its comments, which stay.
+    """
+    plain = without_comments(source)
+    if not plain.strip():
+        head = source if source.strip() else ""  # comments
+        return f"{head}{json.dumps(_nested(path, value), indent=2, ensure_ascii=False)}\n"
+    at = _skip(plain, 0)
     for depth, key in enumerate(path):
-        if source[at] != "{":
+        if plain[at] != "{":
             raise ConfigError(f"{'.'.join(path[:depth])!r} in it is not an object")
-        child = next((child for child in _children(source, at) if child.key == key), None)
+        child = next((child for child in _children(plain, at) if child.key == key), None)
         if child is None:
             name = f"{json.dumps(key, ensure_ascii=False)}: "
-            return _insert(source, at, name, _nested(path[depth + 1 :], value))
-        at, end, margin = child.value, child.end, _margin(source, child.start)
-    return source[:at] + _written(source, value, margin) + source[end:]
+            return _insertion(plain, source, at, name, _nested(path[depth + 1 :], value)).apply(
+                source
+            )
+        at, end, margin = child.value, child.end, _margin(plain, child.start)
+    return Splice(at, end, _written(plain, value, margin)).apply(source)
 
 
-def append_element(source: str, key: str, value: Json) -> str:
-    """Append an element to the array at a key of the outermost object."""
-    children = _children(source, _skip(source, 0)) if source.strip() else []
-    child = next((child for child in children if child.key == key), None)
-    if child is None:
-        return put_member(source, (key,), [value])
-    if source[child.value] != "[":
-        raise ConfigError(f"{key!r} in it is not a list")
-    return _insert(source, child.value, "", value)
+def append_element(source: str, path: str | tuple[str, ...], value: Json) -> str:
+    """Append an element to the array at a path of keys, which is made if need be."""
+    path = (path,) if isinstance(path, str) else path
+    plain = without_comments(source)
+    at = _find(plain, path)
+    if at is None:
+        return put_member(source, path, [value])
+    if plain[at] != "[":
+        raise ConfigError(f"{'.'.join(path)!r} in it is not a list")
+    return _insertion(plain, source, at, "", value).apply(source)
+
+
+def cut_child(source: str, path: tuple[str, ...], place: str | int, made: int = 0) -> str:
+    """Remove a member by its key, or an element by its number, of the object or array at a path,
+    and the nearest `made` objects and arrays above it that are then empty."""
+    plain = without_comments(source)
+    at = _find(plain, path)
+    if at is None:
+        return source
+    children = _children(plain, at)
+    number = next(
+        (
+            n
+            for n, each in enumerate(children)
+            if place == (n if isinstance(place, int) else each.key)
+        ),
+        None,
+    )
+    if number is None:
+        return source
+    if len(children) == 1 and made and path:
+        return cut_child(source, path[:-1], path[-1], made - 1)
+    for splice in reversed(_removal(plain, source, at, children, number)):
+        source = splice.apply(source)
+    return source
+
+
+def _removal(
+    plain: str, source: str, start: int, children: list[_Child], number: int
+) -> list[Splice]:
+    """Remove a child with one of the commas beside it. Comments between its neighbours stay."""
+    child = children[number]
+    if number:
+        begin, end = children[number - 1].end, child.end
+        if not source[begin : child.start].replace(",", "", 1).strip():
+            return [Splice(begin, end, "")]
+        comma = plain.index(",", begin)
+        return [Splice(comma, comma + 1, ""), Splice(child.start, end, "")]
+    if len(children) > 1:
+        after = children[1].start
+        if not source[child.end : after].replace(",", "", 1).strip():
+            return [Splice(child.start, after, "")]
+        return [Splice(child.start, plain.index(",", child.end) + 1, "")]
+    close = _skip(plain, child.end)
+    around = source[start + 1 : child.start] + source[child.end : close]
+    if not around.strip(" \t\r\n,"):
+        return [Splice(start + 1, close, "")]
+    comma = source.find(",", child.end, close)
+    is_comma = comma >= 0 and not source[child.end : comma].strip()
+    return [Splice(child.start, comma + 1 if is_comma else child.end, "")]
+
+
+def _find(plain: str, path: tuple[str, ...]) -> int | None:
+    """The position of the value at a path of keys."""
+    if not plain.strip():
+        return None
+    at = _skip(plain, 0)
+    for depth, key in enumerate(path):
+        if plain[at] != "{":
+            raise ConfigError(f"{'.'.join(path[:depth])!r} in it is not an object")
+        child = next((child for child in _children(plain, at) if child.key == key), None)
+        if child is None:
+            return None
+        at = child.value
+    return at
 
 
 def _children(source: str, start: int) -> list[_Child]:
@@ -85,23 +184,26 @@ def _children(source: str, start: int) -> list[_Child]:
     return children
 
 
-def _insert(source: str, start: int, name: str, value: Json) -> str:
+def _insertion(plain: str, source: str, start: int, name: str, value: Json) -> Splice:
     """Append a child to the object or array at a position, in the layout of its last child."""
-    newline, unit, children = _newline(source), _unit(source), _children(source, start)
+    newline, unit, children = _newline(plain), _unit(plain), _children(plain, start)
     if children:
         last = children[-1]
-        margin = _margin(source, last.start)
+        margin = _margin(plain, last.start)
         space = " " if margin is None else f"{newline}{margin}"
-        text = _written(source, value, margin)
-        return f"{source[: last.end]},{space}{name}{text}{source[last.end :]}"
-    before, after = source[: start + 1], source[_skip(source, start + 1) :]
+        text = _written(plain, value, margin)
+        return Splice(last.end, last.end, f",{space}{name}{text}")
+    begin, end = start + 1, _skip(plain, start + 1)
+    comment = source[begin:end].rstrip()
+    begin += len(comment)
     if unit is None:
-        return f"{before}{name}{_written(source, value, None)}{after}"
-    line = source[source.rfind("\n", 0, start) + 1 : start]
+        text = f"{name}{_written(plain, value, None)}"
+        return Splice(begin, end, f"{newline}{text}{newline}" if comment else text)
+    line = plain[plain.rfind("\n", 0, start) + 1 : start]
     outer = line[: len(line) - len(line.lstrip(" \t"))]
     margin = outer + unit
-    text = _written(source, value, margin)
-    return f"{before}{newline}{margin}{name}{text}{newline}{outer}{after}"
+    text = _written(plain, value, margin)
+    return Splice(begin, end, f"{newline}{margin}{name}{text}{newline}{outer}")
 
 
 def _written(source: str, value: Json, margin: str | None) -> str:
@@ -181,6 +283,16 @@ def put_table(source: str, path: Sequence[str], table: str) -> str:
     for block in reversed(blocks):
         del lines[block.start : block.stop]
     return "".join([*lines[:place], wanted, *lines[place:]])
+
+
+def cut_table(source: str, path: Sequence[str]) -> str:
+    """Remove the table at a path and its subtables; at the end also the empty line before them."""
+    lines = source.splitlines(keepends=True)
+    for block in reversed(list(_blocks(lines, path))):
+        is_last, above = block.stop == len(lines), block.start - 1
+        first = above if is_last and above >= 0 and not lines[above].strip() else block.start
+        del lines[first : block.stop]
+    return "".join(lines)
 
 
 def _blocks(lines: list[str], path: Sequence[str]) -> Iterator[range]:

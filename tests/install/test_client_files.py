@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aurora.errors import ConfigError
-from aurora.mcp.clients import CLIENTS, Local, Remote, Server, with_entry, write_entry
+from aurora.install.clients import CLIENTS, Local, Remote, Server, with_entry, write_entry
 from tests.builders import write_tree
 
 CLAUDE, CODEX, VSCODE = CLIENTS["claude-code"], CLIENTS["codex"], CLIENTS["vscode"]
@@ -343,7 +343,7 @@ def test_a_file_that_changes_meanwhile_is_not_overwritten(
         file.write_text('{"new": 1}')
         return file
 
-    monkeypatch.setattr("aurora.mcp.clients._keep", keep)
+    monkeypatch.setattr("aurora.install.disk._keep", keep)
     with pytest.raises(ConfigError, match="has just been changed"):
         write_entry(file, CLAUDE, LOCAL, private=False)
     assert file.read_text() == '{"new": 1}'
@@ -359,8 +359,8 @@ def test_killed_while_replacing_it_leaves_the_old_file_or_the_new_one(
     script = f"""
 import os, signal
 from pathlib import Path
-from aurora.mcp.clients import write_entry
-from aurora.mcp.clients import CLIENTS, Local
+from aurora.install.clients import write_entry
+from aurora.install.clients import CLIENTS, Local
 replace = Path.replace
 def killed(self, target):
     if {moment!r} == "after":
