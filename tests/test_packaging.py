@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import zipfile
@@ -12,6 +13,7 @@ import pytest
 from tests.builders import write_tree
 
 ROOT = Path(__file__).parents[1]
+BIN = Path(sys.executable).parent  # of the environment, with uv and pipx
 
 
 def run(*words: str | Path, cwd: Path, home: Path | None = None) -> str:
@@ -74,3 +76,46 @@ def require_it_works(wheel: Path, tmp_path: Path) -> None:
     run(aur, "init", cwd=project)
     run(aur, "mem", "index", cwd=project)
     assert "find_me" in run(aur, "mem", "search", "find_me", cwd=project)
+
+
+# How each tool installs a wheel, and how `aur` is started then.
+TOOLS = {
+    "uv tool": ("uv tool install {wheel}", "aur"),
+    "pipx": ("pipx install {wheel}", "aur"),
+    "uvx": ("true", "uvx --from {wheel} aur"),
+}
+
+
+@pytest.mark.long
+def test_what_a_message_says_to_install_works_with_the_tool_that_installed_aurora(
+    wheel: Path, tmp_path: Path
+) -> None:
+    """Without the extra `mcp`, `aur mcp` names a command. Afterwards the server starts."""
+    folders = {
+        "UV_CACHE_DIR": "cache", "UV_TOOL_DIR": "tools", "UV_TOOL_BIN_DIR": "bin",
+        "PIPX_HOME": "pipx", "PIPX_BIN_DIR": "bin", "HOME": "home",
+    }  # fmt: skip
+    for name, (install, aur) in TOOLS.items():
+        own = {key: str(tmp_path / ("cache" if "cache" in each else f"{name}/{each}"))
+               for key, each in folders.items()}  # fmt: skip
+        own["PATH"] = os.pathsep.join([own["UV_TOOL_BIN_DIR"], str(BIN), "/usr/bin", "/bin"])
+        own["UV_CONSTRAINT"] = own["PIP_CONSTRAINT"] = str(ROOT / "constraints.txt")
+        environment = {**os.environ, **own}
+        require_hint_works(install.format(wheel=wheel), aur.format(wheel=wheel), environment)
+
+
+def require_hint_works(install: str, aur: str, environment: dict[str, str]) -> None:
+    def bash(line: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            ["bash", "-c", line], env=environment, capture_output=True, text=True,
+            stdin=subprocess.DEVNULL, check=False,
+        )  # fmt: skip
+
+    installed = bash(install)
+    assert installed.returncode == 0, installed.stderr
+    assert "Usage: aurora" in bash(f"{aur.removesuffix('aur')}aurora --help").stdout
+    refused = bash(f"{aur} mcp")
+    assert refused.returncode == 2
+    hint = refused.stderr.partition("hint: ")[2].strip()
+    done = bash(f"{hint} mcp" if hint.startswith("uvx") else f"{hint} && {aur} mcp")
+    assert done.returncode == 0, (hint, done.stderr)

@@ -17,6 +17,7 @@ from aurora.cli.main import LazyGroup
 from aurora.cli.session import ended_by_signals, find_places, run_until_signal, settings_files, tell
 from aurora.config.places import shown
 from aurora.errors import AuroraError, ConfigError
+from aurora.installation import install_command
 from aurora.mcp.clients import (
     CLIENTS,
     TOKEN,
@@ -100,7 +101,7 @@ def mcp(
     Without an option it uses the Model Context Protocol on stdin and stdout, for clients that start
     it. With --http it listens for clients, on this machine only, and needs a token.
 
-    Needs the package mcp: pip install 'aurora-memory[mcp]'
+    Needs the extra mcp: `aur doctor` shows how to add it.
     """
     if click.get_current_context().invoked_subcommand is not None:
         return
@@ -109,7 +110,7 @@ def mcp(
         from aurora.mcp.server import create_server
     except ImportError as exc:
         raise AuroraError(
-            f"The server needs the package mcp: {exc}", hint="pip install 'aurora-memory[mcp]'"
+            f"The server needs the package mcp: {exc}", hint=install_command("mcp")
         ) from exc
     # Before the SDK does it with rich, which imports more to show an error.
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
@@ -277,7 +278,7 @@ def _command(scope: Scope) -> tuple[str, ...]:
 def _print_needs(client: Client, server: Server) -> None:
     if isinstance(server, Local):
         if find_spec("mcp") is None:
-            hint = "pip install 'aurora-memory[mcp]'"
+            hint = install_command("mcp")
             tell(Note(f"The server needs the package mcp: {hint}", warning=True))
         return
     if server.token and client.inputs:

@@ -41,6 +41,7 @@ from aurora.errors import (
     StoreFormatError,
 )
 from aurora.files import require_own
+from aurora.installation import install_command, repair_command
 from aurora.parsers.languages import GRAMMARS
 from aurora.report_types import Finding, Level
 from aurora.sources.git import version as git_version
@@ -130,30 +131,29 @@ class Part(NamedTuple):
             return "of unknown version"
 
 
-PARTS = (
-    Part("git", "knowing which files count and which commits changed them",
-         "install git, then run `aur mem index`", Level.WARN, git_version),
-    Part("numpy", "building the keyword index, and further questions to one",
-         "pip install numpy; without it nothing can be indexed", Level.FAIL,
-         partial(import_module, "numpy")),  # an installed package may still be broken
-    Part("watchfiles", "`aur mem watch`", "pip install 'aurora-memory[watch]'",
-         require=require_watchfiles),
-    Part("onnxruntime", "transformer models and `--rerank local`",
-         "pip install 'aurora-memory[onnx]'"),
-    Part("httpx2", "embeddings and language models of an endpoint",
-         "pip install 'aurora-memory[openai]'"),
-    Part("mcp", "`aur mcp`, the server for agents", "pip install 'aurora-memory[mcp]'"),
-    Part("psycopg", "a memory on a PostgreSQL server", "pip install 'aurora-memory[postgres]'"),
-    Part("ray", "embedding on several machines", "pip install 'aurora-memory[ray]'"),
-)  # fmt: skip
+def parts() -> tuple[Part, ...]:
+    watch, onnx, openai = map(install_command, ("watch", "onnx", "openai"))
+    return (
+        Part("git", "knowing which files count and which commits changed them",
+             "install git, then run `aur mem index`", Level.WARN, git_version),
+        Part("numpy", "building the keyword index, and further questions to one",
+             f"{repair_command('numpy')}; without it nothing can be indexed", Level.FAIL,
+             partial(import_module, "numpy")),  # an installed package may still be broken
+        Part("watchfiles", "`aur mem watch`", watch, require=require_watchfiles),
+        Part("onnxruntime", "transformer models and `--rerank local`", onnx),
+        Part("httpx2", "embeddings and language models of an endpoint", openai),
+        Part("mcp", "`aur mcp`, the server for agents", install_command("mcp")),
+        Part("psycopg", "a memory on a PostgreSQL server", install_command("postgres")),
+        Part("ray", "embedding on several machines", install_command("ray")),
+    )  # fmt: skip
 
 
 def examine_parts() -> Iterator[Finding]:
-    return run_checks("parts", (check_parts, check_grammars), PARTS)
+    return run_checks("parts", (check_parts, check_grammars), parts())
 
 
-def check_parts(parts: Sequence[Part]) -> Iterator[Line]:
-    for part in parts:
+def check_parts(wanted: Sequence[Part]) -> Iterator[Line]:
+    for part in wanted:
         try:
             found = part.find()
         except Exception as exc:  # missing, or broken in any way
@@ -175,7 +175,7 @@ def check_grammars(_: Sequence[Part]) -> Iterator[Line]:
             yield (
                 Level.WARN,
                 f"The grammar of {language} cannot be loaded: {exc}",
-                f"pip install --force-reinstall {package}; until then its files are cut by lines",
+                f"{repair_command(package)}; until then its files are cut by lines",
             )
         else:
             usable += 1

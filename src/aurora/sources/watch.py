@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from aurora.errors import SourceError, WatchError
 from aurora.files import open_no_follow
+from aurora.installation import install_command
 from aurora.sources.git import find_ignored, find_root, list_ignored_folders
 from aurora.sources.ignore import AURORA_IGNORE, GIT_IGNORE, IgnoreFiles
 from aurora.sources.reading import VENDORED
@@ -210,7 +211,7 @@ def require_watchfiles() -> type[RustNotify]:
     except ImportError as exc:
         raise WatchError(
             "Watching needs the package watchfiles, which is not installed",
-            hint="pip install 'aurora-memory[watch]'",
+            hint=install_command("watch"),
         ) from exc
     return RustNotify
 

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from aurora.errors import ForeignSchemaError, StoreBusyError, StoreError, StoreFormatError
 from aurora.files import lock, make_file, open_file, require_plain
+from aurora.installation import upgrade_command
 from aurora.stores.sqlite.integrity import (
     LONG,
     Stamp,
@@ -388,7 +389,7 @@ def require_known(version: int, path: Path) -> None:
         raise StoreFormatError(
             f"{path} was written by a newer Aurora "
             f"(schema {version}, this one knows {len(MIGRATIONS)})",
-            hint="upgrade with `pip install --upgrade aurora-memory`, or start a server again "
+            hint=f"upgrade with `{upgrade_command()}`, or start a server again "
             "that ran meanwhile; the file was not touched",
         )
 
