@@ -19,7 +19,7 @@ PYTEST = $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal --qu
 CORE := not full and not stress
 
 .PHONY: all demo test test-full stress lint lint-style lint-types lint-types-windows lint-audit fix \
-	bench docs picture clean coverage fuzz soak crash mutants
+	bench docs picture dist clean coverage fuzz soak crash mutants
 
 all: test lint
 
@@ -134,6 +134,11 @@ docs: $(VENV)/installed-dev
 # The picture of the README: a real search in this repository.
 picture: $(VENV)/installed
 	$(BIN)/python docs/picture.py > docs/search.svg
+
+# The wheel and the source distribution: the same bytes on every machine.
+dist: $(VENV)/installed-dev
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist
 
 clean:
 	rm -rf $(VENV) .aurora build dist

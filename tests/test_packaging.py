@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
+import shutil
 import subprocess
 import sys
+import tomllib
 import zipfile
 from pathlib import Path
 
 import pytest
 
+import aurora
 from tests.builders import write_tree
 
 ROOT = Path(__file__).parents[1]
+VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
 BIN = Path(sys.executable).parent  # of the environment, with uv and pipx
 
 
@@ -26,15 +32,50 @@ def run(*words: str | Path, cwd: Path, home: Path | None = None) -> str:
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Built as a release would be, from a clean checkout of what git knows."""
-    out = tmp_path_factory.mktemp("dist")
+def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel and the source distribution, built as a release would be."""
+    return build(tmp_path_factory.mktemp("built") / "aurora", epoch=1_800_000_000, umask=0o022)
+
+
+@pytest.fixture(scope="module")
+def wheel(dist: Path) -> Path:
+    return next(dist.glob("*.whl"))
+
+
+def build(folder: Path, *, epoch: int, umask: int) -> Path:
+    """Build from a copy of the sources with other times and permissions; the folder of results."""
+    shutil.copytree(ROOT / "src", folder / "src", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, folder)
+    for path in folder.rglob("*"):
+        path.chmod((0o777 if path.is_dir() else 0o666) & ~umask)
+        os.utime(path, (epoch, epoch))
     subprocess.run(
-        [sys.executable, "-m", "build", "--wheel", "--outdir", out, ROOT],
-        check=True,
-        capture_output=True,
-    )
-    return next(out.glob("*.whl"))
+        [sys.executable, "-m", "build", "--outdir", folder / "dist", folder],
+        check=True, capture_output=True, umask=umask,
+        env={**os.environ, "PIP_CONSTRAINT": str(ROOT / "constraints.txt")},
+    )  # fmt: skip
+    return folder / "dist"
+
+
+@pytest.mark.long
+def test_a_build_elsewhere_and_later_has_the_same_bytes(dist: Path, tmp_path: Path) -> None:
+    again = build(tmp_path / "elsewhere", epoch=1_900_000_000, umask=0o077)
+    files = [{file.name: digest(file) for file in folder.iterdir()} for folder in (dist, again)]
+    assert files[0] == files[1]
+    name = f"aurora_memory-{VERSION}"
+    assert files[0].keys() == {f"{name}-py3-none-any.whl", f"{name}.tar.gz"}
+
+
+def digest(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def test_the_version_stands_in_one_place_and_the_changelog_begins_with_it() -> None:
+    assert re.fullmatch(r"\d+\.\d+\.\d+", VERSION)
+    assert aurora.__version__ == VERSION, "run `make` again: the installed version is another one"
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert re.search(r"^## (.*?)( |$)", changes, re.MULTILINE)[1] == VERSION  # type: ignore[index]
 
 
 @pytest.mark.long
@@ -48,7 +89,7 @@ def test_the_wheel_has_the_package_alone_and_works_in_an_empty_environment(
 def require_the_package_alone(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     assert {name.split("/")[0] for name in names} == {
-        "aurora", "aurora_memory-0.1.0.dist-info",
+        "aurora", f"aurora_memory-{VERSION}.dist-info",
     }  # fmt: skip
     assert "aurora/py.typed" in names
     model = {name.rpartition("/")[2] for name in names if "/aurora/model/" in name}
@@ -72,7 +113,7 @@ def require_it_works(wheel: Path, tmp_path: Path) -> None:
     aur = venv / "bin" / "aur"
 
     assert "Usage: aur" in run(aur, "--help", cwd=project)
-    assert run(aur, "--version", cwd=project) == "aur, version 0.1.0\n"
+    assert run(aur, "--version", cwd=project) == f"aur, version {VERSION}\n"
     run(aur, "init", cwd=project)
     run(aur, "mem", "index", cwd=project)
     assert "find_me" in run(aur, "mem", "search", "find_me", cwd=project)
