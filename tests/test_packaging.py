@@ -16,9 +16,11 @@ import pytest
 
 import aurora
 from tests.builders import write_tree
+from tests.guide.pages import read_steps, run_steps
 
 ROOT = Path(__file__).parents[1]
 VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR")  # of the network of this machine
 BIN = Path(sys.executable).parent  # of the environment, with uv and pipx
 
 
@@ -160,3 +162,40 @@ def require_hint_works(install: str, aur: str, environment: dict[str, str]) -> N
     hint = refused.stderr.partition("hint: ")[2].strip()
     done = bash(f"{hint} mcp" if hint.startswith("uvx") else f"{hint} && {aur} mcp")
     assert done.returncode == 0, (hint, done.stderr)
+
+
+@pytest.mark.long
+def test_the_first_five_minutes_of_the_readme(dist: Path, tmp_path: Path) -> None:
+    """Every command of its block, with the built wheel, uv and git, and without this repository."""
+    home = tmp_path / "home"
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    (programs / "uv").symlink_to(BIN / "uv")
+    project = write_tree(
+        home / "my-project",
+        {
+            "app.py": "def parse_config(path):\n    return open(path).read()\n",
+            ".gitignore": "*.log\n",
+        },
+    )
+    subprocess.run(["git", "init", "--quiet", project], check=True)
+    environment = {
+        "HOME": str(home),
+        "PATH": os.pathsep.join([str(home / ".local/bin"), str(programs), "/usr/bin", "/bin"]),
+        "LANG": "C.UTF-8",
+        "UV_FIND_LINKS": str(dist),  # in place of the index, for Aurora alone
+        "UV_CONSTRAINT": str(ROOT / "constraints.txt"),
+        "UV_PYTHON": str(Path(sys.executable).resolve()),
+        **{name: os.environ[name] for name in CERTIFICATES if name in os.environ},
+    }
+    steps = read_steps((ROOT / "README.md").read_text(encoding="utf-8"))
+    commands = [step.command for step in steps]
+    printed = dict(zip(commands, run_steps(commands, cwd=home, env=environment), strict=True))
+
+    [search] = [text for command, text in printed.items() if command.startswith("aur search")]
+    assert search.startswith("app.py:1  parse_config")
+    [recall] = [text for command, text in printed.items() if command.startswith("aur recall")]
+    assert "the config is read once" in recall
+    assert "FAIL" not in printed["aur doctor"]
+    assert '"aur"' in (project / ".mcp.json").read_text(encoding="utf-8")
+    assert run_steps(["aur mcp < /dev/null"], cwd=project, env=environment) == [""]
