@@ -15,6 +15,7 @@ import click
 
 from aurora.cli.main import LazyGroup
 from aurora.cli.session import ended_by_signals, find_places, run_until_signal, settings_files, tell
+from aurora.config import SettingsFiles
 from aurora.config.places import shown
 from aurora.errors import AuroraError, ConfigError
 from aurora.installation import install_command
@@ -30,6 +31,7 @@ from aurora.mcp.clients import (
     tells_otherwise,
     write_entry,
 )
+from aurora.mcp.lifetime import Lifetime
 from aurora.mcp.pool import MemoryPool, name_folders
 from aurora.sources.git import find_root
 from aurora.types import Note
@@ -105,7 +107,8 @@ def mcp(
     """
     if click.get_current_context().invoked_subcommand is not None:
         return
-    pool = _open_pool(memories, read_only=read_only)
+    files = settings_files(find_places())
+    pool = _open_pool(memories, files, read_only=read_only)
     try:
         from aurora.mcp.server import create_server
     except ImportError as exc:
@@ -114,9 +117,11 @@ def mcp(
         ) from exc
     # Before the SDK does it with rich, which imports more to show an error.
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
-    server = create_server(pool, one_client=not http)
+    idle_minutes = files.current().settings.mcp.idle_minutes
     if not http:
-        run_until_signal(server.run_stdio_async())
+        lifetime = Lifetime(idle_minutes=idle_minutes, has_parent=True)
+        server = create_server(pool, lifetime=lifetime)
+        run_until_signal(server.run_stdio_async(), reason_to_end=lifetime.reason_to_end)
         return
     from aurora.mcp.http import HttpSettings, address_of, listen_at, own_token, serve
 
@@ -125,22 +130,24 @@ def mcp(
     is_own = not (token or no_token) and is_loopback(listening["host"])
     token = own_token(file) if is_own else token
     settings = HttpSettings(token=token, no_token=no_token, **listening)
+    lifetime = Lifetime(idle_minutes=0 if settings.is_for_others else idle_minutes)
+    server = create_server(pool, one_client=False, lifetime=lifetime)
     socket = listen_at(settings)
     tell(Note(f"Serving {', '.join(pool.names)} at {address_of(settings, socket)}"))
     if is_own:
         tell(Note(f"Clients need the token in {shown(file)}: set {TOKEN} to it for them"))
     with ended_by_signals():
-        serve(server, settings, socket)
+        serve(server, settings, socket, reason_to_end=lifetime.reason_to_end)
+    if reason := lifetime.reason_to_end():
+        tell(Note(reason))
 
 
-def _open_pool(memories: tuple[Path, ...], *, read_only: bool) -> MemoryPool:
-    places = find_places()
+def _open_pool(memories: tuple[Path, ...], files: SettingsFiles, *, read_only: bool) -> MemoryPool:
     for folder in memories:
         if not folder.is_dir():
             raise ConfigError(
                 f"{folder} is not a folder", hint="name the folder of a project, or leave it out"
             )
-    files = settings_files(places)
     for warning in files.current().warnings:
         tell(Note(warning, warning=True))
     folders = name_folders(memories or (Path.cwd(),))

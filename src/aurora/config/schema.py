@@ -237,6 +237,10 @@ class LlmSettings(NamedTuple):
     seconds: float = 5.0
 
 
+class McpSettings(NamedTuple):
+    idle_minutes: float = 60.0
+
+
 class UiSettings(NamedTuple):
     shown_search_format_notice: bool = False
     default_search_format: str = "enhanced"
@@ -252,6 +256,7 @@ class Settings(NamedTuple):
     embedding: EmbeddingSettings = EmbeddingSettings()
     indexing: IndexingSettings = IndexingSettings()
     llm: LlmSettings = LlmSettings()
+    mcp: McpSettings = McpSettings()
     ui: UiSettings = UiSettings()
 
 
@@ -401,6 +406,9 @@ _SETTINGS = (
     Setting("llm.seconds", number(minimum=0.1, sane=600.0),
             "How long a search waits for the model before it continues without it.",
             unapproved_most=30),
+    Setting("mcp.idle_minutes", number(minimum=0.0, sane=1e6),
+            "`aur mcp` ends when no client has asked for so many minutes; 0 is never. A server "
+            "for others (`--http` with `--host`, `--allow-host` or `--trusted-proxy`) runs on."),
     Setting("ui.shown_search_format_notice", flag,
             "True once the notice about the output format was shown."),
     Setting("ui.default_search_format", choice("enhanced", "legacy"),

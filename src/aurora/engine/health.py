@@ -15,6 +15,7 @@ import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from functools import partial
 from importlib import import_module
@@ -31,6 +32,7 @@ from aurora.endpoints import EMBEDDING, LLM, Purpose, find_fault, parse_address
 from aurora.engine.layers import PERSONAL
 from aurora.engine.location import shown_name
 from aurora.engine.memory import Memory
+from aurora.engine.processes import find_running
 from aurora.engine.stranded import find_stranded, repository_of
 from aurora.errors import (
     AuroraError,
@@ -43,6 +45,7 @@ from aurora.errors import (
 from aurora.files import require_own
 from aurora.installation import install_command, repair_command
 from aurora.parsers.languages import GRAMMARS
+from aurora.platforms import list_processes
 from aurora.report_types import Finding, Level
 from aurora.sources.git import version as git_version
 from aurora.sources.watch import require_watchfiles
@@ -488,6 +491,15 @@ def check_cache(subject: MemoryCheck) -> Iterator[Line]:
         yield Level.OK, text, ""
 
 
+def check_processes(subject: MemoryCheck) -> Iterator[Line]:
+    """Other processes that use the memory; none where the system shows none."""
+    memory = subject.memory
+    for running in find_running(list_processes(), memory.places, memory.admin.environ):
+        since = datetime.fromtimestamp(running.process.since, UTC).astimezone()
+        text = f"Process {running.process.number}: {running.command}, since {since:%Y-%m-%d %H:%M}"
+        yield Level.OK, text, ""
+
+
 def check_log(subject: MemoryCheck) -> Iterator[Line]:
     home = subject.memory.places.home
     file = home / "logs" / "aurora.log"
@@ -495,8 +507,9 @@ def check_log(subject: MemoryCheck) -> Iterator[Line]:
         text = f"The log {shown(file)} cannot be written"
         yield Level.WARN, text, "set AURORA_HOME to a folder of yours"
     else:
-        empty = "" if _exists(file) else " (nothing to say yet)"
-        yield Level.OK, f"Log: {shown(file)}{empty}", ""
+        size = sum(each.stat().st_size for each in file.parent.glob(f"{file.name}*"))
+        state = f"{size / 2**20:,.1f} MiB" if size else "nothing to say yet"
+        yield Level.OK, f"Log: {shown(file)} ({state})", ""
 
 
 def _exists(path: Path, *, otherwise: bool = False) -> bool:
@@ -523,5 +536,5 @@ SERVER_STAGES: tuple[Checks, ...] = (
 )
 ALWAYS: Checks = (
     check_layers, check_stranded, check_embedder, check_llm, check_readers, check_writing,
-    check_foreign_files, check_space, check_cache, check_log,
+    check_foreign_files, check_space, check_processes, check_cache, check_log,
 )  # fmt: skip

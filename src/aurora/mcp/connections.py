@@ -11,6 +11,7 @@ import asyncio
 import math
 import socket
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -145,9 +146,12 @@ class Server(uvicorn.Server):
     no file is free.
     """
 
-    def __init__(self, config: uvicorn.Config, bounds: Bounds) -> None:
+    def __init__(
+        self, config: uvicorn.Config, bounds: Bounds, reason_to_end: Callable[[], str] = str
+    ) -> None:
+        """It ends when `reason_to_end` gives one."""
         super().__init__(config)
-        self.bounds = bounds
+        self.bounds, self._reason_to_end = bounds, reason_to_end
         self.strangers: dict[Connection, None] = {}  # the oldest first
         self._accepting: list[asyncio.Task[None]] = []
 
@@ -161,6 +165,8 @@ class Server(uvicorn.Server):
             for connection in tuple(self.server_state.connections):
                 if isinstance(connection, Connection):
                     connection.cut_if_due(now)
+            if self._reason_to_end():
+                return True
         return await super().on_tick(counter)
 
     async def _accept(self, listening: socket.socket) -> None:

@@ -121,6 +121,11 @@ class HttpSettings:
             )
 
     @property
+    def is_for_others(self) -> bool:
+        """Whether clients on other machines reach it, as its options say."""
+        return bool(not is_loopback(self.host) or self.names or self.proxies)
+
+    @property
     def security(self) -> TransportSecuritySettings:
         own = () if self.host in _ANYWHERE else (_bracketed(self.host),)
         names = dict.fromkeys((*_LOOPBACK, *own, *self.names))
@@ -240,11 +245,18 @@ def address_of(settings: HttpSettings, listening: socket.socket) -> str:
     return f"http://{_bracketed(settings.host)}:{listening.getsockname()[1]}{PATH}"
 
 
-def serve(server: MCPServer, settings: HttpSettings, listening: socket.socket) -> None:
-    """Serve until SIGINT or SIGTERM; running calls get a few seconds to end."""
+def serve(
+    server: MCPServer,
+    settings: HttpSettings,
+    listening: socket.socket,
+    *,
+    reason_to_end: Callable[[], str] = str,
+) -> None:
+    """Serve until SIGINT or SIGTERM, or until there is a reason to end; running calls get a few
+    seconds to end."""
     _limit_heap()
     config = configure(make_app(server, settings), settings)
-    Server(config, Bounds(connections_allowed())).run([listening])
+    Server(config, Bounds(connections_allowed()), reason_to_end).run([listening])
 
 
 def configure(app: ASGIApp, settings: HttpSettings) -> uvicorn.Config:
