@@ -162,6 +162,19 @@ def test_only_git_is_run() -> None:
     assert runners == {"sources/git.py"}
 
 
+def test_only_one_file_asks_which_system_it_runs_on() -> None:
+    question = re.compile(
+        r"sys\.platform|os\.name\b|platform\.system|import (msvcrt|fcntl|resource|winreg|pwd)\b"
+        r"|hasattr\((os|signal|socket),"
+    )
+    asking = {
+        file.relative_to(SOURCE).as_posix()
+        for file in source_files()
+        if question.search(file.read_text(encoding="utf-8"))
+    }
+    assert asking == {"platforms.py"}
+
+
 def test_only_stores_write_sql() -> None:
     """One other file opens databases: those in which agents keep sessions, and only to read."""
     places = {

@@ -33,6 +33,7 @@ from aurora.mcp.clients import (
 )
 from aurora.mcp.lifetime import Lifetime
 from aurora.mcp.pool import MemoryPool, name_folders
+from aurora.platforms import program_file
 from aurora.sources.git import find_root
 from aurora.types import Note
 
@@ -268,7 +269,7 @@ def _project() -> Path:
 
 
 def _command(scope: Scope) -> tuple[str, ...]:
-    own = Path(sysconfig.get_path("scripts"), "aur.exe" if os.name == "nt" else "aur")
+    own = Path(sysconfig.get_path("scripts"), program_file("aur"))
     on_path = shutil.which("aur")
     is_own = on_path is not None and own.exists() and own.samefile(on_path)
     if scope is Scope.PROJECT:

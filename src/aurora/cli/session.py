@@ -29,6 +29,7 @@ from aurora.config.schema import known_setting
 from aurora.config.yaml import YamlError
 from aurora.errors import AuroraError, ConfigError, SourceError
 from aurora.files import make_file, make_folder
+from aurora.platforms import call_on_signals
 from aurora.text import printable
 from aurora.types import Event, Note, Progress
 
@@ -306,9 +307,7 @@ def run_until_signal(
     import asyncio  # slower to import than everything else here
 
     runner = asyncio.Runner()
-    if sys.platform != "win32":  # its loop takes no signals; SIGTERM ends a program there
-        for number in _signals():
-            runner.get_loop().add_signal_handler(number, _interrupt)
+    call_on_signals(runner.get_loop(), _signals(), _interrupt)
     _look_for_reason(runner.get_loop(), reason_to_end)
     try:
         runner.run(main)

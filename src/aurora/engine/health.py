@@ -45,7 +45,7 @@ from aurora.errors import (
 from aurora.files import require_own
 from aurora.installation import install_command, repair_command
 from aurora.parsers.languages import GRAMMARS
-from aurora.platforms import list_processes
+from aurora.platforms import effective_user, list_processes
 from aurora.report_types import Finding, Level
 from aurora.sources.git import version as git_version
 from aurora.sources.watch import require_watchfiles
@@ -428,7 +428,7 @@ def check_stranded(subject: MemoryCheck) -> Iterator[Line]:
 def check_readers(subject: MemoryCheck) -> Iterator[Line]:
     """On Windows, file modes say nothing about other users."""
     path = subject.memory.admin.path
-    if os.name != "posix" or not _exists(path):
+    if effective_user() is None or not _exists(path):
         return
     file, folder = path.stat().st_mode, path.parent.stat().st_mode
     if file & _READ_BY_OTHERS and folder & _ENTERED_BY_OTHERS:
