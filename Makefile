@@ -18,8 +18,8 @@ WORKERS ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 2)))
 PYTEST = $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal --quiet
 CORE := not full and not stress
 
-.PHONY: all demo test test-full stress lint lint-style lint-types lint-types-windows lint-audit fix \
-	bench docs picture clean coverage fuzz soak crash mutants
+.PHONY: all demo test test-full stress lint lint-style lint-types lint-types-windows lint-types-macos lint-audit fix \
+	bench docs picture dist clean coverage fuzz soak crash mutants
 
 all: test lint
 
@@ -77,7 +77,7 @@ stress: crash soak fuzz
 	HYPOTHESIS_PROFILE=thorough $(PYTEST) -m hypothesis --timeout 0 $(PYTEST_ARGS)
 
 # Ruff's rules S are those of bandit: what is unsafe in the code itself.
-lint: lint-style lint-types lint-types-windows lint-audit
+lint: lint-style lint-types lint-types-windows lint-types-macos lint-audit
 
 lint-style: $(VENV)/installed-dev
 	$(BIN)/ruff check .
@@ -88,6 +88,9 @@ lint-types: $(VENV)/installed-dev
 
 lint-types-windows: $(VENV)/installed-dev
 	$(BIN)/mypy --platform win32 --cache-dir .mypy_cache/win32
+
+lint-types-macos: $(VENV)/installed-dev
+	$(BIN)/mypy --platform darwin --cache-dir .mypy_cache/darwin
 
 # Known holes in what we install. Where nobody can be asked it says so, and does not fail.
 lint-audit: $(VENV)/installed-dev
@@ -134,6 +137,11 @@ docs: $(VENV)/installed-dev
 # The picture of the README: a real search in this repository.
 picture: $(VENV)/installed
 	$(BIN)/python docs/picture.py > docs/search.svg
+
+# The wheel and the source distribution: the same bytes on every machine.
+dist: $(VENV)/installed-dev
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist
 
 clean:
 	rm -rf $(VENV) .aurora build dist

@@ -25,7 +25,7 @@ FLOORS = {
     "sources": 1, "parsers": 1, "stores": 1, "embeddings": 1, "llm": 1, "config": 1,
     "types": 0, "report_types": 0, "errors": 0, "text": 0, "files": 0, "globs": 0, "redaction": 0,
     "endpoints": 0, "endpoint_client": 0, "concurrency": 0, "packing": 0,
-    "session_facts": 0, "marks": 0, "given": 0, "usage_log": 0,
+    "session_facts": 0, "marks": 0, "given": 0, "usage_log": 0, "installation": 0, "platforms": 0,
 }  # fmt: skip
 
 # Floors 2 to 4 may know what a store promises, but not which one it is.
@@ -160,6 +160,19 @@ def test_only_git_is_run() -> None:
         if "subprocess" in file.read_text(encoding="utf-8")
     }
     assert runners == {"sources/git.py"}
+
+
+def test_only_one_file_asks_which_system_it_runs_on() -> None:
+    question = re.compile(
+        r"sys\.platform|os\.name\b|platform\.system|import (msvcrt|fcntl|resource|winreg|pwd)\b"
+        r"|hasattr\((os|signal|socket),"
+    )
+    asking = {
+        file.relative_to(SOURCE).as_posix()
+        for file in source_files()
+        if question.search(file.read_text(encoding="utf-8"))
+    }
+    assert asking == {"platforms.py"}
 
 
 def test_only_stores_write_sql() -> None:

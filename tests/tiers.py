@@ -72,6 +72,7 @@ FULL = (
     "indexing/test_trouble.py",
     "indexing/test_turns.py",
     "mcp/test_connections.py",
+    "mcp/test_lifetime.py::test_a_server",
     "mcp/test_long_running.py",
     "mcp/test_searching_meanwhile.py",
     "mcp/test_signals.py",

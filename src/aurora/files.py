@@ -1,4 +1,4 @@
-"""Opening, writing and locking files: private permissions, no links, whole files or none.
+"""Opening and writing files: private permissions, no links, whole files or none.
 
 A clone, an archive or another user can prepare a folder `.aurora` that holds links or foreign
 files. A memory's folder is therefore checked before use (`require_own`), and its files are opened
@@ -13,7 +13,6 @@ import glob
 import os
 import re
 import stat
-import sys
 import threading
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from aurora.errors import UnsafeFolderError
+from aurora.platforms import effective_user, is_running, set_mode, sync_folder
 
 OWNER_ONLY = 0o600
 OWNERS_FOLDER = 0o700
@@ -70,9 +70,9 @@ def _check_folder(handle: int, folder: Path) -> None:
     status = os.fstat(handle)
     if _is_foreign(status):
         raise _unsafe(folder, f"{_FOREIGN} (uid {status.st_uid})")
-    if status.st_mode & _OTHERS_WRITE and sys.platform != "win32":
+    if status.st_mode & _OTHERS_WRITE:
         with suppress(OSError):  # others cannot change a read-only disk either
-            os.fchmod(handle, OWNERS_FOLDER)
+            set_mode(handle, OWNERS_FOLDER)
     with os.scandir(handle) as entries:
         for entry in entries:
             try:
@@ -127,7 +127,8 @@ def _file_fault(status: os.stat_result) -> str:
 
 
 def _is_foreign(status: os.stat_result) -> bool:
-    return sys.platform != "win32" and status.st_uid not in (os.geteuid(), 0)
+    user = effective_user()
+    return user is not None and status.st_uid not in (user, 0)
 
 
 def _unsafe(path: Path, reason: str) -> UnsafeFolderError:
@@ -221,20 +222,9 @@ def replacing(
         else:
             scratch.replace(path)
         if durable:
-            _sync_folder(path.parent)
+            sync_folder(path.parent)
     finally:
         scratch.unlink(missing_ok=True)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Sync a folder to disk: only then does a new name in it survive a power cut."""
-    if os.name == "nt":  # Windows cannot open a folder and needs no sync
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def remove_leftovers(path: Path) -> None:
@@ -244,20 +234,8 @@ def remove_leftovers(path: Path) -> None:
     """
     for leftover in path.parent.glob(f"{glob.escape(path.name)}.*.tmp"):
         match = _SCRATCH.fullmatch(leftover.name, len(path.name))
-        if match and not _is_running(int(match["process"])):
+        if match and not is_running(int(match["process"])):
             leftover.unlink(missing_ok=True)
-
-
-def _is_running(process: int) -> bool:
-    if os.name == "nt":  # there, `os.kill` would end the process
-        return True
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except (OSError, OverflowError):
-        return True  # it belongs to another user
-    return True
 
 
 def scrub_log(log: Path, words: Collection[str]) -> None:
@@ -275,22 +253,3 @@ def scrub_log(log: Path, words: Collection[str]) -> None:
                     stream.seek(at)
                     stream.write(b"(forgotten)"[:length].ljust(length))
                 at += len(line)
-
-
-# Locks between processes and threads, released when their process ends
-
-if sys.platform == "win32":
-    import msvcrt
-
-    def lock(file: BinaryIO, *, shared: bool = False, wait: bool = False) -> None:  # noqa: ARG001
-        """Lock an open file until it is closed. `OSError` when it is locked, after ten seconds
-        with `wait`. Windows has no shared locks."""
-        msvcrt.locking(file.fileno(), msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)
-else:
-    import fcntl
-
-    def lock(file: BinaryIO, *, shared: bool = False, wait: bool = False) -> None:
-        """Lock an open file until it is closed, exclusively or shared. While another lock is in
-        the way: `OSError`, or wait. An exclusive lock can become a shared one."""
-        kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
-        fcntl.flock(file.fileno(), kind if wait else kind | fcntl.LOCK_NB)

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from aurora.files import lock, make_folder, open_file, read_file
+from aurora.files import make_folder, open_file, read_file
+from aurora.platforms import lock
 
 _FOLDER = "given"  # in the memory's folder
 _MOST_BYTES = 200_000  # of one session: some thousand ids

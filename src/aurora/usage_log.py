@@ -15,7 +15,8 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
-from aurora.files import lock, make_folder, open_file, read_file
+from aurora.files import make_folder, open_file, read_file
+from aurora.platforms import lock
 
 _FILE, _OLDER = "calls.jsonl", "calls.jsonl.1"
 _LONGEST_WORD = 40  # characters of what a caller names

@@ -8,6 +8,7 @@ import re
 import shutil
 import socket
 import sqlite3
+import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
@@ -373,3 +374,31 @@ def test_without_a_provider_the_setting_is_the_hint_not_a_package(indexed: Shell
     assert "install" not in done.stderr
     hints = [hint for _, text, hint in findings(indexed)["note"] if text.startswith("Embedder")]
     assert hints == ["set `embedding.provider` to aurora, or unset it"]
+
+
+@pytest.mark.one_store("about processes")
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows processes")
+def test_a_server_that_was_never_asked_is_listed(shell: Shell) -> None:
+    """But not one of another project, and not the doctor itself."""
+    here = write_tree(shell.cwd, {".aurora/config.yml": ""})
+    other = write_tree(shell.cwd.parent / "other", {".aurora/config.yml": ""})
+    servers = [
+        subprocess.Popen([AUR, "mcp"], cwd=cwd, env=shell.environment, stdin=subprocess.PIPE)
+        for cwd in (here, other)
+    ]
+    listed = [text for _, text, _ in findings(shell)["ok"] if text.startswith("Process ")]
+    for server in servers:
+        server.communicate()
+    assert [text.partition(", since 20")[0] for text in listed] == [
+        f"Process {servers[0].pid}: aur mcp"
+    ]
+
+
+@in_a_file
+def test_the_log_is_listed_with_its_size(shell: Shell) -> None:
+    [empty] = [text for _, text, _ in findings(shell)["ok"] if text.startswith("Log: ")]
+    assert empty.endswith("aurora.log (nothing to say yet)")
+    half = b"x" * (512 << 10)
+    write_tree(shell.home, {"logs/aurora.log": half, "logs/aurora.log.1": half})
+    [full] = [text for _, text, _ in findings(shell)["ok"] if text.startswith("Log: ")]
+    assert full.endswith("aurora.log (1.0 MiB)")

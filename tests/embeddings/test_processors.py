@@ -14,7 +14,7 @@ from aurora.embeddings.compute import usable_processors
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A machine with 8 processors and no control groups."""
-    monkeypatch.setattr(threads, "_allowed", lambda: 8)
+    monkeypatch.setattr(threads, "processors", lambda: 8)
     return tmp_path
 
 

@@ -258,7 +258,7 @@ def test_a_missing_package_is_named_with_how_to_get_it(monkeypatch: pytest.Monke
     monkeypatch.setitem(sys.modules, PACKAGE, None)  # as if it were not installed
     with pytest.raises(EmbeddingError, match="needs the package sentence-transformers") as caught:
         SentenceTransformersProvider(ProviderOptions()).embed_query("text")
-    assert caught.value.hint == "pip install --upgrade 'aurora-memory[sentence-transformers]'"
+    assert caught.value.hint == "pip install 'aurora-memory[sentence-transformers]'"
 
 
 def test_a_version_that_runs_code_of_models_is_refused(

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from aurora.install.hook_entries import hook_line, opencode_plugin
-from aurora.install.known_agents import AGENTS, shell_line
+from aurora.install.known_agents import AGENTS
+from aurora.platforms import shell_line
 
 pytestmark = [
     pytest.mark.one_store("about the files of agents"),

@@ -157,7 +157,7 @@ Examples:
   aur mem watch --no-git  without the commits behind each chunk
 \b
 Every run that changed the memory prints one line on stdout; a commit is a change, too.
-Needs the package watchfiles: pip install 'aurora-memory[watch]'"""
+Needs the extra watch: `aur doctor` shows how to add it."""
 )
 @_PATHS
 @_NO_GIT

@@ -12,6 +12,7 @@ import os
 import sys
 import threading
 from collections.abc import Mapping
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn, cast
 
 import click
@@ -213,7 +214,7 @@ def _run() -> NoReturn:
     if os.environ.get(_COMPLETE):
         _answer_shell()
     try:
-        status = cli.main(prog_name="aur", standalone_mode=False)
+        status = cli.main(prog_name=_command_name(sys.argv[0]), standalone_mode=False)
     except AuroraError as exc:
         if not isinstance(exc, (ChunkNotFoundError, QueryError)):  # these repeat the user's words
             logger.error("%s", exc.message)  # noqa: TRY400 - expected: the message is enough
@@ -236,6 +237,11 @@ def _run() -> NoReturn:
         click.echo(f"Error: unexpected: {exc!r}\n\nhint: the log file has the details", err=True)
         sys.exit(2)
     sys.exit(status or 0)  # click returns the status that a command ended with
+
+
+def _command_name(program: str) -> str:
+    """`aurora` for people who start it by its second name; `aur` also for `python -m aurora`."""
+    return "aurora" if PurePath(program).stem == "aurora" else "aur"
 
 
 def _fail(error: AuroraError) -> NoReturn:

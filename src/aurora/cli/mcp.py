@@ -13,6 +13,7 @@ import click
 from aurora.cli.main import LazyGroup
 from aurora.cli.own_command import own_command
 from aurora.cli.session import ended_by_signals, find_places, run_until_signal, settings_files, tell
+from aurora.config import SettingsFiles
 from aurora.config.places import shown
 from aurora.endpoints import is_loopback
 from aurora.errors import AuroraError, ConfigError
@@ -27,6 +28,8 @@ from aurora.install.clients import (
     tells_otherwise,
     write_entry,
 )
+from aurora.installation import install_command
+from aurora.mcp.lifetime import Lifetime
 from aurora.mcp.pool import MemoryPool, name_folders
 from aurora.sources.git import find_root
 from aurora.types import Note
@@ -98,22 +101,25 @@ def mcp(
     Without an option it uses the Model Context Protocol on stdin and stdout, for clients that start
     it. With --http it listens for clients, on this machine only, and needs a token.
 
-    Needs the package mcp: pip install 'aurora-memory[mcp]'
+    Needs the extra mcp: `aur doctor` shows how to add it.
     """
     if click.get_current_context().invoked_subcommand is not None:
         return
-    pool = _open_pool(memories, read_only=read_only)
+    files = settings_files(find_places())
+    pool = _open_pool(memories, files, read_only=read_only)
     try:
         from aurora.mcp.server import create_server
     except ImportError as exc:
         raise AuroraError(
-            f"The server needs the package mcp: {exc}", hint="pip install 'aurora-memory[mcp]'"
+            f"The server needs the package mcp: {exc}", hint=install_command("mcp")
         ) from exc
     # Before the SDK does it with rich, which imports more to show an error.
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
-    server = create_server(pool, one_client=not http)
+    idle_minutes = files.current().settings.mcp.idle_minutes
     if not http:
-        run_until_signal(server.run_stdio_async())
+        lifetime = Lifetime(idle_minutes=idle_minutes, has_parent=True)
+        server = create_server(pool, lifetime=lifetime)
+        run_until_signal(server.run_stdio_async(), reason_to_end=lifetime.reason_to_end)
         return
     from aurora.mcp.http import HttpSettings, address_of, listen_at, own_token, serve
 
@@ -122,22 +128,24 @@ def mcp(
     is_own = not (token or no_token) and is_loopback(listening["host"])
     token = own_token(file) if is_own else token
     settings = HttpSettings(token=token, no_token=no_token, **listening)
+    lifetime = Lifetime(idle_minutes=0 if settings.is_for_others else idle_minutes)
+    server = create_server(pool, one_client=False, lifetime=lifetime)
     socket = listen_at(settings)
     tell(Note(f"Serving {', '.join(pool.names)} at {address_of(settings, socket)}"))
     if is_own:
         tell(Note(f"Clients need the token in {shown(file)}: set {TOKEN} to it for them"))
     with ended_by_signals():
-        serve(server, settings, socket)
+        serve(server, settings, socket, reason_to_end=lifetime.reason_to_end)
+    if reason := lifetime.reason_to_end():
+        tell(Note(reason))
 
 
-def _open_pool(memories: tuple[Path, ...], *, read_only: bool) -> MemoryPool:
-    places = find_places()
+def _open_pool(memories: tuple[Path, ...], files: SettingsFiles, *, read_only: bool) -> MemoryPool:
     for folder in memories:
         if not folder.is_dir():
             raise ConfigError(
                 f"{folder} is not a folder", hint="name the folder of a project, or leave it out"
             )
-    files = settings_files(places)
     for warning in files.current().warnings:
         tell(Note(warning, warning=True))
     folders = name_folders(memories or (Path.cwd(),))
@@ -260,7 +268,7 @@ def _project() -> Path:
 def _print_needs(client: Client, server: Server) -> None:
     if isinstance(server, Local):
         if find_spec("mcp") is None:
-            hint = "pip install 'aurora-memory[mcp]'"
+            hint = install_command("mcp")
             tell(Note(f"The server needs the package mcp: {hint}", warning=True))
         return
     if server.token and client.inputs:

@@ -64,7 +64,7 @@ Examples:
 \b
 A folder has tokenizer.json and an ONNX graph, as model.onnx or onnx/model.onnx. Only the hub
 uses the network. Without --from, the error names the source of a known model.
-Needs the extra onnx: pip install 'aurora-memory[onnx]'"""
+Needs the extra onnx: `aur doctor` shows how to add it."""
 )
 @click.argument("name", shell_complete=_complete_models)
 @click.option(

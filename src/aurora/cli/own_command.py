@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 import sysconfig
@@ -10,12 +9,13 @@ from pathlib import Path
 
 from aurora.cli.session import tell
 from aurora.install.clients import Scope
+from aurora.platforms import program_file
 from aurora.types import Note
 
 
 def own_command(scope: Scope) -> tuple[str, ...]:
     """`aur` for a project's file, as each user has it elsewhere; else the whole path."""
-    own = Path(sysconfig.get_path("scripts"), "aur.exe" if os.name == "nt" else "aur")
+    own = Path(sysconfig.get_path("scripts"), program_file("aur"))
     on_path = shutil.which("aur")
     is_own = on_path is not None and own.exists() and own.samefile(on_path)
     if scope is Scope.PROJECT:

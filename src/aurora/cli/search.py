@@ -31,6 +31,7 @@ from aurora.display.lines import WIDE, render_lines, render_nothing
 from aurora.display.records import Source, search_record
 from aurora.display.table import Look, Paint, is_stale, render_table, table_width
 from aurora.errors import AuroraError
+from aurora.platforms import link_host
 from aurora.retrieval.config import FUSIONS
 from aurora.retrieval.lookup import relative_path
 from aurora.retrieval.query import read_criteria, rooted_glob
@@ -328,7 +329,7 @@ def make_link(pattern: str, root: Path | None) -> Callable[[Chunk, int], str]:
     from platform import node
     from urllib.parse import quote
 
-    host = "" if sys.platform == "win32" else quote(node())  # on Windows it would be a share
+    host = quote(link_host(node()))
     base = root or Path.cwd()  # stored paths start here
 
     def link(chunk: Chunk, line: int) -> str:

@@ -29,10 +29,13 @@ from aurora.config.schema import known_setting
 from aurora.config.yaml import YamlError
 from aurora.errors import AuroraError, ConfigError, SourceError
 from aurora.files import make_file, make_folder
+from aurora.platforms import call_on_signals
 from aurora.text import printable
 from aurora.types import Event, Note, Progress
 
 if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
+
     from aurora.display.progress_bar import ProgressBar
     from aurora.engine import Memory
 
@@ -267,6 +270,8 @@ class _RedactingFormatter(logging.Formatter):
 
 # --- Commands that run until a signal ---
 
+_BETWEEN_LOOKS = 2.0  # seconds
+
 
 @contextmanager
 def ended_by_signals() -> Iterator[threading.Event]:
@@ -290,8 +295,11 @@ def ended_by_signals() -> Iterator[threading.Event]:
             signal.signal(number, handler)
 
 
-def run_until_signal(main: Coroutine[None, None, None]) -> None:
-    """Run a coroutine. The first SIGINT or SIGTERM ends the program, whatever its threads do.
+def run_until_signal(
+    main: Coroutine[None, None, None], *, reason_to_end: Callable[[], str] = str
+) -> None:
+    """Run a coroutine. The first SIGINT or SIGTERM ends the program, whatever its threads do, and
+    so does a reason, which is looked for every two seconds.
 
     A thread that reads stdin, or works on a call, cannot be cancelled: waiting for it would
     ignore the signal. Its writes are atomic, and the next run continues.
@@ -299,21 +307,26 @@ def run_until_signal(main: Coroutine[None, None, None]) -> None:
     import asyncio  # slower to import than everything else here
 
     runner = asyncio.Runner()
-    if sys.platform != "win32":  # its loop takes no signals; SIGTERM ends a program there
-        for number in _signals():
-            runner.get_loop().add_signal_handler(number, _interrupt)
+    call_on_signals(runner.get_loop(), _signals(), _interrupt)
+    _look_for_reason(runner.get_loop(), reason_to_end)
     try:
         runner.run(main)
-    except KeyboardInterrupt:
-        tell(Note("Stopped"))
+    except KeyboardInterrupt as exc:
+        tell(Note(str(exc) or "Stopped"))
         atexit._run_exitfuncs()  # remove temporary folders, flush the log
         os._exit(0)
     runner.close()
 
 
-def _interrupt() -> NoReturn:
+def _interrupt(reason: str = "") -> NoReturn:
     """Raise in the loop itself: a task could delay it."""
-    raise KeyboardInterrupt
+    raise KeyboardInterrupt(reason)
+
+
+def _look_for_reason(loop: AbstractEventLoop, reason_to_end: Callable[[], str]) -> None:
+    if reason := reason_to_end():
+        _interrupt(reason)
+    loop.call_later(_BETWEEN_LOOKS, _look_for_reason, loop, reason_to_end)
 
 
 def _signals() -> list[signal.Signals]:

@@ -242,6 +242,10 @@ class HooksSettings(NamedTuple):
     sessions: bool = False
 
 
+class McpSettings(NamedTuple):
+    idle_minutes: float = 60.0
+
+
 class UiSettings(NamedTuple):
     shown_search_format_notice: bool = False
     default_search_format: str = "enhanced"
@@ -258,6 +262,7 @@ class Settings(NamedTuple):
     indexing: IndexingSettings = IndexingSettings()
     llm: LlmSettings = LlmSettings()
     hooks: HooksSettings = HooksSettings()
+    mcp: McpSettings = McpSettings()
     ui: UiSettings = UiSettings()
 
 
@@ -412,6 +417,9 @@ _SETTINGS = (
     Setting("hooks.sessions", flag,
             "Read a session at its end also of an agent whose sessions were never imported.",
             Guard.CHOICE),
+    Setting("mcp.idle_minutes", number(minimum=0.0, sane=1e6),
+            "`aur mcp` ends when no client has asked for so many minutes; 0 is never. A server "
+            "for others (`--http` with `--host`, `--allow-host` or `--trusted-proxy`) runs on."),
     Setting("ui.shown_search_format_notice", flag,
             "True once the notice about the output format was shown."),
     Setting("ui.default_search_format", choice("enhanced", "legacy"),

@@ -28,7 +28,6 @@ from __future__ import annotations
 
 import ctypes
 import math
-import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -39,6 +38,8 @@ from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+from aurora.platforms import processors
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -135,13 +136,7 @@ def usable_processors(root: Path = _ROOT) -> int:
 
     A container often has fewer than its machine.
     """
-    return max(1, min([_allowed(), *(math.ceil(quota) for quota in _quotas(root))]))
-
-
-def _allowed() -> int:
-    if hasattr(os, "sched_getaffinity"):  # Linux
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    return max(1, min([processors(), *(math.ceil(quota) for quota in _quotas(root))]))
 
 
 def _quotas(root: Path) -> Iterator[float]:

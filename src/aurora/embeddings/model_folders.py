@@ -20,7 +20,8 @@ from tempfile import mkdtemp
 from typing import NamedTuple
 
 from aurora.errors import EmbeddingError
-from aurora.files import lock, make_folder
+from aurora.files import make_folder
+from aurora.platforms import lock
 from aurora.report_types import ModelEntry, ModelState
 
 MANIFEST, GRAPH, TOKENIZER = "model.json", "model.onnx", "tokenizer.json"

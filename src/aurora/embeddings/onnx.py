@@ -44,6 +44,7 @@ from aurora.embeddings.model_folders import (
     read_manifest,
 )
 from aurora.errors import EmbeddingError
+from aurora.installation import install_command
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -291,5 +292,5 @@ def _load(name: str) -> ModuleType:
 
 def _missing(name: str, state: str) -> EmbeddingError:
     return EmbeddingError(
-        f"The package {name} {state}", hint="get it with `pip install 'aurora-memory[onnx]'`"
+        f"The package {name} {state}", hint=f"get it with `{install_command('onnx')}`"
     )

@@ -30,6 +30,7 @@ from aurora.endpoints import (
     write_body,
 )
 from aurora.errors import EmbeddingError, RefusedError
+from aurora.installation import install_command
 
 if TYPE_CHECKING:
     import numpy as np
@@ -144,7 +145,7 @@ class OpenAIProvider:
                 except ImportError as exc:
                     raise EmbeddingError(
                         "The embedding provider openai needs the package httpx2",
-                        hint="pip install 'aurora-memory[openai]'",
+                        hint=install_command("openai"),
                     ) from exc
                 key = require_key(self._key, self._address)
                 self._endpoint = Endpoint(self._address, key, self._model, self._timing)

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from aurora.embeddings.base import ProviderOptions
 from aurora.embeddings.compute import join_windows, split_windows
 from aurora.errors import EmbeddingError
+from aurora.installation import install_command
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,7 +32,7 @@ DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 RECIPE = 1  # of the vectors; raise it when the same text would give another one
 _SLACK = 2  # tokens: a word that is cut may have one more on each side
 _FIRST_SAFE = 6  # older versions run the code in a local folder despite `trust_remote_code`
-_INSTALL = "pip install --upgrade 'aurora-memory[sentence-transformers]'"
+_EXTRA = "sentence-transformers"
 _LONE_SURROGATES = re.compile("[\ud800-\udfff]")  # tokenizers refuse them
 
 Encode = Callable[..., "NDArray[np.float32]"]
@@ -222,12 +223,13 @@ def _import(name: str) -> tuple[Any, Any]:
         progress = import_module("transformers.utils.logging")
     except ImportError as exc:
         raise EmbeddingError(
-            f"The model {name} needs the package sentence-transformers: {exc}", hint=_INSTALL
+            f"The model {name} needs the package sentence-transformers: {exc}",
+            hint=install_command(_EXTRA),
         ) from exc
     if int(package.__version__.partition(".")[0]) < _FIRST_SAFE:
         raise EmbeddingError(
             f"sentence-transformers {package.__version__} runs code that comes with a model",
-            hint=_INSTALL,
+            hint=install_command(_EXTRA),
         )
     return package, progress
 

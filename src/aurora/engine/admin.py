@@ -6,7 +6,7 @@ from another user.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
@@ -268,9 +268,13 @@ class MemoryAdmin:
         that sends text to the default endpoint."""
         return any(key.startswith("llm.") for key in self._opened.files.current().origins)
 
+    @property
+    def environ(self) -> Mapping[str, str]:
+        return self._opened.files.environ
+
     def check_llm(self) -> str:
         """The model and its address. No request is sent; raises `LlmError` if a part is missing."""
-        return check_llm(self._opened.settings.llm, self._opened.files.environ)
+        return check_llm(self._opened.settings.llm, self.environ)
 
     # Import
 

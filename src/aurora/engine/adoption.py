@@ -22,7 +22,8 @@ from typing import NamedTuple
 
 from aurora.engine.location import INDEXES, SqliteLocation
 from aurora.errors import ForeignSchemaError, IndexFileError
-from aurora.files import lock, make_folder, make_private, open_file, read_file, replacing
+from aurora.files import make_folder, make_private, open_file, read_file, replacing
+from aurora.platforms import lock
 from aurora.signals.index_file import IndexFile
 from aurora.stores.sqlite.database_file import identity_of
 from aurora.stores.sqlite.integrity import Seal, has_log

@@ -15,6 +15,7 @@ import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from functools import partial
 from importlib import import_module
@@ -31,6 +32,7 @@ from aurora.endpoints import EMBEDDING, LLM, Purpose, find_fault, parse_address
 from aurora.engine.layers import PERSONAL
 from aurora.engine.location import shown_name
 from aurora.engine.memory import Memory
+from aurora.engine.processes import find_running
 from aurora.engine.stranded import find_stranded, repository_of
 from aurora.errors import (
     AuroraError,
@@ -41,7 +43,9 @@ from aurora.errors import (
     StoreFormatError,
 )
 from aurora.files import require_own
+from aurora.installation import install_command, repair_command
 from aurora.parsers.languages import GRAMMARS
+from aurora.platforms import effective_user, list_processes
 from aurora.report_types import Finding, Level
 from aurora.sources.git import version as git_version
 from aurora.sources.watch import require_watchfiles
@@ -131,30 +135,29 @@ class Part(NamedTuple):
             return "of unknown version"
 
 
-PARTS = (
-    Part("git", "knowing which files count and which commits changed them",
-         "install git, then run `aur mem index`", Level.WARN, git_version),
-    Part("numpy", "building the keyword index, and further questions to one",
-         "pip install numpy; without it nothing can be indexed", Level.FAIL,
-         partial(import_module, "numpy")),  # an installed package may still be broken
-    Part("watchfiles", "`aur mem watch`", "pip install 'aurora-memory[watch]'",
-         require=require_watchfiles),
-    Part("onnxruntime", "transformer models and `--rerank local`",
-         "pip install 'aurora-memory[onnx]'"),
-    Part("httpx2", "embeddings and language models of an endpoint",
-         "pip install 'aurora-memory[openai]'"),
-    Part("mcp", "`aur mcp`, the server for agents", "pip install 'aurora-memory[mcp]'"),
-    Part("psycopg", "a memory on a PostgreSQL server", "pip install 'aurora-memory[postgres]'"),
-    Part("ray", "embedding on several machines", "pip install 'aurora-memory[ray]'"),
-)  # fmt: skip
+def parts() -> tuple[Part, ...]:
+    watch, onnx, openai = map(install_command, ("watch", "onnx", "openai"))
+    return (
+        Part("git", "knowing which files count and which commits changed them",
+             "install git, then run `aur mem index`", Level.WARN, git_version),
+        Part("numpy", "building the keyword index, and further questions to one",
+             f"{repair_command('numpy')}; without it nothing can be indexed", Level.FAIL,
+             partial(import_module, "numpy")),  # an installed package may still be broken
+        Part("watchfiles", "`aur mem watch`", watch, require=require_watchfiles),
+        Part("onnxruntime", "transformer models and `--rerank local`", onnx),
+        Part("httpx2", "embeddings and language models of an endpoint", openai),
+        Part("mcp", "`aur mcp`, the server for agents", install_command("mcp")),
+        Part("psycopg", "a memory on a PostgreSQL server", install_command("postgres")),
+        Part("ray", "embedding on several machines", install_command("ray")),
+    )  # fmt: skip
 
 
 def examine_parts() -> Iterator[Finding]:
-    return run_checks("parts", (check_parts, check_grammars), PARTS)
+    return run_checks("parts", (check_parts, check_grammars), parts())
 
 
-def check_parts(parts: Sequence[Part]) -> Iterator[Line]:
-    for part in parts:
+def check_parts(wanted: Sequence[Part]) -> Iterator[Line]:
+    for part in wanted:
         try:
             found = part.find()
         except Exception as exc:  # missing, or broken in any way
@@ -176,7 +179,7 @@ def check_grammars(_: Sequence[Part]) -> Iterator[Line]:
             yield (
                 Level.WARN,
                 f"The grammar of {language} cannot be loaded: {exc}",
-                f"pip install --force-reinstall {package}; until then its files are cut by lines",
+                f"{repair_command(package)}; until then its files are cut by lines",
             )
         else:
             usable += 1
@@ -426,7 +429,7 @@ def check_stranded(subject: MemoryCheck) -> Iterator[Line]:
 def check_readers(subject: MemoryCheck) -> Iterator[Line]:
     """On Windows, file modes say nothing about other users."""
     path = subject.memory.admin.path
-    if os.name != "posix" or not _exists(path):
+    if effective_user() is None or not _exists(path):
         return
     file, folder = path.stat().st_mode, path.parent.stat().st_mode
     if file & _READ_BY_OTHERS and folder & _ENTERED_BY_OTHERS:
@@ -489,6 +492,15 @@ def check_cache(subject: MemoryCheck) -> Iterator[Line]:
         yield Level.OK, text, ""
 
 
+def check_processes(subject: MemoryCheck) -> Iterator[Line]:
+    """Other processes that use the memory; none where the system shows none."""
+    memory = subject.memory
+    for running in find_running(list_processes(), memory.places, memory.admin.environ):
+        since = datetime.fromtimestamp(running.process.since, UTC).astimezone()
+        text = f"Process {running.process.number}: {running.command}, since {since:%Y-%m-%d %H:%M}"
+        yield Level.OK, text, ""
+
+
 def check_log(subject: MemoryCheck) -> Iterator[Line]:
     home = subject.memory.places.home
     file = home / "logs" / "aurora.log"
@@ -496,8 +508,9 @@ def check_log(subject: MemoryCheck) -> Iterator[Line]:
         text = f"The log {shown(file)} cannot be written"
         yield Level.WARN, text, "set AURORA_HOME to a folder of yours"
     else:
-        empty = "" if _exists(file) else " (nothing to say yet)"
-        yield Level.OK, f"Log: {shown(file)}{empty}", ""
+        size = sum(each.stat().st_size for each in file.parent.glob(f"{file.name}*"))
+        state = f"{size / 2**20:,.1f} MiB" if size else "nothing to say yet"
+        yield Level.OK, f"Log: {shown(file)} ({state})", ""
 
 
 def _exists(path: Path, *, otherwise: bool = False) -> bool:
@@ -524,5 +537,5 @@ SERVER_STAGES: tuple[Checks, ...] = (
 )
 ALWAYS: Checks = (
     check_layers, check_stranded, check_embedder, check_llm, check_readers, check_writing,
-    check_foreign_files, check_space, check_cache, check_log,
+    check_foreign_files, check_space, check_processes, check_cache, check_log,
 )  # fmt: skip

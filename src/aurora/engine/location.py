@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeAlias
 from aurora import stores
 from aurora.config.places import shown
 from aurora.errors import ConfigError, NoMemoryError, StoreError, StoreFormatError
+from aurora.installation import install_command
 from aurora.stores.base import Reclaimed
 from aurora.stores.sqlite.database_file import schema_of
 from aurora.stores.sqlite.repair import reclaim
@@ -191,7 +192,7 @@ def require_driver() -> None:
     except ImportError as exc:
         raise StoreError(
             "store.url names a PostgreSQL server, and its driver is not installed",
-            hint="pip install 'aurora-memory[postgres]'",
+            hint=install_command("postgres"),
         ) from exc
 
 

@@ -22,6 +22,7 @@ from typing import Any, TypeAlias
 from aurora.embeddings.base import EmbeddingProvider
 from aurora.errors import AuroraError, ClusterError
 from aurora.indexing.embedding import ChunkText, LabelRows, Results, Vectors, try_vectors
+from aurora.installation import install_command
 from aurora.stores.base import Embedder
 
 Ray: TypeAlias = Any  # the package `ray`: its own types say little
@@ -120,7 +121,7 @@ def _connected(address: str) -> Iterator[Ray]:
     except ImportError as exc:
         raise ClusterError(
             "`indexing.ray` is set, and the package ray is not installed",
-            hint="pip install 'aurora-memory[ray]', or unset `indexing.ray`",
+            hint=f"{install_command('ray')}, or unset `indexing.ray`",
         ) from exc
     if ray.is_initialized():
         yield ray

@@ -7,8 +7,6 @@ Claude Code, Codex and Gemini CLI with them.
 
 from __future__ import annotations
 
-import os
-import shlex
 import shutil
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, replace
@@ -30,6 +28,7 @@ from aurora.install.hook_entries import (
     opencode_plugin,
 )
 from aurora.install.plan import Wanted
+from aurora.platforms import shell_line
 from aurora.types import Json
 
 
@@ -255,13 +254,6 @@ def _entry(agent: Agent, scope: Scope, command: tuple[str, ...]) -> Addition:
     if scope is Scope.PROJECT:  # Codex would not start for a colleague who has no Aurora
         entry = {key: value for key, value in entry.items() if key != "required"}
     return TomlTable(path, entry)
-
-
-def shell_line(command: tuple[str, ...]) -> str:
-    """The words of a command as shells read them."""
-    if os.name == "nt":
-        return " ".join(f'"{word}"' if " " in word else word for word in command)
-    return shlex.join(command)
 
 
 def _below(path: str, folder: str) -> str:

@@ -19,8 +19,9 @@ from typing import Any, NamedTuple
 
 from aurora.config.places import shown
 from aurora.errors import ConfigError
-from aurora.files import lock, make_folder, open_file, replacing
+from aurora.files import make_folder, open_file, replacing
 from aurora.install.additions import Addition, from_record, to_record
+from aurora.platforms import lock
 from aurora.types import Json
 
 FILE, _LOCK = "installed.json", "installed.lock"

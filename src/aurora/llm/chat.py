@@ -22,6 +22,7 @@ from aurora.endpoints import (
     write_body,
 )
 from aurora.errors import LlmError
+from aurora.installation import install_command
 
 if TYPE_CHECKING:
     from aurora.endpoint_client import Endpoint
@@ -76,7 +77,7 @@ class Chat:
         if find_spec("httpx2") is None:
             raise LlmError(
                 "Asking a language model needs the package httpx2",
-                hint="pip install 'aurora-memory[llm]'",
+                hint=install_command("llm"),
             )
 
     def ask(self, prompt: str, *, most_tokens: int) -> str:

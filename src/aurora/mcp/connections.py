@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import math
 import socket
-import sys
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -19,8 +19,7 @@ import uvicorn
 from starlette.types import Scope
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-if sys.platform != "win32":
-    import resource
+from aurora.platforms import raise_file_limit
 
 _MOST = 1_000  # connections: more than a team has, and few enough to check every second
 _SPARE = 256  # open files for the memory itself: databases, logs, pipes of git
@@ -43,15 +42,8 @@ class Bounds:
 
 def connections_allowed() -> int:
     """Raise the limit of open files, and return how many connections it allows."""
-    if sys.platform != "win32":
-        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        try:
-            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-        except (OSError, ValueError):  # macOS has a lower limit
-            hard = soft
-        if hard != resource.RLIM_INFINITY:
-            return min(_MOST, max(hard - _SPARE, hard // 2))
-    return _MOST
+    files = raise_file_limit()
+    return _MOST if files is None else min(_MOST, max(files - _SPARE, files // 2))
 
 
 def let_in(scope: Scope) -> None:
@@ -145,9 +137,12 @@ class Server(uvicorn.Server):
     no file is free.
     """
 
-    def __init__(self, config: uvicorn.Config, bounds: Bounds) -> None:
+    def __init__(
+        self, config: uvicorn.Config, bounds: Bounds, reason_to_end: Callable[[], str] = str
+    ) -> None:
+        """It ends when `reason_to_end` gives one."""
         super().__init__(config)
-        self.bounds = bounds
+        self.bounds, self._reason_to_end = bounds, reason_to_end
         self.strangers: dict[Connection, None] = {}  # the oldest first
         self._accepting: list[asyncio.Task[None]] = []
 
@@ -161,6 +156,8 @@ class Server(uvicorn.Server):
             for connection in tuple(self.server_state.connections):
                 if isinstance(connection, Connection):
                     connection.cut_if_due(now)
+            if self._reason_to_end():
+                return True
         return await super().on_tick(counter)
 
     async def _accept(self, listening: socket.socket) -> None:

@@ -6,7 +6,6 @@ is no OAuth: a team's token is one word.
 
 from __future__ import annotations
 
-import ctypes
 import hmac
 import ipaddress
 import math
@@ -15,7 +14,6 @@ import re
 import secrets
 import socket
 import stat
-import sys
 import time
 from collections import OrderedDict
 from collections.abc import Callable
@@ -34,6 +32,7 @@ from aurora.endpoints import is_loopback
 from aurora.errors import ConfigError
 from aurora.files import make_folder, open_no_follow, replacing
 from aurora.mcp.connections import Bounds, Connection, Server, connections_allowed, let_in
+from aurora.platforms import effective_user, share_heap
 
 PATH = "/mcp"
 LARGEST = 8 * 1024 * 1024  # bytes of one request: the largest document, as JSON
@@ -41,7 +40,6 @@ _ANYWHERE = {"0.0.0.0", "::", ""}  # noqa: S104 - compared, not bound
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 _KEEP_ALIVE = 75  # seconds of an idle connection: longer than clients reuse one
 _BACKLOG = 2_048  # connections that wait to be accepted
-_M_ARENA_MAX, _M_MMAP_THRESHOLD = -8, -3  # of glibc's malloc.h
 _LARGE = 256 * 1024  # bytes: larger blocks are returned to the system when freed
 _TOKEN = re.compile(r"[!-~]{16,}")
 _LONGEST_TOKEN = 4_096  # bytes read of a token's file
@@ -119,6 +117,11 @@ class HttpSettings:
                 f"For {self.host or 'every address'}, the host names that clients use are missing",
                 hint="add --allow-host NAME for each, such as --allow-host memory.example.org",
             )
+
+    @property
+    def is_for_others(self) -> bool:
+        """Whether clients on other machines reach it, as its options say."""
+        return bool(not is_loopback(self.host) or self.names or self.proxies)
 
     @property
     def security(self) -> TransportSecuritySettings:
@@ -212,7 +215,8 @@ def _read_own(file: Path) -> str:
         status = os.fstat(opened.fileno())
         if not stat.S_ISREG(status.st_mode):
             raise ValueError("it is not a file")
-        if sys.platform != "win32" and (status.st_uid != os.geteuid() or status.st_mode & 0o077):
+        user = effective_user()
+        if user is not None and (status.st_uid != user or status.st_mode & 0o077):
             raise ValueError("other users may read or write it")
         return opened.read(_LONGEST_TOKEN).decode().strip()
 
@@ -240,11 +244,18 @@ def address_of(settings: HttpSettings, listening: socket.socket) -> str:
     return f"http://{_bracketed(settings.host)}:{listening.getsockname()[1]}{PATH}"
 
 
-def serve(server: MCPServer, settings: HttpSettings, listening: socket.socket) -> None:
-    """Serve until SIGINT or SIGTERM; running calls get a few seconds to end."""
-    _limit_heap()
+def serve(
+    server: MCPServer,
+    settings: HttpSettings,
+    listening: socket.socket,
+    *,
+    reason_to_end: Callable[[], str] = str,
+) -> None:
+    """Serve until SIGINT or SIGTERM, or until there is a reason to end; running calls get a few
+    seconds to end."""
+    share_heap(_LARGE)
     config = configure(make_app(server, settings), settings)
-    Server(config, Bounds(connections_allowed())).run([listening])
+    Server(config, Bounds(connections_allowed()), reason_to_end).run([listening])
 
 
 def configure(app: ASGIApp, settings: HttpSettings) -> uvicorn.Config:
@@ -261,18 +272,6 @@ def configure(app: ASGIApp, settings: HttpSettings) -> uvicorn.Config:
         timeout_graceful_shutdown=3,
         ws="none",
     )
-
-
-def _limit_heap() -> None:
-    """Make glibc's threads share one heap, and return large blocks to the system.
-
-    With its defaults the server needs twice the memory, and more over time.
-    """
-    if sys.platform == "linux":
-        with suppress(OSError, AttributeError):
-            adjust = ctypes.CDLL(None).mallopt
-            adjust(_M_ARENA_MAX, 1)
-            adjust(_M_MMAP_THRESHOLD, _LARGE)
 
 
 def _bracketed(host: str) -> str:

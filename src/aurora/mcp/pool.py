@@ -229,6 +229,10 @@ class IndexRuns:
         ).start()
         return run
 
+    def is_any_running(self) -> bool:
+        with self._lock:
+            return any(not run.over.is_set() for run in self._running.values())
+
     def progress_text(self, name: str) -> str | None:
         """The progress of all runs on a memory; None without a run."""
         with self._lock:

@@ -22,6 +22,7 @@ from aurora.errors import AuroraError, ChunkNotFoundError
 from aurora.mcp.answers import TEMPLATE
 from aurora.mcp.brief import SentLines
 from aurora.mcp.checked_tool import make_tools
+from aurora.mcp.lifetime import Lifetime
 from aurora.mcp.pool import MemoryPool
 from aurora.mcp.tools import Tools, program_version
 from aurora.mcp.wording import error_text
@@ -44,12 +45,17 @@ def instructions(*, read_only: bool) -> str:
     return _INSTRUCTIONS.format(learning="" if read_only else _LEARNING)
 
 
-def create_server(pool: MemoryPool, *, one_client: bool = True) -> MCPServer:
+def create_server(
+    pool: MemoryPool, *, one_client: bool = True, lifetime: Lifetime | None = None
+) -> MCPServer:
     """A server with all tools over these memories; without those that write, if the pool is
-    read-only. A server of `one_client` sends it nothing twice."""
+    read-only. A server of `one_client` sends it nothing twice. `lifetime` hears of requests."""
     read_only, is_single = pool.read_only, len(pool.names) == 1 and not pool.workspace()
+    owner = Tools(pool, sent=SentLines() if one_client else None)
+    if lifetime is not None:
+        lifetime.is_busy = owner.is_indexing
     tools = make_tools(
-        Tools(pool, sent=SentLines() if one_client else None),
+        owner,
         read_only=read_only,
         left_out={"memory"} if is_single else frozenset(),
     )
@@ -59,6 +65,7 @@ def create_server(pool: MemoryPool, *, one_client: bool = True) -> MCPServer:
         instructions=instructions(read_only=read_only),
         version=program_version(),
         tools=tools,
+        middleware=[lifetime] if lifetime else [],
         log_level="WARNING",
     )
     add_resources(server, pool, [tool.name for tool in tools])

@@ -104,6 +104,10 @@ class Tools:
         methods = offered_methods(self, read_only=pool.read_only)
         self._offered = [method.__name__ for method in methods]
 
+    def is_indexing(self) -> bool:
+        """Whether an index run goes on, also when nobody waits for it any more."""
+        return self._runs.is_any_running()
+
     def _told(self, notes: Iterable[str]) -> list[str]:
         """Notes in the words of an agent."""
         return [for_agents(note, self._offered) for note in notes]

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -19,9 +18,7 @@ from pathlib import Path
 from typing import IO, NamedTuple, TypeVar
 
 from aurora.errors import GitError, GitLimitError, GitStartError, NoRepositoryError, SourceError
-
-if sys.platform == "linux":
-    import resource
+from aurora.platforms import limit_memory
 
 T = TypeVar("T")
 
@@ -175,10 +172,7 @@ class Git:
             timed_out.set()
             process.kill()
 
-        if sys.platform == "linux":
-            with suppress(OSError):  # it has ended, or has a lower limit
-                most = self.limits.memory
-                resource.prlimit(process.pid, resource.RLIMIT_DATA, (most, most))
+        limit_memory(process.pid, self.limits.memory)
         timer = threading.Timer(self.limits.seconds, end)
         timer.daemon = True
         timer.start()

@@ -14,7 +14,6 @@ import fnmatch
 import logging
 import re
 import stat
-import sys
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -26,6 +25,8 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from aurora.errors import SourceError, WatchError
 from aurora.files import open_no_follow
+from aurora.installation import install_command
+from aurora.platforms import follows_whole_trees
 from aurora.sources.git import find_ignored, find_root, list_ignored_folders
 from aurora.sources.ignore import AURORA_IGNORE, GIT_IGNORE, IgnoreFiles
 from aurora.sources.reading import VENDORED
@@ -53,7 +54,6 @@ _MAX_BURST_MS = 5000  # also ends the burst of a file that is written all the ti
 _FLOOD = 2000  # with more changes at once, the system may have dropped some
 _TRIES = 20  # while folders vanish between listing and watching
 _MODIFIED = 2  # of watchfiles.Change
-_RECURSIVE = not sys.platform.startswith("linux")  # other systems have no limit, follow no links
 
 
 class Rules(NamedTuple):
@@ -210,7 +210,7 @@ def require_watchfiles() -> type[RustNotify]:
     except ImportError as exc:
         raise WatchError(
             "Watching needs the package watchfiles, which is not installed",
-            hint="pip install 'aurora-memory[watch]'",
+            hint=install_command("watch"),
         ) from exc
     return RustNotify
 
@@ -230,14 +230,15 @@ class FileWatcher:
         own: Iterable[Path] = (),
         stop: Stop | None = None,
         quiet_ms: int = _QUIET_MS,
-        recursive: bool = _RECURSIVE,
+        recursive: bool | None = None,
     ) -> None:
         self._targets = tuple(target.resolve() for target in targets)
         self._logs = logs.resolve() if logs is not None else None
         self._roots = (*self._targets, self._logs) if self._logs is not None else self._targets
         self._own = tuple(path.resolve() for path in own)
         self._stop: Stop = stop or threading.Event()
-        self._quiet_ms, self._recursive = quiet_ms, recursive
+        self._quiet_ms = quiet_ms
+        self._recursive = follows_whole_trees() if recursive is None else recursive
         self._package = require_watchfiles()
         self._watch, self._scope = self._open()
 

@@ -18,10 +18,10 @@ from itertools import chain
 from pathlib import Path
 
 from aurora.errors import EmbeddingError
+from aurora.installation import repair_command
 from aurora.text import CJK, has_cjk, normalized
 
 PIECES = "pieces.txt"
-REPAIR = "install Aurora again: pip install --force-reinstall aurora-memory"
 UNKNOWN = 0  # the piece for everything that no other piece covers
 _UNKNOWN_NAME = "[unknown]"  # in the file
 _LONGEST_WORD = 100  # characters; of a cached run, too
@@ -115,12 +115,14 @@ def read_tokenizer(path: Path) -> Tokenizer:
     try:
         pieces = path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
     except OSError as exc:
-        raise EmbeddingError(f"{path} cannot be read: {exc.strerror or exc}", hint=REPAIR) from exc
+        raise EmbeddingError(
+            f"{path} cannot be read: {exc.strerror or exc}", hint=repair_command()
+        ) from exc
     except ValueError as exc:
-        raise EmbeddingError(f"{path} is damaged: {exc}", hint=REPAIR) from exc
+        raise EmbeddingError(f"{path} is damaged: {exc}", hint=repair_command()) from exc
     if pieces[UNKNOWN] != _UNKNOWN_NAME:
         message = f"{path} is damaged: it does not begin with {_UNKNOWN_NAME}"
-        raise EmbeddingError(message, hint=REPAIR)
+        raise EmbeddingError(message, hint=repair_command())
     return Tokenizer(pieces)
 
 

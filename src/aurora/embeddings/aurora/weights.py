@@ -27,8 +27,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from aurora.embeddings.aurora.tokens import PIECES, REPAIR
+from aurora.embeddings.aurora.tokens import PIECES
 from aurora.errors import EmbeddingError
+from aurora.installation import repair_command
 
 TENSORS, GRAPH = "model.safetensors", "layers.onnx"
 WIDTH = 256
@@ -56,7 +57,7 @@ def read_tensors(folder: Path, pieces: int) -> Tensors:
     try:
         tensors = read_safetensors(path)
     except EmbeddingError as exc:
-        raise EmbeddingError(exc.message, hint=REPAIR) from exc
+        raise EmbeddingError(exc.message, hint=repair_command()) from exc
     for name, (kind, shape) in _expected(pieces).items():
         tensor = tensors.get(name)
         if tensor is None or (tensor.dtype, tensor.shape) != (np.dtype(kind), shape):
@@ -64,7 +65,7 @@ def read_tensors(folder: Path, pieces: int) -> Tensors:
             raise EmbeddingError(
                 f"{path} is damaged, or {PIECES} belongs to another model: "
                 f"{name} is {actual}, and should be {kind} of {shape}",
-                hint=REPAIR,
+                hint=repair_command(),
             )
     return {name: np.asarray(tensor) for name, tensor in tensors.items()}
 
@@ -106,7 +107,7 @@ def weights_digest(folder: Path) -> str:
             digest.update((folder / name).read_bytes())
     except OSError as exc:
         raise EmbeddingError(
-            f"{folder / name} cannot be read: {exc.strerror or exc}", hint=REPAIR
+            f"{folder / name} cannot be read: {exc.strerror or exc}", hint=repair_command()
         ) from exc
     return digest.hexdigest()[:12]
 
@@ -117,7 +118,7 @@ def check_weights(folder: Path, expected: str) -> None:
     if actual != expected:
         raise EmbeddingError(
             f"The model in {folder} is damaged: its digest is {actual}, and should be {expected}",
-            hint=REPAIR,
+            hint=repair_command(),
         )
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, cast
 
 from aurora.files import open_no_follow
+from aurora.installation import install_command
 from aurora.sources.sessions.base import Exchange, Offset, Options, Reading
 from aurora.sources.sessions.json_values import parse_json
 from aurora.sources.sessions.transcript import Transcript
@@ -149,7 +150,7 @@ def _decompressor() -> Any:  # a module that may be missing
             return import_module(name)
         except ImportError:
             continue
-    raise ImportError("compressed: pip install 'aurora-memory[sessions]'")
+    raise ImportError(f"compressed: {install_command('sessions')}")
 
 
 def _why_not(exc: Exception) -> str:

@@ -9,6 +9,7 @@ import psycopg
 from psycopg import sql
 
 from aurora.errors import StoreError, StoreFormatError
+from aurora.installation import upgrade_command
 from aurora.stores.postgres.schema import (
     LEAST_SERVER,
     LEAST_VECTORS,
@@ -86,13 +87,13 @@ def require_known(version: Version, shown: str) -> None:
         raise StoreFormatError(
             f"{shown} was written by a newer Aurora "
             f"(schema {version.schema}, this one knows {len(MIGRATIONS)})",
-            hint="upgrade with `pip install --upgrade aurora-memory`, or start a server again "
+            hint=f"upgrade with `{upgrade_command()}`, or start a server again "
             "that ran meanwhile; nothing was touched",
         )
     if version.schema and _numbers(version.words) > _numbers(WORDS):
         raise StoreFormatError(
             f"The words of {shown} were made by a newer Aurora ({version.words}, not {WORDS})",
-            hint="upgrade with `pip install --upgrade aurora-memory`; nothing was touched",
+            hint=f"upgrade with `{upgrade_command()}`; nothing was touched",
         )
 
 

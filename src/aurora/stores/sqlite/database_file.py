@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
@@ -15,7 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from aurora.errors import ForeignSchemaError, StoreBusyError, StoreError, StoreFormatError
-from aurora.files import lock, make_file, open_file, require_plain
+from aurora.files import make_file, open_file, require_plain
+from aurora.installation import upgrade_command
+from aurora.platforms import free_bytes, lock
 from aurora.stores.sqlite.integrity import (
     LONG,
     Stamp,
@@ -318,11 +319,7 @@ def _cannot_change(path: Path) -> bool:
     acting = os.access in os.supports_effective_ids  # the effective user, not the real one
     if not all(os.access(each, os.W_OK, effective_ids=acting) for each in (path, path.parent)):
         return os.access(path, os.F_OK)  # False instead of an error for an invalid name
-    is_full = False
-    if sys.platform != "win32":  # which has no statvfs
-        disk = os.statvfs(path)
-        is_full = disk.f_bavail * disk.f_frsize < _LEAST_ROOM
-    return is_full
+    return free_bytes(path) < _LEAST_ROOM
 
 
 def open_bare(path: Path, options: str = "") -> Connection:
@@ -388,7 +385,7 @@ def require_known(version: int, path: Path) -> None:
         raise StoreFormatError(
             f"{path} was written by a newer Aurora "
             f"(schema {version}, this one knows {len(MIGRATIONS)})",
-            hint="upgrade with `pip install --upgrade aurora-memory`, or start a server again "
+            hint=f"upgrade with `{upgrade_command()}`, or start a server again "
             "that ran meanwhile; the file was not touched",
         )
 

@@ -21,7 +21,8 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple, Self
 
 from aurora.errors import StoreBusyError, StoreFormatError
-from aurora.files import lock, open_file, read_file
+from aurora.files import open_file, read_file
+from aurora.platforms import lock
 from aurora.stores.sqlite.schema import CHECKSUMS, STRAY_SYMBOLS, TEXT_INDEXES, is_damaged
 from aurora.text import pluralize
 

@@ -1,0 +1,215 @@
+"""All that differs between Linux, macOS and Windows. No other module asks which system it runs on.
+
+`tests/test_platforms.py` runs the branches of all three, on any of them.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import sys
+import time
+from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import fcntl
+    import resource
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
+
+_PROC = Path("/proc")
+_TICKS = 100  # a second, for programs on every Linux
+_M_ARENA_MAX, _M_MMAP_THRESHOLD = -8, -3  # of glibc's malloc.h
+
+
+# Locks between processes and threads, released when their process ends
+
+if sys.platform == "win32":
+
+    def lock(file: BinaryIO, *, shared: bool = False, wait: bool = False) -> None:  # noqa: ARG001
+        """Lock an open file until it is closed. `OSError` when it is locked, after ten seconds
+        with `wait`. Windows has no shared locks."""
+        msvcrt.locking(file.fileno(), msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)
+else:
+
+    def lock(file: BinaryIO, *, shared: bool = False, wait: bool = False) -> None:
+        """Lock an open file until it is closed, exclusively or shared. While another lock is in
+        the way: `OSError`, or wait. An exclusive lock can become a shared one."""
+        kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
+        fcntl.flock(file.fileno(), kind if wait else kind | fcntl.LOCK_NB)
+
+
+# Files and users
+
+
+def effective_user() -> int | None:
+    """The user as whom this process acts; None on Windows, whose files have no owner's number and
+    no permission bits."""
+    if sys.platform == "win32":
+        return None
+    else:
+        return os.geteuid()
+
+
+def set_mode(handle: int, mode: int) -> None:
+    """Set the permission bits of an open file or folder."""
+    if sys.platform != "win32":
+        os.fchmod(handle, mode)
+
+
+def sync_folder(folder: Path) -> None:
+    """Sync a folder to disk: only then does a new name in it survive a power cut."""
+    if sys.platform != "win32":  # which cannot open a folder and needs no sync
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def free_bytes(path: Path) -> int:
+    """The space for this user on the disk of a file or folder."""
+    if sys.platform == "win32":
+        import shutil  # noqa: PLC0415 - a start should not wait for it
+
+        return shutil.disk_usage(path).free
+    else:
+        disk = os.statvfs(path)
+        return disk.f_bavail * disk.f_frsize
+
+
+def program_file(name: str) -> str:
+    """The name of an installed program's file."""
+    return f"{name}.exe" if sys.platform == "win32" else name
+
+
+def shell_line(words: Collection[str]) -> str:
+    """The words of a command as the shells of this system read them."""
+    if sys.platform == "win32":
+        return " ".join(f'"{word}"' if " " in word else word for word in words)
+    else:
+        return shlex.join(words)
+
+
+def link_host(node: str) -> str:
+    """The host in a `file:` address of this machine. On Windows a host would be a share."""
+    return "" if sys.platform == "win32" else node
+
+
+def follows_whole_trees() -> bool:
+    """Whether the system reports changes anywhere below a folder. Linux needs a watch for each,
+    and has a limit; other systems have none, and follow no links."""
+    return sys.platform != "linux"
+
+
+# Processes
+
+
+def is_running(process: int) -> bool:
+    if sys.platform == "win32":  # there, `os.kill` would end the process
+        return True
+    else:
+        try:
+            os.kill(process, 0)
+        except ProcessLookupError:
+            return False
+        except (OSError, OverflowError):
+            return True  # it belongs to another user
+        return True
+
+
+def processors() -> int:
+    """The processors that this process may use, or those of the machine."""
+    if sys.platform == "linux":
+        return len(os.sched_getaffinity(0))
+    else:
+        return os.cpu_count() or 1
+
+
+def limit_memory(process: int, most: int) -> None:
+    """Limit the data of a running process to some bytes. Only Linux can."""
+    if sys.platform == "linux":
+        with suppress(OSError):  # it has ended, or has a lower limit
+            resource.prlimit(process, resource.RLIMIT_DATA, (most, most))
+
+
+def raise_file_limit() -> int | None:
+    """Raise the limit of open files as far as the system allows; None if there is none."""
+    if sys.platform == "win32":
+        return None
+    else:
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        except (OSError, ValueError):  # macOS has a lower limit
+            hard = soft
+        return None if hard == resource.RLIM_INFINITY else hard
+
+
+def share_heap(large: int) -> None:
+    """Make glibc's threads share one heap, and return blocks of `large` bytes to the system.
+
+    With its defaults a server with many threads needs twice the memory, and more over time.
+    """
+    if sys.platform == "linux":
+        import ctypes  # noqa: PLC0415 - only servers need it
+
+        with suppress(OSError, AttributeError):  # of another C library
+            adjust = ctypes.CDLL(None).mallopt
+            adjust(_M_ARENA_MAX, 1)
+            adjust(_M_MMAP_THRESHOLD, large)
+
+
+def call_on_signals(
+    loop: AbstractEventLoop, numbers: Collection[signal.Signals], call: Callable[[], object]
+) -> None:
+    """Have a loop call a function for a signal. On Windows its loop takes none: Ctrl-C raises
+    KeyboardInterrupt there, and SIGTERM ends a program."""
+    if sys.platform != "win32":
+        for number in numbers:
+            loop.add_signal_handler(number, call)
+
+
+class Process(NamedTuple):
+    """A running process of this user."""
+
+    number: int
+    words: tuple[str, ...]  # its command line
+    cwd: Path
+    since: float  # seconds since 1970
+    open_files: frozenset[Path]
+
+
+def list_processes(proc: Path = _PROC) -> Iterator[Process]:
+    """Other processes of this user, as Linux shows them. None on other systems."""
+    for folder in sorted(proc.glob("[0-9]*")):
+        with suppress(OSError, ValueError):  # it belongs to another user, or has just ended
+            if int(folder.name) != os.getpid() and (words := _command_line(folder)):
+                files = frozenset(_links(folder / "fd"))
+                cwd = (folder / "cwd").readlink()
+                yield Process(int(folder.name), words, cwd, _start_time(folder, proc), files)
+
+
+def _command_line(folder: Path) -> tuple[str, ...]:
+    words = (folder / "cmdline").read_bytes().split(b"\0")
+    return tuple(os.fsdecode(word) for word in words[:-1])
+
+
+def _links(folder: Path) -> Iterator[Path]:
+    for link in folder.iterdir():
+        with suppress(OSError):  # just closed
+            yield link.readlink()
+
+
+def _start_time(folder: Path, proc: Path) -> float:
+    """From the ticks since the start of the machine, the 22nd field of `stat`."""
+    fields = (folder / "stat").read_text(errors="replace").rpartition(")")[2].split()
+    uptime = float((proc / "uptime").read_text().split()[0])
+    return time.time() - uptime + int(fields[19]) / _TICKS

@@ -1,0 +1,82 @@
+"""`aur doctor` lists the processes that use a memory, by what the system tells of them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from aurora.config import Places
+from aurora.engine.processes import find_running
+from aurora.platforms import Process, list_processes
+from tests.builders import write_tree
+
+on_linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows processes")
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    return write_tree(tmp_path / "shop", {".aurora/memory.db": "", "src/app.py": ""})
+
+
+def commands(project: Path, *processes: Process) -> list[str]:
+    environ = {"AURORA_HOME": str(project.parent / "home")}
+    places = Places.find(project, environ)
+    return [each.command for each in find_running(processes, places, environ)]
+
+
+def process(line: str, cwd: Path, *files: Path) -> Process:
+    return Process(7, tuple(line.split()), cwd, 0.0, frozenset(files))
+
+
+@pytest.mark.parametrize(
+    ("line", "command"),
+    [
+        ("/usr/bin/aur mcp --read-only", "aur mcp"),
+        ("aurora.exe -c mcp.idle_minutes=5 mcp", "aur mcp"),
+        ("/venv/bin/python3.12 /venv/bin/aur mem watch src --no-git", "aur mem watch"),
+        ("python -P -m aurora search cookie", "aur search"),
+        ("aur mcp --memory ../api --http", "aur mcp"),
+        ("aur", "aur"),
+    ],
+)
+def test_a_command_is_shown_without_what_was_asked(project: Path, line: str, command: str) -> None:
+    assert commands(project, process(line, project / "src")) == [command]
+
+
+@pytest.mark.parametrize("line", ["vim aur", "python -m pytest", "git log", "aurum mcp"])
+def test_another_program_is_not_ours(project: Path, line: str) -> None:
+    assert commands(project, process(line, project, project / ".aurora" / "memory.db")) == []
+
+
+def test_a_server_from_elsewhere_counts_by_its_folder_or_its_open_files(project: Path) -> None:
+    elsewhere = project.parent
+    database = project / ".aurora" / "memory.db"
+    assert commands(project, process("aur mcp", elsewhere)) == []
+    assert commands(project, process("aur mcp --memory shop", elsewhere)) == ["aur mcp"]
+    assert commands(project, process("aur mcp --memory=shop/src", elsewhere)) == ["aur mcp"]
+    assert commands(project, process("aur recall", elsewhere, database)) == ["aur recall"]
+
+
+@on_linux
+def test_the_system_tells_of_a_process_of_ours(tmp_path: Path) -> None:
+    with (tmp_path / "open").open("w") as file:
+        child = subprocess.Popen(
+            [sys.executable, "-c", "input()", "a b"],
+            cwd=tmp_path,
+            stdin=subprocess.PIPE,
+            stdout=file,
+        )
+        with child:
+            [seen] = [each for each in list_processes() if each.number == child.pid]
+            child.communicate(b"\n")
+    assert seen.words[-3:] == ("-c", "input()", "a b")
+    assert seen.cwd == tmp_path
+    assert tmp_path / "open" in seen.open_files
+    assert abs(seen.since - (tmp_path / "open").stat().st_ctime) < 60
+
+
+def test_without_proc_there_are_none(tmp_path: Path) -> None:
+    assert list(list_processes(tmp_path / "proc")) == []
