@@ -28,6 +28,7 @@ STRESS_ONLY = (
         for name in _LONG_SCRIPTS
     ),
     "cli/test_copy.py::test_killed",  # crash/ kills a copy, too
+    "cli/test_people.py::test_rounds_of_both_at_once",
     "cli/test_transfer.py::test_an_import_killed",  # crash/ kills imports, too
     "concurrency/test_held_locks.py::test_who_cannot_write_is_told_what_is_in_the_way_and_what_to_do[postgres",
     "concurrency/test_held_locks.py::test_agents_are_answered_while_somebody_holds_the_lock[postgres]",
@@ -36,13 +37,22 @@ STRESS_ONLY = (
     "crash/test_crashes.py::test_killed_at_any_moment",  # at any point, too
     "faults/test_torn_database.py::test_damage_anywhere",  # stores/test_sqlite_damage.py, too
     "faults/test_torn_database.py::test_damage_below_the_seal",  # flipped bits there, too
+    "faults/test_torn_database.py::test_a_flipped_bit_of_a_value_is_told[below",  # words there, too
     "faults/test_torn_indexes.py::test_a_damaged_index",  # signals/ has damaged files, too
+    "indexing/test_histories.py::test_random_pasts[201]",
+    "indexing/test_histories.py::test_random_pasts[203]",
     "indexing/test_kill.py",  # crash/ kills index runs, too
     "indexing/test_logs.py::test_a_log_is_never_held_in_memory[120]",
     "indexing/test_staged_pasts.py::test_random_steps_with_a_run_after_each[301]",
     "indexing/test_staged_pasts.py::test_random_steps_with_a_run_after_each[307]",
+    "indexing/test_turns.py::test_many_use_a_memory",  # concurrency/ has all hands, too
     "mcp/test_load.py",  # benchmarks/ runs the same load with fewer clients
     "parsers/test_conversation_stream.py::test_millions_of_lines",
+    "security/test_hostile_clone.py::test_a_foreign_schema_is_an_error[an",  # three other schemas
+    "security/test_hostile_git.py::test_a_huge_version_in_the_past_costs_little_memory_and_is_told_once[replay",
+    "stores/test_sqlite_salvage.py::test_an_index_is_made_anew_and_nothing_is_lost[chunks_",
+    "stores/test_sqlite_salvage.py::test_an_index_is_made_anew_and_nothing_is_lost[symbols_chunk",
+    "stores/test_sqlite_salvage.py::test_of_a_table_what_was_in_the_page_is_lost[zeros",
     "test_server_memory.py::test_an_index_run_goes_on_when_its_server_was_killed[Indexing]",
 )
 
@@ -173,7 +183,6 @@ FULL_ON_SERVER = (
     "crash/test_crashes.py::test_killed_at_any_point_it_is_whole_and_goes_on[first-index-",
     "crash/test_crashes.py::test_killed_at_any_point_it_is_whole_and_goes_on[migrate-",
     "indexing/test_copying.py",
-    "mcp/test_hostile.py::test_the_syntax_of_a_database",
     "postgres/",
     "retrieval/test_confidence.py",
     "retrieval/test_parity.py",

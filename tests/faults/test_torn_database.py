@@ -98,8 +98,8 @@ def with_fate(cases: Sequence[Case], *fates: Fate) -> list[str]:
     return [str(case) for case in found]
 
 
-@pytest.mark.parametrize("unnoticed", [True, False], ids=["below the seal", "above it"])
 @pytest.mark.parametrize("select", VALUES)
+@pytest.mark.parametrize("unnoticed", [True, False], ids=["below the seal", "above it"])
 def test_a_flipped_bit_of_a_value_is_told(
     damaged: Damaged, whole: Path, data: bytes, pages: dict[str, list[int]], select: str,
     *, unnoticed: bool,

@@ -37,6 +37,7 @@ from tests.indexing.exports import (
     imported,
     lines_of,
 )
+from tests.properties import examples
 
 PROJECT = {
     "app.py": "class App:\n    def serve(self): pass\n\n\ndef main():\n    App().serve()\n",
@@ -448,7 +449,8 @@ def test_lines_changed_at_random_are_refused_or_imported_and_never_break_a_memor
     whole = exported(store)
     choice = random.Random(20251215)  # noqa: S311 - the same every time
     refused = 0
-    for _ in range(400):
+    rounds = examples(400)
+    for _ in range(rounds):
         spoilt = whole
         for _ in range(choice.randint(1, 3)):
             at = choice.randrange(len(spoilt))
@@ -462,6 +464,6 @@ def test_lines_changed_at_random_are_refused_or_imported_and_never_break_a_memor
             assert everything(other) == before
         assert everything(other)[-1] == []
         other.search.dated_paths()
-    assert 200 < refused < 400
+    assert 0.5 < refused / rounds < 1
     other.chunks.delete_chunks([chunk.id for chunk in other.chunks.iter_chunks()])
     assert other.maintenance.check() == []
