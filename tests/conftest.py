@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -38,9 +39,12 @@ if "TMPDIR" not in os.environ and (folder := folder_in_memory()):
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """The core does not read files that are all of another tier."""
+    """The core does not read files that are all of another tier, Windows none for POSIX."""
     if not collection_path.is_relative_to(TESTS):
         return None
+    is_file = collection_path.suffix == ".py"
+    if sys.platform == "win32" and is_file and tiers.needs_posix(collection_path):
+        return True
     path = collection_path.relative_to(TESTS).as_posix() + "/" * collection_path.is_dir()
     return tiers.is_left_out(path, config.getoption("markexpr")) or None
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import resource
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+if sys.platform != "win32":
+    import resource
 
 
 @contextmanager

@@ -8,6 +8,9 @@ below, by the beginning of its name below `tests/`. A mark on the test itself wo
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 CORE = "not full and not stress"  # what `make test` selects
@@ -225,6 +228,12 @@ def is_for_both(item: pytest.Item) -> bool:
 
 def fixtures(item: pytest.Item) -> list[str]:
     return getattr(item, "fixturenames", [])
+
+
+def needs_posix(file: Path) -> bool:
+    """Whether a file begins with what Windows' Python does not have."""
+    text = file.read_text(encoding="utf-8")
+    return re.search(r"^import (fcntl|pty|pwd|resource|termios)$", text, re.MULTILINE) is not None
 
 
 def is_left_out(path: str, expression: str) -> bool:

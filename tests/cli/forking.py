@@ -17,10 +17,12 @@ from threading import Lock, Thread
 from types import TracebackType
 from typing import BinaryIO
 
+from aurora.platforms import program_file
 from tests.cli import relay
 
-AUR = Path(sys.executable).with_name("aur")
-KEPT = ("PATH", "LANG", "COVERAGE_PROCESS_CONFIG")  # of the environment that tests run in
+AUR = Path(sys.executable).with_name(program_file("aur"))
+# Of the environment that tests run in. Windows needs the last ones to start anything.
+KEPT = ("PATH", "LANG", "COVERAGE_PROCESS_CONFIG", "SYSTEMROOT", "PATHEXT", "TEMP")
 _LANGUAGE = os.environ.get("LANG") or relay.USUAL
 _ROOT = Path(__file__).parents[2]
 _lock = Lock()
@@ -28,7 +30,7 @@ _lock = Lock()
 
 def can_fork(environment: Mapping[str, str]) -> bool:
     """False if it takes a start of Python to run `aur` in such an environment."""
-    return relay.can_fork(environment, _LANGUAGE)
+    return hasattr(os, "fork") and relay.can_fork(environment, _LANGUAGE)
 
 
 class Forked:

@@ -7,17 +7,20 @@ line, erasing to its end, and colours. Anything else (a cursor that jumps or hid
 from __future__ import annotations
 
 import codecs
-import fcntl
 import os
-import pty
 import re
 import struct
 import subprocess
-import termios
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from rich.cells import cell_len
+
+if sys.platform != "win32":  # which has no such terminals
+    import fcntl
+    import pty
+    import termios
 
 _PIECE = re.compile(r"\r|\n|\033\[(?:0?K|[\d;]*m)|[^\r\n\033]")
 _TIMEOUT = 60.0  # seconds; only a test that fails waits as long

@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 import importlib.util
 import os
-import pwd
 import shutil
 import stat
 import subprocess
@@ -54,6 +53,8 @@ class Account:
 def find_account() -> Account:
     if os.geteuid() != 0:
         return Account(os.geteuid(), os.getegid())
+    import pwd
+
     nobody = pwd.getpwnam("nobody")  # is on every machine: none must be made
     return Account(nobody.pw_uid, nobody.pw_gid)
 
