@@ -11,6 +11,7 @@ from aurora.installation import (
     Installer,
     find_installer,
     install_command,
+    lasting_command,
     repair_command,
     upgrade_command,
 )
@@ -97,6 +98,14 @@ def test_an_address_that_was_installed_is_named(prefix: Path) -> None:
     wheel = "file:///dist/aurora_memory-1.0.0-py3-none-any.whl"
     command = install_command("watch", prefix, source=wheel)
     assert command == f"uv tool install 'aurora-memory[mcp,watch] @ {wheel}'"
+
+
+@pytest.mark.parametrize("installer", list(Installer))
+def test_only_what_uvx_made_is_started_by_another_command(
+    installer: Installer, prefix: Path
+) -> None:
+    words = ("uvx", "--from", "aurora-memory[mcp]", "aur")
+    assert lasting_command(prefix, source="") == (words if installer is Installer.UVX else ())
 
 
 @pytest.mark.parametrize("installer", [Installer.UV_TOOL, Installer.PIPX])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 import shutil
@@ -143,6 +144,7 @@ def test_what_a_message_says_to_install_works_with_the_tool_that_installed_auror
                for key, each in folders.items()}  # fmt: skip
         own["PATH"] = os.pathsep.join([own["UV_TOOL_BIN_DIR"], str(BIN), "/usr/bin", "/bin"])
         own["UV_CONSTRAINT"] = own["PIP_CONSTRAINT"] = str(ROOT / "constraints.txt")
+        Path(own["HOME"]).mkdir(parents=True)
         environment = {**os.environ, **own}
         require_hint_works(install.format(wheel=wheel), aur.format(wheel=wheel), environment)
 
@@ -150,8 +152,8 @@ def test_what_a_message_says_to_install_works_with_the_tool_that_installed_auror
 def require_hint_works(install: str, aur: str, environment: dict[str, str]) -> None:
     def bash(line: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            ["bash", "-c", line], env=environment, capture_output=True, text=True,
-            stdin=subprocess.DEVNULL, check=False,
+            ["bash", "-c", line], cwd=environment["HOME"], env=environment,
+            capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False,
         )  # fmt: skip
 
     installed = bash(install)
@@ -160,8 +162,13 @@ def require_hint_works(install: str, aur: str, environment: dict[str, str]) -> N
     refused = bash(f"{aur} mcp")
     assert refused.returncode == 2
     hint = refused.stderr.partition("hint: ")[2].strip()
-    done = bash(f"{hint} mcp" if hint.startswith("uvx") else f"{hint} && {aur} mcp")
+    aur = hint if hint.startswith("uvx") else aur
+    done = bash(f"{aur} mcp" if hint.startswith("uvx") else f"{hint} && {aur} mcp")
     assert done.returncode == 0, (hint, done.stderr)
+    connected = bash(f"{aur} install claude-code --yes --no-hooks")
+    assert "it answers, with " in connected.stderr + connected.stdout, connected.stderr
+    entry = Path(environment["HOME"], ".claude.json").read_text(encoding="utf-8")
+    assert environment["UV_CACHE_DIR"] not in entry, "uv may remove it at any time"
 
 
 @pytest.mark.long
@@ -197,5 +204,7 @@ def test_the_first_five_minutes_of_the_readme(dist: Path, tmp_path: Path) -> Non
     [recall] = [text for command, text in printed.items() if command.startswith("aur recall")]
     assert "the config is read once" in recall
     assert "FAIL" not in printed["aur doctor"]
-    assert '"aur"' in (project / ".mcp.json").read_text(encoding="utf-8")
-    assert run_steps(["aur mcp < /dev/null"], cwd=project, env=environment) == [""]
+    [installed] = [text for command, text in printed.items() if command.startswith("aur install")]
+    assert "it answers, with " in installed
+    entry = json.loads((home / ".claude.json").read_text(encoding="utf-8"))["mcpServers"]["aurora"]
+    assert entry["command"] == str(home / ".local" / "bin" / "aur")

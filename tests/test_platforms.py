@@ -102,20 +102,21 @@ def test_owners_and_modes_are_of_posix(on: Any, tmp_path: Path, system: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("system", "program", "host", "whole_trees"),
+    ("system", "program", "host", "whole_trees", "line"),
     [
-        ("linux", "aur", "box", False),
-        ("darwin", "aur", "box", True),
-        ("win32", "aur.exe", "", True),
+        ("linux", "aur", "box", False, "'/a b/aur' mcp"),
+        ("darwin", "aur", "box", True, "'/a b/aur' mcp"),
+        ("win32", "aur.exe", "", True, '"/a b/aur" mcp'),
     ],
 )
-def test_names_and_watches(
-    on: Any, system: str, program: str, host: str, whole_trees: bool
+def test_names_lines_and_watches(
+    on: Any, system: str, *, program: str, host: str, whole_trees: bool, line: str
 ) -> None:
     platforms = on(system)
     assert platforms.program_file("aur") == program
     assert platforms.link_host("box") == host
     assert platforms.follows_whole_trees() is whole_trees
+    assert platforms.shell_line(("/a b/aur", "mcp")) == line
 
 
 @on_this

@@ -5,7 +5,7 @@ class AuroraMemory < Formula
   desc "Memory for a developer and the AI agents that work beside them"
   homepage "https://pypi.org/project/aurora-memory/"
   url "https://files.pythonhosted.org/packages/source/a/aurora-memory/aurora_memory-1.0.0.tar.gz"
-  sha256 "57a8bbebcfc4fe5ca9a391eb2adae46a946a3b9f4d03755fdf8afd40b56b7b94"
+  sha256 "15960598798c7abab7c282fe70aaac94cd02a67e37ea9121659affc203ffd459"
   license "MIT"
 
   depends_on "rust" => :build # uv_build, watchfiles

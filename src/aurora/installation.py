@@ -51,12 +51,21 @@ def install_command(extra: str, prefix: Path | None = None, *, source: str | Non
     """
     prefix = prefix or Path(sys.prefix)
     installer = find_installer(prefix)
-    requirement = _requirement(installer, prefix, extra, source)
+    requirement = quote(_requirement(installer, prefix, extra, source))
     if installer is Installer.UVX:
         return f"uvx --from {requirement} aur"
     if installer is Installer.HOMEBREW:  # a formula has no extras
         return f"brew uninstall {NAME} && pipx install {requirement}"
     return f"{installer.value} {requirement}"
+
+
+def lasting_command(prefix: Path | None = None, *, source: str | None = None) -> tuple[str, ...]:
+    """The words that start this Aurora later, where the path of its program does not last: uv may
+    remove an environment of `uvx` at any time. Empty elsewhere."""
+    prefix = prefix or Path(sys.prefix)
+    if find_installer(prefix) is not Installer.UVX:
+        return ()
+    return "uvx", "--from", _requirement(Installer.UVX, prefix, "mcp", source), "aur"
 
 
 def upgrade_command(prefix: Path | None = None) -> str:
@@ -77,7 +86,7 @@ def repair_command(
     """The command that installs the files of a package again, or those of all packages."""
     prefix = prefix or Path(sys.prefix)
     installer = find_installer(prefix)
-    requirement = _requirement(installer, prefix, "", source)
+    requirement = quote(_requirement(installer, prefix, "", source))
     commands = {
         Installer.UV_PIP: f"uv pip install --reinstall {package}",
         Installer.PIPX: f"pipx reinstall {NAME}",
@@ -89,13 +98,13 @@ def repair_command(
 
 
 def _requirement(installer: Installer, prefix: Path, extra: str, source: str | None) -> str:
-    """Aurora with its recorded extras and another one, quoted for a shell."""
+    """Aurora with its recorded extras and another one."""
     extras = sorted({*_recorded_extras(installer, prefix), extra} - {""})
     wanted = f"{NAME}[{','.join(extras)}]" if extras else NAME
     if installer in (Installer.PIPX, Installer.UV_TOOL, Installer.UVX):  # they start anew
         source = _installed_source() if source is None else source
         wanted = f"{wanted} @ {source}" if source else wanted
-    return quote(wanted)
+    return wanted
 
 
 def _recorded_extras(installer: Installer, prefix: Path) -> list[str]:
