@@ -46,6 +46,17 @@ def test_an_hour_without_a_request_is_a_reason() -> None:
     assert lifetime.reason_to_end() == "Ended: nobody has asked for 60 minutes (mcp.idle_minutes)"
 
 
+def test_a_request_by_another_way_counts() -> None:
+    clock = Clock()
+    lifetime = Lifetime(idle_minutes=60, clock=clock)
+    clock.now = 3000
+    lifetime.note_request()
+    clock.now = 6599
+    assert lifetime.reason_to_end() == ""
+    clock.now = 6600
+    assert lifetime.reason_to_end() != ""
+
+
 def test_zero_is_never() -> None:
     clock = Clock()
     lifetime = Lifetime(idle_minutes=0, clock=clock)

@@ -49,6 +49,10 @@ class Lifetime:
             self._running -= 1
             self._latest = self._clock()
 
+    def note_request(self) -> None:
+        """A request came by another way than the protocol."""
+        self._latest = self._clock()
+
     def reason_to_end(self) -> str:
         """A sentence for people; empty while the server should run on."""
         if self._started_by is not None and self._parent() != self._started_by:
