@@ -8,11 +8,13 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import anyio
 import pytest
 from mcp import Client
 
+from aurora.mcp.http import HttpSettings
 from aurora.mcp.lifetime import Lifetime
 from aurora.mcp.server import create_server
 from tests.cli.conftest import AUR
@@ -79,6 +81,21 @@ def test_another_parent_is_a_reason_where_the_system_tells() -> None:
     lifetime = Lifetime(has_parent=True, parent=lambda: next(parents))
     assert lifetime.reason_to_end() == ""
     assert lifetime.reason_to_end() == "Ended with the program that started it"
+
+
+@pytest.mark.parametrize(
+    ("options", "others"),
+    [
+        ({"host": "127.0.0.1"}, False),
+        ({"host": "::1"}, False),
+        ({"host": "0.0.0.0", "names": ("memory.example.org",)}, True),  # noqa: S104
+        ({"host": "127.0.0.1", "proxies": ("10.0.0.7",)}, True),
+        ({"host": "127.0.0.1", "names": ("memory.example.org",)}, True),
+    ],
+)
+def test_a_team_may_rely_on_its_server(options: dict[str, Any], others: bool) -> None:
+    """One that others reach never ends by itself: its clients could not start it again."""
+    assert HttpSettings(port=8765, token="x" * 16, **options).is_for_others is others
 
 
 @pytest.mark.anyio
