@@ -159,7 +159,7 @@ dist: $(VENV)/installed-dev
 sbom: dist
 	$(BIN)/uv venv --quiet --clear build/sbom
 	$(BIN)/uv pip install --quiet --python build/sbom --constraints constraints.txt \
-		"$$(ls dist/*.whl)[mcp,watch,sessions,postgres]"
+		--find-links dist 'aurora-memory[mcp,watch,sessions,postgres]'
 	$(BIN)/uvx --from cyclonedx-bom==$(CYCLONEDX) cyclonedx-py environment --output-reproducible \
 		--output-file build/sbom.cdx.json build/sbom
 
