@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 SAME = 0.83  # the share of telling words that two lines of the same error have: all of five
@@ -21,6 +21,12 @@ _ERROR = re.compile(
     r"error|exception|\bfail(?:ed|ure)?\b|fatal|panic|denied|refused|not found|cannot|can't"
     r"|could not|undefined|unresolved|invalid|missing|no such|unable|timed? ?out"
     r"|segmentation|unexpected",
+    re.IGNORECASE,
+)
+_TROUBLE = re.compile(
+    r"\b(?:bugs?|broken?|crash\w*|dead|deadlock\w*|die[sd]?|does ?n[o']t work|duplicate\w*|flaky"
+    r"|hangs?|hung|leak\w*|lost|miss(?:es|ed)|not working|regression|slow\w*|stops?|stopped|stuck"
+    r"|too (?:long|slow|many|much)|twice|wrong\w*)\b",
     re.IGNORECASE,
 )
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -62,16 +68,21 @@ def read_line(line: str) -> ErrorLine:
     return ErrorLine(text, words, frozenset(subjects))
 
 
-def tells_error(text: str) -> bool:
-    """Whether a text has the words of an error."""
-    return _ERROR.search(text) is not None
+def tells_trouble(text: str) -> bool:
+    """Whether a question has an error, or words by which people say that something is wrong."""
+    return any(pattern.search(text) for pattern in (_ERROR, _NAMED, _TROUBLE))
 
 
 def key_lines(text: str) -> list[ErrorLine]:
-    """The lines that tell the error; all of them where none looks like an error."""
+    """The lines that tell the error; all of them where none looks like an error, or those that do
+    are only its heading."""
     lines = [line for line in text.splitlines() if line.strip()][:_MOST_LINES]
-    telling = [line for line in lines if _ERROR.search(line)] or lines
-    read = (read_line(line) for line in reversed(telling))  # the last line of a traceback tells
+    telling = [line for line in lines if _ERROR.search(line)]
+    return _read_keys(telling) or _read_keys(lines)
+
+
+def _read_keys(lines: Sequence[str]) -> list[ErrorLine]:
+    read = (read_line(line) for line in reversed(lines))  # the last line of a traceback tells
     return [line for line in read if line.words.total() >= _FEWEST or line.subjects][:_KEY_LINES]
 
 

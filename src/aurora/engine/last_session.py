@@ -14,7 +14,9 @@ from aurora.types import Chunk, Criteria
 _DAYS = (1, 7, 60)  # looked at one after the other, so that few chunks are read
 _READ = 300  # the last stored chunks that are read where all are older
 _ANSWERED, _EDITED = "\n\nAnswered: ", "\n\nEdited: "
-_WORDS = 110  # characters of the question, and of the answer
+_LEAST_TOLD = 20  # words of an answer that explains something
+_STEP = 12  # words that an agent says before it uses a tool, at most
+_QUESTION, _WORDS = 80, 150  # characters of the question, and of the answer
 
 
 def find_last_exchange(store: Store, root: Path, now: datetime) -> Chunk | None:
@@ -72,12 +74,24 @@ def exchange_text(chunk: Chunk) -> str:
 
 def question_in(chunk: Chunk) -> str:
     asked = chunk.content.partition(_ANSWERED)[0].partition(_EDITED)[0]
-    return _start(asked.removeprefix("Asked: "), _WORDS)
+    return _start(asked.removeprefix("Asked: "), _QUESTION)
 
 
 def answer_in(chunk: Chunk, most: int = _WORDS) -> str:
     """The beginning of the answer; empty if there was none."""
-    return _start(chunk.content.partition(_ANSWERED)[2].partition(_EDITED)[0], most)
+    return _start(_answer(chunk), most)
+
+
+def explains(chunk: Chunk) -> bool:
+    """Whether the answer of an exchange is more than `Done.`"""
+    return len(_answer(chunk).split()) >= _LEAST_TOLD
+
+
+def _answer(chunk: Chunk) -> str:
+    """Without the short paragraphs before it, which an agent says between its steps."""
+    paragraphs = chunk.content.partition(_ANSWERED)[2].partition(_EDITED)[0].split("\n\n")
+    tells = (at for at, part in enumerate(paragraphs) if len(part.split()) > _STEP)
+    return "\n\n".join(paragraphs[next(tells, 0) :])
 
 
 def _start(text: str, most: int) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import PurePosixPath
 from typing import NamedTuple
@@ -119,6 +120,12 @@ def make_item(chunk: Chunk, memory: str, reason: str) -> RecallItem:
     return RecallItem(
         chunk.id, _kind(chunk), title, shortened(text), chunk.created_at, reason, 0, memory
     )
+
+
+def make_exchange_item(chunk: Chunk, memory: str, reason: str) -> RecallItem:
+    """As `make_item`, without the title of the session, which is about its first question."""
+    item = make_item(chunk, memory, reason)
+    return replace(item, title="") if item.text.startswith("asked: ") else item
 
 
 def on_one_line(text: str) -> str:

@@ -22,12 +22,13 @@ from aurora.engine.command_runs import (
     fixes_in,
     last_failure,
 )
-from aurora.engine.error_match import ErrorLine, key_lines, tells_error
-from aurora.engine.last_session import answer_in, question_in
+from aurora.engine.error_match import ErrorLine, key_lines, tells_trouble
+from aurora.engine.last_session import answer_in, explains, question_in
 from aurora.engine.opening import OpenedMemory
 from aurora.engine.recall_rows import (
     RECORDED,
     is_about,
+    make_exchange_item,
     make_item,
     on_one_line,
     read_rows,
@@ -145,9 +146,9 @@ def _lessons_on(names: Sequence[str], memories: Mapping[str, OpenedMemory]) -> I
 
 def _names_command(chunk: Chunk, names: Iterable[str]) -> str:
     for name in names:
-        is_plain = name not in _ENGLISH
-        written = re.escape(name) if is_plain else f"`{name}`"
-        if re.search(rf"(?<![\w./-]){written}(?![\w-])", chunk.content):
+        written = f"`{name}`" if name in _ENGLISH else re.escape(name)
+        before = "" if " " in name else r"(?<![./])"  # a part of a path is no program
+        if re.search(rf"(?<![\w-]){before}{written}(?![\w-])", chunk.content):
             return f"about {name}"
     return ""
 
@@ -189,15 +190,15 @@ def _around_edits(name: str, store: Store, folders: Sequence[str]) -> list[Recal
 
 
 def _in_exchange(name: str, exchange: Chunk, store: Store) -> Iterator[RecallItem]:
-    """The failures that a change of the file mended, or the exchange if it was about an error, and
+    """The failures that a change of the file mended, or the exchange if it was about trouble, and
     its decisions."""
     base, id_ = name.rpartition("/")[2], facts_of(exchange).exchange
     mends = [mend for mend in fixes_in(store, id_) if base in mend.change]
     mends = [mend for mend in mends if not _LINTER.search(mend.command)]
     for mend in mends:
         yield _mend_item(mend, store, f"mended by a change of {base}")
-    if not mends and tells_error(question_in(exchange)):
-        yield make_item(exchange, "", f"{base} was changed for it")
+    if not mends and tells_trouble(question_in(exchange)) and explains(exchange):
+        yield make_exchange_item(exchange, "", f"{base} was changed for it")
     for decisions in store.chunks.get_chunks([f"{SESSION}:{id_}:decisions"]):
         yield make_item(decisions, "", f"decided when {base} was changed")
 
@@ -230,7 +231,7 @@ def _mends(error: str, store: Store, folders: Sequence[str]) -> list[RecallItem]
     ]
     known = {_exchange_of(item.id) for item in items}
     asked = sorted(asked_about(store, error), key=lambda chunk: not is_inside(folders, chunk))
-    items += [make_item(c, "", "answered this error") for c in asked if c.id not in known]
+    items += [make_exchange_item(c, "", "answered this error") for c in asked if c.id not in known]
     return items
 
 

@@ -1,4 +1,4 @@
-"""What a session is told before an edit or a command, and after a failure; mostly nothing."""
+"""What a session is told for a prompt, before an edit or a command, and after a failure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def memory(tmp_path: Path) -> Iterator[Memory]:
     root = write_tree(tmp_path / "shop", {
         "src/pay.py": "def pay():\n    return charge()\n",
         "src/cart.py": "def add(): pass\n",
-        "tests/pay.py": "def test_pay(): pass\n",
+        "tests/pay.py": "def run_the_load_test_of_the_checkout(): pass\n",
     })  # fmt: skip
     (root / ".aurora").mkdir()
     with Memory(Places(tmp_path / "home", root), now=lambda: NOW) as memory:
@@ -169,12 +169,54 @@ def test_after_a_failure_it_tells_what_mended_the_error(memory: Memory) -> None:
         assert after_failure(memory, error, "make all").items == ()
 
 
+def for_prompt(memory: Memory, text: str) -> Recall:
+    if memory.personal and memory.personal.exists:
+        memory.personal.index()  # makes vectors of what was said
+    return memory.recall(Situation(Moment.PROMPT, text))
+
+
+WHY = (
+    "Each line of the cart opened a connection and kept it until the whole checkout was over, so "
+    "that five customers used up the pool. One connection serves a checkout now."
+)
+
+
+def test_a_prompt_is_told_what_an_earlier_session_explained(memory: Memory) -> None:
+    talk = said(
+        memory, "why is the connection pool of the checkout exhausted?",
+        f"Let me look at it.\n\nNow I run it.\n\n{WHY}",
+    )  # fmt: skip
+    said(memory, "run the load test of the checkout", "All pass.", ran("make load-checkout"))
+    recalled = for_prompt(memory, "the connection pool of the checkout is exhausted again")
+    [item] = recalled.items
+    assert (item.id, item.title) == (talk, "why is the connection pool of the checkout exhausted?")
+    assert item.text.startswith("answered: Each line of the cart opened a connection")
+
+
+def test_a_prompt_is_told_neither_routine_nor_code(memory: Memory) -> None:
+    said(memory, "run the load test of the checkout", "All pass.", ran("make load-checkout"))
+    recalled = for_prompt(memory, "run the load test of the checkout")
+    assert recalled.items == ()
+    why = {row.reason.partition(":")[0] for row in recalled.left_out}
+    assert {"says too little", "an agent reads files by itself"} <= why
+
+
+@pytest.mark.parametrize("text", ["go on", "run the tests", "yes", "commit and push"])
+def test_a_prompt_that_says_too_little_is_not_looked_for(memory: Memory, text: str) -> None:
+    memory.learn(f"{text}: {WHY}")
+    recalled = for_prompt(memory, text)
+    assert (recalled.items, recalled.left_out) == ((), ())
+    assert [note.text for note in recalled.notes] == ["The prompt says too little to look for"]
+
+
 def test_what_was_given_before_is_left_out(memory: Memory) -> None:
     lesson = memory.learn("Round at the end", context="src/pay.py")
     for recalled in (
         before_edit(memory, "src/pay.py", given={lesson.id}),
         memory.recall(given=[lesson.id]),
-        memory.recall(Situation(Moment.PROMPT, "round at the end"), given=[lesson.id]),
+        memory.recall(
+            Situation(Moment.PROMPT, "round the sum of all lines at the end"), given=[lesson.id]
+        ),
     ):
         assert lesson.id not in reasons(recalled)
         assert [row.reason for row in recalled.left_out if row.id == lesson.id] == ["given before"]
