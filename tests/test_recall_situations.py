@@ -222,6 +222,16 @@ def test_what_was_given_before_is_left_out(memory: Memory) -> None:
         assert [row.reason for row in recalled.left_out if row.id == lesson.id] == ["given before"]
 
 
+def test_of_an_exchange_that_was_given_no_other_piece_is_told(memory: Memory) -> None:
+    begin = said(
+        memory, "make checkout quick", "It held a connection for each line. We use one pool.",
+        ran("make load", POOL, status=1), edited("src/pay.py"), ran("make load", id_="c2"),
+    )  # fmt: skip
+    for given in (begin, f"{begin}:decisions", f"{begin}@2"):
+        recalled = before_edit(memory, "src/pay.py", given=[given])
+        assert (recalled.items, len(recalled.left_out)) == ((), 2)
+
+
 def test_a_folder_without_a_project_has_no_files_to_tell_of(tmp_path: Path) -> None:
     with Memory(Places(tmp_path / "home", None), now=lambda: NOW) as memory:
         memory.learn("Round at the end", context="src/pay.py")

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from aurora.engine.opening import OpenedMemory
 from aurora.engine.recall_prompt import recall_prompt
+from aurora.engine.recall_rows import exchange_of
 from aurora.engine.recall_start import recall_start
 from aurora.engine.recall_tools import recall_command, recall_edit, recall_failure
 from aurora.errors import QueryError
@@ -74,16 +75,18 @@ def recall(
 def _fit(
     items: Iterable[RecallItem], budget: int, given: Collection[str]
 ) -> tuple[tuple[RecallItem, ...], tuple[LeftOut, ...]]:
-    """As many items as the budget allows. A shorter one may follow one that does not fit."""
+    """As many items as the budget allows. A shorter one may follow one that does not fit. Of an
+    exchange that was given, no other piece is given."""
     kept: list[RecallItem] = []
     left_out: list[LeftOut] = []
     seen, left = set[tuple[str, str]](), budget
+    known = set(map(exchange_of, given))
     for item in items:
         if (item.title, item.text) in seen:  # for another reason, or in another memory
             continue
         seen.add((item.title, item.text))
         tokens = count_tokens(f"{item.line}\n")
-        if item.id in given:
+        if exchange_of(item.id) in known:
             left_out.append(LeftOut(item.id, item.title or item.text, _GIVEN))
         elif tokens <= left:
             kept.append(replace(item, tokens=tokens))

@@ -27,6 +27,7 @@ from aurora.engine.last_session import answer_in, explains, question_in
 from aurora.engine.opening import OpenedMemory
 from aurora.engine.recall_rows import (
     RECORDED,
+    exchange_of,
     is_about,
     make_exchange_item,
     make_item,
@@ -38,7 +39,7 @@ from aurora.engine.remarks import DID_NOT_WORK, find_remarks
 from aurora.engine.session_lookup import (
     checkout_folders,
     facts_of,
-    find_edits,
+    find_recent_edits,
     has_sessions,
     is_inside,
     name_in,
@@ -60,7 +61,6 @@ _MOST_SUBJECTS = 5  # names in an error by which lessons are looked for
 _ERROR, _CHANGE = 110, 170  # characters that are shown
 _COVERED = 0.6  # the share of the words of an error that a lesson about it has
 _FEWEST = 3  # such words
-_PART = re.compile(r":(?:command|fix):.*$", re.DOTALL)  # what follows the id of an exchange
 _ENGLISH = frozenset(("go", "just", "make", "task", "time"))  # programs that are plain words, too
 # Programs that say by themselves what is wrong, and in which line.
 _LINTER = re.compile(
@@ -184,7 +184,7 @@ def _looked(look: Lookup, store: Store, folders: Sequence[str]) -> list[RecallIt
 
 def _around_edits(name: str, store: Store, folders: Sequence[str]) -> list[RecallItem]:
     """What failed when a file was changed, the newest first, and then what was decided."""
-    edits = newest_first(edit.chunk for edit in find_edits(store, {name}, folders))
+    edits = newest_first(edit.chunk for edit in find_recent_edits(store, {name}, folders))
     items = [item for chunk in edits[:_MOST_EDITS] for item in _in_exchange(name, chunk, store)]
     return sorted(items, key=lambda item: item.kind != FAILURE)
 
@@ -229,7 +229,7 @@ def _mends(error: str, store: Store, folders: Sequence[str]) -> list[RecallItem]
         _mend_item(mend, store, "mended this error")
         for mend in fix_error(store, error, folders).mends
     ]
-    known = {_exchange_of(item.id) for item in items}
+    known = {exchange_of(item.id) for item in items}
     asked = sorted(asked_about(store, error), key=lambda chunk: not is_inside(folders, chunk))
     items += [make_exchange_item(c, "", "answered this error") for c in asked if c.id not in known]
     return items
@@ -245,14 +245,9 @@ def _mend_item(mend: Mend, store: Store, reason: str) -> RecallItem:
 
 def _why(id_: str, store: Store) -> str:
     """The beginning of the answer in the exchange of a chunk."""
-    exchanges = store.chunks.get_chunks([_exchange_of(id_)])
+    exchanges = store.chunks.get_chunks([exchange_of(id_)])
     return next((answer_in(chunk, _CHANGE) for chunk in exchanges), "")
 
 
 def _shown_change(mend: Mend) -> str:
     return f"mended by: {shortened(on_one_line(mend.change), _CHANGE)}"
-
-
-def _exchange_of(id_: str) -> str:
-    """The id of an exchange's first piece, by that of one of its commands or fixes."""
-    return _PART.sub("", id_)
