@@ -222,6 +222,17 @@ def test_what_was_given_before_is_left_out(memory: Memory) -> None:
         assert [row.reason for row in recalled.left_out if row.id == lesson.id] == ["given before"]
 
 
+def test_a_question_is_found_before_and_after_a_long_text(memory: Memory) -> None:
+    talk = said(memory, "why is the connection pool of the checkout exhausted?", WHY)
+    pasted = "\n".join(f"10:{n:05} worker-{n} ping" for n in range(3000))
+    for text in (
+        f"the connection pool of the checkout is exhausted again, five customers\n{pasted}",
+        f"{pasted}\nthe connection pool of the checkout is exhausted again, five customers",
+    ):
+        in_all = [*for_prompt(memory, text).items, *for_prompt(memory, text).left_out]
+        assert talk in {row.id for row in in_all}
+
+
 def test_of_an_exchange_that_was_given_no_other_piece_is_told(memory: Memory) -> None:
     begin = said(
         memory, "make checkout quick", "It held a connection for each line. We use one pool.",

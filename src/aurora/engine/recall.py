@@ -33,6 +33,7 @@ from aurora.types import (
 )
 
 _GIVEN = "given before"
+_LONGEST = 8000  # characters of a command, and of the end of what it printed
 
 
 def recall(
@@ -65,9 +66,10 @@ def recall(
         case Moment.EDIT:
             items = recall_edit(situation.file, memories, root)
         case Moment.COMMAND:
-            items = recall_command(situation.command, memories, root)
+            items = recall_command(situation.command[:_LONGEST], memories, root)
         case Moment.FAILURE:
-            items = recall_failure(situation.text, situation.command, memories, root)
+            error, command = situation.text[-_LONGEST:], situation.command[:_LONGEST]
+            items = recall_failure(error, command, memories, root)
     kept, left_out = _fit(items, budget, given)
     return Recall(situation, budget, kept, (*left_out, *unsure), notes)
 

@@ -21,6 +21,7 @@ _SURE = 0.5  # confidence of a row for a prompt: more likely right than wrong
 # find any (benchmarks/quality/lessons.py).
 _SURE_LESSON = 0.25
 _TOO_LITTLE = Note("The prompt says too little to look for")
+_BEGINNING, _END = 800, 400  # characters of a prompt that are looked for: 1,000 words take 0.3 s
 _FEWEST_WORDS = 3  # of a prompt that says what it is about
 
 
@@ -28,7 +29,7 @@ def recall_prompt(
     prompt: str, search: Callable[[str], SearchResults]
 ) -> tuple[list[RecallItem], tuple[LeftOut, ...], tuple[Note, ...]]:
     """The rows that surely fit, those that do not, and the notes of the search."""
-    text = without_filters(prompt)
+    text = without_filters(_ends(prompt))
     words = {token for token in tokenize(text) if not is_stop_word(token)}
     if len(words) < _FEWEST_WORDS:
         return [], (), (_TOO_LITTLE,) if text.strip() else ()
@@ -42,6 +43,13 @@ def recall_prompt(
             reason = f"fits the prompt, {confidence:.2f}"
             items.append(make_exchange_item(chunk, result.memory, reason))
     return items, tuple(left_out), found.notes
+
+
+def _ends(prompt: str) -> str:
+    """A long prompt without its middle: people ask before or after what they paste."""
+    if len(prompt) <= _BEGINNING + _END:
+        return prompt
+    return f"{prompt[:_BEGINNING]}\n{prompt[-_END:]}"
 
 
 def _own_confidence(result: SearchResult) -> float:
