@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from aurora.engine.error_match import SAME, best_match, key_lines, tells_trouble
+from aurora.engine.error_match import SAME, best_match, key_lines
 
 # An error as it was seen, and as it is asked for.
 ALIKE = {
@@ -101,18 +101,3 @@ def test_a_long_outcome_is_read_in_part() -> None:
     """Neither many lines nor long ones take long."""
     assert best_match(key_lines("KeyError: 'x'"), "/" * 200_000)[0] == 0
     assert best_match(key_lines("KeyError: 'x'"), "line\n" * 200_000 + "KeyError: 'x'")[0] == 0
-
-
-@pytest.mark.parametrize(
-    ("question", "is_trouble"),
-    [
-        ("TypeError: x is not a function", True),
-        ('PDO::__construct(): "SQLSTATE[HY000] [1040]" during sync', True),
-        ("battery shows 100% until it dies", True),
-        ("The consumer misses bookings", True),
-        ("rename it, and add a test", False),
-        ("explain the stopwatch to a colleague", False),
-    ],
-)
-def test_a_question_about_trouble_is_recognised(question: str, *, is_trouble: bool) -> None:
-    assert tells_trouble(question) is is_trouble

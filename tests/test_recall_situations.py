@@ -198,7 +198,7 @@ def test_a_prompt_is_told_neither_routine_nor_code(memory: Memory) -> None:
     recalled = for_prompt(memory, "run the load test of the checkout")
     assert recalled.items == ()
     why = {row.reason.partition(":")[0] for row in recalled.left_out}
-    assert {"says too little", "an agent reads files by itself"} <= why
+    assert {"the same request", "an agent reads files by itself"} <= why
 
 
 @pytest.mark.parametrize("text", ["go on", "run the tests", "yes", "commit and push"])

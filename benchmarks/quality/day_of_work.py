@@ -1,6 +1,6 @@
 """What a day of work is told by recalls, and whether it is what a colleague would mention.
 
-    python benchmarks/quality/day_of_work.py [--only shop] [--seed 1] [--wrong] [--missed]
+    python benchmarks/quality/day_of_work.py [--only shop] [--seed 1] [--wordy] [--wrong] [--missed]
 
 The eight invented projects of day_zero.py have their sessions, and lessons and decisions of
 benchmarks/questions/day_of_work, of which a start has room for a few. A day there has 200 prompts,
@@ -8,6 +8,9 @@ benchmarks/questions/day_of_work, of which a start has room for a few. A day the
 mention, or nothing; that was written before any recall. Each project has one session: its start,
 then the situations of the day in an order that a seed draws, a command before it runs and after it
 failed. As by a hook, nothing is given twice, and what was told before its time counts as given.
+
+The routine answers of the histories are short. `--wordy` adds a sentence or two that say nothing,
+as some agents do.
 
 `silent` is the share of situations that are told nothing, `right` the share of recalls with at
 least one right row, `rows right` that of all rows, `given` the share of situations with something
@@ -23,6 +26,7 @@ import argparse
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from statistics import median
@@ -34,12 +38,19 @@ sys.path.append(str(Path(__file__).resolve().parent))
 import day_zero
 import generated_sessions
 import record
-from generated_sessions import Yaml
+from generated_sessions import Session, Yaml
 
 from aurora import Memory, Moment, NewDocument, RecallItem, Situation
 
 DAYS = day_zero.QUESTIONS / "day_of_work"
-START = "start"
+WORDY = (
+    "I looked at the change once more and ran what belongs to it; nothing else in the repository "
+    "is touched by it, and there is nothing that you have to do now.",
+    "That is all for this step. If you want, I can go on with the next one, write it down in the "
+    "notes, or have a look at the neighbouring files as well.",
+    "I kept the change as small as possible and left everything around it alone, so that it is "
+    "easy to review. Tell me if you had something else in mind.",
+)
 
 
 class Event(NamedTuple):
@@ -127,6 +138,15 @@ def remember(memory: Memory, recorded: Yaml) -> dict[str, str]:
     return names
 
 
+def with_more_words(session: Session) -> Session:
+    """The session, with more said after each step of routine."""
+    exchanges = [
+        each if each.matter else replace(each, answered=f"{each.answered} {WORDY[at % len(WORDY)]}")
+        for at, each in enumerate(session.exchanges)
+    ]
+    return replace(session, exchanges=exchanges)
+
+
 # A day
 
 
@@ -156,8 +176,10 @@ def _matter(memory: Memory, id_: str, matters: Mapping[day_zero.Key, str]) -> st
     return ""
 
 
-def live_all(home: Path, names: Sequence[str], seed: int) -> list[Told]:
+def live_all(home: Path, names: Sequence[str], seed: int, *, wordy: bool = False) -> list[Told]:
     sessions = day_zero.load(names, seed)[0]
+    if wordy:
+        sessions = [with_more_words(session) for session in sessions]
     projects = {
         file.stem: generated_sessions.read_yaml(file)
         for file in sorted((day_zero.QUESTIONS / "sessions").glob("*.yaml"))
@@ -244,18 +266,20 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--only", action="append", default=[])
     options.add_argument("--seed", type=int, default=day_zero.SEED)
+    options.add_argument("--wordy", action="store_true", help="say more after each step of routine")
     options.add_argument("--wrong", action="store_true", help="list rows that are wrong")
     options.add_argument("--missed", action="store_true", help="list what was not mentioned")
     given = options.parse_args()
     with TemporaryDirectory() as home:
-        told = live_all(Path(home), given.only, given.seed)
+        told = live_all(Path(home), given.only, given.seed, wordy=given.wordy)
     table = tables(told)
     show(table)
     for wrong in (True, False):
         if given.wrong if wrong else given.missed:
             show_rows(told, wrong=wrong)
     if not given.only and given.seed == day_zero.SEED:
-        record.save("day-of-work", {"tokens": sum(each.tokens for each in told), **table})
+        name = "day-of-work-wordy" if given.wordy else "day-of-work"
+        record.save(name, {"tokens": sum(each.tokens for each in told), **table})
 
 
 if __name__ == "__main__":

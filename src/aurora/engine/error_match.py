@@ -23,12 +23,6 @@ _ERROR = re.compile(
     r"|segmentation|unexpected",
     re.IGNORECASE,
 )
-_TROUBLE = re.compile(
-    r"\b(?:bugs?|broken?|crash\w*|dead|deadlock\w*|die[sd]?|does ?n[o']t work|duplicate\w*|flaky"
-    r"|hangs?|hung|leak\w*|lost|miss(?:es|ed)|not working|regression|slow\w*|stops?|stopped|stuck"
-    r"|too (?:long|slow|many|much)|twice|wrong\w*)\b",
-    re.IGNORECASE,
-)
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _QUOTES = str.maketrans("‘’‚“”„`´«»", "'''\"\"\"''\"\"")
 _REPLACED = (  # a path stands for its last part
@@ -68,9 +62,9 @@ def read_line(line: str) -> ErrorLine:
     return ErrorLine(text, words, frozenset(subjects))
 
 
-def tells_trouble(text: str) -> bool:
-    """Whether a question has an error, or words by which people say that something is wrong."""
-    return any(pattern.search(text) for pattern in (_ERROR, _NAMED, _TROUBLE))
+def tells_error(text: str) -> bool:
+    """Whether a text has the words or the name of an error."""
+    return any(pattern.search(text) for pattern in (_ERROR, _NAMED))
 
 
 def key_lines(text: str) -> list[ErrorLine]:

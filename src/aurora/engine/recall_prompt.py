@@ -8,7 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from aurora.engine.last_session import explains, has_question
+from aurora.engine.exchange_text import (
+    asks_the_same,
+    explains,
+    has_question,
+    is_long,
+    tells_trouble,
+)
 from aurora.engine.recall_rows import make_exchange_item, title_of
 from aurora.retrieval.confidence import LESSON
 from aurora.retrieval.query import without_filters
@@ -20,6 +26,7 @@ _SURE = 0.5  # confidence of a row for a prompt: more likely right than wrong
 # 24 % of the questions about a lesson find it with as much, and 5 % of those about other things
 # find any (benchmarks/quality/lessons.py).
 _SURE_LESSON = 0.25
+_SURE_ROUTINE = 0.7  # of an exchange without trouble, decision and reasons
 _TOO_LITTLE = Note("The prompt says too little to look for")
 _BEGINNING, _END = 800, 400  # characters of a prompt that are looked for: 1,000 words take 0.3 s
 _FEWEST_WORDS = 3  # of a prompt that says what it is about
@@ -37,7 +44,7 @@ def recall_prompt(
     items, left_out = [], []
     for result in found.results:
         chunk, confidence = result.chunk, _own_confidence(result)
-        if why := _left_out(chunk, confidence):
+        if why := _left_out(chunk, confidence, text):
             left_out.append(LeftOut(chunk.id, title_of(chunk), why))
         else:
             reason = f"fits the prompt, {confidence:.2f}"
@@ -57,19 +64,20 @@ def _own_confidence(result: SearchResult) -> float:
     return result.score - sum(part.value for part in result.contributions if part.signal == LESSON)
 
 
-def _left_out(chunk: Chunk, confidence: float) -> str:
+def _left_out(chunk: Chunk, confidence: float, prompt: str) -> str:
     """Why a row is not given; empty if it is."""
-    least = _SURE_LESSON if chunk.is_recorded else _SURE
+    is_routine = has_question(chunk) and not (explains(chunk) or tells_trouble(chunk))
+    least = _SURE_LESSON if chunk.is_recorded else _SURE_ROUTINE if is_routine else _SURE
     if confidence < least:
         return f"not sure enough: {confidence:.2f} of {least:.2f}"
     if not (chunk.is_recorded or is_talk(chunk)):
         return "an agent reads files by itself"
-    if not _tells(chunk):
-        return "says too little"
-    return ""
+    if is_routine and asks_the_same(chunk, prompt):
+        return "the same request"
+    return "" if _tells(chunk) else "says too little"
 
 
 def _tells(chunk: Chunk) -> bool:
-    """Whether a row of a session explains something."""
+    """Whether a row of a session says more than that something was done."""
     form = chunk.session.form if chunk.session else ""
-    return explains(chunk) if has_question(chunk) else form != "command"
+    return is_long(chunk) if has_question(chunk) else form != "command"

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from aurora.engine.last_session import exchange_text, has_question
+from aurora.engine.exchange_text import exchange_text, has_question
 from aurora.engine.opening import OpenedMemory
 from aurora.indexing.provenance import provenance_of
 from aurora.retrieval.session_filters import TALK

@@ -22,8 +22,8 @@ from aurora.engine.command_runs import (
     fixes_in,
     last_failure,
 )
-from aurora.engine.error_match import ErrorLine, key_lines, tells_trouble
-from aurora.engine.last_session import answer_in, explains, question_in
+from aurora.engine.error_match import ErrorLine, key_lines
+from aurora.engine.exchange_text import answer_in, explains, is_of_linter, tells_trouble
 from aurora.engine.opening import OpenedMemory
 from aurora.engine.recall_rows import (
     RECORDED,
@@ -62,11 +62,6 @@ _ERROR, _CHANGE = 110, 170  # characters that are shown
 _COVERED = 0.6  # the share of the words of an error that a lesson about it has
 _FEWEST = 3  # such words
 _ENGLISH = frozenset(("go", "just", "make", "task", "time"))  # programs that are plain words, too
-# Programs that say by themselves what is wrong, and in which line.
-_LINTER = re.compile(
-    r"\b(?:lint|format|fmt|ruff|eslint|prettier|black|isort|flake8|clippy|stylelint|rubocop"
-    r"|gofmt|ktlint|mypy|tsc)\b"
-)
 
 
 def recall_edit(
@@ -194,10 +189,10 @@ def _in_exchange(name: str, exchange: Chunk, store: Store) -> Iterator[RecallIte
     its decisions."""
     base, id_ = name.rpartition("/")[2], facts_of(exchange).exchange
     mends = [mend for mend in fixes_in(store, id_) if base in mend.change]
-    mends = [mend for mend in mends if not _LINTER.search(mend.command)]
+    mends = [mend for mend in mends if not is_of_linter(mend.command)]
     for mend in mends:
         yield _mend_item(mend, store, f"mended by a change of {base}")
-    if not mends and tells_trouble(question_in(exchange)) and explains(exchange):
+    if not mends and tells_trouble(exchange) and explains(exchange):
         yield make_exchange_item(exchange, "", f"{base} was changed for it")
     for decisions in store.chunks.get_chunks([f"{SESSION}:{id_}:decisions"]):
         yield make_item(decisions, "", f"decided when {base} was changed")
@@ -206,7 +201,7 @@ def _in_exchange(name: str, exchange: Chunk, store: Store) -> Iterator[RecallIte
 def _last_failure(command: str, store: Store, folders: Sequence[str]) -> list[RecallItem]:
     """The failure of a command that failed the last time, and what mended this error before."""
     run = last_failure(store, command, folders)
-    if run is None or _LINTER.search(command):
+    if run is None or is_of_linter(command):
         return []
     mends = fix_error(store, run.outcome, folders).mends if key_lines(run.outcome) else ()
     return [
