@@ -84,7 +84,17 @@ def test_a_file_may_be_written_in_any_way(memory: Memory, file: str) -> None:
     assert reasons(recalled) == {lesson.id: "about src/pay.py"}
 
 
-@pytest.mark.parametrize("file", ["src/cart.py", "/etc/pay.py", "../pay.py", "", "src/new.py"])
+def test_a_file_may_be_named_through_a_link(memory: Memory, tmp_path: Path) -> None:
+    lesson = memory.learn("Round at the end", files=["src/pay.py"])
+    assert memory.root
+    (tmp_path / "link").symlink_to(memory.root, target_is_directory=True)
+    told = reasons(before_edit(memory, f"{tmp_path}/link/src/pay.py"))
+    assert told == {lesson.id: "about src/pay.py"}
+
+
+@pytest.mark.parametrize(
+    "file", ["src/cart.py", "/etc/pay.py", "../pay.py", "", "src/new.py", "src\0/pay.py"]
+)
 def test_before_an_edit_of_another_file_there_is_silence(memory: Memory, file: str) -> None:
     memory.learn("Round at the end", context="src/pay.py")
     said(memory, "why does pay fail?", "The pool.", edited("src/pay.py"))

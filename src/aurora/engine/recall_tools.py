@@ -69,7 +69,7 @@ def recall_edit(
 ) -> Iterator[RecallItem]:
     """Lessons and decisions about a file, and what failed when sessions changed it."""
     folders = folders_of(root)
-    name = name_in(folders, os.path.normpath(file), root.as_posix()) if root and file else ""
+    name = _name_of(file, root, folders) if root and file else ""
     if not name:
         return
     base = name.rpartition("/")[2]
@@ -112,6 +112,21 @@ def folders_of(root: Path | None) -> list[str]:
 
 def _naming(criteria: Criteria, words: str) -> Criteria:
     return replace(criteria, phrases=(words,))
+
+
+def _name_of(file: str, root: Path, folders: Sequence[str]) -> str:
+    """The name of a file from the root, also if a folder above it is a link; empty for others."""
+    path = Path(os.path.normpath(root / file))
+    try:
+        paths = (path, path.parent.resolve() / path.name)
+    except (
+        OSError,
+        RuntimeError,
+        ValueError,
+    ):  # no name that a file may have, or links in a circle
+        return ""
+    names = (name_in(folders, each.as_posix(), "") for each in paths)
+    return next(filter(None, names), "")
 
 
 # Lessons and decisions
