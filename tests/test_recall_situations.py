@@ -54,9 +54,11 @@ def edited(file: str, change: str = "pool = 5") -> ToolUse:
     return ToolUse(f"e-{file}", "Edit", ToolKind.EDIT, f"{file}\n{change}", files=(file,))
 
 
-def said(memory: Memory, asked: str, answered: str, *tools: ToolUse, days: int = 1) -> str:
-    """Store an exchange of the project, and its id."""
-    project = str(memory.root)
+def said(
+    memory: Memory, asked: str, answered: str, *tools: ToolUse, days: int = 1, project: str = ""
+) -> str:
+    """Store an exchange of the project, or of another one; its id."""
+    project = project or str(memory.root)
     chunks = make_exchange(
         asked, answered, *tools, project=project, time=NOW - timedelta(days=days)
     )
@@ -150,13 +152,16 @@ def test_before_a_command_there_is_silence_unless_it_failed_the_last_time(memory
         ("npm install", False),
         ("echo npm run build", False),
         ("make", False),
+        ("./build", False),
         ("", False),
     ],
 )
 def test_a_lesson_that_names_the_command_is_told_before(
     memory: Memory, command: str, *, is_named: bool
 ) -> None:
-    lesson = memory.learn("Make sure that npm run build has 4 GB of memory")
+    lesson = memory.learn(
+        "Make sure that npm run build has 4 GB of memory, and that each build is logged"
+    )
     memory.learn("Read src/pay.py")
     expected = {lesson.id: "about npm run build"} if is_named else {}
     assert reasons(before_command(memory, command)) == expected
@@ -177,6 +182,16 @@ def test_after_a_failure_it_tells_what_mended_the_error(memory: Memory) -> None:
     }
     for error in (POOL.replace("checkout", "search"), "exit status 1", ""):
         assert after_failure(memory, error, "make all").items == ()
+
+
+def test_what_mended_an_error_in_another_project_says_so(memory: Memory) -> None:
+    said(
+        memory, "make checkout quick", "It held a connection for each line.",
+        ran("make load", POOL, status=1), edited("db.py"), ran("make load", id_="c2"),
+        project="/code/other",
+    )  # fmt: skip
+    assert list(reasons(after_failure(memory, POOL)).values()) == ["mended this error in other"]
+    assert before_command(memory, "make load").items == ()
 
 
 def for_prompt(memory: Memory, text: str) -> Recall:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from aurora.engine.command_runs import (
     asked_about,
@@ -56,12 +56,15 @@ Lookup = Callable[[Store, Sequence[str]], list[RecallItem]]
 _MOST_LESSONS = 4
 _MOST_SESSIONS = 2  # lines from sessions about one file, command or error
 _MOST_EDITS = 30  # of one file, the last ones, whose exchanges are looked at
-_MOST_PARTS = 50  # commands of one exchange
 _MOST_SUBJECTS = 5  # names in an error by which lessons are looked for
 _ERROR, _CHANGE = 110, 170  # characters that are shown
 _COVERED = 0.6  # the share of the words of an error that a lesson about it has
 _FEWEST = 3  # such words
-_ENGLISH = frozenset(("go", "just", "make", "task", "time"))  # programs that are plain words, too
+_ENGLISH = frozenset((  # programs and scripts that are plain words, too
+    "bench", "build", "check", "clean", "deploy", "dev", "docs", "format", "go", "install", "just",
+    "lint", "make", "publish", "release", "run", "serve", "setup", "start", "stop", "task", "test",
+    "tests", "time", "update", "watch",
+))  # fmt: skip
 
 
 def recall_edit(
@@ -119,11 +122,7 @@ def _name_of(file: str, root: Path, folders: Sequence[str]) -> str:
     path = Path(os.path.normpath(root / file))
     try:
         paths = (path, path.parent.resolve() / path.name)
-    except (
-        OSError,
-        RuntimeError,
-        ValueError,
-    ):  # no name that a file may have, or links in a circle
+    except (OSError, RuntimeError, ValueError):  # no name of a file, or links in a circle
         return ""
     names = (name_in(folders, each.as_posix(), "") for each in paths)
     return next(filter(None, names), "")
@@ -138,13 +137,11 @@ def _lessons(
     why: Callable[[Chunk], str],
 ) -> Iterator[RecallItem]:
     """Those for which there is a reason: first what did not work, then the newest."""
-    rows = ((row, why(row.chunk)) for row in read_rows(memories, wanted) if row.is_open)
-    items = [
-        make_item(row.chunk, row.memory, ", ".join((reason, *remarks)))
-        for row, reason in rows
-        if reason
-        for remarks in [find_remarks(memories[row.memory], row.chunk)]
-    ]
+    items = []
+    for row in read_rows(memories, wanted):
+        if row.is_open and (reason := why(row.chunk)):
+            remarks = find_remarks(memories[row.memory], row.chunk)
+            items.append(make_item(row.chunk, row.memory, ", ".join((reason, *remarks))))
     items.sort(key=lambda item: DID_NOT_WORK not in item.reason)
     yield from items[:_MOST_LESSONS]
 
@@ -236,13 +233,19 @@ def failure_item(run: CommandRun, store: Store, reason: str) -> RecallItem:
 def _mends(error: str, store: Store, folders: Sequence[str]) -> list[RecallItem]:
     """What was done about an error: after a command, or because somebody asked."""
     items = [
-        _mend_item(mend, store, "mended this error")
+        _mend_item(mend, store, f"mended this error{_elsewhere(mend.project, folders)}")
         for mend in fix_error(store, error, folders).mends
     ]
     known = {exchange_of(item.id) for item in items}
     asked = sorted(asked_about(store, error), key=lambda chunk: not is_inside(folders, chunk))
     items += [make_exchange_item(c, "", "answered this error") for c in asked if c.id not in known]
     return items
+
+
+def _elsewhere(project: str, folders: Sequence[str]) -> str:
+    """The name of another project."""
+    is_here = any(f"{project}/".startswith(f"{folder}/") for folder in folders)
+    return "" if is_here or not project else f" in {PurePath(project).name}"
 
 
 def _mend_item(mend: Mend, store: Store, reason: str) -> RecallItem:
