@@ -24,7 +24,7 @@ def memory(tmp_path: Path) -> Iterator[Memory]:
     })  # fmt: skip
     (root / ".aurora").mkdir()
     with Memory(Places(tmp_path / "home", root), now=lambda: NOW) as memory:
-        memory.index(root)
+        memory.admin.create()
         yield memory
 
 
@@ -219,6 +219,7 @@ def test_a_prompt_is_told_what_an_earlier_session_explained(memory: Memory) -> N
 
 
 def test_a_prompt_is_told_neither_routine_nor_code(memory: Memory) -> None:
+    memory.index(memory.root or ".")
     said(memory, "run the load test of the checkout", "All pass.", ran("make load-checkout"))
     recalled = for_prompt(memory, "run the load test of the checkout")
     assert recalled.items == ()
