@@ -40,6 +40,8 @@ ALIKE = {
     "java": ("Exception in thread \"main\" java.lang.NullPointerException: "
              "Cannot invoke \"String.length()\"",
              "java.lang.NullPointerException: Cannot invoke \"String.length()\""),
+    "heading": ('dbt found two models with the name "stg_readings".',
+                'Compilation Error\n  dbt found two models with the name "stg_readings".'),
 }  # fmt: skip
 UNLIKE = {
     "module": ("ModuleNotFoundError: No module named 'yaml'",

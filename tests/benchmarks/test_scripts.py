@@ -32,6 +32,7 @@ RUNS: dict[str, Sequence[str]] = {
     "quality/calibration.py": ("{repo}/..", "--questions={asked}"),
     "quality/confidence.py": ("{set}",),
     "quality/day_zero.py": ("--only=game",),
+    "quality/day_of_work.py": ("--only=game", "--wrong", "--missed"),
     "quality/decisions.py": (),
     "quality/distilled.py": ("--models={models}",),
     "quality/fallback.py": ("{repo}", "--queries=aurora"),

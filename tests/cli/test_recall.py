@@ -31,6 +31,11 @@ def test_a_prompt_that_nothing_fits_has_no_lines(indexed: Shell) -> None:
     assert (told["items"], told["text"], told["tokens"]) == ([], "", 0)
 
 
+def test_a_prompt_that_says_too_little_is_told_so(indexed: Shell) -> None:
+    told = indexed.ok("recall", "run the tests")
+    assert told == "Nothing is recalled\nThe prompt says too little to look for\n"
+
+
 def test_a_budget_is_at_least_one_token(indexed: Shell) -> None:
     assert "--budget" in indexed.fails("recall", "--budget", "0")
 

@@ -12,7 +12,7 @@ from typing import Any
 from aurora.display.table import PLAIN, Paint, aligned, cell_len, pad, relative_time
 from aurora.report_types import Finding, Level, ModelEntry
 from aurora.text import pluralize, printable
-from aurora.types import Json, Kind, Recall
+from aurora.types import Json, Kind, Moment, Recall
 
 # --- aur mem stats ---
 
@@ -58,6 +58,8 @@ def render_recall(recalled: Recall) -> str:
     lines = [f"{item.tokens:>{_TOKENS}}  {item.line}" for item in recalled.items]
     total = f"{recalled.tokens:>{_TOKENS}}  of {pluralize(recalled.budget, 'token')}"
     lines.append(total if lines else "Nothing is recalled")
+    if recalled.situation.moment is Moment.PROMPT:  # those of a start are told at once
+        lines += [printable(note.text) for note in recalled.notes]
     if recalled.left_out:
         lines += ["", "Left out:"]
         lines += [

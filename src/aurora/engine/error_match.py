@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 SAME = 0.83  # the share of telling words that two lines of the same error have: all of five
@@ -63,15 +63,20 @@ def read_line(line: str) -> ErrorLine:
 
 
 def tells_error(text: str) -> bool:
-    """Whether a text has the words of an error."""
-    return _ERROR.search(text) is not None
+    """Whether a text has the words or the name of an error."""
+    return any(pattern.search(text) for pattern in (_ERROR, _NAMED))
 
 
 def key_lines(text: str) -> list[ErrorLine]:
-    """The lines that tell the error; all of them where none looks like an error."""
+    """The lines that tell the error; all of them where none looks like an error, or those that do
+    are only its heading."""
     lines = [line for line in text.splitlines() if line.strip()][:_MOST_LINES]
-    telling = [line for line in lines if _ERROR.search(line)] or lines
-    read = (read_line(line) for line in reversed(telling))  # the last line of a traceback tells
+    telling = [line for line in lines if _ERROR.search(line)]
+    return _read_keys(telling) or _read_keys(lines)
+
+
+def _read_keys(lines: Sequence[str]) -> list[ErrorLine]:
+    read = (read_line(line) for line in reversed(lines))  # the last line of a traceback tells
     return [line for line in read if line.words.total() >= _FEWEST or line.subjects][:_KEY_LINES]
 
 

@@ -7,14 +7,13 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from aurora.config.worktrees import names_of_checkouts
+from aurora.engine.exchange_text import has_question
 from aurora.session_facts import SESSION
 from aurora.stores.base import Store
 from aurora.types import Chunk, Criteria
 
 _DAYS = (1, 7, 60)  # looked at one after the other, so that few chunks are read
 _READ = 300  # the last stored chunks that are read where all are older
-_ANSWERED, _EDITED = "\n\nAnswered: ", "\n\nEdited: "
-_WORDS = 110  # characters of the question, and of the answer
 
 
 def find_last_exchange(store: Store, root: Path, now: datetime) -> Chunk | None:
@@ -51,35 +50,5 @@ def _newest(store: Store, rows: Sequence[int]) -> Chunk | None:
     return max(exchanges, key=lambda chunk: (_seconds(chunk), chunk.id), default=None)
 
 
-def has_question(chunk: Chunk) -> bool:
-    """Whether it has the question of an exchange: the first piece, if there are several."""
-    session = chunk.session
-    is_exchange = session is not None and session.form == "exchange"
-    return is_exchange and chunk.content.startswith("Asked: ")
-
-
 def _seconds(chunk: Chunk) -> float:
     return chunk.created_at.timestamp() if chunk.created_at else 0.0
-
-
-def exchange_text(chunk: Chunk) -> str:
-    """The beginnings of the question and of the answer, on one line."""
-    asked, answered = question_in(chunk), answer_in(chunk)
-    if answered and chunk.session and chunk.session.title == asked:
-        return f"answered: {answered}"  # the title is the question
-    return f"asked: {asked}; answered: {answered}" if answered else f"asked: {asked}"
-
-
-def question_in(chunk: Chunk) -> str:
-    asked = chunk.content.partition(_ANSWERED)[0].partition(_EDITED)[0]
-    return _start(asked.removeprefix("Asked: "), _WORDS)
-
-
-def answer_in(chunk: Chunk, most: int = _WORDS) -> str:
-    """The beginning of the answer; empty if there was none."""
-    return _start(chunk.content.partition(_ANSWERED)[2].partition(_EDITED)[0], most)
-
-
-def _start(text: str, most: int) -> str:
-    words = " ".join(text.split())
-    return words if len(words) <= most else words[:most].rpartition(" ")[0] + " …"

@@ -2,8 +2,8 @@
 
 At the start of a session there is no question: `recall_start` chooses. Before a file is changed,
 before a command is run and after one failed, `recall_tools` looks for what is known of that file,
-command or error. For a prompt it is a search, of which only sure rows count. Silence is a good
-answer, and the same state gives the same lines.
+command or error. For a prompt, `recall_prompt` searches. Silence is a good answer, and the same
+state gives the same lines.
 """
 
 from __future__ import annotations
@@ -14,12 +14,11 @@ from datetime import datetime
 from pathlib import Path
 
 from aurora.engine.opening import OpenedMemory
-from aurora.engine.recall_rows import make_item, title_of
+from aurora.engine.recall_prompt import recall_prompt
+from aurora.engine.recall_rows import exchange_of
 from aurora.engine.recall_start import recall_start
 from aurora.engine.recall_tools import recall_command, recall_edit, recall_failure
 from aurora.errors import QueryError
-from aurora.retrieval.confidence import LESSON
-from aurora.retrieval.query import without_filters
 from aurora.text import count_tokens, pluralize
 from aurora.types import (
     LeftOut,
@@ -28,17 +27,13 @@ from aurora.types import (
     Note,
     Recall,
     RecallItem,
-    SearchResult,
     SearchResults,
     Situation,
     ignore_events,
 )
 
-_SURE = 0.5  # confidence of a row for a prompt: more likely right than wrong
-# 24 % of the questions about a lesson find it with as much, and 5 % of those about other things
-# find any (benchmarks/quality/lessons.py).
-_SURE_LESSON = 0.25
 _GIVEN = "given before"
+_LONGEST = 8000  # characters of a command, and of the end of what it printed
 
 
 def recall(
@@ -67,55 +62,33 @@ def recall(
             for note in notes:
                 listen(note)
         case Moment.PROMPT:
-            items, unsure, notes = _recall_prompt(situation.text, search)
+            items, unsure, notes = recall_prompt(situation.text, search)
         case Moment.EDIT:
             items = recall_edit(situation.file, memories, root)
         case Moment.COMMAND:
-            items = recall_command(situation.command, memories, root)
+            items = recall_command(situation.command[:_LONGEST], memories, root)
         case Moment.FAILURE:
-            items = recall_failure(situation.text, situation.command, memories, root)
+            error, command = situation.text[-_LONGEST:], situation.command[:_LONGEST]
+            items = recall_failure(error, command, memories, root)
     kept, left_out = _fit(items, budget, given)
     return Recall(situation, budget, kept, (*left_out, *unsure), notes)
-
-
-def _recall_prompt(
-    prompt: str, search: Callable[[str], SearchResults]
-) -> tuple[list[RecallItem], tuple[LeftOut, ...], tuple[Note, ...]]:
-    """The rows that surely fit, those that do not, and the notes of the search."""
-    text = without_filters(prompt)
-    if not text.strip():
-        return [], (), ()
-    found = search(text)
-    sure, unsure = [], []
-    for result in found.results:
-        chunk, confidence = result.chunk, _own_confidence(result)
-        least = _SURE_LESSON if chunk.is_recorded else _SURE
-        if confidence >= least:
-            sure.append(make_item(chunk, result.memory, f"fits the prompt, {confidence:.2f}"))
-        else:
-            reason = f"not sure enough: {confidence:.2f} of {least:.2f}"
-            unsure.append(LeftOut(chunk.id, title_of(chunk), reason))
-    return sure, tuple(unsure), found.notes
-
-
-def _own_confidence(result: SearchResult) -> float:
-    """The score without what the place of a lesson adds to it."""
-    return result.score - sum(part.value for part in result.contributions if part.signal == LESSON)
 
 
 def _fit(
     items: Iterable[RecallItem], budget: int, given: Collection[str]
 ) -> tuple[tuple[RecallItem, ...], tuple[LeftOut, ...]]:
-    """As many items as the budget allows. A shorter one may follow one that does not fit."""
+    """As many items as the budget allows. A shorter one may follow one that does not fit. Of an
+    exchange that was given, no other piece is given."""
     kept: list[RecallItem] = []
     left_out: list[LeftOut] = []
     seen, left = set[tuple[str, str]](), budget
+    known = set(map(exchange_of, given))
     for item in items:
         if (item.title, item.text) in seen:  # for another reason, or in another memory
             continue
         seen.add((item.title, item.text))
         tokens = count_tokens(f"{item.line}\n")
-        if item.id in given:
+        if exchange_of(item.id) in known:
             left_out.append(LeftOut(item.id, item.title or item.text, _GIVEN))
         elif tokens <= left:
             kept.append(replace(item, tokens=tokens))

@@ -8,21 +8,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from aurora.engine.last_session import exchange_text, has_question
+from aurora.engine.exchange_text import exchange_text, has_question
 from aurora.engine.opening import OpenedMemory
 from aurora.indexing.provenance import provenance_of
 from aurora.retrieval.session_filters import TALK
-from aurora.session_facts import AGENT_MEMORY
+from aurora.session_facts import AGENT_MEMORY, SESSION
 from aurora.stores.base import Store
 from aurora.text import printable
 from aurora.types import LEAST_SUCCESS, Chunk, Criteria, Kind, RecallItem
 
 RECORDED = (Criteria(kinds=(Kind.REASONING,)), Criteria(metadata=(("source", "document"),)))
 _READ = 300  # the newest lessons, documents and phases of a memory that are looked at
+_PART = re.compile(
+    r"(?::(?:command|fix):.*|:decisions|@[0-9]+)$", re.DOTALL
+)  # after an exchange's id
 _LONGEST = 240  # characters of a text
 _DONE = frozenset(("done", "completed", "finished", "closed", "cancelled", "abandoned", "rejected"))
 _PATHS = re.compile(r"[\w./-]*\w")  # a word that may be a path, without a full stop after it
@@ -119,6 +123,17 @@ def make_item(chunk: Chunk, memory: str, reason: str) -> RecallItem:
     return RecallItem(
         chunk.id, _kind(chunk), title, shortened(text), chunk.created_at, reason, 0, memory
     )
+
+
+def make_exchange_item(chunk: Chunk, memory: str, reason: str) -> RecallItem:
+    """As `make_item`, without the title of the session, which is about its first question."""
+    item = make_item(chunk, memory, reason)
+    return replace(item, title="") if item.text.startswith("asked: ") else item
+
+
+def exchange_of(id_: str) -> str:
+    """The id of an exchange's first piece, by that of one of its pieces; any other id as it is."""
+    return _PART.sub("", id_) if id_.startswith(f"{SESSION}:") else id_
 
 
 def on_one_line(text: str) -> str:

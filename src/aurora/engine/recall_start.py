@@ -16,7 +16,8 @@ from itertools import chain, zip_longest
 from pathlib import Path
 
 from aurora.engine.command_runs import command_line, last_failure
-from aurora.engine.last_session import answer_in, find_last_command, find_last_exchange
+from aurora.engine.exchange_text import answer_in
+from aurora.engine.last_session import find_last_command, find_last_exchange
 from aurora.engine.opening import OpenedMemory
 from aurora.engine.recall_rows import (
     RECORDED,

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from aurora.engine.command_runs import (
     asked_about,
@@ -22,12 +22,14 @@ from aurora.engine.command_runs import (
     fixes_in,
     last_failure,
 )
-from aurora.engine.error_match import ErrorLine, key_lines, tells_error
-from aurora.engine.last_session import answer_in, question_in
+from aurora.engine.error_match import ErrorLine, key_lines
+from aurora.engine.exchange_text import answer_in, explains, is_of_linter, tells_trouble
 from aurora.engine.opening import OpenedMemory
 from aurora.engine.recall_rows import (
     RECORDED,
+    exchange_of,
     is_about,
+    make_exchange_item,
     make_item,
     on_one_line,
     read_rows,
@@ -37,7 +39,7 @@ from aurora.engine.remarks import DID_NOT_WORK, find_remarks
 from aurora.engine.session_lookup import (
     checkout_folders,
     facts_of,
-    find_edits,
+    find_recent_edits,
     has_sessions,
     is_inside,
     name_in,
@@ -54,18 +56,15 @@ Lookup = Callable[[Store, Sequence[str]], list[RecallItem]]
 _MOST_LESSONS = 4
 _MOST_SESSIONS = 2  # lines from sessions about one file, command or error
 _MOST_EDITS = 30  # of one file, the last ones, whose exchanges are looked at
-_MOST_PARTS = 50  # commands of one exchange
 _MOST_SUBJECTS = 5  # names in an error by which lessons are looked for
 _ERROR, _CHANGE = 110, 170  # characters that are shown
 _COVERED = 0.6  # the share of the words of an error that a lesson about it has
 _FEWEST = 3  # such words
-_PART = re.compile(r":(?:command|fix):.*$", re.DOTALL)  # what follows the id of an exchange
-_ENGLISH = frozenset(("go", "just", "make", "task", "time"))  # programs that are plain words, too
-# Programs that say by themselves what is wrong, and in which line.
-_LINTER = re.compile(
-    r"\b(?:lint|format|fmt|ruff|eslint|prettier|black|isort|flake8|clippy|stylelint|rubocop"
-    r"|gofmt|ktlint|mypy|tsc)\b"
-)
+_ENGLISH = frozenset((  # programs and scripts that are plain words, too
+    "bench", "build", "check", "clean", "deploy", "dev", "docs", "format", "go", "install", "just",
+    "lint", "make", "publish", "release", "run", "serve", "setup", "start", "stop", "task", "test",
+    "tests", "time", "update", "watch",
+))  # fmt: skip
 
 
 def recall_edit(
@@ -73,7 +72,7 @@ def recall_edit(
 ) -> Iterator[RecallItem]:
     """Lessons and decisions about a file, and what failed when sessions changed it."""
     folders = folders_of(root)
-    name = name_in(folders, os.path.normpath(file), root.as_posix()) if root and file else ""
+    name = _name_of(file, root, folders) if root and file else ""
     if not name:
         return
     base = name.rpartition("/")[2]
@@ -118,6 +117,17 @@ def _naming(criteria: Criteria, words: str) -> Criteria:
     return replace(criteria, phrases=(words,))
 
 
+def _name_of(file: str, root: Path, folders: Sequence[str]) -> str:
+    """The name of a file from the root, also if a folder above it is a link; empty for others."""
+    path = Path(os.path.normpath(root / file))
+    try:
+        paths = (path, path.parent.resolve() / path.name)
+    except (OSError, RuntimeError, ValueError):  # no name of a file, or links in a circle
+        return ""
+    names = (name_in(folders, each.as_posix(), "") for each in paths)
+    return next(filter(None, names), "")
+
+
 # Lessons and decisions
 
 
@@ -127,13 +137,11 @@ def _lessons(
     why: Callable[[Chunk], str],
 ) -> Iterator[RecallItem]:
     """Those for which there is a reason: first what did not work, then the newest."""
-    rows = ((row, why(row.chunk)) for row in read_rows(memories, wanted) if row.is_open)
-    items = [
-        make_item(row.chunk, row.memory, ", ".join((reason, *remarks)))
-        for row, reason in rows
-        if reason
-        for remarks in [find_remarks(memories[row.memory], row.chunk)]
-    ]
+    items = []
+    for row in read_rows(memories, wanted):
+        if row.is_open and (reason := why(row.chunk)):
+            remarks = find_remarks(memories[row.memory], row.chunk)
+            items.append(make_item(row.chunk, row.memory, ", ".join((reason, *remarks))))
     items.sort(key=lambda item: DID_NOT_WORK not in item.reason)
     yield from items[:_MOST_LESSONS]
 
@@ -145,9 +153,9 @@ def _lessons_on(names: Sequence[str], memories: Mapping[str, OpenedMemory]) -> I
 
 def _names_command(chunk: Chunk, names: Iterable[str]) -> str:
     for name in names:
-        is_plain = name not in _ENGLISH
-        written = re.escape(name) if is_plain else f"`{name}`"
-        if re.search(rf"(?<![\w./-]){written}(?![\w-])", chunk.content):
+        written = f"`{name}`" if name in _ENGLISH else re.escape(name)
+        before = "" if " " in name else r"(?<![./])"  # a part of a path is no program
+        if re.search(rf"(?<![\w-]){before}{written}(?![\w-])", chunk.content):
             return f"about {name}"
     return ""
 
@@ -183,21 +191,21 @@ def _looked(look: Lookup, store: Store, folders: Sequence[str]) -> list[RecallIt
 
 def _around_edits(name: str, store: Store, folders: Sequence[str]) -> list[RecallItem]:
     """What failed when a file was changed, the newest first, and then what was decided."""
-    edits = newest_first(edit.chunk for edit in find_edits(store, {name}, folders))
+    edits = newest_first(edit.chunk for edit in find_recent_edits(store, {name}, folders))
     items = [item for chunk in edits[:_MOST_EDITS] for item in _in_exchange(name, chunk, store)]
     return sorted(items, key=lambda item: item.kind != FAILURE)
 
 
 def _in_exchange(name: str, exchange: Chunk, store: Store) -> Iterator[RecallItem]:
-    """The failures that a change of the file mended, or the exchange if it was about an error, and
+    """The failures that a change of the file mended, or the exchange if it was about trouble, and
     its decisions."""
     base, id_ = name.rpartition("/")[2], facts_of(exchange).exchange
     mends = [mend for mend in fixes_in(store, id_) if base in mend.change]
-    mends = [mend for mend in mends if not _LINTER.search(mend.command)]
+    mends = [mend for mend in mends if not is_of_linter(mend.command)]
     for mend in mends:
         yield _mend_item(mend, store, f"mended by a change of {base}")
-    if not mends and tells_error(question_in(exchange)):
-        yield make_item(exchange, "", f"{base} was changed for it")
+    if not mends and tells_trouble(exchange) and explains(exchange):
+        yield make_exchange_item(exchange, "", f"{base} was changed for it")
     for decisions in store.chunks.get_chunks([f"{SESSION}:{id_}:decisions"]):
         yield make_item(decisions, "", f"decided when {base} was changed")
 
@@ -205,7 +213,7 @@ def _in_exchange(name: str, exchange: Chunk, store: Store) -> Iterator[RecallIte
 def _last_failure(command: str, store: Store, folders: Sequence[str]) -> list[RecallItem]:
     """The failure of a command that failed the last time, and what mended this error before."""
     run = last_failure(store, command, folders)
-    if run is None or _LINTER.search(command):
+    if run is None or is_of_linter(command):
         return []
     mends = fix_error(store, run.outcome, folders).mends if key_lines(run.outcome) else ()
     return [
@@ -225,13 +233,19 @@ def failure_item(run: CommandRun, store: Store, reason: str) -> RecallItem:
 def _mends(error: str, store: Store, folders: Sequence[str]) -> list[RecallItem]:
     """What was done about an error: after a command, or because somebody asked."""
     items = [
-        _mend_item(mend, store, "mended this error")
+        _mend_item(mend, store, f"mended this error{_elsewhere(mend.project, folders)}")
         for mend in fix_error(store, error, folders).mends
     ]
-    known = {_exchange_of(item.id) for item in items}
+    known = {exchange_of(item.id) for item in items}
     asked = sorted(asked_about(store, error), key=lambda chunk: not is_inside(folders, chunk))
-    items += [make_item(c, "", "answered this error") for c in asked if c.id not in known]
+    items += [make_exchange_item(c, "", "answered this error") for c in asked if c.id not in known]
     return items
+
+
+def _elsewhere(project: str, folders: Sequence[str]) -> str:
+    """The name of another project."""
+    is_here = any(f"{project}/".startswith(f"{folder}/") for folder in folders)
+    return "" if is_here or not project else f" in {PurePath(project).name}"
 
 
 def _mend_item(mend: Mend, store: Store, reason: str) -> RecallItem:
@@ -244,14 +258,9 @@ def _mend_item(mend: Mend, store: Store, reason: str) -> RecallItem:
 
 def _why(id_: str, store: Store) -> str:
     """The beginning of the answer in the exchange of a chunk."""
-    exchanges = store.chunks.get_chunks([_exchange_of(id_)])
+    exchanges = store.chunks.get_chunks([exchange_of(id_)])
     return next((answer_in(chunk, _CHANGE) for chunk in exchanges), "")
 
 
 def _shown_change(mend: Mend) -> str:
     return f"mended by: {shortened(on_one_line(mend.change), _CHANGE)}"
-
-
-def _exchange_of(id_: str) -> str:
-    """The id of an exchange's first piece, by that of one of its commands or fixes."""
-    return _PART.sub("", id_)

@@ -19,7 +19,7 @@ from aurora.stores.base import Store
 from aurora.types import Chunk, Criteria
 
 MOST_ROWS = 3000  # of one phrase that are read, the last imported ones
-_COUNTED_ROWS = 200  # of one phrase beside a search result, which must not take long
+_RECENT_ROWS = 200  # of one phrase where nobody wants to wait for an answer
 _NO_SESSION = SessionFacts("", "")
 _TALK = ("exchange", "summary")
 # Worktrees that agents make inside of the project, and that are gone afterwards.
@@ -74,18 +74,21 @@ def find_edits(store: Store, names: Collection[str], folders: Sequence[str]) -> 
 
 
 def count_sessions(store: Store, names: Collection[str], folders: Sequence[str]) -> dict[str, int]:
-    """How many sessions edited each file, without those that none did. For a file that very many
-    exchanges edited, those of the last ones.
+    """How many sessions edited each file, without those that none did."""
+    sessions: defaultdict[str, set[str]] = defaultdict(set)
+    for edit in find_recent_edits(store, names, folders):
+        sessions[edit.name].add(facts_of(edit.chunk).id)
+    return {name: len(ids) for name, ids in sessions.items()}
+
+
+def find_recent_edits(store: Store, names: Collection[str], folders: Sequence[str]) -> list[Edit]:
+    """As `find_edits`, but quick: of a file that very many exchanges edited, the last ones.
 
     The text of an exchange ends with the files that it edited. They are looked for with the folder
     that holds them, which a session has left out if it began there.
     """
     phrases = {"/".join(name.split("/")[-2:]) for name in names}
-    sessions: defaultdict[str, set[str]] = defaultdict(set)
-    chunks = find_chunks(store, phrases, _TALK, most=_COUNTED_ROWS)
-    for edit in _edits_in(chunks, names, folders):
-        sessions[edit.name].add(facts_of(edit.chunk).id)
-    return {name: len(ids) for name, ids in sessions.items()}
+    return _edits_in(find_chunks(store, phrases, _TALK, most=_RECENT_ROWS), names, folders)
 
 
 def _edits_in(

@@ -161,17 +161,22 @@ def _part(base: Chunk, form: str, suffix: str, content: str, **facts: Json) -> C
 
 def _decisions(base: Chunk, exchange: Exchange) -> Iterator[Chunk]:
     """The sentences that tell a decision, under the question that they belong to."""
-    said = f"{exchange.asked}\n{exchange.answered}"
-    sentences = map(str.strip, _SENTENCES.split(_FENCE.sub("", said)))
-    telling = dict.fromkeys(
-        sentence.lstrip("-*#> ")
-        for sentence in sentences
-        if len(sentence) in _SENTENCE and _DECISION.search(sentence)
-    )
+    telling = dict.fromkeys(_decisions_in(f"{exchange.asked}\n{exchange.answered}"))
     if telling and not exchange.is_summary:
         lines = [f"- {sentence}" for sentence in islice(telling, _MOST_DECISIONS)]
         question = _first_line(exchange.asked)
         yield _part(base, "decision", ":decisions", "\n".join([question, *lines]).strip())
+
+
+def tells_decision(text: str) -> bool:
+    """Whether a sentence of a text tells a decision."""
+    return any(_decisions_in(text))
+
+
+def _decisions_in(text: str) -> Iterator[str]:
+    for sentence in map(str.strip, _SENTENCES.split(_FENCE.sub("", text))):
+        if len(sentence) in _SENTENCE and _DECISION.search(sentence):
+            yield sentence.lstrip("-*#> ")
 
 
 # Commands, and what mended those that failed
