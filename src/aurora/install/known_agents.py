@@ -245,15 +245,18 @@ def additions_for(
     ]
 
 
-def _entry(agent: Agent, scope: Scope, command: tuple[str, ...]) -> Addition:
+def make_entry(agent: Agent, scope: Scope, command: tuple[str, ...]) -> dict[str, Json]:
+    """The MCP entry of an agent, whose server a command starts."""
     server = Local((*command, "mcp"))
     entry = agent.make_entry(server) if agent.make_entry else agent.client.entry(server)
-    path = (agent.client.key, NAME)
-    if not agent.client.is_toml:
-        return JsonMember(path, entry)
     if scope is Scope.PROJECT:  # Codex would not start for a colleague who has no Aurora
-        entry = {key: value for key, value in entry.items() if key != "required"}
-    return TomlTable(path, entry)
+        entry.pop("required", None)
+    return entry
+
+
+def _entry(agent: Agent, scope: Scope, command: tuple[str, ...]) -> Addition:
+    path, entry = (agent.client.key, NAME), make_entry(agent, scope, command)
+    return TomlTable(path, entry) if agent.client.is_toml else JsonMember(path, entry)
 
 
 def _below(path: str, folder: str) -> str:
