@@ -40,15 +40,9 @@ pytestmark = [
 
 QUESTION, ANSWER = "What is a total?", "A sum."
 TOOLS = {"aurora_search", "aurora_why", "aurora_learn", "search_code"}
-# Our command, which also notes how it is called, and tells a sentence at the events of hooks.
+LESSON = "The total in prices.py is without VAT, because the shop adds it"
 PROGRAM = """#!/bin/sh
 echo "$*" >> {log}
-if [ "$1" = hook ]; then
-  cat > /dev/null
-  told='{{"hookSpecificOutput": {{"hookEventName": "%s", "additionalContext": "Told at %s."}}}}'
-  case "$3" in SessionStart|UserPromptSubmit|BeforeAgent) printf "$told" $3 $3;; esac
-  exit 0
-fi
 exec {aur} "$@"
 """
 
@@ -95,7 +89,7 @@ class Client:
 
     run: Callable[[Machine, str], None]
     model: type[ScriptedModel]
-    events: tuple[str, ...]  # at which hooks are called; the first two are told something
+    events: tuple[str, ...]  # at which hooks are called
     own: tuple[str, ...]  # files that the agent changes itself
 
 
@@ -106,7 +100,7 @@ CLIENTS = {
     ),
     "codex": Client(
         run_codex, CodexModel, ("SessionStart", "UserPromptSubmit", "Stop"),
-        ("home/.codex/*.sqlite*",),
+        (),
     ),
     "gemini-cli": Client(
         run_gemini, GeminiModel, ("SessionStart", "BeforeAgent", "AfterAgent", "SessionEnd"), (),
@@ -132,12 +126,12 @@ def settings_of(machine: Machine) -> dict[str, bytes]:
         path.relative_to(machine.home.parent).as_posix(): path.read_bytes()
         for root in (machine.home, machine.project)
         for path in sorted(root.rglob("*"))
-        if path.is_file() and not passing & set(path.parts)
+        if path.is_file() and not passing & set(path.parts) and ".sqlite" not in path.name
     }
 
 
 def make_program(folder: Path) -> tuple[Path, Path]:
-    """Our command under a name with a space, and the file of its calls."""
+    """Our command in a folder with a space in its name, and a file of its calls."""
     log, program = folder / "calls", folder / "bin dir" / "aur"
     program.parent.mkdir()
     program.write_text(PROGRAM.format(log=log, aur=AUR), encoding="utf-8")
@@ -149,9 +143,9 @@ def make_program(folder: Path) -> tuple[Path, Path]:
 @pytest.mark.parametrize("name", CLIENTS)
 def test_an_agent_is_connected_told_and_free_again(name: str, tmp_path: Path) -> None:
     client, machine, files = CLIENTS[name], Machine.make(tmp_path), Files(tmp_path)
-    environ = {"HOME": str(machine.home), "PATH": os.environ["PATH"],
-               "AURORA_HOME": str(files.memory)}  # fmt: skip
-    subprocess.run([AUR, "index", "."], cwd=machine.project, env=environ, check=True)
+    environ = {"HOME": str(machine.home), "PATH": os.environ["PATH"]}
+    for words in (("index", "."), ("mem", "learn", LESSON)):
+        subprocess.run([AUR, *words], cwd=machine.project, env=environ, check=True)
     ask(client, machine)  # it makes its own files
     before = settings_of(machine)
     program, log = make_program(tmp_path)
@@ -163,7 +157,7 @@ def test_an_agent_is_connected_told_and_free_again(name: str, tmp_path: Path) ->
     files.install(name, command=(str(program),))
     first = json.dumps(ask(client, machine)[0])
     assert [tool for tool in TOOLS if tool not in first] == []
-    assert [event for event in client.events[:2] if f"Told at {event}." not in first] == []
+    assert LESSON in first  # from the hook at the start
     assert "Search first: `search_code` before grep" in first  # the block
     assert "Use it before exploring unfamiliar code" in first  # the skill
     called = log.read_text(encoding="utf-8").splitlines()
