@@ -90,20 +90,17 @@ class Client:
     run: Callable[[Machine, str], None]
     model: type[ScriptedModel]
     events: tuple[str, ...]  # at which hooks are called
-    own: tuple[str, ...]  # files that the agent changes itself
+    own: str = ""  # files that the agent changes itself
 
 
 CLIENTS = {
     "claude-code": Client(
         run_claude, ClaudeModel, ("SessionStart", "UserPromptSubmit", "Stop", "SessionEnd"),
-        ("home/.claude.json", "home/.claude/plugins/*"),
+        own="home/.claude[./][!s]*",  # but not settings.json and skills/
     ),
-    "codex": Client(
-        run_codex, CodexModel, ("SessionStart", "UserPromptSubmit", "Stop"),
-        (),
-    ),
+    "codex": Client(run_codex, CodexModel, ("SessionStart", "UserPromptSubmit", "Stop")),
     "gemini-cli": Client(
-        run_gemini, GeminiModel, ("SessionStart", "BeforeAgent", "AfterAgent", "SessionEnd"), (),
+        run_gemini, GeminiModel, ("SessionStart", "BeforeAgent", "AfterAgent", "SessionEnd")
     ),
 }  # fmt: skip
 
@@ -154,7 +151,7 @@ def test_an_agent_is_connected_told_and_free_again(name: str, tmp_path: Path) ->
     assert files.uninstall().problems == []
     assert settings_of(machine) == before
 
-    files.install(name, command=(str(program),))
+    plan = files.install(name, command=(str(program),))
     first = json.dumps(ask(client, machine)[0])
     assert [tool for tool in TOOLS if tool not in first] == []
     assert LESSON in first  # from the hook at the start
@@ -165,7 +162,8 @@ def test_an_agent_is_connected_told_and_free_again(name: str, tmp_path: Path) ->
 
     assert files.uninstall().problems == []
     after = settings_of(machine)
-    assert before.keys() - after.keys() == set()
-    changed = {path for path in after if after[path] != before.get(path)}
-    assert [path for path in changed if not any(fnmatch(path, own) for own in client.own)] == []
-    assert [path for path in changed if path.endswith("json") and b"aurora" in after[path]] == []
+    changed = {path for path, content in before.items() if after.get(path) != content}
+    assert [path for path in changed if not fnmatch(path, client.own)] == []
+    assert [path for path in changed if b"aurora" in after[path]] == []
+    written = {change.file.relative_to(tmp_path).as_posix() for change in plan.changes}
+    assert (written & after.keys()) - before.keys() == set()

@@ -73,13 +73,15 @@ def install(
     left_out = {part for part, is_out in (("hooks", no_hooks), ("block", no_block)) if is_out}
     command, parts = own_command(where), set(PARTS) - left_out
 
+    wanted = {name: additions_for(name, person, where, command, parts) for name in chosen}
+    for name in [name for name, additions in wanted.items() if not additions]:
+        other = Scope.USER if where is Scope.PROJECT else Scope.PROJECT
+        tell(Note(f"{AGENTS[name].title} reads nothing for --{where}: try --{other}."))
+
     def plan() -> Plan:
-        wanted = [
-            each for name in chosen for each in additions_for(name, person, where, command, parts)
-        ]
-        return plan_install(
-            wanted, load(home), agents=set(chosen), scope=where, project=person.project
-        )
+        additions = [each for parts in wanted.values() for each in parts]
+        known, project = load(home), person.project
+        return plan_install(additions, known, agents=set(chosen), scope=where, project=project)
 
     changes, has_problems = _run(plan, home, yes=yes, dry_run=dry_run, verb="Wrote")
     if dry_run:
