@@ -451,6 +451,37 @@ def test_nothing_is_written_through_a_link_out_of_the_project(machine: Machine, 
     assert (machine.project / ".mcp.json").exists()
 
 
+def test_a_link_that_came_later_is_not_followed(machine: Machine) -> None:
+    machine.write({"elsewhere/settings.json": '{"mine": 1}'})
+    machine.install("claude-code", scope=Scope.PROJECT, parts=("hooks",))
+    file = machine.project / ".claude/settings.json"
+    file.rename(machine.home / "elsewhere/ours.json")
+    file.symlink_to(machine.home / "elsewhere/ours.json")
+    before = machine.picture()
+    (problem,) = machine.uninstall().problems
+    assert "leads out of the project" in problem.message
+    assert machine.picture() == before
+    file.unlink()
+    assert machine.uninstall().problems == []
+    assert list(machine.project.iterdir()) == []
+
+
+def test_a_file_that_cannot_be_read_now_is_taken_out_of_later(machine: Machine) -> None:
+    machine.write({".gemini/settings.json": '{"a": 1}'})
+    before = machine.picture()
+    machine.install("gemini-cli")
+    file = machine.home / ".gemini/settings.json"
+    text = file.read_text()
+    for act in (machine.install, machine.uninstall):
+        file.write_text(text + "oops")
+        (problem,) = act("gemini-cli").problems
+        assert "is not plain JSON" in problem.message
+        assert file in machine.manifest
+    file.write_text(text)
+    assert machine.uninstall().problems == []
+    assert machine.picture() == before
+
+
 def test_two_names_of_one_file_get_one_block(machine: Machine) -> None:
     machine.write({"shop/AGENTS.md": "# Ours\n"})
     (machine.project / "CLAUDE.md").symlink_to("AGENTS.md")
