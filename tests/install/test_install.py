@@ -64,7 +64,7 @@ FILES = {
     ("vscode", "user"): {".config/Code/User/mcp.json"},
     ("vscode", "project"): {".vscode/mcp.json", f".agents/{SKILL}", "AGENTS.md"},
     ("copilot-cli", "user"): {".copilot/mcp-config.json", ".copilot/hooks/aurora.json",
-                              f".copilot/{SKILL}", ".copilot/copilot-instructions.md"},
+                              f".agents/{SKILL}", ".copilot/copilot-instructions.md"},
     ("copilot-cli", "project"): {".github/mcp.json", ".github/hooks/aurora.json",
                                  f".agents/{SKILL}", "AGENTS.md"},
     ("opencode", "user"): {".config/opencode/opencode.json",

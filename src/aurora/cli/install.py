@@ -71,7 +71,7 @@ def install(
             hint=f"name one, such as `aur install claude-code`; known are {', '.join(AGENTS)}",
         )
     left_out = {part for part, is_out in (("hooks", no_hooks), ("block", no_block)) if is_out}
-    command, parts = own_command(where), set(PARTS) - left_out
+    command, parts = own_command(where, "--user"), set(PARTS) - left_out
 
     wanted = {name: additions_for(name, person, where, command, parts) for name in chosen}
     for name in [name for name, additions in wanted.items() if not additions]:

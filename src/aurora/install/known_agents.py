@@ -2,7 +2,7 @@
 
 A path in the table is of the project, or of the person's home. A new agent is one entry. The
 places and forms are those of the agents' documentation; `tests/install/test_real_agents.py` runs
-Claude Code, Codex and Gemini CLI with them.
+Claude Code, Codex and Gemini CLI with them, and decision 12 says which others were tried.
 """
 
 from __future__ import annotations
@@ -138,9 +138,9 @@ AGENTS = {
         variable="COPILOT_HOME", folder=".copilot",
         hooks=Place(".github/hooks/aurora.json", ".copilot/hooks/aurora.json"),
         make_hooks=copilot_hooks, events=COPILOT_EVENTS,
-        skills=Place(_SHARED_SKILLS, ".copilot/skills"),
+        skills=Place(_SHARED_SKILLS, _SHARED_SKILLS),
         block=Place("AGENTS.md", ".copilot/copilot-instructions.md"),
-        next_step="restart `copilot`; `/mcp show` lists the server",
+        next_step="restart `copilot`; a project's files count once it trusts the folder",
         make_entry=lambda server: {"type": "local", "command": server.command[0],
                                    "args": list(server.command[1:]), "tools": ["*"]},
     ),
