@@ -110,7 +110,7 @@ def test_a_file_that_is_left_is_told_and_turns_the_status(shell: Shell) -> None:
 
 def test_an_agent_without_a_file_of_the_person_is_told(shell: Shell) -> None:
     done = shell.run("install", "vscode", "--dry-run")
-    assert (done.returncode, done.stdout) == (0, "\n")
+    assert (done.returncode, done.stdout) == (0, "")
     assert "VS Code reads nothing for --user: try --project." in done.stderr
 
 
