@@ -1,4 +1,4 @@
-"""Writes the pages of docs/reference that are generated from the code.
+"""Writes what is generated from the code: pages of docs/reference, and the packages in plugins/.
 
 `make docs` runs it.
 
@@ -12,6 +12,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from aurora.mcp.checked_tool import make_tools
 from aurora.mcp.parameters import UNLISTED
 from aurora.mcp.pool import MemoryPool
 from aurora.mcp.tools import Tools
+from plugins import plugin_files
 
 ROOT = Path(__file__).parents[1]
 os.environ["COLUMNS"] = "80"  # whoever runs this, and wherever
@@ -170,6 +172,7 @@ PAGES = {
     "docs/reference/settings.md": settings_page,
     "docs/reference/commands.md": commands_page,
     "docs/reference/mcp.md": tools_page,
+    **{name: partial(str, text) for name, text in plugin_files().items()},
 }
 
 
@@ -180,7 +183,7 @@ def main() -> int:
             print(f"{name} is out of date: run make docs")
         return len(stale)
     for name, page in PAGES.items():
-        (ROOT / name).parent.mkdir(exist_ok=True)
+        (ROOT / name).parent.mkdir(parents=True, exist_ok=True)
         (ROOT / name).write_text(page(), encoding="utf-8")
     return 0
 

@@ -74,6 +74,8 @@ FULL = (
     "indexing/test_remote_embedding.py",
     "install/test_install_command.py::test_a_file_that_is_left",
     "install/test_install_command.py::test_the_agents_of_the_machine",
+    "install/test_plugins.py::test_an_agent_finds",
+    "install/test_plugins.py::test_claude_code_and_codex",
     "install/test_real_agents.py",
     "mcp/test_agents.py",
     "mcp/test_inspector.py",

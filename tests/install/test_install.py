@@ -56,15 +56,15 @@ FILES = {
                         ".codex/AGENTS.md"},
     ("codex", "project"): {".codex/config.toml", ".codex/hooks.json", f".agents/{SKILL}",
                            "AGENTS.md"},
-    ("gemini-cli", "user"): {".gemini/settings.json", f".gemini/{SKILL}", ".gemini/GEMINI.md"},
-    ("gemini-cli", "project"): {".gemini/settings.json", f".gemini/{SKILL}", "GEMINI.md"},
+    ("gemini-cli", "user"): {".gemini/settings.json", f".agents/{SKILL}", ".gemini/GEMINI.md"},
+    ("gemini-cli", "project"): {".gemini/settings.json", f".agents/{SKILL}", "GEMINI.md"},
     ("cursor", "user"): {".cursor/mcp.json", ".cursor/hooks.json", f".cursor/{SKILL}"},
-    ("cursor", "project"): {".cursor/mcp.json", ".cursor/hooks.json", f".cursor/{SKILL}",
+    ("cursor", "project"): {".cursor/mcp.json", ".cursor/hooks.json", f".agents/{SKILL}",
                             "AGENTS.md"},
     ("vscode", "user"): {".config/Code/User/mcp.json"},
     ("vscode", "project"): {".vscode/mcp.json", f".agents/{SKILL}", "AGENTS.md"},
     ("copilot-cli", "user"): {".copilot/mcp-config.json", ".copilot/hooks/aurora.json",
-                              f".copilot/{SKILL}", ".copilot/copilot-instructions.md"},
+                              f".agents/{SKILL}", ".copilot/copilot-instructions.md"},
     ("copilot-cli", "project"): {".github/mcp.json", ".github/hooks/aurora.json",
                                  f".agents/{SKILL}", "AGENTS.md"},
     ("opencode", "user"): {".config/opencode/opencode.json",
@@ -380,7 +380,7 @@ def test_what_was_there_before_us_stays(machine: Machine) -> None:
         (".gemini/settings.json", '{"mcpServers": []}', "'mcpServers' in it is not an object"),
         (".gemini/settings.json", '{"hooks": {"SessionStart": {}}}', "is not a list"),
         (".gemini/settings.json", b"\xff\xfe{}", "it is not UTF-8"),
-        (".gemini/skills/aurora/SKILL.md", "mine", "another content than ours"),
+        (".agents/skills/aurora/SKILL.md", "mine", "another content than ours"),
         (".codex/config.toml", "a = \n", "it is not TOML"),
         (".codex/config.toml", "mcp_servers = {aurora = {command = 'x'}}\n", "cannot be extended"),
     ],
@@ -449,6 +449,37 @@ def test_nothing_is_written_through_a_link_out_of_the_project(machine: Machine, 
     assert (machine.home / "elsewhere/x").read_text() == ""
     assert [path.name for path in (machine.home / "elsewhere").iterdir()] == ["x"]
     assert (machine.project / ".mcp.json").exists()
+
+
+def test_a_link_that_came_later_is_not_followed(machine: Machine) -> None:
+    machine.write({"elsewhere/settings.json": '{"mine": 1}'})
+    machine.install("claude-code", scope=Scope.PROJECT, parts=("hooks",))
+    file = machine.project / ".claude/settings.json"
+    file.rename(machine.home / "elsewhere/ours.json")
+    file.symlink_to(machine.home / "elsewhere/ours.json")
+    before = machine.picture()
+    (problem,) = machine.uninstall().problems
+    assert "leads out of the project" in problem.message
+    assert machine.picture() == before
+    file.unlink()
+    assert machine.uninstall().problems == []
+    assert list(machine.project.iterdir()) == []
+
+
+def test_a_file_that_cannot_be_read_now_is_taken_out_of_later(machine: Machine) -> None:
+    machine.write({".gemini/settings.json": '{"a": 1}'})
+    before = machine.picture()
+    machine.install("gemini-cli")
+    file = machine.home / ".gemini/settings.json"
+    text = file.read_text()
+    for act in (machine.install, machine.uninstall):
+        file.write_text(text + "oops")
+        (problem,) = act("gemini-cli").problems
+        assert "is not plain JSON" in problem.message
+        assert file in machine.manifest
+    file.write_text(text)
+    assert machine.uninstall().problems == []
+    assert machine.picture() == before
 
 
 def test_two_names_of_one_file_get_one_block(machine: Machine) -> None:

@@ -17,16 +17,24 @@ from tests.cli.screen import Terminal
 from tests.install.machine import Machine, make_machine
 
 pytestmark = pytest.mark.one_store("about the files of agents")
-FILES = {"prices.py": "def total(rows):\n    return sum(rows)\n"}
+FILES = {
+    "prices.py": "def total(rows):\n    return sum(rows)\n",
+    "mail.py": "def send_invoice(customer):\n    post(customer.address, 'invoice')\n",
+    "stock.py": "def reserve_item(item):\n    item.left -= 1\n",
+}
+SUBJECTS = {"prices.py": "total of the rows", "mail.py": "send an invoice to a customer",
+            "stock.py": "reserve an item"}  # fmt: skip
 
 
 @pytest.fixture
 def shell(tmp_path: Path) -> Shell:
-    """A repository with one commit, and a person with Gemini CLI and Codex."""
+    """A repository with three commits, and a person with Gemini CLI and Codex."""
     root = write_tree(tmp_path / "shop", FILES)
-    names = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
-    for words in (("init", "-q"), ("add", "."), (*names, "commit", "-qm", "add up the prices")):
-        subprocess.run(["git", *words], cwd=root, check=True)
+    commit = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org", "commit", "-qm")
+    subprocess.run(["git", "init", "-q"], cwd=root, check=True)
+    for file, subject in SUBJECTS.items():
+        subprocess.run(["git", "add", file], cwd=root, check=True)
+        subprocess.run(["git", *commit, subject], cwd=root, check=True)
     write_tree(tmp_path / "person", {".gemini/settings.json": '{"theme": "x"}', ".codex/x": ""})
     path = f"{AUR.parent}{os.pathsep}/usr/bin{os.pathsep}/bin"
     return Shell(root, tmp_path / "person" / ".aurora", {"PATH": path})
@@ -57,7 +65,11 @@ def test_the_agents_of_the_machine_are_connected_and_the_proof_is_shown(shell: S
     assert "Gemini CLI: MCP entry and hooks in ~/.gemini/settings.json\n" in done.stderr
     assert "Claude" not in done.stderr
     assert "it answers, with 10 tools." in done.stderr
-    assert done.stdout == "add up the prices  →  prices.py:1  total\n"
+    assert done.stdout.splitlines() == [
+        "reserve an item  →  stock.py:1  reserve_item",
+        "send an invoice to a customer  →  mail.py:1  send_invoice",
+        "total of the rows  →  prices.py:1  total",
+    ]
 
     again = shell.run("install")
     assert (again.returncode, "There is nothing to change." in again.stderr) == (0, True)
@@ -68,7 +80,7 @@ def test_the_agents_of_the_machine_are_connected_and_the_proof_is_shown(shell: S
 
     gone = shell.run("uninstall")
     assert gone.returncode == 0, gone.stderr
-    assert "Took Aurora out of 7 files." in gone.stderr
+    assert "Took Aurora out of 6 files." in gone.stderr
     assert files(person) == before
 
 
@@ -78,7 +90,7 @@ def test_a_person_is_asked_first(shell: Shell) -> None:
     terminal.press("n\n")
     assert (terminal.wait(), "Go on?" in terminal.written) == (1, True)
     assert files(shell.home.parent) == before
-    assert [path.name for path in shell.cwd.iterdir() if path.name != ".git"] == ["prices.py"]
+    assert [path.name for path in shell.cwd.iterdir() if path.name == "AGENTS.md"] == []
 
 
 def test_without_an_agent_the_names_are_told(shell: Shell) -> None:
@@ -92,8 +104,21 @@ def test_a_file_that_is_left_is_told_and_turns_the_status(shell: Shell) -> None:
     done = shell.run("install", "gemini-cli", "--no-hooks", "--no-block")
     assert done.returncode == 1
     assert "Left alone: ~/.gemini/settings.json: line 2 is not plain JSON" in done.stderr
-    assert (shell.home.parent / ".gemini/skills/aurora/SKILL.md").exists()
+    assert (shell.home.parent / ".agents/skills/aurora/SKILL.md").exists()
     assert not (shell.home.parent / ".gemini/GEMINI.md").exists()
+
+
+def test_an_agent_without_a_file_of_the_person_is_told(shell: Shell) -> None:
+    done = shell.run("install", "vscode", "--dry-run")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "VS Code reads nothing for --user: try --project." in done.stderr
+
+
+def test_a_folder_that_cannot_be_written_is_told(shell: Shell) -> None:
+    write_tree(shell.home, {"installed.lock/x": ""})
+    before = files(shell.home.parent)
+    assert "What is installed cannot be noted in" in shell.fails("install", "gemini-cli")
+    assert files(shell.home.parent) == before
 
 
 @pytest.mark.parametrize(
@@ -133,7 +158,7 @@ def test_the_doctor_lists_what_was_written(machine: Machine) -> None:
     machine.install("gemini-cli", command=("aur",))
     assert said(machine) == [
         ("ok", "Gemini CLI: MCP entry and hooks in ~/.gemini/settings.json", ""),
-        ("ok", "Gemini CLI: skill in ~/.gemini/skills/aurora/SKILL.md", ""),
+        ("ok", "Gemini CLI: skill in ~/.agents/skills/aurora/SKILL.md", ""),
         ("ok", "Gemini CLI: guidance in ~/.gemini/GEMINI.md", ""),
     ]
 
@@ -145,7 +170,7 @@ def test_the_doctor_names_what_is_gone_and_a_command_that_is(machine: Machine) -
     assert [(level, text) for level, text, _ in said(machine)] == [
         ("warn", "Gemini CLI: MCP entry and hooks in ~/.gemini/settings.json: "
          "the command /opt/aurora/bin/aur no longer exists"),
-        ("ok", "Gemini CLI: skill in ~/.gemini/skills/aurora/SKILL.md"),
+        ("ok", "Gemini CLI: skill in ~/.agents/skills/aurora/SKILL.md"),
         ("warn", "Gemini CLI: guidance in ~/.gemini/GEMINI.md: guidance gone or changed since"),
     ]  # fmt: skip
     assert [hint in each for _, _, each in said(machine)] == [True, False, True]

@@ -40,15 +40,9 @@ pytestmark = [
 
 QUESTION, ANSWER = "What is a total?", "A sum."
 TOOLS = {"aurora_search", "aurora_why", "aurora_learn", "search_code"}
-# Our command, which also notes how it is called, and tells a sentence at the events of hooks.
+LESSON = "The total in prices.py is without VAT, because the shop adds it"
 PROGRAM = """#!/bin/sh
 echo "$*" >> {log}
-if [ "$1" = hook ]; then
-  cat > /dev/null
-  told='{{"hookSpecificOutput": {{"hookEventName": "%s", "additionalContext": "Told at %s."}}}}'
-  case "$3" in SessionStart|UserPromptSubmit|BeforeAgent) printf "$told" $3 $3;; esac
-  exit 0
-fi
 exec {aur} "$@"
 """
 
@@ -95,21 +89,18 @@ class Client:
 
     run: Callable[[Machine, str], None]
     model: type[ScriptedModel]
-    events: tuple[str, ...]  # at which hooks are called; the first two are told something
-    own: tuple[str, ...]  # files that the agent changes itself
+    events: tuple[str, ...]  # at which hooks are called
+    own: str = ""  # files that the agent changes itself
 
 
 CLIENTS = {
     "claude-code": Client(
         run_claude, ClaudeModel, ("SessionStart", "UserPromptSubmit", "Stop", "SessionEnd"),
-        ("home/.claude.json", "home/.claude/plugins/*"),
+        own="home/.claude[./][!s]*",  # but not settings.json and skills/
     ),
-    "codex": Client(
-        run_codex, CodexModel, ("SessionStart", "UserPromptSubmit", "Stop"),
-        ("home/.codex/*.sqlite*",),
-    ),
+    "codex": Client(run_codex, CodexModel, ("SessionStart", "UserPromptSubmit", "Stop")),
     "gemini-cli": Client(
-        run_gemini, GeminiModel, ("SessionStart", "BeforeAgent", "AfterAgent", "SessionEnd"), (),
+        run_gemini, GeminiModel, ("SessionStart", "BeforeAgent", "AfterAgent", "SessionEnd")
     ),
 }  # fmt: skip
 
@@ -132,12 +123,12 @@ def settings_of(machine: Machine) -> dict[str, bytes]:
         path.relative_to(machine.home.parent).as_posix(): path.read_bytes()
         for root in (machine.home, machine.project)
         for path in sorted(root.rglob("*"))
-        if path.is_file() and not passing & set(path.parts)
+        if path.is_file() and not passing & set(path.parts) and ".sqlite" not in path.name
     }
 
 
 def make_program(folder: Path) -> tuple[Path, Path]:
-    """Our command under a name with a space, and the file of its calls."""
+    """Our command in a folder with a space in its name, and a file of its calls."""
     log, program = folder / "calls", folder / "bin dir" / "aur"
     program.parent.mkdir()
     program.write_text(PROGRAM.format(log=log, aur=AUR), encoding="utf-8")
@@ -149,9 +140,9 @@ def make_program(folder: Path) -> tuple[Path, Path]:
 @pytest.mark.parametrize("name", CLIENTS)
 def test_an_agent_is_connected_told_and_free_again(name: str, tmp_path: Path) -> None:
     client, machine, files = CLIENTS[name], Machine.make(tmp_path), Files(tmp_path)
-    environ = {"HOME": str(machine.home), "PATH": os.environ["PATH"],
-               "AURORA_HOME": str(files.memory)}  # fmt: skip
-    subprocess.run([AUR, "index", "."], cwd=machine.project, env=environ, check=True)
+    environ = {"HOME": str(machine.home), "PATH": os.environ["PATH"]}
+    for words in (("index", "."), ("mem", "learn", LESSON)):
+        subprocess.run([AUR, *words], cwd=machine.project, env=environ, check=True)
     ask(client, machine)  # it makes its own files
     before = settings_of(machine)
     program, log = make_program(tmp_path)
@@ -160,10 +151,10 @@ def test_an_agent_is_connected_told_and_free_again(name: str, tmp_path: Path) ->
     assert files.uninstall().problems == []
     assert settings_of(machine) == before
 
-    files.install(name, command=(str(program),))
+    plan = files.install(name, command=(str(program),))
     first = json.dumps(ask(client, machine)[0])
     assert [tool for tool in TOOLS if tool not in first] == []
-    assert [event for event in client.events[:2] if f"Told at {event}." not in first] == []
+    assert LESSON in first  # from the hook at the start
     assert "Search first: `search_code` before grep" in first  # the block
     assert "Use it before exploring unfamiliar code" in first  # the skill
     called = log.read_text(encoding="utf-8").splitlines()
@@ -171,7 +162,8 @@ def test_an_agent_is_connected_told_and_free_again(name: str, tmp_path: Path) ->
 
     assert files.uninstall().problems == []
     after = settings_of(machine)
-    assert before.keys() - after.keys() == set()
-    changed = {path for path in after if after[path] != before.get(path)}
-    assert [path for path in changed if not any(fnmatch(path, own) for own in client.own)] == []
-    assert [path for path in changed if path.endswith("json") and b"aurora" in after[path]] == []
+    changed = {path for path, content in before.items() if after.get(path) != content}
+    assert [path for path in changed if not fnmatch(path, client.own)] == []
+    assert [path for path in changed if b"aurora" in after[path]] == []
+    written = {change.file.relative_to(tmp_path).as_posix() for change in plan.changes}
+    assert (written & after.keys()) - before.keys() == set()

@@ -22,6 +22,7 @@ from aurora.install.plan import (
     Change,
     Plan,
     Problem,
+    Wanted,
     carry_out,
     plan_install,
     plan_uninstall,
@@ -62,33 +63,46 @@ def install(
     agents: tuple[str, ...], *, scope: str, dry_run: bool, yes: bool, no_hooks: bool, no_block: bool
 ) -> None:
     """Connect the agents of this machine with Aurora."""
-    where, home = Scope(scope), find_places().home
-    person = _person()
-    chosen = agents or tuple(name for name, agent in AGENTS.items() if person.has(agent))
-    if not chosen:
+    home, person, where = find_places().home, _person(), Scope(scope)
+    command = own_command(where, "--user")
+    parts = set(PARTS) - {"hooks" if no_hooks else "", "block" if no_block else ""}
+    chosen = agents or _found(person)
+    wanted = _wanted(chosen, person, where, command, parts)
+
+    def plan() -> Plan:
+        known, project = load(home), person.project
+        return plan_install(wanted, known, agents=set(chosen), scope=where, project=project)
+
+    changes, has_problems = _run(plan, home, yes=yes, dry_run=dry_run, verb="Wrote")
+    if not dry_run:
+        for name in dict.fromkeys(name for change in changes for name in change.agents):
+            tell(Note(f"Next, {AGENTS[name].title}: {AGENTS[name].next_step}."))
+        has_problems |= not _prove((*command, "mcp"), person)
+    if has_problems:
+        end_in_part()
+
+
+def _found(person: Person) -> tuple[str, ...]:
+    found = tuple(name for name, agent in AGENTS.items() if person.has(agent))
+    if not found:
         raise ConfigError(
             "No agent was found on this machine",
             hint=f"name one, such as `aur install claude-code`; known are {', '.join(AGENTS)}",
         )
-    left_out = {part for part, is_out in (("hooks", no_hooks), ("block", no_block)) if is_out}
-    command, parts = own_command(where), set(PARTS) - left_out
+    return found
 
-    def plan() -> Plan:
-        wanted = [
-            each for name in chosen for each in additions_for(name, person, where, command, parts)
-        ]
-        return plan_install(
-            wanted, load(home), agents=set(chosen), scope=where, project=person.project
-        )
 
-    changes, has_problems = _run(plan, home, yes=yes, dry_run=dry_run, verb="Wrote")
-    if dry_run:
-        return
-    for name in dict.fromkeys(name for change in changes for name in change.agents):
-        tell(Note(f"Next, {AGENTS[name].title}: {AGENTS[name].next_step}."))
-    is_proven = _prove((*command, "mcp"), person)
-    if has_problems or not is_proven:
-        end_in_part()
+def _wanted(
+    agents: Iterable[str], person: Person, where: Scope, command: tuple[str, ...], parts: set[str]
+) -> list[Wanted]:
+    wanted = []
+    for name in agents:
+        additions = additions_for(name, person, where, command, parts)
+        if not additions:
+            other = Scope.USER if where is Scope.PROJECT else Scope.PROJECT
+            tell(Note(f"{AGENTS[name].title} reads nothing for --{where}: try --{other}."))
+        wanted += additions
+    return wanted
 
 
 @click.command(
@@ -137,12 +151,13 @@ def _run(
     """Show the plan, ask, and carry it out. Returns what changed, and whether problems are left."""
     plan = make_plan()
     _tell_problems(plan.problems)
-    if dry_run:
-        print_text("\n".join(change.diff() for change in plan.changes))
-        return [], bool(plan.problems)
     if not plan.changes:
         tell(Note("There is nothing to change."))
-    else:
+    if dry_run:
+        for change in plan.changes:
+            print_text("\n".join(map(printable, change.diff().split("\n"))))
+        return [], bool(plan.problems)
+    if plan.changes:
         _tell_changes(plan.changes)
         if not yes and is_terminal(sys.stdin) and not click.confirm("Go on?", err=True):
             tell(Note("Nothing was changed."))

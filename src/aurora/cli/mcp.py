@@ -198,7 +198,7 @@ def config(
     chosen = CLIENTS[client]
     where = Scope(scope) if scope else chosen.default
     if url is None:
-        server: Server = Local((*own_command(where), "mcp"))
+        server: Server = Local((*own_command(where, "--scope user"), "mcp"))
     else:
         server = remote_at(url, with_token=with_token)
     file = _file(chosen, where)

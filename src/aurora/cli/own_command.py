@@ -14,8 +14,11 @@ from aurora.platforms import program_file
 from aurora.types import Note
 
 
-def own_command(scope: Scope) -> tuple[str, ...]:
-    """`aur` for a project's file, as each user has it elsewhere; else the whole path."""
+def own_command(scope: Scope, for_user: str) -> tuple[str, ...]:
+    """`aur` for a project's file, as each user has it elsewhere; else the whole path.
+
+    `for_user` is the option that chooses the latter, for the warning.
+    """
     if by_uvx := lasting_command():
         uvx = shutil.which(by_uvx[0]) if scope is Scope.USER else None
         return (uvx or by_uvx[0], *by_uvx[1:])
@@ -25,7 +28,7 @@ def own_command(scope: Scope) -> tuple[str, ...]:
         if not ours:
             other = shutil.which("aur")
             what = f"on your PATH is another one, {other}" if other else "is not on your PATH"
-            hint = f"put {own.parent} there, or use --scope user"
+            hint = f"put {own.parent} there, or use {for_user}"
             tell(Note(f"The `aur` that the file names {what}: {hint}", warning=True))
         return (ours[0] if ours else "aur",)
     if ours:  # a link in a folder of programs outlives its target

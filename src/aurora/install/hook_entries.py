@@ -123,7 +123,7 @@ const patience = 5000
 const ask = (event, payload) =>
   new Promise((resolve) => {
     try {
-      const options = { cwd: payload.cwd, shell: true, timeout: patience }
+      const options = { cwd: payload.directory, shell: true, timeout: patience }
       const child = spawn(`${command} hook opencode ${event}`, options)
       let text = ""
       child.stdout.on("data", (data) => (text += data))
@@ -142,7 +142,7 @@ const ask = (event, payload) =>
     }
   })
 
-export const Aurora = async ({ directory: cwd }) => {
+export const Aurora = async ({ directory }) => {
   const told = new Map() // session -> what its requests carry
   const tell = (session, text) => {
     if (text) told.set(session, [...(told.get(session) ?? []), text])
@@ -150,26 +150,27 @@ export const Aurora = async ({ directory: cwd }) => {
   const begun = new Set()
   return {
     event: async ({ event }) => {
-      if (event.type === "session.idle") await ask(event.type, { cwd, event })
+      if (event.type === "session.idle") await ask(event.type, { directory, event })
     },
     "chat.message": async (input, output) => {
       const session = input.sessionID
       if (!begun.has(session)) {
         begun.add(session)
-        tell(session, await ask("session.created", { cwd, session_id: session }))
+        tell(session, await ask("session.created", { directory, session_id: session }))
       }
-      tell(session, await ask("chat.message", { cwd, input, output: { parts: output.parts } }))
+      const asked = { directory, input, output: { parts: output.parts } }
+      tell(session, await ask("chat.message", asked))
     },
     "tool.execute.after": async (input, output) => {
       if (!["bash", "read"].includes(input.tool)) return
-      const text = await ask("tool.execute.after", { cwd, input, output })
+      const text = await ask("tool.execute.after", { directory, input, output })
       if (text) output.output += `\\n\\n${text}`
     },
     "experimental.chat.system.transform": async (input, output) => {
       output.system.push(...(told.get(input.sessionID) ?? []))
     },
     "experimental.session.compacting": async (input) => {
-      await ask("experimental.session.compacting", { cwd, input })
+      await ask("experimental.session.compacting", { directory, input })
     },
   }
 }

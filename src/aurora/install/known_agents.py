@@ -2,7 +2,7 @@
 
 A path in the table is of the project, or of the person's home. A new agent is one entry. The
 places and forms are those of the agents' documentation; `tests/install/test_real_agents.py` runs
-Claude Code, Codex and Gemini CLI with them.
+Claude Code, Codex and Gemini CLI with them, and decision 12 says which others were tried.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ AGENTS = {
         variable="GEMINI_CLI_HOME", folder="",
         hooks=Place(".gemini/settings.json", ".gemini/settings.json"),
         make_hooks=grouped_hooks, events=GEMINI_EVENTS,
-        skills=Place(".gemini/skills", ".gemini/skills"),
+        skills=Place(_SHARED_SKILLS, _SHARED_SKILLS),
         block=Place("GEMINI.md", ".gemini/GEMINI.md"),
         next_step="restart `gemini`; a project's file counts once the folder is trusted",
     ),
@@ -120,7 +120,7 @@ AGENTS = {
         CLIENTS["cursor"], (".cursor",), ("cursor", "cursor-agent"),
         hooks=Place(".cursor/hooks.json", ".cursor/hooks.json"),
         make_hooks=cursor_hooks, events=CURSOR_EVENTS,
-        skills=Place(".cursor/skills", ".cursor/skills"),
+        skills=Place(_SHARED_SKILLS, ".cursor/skills"),
         block=Place("AGENTS.md"),
         next_step="restart Cursor and switch the server on in its settings, under MCP",
     ),
@@ -138,9 +138,9 @@ AGENTS = {
         variable="COPILOT_HOME", folder=".copilot",
         hooks=Place(".github/hooks/aurora.json", ".copilot/hooks/aurora.json"),
         make_hooks=copilot_hooks, events=COPILOT_EVENTS,
-        skills=Place(_SHARED_SKILLS, ".copilot/skills"),
+        skills=Place(_SHARED_SKILLS, _SHARED_SKILLS),
         block=Place("AGENTS.md", ".copilot/copilot-instructions.md"),
-        next_step="restart `copilot`; `/mcp show` lists the server",
+        next_step="restart `copilot`; a project's files count once it trusts the folder",
         make_entry=lambda server: {"type": "local", "command": server.command[0],
                                    "args": list(server.command[1:]), "tools": ["*"]},
     ),
@@ -245,15 +245,18 @@ def additions_for(
     ]
 
 
-def _entry(agent: Agent, scope: Scope, command: tuple[str, ...]) -> Addition:
+def make_entry(agent: Agent, scope: Scope, command: tuple[str, ...]) -> dict[str, Json]:
+    """The MCP entry of an agent, whose server a command starts."""
     server = Local((*command, "mcp"))
     entry = agent.make_entry(server) if agent.make_entry else agent.client.entry(server)
-    path = (agent.client.key, NAME)
-    if not agent.client.is_toml:
-        return JsonMember(path, entry)
     if scope is Scope.PROJECT:  # Codex would not start for a colleague who has no Aurora
-        entry = {key: value for key, value in entry.items() if key != "required"}
-    return TomlTable(path, entry)
+        entry.pop("required", None)
+    return entry
+
+
+def _entry(agent: Agent, scope: Scope, command: tuple[str, ...]) -> Addition:
+    path, entry = (agent.client.key, NAME), make_entry(agent, scope, command)
+    return TomlTable(path, entry) if agent.client.is_toml else JsonMember(path, entry)
 
 
 def _below(path: str, folder: str) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -116,10 +116,23 @@ Manifest = dict[Path, Record]
 @contextmanager
 def locked(home: Path) -> Iterator[None]:
     """One install or uninstall at a time; another waits."""
-    make_folder(home)
-    with open_file(home / _LOCK, "ab") as file:
-        lock(file, wait=True)
+    with ExitStack() as stack:
+        with _writing(home):
+            make_folder(home)
+            file = stack.enter_context(open_file(home / _LOCK, "ab"))
+            lock(file, wait=True)
         yield
+
+
+@contextmanager
+def _writing(home: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as exc:
+        raise ConfigError(
+            f"What is installed cannot be noted in {shown(home)}: {exc.strerror or exc}",
+            hint="check the folder's owner and mode, and the space left",
+        ) from exc
 
 
 def load(home: Path) -> Manifest:
@@ -149,10 +162,11 @@ def save(home: Path, manifest: Mapping[Path, Record]) -> None:
     if not manifest:
         file.unlink(missing_ok=True)
         return
-    make_folder(home)
     tree = {"version": _VERSION, "files": [_as_json(record) for record in manifest.values()]}
-    with replacing(file, durable=True) as out:
-        out.write(json.dumps(tree, indent=1, ensure_ascii=False).encode())
+    with _writing(home):
+        make_folder(home)
+        with replacing(file, durable=True) as out:
+            out.write(json.dumps(tree, indent=1, ensure_ascii=False).encode())
 
 
 def _as_json(record: Record) -> dict[str, Json]:

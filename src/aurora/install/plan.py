@@ -89,13 +89,19 @@ def plan_install(
     plan = Plan(manifest=dict(known))
     root = project if scope is Scope.PROJECT else None
     files: dict[Path, list[Wanted]] = {}
+    refused: set[Path] = set()
     for each in wanted:
+        if each.file in refused:
+            continue
         target = _attempt(plan, each.file, partial(_target, each.file, root))
-        if target is not None:
+        if target is None:
+            refused.add(each.file)
+        else:
             files.setdefault(target, []).append(each)
     where = str(project) if root else ""
+    left_alone = {file.resolve() for file in refused}
     for file, record in known.items():
-        if record.project == where and agents & set(record.agents):
+        if record.project == where and agents & set(record.agents) and file not in left_alone:
             files.setdefault(file, [])
     for file, parts in files.items():
         record = known.get(file) or Record(file, scope, where)
@@ -115,7 +121,7 @@ def plan_uninstall(known: Manifest, chosen: Callable[[Record], bool], agents: se
     for record in known.values():
         if chosen(record) and (not agents or agents & set(record.agents)):
             left = _without(record, agents) if agents else []
-            _attempt(plan, record.file, partial(_revise, plan, record, left))
+            _attempt(plan, record.file, partial(_release, plan, record, left))
     return plan
 
 
@@ -172,12 +178,18 @@ def _without(record: Record, agents: set[str]) -> list[Owned]:
     return [each for each in left if each.agents]
 
 
+def _release(plan: Plan, record: Record, left: Sequence[Owned]) -> Path | None:
+    """Plan the file with only what is left, unless it is now another one."""
+    root = Path(record.project) if record.project else None
+    if record.file.exists() and _target(record.file, root) != record.file:
+        raise ConfigError(f"{shown(record.file)} is now a link", hint="replace it by a file")
+    return _revise(plan, record, left)
+
+
 def _revise(plan: Plan, record: Record, wanted: Sequence[Owned]) -> Path | None:
     """Plan the file with what is wanted in place of what the record has."""
     file, state = record.file, read_state(record.file)
-    is_there = state.mode is not None
-    plan.manifest.pop(file, None)
-    edited = False
+    is_there, edited = state.mode is not None, False
     after: str | None
     undo: list[Undo] = []
     owned: list[Owned] = []
@@ -186,9 +198,11 @@ def _revise(plan: Plan, record: Record, wanted: Sequence[Owned]) -> Path | None:
     elif is_there:
         after, edited = _freed(record, state)
     else:  # a run was killed before it wrote the file, or somebody removed it
+        plan.manifest.pop(file, None)
         if any(Path(folder).exists() for folder in record.folders):
             plan.changes.append(Change(file, state, None, record, record.agents))
         return file
+    plan.manifest.pop(file, None)
     kept = None
     if owned:
         made = tuple(str(folder) for folder in reversed(file.parents) if not folder.exists())
