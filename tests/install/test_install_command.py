@@ -35,7 +35,8 @@ def shell(tmp_path: Path) -> Shell:
     for file, subject in SUBJECTS.items():
         subprocess.run(["git", "add", file], cwd=root, check=True)
         subprocess.run(["git", *commit, subject], cwd=root, check=True)
-    write_tree(tmp_path / "person", {".gemini/settings.json": '{"theme": "x"}', ".codex/x": ""})
+    settings = '{\n\t"theme": "x\x7f"\n}'
+    write_tree(tmp_path / "person", {".gemini/settings.json": settings, ".codex/x": ""})
     path = f"{AUR.parent}{os.pathsep}/usr/bin{os.pathsep}/bin"
     return Shell(root, tmp_path / "person" / ".aurora", {"PATH": path})
 
@@ -56,7 +57,7 @@ def test_the_agents_of_the_machine_are_connected_and_the_proof_is_shown(shell: S
     dry = shell.run("install", "--dry-run")
     assert (dry.returncode, files(person)) == (0, before)
     assert "+++ ~/.gemini/settings.json" in dry.stdout
-    assert '"theme": "x"' in dry.stdout
+    assert '\t"theme": "x\ufffd"' in dry.stdout
     assert "--- /dev/null" in dry.stdout
 
     done = shell.run("install")

@@ -155,7 +155,8 @@ def _run(
         tell(Note("There is nothing to change."))
     if dry_run:
         for change in plan.changes:
-            print_text("\n".join(map(printable, change.diff().split("\n"))))
+            lines = change.diff().split("\n")
+            print_text("\n".join(printable(line, keep="\t") for line in lines))
         return [], bool(plan.problems)
     if plan.changes:
         _tell_changes(plan.changes)
