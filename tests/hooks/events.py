@@ -1,8 +1,7 @@
 """What each agent sends to its hooks, field by field as its clients do.
 
-Claude Code 2.1.328, Codex 0.169.0 and Cursor 2026.07: as recorded. Gemini CLI 0.61.0: by the
-reference in its package. Copilot CLI: by its documentation, in both spellings. OpenCode 1.18: what
-its plugin interface hands to a plugin.
+Claude Code 2.1.328, Codex 0.169.0, Gemini CLI 0.61.0 and Cursor 2026.07: as recorded. Copilot CLI:
+by its documentation, in both spellings. OpenCode 1.18: what its plugin interface hands to a plugin.
 """
 
 from __future__ import annotations
@@ -139,7 +138,7 @@ def _gemini(folder: Path) -> list[Sent]:
     }
     events: dict[str, dict[str, Json]] = {
         "SessionStart": {"source": "startup"},
-        "BeforeAgent": {"prompt": PROMPT},
+        "BeforeAgent": {"prompt": f"<hook_context>- lesson: a\nb</hook_context>\n\n{PROMPT}"},
         "AfterTool": {
             "tool_name": "read_file",
             "tool_input": {"file_path": FILE},
@@ -149,7 +148,8 @@ def _gemini(folder: Path) -> list[Sent]:
             "tool_name": "run_shell_command",
             "tool_input": {"command": COMMAND},
             "tool_response": {
-                "llmContent": f"Output: {ERROR}\nExit Code: 1\nProcess Group PGID: 12",
+                "llmContent": f"<untrusted_context>\nOutput: {ERROR}\nExit Code: 1\n"
+                "Process Group PGID: 12\n</untrusted_context>",
                 "returnDisplay": ERROR,
             },
         },

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from aurora.engine.error_match import tells_error
 from aurora.sources.sessions.base import ToolKind
+from aurora.sources.sessions.gemini_cli import without_hook_context
 from aurora.sources.sessions.json_values import (
     dicts,
     first_text,
@@ -185,7 +186,8 @@ def _situations(occasion: Occasion, payload: Json, folder: str) -> tuple[Situati
 
 def _prompt(payload: Json) -> str:
     parts = dicts(get_list(payload, "output", "parts"))
-    return get_text(payload, "prompt") or "\n".join(get_text(part, "text") for part in parts)
+    text = get_text(payload, "prompt") or "\n".join(get_text(part, "text") for part in parts)
+    return without_hook_context(text)
 
 
 def _of_tool(occasion: Occasion, payload: Json, folder: str) -> tuple[Situation, ...]:

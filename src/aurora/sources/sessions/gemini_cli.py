@@ -45,13 +45,19 @@ from aurora.types import Json
 _AGENT = "gemini-cli"
 _MAX_JSON = 128 * 1024 * 1024  # bytes of an older session, which is one JSON value
 _QUIET = ("info", "error", "warning")
-_CONTEXT = ("/", "?", "<session_context>", "<hook_context>")  # as Gemini CLI itself leaves out
+_CONTEXT = ("/", "?", "<session_context>")  # as Gemini CLI itself leaves out
+_HOOK_CONTEXT = re.compile(r"\s*<hook_context>.*?</hook_context>", re.DOTALL)
 _SUMMARY = "<state_snapshot>"
 _NAME = re.compile(r"session-[0-9T-]{16}-([0-9a-f]{8})")
 _MASKED = "<tool_output_masked>"  # in place of a long outcome
 _UNTRUSTED = re.compile(r"\A<untrusted_context>\n(.*)\n</untrusted_context>\s*\Z", re.DOTALL)
 _RAN = re.compile(r"Output: .*\nProcess Group PGID: [0-9]+", re.DOTALL)
 _STOPPED = re.compile(r"^(?:Error|Signal): (?!\(none\))", re.MULTILINE)
+
+
+def without_hook_context(text: str) -> str:
+    """A prompt without what hooks said: Gemini CLI puts it before the words of the user."""
+    return _HOOK_CONTEXT.sub("", text).lstrip() if "<hook_context>" in text else text
 
 
 class GeminiCli:
@@ -205,7 +211,7 @@ def _tell(transcript: Transcript, message: Fields, id_: str) -> None:
     transcript.note_time(time)
     text = joined_texts(get(message, "content"))
     if kind == "user":
-        text = joined_texts(get(message, "displayContent")) or text
+        text = without_hook_context(joined_texts(get(message, "displayContent")) or text)
         if _SUMMARY in text[:200]:
             transcript.summarise(id_, text, time)
         elif text.strip() and not text.lstrip().startswith(_CONTEXT):
