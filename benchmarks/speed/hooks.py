@@ -9,8 +9,8 @@ Wall time is that of the whole process; CPU time is that of the process and of t
 started. What the server spends on a call is told apart.
 
 The memory holds at least 10,000 chunks of Python's own library, in a repository of one commit, and
-six lessons about its files and commands. It is kept in benchmarks/.cache/hooks. A run of at least
-30 rounds writes benchmarks/results/hooks-<commit>.json.
+six lessons about its files and commands. It is made anew in a temporary folder, since the path of a
+socket must be short. A run of at least 30 rounds writes benchmarks/results/hooks-<commit>.json.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import shutil
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -33,8 +33,10 @@ import startup
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import record
 
-CACHE = record.BENCHMARKS / ".cache" / "hooks"
-PROJECT, HOME = CACHE / "project", CACHE / "home"
+_FOLDER = tempfile.TemporaryDirectory(prefix="hooks-", dir="/tmp")  # removed at the end
+FOLDER = Path(_FOLDER.name)
+PROJECT, HOME = FOLDER / "project", FOLDER / "home"
+SOCKET = PROJECT / ".aurora" / "run" / "hooks.sock"
 AUR = Path(sys.executable).with_name("aur")
 WHOLE_RUN = 30  # rounds: fewer are a look, not a result
 GOALS = {"cpu": 150.0, "wall": 300.0}  # milliseconds, of the median
@@ -75,16 +77,13 @@ class Measured:
 
 
 def environment() -> dict[str, str]:
-    own = {"HOME": str(CACHE), "AURORA_HOME": str(HOME), "LANG": "C.UTF-8"}
+    own = {"HOME": str(FOLDER), "AURORA_HOME": str(HOME), "LANG": "C.UTF-8"}
     return {"PATH": os.environ["PATH"], **own}
 
 
 def make_project() -> None:
     """A repository of Python's own files, indexed, with lessons."""
-    if (CACHE / "made").exists():
-        return
-    shutil.rmtree(CACHE, ignore_errors=True)
-    PROJECT.mkdir(parents=True)
+    PROJECT.mkdir()
     startup.copy_library(PROJECT)
     for words in (("init", "--quiet"), ("add", "."), ("commit", "--quiet", "--message", "all")):
         subprocess.run(["git", *startup.AUTHOR, *words], cwd=PROJECT, check=True)
@@ -93,7 +92,6 @@ def make_project() -> None:
     for text, file in LESSONS:
         aur("mem", "learn", text, *(("--context", file) if file else ()))
     aur("mem", "search", "header", "line")
-    (CACHE / "made").touch()
 
 
 def aur(*words: str) -> None:
@@ -113,7 +111,8 @@ def server() -> Iterator[int]:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     ) as process:
-        while not (PROJECT / ".aurora" / "run" / "hooks.sock").exists():
+        while not SOCKET.exists():
+            assert process.poll() is None, "the server has ended"
             time.sleep(0.05)
         for number in range(3):  # the first call loads the model
             hook("prompt", f"warm-{number}")

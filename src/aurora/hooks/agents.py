@@ -15,7 +15,6 @@ from typing import NamedTuple
 
 from aurora.engine.error_match import tells_error
 from aurora.sources.sessions.base import ToolKind
-from aurora.sources.sessions.gemini_cli import without_hook_context
 from aurora.sources.sessions.json_values import (
     dicts,
     first_text,
@@ -25,6 +24,7 @@ from aurora.sources.sessions.json_values import (
     get_list,
     get_text,
     parsed,
+    without_hook_context,
 )
 from aurora.sources.sessions.tool_uses import command_line, exit_status, tool_files, tool_kind
 from aurora.types import AT_START, Json, Moment, Situation

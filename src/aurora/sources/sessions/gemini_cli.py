@@ -35,6 +35,7 @@ from aurora.sources.sessions.json_values import (
     get_time,
     joined_texts,
     parse_json,
+    without_hook_context,
 )
 from aurora.sources.sessions.jsonl import Fields, iter_records, open_transcript
 from aurora.sources.sessions.tool_uses import exit_status
@@ -46,18 +47,12 @@ _AGENT = "gemini-cli"
 _MAX_JSON = 128 * 1024 * 1024  # bytes of an older session, which is one JSON value
 _QUIET = ("info", "error", "warning")
 _CONTEXT = ("/", "?", "<session_context>")  # as Gemini CLI itself leaves out
-_HOOK_CONTEXT = re.compile(r"\s*<hook_context>.*?</hook_context>", re.DOTALL)
 _SUMMARY = "<state_snapshot>"
 _NAME = re.compile(r"session-[0-9T-]{16}-([0-9a-f]{8})")
 _MASKED = "<tool_output_masked>"  # in place of a long outcome
 _UNTRUSTED = re.compile(r"\A<untrusted_context>\n(.*)\n</untrusted_context>\s*\Z", re.DOTALL)
 _RAN = re.compile(r"Output: .*\nProcess Group PGID: [0-9]+", re.DOTALL)
 _STOPPED = re.compile(r"^(?:Error|Signal): (?!\(none\))", re.MULTILINE)
-
-
-def without_hook_context(text: str) -> str:
-    """A prompt without what hooks said: Gemini CLI puts it before the words of the user."""
-    return _HOOK_CONTEXT.sub("", text).lstrip() if "<hook_context>" in text else text
 
 
 class GeminiCli:
