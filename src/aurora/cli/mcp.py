@@ -122,7 +122,7 @@ def mcp(
     if not http:
         lifetime = Lifetime(idle_minutes=idle_minutes, has_parent=True)
         server = create_server(pool, lifetime=lifetime)
-        with _answering_hooks(pool):
+        with _answering_hooks(pool, lifetime):
             run_until_signal(server.run_stdio_async(), reason_to_end=lifetime.reason_to_end)
         return
     from aurora.mcp.http import HttpSettings, address_of, listen_at, own_token, serve
@@ -138,13 +138,13 @@ def mcp(
     tell(Note(f"Serving {', '.join(pool.names)} at {address_of(settings, socket)}"))
     if is_own:
         tell(Note(f"Clients need the token in {shown(file)}: set {TOKEN} to it for them"))
-    with ended_by_signals(), _answering_hooks(pool):
+    with ended_by_signals(), _answering_hooks(pool, lifetime):
         serve(server, settings, socket, reason_to_end=lifetime.reason_to_end)
     if reason := lifetime.reason_to_end():
         tell(Note(reason))
 
 
-def _answering_hooks(pool: MemoryPool) -> AbstractContextManager[None]:
+def _answering_hooks(pool: MemoryPool, lifetime: Lifetime) -> AbstractContextManager[None]:
     """Answer the hooks of the memories that are served. A read-only server notes nothing."""
     names = [] if pool.read_only else pool.names
     found = {Places.find(pool.folders[name], pool.environ): name for name in names}
@@ -152,6 +152,7 @@ def _answering_hooks(pool: MemoryPool) -> AbstractContextManager[None]:
     def open_memory(places: Places) -> Memory:
         if places not in found:
             raise NoMemoryError(f"This server was not opened for {places.memory_folder}")
+        lifetime.note_request()
         return pool.memory(found[places])
 
     folders = {places.memory_folder: open_memory for places in found}
