@@ -176,7 +176,11 @@ def test_junk_from_a_server_is_no_answer(
         thread.join()
 
 
-@pytest.mark.parametrize("words", [b"", b"junk\n", b"[]", b'{"protocol": 1}', b"\xff" * 100_000])
+@pytest.mark.parametrize(
+    "words",
+    [b"", b"junk\n", b"[]", b'{"protocol": 1}', b"\xff" * 100_000],
+    ids=["nothing", "junk", "list", "little", "much"],
+)
 def test_junk_for_a_server_is_no_end(
     shop: Shop, monkeypatch: pytest.MonkeyPatch, words: bytes
 ) -> None:
@@ -226,3 +230,17 @@ def test_the_program_is_answered_by_aur_mcp(shop: Shop) -> None:
         assert socket_of(shop).exists() is (ending is signal.SIGKILL)
     assert LESSON in text_of(shop.send(start(shop, "last")))
     assert shop.log()[-1].rows == 1
+
+
+def test_a_link_to_the_socket_of_another_project_gets_no_answer(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a clone could prepare it: the server knows that it was not opened for this folder."""
+    with serving(shop) as asked:
+        clone = shop.folder.with_name("clone")
+        (clone / ".aurora").mkdir(parents=True)
+        (clone / ".aurora" / client.RUN_FOLDER).symlink_to(socket_of(shop).parent)
+        sent = start(shop)
+        sent.payload["cwd"] = str(clone)
+        assert ask(shop, sent, monkeypatch) is None
+        assert [places.project for places in asked] == [clone]
